@@ -1,0 +1,84 @@
+// Compiles src/ into dist/ (JavaScript, declarations, and the files that are read at run time).
+// Does nothing when dist/ was made from what src/ holds now.
+import { spawnSync } from "node:child_process";
+import { createHash } from "node:crypto";
+import {
+  chmodSync,
+  cpSync,
+  existsSync,
+  globSync,
+  mkdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
+import { dirname, join, relative } from "node:path";
+import { withLock } from "./lock.mjs";
+
+const root = dirname(import.meta.dirname);
+const dist = join(root, "dist");
+const stamp = join(dist, ".built-from");
+const executable = "bin/mandate.js";
+const assets = ["src/**/*.md", "src/**/*.yaml", "src/**/*.sql"];
+const sources = ["src/**/*.ts", ...assets, "tsconfig*.json", "package.json", "scripts/build.mjs"];
+const isTest = (path) => /\.(test|test-support)\.ts$|(^|\/)fixtures\//.test(path);
+
+/** Names, sizes and times instead of contents: a few milliseconds, and a touch too much is harmless. */
+function fingerprint() {
+  const hash = createHash("sha256");
+  for (const path of find(sources)) {
+    const { mtimeMs, size } = statSync(join(root, path));
+    hash.update(`${path}\0${size}\0${mtimeMs}\n`);
+  }
+  return hash.digest("hex");
+}
+
+function find(patterns) {
+  return globSync(patterns, { cwd: root })
+    .filter((path) => !isTest(path))
+    .sort();
+}
+
+function isFresh() {
+  return existsSync(stamp) && readFileSync(stamp, "utf8") === fingerprint();
+}
+
+function build() {
+  if (isFresh()) return true; // Another process built it while we waited for the lock.
+  const started = performance.now();
+  const builtFrom = fingerprint();
+  const output = join(root, "node_modules", ".cache", `mandate-build-${process.pid}`);
+  rmSync(output, { recursive: true, force: true });
+  try {
+    const { status } = spawnSync("tsc", ["-p", "tsconfig.build.json", "--outDir", output], {
+      cwd: root,
+      stdio: "inherit",
+      shell: process.platform === "win32",
+    });
+    if (status !== 0) return false;
+    for (const path of find(assets)) copyInto(output, path);
+    chmodSync(join(output, executable), 0o755);
+    writeFileSync(join(output, ".built-from"), builtFrom);
+    // The old build stays in place until the new one is whole.
+    rmSync(dist, { recursive: true, force: true });
+    renameSync(output, dist);
+    const seconds = ((performance.now() - started) / 1000).toFixed(1);
+    process.stderr.write(`build: dist/ is ready (${seconds} s)\n`);
+    return true;
+  } finally {
+    rmSync(output, { recursive: true, force: true });
+  }
+}
+
+function copyInto(output, path) {
+  const target = join(output, relative("src", path));
+  mkdirSync(dirname(target), { recursive: true });
+  cpSync(join(root, path), target);
+}
+
+if (!isFresh() && !(await withLock(join(root, ".build-lock"), build))) {
+  process.stderr.write("build: tsc found errors; dist/ is as it was.\n");
+  process.exitCode = 1;
+}

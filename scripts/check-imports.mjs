@@ -1,0 +1,111 @@
+// Keeps the layers of src/ true. Part of `npm run check`.
+import { globSync, readFileSync } from "node:fs";
+import { dirname, join, posix, relative, resolve, sep } from "node:path";
+
+/**
+ * The stages, in the order in which data passes them. A stage imports itself, ports and the stages
+ * above it; further down is out of bounds.
+ */
+const stages = [
+  "contracts",
+  "events",
+  "workspaces",
+  "documents",
+  "profiles",
+  "control",
+  "models",
+  "tools",
+  "sessions",
+  "inbox",
+  "delegations",
+];
+
+/**
+ * What stands beside the stages: the folders it may import, and those of which it may import types
+ * only (they vanish when the code runs).
+ */
+const besideTheStages = {
+  ports: { imports: [], typesOf: ["contracts", "events"] },
+  stores: { imports: ["ports", "events", "contracts"], typesOf: [] },
+  engines: { imports: ["ports", "events"], typesOf: ["contracts"] },
+  testing: { imports: ["ports", "stores", "engines", ...stages, "runtime.ts"], typesOf: [] },
+  surfaces: { imports: ["ports", "events", "runtime.ts"], typesOf: [] },
+  bin: { imports: ["surfaces"], typesOf: [] },
+  "runtime.ts": { imports: ["ports", "stores", "engines", ...stages], typesOf: [] },
+  "index.ts": { imports: ["ports", "stores", "engines", ...stages, "runtime.ts"], typesOf: [] },
+};
+
+/** Tests may wire real parts together; surfaces are out of bounds for them as well. */
+const testsMayAlsoImport = ["stores", "engines", "testing", "runtime.ts"];
+
+const rules = { ...besideTheStages };
+for (const [index, stage] of stages.entries()) {
+  rules[stage] = { imports: ["ports", ...stages.slice(0, index)], typesOf: [] };
+}
+
+const root = resolve(process.argv[2] ?? dirname(import.meta.dirname));
+const source = join(root, "src");
+const statement =
+  /^\s*(?<keyword>import|export)\s+(?<types>type\s)?(?<names>[^"';]*?\sfrom\s+)?["'](?<path>\.[^"']*)["']/gm;
+const dynamic = /\bimport\(\s*["'](?<path>\.[^"']*)["']\s*\)/g;
+
+/** The first segment below src/: a folder, or a file that stands there by itself. */
+function layerOf(file) {
+  return relative(source, file).split(sep)[0];
+}
+
+const isTest = (path) => /\.(test|test-support)\.ts$/.test(path);
+
+function importsOf(text) {
+  const found = [];
+  for (const { groups } of text.matchAll(statement)) {
+    found.push({
+      path: groups.path,
+      typesOnly: groups.types !== undefined || onlyTypes(groups.names),
+    });
+  }
+  for (const { groups } of text.matchAll(dynamic))
+    found.push({ path: groups.path, typesOnly: false });
+  return found;
+}
+
+/** `import { type A, type B } from` is as good as `import type { A, B } from`. */
+function onlyTypes(names) {
+  const inBraces = /^\s*\{(?<list>[^}]*)\}\s*from\s+$/.exec(names ?? "")?.groups?.list;
+  const each = (inBraces ?? "").split(",").filter((name) => name.trim() !== "");
+  return each.length > 0 && each.every((name) => name.trim().startsWith("type "));
+}
+
+function violation(file, from, { path, typesOnly }) {
+  const to = layerOf(resolve(dirname(file), path));
+  const where = posix.join("src", relative(source, file).split(sep).join("/"));
+  if (!isTest(file) && isTest(path))
+    return `${where} imports ${path}: only tests use test support.`;
+  if (to === from) return undefined;
+  const rule = rules[from];
+  if (rule === undefined) {
+    return `${where} is in "${from}", which the table in scripts/check-imports.mjs does not know. Give it a place there.`;
+  }
+  if (to === "..") return `${where} imports ${path}, which is outside src/.`;
+  if (rule.imports.includes(to)) return undefined;
+  if (rule.typesOf.includes(to)) {
+    return typesOnly
+      ? undefined
+      : `${where} imports ${path}: ${from} may use only types of ${to}. Write "import type".`;
+  }
+  if (isTest(file) && testsMayAlsoImport.includes(to)) return undefined;
+  if (to === "surfaces") return `${where} imports ${path}: nothing imports a surface.`;
+  const may = [...rule.imports, ...rule.typesOf.map((layer) => `types of ${layer}`)];
+  return `${where} imports ${path}: ${from} comes before ${to}. It may import ${may.join(", ") || "nothing"}.`;
+}
+
+const violations = [];
+for (const name of globSync("**/*.ts", { cwd: source })) {
+  const file = join(source, name);
+  for (const one of importsOf(readFileSync(file, "utf8"))) {
+    const sentence = violation(file, layerOf(file), one);
+    if (sentence !== undefined) violations.push(sentence);
+  }
+}
+for (const sentence of violations) console.log(sentence);
+if (violations.length > 0) process.exitCode = 1;

@@ -1,0 +1,223 @@
+// Makes a fresh clone ready, then runs a command with the project's own Node and tools first in
+// PATH: node scripts/with-setup.mjs <command> [arguments…]
+//
+// Runs on Node 20 without any dependency, because it runs before there is anything else.
+import { spawn, spawnSync } from "node:child_process";
+import { createHash } from "node:crypto";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { constants } from "node:os";
+import { delimiter, dirname, join } from "node:path";
+import { isatty } from "node:tty";
+import { fileURLToPath } from "node:url";
+import { withLock } from "./lock.mjs";
+
+const WANTED_NODE_MAJOR = 24;
+const STILL_WORKING_MS = 15_000;
+
+const root = dirname(dirname(fileURLToPath(import.meta.url)));
+const modules = join(root, "node_modules");
+const tools = join(modules, ".bin");
+const pinnedNode = join(tools, process.platform === "win32" ? "node.cmd" : "node");
+const stamp = join(modules, ".mandate-setup");
+
+/** The process that does the work at this moment, and the signal that asked us to stop. */
+let running;
+let interruptedBy;
+
+class SetupError extends Error {
+  constructor(message, exitCode = 1) {
+    super(message);
+    this.exitCode = exitCode;
+  }
+}
+
+async function main([command, ...commandArguments]) {
+  if (command === undefined) {
+    throw new SetupError("usage: node scripts/with-setup.mjs <command> [arguments…]");
+  }
+  if (!isReady()) {
+    await withLock(join(root, ".setup-lock"), setUp, (owner) =>
+      say(
+        `waiting for the set-up that process ${owner.pid} is running (if there is none, remove .setup-lock)`,
+      ),
+    );
+  }
+  return run(command, commandArguments);
+}
+
+/** The whole cost of a call when there is nothing to do: two small reads and one hash. */
+function isReady() {
+  return existsSync(pinnedNode) && readText(stamp) === lockfileHash();
+}
+
+async function setUp() {
+  if (isReady()) return; // Another process did it while we waited for the lock.
+  if (!installedMatchesLockfile()) await install();
+  if (nodeMajor() < WANTED_NODE_MAJOR) await bringNode();
+  writeFileSync(stamp, lockfileHash());
+}
+
+/** True after someone's own `npm install`: npm writes its hidden lockfile last, when all is there. */
+function installedMatchesLockfile() {
+  const wanted = parsePackages(readText(join(root, "package-lock.json")));
+  const installed = parsePackages(readText(join(modules, ".package-lock.json")));
+  if (wanted === undefined || installed === undefined) return false;
+  return Object.entries(wanted).every(
+    ([path, { version, optional }]) =>
+      path === "" || (installed[path]?.version ?? (optional ? version : undefined)) === version,
+  );
+}
+
+async function install() {
+  const started = Date.now();
+  say("installing what package-lock.json names (npm ci), once; this takes a minute or less");
+  const { code, output } = await npm(["ci", "--include=dev"]);
+  if (code !== 0) throw new SetupError(explain("npm ci", code, output));
+  say(`installed in ${Math.round((Date.now() - started) / 1000)} s`);
+}
+
+/** The `node` package brings its binary in an install script, which a machine may have switched off. */
+async function bringNode() {
+  say(`fetching Node ${WANTED_NODE_MAJOR} for this project (npm rebuild node)`);
+  const { code, output } = await npm(["rebuild", "node", "--ignore-scripts=false"]);
+  if (nodeMajor() >= WANTED_NODE_MAJOR) return;
+  throw new SetupError(
+    code === 0
+      ? `node_modules/.bin/node is still not Node ${WANTED_NODE_MAJOR} or newer. The "node" package may have no binary for ${process.platform}-${process.arch}; put Node ${WANTED_NODE_MAJOR} into PATH and run the command by hand.`
+      : explain("npm rebuild node", code, output),
+  );
+}
+
+function nodeMajor() {
+  if (!existsSync(pinnedNode)) return 0;
+  const { stdout } = spawnSync(pinnedNode, ["--version"], {
+    encoding: "utf8",
+    shell: process.platform === "win32",
+  });
+  return Number(/^v(\d+)\./.exec(stdout ?? "")?.[1] ?? 0);
+}
+
+/** npm without our own tools in PATH: it must not run on the Node that it is about to replace. */
+async function npm(npmArguments) {
+  const path = (process.env.PATH ?? "").split(delimiter).filter((entry) => entry !== tools);
+  const child = spawn("npm", [...npmArguments, "--no-audit", "--no-fund", "--loglevel=error"], {
+    cwd: root,
+    env: { ...process.env, PATH: path.join(delimiter) },
+    stdio: ["ignore", "pipe", "pipe"],
+    shell: process.platform === "win32",
+  });
+  let output = "";
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.on("data", (chunk) => {
+      output = (output + chunk).slice(-20_000);
+    });
+  }
+  const stillWorking = setInterval(() => say("still installing…"), STILL_WORKING_MS);
+  try {
+    const code = await ending(child, "npm");
+    if (interruptedBy === undefined) return { code, output };
+  } finally {
+    clearInterval(stillWorking);
+  }
+  throw new SetupError("interrupted; the next command starts it again", exitCodeOf(interruptedBy));
+}
+
+function explain(what, code, output) {
+  const causes = [
+    [
+      /E(NOTFOUND|AI_AGAIN|CONNREFUSED|CONNRESET|TIMEDOUT|NETUNREACH)|network|ENOTCACHED/,
+      "the package registry cannot be reached. Check the network or proxy, then run the same command again.",
+    ],
+    [
+      /EUSAGE|in sync/,
+      "package.json and package-lock.json disagree. Run `npm install` and commit the lockfile.",
+    ],
+    [
+      /EINTEGRITY/,
+      "a downloaded package is not the one the lockfile names. Run `npm cache verify`, then try again.",
+    ],
+    [/ENOSPC/, "the disk is full."],
+    [/EACCES|EPERM|EROFS/, "node_modules cannot be written. Check who owns this folder."],
+  ];
+  const cause = causes.find(([pattern]) => pattern.test(output));
+  const tail = output.trim().split("\n").slice(-12).join("\n  ");
+  return `${what} failed (exit ${code})${cause ? `: ${cause[1]}` : "."}\n  ${tail}`;
+}
+
+/** Runs the command in this process's place, as far as anyone outside can tell. */
+async function run(command, commandArguments) {
+  const pathKey = Object.keys(process.env).find((key) => key.toUpperCase() === "PATH") ?? "PATH";
+  const path = process.env[pathKey] ?? "";
+  const child = spawn(command, commandArguments, {
+    env: {
+      ...process.env,
+      [pathKey]: path.startsWith(tools + delimiter) ? path : `${tools}${delimiter}${path}`,
+    },
+    stdio: "inherit",
+    shell: process.platform === "win32",
+  });
+  return ending(child, command);
+}
+
+/** The exit code, or 128 + the signal's number, as a shell gives it. */
+function ending(child, name) {
+  running = child;
+  return new Promise((resolve, reject) => {
+    child.on("error", (error) =>
+      reject(new SetupError(`cannot run ${name}: ${error.message}`, 127)),
+    );
+    child.on("close", (code, signal) => resolve(code ?? exitCodeOf(signal)));
+  }).finally(() => {
+    running = undefined;
+  });
+}
+
+function exitCodeOf(signal) {
+  return 128 + constants.signals[signal];
+}
+
+/** A terminal sends Ctrl-C to the child as well: forwarding it would count as a second one. */
+function passOn(signal) {
+  interruptedBy = signal;
+  if (running === undefined) process.exit(exitCodeOf(signal));
+  if (signal !== "SIGINT" || !isatty(0)) running.kill(signal);
+}
+
+function lockfileHash() {
+  const lockfile = readText(join(root, "package-lock.json"));
+  if (lockfile === undefined) {
+    throw new SetupError(
+      "package-lock.json is missing. Restore it (git checkout package-lock.json).",
+    );
+  }
+  return createHash("sha256").update(lockfile).digest("hex");
+}
+
+function parsePackages(lockfile) {
+  try {
+    return JSON.parse(lockfile).packages;
+  } catch {
+    return undefined;
+  }
+}
+
+function readText(path) {
+  try {
+    return readFileSync(path, "utf8");
+  } catch {
+    return undefined;
+  }
+}
+
+function say(sentence) {
+  process.stderr.write(`mandate set-up: ${sentence}\n`);
+}
+
+for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.on(signal, passOn);
+try {
+  process.exitCode = await main(process.argv.slice(2));
+} catch (error) {
+  if (!(error instanceof SetupError)) throw error;
+  say(error.message);
+  process.exitCode = error.exitCode;
+}

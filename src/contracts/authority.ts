@@ -1,0 +1,54 @@
+import { intersect, isSubset, type Selection } from "./selection.ts";
+import { intersectRoots, rootsWithin } from "./write-roots.ts";
+
+/**
+ * Everything that can be held and handed on, without limits in amount. One type serves `mayUse`
+ * and `mayDelegate`, so that a new kind of authority cannot be forgotten in one of them.
+ */
+export interface Authority {
+  readonly tools: Selection;
+  readonly skills: Selection;
+  readonly mcp_servers: Selection;
+  /** `provider/model` names. */
+  readonly models: Selection;
+  readonly scopes: Selection;
+  /** Absolute folders below which files may be written. */
+  readonly write_roots: readonly string[];
+  /** Hosts that may be reached. */
+  readonly network: Selection;
+}
+
+export const noAuthority: Authority = {
+  tools: [],
+  skills: [],
+  mcp_servers: [],
+  models: [],
+  scopes: [],
+  write_roots: [],
+  network: [],
+};
+
+export function intersectAuthority(left: Authority, right: Authority): Authority {
+  return {
+    tools: intersect(left.tools, right.tools),
+    skills: intersect(left.skills, right.skills),
+    mcp_servers: intersect(left.mcp_servers, right.mcp_servers),
+    models: intersect(left.models, right.models),
+    scopes: intersect(left.scopes, right.scopes),
+    write_roots: intersectRoots(left.write_roots, right.write_roots),
+    network: intersect(left.network, right.network),
+  };
+}
+
+/** The fields in which `inner` holds more than `outer`; empty means contained. */
+export function authorityExcess(inner: Authority, outer: Authority): readonly (keyof Authority)[] {
+  const excess: (keyof Authority)[] = [];
+  if (!isSubset(inner.tools, outer.tools)) excess.push("tools");
+  if (!isSubset(inner.skills, outer.skills)) excess.push("skills");
+  if (!isSubset(inner.mcp_servers, outer.mcp_servers)) excess.push("mcp_servers");
+  if (!isSubset(inner.models, outer.models)) excess.push("models");
+  if (!isSubset(inner.scopes, outer.scopes)) excess.push("scopes");
+  if (!rootsWithin(inner.write_roots, outer.write_roots)) excess.push("write_roots");
+  if (!isSubset(inner.network, outer.network)) excess.push("network");
+  return excess;
+}

@@ -1,0 +1,114 @@
+import type { Authority } from "./authority.ts";
+import type { Selection } from "./selection.ts";
+
+/**
+ * What one child was granted: frozen at creation, stored in `sub_agents.context_json`, hashed into
+ * `agent.subagent_created` and checked again at every transition. `parent`, `step`, `permissions`,
+ * `execution` and `outputs` are the names of the execution specification; the rest is what code
+ * needs to enforce them. Written once, never patched.
+ */
+export interface Contract {
+  readonly version: 1;
+  readonly parent: {
+    readonly run_id: string;
+    /** Null when the caller is a person, or an agent that Mandate does not run. */
+    readonly sub_agent_id: string | null;
+    readonly step_idx: number;
+    readonly depth: number;
+    readonly task_prompt: string;
+    readonly goal_summary: string;
+  };
+  readonly step: {
+    readonly title: string;
+    readonly description: string;
+    readonly context: string | null;
+    readonly success_criteria: readonly string[];
+  };
+  readonly profile: {
+    readonly id: string;
+    readonly hash: string;
+    /** Hash of the system prompt as assembled at creation; the text is kept beside the log. */
+    readonly prompt: string;
+  };
+  readonly model: {
+    readonly provider: string;
+    readonly model: string;
+    readonly allow: Selection;
+    readonly max_output_tokens: number;
+    readonly temperature: number | null;
+  };
+  readonly principal: { readonly id: string; readonly role: string };
+  readonly permissions: {
+    readonly allowed_tools: readonly string[];
+    readonly can_spawn_children: boolean;
+    readonly max_delegation_depth: number;
+    readonly skills: Selection;
+    readonly mcp_servers: Selection;
+    readonly scopes: Selection;
+    readonly write_roots: readonly string[];
+    readonly network: Selection;
+    /** Null: the same as what it may use itself. */
+    readonly may_delegate: Authority | null;
+  };
+  readonly execution: {
+    readonly attempt_timeout_ms: number;
+    readonly max_retries: number;
+    readonly close_on_completion: true;
+  };
+  readonly outputs: {
+    readonly report_format: "markdown";
+    /** Null: the report is kept in the log only. */
+    readonly report_path_pattern: string | null;
+  };
+  readonly budget: {
+    readonly tokens: number;
+    readonly cost: number | null;
+    /** Kept back so that a last turn can still return the best result. */
+    readonly reserve: number;
+  };
+  readonly workspace: {
+    readonly isolation: "shared" | "sandbox" | "custom";
+    readonly root: string | null;
+    readonly allow_writes: boolean;
+    readonly base: string | null;
+    readonly owns: readonly string[];
+  };
+  readonly exit: {
+    readonly tools: readonly string[];
+    readonly output_schema: Readonly<Record<string, unknown>> | null;
+    readonly evidence: "none" | "tool_calls";
+  };
+  readonly on_parent_interrupt: "cancel" | "pause" | "continue";
+  readonly join: { readonly max_tokens: number };
+  /** Milliseconds. `total` counts over all attempts; the others are about the moment. */
+  readonly deadlines: {
+    readonly first_token: number;
+    readonly stall: number;
+    readonly tool: number;
+    readonly idle: number;
+    readonly total: number;
+  };
+}
+
+/** What the holder of a contract may use itself. */
+export function mayUse(contract: Contract): Authority {
+  const { permissions } = contract;
+  return {
+    tools: permissions.allowed_tools,
+    skills: permissions.skills,
+    mcp_servers: permissions.mcp_servers,
+    models: contract.model.allow,
+    scopes: permissions.scopes,
+    write_roots: permissions.write_roots,
+    network: permissions.network,
+  };
+}
+
+/** What the holder of a contract may hand on. */
+export function mayDelegate(contract: Contract): Authority {
+  return contract.permissions.may_delegate ?? mayUse(contract);
+}
+
+export function modelName(contract: Contract): string {
+  return `${contract.model.provider}/${contract.model.model}`;
+}

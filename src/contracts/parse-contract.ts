@@ -1,0 +1,110 @@
+import { z } from "zod";
+import { MandateError } from "../ports/mandate-error.ts";
+import type { Contract } from "./contract.ts";
+
+const selection = z.union([z.literal("*"), z.array(z.string())]);
+
+const authority = z.strictObject({
+  tools: selection,
+  skills: selection,
+  mcp_servers: selection,
+  models: selection,
+  scopes: selection,
+  write_roots: z.array(z.string()),
+  network: selection,
+});
+
+const count = z.int().min(0);
+
+const contractSchema = z.strictObject({
+  version: z.literal(1),
+  parent: z.strictObject({
+    run_id: z.string().min(1),
+    sub_agent_id: z.string().min(1).nullable(),
+    step_idx: count,
+    depth: count,
+    task_prompt: z.string(),
+    goal_summary: z.string(),
+  }),
+  step: z.strictObject({
+    title: z.string(),
+    description: z.string(),
+    context: z.string().nullable(),
+    success_criteria: z.array(z.string()),
+  }),
+  profile: z.strictObject({ id: z.string(), hash: z.string(), prompt: z.string() }),
+  model: z.strictObject({
+    provider: z.string().min(1),
+    model: z.string().min(1),
+    allow: selection,
+    max_output_tokens: count,
+    temperature: z.number().nullable(),
+  }),
+  principal: z.strictObject({ id: z.string(), role: z.string() }),
+  permissions: z.strictObject({
+    allowed_tools: z.array(z.string()),
+    can_spawn_children: z.boolean(),
+    max_delegation_depth: count,
+    skills: selection,
+    mcp_servers: selection,
+    scopes: selection,
+    write_roots: z.array(z.string()),
+    network: selection,
+    may_delegate: authority.nullable(),
+  }),
+  execution: z.strictObject({
+    attempt_timeout_ms: z.int().positive(),
+    max_retries: count,
+    close_on_completion: z.literal(true),
+  }),
+  outputs: z.strictObject({
+    report_format: z.literal("markdown"),
+    report_path_pattern: z.string().nullable(),
+  }),
+  budget: z.strictObject({ tokens: count, cost: z.number().nullable(), reserve: count }),
+  workspace: z.strictObject({
+    isolation: z.enum(["shared", "sandbox", "custom"]),
+    root: z.string().nullable(),
+    allow_writes: z.boolean(),
+    base: z.string().nullable(),
+    owns: z.array(z.string()),
+  }),
+  exit: z.strictObject({
+    tools: z.array(z.string()),
+    output_schema: z.record(z.string(), z.unknown()).nullable(),
+    evidence: z.enum(["none", "tool_calls"]),
+  }),
+  on_parent_interrupt: z.enum(["cancel", "pause", "continue"]),
+  join: z.strictObject({ max_tokens: count }),
+  deadlines: z.strictObject({
+    first_token: z.int().positive(),
+    stall: z.int().positive(),
+    tool: z.int().positive(),
+    idle: z.int().positive(),
+    total: z.int().positive(),
+  }),
+});
+
+/**
+ * Reads a stored contract. It fails closed: whatever does not parse, in whole, is no contract, and
+ * the delegation that held it may do nothing.
+ */
+export function parseContract(json: string): Contract {
+  let value: unknown;
+  try {
+    value = JSON.parse(json);
+  } catch (cause) {
+    throw invalid("it is not JSON", cause);
+  }
+  const parsed = contractSchema.safeParse(value);
+  if (!parsed.success) throw invalid(z.prettifyError(parsed.error), parsed.error);
+  return parsed.data;
+}
+
+function invalid(why: string, cause: unknown): MandateError {
+  return new MandateError(
+    "contract-invalid",
+    `A stored contract cannot be read, so the delegation that holds it may do nothing: ${why}`,
+    { cause },
+  );
+}

@@ -1,0 +1,25 @@
+import { MandateError } from "../ports/mandate-error.ts";
+import type { ConfigFile } from "./config-schema.ts";
+import type { YamlPath } from "./read-yaml.ts";
+
+/** One source of settings: a file, or the environment and the flags together. */
+export interface ConfigLayer {
+  readonly settings: ConfigFile;
+  /** Absent for settings that do not come from a file. */
+  readonly file?: string;
+  readonly lineOf?: (path: YamlPath) => number;
+}
+
+/** What is wrong with a setting once all layers are known, with its place if it has one. */
+export function layerProblem(
+  layer: ConfigLayer | undefined,
+  path: YamlPath,
+  text: string,
+): MandateError {
+  const place = layer?.file === undefined ? "" : `${placeOf(layer, path)}: `;
+  return new MandateError("config-invalid", place + text);
+}
+
+export function placeOf(layer: ConfigLayer, path: YamlPath): string {
+  return `${layer.file ?? "settings"}:${layer.lineOf?.(path) ?? 1}`;
+}

@@ -1,0 +1,99 @@
+import { MandateError } from "../ports/mandate-error.ts";
+import type { ConfigFile } from "./config-schema.ts";
+import type { Environment } from "./places.ts";
+
+/** What the command line may set; each has a variable of the environment beside it. */
+export interface ConfigFlags {
+  readonly model?: string;
+  readonly maxDepth?: number | string;
+  readonly timeoutMs?: number | string;
+  readonly maxConcurrent?: number | string;
+  readonly tokens?: number | string;
+  readonly runTokens?: number | string;
+  readonly maxChildren?: number | string;
+  readonly askDeadlineMs?: number | string;
+  readonly synchronous?: string;
+  readonly databaseUrl?: string;
+}
+
+interface Setting {
+  readonly variable: string;
+  readonly path: readonly [string, string, ...string[]];
+  /** What is wrong with a value that is not undefined; the words follow "must be". */
+  readonly expected: string;
+  readonly read: (value: string) => string | number | undefined;
+}
+
+const settings: Readonly<Record<keyof ConfigFlags, Setting>> = {
+  model: {
+    variable: "MANDATE_MODEL",
+    path: ["models", "default"],
+    expected: 'written "provider/model"',
+    read: (value) => (/^[^\s/]+\/\S+$/.test(value) ? value : undefined),
+  },
+  maxDepth: count("MANDATE_MAX_DEPTH", ["agents", "delegation", "maxDepth"]),
+  timeoutMs: duration("MANDATE_TIMEOUT_MS", ["agents", "delegation", "defaultTimeout"]),
+  maxConcurrent: count("MANDATE_MAX_CONCURRENT", ["agents", "delegation", "maxConcurrent"]),
+  tokens: count("MANDATE_TOKENS", ["agents", "delegation", "tokenBudget", "default"]),
+  runTokens: count("MANDATE_RUN_TOKENS", ["limits", "runTokens"]),
+  maxChildren: count("MANDATE_MAX_CHILDREN", ["limits", "maxChildren"]),
+  askDeadlineMs: duration("MANDATE_ASK_DEADLINE_MS", ["ask", "deadlineMs"]),
+  synchronous: {
+    variable: "MANDATE_DATABASE_SYNCHRONOUS",
+    path: ["database", "synchronous"],
+    expected: "full or normal",
+    read: (value) => (value === "full" || value === "normal" ? value : undefined),
+  },
+  databaseUrl: {
+    variable: "MANDATE_DATABASE_URL",
+    path: ["database", "url"],
+    expected: "a URL",
+    read: (value) => (URL.canParse(value) ? value : undefined),
+  },
+};
+
+/**
+ * The environment and the flags as one more layer over the files; flags win. An empty variable is
+ * one that is not set. Checked by hand, so that a start without files loads no schema library.
+ */
+export function readOverrides(environment: Environment, flags: ConfigFlags): ConfigFile {
+  const layer: Record<string, unknown> = {};
+  for (const [flag, setting] of Object.entries(settings) as [keyof ConfigFlags, Setting][]) {
+    const given = flags[flag];
+    const raw = given === undefined ? environment[setting.variable] : String(given);
+    if (raw === undefined || (raw === "" && given === undefined)) continue;
+    const value = setting.read(raw);
+    if (value === undefined) {
+      const source = given === undefined ? setting.variable : `The option ${flag}`;
+      const message = `${source} must be ${setting.expected}; it is "${raw}".`;
+      throw new MandateError("config-invalid", message);
+    }
+    place(layer, setting.path, value);
+  }
+  return layer as ConfigFile;
+}
+
+function place(layer: Record<string, unknown>, path: readonly string[], value: unknown): void {
+  let inner = layer;
+  for (const key of path.slice(0, -1)) {
+    inner[key] ??= {};
+    inner = inner[key] as Record<string, unknown>;
+  }
+  inner[path.at(-1) ?? ""] = value;
+}
+
+function count(variable: string, path: Setting["path"]): Setting {
+  return { variable, path, expected: "a positive whole number", read: wholeNumber(2 ** 53 - 1) };
+}
+
+function duration(variable: string, path: Setting["path"]): Setting {
+  const expected = "a positive whole number of milliseconds, at most 2147483647";
+  return { variable, path, expected, read: wholeNumber(2 ** 31 - 1) };
+}
+
+function wholeNumber(maximum: number): Setting["read"] {
+  return (value) => {
+    const number = /^[0-9]{1,16}$/.test(value) ? Number(value) : 0;
+    return number > 0 && number <= maximum ? number : undefined;
+  };
+}

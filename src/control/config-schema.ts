@@ -1,0 +1,122 @@
+import { z } from "zod";
+import { modelName, profileName, workspacePath } from "../profiles/profile-schema.ts";
+
+/** What a configuration file may say. All of it is optional; nothing else is accepted. */
+
+const count = z.int().positive();
+// A timer of the platform that gets more than this fires at once.
+const milliseconds = count.max(2 ** 31 - 1);
+const price = z.number().nonnegative();
+
+/** Seed 001's block: here an empty text or list means the default, and empty tools mean all. */
+const spawnProfile = z.strictObject({
+  description: z.string().optional(),
+  system_prompt: z.string().optional(),
+  system_prompt_file: z.literal("").or(workspacePath).optional(),
+  bootstrap_files: z.array(workspacePath).optional(),
+  tools: z.array(z.string().regex(/^[^\s*]+$/, "must be one name without spaces or *")).optional(),
+  pool: z.string().optional(),
+});
+
+export type SpawnProfileSettings = z.infer<typeof spawnProfile>;
+
+const delegation = z.strictObject({
+  enabled: z.boolean().optional(),
+  maxDepth: count.optional(),
+  defaultTimeout: milliseconds.optional(),
+  maxConcurrent: count.optional(),
+  tokenBudget: z.strictObject({ default: count.optional(), max: count.optional() }).optional(),
+  profiles: z.strictObject({ directory: z.string().min(1).optional() }).optional(),
+  context: z
+    .strictObject({
+      sealOnComplete: z.boolean().optional(),
+      brainWriteScope: z.enum(["delegated", "shared"]).optional(),
+    })
+    .optional(),
+  onUnknown: z.enum(["error", "fallback"]).optional(),
+  defaultAgent: z.string().min(1).optional(),
+});
+
+const provider = z
+  .strictObject({
+    kind: z.enum(["anthropic", "openai", "openai-chat", "openai-compatible"]),
+    baseUrl: z.url({ protocol: /^https?$/, error: "must be an http or https URL" }).optional(),
+    apiKey: z.string().min(1).optional(),
+    apiKeyEnv: z
+      .string()
+      .regex(/^[A-Za-z_][A-Za-z0-9_]*$/, "must be the name of an environment variable")
+      .optional(),
+    headers: z.record(z.string(), z.string()).optional(),
+  })
+  .refine(({ apiKey, apiKeyEnv }) => apiKey === undefined || apiKeyEnv === undefined, {
+    path: ["apiKeyEnv"],
+    error: 'says the same as "apiKey"; keep one of them',
+  });
+
+const models = z.strictObject({
+  default: modelName.optional(),
+  allow: z.array(modelName).optional(),
+  providers: z.record(profileName, provider).optional(),
+  prices: z
+    .record(
+      modelName,
+      z.strictObject({ input: price, output: price, cachedInput: price.optional() }),
+    )
+    .optional(),
+  pools: z.record(z.string().min(1), modelName).optional(),
+});
+
+export const configSchema = z.strictObject({
+  agents: z.strictObject({ delegation: delegation.optional() }).optional(),
+  tools: z
+    .strictObject({
+      spawn: z
+        .strictObject({
+          enabled: z.boolean().optional(),
+          explicit_tools: z.enum(["select", "override"]).optional(),
+          profiles: z.record(profileName, spawnProfile).optional(),
+        })
+        .optional(),
+    })
+    .optional(),
+  models: models.optional(),
+  execution: z
+    .strictObject({
+      attemptTimeoutMs: milliseconds.optional(),
+      maxRetries: z.int().nonnegative().optional(),
+    })
+    .optional(),
+  limits: z
+    .strictObject({
+      runTokens: count.optional(),
+      maxChildren: count.optional(),
+      joinTokens: count.optional(),
+    })
+    .optional(),
+  deadlines: z
+    .strictObject({
+      firstTokenMs: milliseconds.optional(),
+      stallMs: milliseconds.optional(),
+      toolMs: milliseconds.optional(),
+      idleMs: milliseconds.optional(),
+    })
+    .optional(),
+  retry: z
+    .strictObject({
+      maxAttempts: count.optional(),
+      initialDelayMs: milliseconds.optional(),
+      maxDelayMs: milliseconds.optional(),
+    })
+    .optional(),
+  ask: z
+    .strictObject({ deadlineMs: milliseconds.optional(), default: z.string().optional() })
+    .optional(),
+  database: z
+    .strictObject({
+      synchronous: z.enum(["full", "normal"]).optional(),
+      url: z.string().optional(),
+    })
+    .optional(),
+});
+
+export type ConfigFile = z.infer<typeof configSchema>;

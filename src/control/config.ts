@@ -1,0 +1,138 @@
+import type { Profile } from "../profiles/profile.ts";
+
+/**
+ * What the operator decided, complete: every default is filled in. The names are those of the
+ * file. This module loads nothing, since most commands run without a file.
+ */
+export interface Config {
+  readonly agents: { readonly delegation: DelegationConfig };
+  readonly tools: { readonly spawn: SpawnConfig };
+  readonly models: ModelsConfig;
+  readonly execution: ExecutionConfig;
+  readonly limits: LimitsConfig;
+  readonly deadlines: DeadlinesConfig;
+  readonly retry: RetryConfig;
+  readonly ask: AskConfig;
+  readonly database: DatabaseConfig;
+  /** The inline profiles of `tools.spawn.profiles`. */
+  readonly profiles: readonly Profile[];
+  /** The files that were read, the winning one last. */
+  readonly files: readonly string[];
+}
+
+export interface DelegationConfig {
+  readonly enabled: boolean;
+  readonly maxDepth: number;
+  /** Milliseconds for one delegation in all. */
+  readonly defaultTimeout: number;
+  readonly maxConcurrent: number;
+  /** Tokens for one delegation: when nothing is asked for, and at most. */
+  readonly tokenBudget: { readonly default: number; readonly max: number };
+  readonly profiles: { readonly directory: string };
+  readonly context: {
+    readonly sealOnComplete: boolean;
+    readonly brainWriteScope: "delegated" | "shared";
+  };
+  /** What an unknown profile does; `fallback` runs `defaultAgent`, with that agent's own rights. */
+  readonly onUnknown: "error" | "fallback";
+  readonly defaultAgent?: string;
+}
+
+export interface SpawnConfig {
+  /** Null: not said. Then off for our own agents, and offered over MCP. */
+  readonly enabled: boolean | null;
+  /** `override`: the call's `tools` replace the profile's, still below the caller's ceiling. */
+  readonly explicit_tools: "select" | "override";
+}
+
+export interface ModelsConfig {
+  /** `provider/model`. */
+  readonly default?: string;
+  /** The only models anyone may use; absent: no such limit. */
+  readonly allow?: readonly string[];
+  readonly providers: Readonly<Record<string, ProviderConfig>>;
+  /** US dollars for a million tokens, by `provider/model`. */
+  readonly prices: Readonly<Record<string, PriceConfig>>;
+  /** Names that spawn profiles use in place of a model. */
+  readonly pools: Readonly<Record<string, string>>;
+}
+
+export interface ProviderConfig {
+  readonly kind: "anthropic" | "openai" | "openai-chat" | "openai-compatible";
+  readonly baseUrl?: string;
+  readonly apiKey?: string;
+  /** The environment variable that holds the key. */
+  readonly apiKeyEnv?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+export interface PriceConfig {
+  readonly input: number;
+  readonly output: number;
+  readonly cachedInput?: number;
+}
+
+/** The attempts of a plan's step; any other delegation has its whole time for one. */
+export interface ExecutionConfig {
+  readonly attemptTimeoutMs: number;
+  readonly maxRetries: number;
+}
+
+export interface LimitsConfig {
+  /** Tokens for a whole run. */
+  readonly runTokens: number;
+  /** Delegations in one tree. */
+  readonly maxChildren: number;
+  /** What a parent takes in of one result; more becomes an artifact. */
+  readonly joinTokens: number;
+}
+
+export interface DeadlinesConfig {
+  readonly firstTokenMs: number;
+  readonly stallMs: number;
+  readonly toolMs: number;
+  readonly idleMs: number;
+}
+
+/** Of requests to a model that failed in passing. */
+export interface RetryConfig {
+  readonly maxAttempts: number;
+  readonly initialDelayMs: number;
+  readonly maxDelayMs: number;
+}
+
+export interface AskConfig {
+  readonly deadlineMs: number;
+  /** The answer when nobody gave one in time; absent: the ask expires. */
+  readonly default?: string;
+}
+
+export interface DatabaseConfig {
+  /** `full` also survives a power cut. */
+  readonly synchronous: "full" | "normal";
+  /** Postgres instead of the file in MANDATE_HOME. */
+  readonly url?: string;
+}
+
+export const defaultConfig: Omit<Config, "profiles" | "files"> = {
+  agents: {
+    delegation: {
+      enabled: true,
+      maxDepth: 3,
+      defaultTimeout: 300_000,
+      maxConcurrent: 5,
+      tokenBudget: { default: 50_000, max: 200_000 },
+      profiles: { directory: "" }, // Where that is depends on the user: see `findPlaces`.
+      context: { sealOnComplete: true, brainWriteScope: "delegated" },
+      onUnknown: "error",
+    },
+  },
+  tools: { spawn: { enabled: null, explicit_tools: "select" } },
+  models: { providers: {}, prices: {}, pools: {} },
+  execution: { attemptTimeoutMs: 90_000, maxRetries: 1 },
+  limits: { runTokens: 1_000_000, maxChildren: 200, joinTokens: 8_000 },
+  deadlines: { firstTokenMs: 120_000, stallMs: 60_000, toolMs: 120_000, idleMs: 600_000 },
+  retry: { maxAttempts: 5, initialDelayMs: 500, maxDelayMs: 30_000 },
+  ask: { deadlineMs: 900_000 },
+  database: { synchronous: "full" },
+};

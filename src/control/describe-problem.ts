@@ -1,0 +1,107 @@
+import type { z } from "zod";
+import { nearestKey } from "./nearest-key.ts";
+import type { YamlPath } from "./read-yaml.ts";
+import { knownKeysAt, schemasAt } from "./schema-at-path.ts";
+
+export interface ProblemSource {
+  readonly file: string;
+  readonly lineOf: (path: YamlPath) => number;
+  /** The schema that was not met, so that unknown keys can be compared with the known ones. */
+  readonly schema: z.core.$ZodType;
+}
+
+const maximumProblems = 10;
+
+/**
+ * What is wrong with a file, one sentence a line, in the order of the file:
+ * `mandate.yaml:4: unknown key "maxDetph"; did you mean "maxDepth"?`
+ */
+export function describeProblem(error: z.core.$ZodError, source: ProblemSource): string {
+  const problems = error.issues
+    .flatMap((issue) => explain(issue, [source.schema], []))
+    .map(({ path, text }) => ({ line: source.lineOf(path), text }))
+    .sort((left, right) => left.line - right.line)
+    .map(({ line, text }) => `${source.file}:${line}: ${text}`);
+  const shown = problems.slice(0, maximumProblems);
+  if (problems.length > shown.length) shown.push(`… and ${problems.length - shown.length} more`);
+  return shown.join("\n");
+}
+
+interface Problem {
+  readonly path: YamlPath;
+  readonly text: string;
+}
+
+type Schemas = readonly z.core.$ZodType[];
+
+function explain(issue: z.core.$ZodIssue, schemas: Schemas, above: YamlPath): Problem[] {
+  const own = issue.path as YamlPath;
+  const path = [...above, ...own];
+  if (issue.code === "unrecognized_keys") {
+    const known = knownKeysAt(schemas, own);
+    return issue.keys.map((key) => ({ path: [...path, key], text: unknownKey(key, known) }));
+  }
+  if (issue.code === "invalid_union") {
+    const branch = closestBranch(issue.errors);
+    if (branch !== undefined) {
+      const inner = schemasAt(schemas, own);
+      return branch.flatMap((each) => explain(each, inner, path));
+    }
+    const kinds = issue.errors.flat().map(expectation).filter(isPresent);
+    if (kinds.length > 0) return [{ path, text: place(path, `expected ${orList(kinds)}`) }];
+  }
+  if (issue.code === "invalid_type" && issue.message.endsWith("received undefined")) {
+    return [{ path, text: `missing key "${renderPath(path)}"` }];
+  }
+  return [{ path, text: place(path, plainMessage(issue)) }];
+}
+
+function unknownKey(key: string, known: readonly string[]): string {
+  const nearest = nearestKey(key, known);
+  if (nearest !== undefined) return `unknown key "${key}"; did you mean "${nearest}"?`;
+  return `unknown key "${key}"; known are ${known.join(", ")}`;
+}
+
+/**
+ * The alternative a person was most likely writing: one whose kind of value fits, with the fewest
+ * problems inside. Undefined when the kind of value fits none of them.
+ */
+function closestBranch(branches: readonly (readonly z.core.$ZodIssue[])[]) {
+  const fitting = branches.filter((issues) => !issues.some(isOfAnotherKind));
+  return fitting.sort((left, right) => left.length - right.length)[0];
+}
+
+function isOfAnotherKind(issue: z.core.$ZodIssue): boolean {
+  const kind = issue.code === "invalid_type" || issue.code === "invalid_value";
+  return issue.path.length === 0 && kind;
+}
+
+function expectation(issue: z.core.$ZodIssue): string | undefined {
+  if (issue.code === "invalid_type") return issue.expected;
+  if (issue.code !== "invalid_value") return undefined;
+  return issue.values.map((value) => JSON.stringify(value)).join("|");
+}
+
+function isPresent(text: string | undefined): text is string {
+  return text !== undefined;
+}
+
+function orList(kinds: readonly string[]): string {
+  return [...new Set(kinds)].join(" or ");
+}
+
+function plainMessage(issue: z.core.$ZodIssue): string {
+  const message = issue.message.replace(/^Invalid (input|option): /, "");
+  return message.charAt(0).toLowerCase() + message.slice(1);
+}
+
+function place(path: YamlPath, text: string): string {
+  return path.length === 0 ? text : `${renderPath(path)}: ${text}`;
+}
+
+function renderPath(path: YamlPath): string {
+  return path.reduce<string>((text, step) => {
+    if (typeof step === "number") return `${text}[${step}]`;
+    return text === "" ? step : `${text}.${step}`;
+  }, "");
+}

@@ -1,0 +1,301 @@
+import { execFileSync } from "node:child_process";
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { homedir, tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import type { ConfigFlags } from "./config-overrides.ts";
+import { loadConfig } from "./load-config.ts";
+
+let base: string;
+let project: string;
+
+beforeEach(() => {
+  base = mkdtempSync(join(tmpdir(), "mandate-config-"));
+  project = join(base, "project/mandate.yaml");
+  mkdirSync(join(base, "project/deep/er"), { recursive: true });
+});
+
+afterEach(() => rmSync(base, { recursive: true, force: true }));
+
+interface Given {
+  readonly project?: string | Uint8Array;
+  readonly user?: string;
+  readonly environment?: Record<string, string>;
+  readonly flags?: ConfigFlags;
+  readonly cwd?: string;
+}
+
+function load(given: Given = {}) {
+  if (given.project !== undefined) writeFileSync(project, given.project);
+  if (given.user !== undefined) {
+    mkdirSync(join(base, "config/mandate"), { recursive: true });
+    writeFileSync(join(base, "config/mandate/config.yaml"), given.user);
+  }
+  const environment = { XDG_CONFIG_HOME: join(base, "config"), ...given.environment };
+  const cwd = given.cwd ?? dirname(project);
+  return loadConfig({ cwd, environment, ...(given.flags ? { flags: given.flags } : {}) });
+}
+
+const delegationSeed = `agents:
+  delegation:
+    enabled: true
+    maxDepth: 3
+    defaultTimeout: 300000       # 5 minutes
+    maxConcurrent: 5             # max simultaneous sub-agents
+    tokenBudget:
+      default: 50000             # per sub-agent default
+      max: 200000                # hard cap per sub-agent
+    profiles:
+      directory: ~/.secureyeoman/profiles
+    context:
+      sealOnComplete: true       # summarize and seal sub-agent context
+      brainWriteScope: delegated # 'delegated' (tagged) or 'shared' (full access)
+`;
+
+const spawnSeed = `tools:
+  spawn:
+    enabled: false
+    profiles:
+      researcher:
+        bootstrap_files:              # overrides default sub-agent allowlist
+          - "SOUL.md"
+          - "AGENTS.md"
+        system_prompt_file: "RESEARCHER.md"   # loaded from workspace, appended
+        system_prompt: "Focus on academic sources."  # inline, appended last
+        tools:
+          - web_search
+          - shell
+          - read_file
+        pool: "smart"
+      coder:
+        system_prompt: "You are a coding specialist. Write clean, tested code."
+        tools:
+          - shell
+          - read_file
+          - write_file
+          - list_files
+`;
+
+test("without a file the defaults of the contracts hold", async () => {
+  const config = await load();
+  expect(config.agents.delegation).toEqual({
+    enabled: true,
+    maxDepth: 3,
+    defaultTimeout: 300_000,
+    maxConcurrent: 5,
+    tokenBudget: { default: 50_000, max: 200_000 },
+    profiles: { directory: join(base, "config/mandate/agents") },
+    context: { sealOnComplete: true, brainWriteScope: "delegated" },
+    onUnknown: "error",
+  });
+  expect(config.tools.spawn).toEqual({ enabled: null, explicit_tools: "select" });
+  expect(config.limits.maxChildren).toBe(200);
+  expect(config.ask.deadlineMs).toBe(900_000);
+  expect(config.database.synchronous).toBe("full");
+  expect(config.files).toEqual([]);
+});
+
+test("a start without a file loads neither the schema library nor YAML", () => {
+  const script = `
+    import { registerHooks } from "node:module";
+    const seen = [];
+    registerHooks({ resolve: (name, context, next) => (seen.push(name), next(name, context)) });
+    const { loadConfig } = await import(${JSON.stringify(join(import.meta.dirname, "load-config.ts"))});
+    await loadConfig({ cwd: "/", environment: { XDG_CONFIG_HOME: "/nonexistent" } });
+    console.log(JSON.stringify(seen.filter((name) => name === "zod" || name === "yaml")));
+  `;
+  const args = ["--input-type=module", "--no-warnings", "-e", script];
+  expect(execFileSync(process.execPath, args, { encoding: "utf8" }).trim()).toBe("[]");
+});
+
+test("the delegation block is read as it stands in its design", async () => {
+  const { agents } = await load({ project: delegationSeed });
+  expect(agents.delegation.profiles.directory).toBe(join(homedir(), ".secureyeoman/profiles"));
+  expect(agents.delegation.tokenBudget).toEqual({ default: 50_000, max: 200_000 });
+});
+
+test("the spawn block is read as it stands in its design, profiles included", async () => {
+  const config = await load({ project: `${spawnSeed}models: { pools: { smart: a/b } }` });
+  expect(config.tools.spawn.enabled).toBe(false);
+  expect(config.profiles).toEqual([
+    {
+      name: "researcher",
+      description: "Focus on academic sources.",
+      capabilities: ["subtask"],
+      prompt: "Focus on academic sources.",
+      systemPromptFile: "RESEARCHER.md",
+      bootstrapFiles: ["SOUL.md", "AGENTS.md"],
+      tools: ["web_search", "shell", "read_file"],
+      model: { model: "a/b" },
+      origin: `${project}:5`,
+    },
+    {
+      name: "coder",
+      description: "You are a coding specialist.",
+      capabilities: ["subtask"],
+      prompt: "You are a coding specialist. Write clean, tested code.",
+      tools: ["shell", "read_file", "write_file", "list_files"],
+      origin: `${project}:16`,
+    },
+  ]);
+});
+
+test("in the spawn block alone, what is empty means the default", async () => {
+  const empty = 'system_prompt_file: "", bootstrap_files: [], tools: [], pool: ""';
+  const { profiles } = await load({
+    project: `tools: { spawn: { profiles: { x: { ${empty} } } } }`,
+  });
+  expect(profiles[0]).toEqual({
+    name: "x",
+    description: "The x profile.",
+    capabilities: ["subtask"],
+    prompt: "",
+    origin: `${project}:1`,
+  });
+});
+
+test("flags win over the environment, that over the project's file, that over the user's", async () => {
+  const user =
+    "agents: { delegation: { maxDepth: 4, maxConcurrent: 4 } }\nmodels: { default: u/m }";
+  const config = await load({
+    user,
+    project: "agents: { delegation: { maxConcurrent: 6, defaultTimeout: 6 } }",
+    environment: { MANDATE_TIMEOUT_MS: "7", MANDATE_RUN_TOKENS: "7", MANDATE_MODEL: "" },
+    flags: { runTokens: 8 },
+    cwd: join(base, "project/deep/er"),
+  });
+  expect(config.agents.delegation).toMatchObject({
+    maxDepth: 4,
+    maxConcurrent: 6,
+    defaultTimeout: 7,
+  });
+  expect(config.limits.runTokens).toBe(8);
+  expect(config.models.default).toBe("u/m");
+  expect(config.files).toEqual([join(base, "config/mandate/config.yaml"), project]);
+});
+
+test("a provider is taken whole, so a project cannot send the user's key elsewhere", async () => {
+  const config = await load({
+    user: "models: { providers: { a: { kind: openai, apiKey: secret }, b: { kind: openai } } }",
+    project: "models: { providers: { a: { kind: openai, baseUrl: 'https://evil.example' } } }",
+  });
+  expect(config.models.providers["a"]).toEqual({ kind: "openai", baseUrl: "https://evil.example" });
+  expect(config.models.providers["b"]).toEqual({ kind: "openai" });
+  expect(config.models.providers["constructor"]).toBeUndefined();
+});
+
+test("a relative profile folder counts from the file that names it", async () => {
+  const source = "agents: { delegation: { profiles: { directory: team/agents } } }";
+  const { agents } = await load({ project: source, cwd: join(base, "project/deep") });
+  expect(agents.delegation.profiles.directory).toBe(join(base, "project/team/agents"));
+});
+
+test("a default budget that nobody chose follows a lower maximum", async () => {
+  const source = "agents: { delegation: { tokenBudget: { max: 100 } } }";
+  const { agents } = await load({ project: source });
+  expect(agents.delegation.tokenBudget).toEqual({ default: 100, max: 100 });
+});
+
+test("a file of comments says nothing", async () => {
+  expect((await load({ project: "# later\n" })).agents.delegation.maxDepth).toBe(3);
+});
+
+test("a named file is read in place of the nearest one, and must exist", async () => {
+  writeFileSync(join(base, "other.yaml"), "limits: { runTokens: 5 }");
+  const environment = { MANDATE_CONFIG: "../other.yaml" };
+  expect((await load({ environment })).limits.runTokens).toBe(5);
+  await expect(load({ environment: { MANDATE_CONFIG: "gone.yaml" } })).rejects.toThrow(
+    /gone\.yaml: cannot be read \(ENOENT\)/,
+  );
+});
+
+describe("a file that is not understood stops the start, with its line", () => {
+  test.each([
+    [
+      "agents:\n  delegation:\n    maxDetph: 3",
+      /mandate\.yaml:3: unknown key "maxDetph"; did you mean "maxDepth"\?/,
+    ],
+    ["agent: {}", /mandate\.yaml:1: unknown key "agent"; did you mean "agents"\?/],
+    ["tools: { spawn: { profiles: { x: { tool: [] } } } }", /did you mean "tools"/],
+    ["limits: { runTokens: -1 }", /mandate\.yaml:1: limits\.runTokens/],
+    ["limits: { runTokens: 0 }", /limits\.runTokens/],
+    ["limits: { runTokens: 1.5 }", /limits\.runTokens/],
+    ["limits: { runTokens: .nan }", /mandate\.yaml:1/],
+    ["limits: { runTokens: .inf }", /mandate\.yaml:1/],
+    ["limits: { runTokens: 1e999 }", /mandate\.yaml:1/],
+    ["limits: { runTokens: '5' }", /limits\.runTokens/],
+    ["limits: { runTokens: }", /limits\.runTokens/],
+    ["agents: { delegation: { defaultTimeout: 2147483648 } }", /defaultTimeout/],
+    ["agents: { delegation: { enabled: no } }", /delegation\.enabled/],
+    ["agents: { delegation: { tokenBudget: { default: 9, max: 8 } } }", /is over max \(8\)/],
+    ["agents: { delegation: { onUnknown: fallback } }", /needs "defaultAgent"/],
+    ["tools: { spawn: { profiles: { ../x: {} } } }", /mandate\.yaml:1/],
+    ["tools: { spawn: { profiles: { x: { system_prompt_file: ../x } } } }", /without \.\./],
+    ["tools: { spawn: { profiles: { x: { bootstrap_files: [/etc/passwd] } } } }", /without \.\./],
+    ["tools: { spawn: { profiles: { x: { pool: smart } } } }", /unknown pool "smart"/],
+    ["tools: { spawn: { profiles: { x: { tools: } } } }", /tools/],
+    ["models: { default: gpt }", /provider\/model/],
+    ["models: { providers: { a: { kind: telnet } } }", /kind/],
+    ["models: { providers: { a: { kind: openai, baseUrl: 'file:///etc' } } }", /http or https/],
+    ["models: { providers: { a: { kind: openai, apiKey: k, apiKeyEnv: K } } }", /keep one/],
+    ["models: { prices: { a/b: { input: -1, output: 1 } } }", /input/],
+    ["database: { synchronous: off }", /synchronous/],
+    ["a: 1\na: 1", /mandate\.yaml:2/],
+    ["<<: { agents: {} }", /mandate\.yaml:1/],
+    ["__proto__: { agents: {} }", /mandate\.yaml:1/],
+    ["models: { providers: { __proto__: { kind: openai } } }", /mandate\.yaml:1/],
+    ["- agents", /mandate\.yaml:1/],
+    ["agents: [", /mandate\.yaml:\d/],
+    ["agents: !!js/function 'x'", /mandate\.yaml:1/],
+    ["--- {}\n--- {}", /mandate\.yaml/],
+    ["a: \0", /NUL/],
+    [Buffer.from([0xff, 0xfe]), /UTF-8/],
+    [`# ${"x".repeat(1_000_001)}`, /larger than 976 KB/],
+    [bomb(), /mandate\.yaml:\d/],
+  ])("%j", async (source, message) => {
+    await expect(load({ project: source })).rejects.toMatchObject({
+      code: "config-invalid",
+      message: expect.stringMatching(message),
+    });
+  });
+});
+
+function bomb(): string {
+  const levels = Array.from({ length: 30 }, (_, level) => {
+    const inner =
+      level === 0
+        ? "x"
+        : Array(10)
+            .fill(`*l${level - 1}`)
+            .join(", ");
+    return `l${level}: &l${level} [${inner}]`;
+  });
+  return levels.join("\n");
+}
+
+test.each([
+  [{ MANDATE_MAX_DEPTH: "-1" }, /MANDATE_MAX_DEPTH must be a positive whole number; it is "-1"/],
+  [{ MANDATE_RUN_TOKENS: "1e3" }, /MANDATE_RUN_TOKENS/],
+  [{ MANDATE_RUN_TOKENS: "9007199254740993" }, /MANDATE_RUN_TOKENS/],
+  [{ MANDATE_TIMEOUT_MS: "2147483648" }, /MANDATE_TIMEOUT_MS/],
+  [{ MANDATE_MODEL: "gpt" }, /MANDATE_MODEL must be written "provider\/model"/],
+])("the environment %j is checked as well", async (environment, message) => {
+  await expect(load({ environment: environment as Record<string, string> })).rejects.toThrow(
+    message,
+  );
+});
+
+test("a flag that makes no sense is named", async () => {
+  await expect(load({ flags: { maxDepth: Number.NaN } })).rejects.toThrow(/option maxDepth/);
+});
+
+test("a folder, a pipe or a device in place of the file is refused without waiting", async () => {
+  mkdirSync(project);
+  await expect(load()).rejects.toThrow(/not a regular file/);
+  rmSync(project, { recursive: true });
+  execFileSync("mkfifo", [project]);
+  await expect(load()).rejects.toThrow(/not a regular file/);
+  rmSync(project);
+  symlinkSync("/dev/zero", project);
+  await expect(load()).rejects.toThrow(/not a regular file/);
+});

@@ -1,0 +1,89 @@
+import { type Config, type DelegationConfig, defaultConfig } from "./config.ts";
+import { type ConfigLayer, layerProblem } from "./config-layer.ts";
+import type { SpawnProfileSettings } from "./config-schema.ts";
+import { profileFromSpawnSettings } from "./config-spawn-profile.ts";
+
+/**
+ * Names whose values are taken whole from the last layer that has them: a project's `baseUrl` must
+ * not be joined with the key that the user configured for another address.
+ */
+const wholeValues: ReadonlySet<string> = new Set(["providers", "prices", "pools"]);
+
+/** The defaults with every layer over them, the last one on top. */
+export function mergeConfig(layers: readonly ConfigLayer[], userAgents: string): Config {
+  const spawnProfiles = new Map<string, { settings: SpawnProfileSettings; layer: ConfigLayer }>();
+  let merged: Tree = defaultConfig as unknown as Tree;
+  for (const layer of layers) {
+    const { profiles, ...spawn } = layer.settings.tools?.spawn ?? {};
+    for (const [name, settings] of Object.entries(profiles ?? {})) {
+      spawnProfiles.set(name, { settings, layer });
+    }
+    merged = merge(merged, { ...layer.settings, tools: { spawn } });
+  }
+  const config = merged as unknown as Config;
+  const { delegation } = config.agents;
+  const { models } = config;
+  requireDefaultAgent(delegation, layers);
+  return {
+    ...config,
+    agents: {
+      delegation: {
+        ...delegation,
+        tokenBudget: tokenBudget(config, layers),
+        profiles: { directory: delegation.profiles.directory || userAgents },
+      },
+    },
+    models: {
+      ...models,
+      // Looked up by names that come from outside: nothing may be found that nobody put there.
+      providers: withoutPrototype(models.providers),
+      prices: withoutPrototype(models.prices),
+      pools: withoutPrototype(models.pools),
+    },
+    profiles: [...spawnProfiles].map(([name, { settings, layer }]) =>
+      profileFromSpawnSettings(name, settings, withoutPrototype(models.pools), layer),
+    ),
+    files: layers.map(({ file }) => file).filter((file) => file !== undefined),
+  };
+}
+
+type Tree = Readonly<Record<string, unknown>>;
+
+function merge(under: Tree, over: Tree): Tree {
+  const result: Record<string, unknown> = { ...under };
+  for (const [key, value] of Object.entries(over)) {
+    if (value === undefined) continue;
+    const below = Object.hasOwn(under, key) ? under[key] : undefined;
+    if (!isTree(value) || !isTree(below)) result[key] = value;
+    else result[key] = wholeValues.has(key) ? { ...below, ...value } : merge(below, value);
+  }
+  return result;
+}
+
+function isTree(value: unknown): value is Tree {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+function withoutPrototype<Value>(record: Readonly<Record<string, Value>>): Record<string, Value> {
+  return Object.assign(Object.create(null) as Record<string, Value>, record);
+}
+
+/** A default that nobody chose follows the maximum; one that somebody chose has to fit. */
+function tokenBudget(config: Config, layers: readonly ConfigLayer[]) {
+  const { tokenBudget: budget } = config.agents.delegation;
+  if (budget.default <= budget.max) return budget;
+  const path = ["agents", "delegation", "tokenBudget", "default"];
+  const layer = layers.findLast(
+    ({ settings }) => settings.agents?.delegation?.tokenBudget?.default !== undefined,
+  );
+  if (layer === undefined) return { default: budget.max, max: budget.max };
+  const text = `agents.delegation.tokenBudget.default (${budget.default}) is over max (${budget.max})`;
+  throw layerProblem(layer, path, `${text}; lower it, or raise max`);
+}
+
+function requireDefaultAgent(delegation: DelegationConfig, layers: readonly ConfigLayer[]): void {
+  if (delegation.onUnknown !== "fallback" || delegation.defaultAgent !== undefined) return;
+  const path = ["agents", "delegation", "onUnknown"];
+  const layer = layers.findLast(({ settings }) => settings.agents?.delegation?.onUnknown);
+  throw layerProblem(layer, path, 'onUnknown: fallback needs "defaultAgent" beside it');
+}

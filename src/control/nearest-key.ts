@@ -1,0 +1,52 @@
+/**
+ * The known key a person most likely meant, or undefined when none is near enough to be worth
+ * naming: a wrong suggestion costs more than none.
+ */
+export function nearestKey(key: string, known: Iterable<string>): string | undefined {
+  const wanted = normalise(key);
+  // Keys are short; a pasted paragraph must not cost a quadratic comparison with every known key.
+  if (wanted.length > 64) return undefined;
+  let best: string | undefined;
+  let bestDistance = Math.min(3, Math.max(1, Math.floor(wanted.length / 3))) + 1;
+  for (const candidate of known) {
+    if (candidate.length > 64) continue;
+    const distance = editDistance(wanted, normalise(candidate));
+    if (distance < bestDistance) {
+      best = candidate;
+      bestDistance = distance;
+    }
+  }
+  return best;
+}
+
+/** `maxTokens`, `max_tokens` and `max-tokens` are one spelling to a person. */
+function normalise(key: string): string {
+  return key.replaceAll(/[-_]/g, "").toLowerCase();
+}
+
+/** Insertions, deletions, replacements and swaps of neighbours (optimal string alignment). */
+function editDistance(left: string, right: string): number {
+  let beforeLast: number[] = [];
+  let last = Array.from({ length: right.length + 1 }, (_, column) => column);
+  for (let row = 1; row <= left.length; row += 1) {
+    const current = [row];
+    for (let column = 1; column <= right.length; column += 1) {
+      const same = left[row - 1] === right[column - 1];
+      let cost = Math.min(
+        at(last, column) + 1,
+        at(current, column - 1) + 1,
+        at(last, column - 1) + (same ? 0 : 1),
+      );
+      const swapped = left[row - 1] === right[column - 2] && left[row - 2] === right[column - 1];
+      if (row > 1 && column > 1 && swapped) cost = Math.min(cost, at(beforeLast, column - 2) + 1);
+      current.push(cost);
+    }
+    beforeLast = last;
+    last = current;
+  }
+  return at(last, right.length);
+}
+
+function at(row: readonly number[], column: number): number {
+  return row[column] ?? Number.POSITIVE_INFINITY;
+}

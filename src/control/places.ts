@@ -1,0 +1,80 @@
+import { accessSync, constants, mkdirSync } from "node:fs";
+import { homedir } from "node:os";
+import { dirname, isAbsolute, join, resolve } from "node:path";
+import { MandateError } from "../ports/mandate-error.ts";
+
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+/** Where things lie on this machine. */
+export interface Places {
+  /** MANDATE_HOME: outside every workspace, so that no child reaches its own contract or log. */
+  readonly home: string;
+  readonly database: string;
+  readonly artifacts: string;
+  readonly worktrees: string;
+  readonly tokens: string;
+  /** The user's own configuration, below that of a project. */
+  readonly userConfig: string;
+  readonly userAgents: string;
+  /** What no workspace may read or write, even where its root lies above. */
+  readonly forbidden: readonly string[];
+}
+
+/** Pure: nothing is created or looked at. */
+export function findPlaces(
+  environment: Environment,
+  platform: NodeJS.Platform = process.platform,
+  userHome: string = homedir(),
+): Places {
+  const configured = environment["MANDATE_HOME"];
+  const home = configured ? resolve(configured) : join(dataFolder(), "mandate");
+  const config = join(configFolder(), "mandate");
+  return {
+    home,
+    database: join(home, "mandate.db"),
+    artifacts: join(home, "artifacts"),
+    worktrees: join(home, "worktrees"),
+    tokens: join(home, "tokens"),
+    userConfig: join(config, "config.yaml"),
+    userAgents: join(config, "agents"),
+    forbidden: [home, config],
+  };
+
+  function dataFolder(): string {
+    const standard = absolute(environment["XDG_DATA_HOME"]);
+    if (standard !== undefined) return standard;
+    if (platform === "darwin") return join(userHome, "Library", "Application Support");
+    if (platform !== "win32") return join(userHome, ".local", "share");
+    return environment["LOCALAPPDATA"] || join(userHome, "AppData", "Local");
+  }
+
+  function configFolder(): string {
+    const standard = absolute(environment["XDG_CONFIG_HOME"]);
+    if (standard !== undefined) return standard;
+    if (platform !== "win32") return join(userHome, ".config");
+    return environment["APPDATA"] || join(userHome, "AppData", "Roaming");
+  }
+}
+
+/** The XDG specification: a relative value is to be ignored, as if it were not set. */
+function absolute(path: string | undefined): string | undefined {
+  return path !== undefined && isAbsolute(path) ? path : undefined;
+}
+
+/** Creates the home and the folders in it, for this user alone. What exists is left as it is. */
+export function createHome(places: Places): void {
+  try {
+    for (const folder of [places.home, places.artifacts, places.worktrees]) {
+      mkdirSync(folder, { recursive: true, mode: 0o700 });
+    }
+    accessSync(dirname(places.database), constants.R_OK | constants.W_OK | constants.X_OK);
+  } catch (cause) {
+    const { code } = cause as NodeJS.ErrnoException;
+    throw new MandateError(
+      "database-unusable",
+      `Mandate cannot keep its data in "${places.home}" (${code}). Make the folder writable, or ` +
+        "set MANDATE_HOME to another one.",
+      { cause },
+    );
+  }
+}

@@ -1,0 +1,238 @@
+import type { Contract } from "../contracts/contract.ts";
+import type { CloseReason } from "../events/close-reason.ts";
+import type { FileEvidence, NewEvent } from "../events/event.ts";
+import type { OpenAsk } from "../events/delegation.ts";
+import type { AskOutcome, DelegationResult } from "../ports/delegator.ts";
+import type { Transcript } from "../sessions/transcript.ts";
+import type { WorkspaceBinding } from "../workspaces/workspace-binding.ts";
+import { Stopped } from "./ending.ts";
+import type { Account } from "./ledger.ts";
+import type { LiveRun } from "./live-run.ts";
+
+export interface AgentIdentity {
+  readonly id: string;
+  readonly run: LiveRun;
+  readonly parent: Agent | null;
+  readonly contract: Contract;
+  readonly contractHash: string;
+  readonly system: string;
+  readonly account: Account;
+  readonly transcript: Transcript;
+  readonly workspace: WorkspaceBinding | null;
+  readonly createdAt: number;
+}
+
+/**
+ * A delegation that this process works on: what its log says so far, plus what only a living
+ * process has (a slot, timers, people waiting for it). Losing the object loses nothing.
+ */
+export class Agent {
+  readonly id: string;
+  readonly run: LiveRun;
+  readonly parent: Agent | null;
+  readonly contract: Contract;
+  readonly contractHash: string;
+  readonly system: string;
+  readonly account: Account;
+  readonly workspace: WorkspaceBinding | null;
+  transcript: Transcript;
+  status: "created" | "running" | "waiting_for_merge" | "closed" = "created";
+  readonly createdAt: number;
+  attempt = 0;
+  requests = 0;
+  reservation = 0;
+  /** The bound on the prompt of the request under way. */
+  promptBound = 0;
+  resumptions = 0;
+  turns = 0;
+  toolCalls = 0;
+  hasSlot = false;
+  /** Time it had used before this process took it up. */
+  usedMs = 0;
+  beganAt = 0;
+  lastActivity = 0;
+  usage = { prompt: 0, completion: 0, cost: 0 };
+  served: string[] = noNames;
+  files: FileEvidence[] | null = null;
+  /** Calls that have begun and have no result, by id. */
+  openCalls: Map<string, string> | null = null;
+  /** In spawn order; null until it has some. */
+  children: Agent[] | null = null;
+  result: DelegationResult | null = null;
+  stopReason: Stopped | null = null;
+  timer: NodeJS.Timeout | undefined;
+  /** Its closing events are written; nothing else will be. */
+  isEnding = false;
+  closing: Promise<unknown> | null = null;
+  /** A question that was open, or answered, when a crash cut the call that asked it. */
+  openAsk: OpenAsk | null = null;
+  answers: Map<string, AskOutcome> | null = null;
+  /** One question at a time: a person cannot answer two at once. */
+  asking: Promise<unknown> = nothingYet;
+  #unsettled: Promise<unknown>[] = [];
+  #interrupts: Set<(reason: Stopped) => void> | null = null;
+  #closedWaiters: ((result: DelegationResult) => void)[] | null = null;
+  /** Asked just before it closes: what the waiting parent wants written in the same transaction. */
+  deliver: ((result: DelegationResult) => readonly NewEvent[]) | null = null;
+
+  constructor(identity: AgentIdentity) {
+    this.id = identity.id;
+    this.run = identity.run;
+    this.parent = identity.parent;
+    this.contract = identity.contract;
+    this.contractHash = identity.contractHash;
+    this.system = identity.system;
+    this.account = identity.account;
+    this.transcript = identity.transcript;
+    this.workspace = identity.workspace;
+    this.createdAt = identity.createdAt;
+  }
+
+  get depth(): number {
+    return this.contract.parent.depth;
+  }
+
+  get systemBytes(): number {
+    return Buffer.byteLength(this.system);
+  }
+
+  /** Milliseconds of its total deadline that are left, by a clock that cannot jump. */
+  timeLeft(): number {
+    const { total } = this.contract.deadlines;
+    if (this.beganAt === 0) return total - this.usedMs;
+    return total - this.usedMs - (this.run.parts.clock.monotonic() - this.beganAt);
+  }
+
+  /** Its work begins, or goes on after a crash: from here its total deadline runs. */
+  begin(): void {
+    this.beganAt = this.run.parts.clock.monotonic();
+    const { total } = this.contract.deadlines;
+    const left = Math.min(Math.max(0, this.timeLeft()), longestTimer);
+    this.timer = setTimeout(() => this.stop("timeout", `It took longer than ${total} ms.`), left);
+  }
+
+  throwIfStopped(): void {
+    if (this.stopReason !== null) throw this.stopReason;
+  }
+
+  giveSlot(): void {
+    if (!this.hasSlot) return;
+    this.hasSlot = false;
+    this.run.parts.scheduler.leave();
+  }
+
+  /** Undefined when it has a slot again at once. */
+  takeSlot(): Promise<void> | undefined {
+    if (this.hasSlot) return undefined;
+    const waiting = this.run.parts.scheduler.comeBack();
+    if (waiting === undefined) {
+      this.hasSlot = true;
+      return undefined;
+    }
+    return waiting.then(() => {
+      this.hasSlot = true;
+      // It was stopped while it queued: the slot goes to the next one.
+      if (this.status === "closed") this.giveSlot();
+    });
+  }
+
+  async sleep(ms: number): Promise<void> {
+    let timer: NodeJS.Timeout | undefined;
+    try {
+      await this.interruptible(
+        new Promise<void>((resolve) => {
+          timer = setTimeout(resolve, ms);
+        }),
+      );
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  /** Writes events of this delegation. What must not run ahead of the disk awaits `durable`. */
+  record(...events: readonly NewEvent[]): void {
+    if (this.isEnding) throw this.stopReason ?? new Stopped("cancelled", "It has ended.");
+    this.lastActivity = this.run.parts.clock.monotonic();
+    for (const event of events) this.transcript.apply(event);
+    this.willSettle(this.run.append(events));
+  }
+
+  /** An append that this agent depends on, though another may have made it. */
+  willSettle(append: Promise<unknown>): void {
+    this.#unsettled.push(append);
+  }
+
+  /** Everything recorded so far is on disk; throws when some of it was refused. */
+  async durable(): Promise<void> {
+    const unsettled = this.#unsettled;
+    if (unsettled.length === 0) return;
+    this.#unsettled = [];
+    if (unsettled.length === 1) await unsettled[0];
+    else await Promise.all(unsettled);
+  }
+
+  /** Ends its work at the next moment it waits for anything. The first reason counts. */
+  stop(code: CloseReason, message: string): void {
+    if (this.stopReason !== null || this.status === "closed") return;
+    this.stopReason = new Stopped(code, message);
+    for (const interrupt of this.#interrupts ?? []) interrupt(this.stopReason);
+    this.#interrupts = null;
+  }
+
+  /** Waits for something outside, but not beyond being stopped. */
+  interruptible<Value>(waiting: Promise<Value>): Promise<Value> {
+    if (this.stopReason !== null) return Promise.reject(this.stopReason);
+    this.#interrupts ??= new Set();
+    const interrupts = this.#interrupts;
+    return new Promise((resolve, reject) => {
+      interrupts.add(reject);
+      waiting.then(
+        (value) => {
+          interrupts.delete(reject);
+          resolve(value);
+        },
+        (error: unknown) => {
+          interrupts.delete(reject);
+          reject(error);
+        },
+      );
+    });
+  }
+
+  onStop(listener: (reason: Stopped) => void): () => void {
+    if (this.stopReason !== null) listener(this.stopReason);
+    this.#interrupts ??= new Set();
+    const interrupts = this.#interrupts;
+    interrupts.add(listener);
+    return () => interrupts.delete(listener);
+  }
+
+  whenClosed(): Promise<DelegationResult> {
+    if (this.result !== null) return Promise.resolve(this.result);
+    return new Promise((resolve) => {
+      this.#closedWaiters ??= [];
+      this.#closedWaiters.push(resolve);
+    });
+  }
+
+  closed(result: DelegationResult): void {
+    if (this.result !== null) return;
+    this.status = "closed";
+    this.result = result;
+    clearTimeout(this.timer);
+    for (const resume of this.#closedWaiters ?? []) resume(result);
+    this.#closedWaiters = null;
+    this.#interrupts = null;
+    this.deliver = null;
+  }
+
+  addServed(model: string): void {
+    if (!this.served.includes(model)) this.served = [...this.served, model];
+  }
+}
+
+const noNames: string[] = [];
+const nothingYet: Promise<unknown> = Promise.resolve();
+
+/** What a timer can hold. */
+const longestTimer = 2 ** 31 - 1;

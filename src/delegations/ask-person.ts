@@ -1,0 +1,57 @@
+import { MandateError } from "../ports/mandate-error.ts";
+import type { AskOutcome } from "../ports/delegator.ts";
+import type { Agent } from "./agent.ts";
+import { event } from "./take-turn.ts";
+
+/**
+ * Puts a question to the person behind the run and waits for an answer, the deadline, or the end of
+ * the delegation. It never hangs: at the deadline the default answers, or it is known that nobody did.
+ */
+export function askPerson(agent: Agent, callId: string, question: string): Promise<AskOutcome> {
+  const answered = agent.answers?.get(callId);
+  if (answered) return Promise.resolve(answered);
+  const asking = agent.asking.then(() => ask(agent, callId, question));
+  agent.asking = asking.catch(() => undefined);
+  return asking;
+}
+
+async function ask(agent: Agent, callId: string, question: string): Promise<AskOutcome> {
+  const { run } = agent;
+  const { clock, limits, store } = run.parts;
+  const open = agent.openAsk?.callId === callId ? agent.openAsk : null;
+  const id = open?.id ?? store.newAskId();
+  const deadlineAt = open?.deadlineAt ?? clock.now() + limits.askDeadlineMs;
+  const fallback = open ? open.default : limits.askDefault;
+  const answer = new Promise<AskOutcome>((resolve) => run.asks.set(id, resolve));
+  if (!open) {
+    agent.record(
+      event(agent, "agent.asked", {
+        ask_id: id,
+        call_id: callId,
+        question,
+        deadline_at: deadlineAt,
+        default: fallback,
+      }),
+    );
+  }
+  const wait = Math.max(0, Math.min(deadlineAt - clock.now(), limits.askDeadlineMs));
+  const timer = setTimeout(() => void expire(agent, id, fallback), wait);
+  try {
+    return await agent.interruptible(answer);
+  } finally {
+    clearTimeout(timer);
+    run.asks.delete(id);
+  }
+}
+
+async function expire(agent: Agent, askId: string, fallback: string | null): Promise<void> {
+  const by = fallback === null ? "expired" : "default";
+  try {
+    await agent.run.append([
+      event(agent, "agent.answered", { ask_id: askId, answer: fallback, by }),
+    ]);
+  } catch (error) {
+    // Somebody answered in the last moment, or the delegation ended: their event settles it.
+    if (!(error instanceof MandateError)) throw error;
+  }
+}

@@ -1,0 +1,165 @@
+import type { NewEvent } from "../events/event.ts";
+import { subtree } from "../events/run-state.ts";
+import type {
+  AskOutcome,
+  CancelOutcome,
+  DelegationInfo,
+  DelegationRequest,
+  DelegationResult,
+  DelegationWay,
+  Delegator,
+  StartOutcome,
+} from "../ports/delegator.ts";
+import type { ToolCall } from "../ports/model.ts";
+import { infoOf } from "../sessions/delegation-result.ts";
+import { completion } from "../tools/gate.ts";
+import type { Agent } from "./agent.ts";
+import { askPerson } from "./ask-person.ts";
+import { cancelLive } from "./cancel.ts";
+import { startDelegation } from "./start-delegation.ts";
+import { event } from "./take-turn.ts";
+
+export interface CallDelegator extends Delegator {
+  /** Results that this call hands to its agent; written with the call's completion. */
+  readonly handedOver: readonly string[] | undefined;
+}
+
+/** What one call of one agent can do with delegations: only ever its own. */
+export function callerOf(agent: Agent, call: ToolCall, onRecorded: () => void): CallDelegator {
+  return new AgentDelegator(agent, call, onRecorded);
+}
+
+class AgentDelegator implements CallDelegator {
+  handedOver: readonly string[] | undefined;
+  readonly #agent: Agent;
+  readonly #call: ToolCall;
+  readonly #onRecorded: () => void;
+
+  constructor(agent: Agent, call: ToolCall, onRecorded: () => void) {
+    this.#agent = agent;
+    this.#call = call;
+    this.#onRecorded = onRecorded;
+  }
+
+  get joinTokens(): number {
+    return this.#agent.contract.join.max_tokens;
+  }
+
+  async start(request: DelegationRequest, way: DelegationWay): Promise<StartOutcome> {
+    const agent = this.#agent;
+    // After a crash the same call comes again; its child is there already.
+    const existing = agent.run.byCall.get(`${agent.id} ${this.#call.id}`);
+    if (existing) return { started: true, delegationId: existing.id };
+    const started = startDelegation({
+      run: agent.run,
+      caller: agent,
+      request,
+      way,
+      callId: this.#call.id,
+    });
+    if (!("agent" in started)) return { started: false, rule: started.rule, reason: started.reason };
+    // The id is given out only when the child is on disk; a joining call waits for more anyway.
+    if (way === "spawn") await started.created;
+    return { started: true, delegationId: started.agent.id };
+  }
+
+  async joinAndComplete(id: string, describe: (result: DelegationResult) => string): Promise<string> {
+    const agent = this.#agent;
+    const child = agent.run.agents.get(id);
+    if (child === undefined) throw new Error(`there is no delegation ${id}`);
+    if (child.result !== null) return this.#completeNow(child.result, describe);
+    let text = "";
+    child.deliver = (result) => {
+      text = describe(result);
+      const payload = completion(this.#call, { text }, { text }, [id]);
+      const completed: NewEvent = event(agent, "agent.tool_completed", payload);
+      agent.run.delivered.add(id);
+      agent.openCalls?.delete(this.#call.id);
+      agent.toolCalls++;
+      agent.transcript.apply(completed);
+      this.#onRecorded();
+      return [completed];
+    };
+    const result = await child.whenClosed();
+    // Closed by somebody else, without our completion in the same transaction.
+    if (!agent.run.delivered.has(id)) return this.#completeNow(result, describe);
+    return text;
+  }
+
+  #completeNow(result: DelegationResult, describe: (result: DelegationResult) => string): string {
+    const agent = this.#agent;
+    const text = describe(result);
+    agent.throwIfStopped();
+    agent.run.delivered.add(result.delegationId);
+    agent.openCalls?.delete(this.#call.id);
+    agent.toolCalls++;
+    agent.record(
+      event(agent, "agent.tool_completed", completion(this.#call, { text }, { text }, [result.delegationId])),
+    );
+    this.#onRecorded();
+    return text;
+  }
+
+  async join(
+    ids: readonly string[],
+    maxWaitMs: number | undefined,
+  ): Promise<ReadonlyMap<string, DelegationResult | null>> {
+    const { agents } = this.#agent.run;
+    const all = Promise.all(ids.flatMap((id) => agents.get(id)?.whenClosed() ?? []));
+    await (maxWaitMs === undefined ? all : within(all, maxWaitMs));
+    return new Map(ids.map((id) => [id, agents.get(id)?.result ?? null]));
+  }
+
+  delivered(ids: readonly string[]): void {
+    if (ids.length === 0) return;
+    for (const id of ids) this.#agent.run.delivered.add(id);
+    this.handedOver = [...new Set([...(this.handedOver ?? []), ...ids])];
+  }
+
+  notYetJoined(): readonly string[] {
+    const { children, run } = this.#agent;
+    return children?.map(({ id }) => id).filter((id) => !run.delivered.has(id)) ?? [];
+  }
+
+  isMine(id: string): boolean {
+    let above = this.#agent.run.agents.get(id)?.parent ?? null;
+    while (above !== null && above !== this.#agent) above = above.parent;
+    return above !== null;
+  }
+
+  async list(): Promise<readonly DelegationInfo[]> {
+    // What this agent just did shall be in the list.
+    await this.#agent.durable();
+    const state = await this.#agent.run.parts.store.readRun(this.#agent.run.id);
+    if (state === undefined) return [];
+    return subtree(state, this.#agent.id)
+      .filter(({ id }) => id !== this.#agent.id)
+      .map(infoOf);
+  }
+
+  async result(id: string): Promise<DelegationResult | null> {
+    return this.#agent.run.agents.get(id)?.result ?? null;
+  }
+
+  async cancel(id: string, reason: string): Promise<CancelOutcome> {
+    const child = this.#agent.run.agents.get(id);
+    return child === undefined ? "not_found" : cancelLive(child, reason);
+  }
+
+  ask(question: string): Promise<AskOutcome> {
+    return askPerson(this.#agent, this.#call.id, question);
+  }
+
+  readArtifact(hash: string): Promise<string | undefined> {
+    return this.#agent.run.parts.store.readArtifact(hash);
+  }
+}
+
+async function within(waiting: Promise<unknown>, ms: number): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<void>((resolve) => {
+    timer = setTimeout(resolve, ms);
+  });
+  await Promise.race([waiting, late]);
+  clearTimeout(timer);
+}

@@ -1,0 +1,19 @@
+import type { CancelOutcome } from "../ports/delegator.ts";
+import type { Agent } from "./agent.ts";
+import { closeWith } from "./close.ts";
+import { failure } from "./ending.ts";
+
+/**
+ * Cancels a delegation that this process works on, and everything below it. It is acknowledged
+ * when the log says so; from then on nothing in that subtree begins.
+ */
+export async function cancelLive(agent: Agent, reason: string): Promise<CancelOutcome> {
+  if (agent.isEnding) {
+    await agent.closing?.catch(() => undefined);
+    return "already_terminal";
+  }
+  agent.stop("cancelled", reason);
+  await closeWith(agent, failure("cancelled", reason));
+  await agent.closing;
+  return agent.result?.closeReason === "cancelled" ? "cancelled" : "already_terminal";
+}

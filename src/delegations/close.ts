@@ -1,0 +1,199 @@
+import type { CloseReason } from "../events/close-reason.ts";
+import type { NewEvent } from "../events/event.ts";
+import { sha256 } from "../events/hash-chain.ts";
+import type { Seal } from "../events/seal.ts";
+import type { DelegationResult } from "../ports/delegator.ts";
+import { MandateError } from "../ports/mandate-error.ts";
+import { statusOf } from "../sessions/delegation-result.ts";
+import type { Agent } from "./agent.ts";
+import { type Ending, failure } from "./ending.ts";
+import type { LiveRun } from "./live-run.ts";
+import { event, settled } from "./take-turn.ts";
+import { writeReport } from "./write-report.ts";
+
+/**
+ * Ends a delegation: integrates what it made or fails it, seals it, closes it, and hands its result
+ * to whoever waits, in one transaction. Whatever still runs below it is closed first.
+ */
+export async function closeWith(agent: Agent, ending: Ending): Promise<void> {
+  if (agent.isEnding) return;
+  const accepted = await integrate(agent, ending);
+  if (agent.isEnding) return;
+  const { run } = agent;
+  const below = agent.children?.flatMap((child) => closeBelow(child, accepted.ending)) ?? [];
+  const closing = closingEvents(agent, accepted);
+  const result = resultFor(agent, accepted);
+  // The parent that waits gets the result in the transaction that closes the child: once, or never.
+  const delivery = agent.deliver?.(result) ?? [];
+  const finish = agent === run.root ? runFinished(run, agent, result) : [];
+  const appended = run.append([...below, ...closing, ...delivery, ...finish]);
+  agent.isEnding = true;
+  agent.closing = appended;
+  if (delivery.length > 0) agent.parent?.willSettle(appended);
+  // Nobody may act on a result that is not on disk; inside a run the parent's next append sees to it.
+  if (agent.parent === null) await appended;
+  agent.giveSlot();
+  agent.closed(result);
+  await appended;
+}
+
+/** The closing events of a whole open subtree, children before parents. */
+export function closeBelow(agent: Agent, cause: Ending): NewEvent[] {
+  if (agent.isEnding) return [];
+  const below = agent.children?.flatMap((child) => closeBelow(child, cause)) ?? [];
+  const code: CloseReason = cause.kind === "failure" && cause.code === "cancelled" ? "cancelled" : "parent_closed";
+  const ending = failure(code, code === "cancelled" ? "Its caller was cancelled." : "Its caller ended before it did.");
+  const accepted = { ending, path: undefined };
+  const events = [...below, ...closingEvents(agent, accepted)];
+  const result = resultFor(agent, accepted);
+  agent.isEnding = true;
+  agent.stop(code, result.result);
+  agent.closed(result);
+  return events;
+}
+
+interface Accepted {
+  readonly ending: Ending;
+  readonly path: string | undefined;
+  /** It finished its work, and that was not accepted. */
+  readonly rejected?: { readonly code: CloseReason; readonly error: string };
+}
+
+/** Outcome is not acceptance: a report without the evidence its contract asks for is refused. */
+async function integrate(agent: Agent, ending: Ending): Promise<Accepted> {
+  if (ending.kind === "failure") return { ending, path: undefined };
+  if (agent.contract.exit.evidence === "tool_calls" && agent.toolCalls === 0) {
+    const error = "The contract asks for evidence, and not a single tool call was completed.";
+    return { ending, path: undefined, rejected: { code: "exit_rule_unmet", error } };
+  }
+  return { ending, path: await reportPath(agent, ending.text) };
+}
+
+function reportPath(agent: Agent, text: string): Promise<string | undefined> | undefined {
+  return agent.contract.outputs.report_path_pattern === null || agent.workspace === null
+    ? undefined
+    : writeReport(agent, text);
+}
+
+function closingEvents(agent: Agent, { ending, path, rejected }: Accepted): NewEvent[] {
+  const events: NewEvent[] = [...openCallEvents(agent)];
+  if (agent.reservation > 0) events.push(settled(agent, agent.reservation, 0, 0, true));
+  if (ending.kind === "failure") {
+    const { code, error } = ending;
+    events.push(event(agent, "agent.subagent_failed", { code, error }));
+    events.push(closedEvent(agent, "failed", code, null));
+    return events;
+  }
+  if (agent.status !== "waiting_for_merge") {
+    events.push(
+      event(agent, "agent.subagent_waiting_for_merge", {
+        output: ending.text,
+        output_hash: sha256(ending.text),
+        ...(path !== undefined && { output_path: path }),
+        ...(ending.truncated && { truncated: true as const }),
+        ...(ending.reason !== null && { reason: ending.reason }),
+      }),
+    );
+  }
+  if (rejected) {
+    events.push(event(agent, "agent.subagent_failed", rejected));
+    events.push(closedEvent(agent, "failed", rejected.code, ending.text));
+    return events;
+  }
+  const reason = ending.reason ?? "report_accepted";
+  events.push(event(agent, "agent.subagent_completed", { integrator: "report", reason }));
+  events.push(closedEvent(agent, "completed", reason, ending.text));
+  return events;
+}
+
+/** A call that was under way has an end in the log, even if nobody will ever know how it went. */
+function* openCallEvents(agent: Agent): Generator<NewEvent> {
+  for (const [callId, tool] of agent.openCalls ?? []) {
+    const about = { call_id: callId, tool };
+    const harmless = agent.run.parts.toolbox.get(tool)?.idempotent === true;
+    yield harmless
+      ? event(agent, "agent.tool_failed", { ...about, error: "Interrupted: the delegation ended." })
+      : event(agent, "agent.tool_outcome_unknown", { ...about, error: "Interrupted: its outcome is unknown." });
+  }
+  agent.openCalls = null;
+}
+
+function closedEvent(
+  agent: Agent,
+  finalStatus: "completed" | "failed",
+  reason: CloseReason,
+  output: string | null,
+): NewEvent {
+  return event(agent, "agent.subagent_closed", {
+    sub_agent_id: agent.id,
+    step_idx: agent.contract.parent.step_idx,
+    final_status: finalStatus,
+    close_reason: reason,
+    seal: sealOf(agent, output),
+  });
+}
+
+function sealOf(agent: Agent, output: string | null): Seal {
+  return {
+    summary: output === null ? "" : oneLine(output),
+    output_hash: output === null ? null : sha256(output),
+    usage: agent.usage,
+    turns: agent.turns,
+    tool_calls: agent.toolCalls,
+    attempts: agent.attempt,
+    served: agent.served,
+    ...(agent.files && { files: agent.files }),
+  };
+}
+
+function resultFor(agent: Agent, { ending, rejected }: Accepted): DelegationResult {
+  const final = ending.kind === "output" && !rejected ? "completed" : "failed";
+  const reason =
+    rejected?.code ?? (ending.kind === "failure" ? ending.code : (ending.reason ?? "report_accepted"));
+  const text = rejected?.error ?? (ending.kind === "failure" ? ending.error : ending.text);
+  const children = agent.children?.flatMap((child) => child.result ?? []) ?? [];
+  return {
+    delegationId: agent.id,
+    profile: agent.contract.profile.id,
+    status: statusOf(final, reason),
+    result: text,
+    tokenUsage: agent.usage,
+    duration: agent.run.parts.clock.now() - agent.createdAt,
+    ...(children.length > 0 && { subDelegations: children }),
+    ...(ending.kind === "output" && ending.truncated && { truncated: true as const }),
+    closeReason: reason,
+    evidence: sealOf(agent, ending.kind === "output" ? ending.text : null),
+  };
+}
+
+/** What callers in this process are told when the log could not take the end. */
+export function unwritten(agent: Agent, error: unknown): DelegationResult {
+  const message = error instanceof Error ? error.message : String(error);
+  const full = error instanceof MandateError && error.code === "storage-full";
+  return resultFor(agent, { ending: failure(full ? "storage_full" : "worker_lost", message), path: undefined });
+}
+
+/**
+ * The run ends with its root. It succeeded when the root did and no child's failure was passed
+ * over: every failed child's result must have reached the agent that delegated to it.
+ */
+export function runFinished(run: LiveRun, root: Agent | null, result: DelegationResult | null): NewEvent[] {
+  run.finished = true;
+  const overlooked = [...run.agents.values()].filter(
+    (agent) => agent !== root && agent.result?.status !== "completed" && !run.delivered.has(agent.id),
+  );
+  const failed = result !== null && result.status !== "completed";
+  const reason = failed
+    ? `${result.closeReason}: ${oneLine(result.result)}`
+    : overlooked.length > 0
+      ? `the failure of ${overlooked.map(({ id }) => id).join(", ")} never reached its caller`
+      : "every delegation is closed";
+  const outcome = failed || overlooked.length > 0 ? "failed" : "succeeded";
+  return [{ type: "run.finished", payload: { outcome, reason } }];
+}
+
+/** A breadcrumb's length: enough to recognise, too short to flood. */
+function oneLine(text: string): string {
+  const flat = text.slice(0, 1000).replace(/\s+/g, " ").trim();
+  return flat.length > 240 ? `${flat.slice(0, 239)}…` : flat;
+}

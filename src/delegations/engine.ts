@@ -1,0 +1,241 @@
+import type { NewEvent, StoredEvent } from "../events/event.ts";
+import type { DelegationRequest, DelegationResult } from "../ports/delegator.ts";
+import type { CancelOutcome } from "../ports/delegator.ts";
+import { MandateError } from "../ports/mandate-error.ts";
+import { resultOf } from "../sessions/delegation-result.ts";
+import type { Agent } from "./agent.ts";
+import { cancelLive } from "./cancel.ts";
+import { cancelStored } from "./cancel-stored.ts";
+import type { EngineParts } from "./engine-parts.ts";
+import { transcriptOf } from "./hydrate.ts";
+import { LiveRun, type RunGrant } from "./live-run.ts";
+import { recoverRun } from "./recover.ts";
+import { startDelegation } from "./start-delegation.ts";
+
+export interface RunRequest extends DelegationRequest {
+  readonly workspace?: string | null | undefined;
+  readonly budgetTokens?: number | undefined;
+}
+
+export interface StartedRun {
+  readonly runId: string;
+  readonly delegationId: string;
+  readonly result: Promise<DelegationResult>;
+}
+
+/** Works on the runs of this process: starts them, takes them up after a crash, ends them. */
+export class Engine {
+  readonly #parts: EngineParts;
+  readonly #grant: RunGrant;
+  readonly #runs = new Map<string, LiveRun>();
+  readonly #idleWatch: NodeJS.Timeout;
+  readonly #unsubscribe: () => void;
+
+  constructor(parts: EngineParts, grant: RunGrant) {
+    this.#parts = parts;
+    this.#grant = grant;
+    this.#unsubscribe = parts.store.subscribe((events) => this.#hear(events));
+    this.#idleWatch = setInterval(() => this.#stopIdle(), 1000).unref();
+  }
+
+  /** Starts a run with a root agent of its own. Refusals are thrown: there is no log yet to hold them. */
+  async startRun(request: RunRequest): Promise<StartedRun> {
+    const run = this.#newRun(request);
+    const opening = request.resumedFrom && (await transcriptOf(this.#parts, request.resumedFrom)).asOpening();
+    const started = startDelegation({
+      run,
+      caller: null,
+      request,
+      way: "root",
+      callId: null,
+      before: [this.#runStarted(run)],
+      opening: opening || undefined,
+    });
+    if (!("agent" in started)) throw refusal(started);
+    this.#runs.set(run.id, run);
+    const result = started.agent.whenClosed();
+    void result.then(() => this.#runs.delete(run.id));
+    await started.created;
+    return { runId: run.id, delegationId: started.agent.id, result };
+  }
+
+  /** Takes up every run of this application whose worker is gone. */
+  async recover(): Promise<readonly StartedRun[]> {
+    const { store, application } = this.#parts;
+    const recovered: StartedRun[] = [];
+    for (const row of await store.listRuns({ open: true, application, limit: 10_000 })) {
+      const run = await recoverRun(this.#parts, row.id, this.#grant);
+      if (run === undefined) continue;
+      this.#runs.set(run.id, run);
+      const root = run.root ?? run.topLevel[0];
+      if (root === undefined) continue;
+      const result = root.whenClosed();
+      void result.then(() => this.#runs.delete(run.id));
+      recovered.push({ runId: run.id, delegationId: root.id, result });
+    }
+    return recovered;
+  }
+
+  async cancel(id: string, reason: string): Promise<CancelOutcome> {
+    const { store } = this.#parts;
+    const runId = await store.findRun(id);
+    if (runId === undefined) return "not_found";
+    const live = this.#runs.get(runId);
+    const agent = live?.agents.get(id) ?? (id === runId ? live?.root : undefined);
+    if (agent) return cancelLive(agent, reason);
+    return cancelStored(store, this.#parts.toolbox, runId, id, reason);
+  }
+
+  /** True when this answer was the one that counted. */
+  async answer(askId: string, text: string): Promise<boolean> {
+    const { store } = this.#parts;
+    const runId = await store.findRun(askId);
+    const run = runId === undefined ? undefined : await store.readRun(runId);
+    if (run === undefined) throw new MandateError("unknown-ask", `There is no question ${askId}.`);
+    for (const delegation of run.delegations.values()) {
+      if (delegation.status !== "running" || delegation.ask?.id !== askId) continue;
+      const payload = { ask_id: askId, answer: text, by: "person" as const };
+      try {
+        await store.append({
+          runId: run.id,
+          by: "operator",
+          events: [{ type: "agent.answered", sub_agent_id: delegation.id, payload }],
+        });
+        return true;
+      } catch (error) {
+        if (error instanceof MandateError && error.code === "illegal-transition") return false;
+        throw error;
+      }
+    }
+    return false;
+  }
+
+  /** Continues a delegation that was cancelled or failed: a new run on the old conversation. */
+  async resume(id: string): Promise<StartedRun> {
+    const { store } = this.#parts;
+    const runId = await store.findRun(id);
+    const state = runId === undefined ? undefined : await store.readRun(runId);
+    const delegation = state?.delegations.get(id) ?? [...(state?.delegations.values() ?? [])][0];
+    if (state === undefined || delegation === undefined) {
+      throw new MandateError("unknown-delegation", `There is no delegation ${id}.`);
+    }
+    if (delegation.status !== "closed") {
+      throw new MandateError("not-resumable", `Delegation ${delegation.id} is still ${delegation.status}.`);
+    }
+    if (delegation.finalStatus === "completed") {
+      throw new MandateError("not-resumable", `Delegation ${delegation.id} is completed; there is nothing to resume.`);
+    }
+    const contract = await store.readContract(delegation.id);
+    return this.startRun({
+      task: contract.step.description,
+      profile: contract.profile.id,
+      context: contract.step.context ?? undefined,
+      workspace: state.workspace,
+      resumedFrom: delegation.id,
+    });
+  }
+
+  async resultOf(id: string): Promise<DelegationResult | null> {
+    const { store } = this.#parts;
+    const runId = await store.findRun(id);
+    const run = runId === undefined ? undefined : await store.readRun(runId);
+    if (run === undefined) return null;
+    const root = [...run.delegations.values()].find(({ parentId }) => parentId === null);
+    return resultOf(run, id === runId ? (root?.id ?? "") : id);
+  }
+
+  get liveRuns(): readonly LiveRun[] {
+    return [...this.#runs.values()];
+  }
+
+  close(): void {
+    clearInterval(this.#idleWatch);
+    this.#unsubscribe();
+  }
+
+  #newRun(request: RunRequest): LiveRun {
+    const { limits, store } = this.#parts;
+    return new LiveRun(this.#parts, {
+      id: store.newRunId(),
+      task: request.task,
+      workspace: request.workspace ?? null,
+      tokens: request.budgetTokens ?? limits.runTokens,
+      ownership: store.ownership,
+      grant: { ...this.#grant, authority: this.#authorityIn(request.workspace ?? null) },
+    });
+  }
+
+  /** A workspace brings the right to write in it; without one there is nothing to write. */
+  #authorityIn(workspace: string | null): RunGrant["authority"] {
+    return { ...this.#grant.authority, write_roots: workspace === null ? [] : [workspace] };
+  }
+
+  #runStarted(run: LiveRun): NewEvent {
+    return {
+      type: "run.started",
+      payload: {
+        task: run.task,
+        application: this.#parts.application,
+        workspace: run.workspace,
+        budget: { tokens: run.account.cap },
+        ...run.ownership,
+      },
+    };
+  }
+
+  /** Answers, and ends that other processes wrote, reach the agents they are about. */
+  #hear(events: readonly StoredEvent[]): void {
+    if (this.#runs.size === 0) return;
+    for (const event of events) {
+      if (event.type === "agent.answered") {
+        const { ask_id: askId, answer, by } = event.payload;
+        const resolve = this.#runs.get(event.run_id)?.asks.get(askId);
+        resolve?.(answer === null || by === "expired" ? { answered: false } : { answered: true, answer, by });
+      } else if (event.type === "agent.subagent_closed") {
+        const agent = this.#runs.get(event.run_id)?.agents.get(event.payload.sub_agent_id);
+        if (agent && !agent.isEnding) void this.#endedElsewhere(agent);
+      } else if (event.type === "run.resumed") {
+        const run = this.#runs.get(event.run_id);
+        if (run && event.payload.worker !== run.ownership.worker) this.#lose(run);
+      }
+    }
+  }
+
+  async #endedElsewhere(agent: Agent): Promise<void> {
+    agent.isEnding = true;
+    agent.account.settle(agent.reservation, agent.reservation, 0);
+    agent.reservation = 0;
+    agent.stop("cancelled", "It was ended from outside.");
+    const state = await this.#parts.store.readRun(agent.run.id);
+    const result = state && resultOf(state, agent.id);
+    if (result) agent.closed(result);
+  }
+
+  /** Another process owns the run now: what is in memory here no longer means anything. */
+  #lose(run: LiveRun): void {
+    run.lost = true;
+    this.#runs.delete(run.id);
+    for (const agent of run.agents.values()) {
+      if (agent.isEnding) continue;
+      agent.isEnding = true;
+      agent.stop("worker_lost", "Another process works on this run now.");
+    }
+  }
+
+  #stopIdle(): void {
+    const now = this.#parts.clock.monotonic();
+    for (const run of this.#runs.values()) {
+      for (const agent of run.agents.values()) {
+        if (!agent.hasSlot || agent.lastActivity === 0) continue;
+        const { idle } = agent.contract.deadlines;
+        if (now - agent.lastActivity > idle) agent.stop("timeout", `Nothing happened for ${idle} ms.`);
+      }
+    }
+  }
+}
+
+function refusal(refused: { readonly rule: string; readonly reason: string }): MandateError {
+  if (refused.rule === "task") return new MandateError("task-required", "A run needs a task: say what is to be done.");
+  if (refused.rule === "profile") return new MandateError("unknown-profile", `There is an ${refused.reason}.`);
+  return new MandateError("refused-by-policy", refused.reason);
+}

@@ -1,0 +1,187 @@
+import { isOpen, type Delegation } from "../events/delegation.ts";
+import type { StoredEvent } from "../events/event.ts";
+import type { RunState } from "../events/run-state.ts";
+import { resultOf } from "../sessions/delegation-result.ts";
+import { Transcript } from "../sessions/transcript.ts";
+import { bindWorkspace } from "../workspaces/bind-workspace.ts";
+import { Agent } from "./agent.ts";
+import type { EngineParts } from "./engine-parts.ts";
+import { Account } from "./ledger.ts";
+import type { LiveRun } from "./live-run.ts";
+import { enlist, openingOf } from "./start-delegation.ts";
+
+/**
+ * Rebuilds the agents of a run from its log, as they were when it last said anything. Writes
+ * nothing; closed delegations come too, since open parents may still be owed their results.
+ */
+export async function hydrate(run: LiveRun, state: RunState): Promise<void> {
+  const eventsOf = new Map<string, StoredEvent[]>();
+  for await (const event of run.parts.store.readEvents({ runId: run.id })) {
+    if (event.type === "agent.tool_completed") {
+      for (const id of event.payload.delivered ?? []) run.delivered.add(id);
+    }
+    if (event.sub_agent_id === undefined) continue;
+    const events = eventsOf.get(event.sub_agent_id);
+    if (events) events.push(event);
+    else eventsOf.set(event.sub_agent_id, [event]);
+  }
+  for (const delegation of state.delegations.values()) {
+    const agent = await revive(run, state, delegation, eventsOf.get(delegation.id) ?? []);
+    enlist(run, agent);
+    if (delegation.parentId === null && delegation.depth === 0) run.root = agent;
+    if (delegation.callId !== null) run.byCall.set(`${delegation.parentId} ${delegation.callId}`, agent);
+    run.steps = Math.max(run.steps, delegation.stepIdx + 1);
+  }
+}
+
+async function revive(
+  run: LiveRun,
+  state: RunState,
+  delegation: Delegation,
+  events: readonly StoredEvent[],
+): Promise<Agent> {
+  const { store } = run.parts;
+  const contract = await store.readContract(delegation.id);
+  const parent = delegation.parentId === null ? null : (run.agents.get(delegation.parentId) ?? null);
+  const account = new Account(parent?.account ?? run.account, contract.budget.tokens, contract.budget.cost);
+  account.settle(0, delegation.usage.prompt + delegation.usage.completion, delegation.usage.cost);
+  const agent = new Agent({
+    id: delegation.id,
+    run,
+    parent,
+    contract,
+    contractHash: delegation.contractHash,
+    system: isOpen(delegation) ? ((await store.readText(contract.profile.prompt)) ?? "") : "",
+    account,
+    transcript: new Transcript(await openingFor(run.parts, delegation, openingOf(contract))),
+    workspace:
+      contract.workspace.root === null || !isOpen(delegation)
+        ? null
+        : bindWorkspace({
+            root: contract.workspace.root,
+            isolation: contract.workspace.isolation,
+            allowWrites: contract.workspace.allow_writes,
+            writeRoots: contract.permissions.write_roots,
+            forbidden: run.parts.forbidden,
+          }),
+    createdAt: delegation.createdAt,
+  });
+  agent.usage = delegation.usage;
+  agent.turns = delegation.turns;
+  agent.toolCalls = delegation.toolCalls;
+  agent.attempt = delegation.attempt;
+  if (delegation.status === "closed") {
+    agent.isEnding = true;
+    const result = resultOf(state, delegation.id);
+    if (result) agent.closed(result);
+    return agent;
+  }
+  for (const event of events) replay(agent, event);
+  if (delegation.status === "running") {
+    agent.usedMs = Math.max(0, delegation.lastEventAt - (delegation.startedAt ?? delegation.lastEventAt));
+  }
+  adopt(agent, delegation);
+  return agent;
+}
+
+/** Takes over what the fold knows of a delegation that is open. */
+function adopt(agent: Agent, delegation: Delegation): void {
+  if (delegation.status === "running") {
+    agent.status = "running";
+    agent.requests = delegation.requests;
+    agent.resumptions = delegation.resumptions;
+    agent.openAsk = delegation.ask;
+    if (delegation.reservation) {
+      agent.reservation = delegation.reservation.tokens;
+      agent.account.restoreReservation(agent.reservation);
+    }
+  } else if (delegation.status !== "created") {
+    agent.status = "waiting_for_merge";
+  }
+}
+
+/**
+ * Brings a living agent back to what its log says, after an append it had counted on was refused
+ * because somebody else wrote first.
+ */
+export async function reload(agent: Agent, delegation: Delegation): Promise<void> {
+  const { parts } = agent.run;
+  agent.account.settle(agent.reservation, 0, 0);
+  agent.reservation = 0;
+  agent.openCalls = null;
+  agent.answers = null;
+  agent.files = null;
+  agent.attempt = delegation.attempt;
+  agent.turns = delegation.turns;
+  agent.toolCalls = delegation.toolCalls;
+  agent.usage = delegation.usage;
+  agent.transcript = new Transcript(await openingFor(parts, delegation, openingOf(agent.contract)));
+  for await (const event of parts.store.readEvents({ delegationId: agent.id })) replay(agent, event);
+  adopt(agent, delegation);
+}
+
+function replay(agent: Agent, event: StoredEvent): void {
+  agent.transcript.apply(event);
+  switch (event.type) {
+    case "agent.model_turn":
+      if (event.payload.served !== null) agent.addServed(event.payload.served);
+      break;
+    case "agent.tool_started":
+      agent.openCalls ??= new Map();
+      agent.openCalls.set(event.payload.call_id, event.payload.tool);
+      break;
+    case "agent.tool_completed":
+      if (event.payload.files) agent.files = [...(agent.files ?? []), ...event.payload.files];
+      agent.openCalls?.delete(event.payload.call_id);
+      break;
+    case "agent.tool_failed":
+    case "agent.tool_outcome_unknown":
+      agent.openCalls?.delete(event.payload.call_id);
+      break;
+    case "agent.asked":
+      agent.openAsk = {
+        id: event.payload.ask_id,
+        callId: event.payload.call_id,
+        question: event.payload.question,
+        deadlineAt: event.payload.deadline_at,
+        default: event.payload.default,
+      };
+      break;
+    case "agent.answered": {
+      const { answer, by } = event.payload;
+      if (agent.openAsk) {
+        agent.answers ??= new Map();
+        agent.answers.set(
+          agent.openAsk.callId,
+          answer === null || by === "expired" ? { answered: false } : { answered: true, answer, by },
+        );
+      }
+      agent.openAsk = null;
+      break;
+    }
+    default:
+  }
+}
+
+/** A resumed delegation opens with the conversation of the one it continues. */
+export async function openingFor(
+  parts: EngineParts,
+  delegation: Pick<Delegation, "resumedFrom">,
+  own: string,
+): Promise<ConstructorParameters<typeof Transcript>[0]> {
+  if (delegation.resumedFrom === null) return own;
+  return (await transcriptOf(parts, delegation.resumedFrom)).asOpening();
+}
+
+/** The conversation of a stored delegation. */
+export async function transcriptOf(parts: EngineParts, id: string): Promise<Transcript> {
+  const contract = await parts.store.readContract(id);
+  const state = await parts.store.readRun(contract.parent.run_id);
+  const delegation = state?.delegations.get(id);
+  const opening = delegation
+    ? await openingFor(parts, delegation, openingOf(contract))
+    : openingOf(contract);
+  const transcript = new Transcript(opening);
+  for await (const event of parts.store.readEvents({ delegationId: id })) transcript.apply(event);
+  return transcript;
+}

@@ -1,0 +1,63 @@
+import type { Authority } from "../contracts/authority.ts";
+import type { NewEvent, StoredEvent } from "../events/event.ts";
+import type { AskOutcome } from "../ports/delegator.ts";
+import type { Append, Ownership } from "../ports/store.ts";
+import type { Agent } from "./agent.ts";
+import type { EngineParts } from "./engine-parts.ts";
+import { Account } from "./ledger.ts";
+
+/** What the person or program behind a run holds and may hand on. */
+export interface RunGrant {
+  readonly authority: Authority;
+  readonly principal: { readonly id: string; readonly role: string };
+  readonly depth: number;
+  readonly timeMs: number;
+}
+
+/** A run that this process works on. */
+export class LiveRun {
+  readonly id: string;
+  readonly task: string;
+  readonly workspace: string | null;
+  readonly parts: EngineParts;
+  readonly ownership: Ownership;
+  readonly account: Account;
+  readonly grant: RunGrant;
+  readonly agents = new Map<string, Agent>();
+  /** Results that have reached the agent that was waiting for them. */
+  readonly delivered = new Set<string>();
+  /** Children by the call that made them; filled only when a run is taken up again. */
+  readonly byCall = new Map<string, Agent>();
+  /** Questions that agents of this run wait to have answered. */
+  readonly asks = new Map<string, (outcome: AskOutcome) => void>();
+  /** Agents that a person, or an agent of another program, delegated to. */
+  readonly topLevel: Agent[] = [];
+  root: Agent | null = null;
+  steps = 0;
+  finished = false;
+  /** Another process owns it now: nothing may be written any more. */
+  lost = false;
+
+  constructor(parts: EngineParts, run: RunIdentity) {
+    this.parts = parts;
+    this.id = run.id;
+    this.task = run.task;
+    this.workspace = run.workspace;
+    this.ownership = run.ownership;
+    this.grant = run.grant;
+    this.account = new Account(null, run.tokens);
+  }
+
+  append(events: readonly NewEvent[], extra?: Pick<Append, "contracts">): Promise<readonly StoredEvent[]> {
+    return this.parts.store.append({ runId: this.id, by: this.ownership, events, ...extra });
+  }
+}
+
+export interface RunIdentity {
+  readonly id: string;
+  readonly task: string;
+  readonly workspace: string | null;
+  readonly tokens: number;
+  readonly ownership: Ownership;
+  readonly grant: RunGrant;
+}

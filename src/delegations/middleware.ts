@@ -1,0 +1,58 @@
+import type { Contract } from "../contracts/contract.ts";
+import type { ModelReply, ModelRequest, ToolCall } from "../ports/model.ts";
+import type { ToolResult } from "../tools/tool.ts";
+
+/**
+ * The user's own functions around what agents do. They run for every agent at every depth, after a
+ * crash too; there is no path around them. One that throws refuses: the turn or the delegation
+ * fails, the call is denied.
+ */
+export interface Middleware {
+  turn?(context: TurnContext, next: () => Promise<ModelReply>): Promise<ModelReply>;
+  call?(context: CallContext, next: (call?: ToolCall) => Promise<ToolResult>): Promise<ToolResult>;
+  delegation?(context: DelegationContext, next: () => Promise<void>): Promise<void>;
+}
+
+export interface DelegationContext {
+  readonly runId: string;
+  readonly delegationId: string;
+  readonly parentId: string | null;
+  readonly depth: number;
+  readonly contract: Contract;
+}
+
+export interface TurnContext extends DelegationContext {
+  readonly request: ModelRequest;
+}
+
+export interface CallContext extends DelegationContext {
+  readonly call: ToolCall;
+}
+
+/** The first middleware is the outermost. */
+export function compose(middleware: readonly Middleware[]): Middleware {
+  const [only] = middleware;
+  if (middleware.length <= 1) return only ?? {};
+  const turns = middleware.flatMap((one) => (one.turn ? [one.turn.bind(one)] : []));
+  const calls = middleware.flatMap((one) => (one.call ? [one.call.bind(one)] : []));
+  const delegations = middleware.flatMap((one) => (one.delegation ? [one.delegation.bind(one)] : []));
+  return {
+    ...(turns.length > 0 && {
+      turn: (context, next) =>
+        turns.reduceRight<() => Promise<ModelReply>>((inner, one) => () => one(context, inner), next)(),
+    }),
+    ...(calls.length > 0 && {
+      call: (context, next) =>
+        calls.reduceRight<(call?: ToolCall) => Promise<ToolResult>>(
+          (inner, one) =>
+            (call = context.call) =>
+              one({ ...context, call }, inner),
+          next,
+        )(),
+    }),
+    ...(delegations.length > 0 && {
+      delegation: (context, next) =>
+        delegations.reduceRight<() => Promise<void>>((inner, one) => () => one(context, inner), next)(),
+    }),
+  };
+}

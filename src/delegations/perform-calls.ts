@@ -1,0 +1,206 @@
+import type { ToolCall } from "../ports/model.ts";
+import { deny, type GateSubject, passGate } from "../tools/gate.ts";
+import type { Tool, ToolContext, ToolResult } from "../tools/tool.ts";
+import type { Agent } from "./agent.ts";
+import { callerOf, type CallDelegator } from "./caller.ts";
+
+/** So many calls are begun before the event loop gets a turn for others. */
+const burst = 64;
+
+/**
+ * Makes the calls of one turn, all through the gate. Calls that only read or delegate run side by
+ * side; those that write or execute run one after the other, in the order the model gave. While
+ * nothing is left but waiting for children or people, the slot is given to somebody else.
+ */
+export async function performCalls(agent: Agent, withdrawn: boolean): Promise<void> {
+  const { toolbox } = agent.run.parts;
+  const calls = agent.transcript.pending.filter(({ result }) => result === undefined);
+  const slot = new SlotWhileWaiting(agent);
+  let inOrder: Promise<unknown> = Promise.resolve();
+  const running: Promise<unknown>[] = [];
+  let begun = 0;
+  for (const { call, started } of calls) {
+    if (++begun % burst === 0) await new Promise((resolve) => setImmediate(resolve));
+    if (agent.stopReason !== null) throw agent.stopReason;
+    const tool = toolbox.get(call.name);
+    const perform = (): Promise<unknown> => slot.during(tool, performCall(agent, call, started, withdrawn));
+    if (tool?.effect === "write" || tool?.effect === "exec") {
+      inOrder = inOrder.then(perform);
+      running.push(inOrder);
+    } else {
+      running.push(perform());
+    }
+  }
+  slot.allBegun();
+  await (running.length === 1 ? running[0] : Promise.all(running));
+  await slot.end();
+}
+
+function performCall(agent: Agent, call: ToolCall, started: boolean, withdrawn: boolean): Promise<ToolResult> {
+  const { middleware, toolbox } = agent.run.parts;
+  const subject = new Subject(agent, withdrawn);
+  if (middleware.call === undefined) return passGate(toolbox, subject, call, started);
+  return middleware
+    .call(
+      {
+        runId: agent.run.id,
+        delegationId: agent.id,
+        parentId: agent.parent?.id ?? null,
+        depth: agent.depth,
+        contract: agent.contract,
+        call,
+      },
+      // Whatever it changes passes the gate like anything else; only the identity stays.
+      (changed = call) => passGate(toolbox, subject, { ...changed, id: call.id }, started),
+    )
+    .catch((error: unknown) => {
+      agent.throwIfStopped();
+      const reason = `The call was refused: ${error instanceof Error ? error.message : String(error)}`;
+      return subject.wasRecorded ? { text: reason, isError: true } : deny(subject, call, "middleware", reason);
+    })
+    .then((result) => {
+      // A middleware may answer by itself; a call without a record would leave the model waiting.
+      if (!subject.wasRecorded) return deny(subject, call, "middleware", result.text);
+      return result;
+    });
+}
+
+/** One call of one agent, as the gate sees it. */
+class Subject implements GateSubject {
+  readonly withdrawn: boolean;
+  wasRecorded = false;
+  readonly #agent: Agent;
+  #delegator: CallDelegator | undefined;
+  #deadline: AbortController | undefined;
+
+  constructor(agent: Agent, withdrawn: boolean) {
+    this.#agent = agent;
+    this.withdrawn = withdrawn;
+  }
+
+  get id(): string {
+    return this.#agent.id;
+  }
+
+  get contract(): GateSubject["contract"] {
+    return this.#agent.contract;
+  }
+
+  get outputBytes(): number {
+    return this.#agent.run.parts.limits.toolOutputBytes;
+  }
+
+  record(event: Parameters<GateSubject["record"]>[0]): void {
+    const agent = this.#agent;
+    agent.throwIfStopped();
+    if (event.type === "agent.tool_started") {
+      agent.openCalls ??= new Map();
+      agent.openCalls.set(event.payload.call_id, event.payload.tool);
+    } else {
+      this.wasRecorded = true;
+      if ("call_id" in event.payload && event.payload.call_id !== null) agent.openCalls?.delete(event.payload.call_id);
+      if (event.type === "agent.tool_completed") {
+        agent.toolCalls++;
+        if (event.payload.files) agent.files = [...(agent.files ?? []), ...event.payload.files];
+      }
+    }
+    agent.record(event);
+  }
+
+  durable(): Promise<void> {
+    return this.#agent.durable();
+  }
+
+  checkStopped(): void {
+    this.#agent.throwIfStopped();
+  }
+
+  keepArtifact(body: string): ReturnType<GateSubject["keepArtifact"]> {
+    return this.#agent.run.parts.store.keepArtifact(body);
+  }
+
+  deliveredBy(): readonly string[] | undefined {
+    return this.#delegator?.handedOver;
+  }
+
+  contextOf(call: ToolCall): ToolContext {
+    const agent = this.#agent;
+    const subject = this;
+    this.#delegator = callerOf(agent, call, () => {
+      this.wasRecorded = true;
+    });
+    return {
+      runId: agent.run.id,
+      delegationId: agent.id,
+      callId: call.id,
+      workspace: agent.workspace,
+      delegator: this.#delegator,
+      // Made when a tool asks for it: most do not.
+      get signal() {
+        return subject.#signal();
+      },
+    };
+  }
+
+  #signal(): AbortSignal {
+    if (this.#deadline === undefined) {
+      const deadline = new AbortController();
+      this.#deadline = deadline;
+      this.#agent.onStop((reason) => deadline.abort(reason));
+    }
+    return this.#deadline.signal;
+  }
+
+  within(tool: Tool, running: Promise<ToolResult>): Promise<ToolResult> {
+    const agent = this.#agent;
+    if (tool.waits) return agent.interruptible(running);
+    const ms = agent.contract.deadlines.tool;
+    let timer: NodeJS.Timeout | undefined;
+    const late = new Promise<never>((_resolve, reject) => {
+      timer = setTimeout(() => {
+        const reason = new Error(`${tool.name} took longer than ${ms} ms and was stopped.`);
+        this.#deadline?.abort(reason);
+        reject(reason);
+      }, ms);
+    });
+    return agent.interruptible(Promise.race([running, late])).finally(() => clearTimeout(timer));
+  }
+}
+
+/** Gives the agent's slot back once every call that is still open only waits. */
+class SlotWhileWaiting {
+  readonly #agent: Agent;
+  #busy = 1;
+  #waiting = 0;
+
+  constructor(agent: Agent) {
+    this.#agent = agent;
+  }
+
+  async during(tool: Tool | undefined, call: Promise<unknown>): Promise<void> {
+    const waits = tool?.waits === true;
+    if (waits) this.#waiting++;
+    else this.#busy++;
+    try {
+      await call;
+    } finally {
+      if (waits) this.#waiting--;
+      else this.#busy--;
+      this.#consider();
+    }
+  }
+
+  allBegun(): void {
+    this.#busy--;
+    this.#consider();
+  }
+
+  async end(): Promise<void> {
+    const back = this.#agent.takeSlot();
+    if (back) await this.#agent.interruptible(back);
+  }
+
+  #consider(): void {
+    if (this.#busy === 0 && this.#waiting > 0) this.#agent.giveSlot();
+  }
+}

@@ -1,0 +1,77 @@
+import type { Delegation } from "../events/delegation.ts";
+import type { NewEvent } from "../events/event.ts";
+import type { RunState } from "../events/run-state.ts";
+import { MandateError } from "../ports/mandate-error.ts";
+import type { Agent } from "./agent.ts";
+import { closeWith } from "./close.ts";
+import { failure } from "./ending.ts";
+import type { EngineParts } from "./engine-parts.ts";
+import { hydrate } from "./hydrate.ts";
+import { LiveRun, type RunGrant } from "./live-run.ts";
+import { queue } from "./start-delegation.ts";
+import { event, settled } from "./take-turn.ts";
+
+/** Taken up so often without a step forward, a delegation is what kills its worker. */
+const resumptionLimit = 3;
+
+/**
+ * Takes up a run whose worker is gone. Every open delegation goes on from its last recorded step,
+ * waits for a slot again, or is closed; nothing starts over, and a run that nobody lost is left
+ * alone, so that recovering twice writes nothing the second time.
+ */
+export async function recoverRun(parts: EngineParts, runId: string, grant: RunGrant): Promise<LiveRun | undefined> {
+  const ownership = await parts.store.claimRun(runId);
+  if (ownership === undefined) return undefined;
+  const state = await parts.store.readRun(runId);
+  if (state === undefined) return undefined;
+  const run = new LiveRun(parts, {
+    id: runId,
+    task: state.task,
+    workspace: state.workspace,
+    tokens: state.budgetTokens,
+    ownership,
+    grant,
+  });
+  await hydrate(run, state);
+  for (const delegation of [...state.delegations.values()]) {
+    const agent = run.agents.get(delegation.id);
+    if (agent && !agent.isEnding) await takeUp(agent, delegation, state);
+  }
+  return run;
+}
+
+async function takeUp(agent: Agent, delegation: Delegation, state: RunState): Promise<void> {
+  switch (delegation.status) {
+    case "created":
+      queue(agent);
+      return;
+    case "running": {
+      const resumption = delegation.resumptions + 1;
+      const events: NewEvent[] = [];
+      // Nobody knows what the request that was under way has cost: the worst case is what is safe.
+      if (agent.reservation > 0) events.push(settled(agent, agent.reservation, 0, 0, true));
+      if (resumption > resumptionLimit) {
+        if (events.length > 0) agent.record(...events);
+        const error = `It was taken up ${resumptionLimit} times without getting any further.`;
+        await closeWith(agent, failure("worker_lost", error));
+        return;
+      }
+      events.push(event(agent, "agent.resumed", { fence: state.fence, resumption }));
+      agent.record(...events);
+      queue(agent);
+      return;
+    }
+    case "waiting_for_merge": {
+      const { text, truncated, reason } = delegation.output;
+      await closeWith(agent, { kind: "output", text, truncated, reason });
+      return;
+    }
+    case "completed":
+    case "failed":
+    case "closed":
+      // These are written together with `closed`; a log that stops between them is not ours.
+      throw new MandateError("illegal-transition", `Delegation ${agent.id} is ${delegation.status}, but not closed.`);
+    default:
+      return delegation satisfies never;
+  }
+}

@@ -1,0 +1,143 @@
+import { modelName } from "../contracts/contract.ts";
+import type { Model, ModelPart, ModelReply, ModelRequest, ToolDescription } from "../ports/model.ts";
+import { ModelFault } from "../ports/model-fault.ts";
+import type { Agent } from "./agent.ts";
+
+/** What one request may use, as planned and reserved. */
+export interface TurnRequest {
+  readonly maxOutput: number;
+  readonly tools: readonly ToolDescription[];
+  readonly try: number;
+}
+
+/**
+ * Sends one request and watches it: no first token in time, or none for too long in the middle,
+ * ends it like a cut connection. The reply is whole or there is none.
+ */
+export async function requestModel(agent: Agent, turn: TurnRequest): Promise<ModelReply> {
+  const { parts } = agent.run;
+  const model = parts.models.resolve(modelName(agent.contract));
+  const watch = new StreamWatch(agent);
+  const request = toRequest(agent, turn, watch);
+  try {
+    const answer = (): Promise<ModelReply> => watch.follow(model, request);
+    if (parts.middleware.turn === undefined) return await answer();
+    return await parts.middleware.turn(
+      {
+        runId: agent.run.id,
+        delegationId: agent.id,
+        parentId: agent.parent?.id ?? null,
+        depth: agent.depth,
+        contract: agent.contract,
+        request,
+      },
+      answer,
+    );
+  } finally {
+    watch.end();
+  }
+}
+
+function toRequest(agent: Agent, turn: TurnRequest, watch: StreamWatch): ModelRequest {
+  const { contract, transcript } = agent;
+  return {
+    model: modelName(contract),
+    system: agent.system,
+    messages: transcript.messages,
+    tools: turn.tools,
+    maxOutputTokens: turn.maxOutput,
+    temperature: contract.model.temperature,
+    caller: {
+      delegationId: agent.id,
+      profile: contract.profile.id,
+      depth: agent.depth,
+      attempt: agent.attempt,
+      turn: transcript.turns + 1,
+      try: turn.try,
+      task: contract.step.description,
+    },
+    // Most models of tests and benches never look: the controller is made when somebody does.
+    get signal() {
+      return watch.signal;
+    },
+  };
+}
+
+/** The deadlines of one request, by one timer that looks at when something last arrived. */
+class StreamWatch {
+  readonly #agent: Agent;
+  readonly #began: number;
+  #lastPart = 0;
+  #timer: NodeJS.Timeout | undefined;
+  #controller: AbortController | undefined;
+  #reject: ((error: unknown) => void) | undefined;
+  #forget: (() => void) | undefined;
+  #reason: unknown;
+
+  constructor(agent: Agent) {
+    this.#agent = agent;
+    this.#began = agent.run.parts.clock.monotonic();
+  }
+
+  get signal(): AbortSignal {
+    if (this.#controller === undefined) {
+      this.#controller = new AbortController();
+      if (this.#reason !== undefined) this.#controller.abort(this.#reason);
+    }
+    return this.#controller.signal;
+  }
+
+  follow(model: Model, request: ModelRequest): Promise<ModelReply> {
+    const { stopReason } = this.#agent;
+    if (stopReason !== null) return Promise.reject(stopReason);
+    return new Promise((resolve, reject) => {
+      this.#reject = reject;
+      this.#forget = this.#agent.onStop((reason) => this.#abort(reason));
+      this.#arm(this.#agent.contract.deadlines.first_token);
+      model(request, this.#onPart).then(resolve, reject);
+    });
+  }
+
+  end(): void {
+    clearTimeout(this.#timer);
+    this.#forget?.();
+  }
+
+  readonly #onPart = (part: ModelPart): void => {
+    const { clock, onDelta } = this.#agent.run.parts;
+    this.#lastPart = clock.monotonic();
+    this.#agent.lastActivity = this.#lastPart;
+    if (part.type === "text") onDelta?.(this.#agent.id, part.text);
+  };
+
+  #arm(ms: number): void {
+    this.#timer = setTimeout(() => this.#check(), ms);
+  }
+
+  #check(): void {
+    const { first_token: firstToken, stall } = this.#agent.contract.deadlines;
+    const now = this.#agent.run.parts.clock.monotonic();
+    const limit = this.#lastPart === 0 ? firstToken : stall;
+    const left = (this.#lastPart === 0 ? this.#began : this.#lastPart) + limit - now;
+    if (left > 0) {
+      this.#arm(left);
+      return;
+    }
+    const what = this.#lastPart === 0 ? "no first token" : "no further token";
+    this.#abort(new StalledRequest(`The model gave ${what} for ${limit} ms.`));
+  }
+
+  #abort(reason: unknown): void {
+    this.#reason = reason;
+    this.#controller?.abort(reason);
+    this.#reject?.(reason);
+  }
+}
+
+/** Like a cut connection, but when it does not pass the delegation has timed out. */
+export class StalledRequest extends ModelFault {
+  constructor(message: string) {
+    super("connection", message);
+    this.name = "StalledRequest";
+  }
+}

@@ -1,0 +1,230 @@
+import { modelName } from "../contracts/contract.ts";
+import type { EventPayloads } from "../events/event.ts";
+import { MandateError } from "../ports/mandate-error.ts";
+import type { ModelReply, ModelUsage, ToolCall } from "../ports/model.ts";
+import { ModelFault } from "../ports/model-fault.ts";
+import type { OfferedTools } from "../tools/toolbox.ts";
+import type { Agent } from "./agent.ts";
+import { type Ending, failure, Stopped } from "./ending.ts";
+import { planTurn, promptBound, type TurnPlan } from "./plan-turn.ts";
+import { requestModel, StalledRequest } from "./request-model.ts";
+
+/**
+ * One model turn: plan what it may cost, reserve that, send, settle, record. Passing faults are
+ * waited out here; null means that the turn is in the transcript.
+ */
+export async function takeTurn(agent: Agent): Promise<Ending | null> {
+  const { parts } = agent.run;
+  for (let tries = 1; ; tries++) {
+    const plan = await planNext(agent);
+    if (plan.kind === "exhausted") return bestSoFar(agent);
+    reserve(agent, plan.reserve);
+    // The worst case is on disk before the request leaves: a crash cannot make it forgotten.
+    await agent.durable();
+    agent.throwIfStopped();
+    const last = plan.kind === "last";
+    try {
+      const tools = offeredTools(agent, last).descriptions;
+      const reply = await requestModel(agent, { maxOutput: plan.maxOutput, tools, try: tries });
+      recordTurn(agent, reply, last);
+      return null;
+    } catch (error) {
+      if (error instanceof Stopped) throw error;
+      if (!(error instanceof ModelFault)) return refusedTurn(agent, error);
+      settleFault(agent, error);
+      const ending = await afterFault(agent, error, tries, parts.limits.requestTries);
+      if (ending !== null) return ending;
+    }
+  }
+}
+
+/** The tools a turn is offered; in the last one only those that end it. */
+export function offeredTools(agent: Agent, last: boolean): OfferedTools {
+  const { contract, run } = agent;
+  return run.parts.toolbox.offer(last ? contract.exit.tools : contract.permissions.allowed_tools);
+}
+
+async function planNext(agent: Agent): Promise<Exclude<TurnPlan, { kind: "wait" }>> {
+  const { account, contract, transcript } = agent;
+  const prompt = promptBound({
+    counted: transcript.countedTokens,
+    bytesSince: transcript.bytesSince,
+    systemBytes: agent.systemBytes,
+    toolBytes: offeredTools(agent, false).bytes,
+  });
+  agent.promptBound = prompt;
+  for (let announced = false; ; announced = true) {
+    const plan = planTurn({
+      prompt,
+      maxOutput: contract.model.max_output_tokens,
+      available: account.available,
+      unspent: account.unspent,
+      keepBack: contract.budget.reserve,
+    });
+    if (plan.kind !== "wait") return account.costLeft > 0 ? plan : { kind: "exhausted" };
+    if (!announced) agent.record(event(agent, "agent.paused", { reason: "budget" }));
+    await agent.interruptible(account.released());
+  }
+}
+
+function reserve(agent: Agent, tokens: number): void {
+  // Planned from what is free now, in the same turn of the event loop: it cannot be gone.
+  if (!agent.account.reserve(tokens)) throw new Error("a planned reservation did not fit");
+  agent.requests++;
+  agent.reservation = tokens;
+  agent.record(event(agent, "agent.budget_reserved", { request: agent.requests, tokens }));
+}
+
+function recordTurn(agent: Agent, reply: ModelReply, last: boolean): void {
+  const model = modelName(agent.contract);
+  const usage = reply.usage ?? estimate(agent, reply);
+  const cost = agent.run.parts.models.cost(model, usage);
+  if (reply.served !== null) agent.addServed(reply.served);
+  agent.turns++;
+  agent.record(
+    event(agent, "agent.model_turn", {
+      requested: model,
+      served: reply.served,
+      usage: { prompt: usage.prompt, completion: usage.completion, cost },
+      finish_reason: reply.finish,
+      ...(reply.text === "" ? {} : { text: reply.text }),
+      ...(reply.calls.length === 0 ? {} : { calls: withUniqueIds(reply.calls) }),
+      ...(last ? { last: true } : {}),
+      ...(reply.providerData === undefined ? {} : { provider_data: reply.providerData }),
+    }),
+    settled(agent, usage.prompt, usage.completion, cost, reply.usage === null),
+  );
+}
+
+/** Nothing was reported: no prompt is more tokens than its bound, no answer more than its bytes. */
+function estimate(agent: Agent, reply: ModelReply): ModelUsage {
+  const bytes = Buffer.byteLength(reply.text) + Buffer.byteLength(JSON.stringify(reply.calls));
+  const completion = Math.min(bytes, agent.reservation - agent.promptBound);
+  return { prompt: agent.promptBound, completion };
+}
+
+/** Faults that a provider does not charge for; after any other the worst case is taken as used. */
+const free: ReadonlySet<string> = new Set([
+  "rate-limited",
+  "spend-cap",
+  "overloaded",
+  "context-overflow",
+  "unauthorized",
+  "rejected",
+]);
+
+const neverConnected: ReadonlySet<unknown> = new Set(["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN"]);
+
+function settleFault(agent: Agent, fault: ModelFault): void {
+  const code = (fault.cause as { code?: unknown } | undefined)?.code;
+  const used = free.has(fault.kind) || neverConnected.has(code) ? 0 : agent.reservation;
+  agent.record(settled(agent, used, 0, 0, used > 0));
+}
+
+/** Settles what is reserved: from the child and every ancestor, once. */
+export function settled(
+  agent: Agent,
+  prompt: number,
+  completion: number,
+  cost: number,
+  estimated: boolean,
+): ReturnType<typeof event<"agent.budget_settled">> {
+  const reserved = agent.reservation;
+  agent.account.settle(reserved, prompt + completion, cost);
+  agent.reservation = 0;
+  agent.usage = {
+    prompt: agent.usage.prompt + prompt,
+    completion: agent.usage.completion + completion,
+    cost: agent.usage.cost + cost,
+  };
+  return event(agent, "agent.budget_settled", {
+    request: agent.requests,
+    reserved,
+    prompt,
+    completion,
+    cost,
+    ...(estimated ? { estimated: true } : {}),
+  });
+}
+
+/** Null: try again. */
+async function afterFault(
+  agent: Agent,
+  fault: ModelFault,
+  tries: number,
+  allowedTries: number,
+): Promise<Ending | null> {
+  switch (fault.kind) {
+    case "context-overflow":
+      if (agent.transcript.compactions > 0) {
+        return failure("no_progress", `The conversation does not fit the model's window: ${fault.message}`);
+      }
+      agent.record(
+        event(agent, "agent.compacted", { before_messages: agent.transcript.messages.length }),
+      );
+      return null;
+    case "spend-cap":
+    case "unauthorized":
+    case "rejected":
+      return failure("provider_unavailable", fault.message);
+    case "rate-limited":
+    case "overloaded":
+    case "connection": {
+      if (tries >= allowedTries) {
+        const code = fault instanceof StalledRequest ? "timeout" : "provider_unavailable";
+        return failure(code, fault.message, true);
+      }
+      const delay = fault.retryAfterMs ?? backoff(agent.run.parts.limits.backoffMs, tries);
+      if (delay > agent.timeLeft()) {
+        return failure("provider_unavailable", `${fault.message} It asks to wait ${delay} ms, which is longer than the delegation has left.`);
+      }
+      agent.record(
+        event(agent, "agent.retried", { what: "request", reason: fault.message, delay_ms: Math.round(delay) }),
+      );
+      await agent.sleep(delay);
+      return null;
+    }
+    default:
+      return fault.kind satisfies never;
+  }
+}
+
+/** Full jitter between half and the whole of a doubling delay, at most half a minute. */
+export function backoff(first: number, tries: number): number {
+  const whole = Math.min(first * 2 ** (tries - 1), 30_000);
+  return whole / 2 + Math.random() * (whole / 2);
+}
+
+function refusedTurn(agent: Agent, error: unknown): Ending {
+  agent.record(settled(agent, 0, 0, 0, false));
+  const message = error instanceof Error ? error.message : String(error);
+  if (error instanceof MandateError) return failure("provider_unavailable", message);
+  return failure("policy_denied", `The turn was refused: ${message}`);
+}
+
+/** What a child that ran out of budget can still hand in. */
+function bestSoFar({ transcript }: Agent): Ending {
+  return transcript.bestText === ""
+    ? failure("budget_exhausted", "The budget is too small for a single answer.")
+    : { kind: "output", text: transcript.bestText, truncated: true, reason: "budget_exhausted" };
+}
+
+/** Providers promise unique call ids and do not always keep it; results are matched by them. */
+function withUniqueIds(calls: readonly ToolCall[]): readonly ToolCall[] {
+  if (calls.length === 1) return calls;
+  const seen = new Set<string>();
+  return calls.map((call) => {
+    let id = call.id;
+    for (let suffix = 2; seen.has(id); suffix++) id = `${call.id}_${suffix}`;
+    seen.add(id);
+    return id === call.id ? call : { ...call, id };
+  });
+}
+
+export function event<Type extends keyof EventPayloads>(
+  agent: Agent,
+  type: Type,
+  payload: EventPayloads[Type],
+): { readonly type: Type; readonly sub_agent_id: string; readonly payload: EventPayloads[Type] } {
+  return { type, sub_agent_id: agent.id, payload };
+}

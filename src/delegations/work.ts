@@ -1,0 +1,199 @@
+import type { NewEvent } from "../events/event.ts";
+import { MandateError } from "../ports/mandate-error.ts";
+import { resultOf } from "../sessions/delegation-result.ts";
+import type { Agent } from "./agent.ts";
+import { closeWith, unwritten } from "./close.ts";
+import { type Ending, failure, Stopped } from "./ending.ts";
+import { reload } from "./hydrate.ts";
+import { judgeOutput } from "./judge-output.ts";
+import { judgeReply, streakLimit } from "./judge-reply.ts";
+import { performCalls } from "./perform-calls.ts";
+import { backoff, event, takeTurn } from "./take-turn.ts";
+
+/**
+ * An agent's life from its slot to its close. It starts from whatever its transcript says, so a
+ * fresh child and one taken up after a crash are the same to it.
+ */
+export async function work(agent: Agent): Promise<void> {
+  const { middleware } = agent.run.parts;
+  agent.begin();
+  try {
+    if (middleware.delegation === undefined) {
+      await attempts(agent);
+    } else {
+      await middleware.delegation(
+        {
+          runId: agent.run.id,
+          delegationId: agent.id,
+          parentId: agent.parent?.id ?? null,
+          depth: agent.depth,
+          contract: agent.contract,
+        },
+        () => attempts(agent),
+      );
+      if (!agent.isEnding) throw new Stopped("policy_denied", "The delegation was ended by middleware.");
+    }
+  } catch (error) {
+    await end(agent, error);
+  }
+}
+
+async function end(agent: Agent, error: unknown): Promise<void> {
+  if (agent.isEnding) return;
+  if (wasRefused(error)) return reconcile(agent);
+  try {
+    await closeWith(agent, endingOf(error, agent));
+  } catch (refusal) {
+    if (wasRefused(refusal)) return reconcile(agent);
+    // Even the end could not be written (a full disk, a lost database): recovery will write it.
+    agent.isEnding = true;
+    agent.closed(unwritten(agent, refusal));
+  }
+}
+
+/** Somebody else wrote first: the log is right, and memory follows it. */
+async function reconcile(agent: Agent): Promise<void> {
+  const { run } = agent;
+  const state = await run.parts.store.readRun(run.id);
+  const delegation = state?.delegations.get(agent.id);
+  if (state === undefined || delegation === undefined || state.fence !== run.ownership.fence) {
+    run.lost = true;
+    agent.isEnding = true;
+    return;
+  }
+  const result = resultOf(state, agent.id);
+  if (result) {
+    agent.isEnding = true;
+    agent.closed(result);
+    return;
+  }
+  await reload(agent, delegation);
+  await work(agent);
+}
+
+function wasRefused(error: unknown): boolean {
+  return error instanceof MandateError && (error.code === "fenced" || error.code === "illegal-transition");
+}
+
+async function attempts(agent: Agent): Promise<void> {
+  const { execution } = agent.contract;
+  const of = execution.max_retries + 1;
+  if (agent.status === "created") {
+    agent.status = "running";
+    agent.attempt = 1;
+    agent.record(
+      event(agent, "agent.subagent_started", { strategy: agent.workspace?.isolation ?? "none" }),
+      event(agent, "agent.subagent_attempt", { attempt: 1, of }),
+    );
+  }
+  for (;;) {
+    const ending = await attempt(agent);
+    if (ending.kind !== "failure" || !ending.retry || agent.attempt >= of) {
+      await closeWith(agent, ending);
+      return;
+    }
+    const delay = backoff(agent.run.parts.limits.backoffMs, agent.attempt);
+    agent.record(
+      event(agent, "agent.retried", {
+        what: "attempt",
+        reason: `${ending.code}: ${ending.error}`,
+        delay_ms: Math.round(delay),
+      }),
+    );
+    await agent.sleep(delay);
+    agent.attempt++;
+    agent.record(event(agent, "agent.subagent_attempt", { attempt: agent.attempt, of }));
+  }
+}
+
+/** Turn after turn until something ends it. */
+async function attempt(agent: Agent): Promise<Ending> {
+  const { transcript } = agent;
+  for (;;) {
+    const turn = transcript.unjudged;
+    if (turn !== null) {
+      const ending = followTurn(agent, turn);
+      if (ending) return ending;
+    }
+    if (transcript.pending.length > 0) {
+      await performCalls(agent, turn?.last === true);
+      const stuck = streakEnding(agent);
+      if (stuck) return stuck;
+    }
+    if (transcript.exit !== null) {
+      const ending = judged(agent, transcript.exit, true);
+      if (ending) return ending;
+    }
+    agent.throwIfStopped();
+    const ending = await takeTurn(agent);
+    if (ending) return ending;
+  }
+}
+
+/** Acts on what the model last said; null when the work goes on. */
+function followTurn(agent: Agent, turn: NewEvent<"agent.model_turn">["payload"]): Ending | null {
+  const verdict = judgeReply(turn, agent.contract, agent.transcript);
+  switch (verdict.kind) {
+    case "act":
+      return null;
+    case "say":
+      say(agent, "runtime", verdict.message);
+      return null;
+    case "fail":
+      return failure(verdict.code, verdict.error, verdict.retry);
+    case "output":
+      return judged(agent, verdict.text, false, turn.last === true);
+    default:
+      return verdict satisfies never;
+  }
+}
+
+function judged(agent: Agent, text: string, byTool: boolean, last = false): Ending | null {
+  const verdict = judgeOutput(text, agent.contract, agent.transcript, byTool);
+  if (verdict.kind === "output") return output(verdict.text, last);
+  if (verdict.kind === "failure") return verdict;
+  say(agent, "repair", verdict.message);
+  return null;
+}
+
+function output(text: string, last: boolean): Ending {
+  return { kind: "output", text, truncated: last, reason: last ? "budget_exhausted" : null };
+}
+
+/** Tells the model something, after refusing calls that were cut together with the answer. */
+function say(agent: Agent, from: string, message: string): void {
+  agent.record(
+    ...agent.transcript.pending.map(({ call }) =>
+      event(agent, "agent.tool_denied", {
+        call_id: call.id,
+        tool: call.name,
+        rule: "answer_cut",
+        error: "The answer was cut before this call was complete; it was not made.",
+      }),
+    ),
+    event(agent, "agent.interjected", { from, severity: "warn", message }),
+  );
+}
+
+function streakEnding({ transcript }: Agent): Ending | null {
+  if (transcript.invalidStreak >= streakLimit) {
+    return failure("invalid_model_output", `${streakLimit} calls in a row were unknown or malformed.`, true);
+  }
+  if (transcript.deniedStreak >= streakLimit) {
+    return failure("policy_denied", `${streakLimit} calls in a row were refused by the contract.`);
+  }
+  return null;
+}
+
+/** What an error that ends an agent's work means for its log. */
+function endingOf(error: unknown, agent: Agent): Ending {
+  if (error instanceof Stopped) return failure(error.code, error.message);
+  const message = error instanceof Error ? error.message : String(error);
+  if (error instanceof MandateError) {
+    if (error.code === "storage-full") return failure("storage_full", message);
+    if (error.code === "contract-invalid") return failure("policy_denied", message);
+    if (error.code === "closed") return failure("worker_lost", message);
+  }
+  if (agent.run.parts.middleware.delegation) return failure("policy_denied", message);
+  return failure("worker_lost", `An unexpected error ended the work: ${message}`);
+}

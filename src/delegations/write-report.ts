@@ -1,0 +1,35 @@
+import { mkdirSync } from "node:fs";
+import { basename, dirname } from "node:path";
+import { isBelow } from "../contracts/write-roots.ts";
+import { bindWorkspace } from "../workspaces/bind-workspace.ts";
+import { replaceFile } from "../workspaces/replace-file.ts";
+import { resolveInside } from "../workspaces/resolve-inside.ts";
+import type { Agent } from "./agent.ts";
+
+/**
+ * Writes a child's report where its contract says, below the workspace and never through a link
+ * that leaves it. The same output written twice is the same file, so a crash in between is harmless.
+ * Undefined when the contract wants no file, or the workspace cannot take one: the log has it all.
+ */
+export async function writeReport(agent: Agent, text: string): Promise<string | undefined> {
+  const pattern = agent.contract.outputs.report_path_pattern;
+  const { workspace, contract } = agent;
+  if (pattern === null || workspace === null || agent.depth === 0) return undefined;
+  const path = pattern
+    .replaceAll("<run>", contract.parent.run_id)
+    .replaceAll("<idx>", String(contract.parent.step_idx));
+  try {
+    const folder = resolveInside(workspace, dirname(path)).path;
+    mkdirSync(folder, { recursive: true });
+    const place = bindWorkspace({ root: folder, isolation: "custom", allowWrites: true });
+    if (!isBelow(place.root, workspace.root)) return undefined;
+    await replaceFile(place, basename(path), Buffer.from(reportOf(agent, text)));
+    return path;
+  } catch {
+    return undefined;
+  }
+}
+
+function reportOf({ contract }: Agent, text: string): string {
+  return `# ${contract.step.title}\n\n- profile: ${contract.profile.id}\n- run: ${contract.parent.run_id}\n- step: ${contract.parent.step_idx}\n\n${text}\n`;
+}

@@ -1,0 +1,26 @@
+/** Why a delegation ended. The list is closed: a surface that shows reasons can know them all. */
+export const closeReasons = [
+  "integrated",
+  "report_accepted",
+  "merge_interrupted",
+  "timeout",
+  "cancelled",
+  "budget_exhausted",
+  "policy_denied",
+  "merge_conflict",
+  "ownership_violation",
+  "model_mismatch",
+  "empty_output",
+  "truncated",
+  "invalid_model_output",
+  "no_progress",
+  "exit_rule_unmet",
+  "provider_unavailable",
+  "worker_lost",
+  "parent_crash",
+  "storage_full",
+  "spawn_failed",
+  "parent_closed",
+] as const;
+
+export type CloseReason = (typeof closeReasons)[number];

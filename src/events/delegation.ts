@@ -1,0 +1,100 @@
+import type { CloseReason } from "./close-reason.ts";
+import type { TokenUsage } from "./event.ts";
+import type { Seal } from "./seal.ts";
+
+/** What an open delegation waits on: exactly one thing, and never «nothing in particular». */
+export type WaitingOn =
+  | { readonly on: "slot" }
+  | { readonly on: "model"; readonly until?: number }
+  | { readonly on: "tool"; readonly detail: string }
+  | { readonly on: "child"; readonly detail: string }
+  | { readonly on: "answer"; readonly detail: string }
+  | { readonly on: "approval"; readonly detail: string }
+  | { readonly on: "budget" }
+  | { readonly on: "lock"; readonly detail: string }
+  | { readonly on: "paused" }
+  | { readonly on: "runtime" };
+
+interface Common {
+  readonly id: string;
+  readonly parentId: string | null;
+  /** The call of the parent that made it, so that a call repeated after a crash finds its child. */
+  readonly callId: string | null;
+  readonly stepIdx: number;
+  readonly depth: number;
+  readonly profile: string;
+  readonly title: string;
+  readonly contractHash: string;
+  readonly resumedFrom: string | null;
+  readonly createdAt: number;
+  readonly startedAt: number | null;
+  readonly usage: TokenUsage;
+  readonly turns: number;
+  readonly toolCalls: number;
+  readonly attempt: number;
+}
+
+export interface Reservation {
+  readonly request: number;
+  readonly tokens: number;
+}
+
+export interface OpenAsk {
+  readonly id: string;
+  readonly callId: string;
+  readonly question: string;
+  readonly deadlineAt: number;
+  readonly default: string | null;
+}
+
+export interface Running {
+  readonly status: "running";
+  readonly waitingOn: WaitingOn;
+  /** A request that left, or is about to, and is not settled yet. */
+  readonly reservation: Reservation | null;
+  readonly requests: number;
+  readonly ask: OpenAsk | null;
+  /** How often it was taken up after a crash since it last made progress. */
+  readonly resumptions: number;
+  readonly lastEventAt: number;
+}
+
+export interface Output {
+  readonly text: string;
+  readonly hash: string;
+  readonly path: string | null;
+  readonly truncated: boolean;
+  readonly reason: CloseReason | null;
+}
+
+export interface Failure {
+  readonly code: CloseReason;
+  readonly error: string;
+}
+
+/** A status carries exactly what is true then. */
+export type Delegation =
+  | (Common & { readonly status: "created" })
+  | (Common & Running)
+  | (Common & { readonly status: "waiting_for_merge"; readonly output: Output })
+  | (Common & {
+      readonly status: "completed";
+      readonly output: Output;
+      readonly reason: CloseReason;
+    })
+  | (Common & { readonly status: "failed"; readonly failure: Failure; readonly output: Output | null })
+  | (Common & {
+      readonly status: "closed";
+      readonly finalStatus: "completed" | "failed";
+      readonly closeReason: CloseReason;
+      readonly failure: Failure | null;
+      readonly output: Output | null;
+      readonly seal: Seal;
+      readonly closedAt: number;
+    });
+
+export type DelegationStatus = Delegation["status"];
+
+export function isOpen(delegation: Delegation): boolean {
+  return delegation.status !== "closed";
+}

@@ -1,0 +1,209 @@
+/**
+ * What can happen. One union, JSON only; every other view of a run (its state, its transcripts, its
+ * costs, its timeline) is a fold of these facts. Token deltas are streamed and never stored, so they
+ * are not here.
+ */
+import type { ReceiptLine } from "../contracts/receipt.ts";
+import type { CloseReason } from "./close-reason.ts";
+import type { Seal } from "./seal.ts";
+
+export interface TokenUsage {
+  readonly prompt: number;
+  readonly completion: number;
+  /** In US dollars, by the configured prices; 0 when the model has none. */
+  readonly cost: number;
+}
+
+export interface RecordedCall {
+  readonly id: string;
+  readonly name: string;
+  readonly input: unknown;
+  /** The raw text when the provider's arguments were not JSON. */
+  readonly malformed?: string;
+}
+
+/** Large outputs live outside the log; the event keeps what is needed to find and verify them. */
+export interface ArtifactReference {
+  readonly hash: string;
+  readonly bytes: number;
+}
+
+export interface EventPayloads {
+  // A run: one user request, the root of a tree of delegations.
+  "run.started": {
+    readonly task: string;
+    readonly application: string;
+    readonly workspace: string | null;
+    readonly budget: { readonly tokens: number };
+    readonly worker: string;
+    readonly fence: number;
+  };
+  "run.resumed": { readonly worker: string; readonly fence: number };
+  "run.planned": { readonly steps: number; readonly supersedes?: number };
+  "run.late_result": { readonly sub_agent_id: string; readonly detail: string };
+  "run.finished": { readonly outcome: "succeeded" | "failed"; readonly reason: string };
+
+  // The lifecycle of one delegation (the seeds' sub-agent).
+  "agent.subagent_created": {
+    readonly parent_id: string | null;
+    readonly call_id: string | null;
+    readonly step_idx: number;
+    readonly depth: number;
+    readonly profile: string;
+    readonly title: string;
+    readonly contract_hash: string;
+    readonly resumed_from?: string;
+    readonly receipt?: readonly ReceiptLine[];
+  };
+  "agent.subagent_started": {
+    readonly strategy: string;
+    readonly worktree_path?: string;
+    readonly branch?: string;
+    readonly base_ref?: string;
+  };
+  "agent.subagent_attempt": { readonly attempt: number; readonly of: number };
+  "agent.subagent_waiting_for_merge": {
+    readonly output: string;
+    readonly output_hash: string;
+    readonly output_path?: string;
+    readonly truncated?: true;
+    readonly reason?: CloseReason;
+    readonly artifact?: ArtifactReference;
+  };
+  "agent.worktree_merged": {
+    readonly strategy: string;
+    readonly conflicted_files: readonly string[];
+    readonly commit: string | null;
+  };
+  "agent.subagent_completed": { readonly integrator: string; readonly reason: CloseReason };
+  "agent.subagent_failed": { readonly code: CloseReason; readonly error: string };
+  "agent.subagent_closed": {
+    readonly sub_agent_id: string;
+    readonly step_idx: number;
+    readonly final_status: "completed" | "failed";
+    readonly close_reason: CloseReason;
+    readonly seal: Seal;
+  };
+
+  // What a running delegation does.
+  "agent.model_turn": {
+    readonly requested: string;
+    readonly served: string | null;
+    readonly usage: TokenUsage;
+    readonly finish_reason: string;
+    readonly text?: string;
+    readonly calls?: readonly RecordedCall[];
+    /** The budget was nearly spent: tools were withdrawn and the best result asked for. */
+    readonly last?: true;
+    /** What the provider wants to see again in the next request (thinking blocks and the like). */
+    readonly provider_data?: unknown;
+  };
+  "agent.budget_reserved": { readonly request: number; readonly tokens: number };
+  "agent.budget_settled": {
+    readonly request: number;
+    readonly reserved: number;
+    readonly prompt: number;
+    readonly completion: number;
+    readonly cost: number;
+    /** Set when the provider did not report usage and the worst case was taken. */
+    readonly estimated?: true;
+  };
+  "agent.tool_started": { readonly call_id: string; readonly tool: string };
+  "agent.tool_completed": {
+    readonly call_id: string;
+    readonly tool: string;
+    readonly output: string;
+    readonly bytes?: number;
+    readonly hash?: string;
+    readonly truncated?: true;
+    readonly artifact?: ArtifactReference;
+    /** Delegations whose results reached this agent with this output. */
+    readonly delivered?: readonly string[];
+    /** What the tool did to files, for the seal's evidence. */
+    readonly files?: readonly FileEvidence[];
+    /** An accepted exit: the delegation ends with this output. */
+    readonly exit?: string;
+  };
+  "agent.tool_failed": { readonly call_id: string; readonly tool: string; readonly error: string };
+  "agent.tool_denied": {
+    readonly call_id: string;
+    readonly tool: string;
+    readonly rule: string;
+    readonly error: string;
+  };
+  "agent.tool_outcome_unknown": {
+    readonly call_id: string;
+    readonly tool: string;
+    readonly error: string;
+  };
+  "agent.asked": {
+    readonly ask_id: string;
+    readonly call_id: string;
+    readonly question: string;
+    readonly deadline_at: number;
+    readonly default: string | null;
+  };
+  "agent.answered": {
+    readonly ask_id: string;
+    readonly answer: string | null;
+    readonly by: "person" | "default" | "expired";
+  };
+  "agent.retried": {
+    readonly what: "request" | "attempt";
+    readonly reason: string;
+    readonly delay_ms: number;
+  };
+  "agent.resumed": { readonly fence: number; readonly resumption: number };
+  /** A sentence that enters the agent's conversation from outside: a watcher's, or the runtime's own. */
+  "agent.interjected": {
+    readonly from: string;
+    readonly severity: "info" | "warn" | "critical";
+    readonly message: string;
+  };
+  /** The conversation was shortened by the pure function `compact`, so it can be rebuilt. */
+  "agent.compacted": { readonly before_messages: number };
+  "agent.paused": { readonly reason: string };
+
+  // What was asked for and not granted.
+  "agent.model_clamped": { readonly requested: string; readonly granted: string };
+  "agent.skills_clamped": {
+    readonly requested: readonly string[];
+    readonly granted: readonly string[];
+  };
+
+  // People and programs steering the product.
+  "control.record_changed": {
+    readonly record: string;
+    readonly actor: string;
+    readonly before_hash: string | null;
+    readonly after_hash: string | null;
+  };
+  "command.executed": { readonly command: string; readonly actor: string };
+}
+
+export interface FileEvidence {
+  readonly path: string;
+  readonly before: string | null;
+  readonly after: string | null;
+}
+
+export type EventType = keyof EventPayloads;
+
+/** A fact about to be stored. The store adds sequence numbers, the time and the hash. */
+export type NewEvent<Type extends EventType = EventType> = {
+  [T in Type]: {
+    readonly type: T;
+    /** The delegation it is about; absent for facts of the whole run. */
+    readonly sub_agent_id?: string;
+    readonly payload: EventPayloads[T];
+  };
+}[Type];
+
+export type StoredEvent<Type extends EventType = EventType> = NewEvent<Type> & {
+  readonly seq: number;
+  readonly run_seq: number;
+  readonly run_id: string;
+  /** Milliseconds since 1970, by the clock of the process that appended it. Order is by `seq`. */
+  readonly at: number;
+  readonly hash: string;
+};

@@ -1,0 +1,307 @@
+/**
+ * The life of a delegation, in one table and one function. Runtime, stores, checker and surfaces
+ * all fold events through `apply`, so no transition can hide anywhere else.
+ */
+import { MandateError } from "../ports/mandate-error.ts";
+import type { Delegation, DelegationStatus, Output, WaitingOn } from "./delegation.ts";
+import type { EventType, StoredEvent, TokenUsage } from "./event.ts";
+
+const activity: readonly EventType[] = [
+  "agent.model_turn",
+  "agent.budget_reserved",
+  "agent.budget_settled",
+  "agent.tool_started",
+  "agent.tool_completed",
+  "agent.tool_failed",
+  "agent.tool_denied",
+  "agent.tool_outcome_unknown",
+  "agent.asked",
+  "agent.answered",
+  "agent.retried",
+  "agent.resumed",
+  "agent.interjected",
+  "agent.compacted",
+  "agent.paused",
+];
+
+const accepts: Readonly<Record<DelegationStatus, ReadonlySet<EventType>>> = {
+  created: new Set<EventType>([
+    "agent.subagent_started",
+    "agent.subagent_failed",
+    "agent.model_clamped",
+    "agent.skills_clamped",
+  ]),
+  running: new Set<EventType>([
+    "agent.subagent_attempt",
+    "agent.subagent_waiting_for_merge",
+    "agent.subagent_failed",
+    ...activity,
+  ]),
+  waiting_for_merge: new Set<EventType>([
+    "agent.worktree_merged",
+    "agent.subagent_completed",
+    "agent.subagent_failed",
+  ]),
+  completed: new Set<EventType>(["agent.subagent_closed"]),
+  failed: new Set<EventType>(["agent.subagent_closed"]),
+  closed: new Set<EventType>(),
+};
+
+const noUsage: TokenUsage = { prompt: 0, completion: 0, cost: 0 };
+const onRuntime: WaitingOn = { on: "runtime" };
+const onModel: WaitingOn = { on: "model" };
+const onBudget: WaitingOn = { on: "budget" };
+const onPause: WaitingOn = { on: "paused" };
+
+/** Tools that wait for children: what the parent waits on is then a child, not a tool. */
+const joiningTools: ReadonlySet<string> = new Set([
+  "delegate_task",
+  "delegate_to_agent",
+  "spawn_await",
+  "spawn_subagent",
+  "request_review",
+]);
+
+export function accepted(status: DelegationStatus, type: EventType): boolean {
+  return accepts[status].has(type);
+}
+
+/** The first event of a delegation makes it. */
+export function create(event: StoredEvent<"agent.subagent_created">): Delegation {
+  const { payload } = event;
+  return {
+    status: "created",
+    id: event.sub_agent_id ?? "",
+    parentId: payload.parent_id,
+    callId: payload.call_id,
+    stepIdx: payload.step_idx,
+    depth: payload.depth,
+    profile: payload.profile,
+    title: payload.title,
+    contractHash: payload.contract_hash,
+    resumedFrom: payload.resumed_from ?? null,
+    createdAt: event.at,
+    startedAt: null,
+    usage: noUsage,
+    turns: 0,
+    toolCalls: 0,
+    attempt: 0,
+  };
+}
+
+/** Every later event moves it, or is illegal. */
+export function apply(delegation: Delegation, event: StoredEvent): Delegation {
+  if (!accepted(delegation.status, event.type)) throw illegalTransition(delegation, event.type);
+  switch (delegation.status) {
+    case "created":
+      return applyToCreated(delegation, event);
+    case "running":
+      return applyToRunning(delegation, event);
+    case "waiting_for_merge":
+      return applyToWaiting(delegation, event);
+    case "completed":
+    case "failed":
+      return applyClose(delegation, event);
+    case "closed":
+      throw illegalTransition(delegation, event.type);
+    default:
+      return delegation satisfies never;
+  }
+}
+
+type In<Status extends DelegationStatus> = Extract<Delegation, { status: Status }>;
+
+function applyToCreated(delegation: In<"created">, event: StoredEvent): Delegation {
+  switch (event.type) {
+    case "agent.subagent_started":
+      return {
+        ...delegation,
+        status: "running",
+        startedAt: event.at,
+        waitingOn: onRuntime,
+        reservation: null,
+        requests: 0,
+        ask: null,
+        resumptions: 0,
+        lastEventAt: event.at,
+      };
+    case "agent.subagent_failed":
+      return fail(delegation, event, null);
+    default:
+      return delegation;
+  }
+}
+
+function applyToRunning(delegation: In<"running">, event: StoredEvent): Delegation {
+  const lastEventAt = event.at;
+  switch (event.type) {
+    case "agent.subagent_attempt":
+      return { ...delegation, attempt: event.payload.attempt, waitingOn: onRuntime, lastEventAt };
+    case "agent.budget_reserved":
+      return {
+        ...delegation,
+        reservation: event.payload,
+        requests: event.payload.request,
+        waitingOn: onModel,
+        lastEventAt,
+      };
+    case "agent.budget_settled":
+      return {
+        ...delegation,
+        reservation: null,
+        usage: addUsage(delegation.usage, event.payload),
+        lastEventAt,
+      };
+    case "agent.model_turn":
+      return {
+        ...delegation,
+        turns: delegation.turns + 1,
+        resumptions: 0,
+        waitingOn: onRuntime,
+        lastEventAt,
+      };
+    case "agent.tool_started": {
+      const { tool } = event.payload;
+      const on = joiningTools.has(tool) ? "child" : "tool";
+      return { ...delegation, waitingOn: { on, detail: tool }, lastEventAt };
+    }
+    case "agent.tool_completed":
+      return {
+        ...delegation,
+        toolCalls: delegation.toolCalls + 1,
+        resumptions: 0,
+        waitingOn: onRuntime,
+        ask: delegation.ask?.callId === event.payload.call_id ? null : delegation.ask,
+        lastEventAt,
+      };
+    case "agent.tool_failed":
+    case "agent.tool_outcome_unknown":
+      return { ...delegation, resumptions: 0, waitingOn: onRuntime, lastEventAt };
+    case "agent.asked":
+      return {
+        ...delegation,
+        waitingOn: { on: "answer", detail: event.payload.ask_id },
+        ask: {
+          id: event.payload.ask_id,
+          callId: event.payload.call_id,
+          question: event.payload.question,
+          deadlineAt: event.payload.deadline_at,
+          default: event.payload.default,
+        },
+        lastEventAt,
+      };
+    case "agent.answered":
+      // The first answer counts: a second one, or a deadline that passed meanwhile, is too late.
+      if (delegation.ask?.id !== event.payload.ask_id) throw illegalTransition(delegation, event.type);
+      return { ...delegation, ask: null, waitingOn: onRuntime, lastEventAt };
+    case "agent.retried":
+      return {
+        ...delegation,
+        waitingOn: { on: "model", until: event.at + event.payload.delay_ms },
+        lastEventAt,
+      };
+    case "agent.resumed":
+      return {
+        ...delegation,
+        resumptions: event.payload.resumption,
+        waitingOn: onRuntime,
+        lastEventAt,
+      };
+    case "agent.paused":
+      return {
+        ...delegation,
+        waitingOn: event.payload.reason === "budget" ? onBudget : onPause,
+        lastEventAt,
+      };
+    case "agent.subagent_waiting_for_merge":
+      return { ...common(delegation), status: "waiting_for_merge", output: outputOf(event.payload) };
+    case "agent.subagent_failed":
+      return fail(delegation, event, null);
+    default:
+      return { ...delegation, lastEventAt };
+  }
+}
+
+function applyToWaiting(delegation: In<"waiting_for_merge">, event: StoredEvent): Delegation {
+  switch (event.type) {
+    case "agent.subagent_completed":
+      return { ...delegation, status: "completed", reason: event.payload.reason };
+    case "agent.subagent_failed":
+      return fail(delegation, event, delegation.output);
+    default:
+      return delegation;
+  }
+}
+
+function applyClose(delegation: In<"completed"> | In<"failed">, event: StoredEvent): Delegation {
+  if (event.type !== "agent.subagent_closed") throw illegalTransition(delegation, event.type);
+  const { payload } = event;
+  if (payload.final_status !== delegation.status) throw illegalTransition(delegation, event.type);
+  return {
+    ...common(delegation),
+    status: "closed",
+    finalStatus: payload.final_status,
+    closeReason: payload.close_reason,
+    failure: delegation.status === "failed" ? delegation.failure : null,
+    output: delegation.output,
+    seal: payload.seal,
+    closedAt: event.at,
+  };
+}
+
+function fail(
+  delegation: Delegation,
+  event: StoredEvent<"agent.subagent_failed">,
+  output: Output | null,
+): Delegation {
+  const { code, error } = event.payload;
+  return { ...common(delegation), status: "failed", failure: { code, error }, output };
+}
+
+/** What stays when a status ends: the fields of the next status are added by the caller. */
+function common(delegation: Delegation): Omit<In<"created">, "status"> {
+  return {
+    id: delegation.id,
+    parentId: delegation.parentId,
+    callId: delegation.callId,
+    stepIdx: delegation.stepIdx,
+    depth: delegation.depth,
+    profile: delegation.profile,
+    title: delegation.title,
+    contractHash: delegation.contractHash,
+    resumedFrom: delegation.resumedFrom,
+    createdAt: delegation.createdAt,
+    startedAt: delegation.startedAt,
+    usage: delegation.usage,
+    turns: delegation.turns,
+    toolCalls: delegation.toolCalls,
+    attempt: delegation.attempt,
+  };
+}
+
+function outputOf(
+  payload: StoredEvent<"agent.subagent_waiting_for_merge">["payload"],
+): Output {
+  return {
+    text: payload.output,
+    hash: payload.output_hash,
+    path: payload.output_path ?? null,
+    truncated: payload.truncated ?? false,
+    reason: payload.reason ?? null,
+  };
+}
+
+function addUsage(usage: TokenUsage, more: TokenUsage): TokenUsage {
+  return {
+    prompt: usage.prompt + more.prompt,
+    completion: usage.completion + more.completion,
+    cost: usage.cost + more.cost,
+  };
+}
+
+function illegalTransition(delegation: Delegation, type: EventType): MandateError {
+  return new MandateError(
+    "illegal-transition",
+    `Delegation ${delegation.id} is ${delegation.status}: it does not accept ${type}.`,
+  );
+}

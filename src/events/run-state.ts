@@ -1,0 +1,122 @@
+import { MandateError } from "../ports/mandate-error.ts";
+import type { Delegation } from "./delegation.ts";
+import type { StoredEvent } from "./event.ts";
+import { genesis } from "./hash-chain.ts";
+import { apply, create } from "./lifecycle.ts";
+
+/**
+ * A run as its events tell it. The container is mutable, because a run of a thousand children is
+ * folded in place; each `Delegation` in it is a value and is replaced, never changed.
+ */
+export interface RunState {
+  readonly id: string;
+  task: string;
+  application: string;
+  workspace: string | null;
+  budgetTokens: number;
+  worker: string;
+  fence: number;
+  startedAt: number;
+  outcome: "succeeded" | "failed" | null;
+  finishedAt: number | null;
+  readonly delegations: Map<string, Delegation>;
+  lastRunSeq: number;
+  head: string;
+}
+
+export function emptyRun(id: string): RunState {
+  return {
+    id,
+    task: "",
+    application: "",
+    workspace: null,
+    budgetTokens: 0,
+    worker: "",
+    fence: 0,
+    startedAt: 0,
+    outcome: null,
+    finishedAt: null,
+    delegations: new Map(),
+    lastRunSeq: 0,
+    head: genesis(id),
+  };
+}
+
+/** Folds one event into the run. Throws, and changes nothing, when the event is not legal now. */
+export function applyToRun(run: RunState, event: StoredEvent): void {
+  if (run.outcome !== null) {
+    throw new MandateError("illegal-transition", `Run ${run.id} is finished: it takes no ${event.type}.`);
+  }
+  switch (event.type) {
+    case "run.started":
+      run.task = event.payload.task;
+      run.application = event.payload.application;
+      run.workspace = event.payload.workspace;
+      run.budgetTokens = event.payload.budget.tokens;
+      run.worker = event.payload.worker;
+      run.fence = event.payload.fence;
+      run.startedAt = event.at;
+      break;
+    case "run.resumed":
+      run.worker = event.payload.worker;
+      run.fence = event.payload.fence;
+      break;
+    case "run.finished":
+      run.outcome = event.payload.outcome;
+      run.finishedAt = event.at;
+      break;
+    case "agent.subagent_created": {
+      const delegation = create(event);
+      if (run.delegations.has(delegation.id)) {
+        throw new MandateError("illegal-transition", `Delegation ${delegation.id} was already created.`);
+      }
+      run.delegations.set(delegation.id, delegation);
+      break;
+    }
+    default:
+      if (event.sub_agent_id !== undefined) {
+        const delegation = run.delegations.get(event.sub_agent_id);
+        if (delegation === undefined) {
+          throw new MandateError(
+            "unknown-delegation",
+            `Run ${run.id} has no delegation ${event.sub_agent_id}.`,
+          );
+        }
+        run.delegations.set(delegation.id, apply(delegation, event));
+      }
+  }
+  run.lastRunSeq = event.run_seq;
+  run.head = event.hash;
+}
+
+export function foldRun(id: string, events: Iterable<StoredEvent>): RunState {
+  const run = emptyRun(id);
+  for (const event of events) applyToRun(run, event);
+  return run;
+}
+
+export function childrenOf(run: RunState, parentId: string | null): Delegation[] {
+  const children: Delegation[] = [];
+  for (const delegation of run.delegations.values()) {
+    if (delegation.parentId === parentId) children.push(delegation);
+  }
+  return children;
+}
+
+/** The delegation and everything below it, children before their parents. */
+export function subtree(run: RunState, id: string): Delegation[] {
+  const byParent = new Map<string | null, Delegation[]>();
+  for (const delegation of run.delegations.values()) {
+    const siblings = byParent.get(delegation.parentId);
+    if (siblings) siblings.push(delegation);
+    else byParent.set(delegation.parentId, [delegation]);
+  }
+  const found: Delegation[] = [];
+  const visit = (delegation: Delegation): void => {
+    for (const child of byParent.get(delegation.id) ?? []) visit(child);
+    found.push(delegation);
+  };
+  const root = run.delegations.get(id);
+  if (root) visit(root);
+  return found;
+}

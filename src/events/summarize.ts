@@ -1,0 +1,58 @@
+import type { EventPayloads, EventType, StoredEvent } from "./event.ts";
+
+/** One line for a condensed timeline. A new event type does not compile without its line. */
+const lines: { readonly [T in EventType]: (payload: EventPayloads[T]) => string } = {
+  "run.started": (p) => `run started: ${oneLine(p.task)}`,
+  "run.resumed": () => "run taken up again after an interruption",
+  "run.planned": (p) => `plan of ${p.steps} steps accepted`,
+  "run.late_result": (p) => `late result of ${p.sub_agent_id} discarded`,
+  "run.finished": (p) => `run ${p.outcome}: ${oneLine(p.reason)}`,
+  "agent.subagent_created": (p) => `created as ${p.profile}: ${oneLine(p.title)}`,
+  "agent.subagent_started": (p) => `started (${p.strategy})`,
+  "agent.subagent_attempt": (p) => `attempt ${p.attempt} of ${p.of}`,
+  "agent.subagent_waiting_for_merge": (p) =>
+    `finished its work${p.truncated ? " (truncated)" : ""}: ${oneLine(p.output)}`,
+  "agent.worktree_merged": (p) =>
+    p.conflicted_files.length === 0
+      ? `merged by ${p.strategy}`
+      : `merge conflict in ${p.conflicted_files.join(", ")}`,
+  "agent.subagent_completed": (p) => `accepted by ${p.integrator}`,
+  "agent.subagent_failed": (p) => `failed (${p.code}): ${oneLine(p.error)}`,
+  "agent.subagent_closed": (p) => `closed ${p.final_status} (${p.close_reason})`,
+  "agent.model_turn": (p) => {
+    const did = p.calls?.length
+      ? `calls ${p.calls.map((call) => call.name).join(", ")}`
+      : oneLine(p.text ?? "");
+    return `${p.requested} answered: ${did}`;
+  },
+  "agent.budget_reserved": (p) => `reserved ${p.tokens} tokens`,
+  "agent.budget_settled": (p) =>
+    `used ${p.prompt + p.completion} tokens${p.estimated ? " (worst case)" : ""}`,
+  "agent.tool_started": (p) => `${p.tool} started`,
+  "agent.tool_completed": (p) => `${p.tool} done: ${oneLine(p.output)}`,
+  "agent.tool_failed": (p) => `${p.tool} failed: ${oneLine(p.error)}`,
+  "agent.tool_denied": (p) => `${p.tool} refused (${p.rule}): ${oneLine(p.error)}`,
+  "agent.tool_outcome_unknown": (p) => `${p.tool} was cut; its outcome is unknown`,
+  "agent.asked": (p) => `asks: ${oneLine(p.question)}`,
+  "agent.answered": (p) =>
+    p.by === "expired" ? "nobody answered in time" : `answered by ${p.by}: ${oneLine(p.answer ?? "")}`,
+  "agent.retried": (p) => `${p.what} retried in ${p.delay_ms} ms: ${oneLine(p.reason)}`,
+  "agent.resumed": (p) => `taken up again (${p.resumption})`,
+  "agent.interjected": (p) => `${p.from} (${p.severity}): ${oneLine(p.message)}`,
+  "agent.compacted": (p) => `conversation of ${p.before_messages} messages shortened`,
+  "agent.paused": (p) => `paused: ${oneLine(p.reason)}`,
+  "agent.model_clamped": (p) => `model ${p.requested} clamped to ${p.granted}`,
+  "agent.skills_clamped": (p) => `skills clamped to ${p.granted.join(", ") || "none"}`,
+  "control.record_changed": (p) => `${p.record} changed by ${p.actor}`,
+  "command.executed": (p) => `${p.actor} ran ${oneLine(p.command)}`,
+};
+
+export function summarize(event: StoredEvent): string {
+  // The table is total over the union; the pairing of type and payload is what the compiler loses.
+  return (lines[event.type] as (payload: unknown) => string)(event.payload);
+}
+
+function oneLine(text: string): string {
+  const flat = text.slice(0, 400).replace(/\s+/g, " ").trim();
+  return flat.length > 120 ? `${flat.slice(0, 119)}…` : flat;
+}

@@ -1,0 +1,110 @@
+import type {
+  LanguageModelV4FunctionTool,
+  LanguageModelV4Message,
+  LanguageModelV4Prompt,
+} from "@ai-sdk/provider";
+import type { Message, ModelRequest, ToolCall, ToolDescription } from "../ports/model.ts";
+import { type Fragment, readProviderData } from "./provider-data.ts";
+
+type AssistantMessage = Extract<Message, { role: "assistant" }>;
+type AssistantContent = Extract<LanguageModelV4Message, { role: "assistant" }>["content"];
+
+/**
+ * Conversations as the AI SDK wants them. Messages and tool lists are the same objects turn after
+ * turn, so each is converted once, however long the conversation grows.
+ */
+export class AiSdkPrompt {
+  readonly #messages = new WeakMap<Message, LanguageModelV4Message | null>();
+  readonly #tools = new WeakMap<readonly ToolDescription[], LanguageModelV4FunctionTool[]>();
+
+  messages(request: ModelRequest): LanguageModelV4Prompt {
+    const prompt: LanguageModelV4Prompt = [];
+    if (request.system !== "") prompt.push({ role: "system", content: request.system });
+    for (const message of request.messages) {
+      let converted = this.#messages.get(message);
+      if (converted === undefined) {
+        converted = convertMessage(message, request.model);
+        this.#messages.set(message, converted);
+      }
+      if (converted !== null) prompt.push(converted);
+    }
+    return prompt;
+  }
+
+  tools(tools: readonly ToolDescription[]): LanguageModelV4FunctionTool[] {
+    let converted = this.#tools.get(tools);
+    if (converted === undefined) {
+      converted = tools.map(({ name, description, parameters }) => ({
+        type: "function",
+        name,
+        description,
+        inputSchema: parameters as LanguageModelV4FunctionTool["inputSchema"],
+      }));
+      this.#tools.set(tools, converted);
+    }
+    return converted;
+  }
+}
+
+/** Null for a message that says nothing: providers refuse empty blocks. */
+function convertMessage(message: Message, model: string): LanguageModelV4Message | null {
+  switch (message.role) {
+    case "user":
+      if (message.text.trim() === "") return null;
+      return { role: "user", content: [{ type: "text", text: message.text }] };
+    case "assistant": {
+      const content = assistantContent(message, model);
+      return content.length === 0 ? null : { role: "assistant", content };
+    }
+    case "tool": {
+      const { callId, tool, text, isError } = message;
+      const output = { type: isError ? "error-text" : "text", value: text } as const;
+      const result = { type: "tool-result", toolCallId: callId, toolName: tool, output } as const;
+      return { role: "tool", content: [result] };
+    }
+    default:
+      return message satisfies never;
+  }
+}
+
+function assistantContent(message: AssistantMessage, model: string): AssistantContent {
+  const fragments = readProviderData(message.providerData, model, message);
+  if (fragments !== null) return fragmentContent(message, fragments);
+  const content: AssistantContent = message.calls.map(callPart);
+  if (message.text.trim() !== "") content.unshift({ type: "text", text: message.text });
+  return content;
+}
+
+/** The reply in its own order, each piece with what its provider wants to see again. */
+function fragmentContent(message: AssistantMessage, fragments: readonly Fragment[]) {
+  const content: AssistantContent = [];
+  let offset = 0;
+  for (const fragment of fragments) {
+    const options = fragment.options === undefined ? {} : { providerOptions: fragment.options };
+    if (fragment.kind === "reasoning") {
+      content.push({ type: "reasoning", text: fragment.text, ...options });
+    } else if (fragment.kind === "text") {
+      const text = message.text.slice(offset, offset + fragment.length);
+      offset += fragment.length;
+      if (text.trim() !== "") content.push({ type: "text", text, ...options });
+    } else {
+      const call = message.calls.find(({ id }) => id === fragment.id);
+      if (call !== undefined) content.push({ ...callPart(call), ...options });
+    }
+  }
+  return content;
+}
+
+function callPart(call: ToolCall) {
+  return {
+    type: "tool-call",
+    toolCallId: call.id,
+    toolName: call.name,
+    input: callInput(call.input),
+  } as const;
+}
+
+/** Providers take objects only; what was malformed is told in the call's error result. */
+function callInput(input: unknown): object {
+  return typeof input === "object" && input !== null && !Array.isArray(input) ? input : {};
+}

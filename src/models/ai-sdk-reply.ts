@@ -1,0 +1,105 @@
+import type { LanguageModelV4StreamPart } from "@ai-sdk/provider";
+import type { FinishReason, ModelPart, ModelReply, ModelRequest } from "../ports/model.ts";
+import { ModelFault } from "../ports/model-fault.ts";
+import { toModelUsage } from "./model-usage.ts";
+import type { ProviderData } from "./provider-data.ts";
+import { ReplyBlocks } from "./reply-blocks.ts";
+
+type Finish = Extract<LanguageModelV4StreamPart, { type: "finish" }>;
+
+/** Assembles a reply while it is streamed. Calls count only once the provider finished the reply. */
+export class AiSdkReply {
+  readonly #request: ModelRequest;
+  readonly #onPart: (part: ModelPart) => void;
+  readonly #blocks = new ReplyBlocks();
+  readonly #callsWithInput = new Set<string>();
+  #finish: Finish | undefined;
+  #served: string | null = null;
+
+  constructor(request: ModelRequest, onPart: (part: ModelPart) => void) {
+    this.#request = request;
+    this.#onPart = onPart;
+  }
+
+  /** The text so far: what is kept when the stream breaks. */
+  get partial(): string {
+    return this.#blocks.text;
+  }
+
+  /** Throws what an error part carries. */
+  add(part: LanguageModelV4StreamPart): void {
+    switch (part.type) {
+      case "text-start":
+      case "reasoning-start":
+        this.#blocks.begin(kindOf(part.type), part.id, part.providerMetadata);
+        return;
+      case "text-delta":
+      case "reasoning-delta": {
+        const kind = kindOf(part.type);
+        this.#blocks.extend(kind, part.id, part.delta, part.providerMetadata);
+        if (part.delta !== "") this.#onPart({ type: kind, text: part.delta });
+        return;
+      }
+      case "text-end":
+      case "reasoning-end":
+        this.#blocks.end(kindOf(part.type), part.id, part.providerMetadata);
+        return;
+      case "tool-input-delta":
+        if (part.delta.trim() !== "") this.#callsWithInput.add(part.id);
+        break;
+      case "tool-call":
+        // What the provider itself executes is none of the agent's calls.
+        if (part.providerExecuted !== true) this.#blocks.addCall(part, part.providerMetadata);
+        break;
+      case "response-metadata":
+        this.#served = part.modelId ?? this.#served;
+        return;
+      case "finish":
+        this.#finish = part;
+        return;
+      case "error":
+        throw part.error;
+      case "stream-start":
+        // Comes before the provider has said anything, so it must not count as a sign of life.
+        return;
+    }
+    this.#onPart({ type: "activity" });
+  }
+
+  /** The reply, or a fault when the stream ended before the provider had finished. */
+  finish(): ModelReply {
+    const usage = toModelUsage(this.#finish?.usage);
+    const reason = this.#finish?.finishReason;
+    // Some clients end a cut stream with a finish of their own making: no reason and no usage.
+    const isMadeUp = reason?.unified === "other" && reason.raw === undefined && usage === null;
+    if (reason === undefined || reason.unified === "error" || isMadeUp) {
+      const message = `${this.#request.model} could not be heard to the end: the stream was cut`;
+      throw new ModelFault("connection", message, { partial: this.partial });
+    }
+    const { calls, fragments } = this.#blocks.collect(
+      this.#request,
+      // Cut before its arguments began, a call would look like one without arguments.
+      ({ toolCallId }) => reason.unified === "length" && !this.#callsWithInput.has(toolCallId),
+    );
+    const finish = finishReason(reason.unified, calls.length);
+    const reply = { text: this.#blocks.text, calls, finish, usage, served: this.#served };
+    const isPlain = fragments.every((each) => each.kind !== "reasoning" && !each.options);
+    if (isPlain) return reply;
+    const providerData: ProviderData = { model: this.#request.model, fragments };
+    return { ...reply, providerData };
+  }
+}
+
+function kindOf(type: `${"text" | "reasoning"}-${string}`): "text" | "reasoning" {
+  return type.startsWith("text") ? "text" : "reasoning";
+}
+
+function finishReason(
+  unified: Exclude<Finish["finishReason"]["unified"], "error">,
+  calls: number,
+): FinishReason {
+  // Some servers say "stop" after calls, or "tool-calls" without any; the calls decide.
+  if (unified === "stop" && calls > 0) return "tool-calls";
+  if (unified === "tool-calls" && calls === 0) return "other";
+  return unified;
+}

@@ -1,0 +1,50 @@
+import type { LanguageModelV4, LanguageModelV4CallOptions } from "@ai-sdk/provider";
+import type { ProviderSettings } from "./resolve-provider.ts";
+
+/**
+ * The provider's client, loaded only now: the clients take longer to load than everything else, and
+ * most commands never ask a model.
+ */
+export async function loadLanguageModel(
+  settings: ProviderSettings,
+  modelId: string,
+): Promise<LanguageModelV4> {
+  const { provider: name, baseUrl: baseURL } = settings;
+  const headers = { ...settings.headers };
+  // Never left out: without one the clients would take a key from the environment, and send it
+  // wherever this provider lives.
+  const apiKey = settings.apiKey ?? "none";
+  switch (settings.kind) {
+    case "anthropic": {
+      const { createAnthropic } = await import("@ai-sdk/anthropic");
+      return createAnthropic({ apiKey, baseURL, headers })(modelId);
+    }
+    case "openai": {
+      const { createOpenAI } = await import("@ai-sdk/openai");
+      return createOpenAI({ apiKey, baseURL, headers }).responses(modelId);
+    }
+    case "openai-chat": {
+      const { createOpenAI } = await import("@ai-sdk/openai");
+      return createOpenAI({ apiKey, baseURL, headers }).chat(modelId);
+    }
+    case "openai-compatible": {
+      const { createOpenAICompatible } = await import("@ai-sdk/openai-compatible");
+      return createOpenAICompatible({ name, apiKey, baseURL, headers, includeUsage: true })(
+        modelId,
+      );
+    }
+    default:
+      return settings.kind satisfies never;
+  }
+}
+
+type ProviderOptions = NonNullable<LanguageModelV4CallOptions["providerOptions"]>;
+
+/** What is asked of each kind with every request. */
+export const requestOptions: Readonly<Partial<Record<ProviderSettings["kind"], ProviderOptions>>> =
+  {
+    // An agent sends the same growing conversation again and again: let the provider cache it.
+    anthropic: { anthropic: { cacheControl: { type: "ephemeral" } } },
+    // The conversation lives in our log; what the model needs to see again is sent, not stored there.
+    openai: { openai: { store: false } },
+  };

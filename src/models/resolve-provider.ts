@@ -1,0 +1,114 @@
+import { nearestKey } from "../control/nearest-key.ts";
+import { MandateError } from "../ports/mandate-error.ts";
+import type { ModelsConfig, ProviderConfig } from "./model-registry.ts";
+import {
+  type BuiltInProvider,
+  builtInProviders,
+  officialBaseUrls,
+  type ProviderKind,
+} from "./provider-catalog.ts";
+
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+/** All that a client needs; nothing is left for it to look up in the process's environment. */
+export interface ProviderSettings {
+  readonly provider: string;
+  readonly kind: ProviderKind;
+  readonly baseUrl: string;
+  readonly apiKey: string | undefined;
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+export function resolveProvider(
+  provider: string,
+  environment: Environment,
+  config: ModelsConfig,
+): ProviderSettings {
+  const builtIn = own(builtInProviders, provider);
+  const configured = own(config.providers ?? {}, provider);
+  if (builtIn === undefined && configured === undefined) throw unknownProvider(provider, config);
+  return {
+    provider,
+    kind: configured?.kind ?? builtIn?.kind ?? "openai-compatible",
+    baseUrl: baseUrl(provider, environment, builtIn, configured),
+    apiKey: apiKey(provider, environment, builtIn, configured),
+    headers: configured?.headers ?? {},
+  };
+}
+
+function baseUrl(
+  provider: string,
+  environment: Environment,
+  builtIn: BuiltInProvider | undefined,
+  configured: ProviderConfig | undefined,
+): string {
+  if (configured?.baseUrl !== undefined) return configured.baseUrl;
+  const moved = builtIn === undefined ? undefined : environment[builtIn.baseUrlVariable];
+  if (moved) return provider === "ollama" ? ollamaUrl(moved) : trustedUrl(provider, moved);
+  const official = builtIn?.baseUrl ?? (configured && officialBaseUrls[configured.kind]);
+  if (official === undefined) {
+    const where = `models.providers.${provider}.baseUrl`;
+    throw new MandateError(
+      "model-not-configured",
+      `The provider "${provider}" has no address: set ${where} in mandate.yaml.`,
+    );
+  }
+  return official;
+}
+
+function apiKey(
+  provider: string,
+  environment: Environment,
+  builtIn: BuiltInProvider | undefined,
+  configured: ProviderConfig | undefined,
+): string | undefined {
+  if (configured?.apiKey) return configured.apiKey;
+  // A file that only moves a provider's address must not thereby receive the key of the real one.
+  const isMoved = configured?.baseUrl !== undefined;
+  const variable = configured?.apiKeyEnv ?? (isMoved ? undefined : builtIn?.keyVariable);
+  const key = variable === undefined ? undefined : environment[variable];
+  if (key) return key;
+  const isRequired = configured?.apiKeyEnv !== undefined || builtIn?.needsKey === true;
+  if (!isRequired) return undefined;
+  const remedy =
+    variable === undefined
+      ? `name the variable that holds its key in models.providers.${provider}.apiKeyEnv`
+      : `set ${variable}, or choose another model with MANDATE_MODEL`;
+  throw new MandateError("model-not-configured", `"${provider}" has no key: ${remedy}.`);
+}
+
+function unknownProvider(provider: string, config: ModelsConfig): MandateError {
+  const known = [...Object.keys(builtInProviders), ...Object.keys(config.providers ?? {})];
+  const nearest = nearestKey(provider, known);
+  const hint =
+    nearest === undefined ? `known are ${known.join(", ")}.` : `did you mean "${nearest}"?`;
+  return new MandateError(
+    "unknown-model",
+    `unknown provider "${provider}"; ${hint} Others are added under models.providers in mandate.yaml.`,
+  );
+}
+
+/** As Ollama reads it: scheme, host and port may be left out, and 0.0.0.0 means this machine. */
+function ollamaUrl(host: string): string {
+  const address = host.startsWith(":") ? `127.0.0.1${host}` : host;
+  const url = URL.parse(/^https?:\/\//.test(address) ? address : `http://${address}`);
+  if (url === null) {
+    const message = `OLLAMA_HOST is "${host}", which is no address: write host:port or a URL.`;
+    throw new MandateError("model-not-configured", message);
+  }
+  if (url.hostname === "0.0.0.0") url.hostname = "127.0.0.1";
+  if (url.port === "" && url.protocol === "http:") url.port = "11434";
+  return `${url.origin}${url.pathname.replace(/\/(?:v1\/?)?$/, "")}/v1`;
+}
+
+/** The variables follow each vendor's own habit, and those differ in what they leave out. */
+function trustedUrl(provider: string, address: string): string {
+  const url = address.replace(/\/+$/, "");
+  if (provider === "anthropic" && !/\/v\d+$/.test(url)) return `${url}/v1`;
+  if (provider === "google" && !url.endsWith("/openai")) return `${url}/openai`;
+  return url;
+}
+
+function own<Value>(record: Readonly<Record<string, Value>>, key: string): Value | undefined {
+  return Object.hasOwn(record, key) ? record[key] : undefined;
+}

@@ -1,0 +1,83 @@
+import { MandateError } from "../../ports/mandate-error.ts";
+import type { Model, ModelReply, ModelRequest } from "../../ports/model.ts";
+import { ModelFault } from "../../ports/model-fault.ts";
+import { createChooseReply } from "./choose-reply.ts";
+import { performReply } from "./perform-reply.ts";
+import type { Playbook, PlaybookReply, ScriptedReply } from "./playbook.ts";
+import type { OnPart } from "./stream-text.ts";
+import { compileInput, compileTemplate, findTemplateProblem } from "./template.ts";
+
+/** What to answer, decided in code; a string is a reply of that text. */
+export type Script = (request: ModelRequest) => Answer | Promise<Answer>;
+
+type Answer = ScriptedReply | string;
+
+/**
+ * A model that answers from a playbook or from a function, and never from a language model. It keeps
+ * nothing between requests.
+ */
+export function scriptedModel(script: Playbook | Script): Model {
+  const answer = typeof script === "function" ? script : playbookScript(script);
+  return (request, onPart) => {
+    try {
+      const reply = answer(request);
+      if (reply instanceof Promise) return reply.then((each) => perform(each, request, onPart));
+      return Promise.resolve(perform(reply, request, onPart));
+    } catch (error) {
+      return Promise.reject(error);
+    }
+  };
+}
+
+function perform(
+  answer: Answer,
+  request: ModelRequest,
+  onPart: OnPart,
+): ModelReply | Promise<ModelReply> {
+  return performReply(typeof answer === "string" ? { text: answer } : answer, request, onPart);
+}
+
+function playbookScript(playbook: Playbook): (request: ModelRequest) => ScriptedReply {
+  const choose = createChooseReply(playbook);
+  const fill = new Map(playbook.replies.map((reply) => [reply, compileReply(reply, playbook)]));
+  return (request) => {
+    const reply = choose(request);
+    const filled = reply === undefined ? undefined : fill.get(reply)?.(request);
+    if (filled === undefined) throw noReply(playbook, request);
+    return filled;
+  };
+}
+
+function compileReply(
+  reply: PlaybookReply,
+  playbook: Playbook,
+): (request: ModelRequest) => ScriptedReply {
+  const text = reply.text === undefined ? undefined : compile(reply.text, playbook);
+  const partial = reply.partial === undefined ? undefined : compile(reply.partial, playbook);
+  const calls = reply.calls?.map((call) => ({ call, input: compileInput(call.input ?? {}) }));
+  return (request) => ({
+    ...reply,
+    text: text?.(request),
+    partial: partial?.(request),
+    calls: calls?.map(({ call, input }) => ({ ...call, input: input(request) })),
+  });
+}
+
+function compile(text: string, playbook: Playbook) {
+  const problem = findTemplateProblem(text);
+  if (problem === undefined) return compileTemplate(text);
+  throw new MandateError("playbook-invalid", `${title(playbook)}: ${problem}`);
+}
+
+function noReply(playbook: Playbook, { caller, messages }: ModelRequest): ModelFault {
+  const last = messages.at(-1);
+  const from =
+    last?.role === "tool" ? `the result of ${last.tool}` : `a message of the ${last?.role}`;
+  const excerpt = last === undefined ? "nothing" : `${from}, "${last.text.slice(0, 120)}"`;
+  const message = `${title(playbook)} has no reply for profile "${caller.profile}", turn ${caller.turn}, attempt ${caller.attempt}, depth ${caller.depth}, try ${caller.try}, after ${excerpt}. Add one to its replies; one without "when" fits always.`;
+  return new ModelFault("rejected", message);
+}
+
+function title(playbook: Playbook): string {
+  return playbook.name === undefined ? "The playbook" : `The playbook "${playbook.name}"`;
+}

@@ -1,0 +1,51 @@
+import type { ModelReply, ModelRequest, ModelUsage, ToolCall } from "../../ports/model.ts";
+import type { ScriptedReply } from "./playbook.ts";
+
+export function toModelReply(reply: ScriptedReply, request: ModelRequest): ModelReply {
+  const text = reply.text ?? "";
+  const calls = reply.calls === undefined ? [] : toCalls(reply.calls, request);
+  return {
+    text,
+    calls,
+    finish: reply.finish ?? (calls.length > 0 ? "tool-calls" : "stop"),
+    usage: toUsage(reply.usage) ?? estimateUsage(request, text, calls),
+    served: reply.served ?? request.model,
+  };
+}
+
+function toCalls(calls: NonNullable<ScriptedReply["calls"]>, request: ModelRequest): ToolCall[] {
+  return calls.map(({ tool, input = {}, id }, index) => ({
+    id: id ?? callId(request, index + 1),
+    name: tool,
+    input,
+  }));
+}
+
+/** Turns count from 1 in every attempt, and a delegation's log knows each id once. */
+export function callId({ caller }: ModelRequest, number: number): string {
+  const attempt = caller.attempt > 1 ? `${caller.attempt}_` : "";
+  return `call_${attempt}${caller.turn}_${number}`;
+}
+
+function toUsage(usage: ScriptedReply["usage"]): ModelUsage | undefined {
+  if (usage === undefined) return undefined;
+  const { prompt, completion, cached } = usage;
+  return cached === undefined ? { prompt, completion } : { prompt, completion, cached };
+}
+
+/** Four characters a token, the same every time. */
+function estimateUsage(
+  request: ModelRequest,
+  text: string,
+  calls: readonly ToolCall[],
+): ModelUsage {
+  let prompt = request.system.length;
+  for (const message of request.messages) prompt += message.text.length;
+  let completion = text.length;
+  for (const call of calls) completion += call.name.length + JSON.stringify(call.input).length;
+  return { prompt: tokens(prompt), completion: tokens(completion) };
+}
+
+function tokens(characters: number): number {
+  return Math.max(1, Math.ceil(characters / 4));
+}

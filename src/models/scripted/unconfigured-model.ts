@@ -1,0 +1,16 @@
+import type { Model } from "../../ports/model.ts";
+import { scriptedModel } from "./scripted-model.ts";
+
+/**
+ * Who answers when there is no key, no local endpoint and no playbook. It says what it is and what to
+ * set, and does not pretend to have done anything.
+ */
+export const unconfiguredModel: Model = scriptedModel(({ caller }) => {
+  const task = caller.task.replaceAll(/\s+/g, " ").trim();
+  const shown = task.length > 120 ? `${task.slice(0, 120)}…` : task;
+  return [
+    `[scripted model] No language model is configured, so nothing was done about: ${shown}`,
+    "Set ANTHROPIC_API_KEY, OPENAI_API_KEY or OPENROUTER_API_KEY; or OLLAMA_HOST with",
+    "MANDATE_MODEL=ollama/<model> for a local one; or give scripted answers with --playbook FILE.",
+  ].join("\n");
+});

@@ -1,0 +1,83 @@
+import { ModelFault, type ModelFaultKind } from "../ports/model-fault.ts";
+import { type ProviderComplaint, readComplaint } from "./provider-complaint.ts";
+import { redactSecrets } from "./redact-secrets.ts";
+import { readRetryAfter } from "./retry-after.ts";
+
+export interface FaultContext {
+  readonly model: string;
+  /** What had arrived before. */
+  readonly partial?: string;
+  readonly secrets?: readonly string[];
+  readonly now?: number;
+}
+
+/** Whatever a provider's client threw or streamed, by what the loop can do about it. */
+export function toModelFault(error: unknown, context: FaultContext): ModelFault {
+  if (error instanceof ModelFault) return error;
+  const complaint = readComplaint(error);
+  const retryAfterMs = readRetryAfter(complaint.headers ?? {}, context.now ?? Date.now());
+  const kind = classify(complaint, retryAfterMs !== undefined);
+  const status = complaint.status === undefined ? "" : ` (${complaint.status})`;
+  const detail = redactSecrets(excerpt(complaint.message), context.secrets ?? []);
+  return new ModelFault(kind, `${context.model} ${sentences[kind]}${status}: ${detail}`, {
+    ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
+    ...(context.partial ? { partial: context.partial } : {}),
+    // Only what lies below the client: its own error carries the whole request, prompt included.
+    cause: complaint.cause,
+  });
+}
+
+const sentences: Record<ModelFaultKind, string> = {
+  "rate-limited": "asks to wait",
+  "spend-cap": "refused because a limit of the account is reached",
+  overloaded: "is overloaded or broken",
+  connection: "could not be heard to the end",
+  "context-overflow": "cannot take a conversation this long",
+  unauthorized: "refused the key",
+  rejected: "refused the request",
+};
+
+const spendWords =
+  /insufficient[_ ](?:quota|balance|credits?|funds)|quota|billing|credit balance|spend(?:ing)?[_ -](?:limit|cap)/i;
+const contextWords =
+  /context[_ ](?:length|window|size|limit)|maximum context|prompt is too long|input is too long|input length and|input token count|too many (?:input )?tokens|reduce the length|exceeds? the (?:maximum|max)[^.]{0,30}tokens/i;
+const overloadWords =
+  /overloaded|server_error|internal[_ ](?:server[_ ])?error|api_error|unavailable/i;
+const keyWords = /authentication_error|permission_error|invalid[_ ]api[_ ]key|LoadAPIKey/i;
+const refusalWords =
+  /invalid_request|not_found|Unsupported|InvalidPrompt|InvalidArgument|NoSuchModel/;
+
+function classify(complaint: ProviderComplaint, mayWait: boolean): ModelFaultKind {
+  const { status, text } = complaint;
+  if (status === undefined || status < 400) return classifyByWords(text);
+  if (status === 429) {
+    if (mayWait) return "rate-limited";
+    // Without a word on when to come back, it is the account's own limit: waiting would not help.
+    // Inside a stream there are no headers to say it, so there only the words count.
+    return complaint.headers === undefined ? classifyByWords(`rate_limit ${text}`) : "spend-cap";
+  }
+  if (status >= 500 || /overloaded/i.test(text)) return "overloaded";
+  if (status === 401) return "unauthorized";
+  if (status === 402 || (spendWords.test(text) && status !== 404)) return "spend-cap";
+  if (status === 403) return "unauthorized";
+  if (status === 413 || contextWords.test(text)) return "context-overflow";
+  return status === 408 ? "connection" : "rejected";
+}
+
+/** For errors inside a stream, whose answer had begun as 200, and for what never had a status. */
+function classifyByWords(text: string): ModelFaultKind {
+  if (contextWords.test(text)) return "context-overflow";
+  if (spendWords.test(text)) return "spend-cap";
+  if (overloadWords.test(text) || /rate_limit/i.test(text)) return "overloaded";
+  if (keyWords.test(text)) return "unauthorized";
+  return refusalWords.test(text) ? "rejected" : "connection";
+}
+
+function excerpt(message: string): string {
+  const line = message
+    .replaceAll(/<[^>]*>/g, " ")
+    .replaceAll(/\s+/g, " ")
+    .trim();
+  if (line === "") return "no reason given";
+  return line.length > 300 ? `${line.slice(0, 300)}…` : line;
+}

@@ -1,0 +1,49 @@
+import type { Message, ModelCaller, ToolCall } from "../ports/model.ts";
+
+/** A call as providers give it: the arguments are still text. */
+export interface RawCall {
+  readonly toolCallId: string;
+  readonly toolName: string;
+  readonly input: string;
+}
+
+export interface CallContext {
+  /** Ids that are in use; the call's own is added. */
+  readonly taken: Set<string>;
+  readonly isUnfinished: boolean;
+  readonly caller: ModelCaller;
+}
+
+/** Arguments that are not JSON are kept as they came, for the error that the model is shown. */
+export function parseToolCall(raw: RawCall, context: CallContext): ToolCall {
+  const id = uniqueId(raw.toolCallId, context);
+  const name = raw.toolName;
+  if (context.isUnfinished) return { id, name, input: undefined, malformed: raw.input };
+  if (raw.input.trim() === "") return { id, name, input: {} };
+  try {
+    return { id, name, input: JSON.parse(raw.input) };
+  } catch {
+    return { id, name, input: undefined, malformed: raw.input };
+  }
+}
+
+export function takenCallIds(messages: readonly Message[]): Set<string> {
+  const taken = new Set<string>();
+  for (const message of messages) {
+    if (message.role === "assistant") for (const call of message.calls) taken.add(call.id);
+  }
+  return taken;
+}
+
+/**
+ * The log needs every call of a delegation to have its own id; small servers repeat theirs, or send
+ * none. The id goes back to the provider with call and result alike, so it may be any.
+ */
+function uniqueId(wanted: string, { taken, caller }: CallContext): string {
+  let id = wanted;
+  for (let number = 1; id === "" || taken.has(id); number += 1) {
+    id = `${wanted || "call"}_${caller.attempt}_${caller.turn}_${number}`;
+  }
+  taken.add(id);
+  return id;
+}

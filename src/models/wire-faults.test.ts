@@ -1,0 +1,209 @@
+/** Real provider clients against everything that goes wrong on the way. */
+import type { ServerResponse } from "node:http";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { ModelPart, ModelReply } from "../ports/model.ts";
+import type { ModelFault } from "../ports/model-fault.ts";
+import { exampleRequest } from "./example-request.ts";
+import { createModelRegistry } from "./model-registry.ts";
+import { protocols } from "./wire-protocols.ts";
+import { sendEvents, startWireServer, type WireServer } from "./wire-server.ts";
+
+let server: WireServer;
+beforeAll(async () => {
+  server = await startWireServer();
+});
+afterAll(() => server.close());
+
+const key = "canary-key-0123456789";
+
+function ask(
+  name: string,
+  overrides: Parameters<typeof exampleRequest>[0] = {},
+  onPart: (part: ModelPart) => void = () => {},
+): Promise<ModelReply> {
+  const { resolve } = createModelRegistry({
+    environment: {
+      ANTHROPIC_API_KEY: key,
+      ANTHROPIC_BASE_URL: server.url,
+      OPENAI_API_KEY: key,
+      OPENAI_BASE_URL: `${server.url}/v1`,
+    },
+    config: {
+      providers: {
+        local: { kind: "openai-compatible", baseUrl: `${server.url}/v1`, apiKey: key },
+      },
+    },
+  });
+  const tools = [{ name: "grep", description: "", parameters: { type: "object" } }];
+  return resolve(name)(exampleRequest({ model: name, tools, ...overrides }), onPart);
+}
+
+async function faultOf(name: string, answer: (response: ServerResponse) => void) {
+  server.answer = answer;
+  const outcome = await ask(name).catch((fault: ModelFault) => fault);
+  expect(outcome).toMatchObject({ name: "ModelFault" });
+  const fault = outcome as ModelFault;
+  const everything = `${fault.message} ${fault.stack} ${JSON.stringify(fault)} ${String(fault.cause)}`;
+  expect(everything).not.toContain(key);
+  return fault;
+}
+
+function refuse(status: number, body: string, headers: Record<string, string> = {}) {
+  return (response: ServerResponse) => response.writeHead(status, headers).end(body);
+}
+
+describe.each(Object.entries(protocols))("%s", (name, events) => {
+  const json = { "content-type": "application/json" };
+  const error = (message: string, type = "error") =>
+    JSON.stringify({ type: "error", error: { type, message, code: type, param: null } });
+
+  test("429 without retry-after is the account's own limit", async () => {
+    const body = error("You exceeded your current quota", "insufficient_quota");
+    expect(await faultOf(name, refuse(429, body, json))).toMatchObject({ kind: "spend-cap" });
+    expect((await faultOf(name, refuse(429, error("slow down"), json))).kind).toBe("spend-cap");
+  });
+
+  test("429 with a date to come back, or milliseconds", async () => {
+    const date = new Date(Date.now() + 60_000).toUTCString();
+    const byDate = await faultOf(name, refuse(429, error("x"), { ...json, "retry-after": date }));
+    expect(byDate.kind).toBe("rate-limited");
+    expect(byDate.retryAfterMs).toBeGreaterThan(50_000);
+    const headers = { ...json, "retry-after-ms": "1500" };
+    const byMs = await faultOf(name, refuse(429, error("x"), headers));
+    expect(byMs.retryAfterMs).toBe(1500);
+  });
+
+  test("an HTML 502 is an overload", async () => {
+    const page = "<html><head><title>502 Bad Gateway</title></head></html>";
+    const fault = await faultOf(name, refuse(502, page, { "content-type": "text/html" }));
+    expect(fault).toMatchObject({ kind: "overloaded" });
+    expect(fault.message).toContain("502");
+  });
+
+  test("a refused key is named as that, and not shown", async () => {
+    const fault = await faultOf(name, refuse(401, error(`Incorrect API key: ${key}`), json));
+    expect(fault.kind).toBe("unauthorized");
+  });
+
+  test("a conversation that is too long, and an unknown model", async () => {
+    const long = error("prompt is too long: 201000 tokens > 200000 maximum");
+    expect((await faultOf(name, refuse(400, long, json))).kind).toBe("context-overflow");
+    expect((await faultOf(name, refuse(404, error("no such model"), json))).kind).toBe("rejected");
+  });
+
+  test.each<[string, (response: ServerResponse) => void]>([
+    ["the socket breaks", (response) => response.destroy()],
+    ["the stream just ends", (response) => response.end()],
+  ])("when %s inside a call's arguments, the text is kept and no call is made", async (_, end) => {
+    const cut = events({ text: "I will look.", arguments: '{"patt', isComplete: false });
+    const fault = await faultOf(name, (response) => sendEvents(response, cut, end));
+    expect(fault).toMatchObject({ kind: "connection", partial: "I will look." });
+  });
+
+  test("a stream that ends after complete arguments, but before the end, makes no call", async () => {
+    const cut = events({ text: "I will look.", arguments: "{}", isComplete: false });
+    const fault = await faultOf(name, (response) => sendEvents(response, cut));
+    expect(fault).toMatchObject({ kind: "connection" });
+  });
+
+  test("a socket that breaks before anything, or an answer that is no stream", async () => {
+    expect((await faultOf(name, (response) => response.destroy())).kind).toBe("connection");
+    const page = refuse(200, "<html>welcome</html>", { "content-type": "text/html" });
+    expect((await faultOf(name, page)).kind).toBe("connection");
+  });
+
+  test("an event that is not JSON breaks the stream", async () => {
+    const fault = await faultOf(name, (response) => {
+      response.writeHead(200, { "content-type": "text/event-stream" });
+      response.end("event: message_start\ndata: {oops\n\n");
+    });
+    expect(["connection", "overloaded"]).toContain(fault.kind);
+  });
+
+  test("malformed arguments are kept as text", async () => {
+    const raw = '{"pattern": nope}';
+    server.answer = (response) => sendEvents(response, events({ arguments: raw }));
+    const { calls, finish } = await ask(name);
+    expect(calls).toEqual([{ id: "call_a", name: "grep", input: undefined, malformed: raw }]);
+    expect(finish).toBe("tool-calls");
+  });
+
+  test("an answer cut for its length says so, and its unfinished call is malformed", async () => {
+    const cut = events({ text: "so", arguments: '{"patt', finish: "length" });
+    server.answer = (response) => sendEvents(response, cut);
+    const reply = await ask(name);
+    expect(reply).toMatchObject({ text: "so", finish: "length", calls: [{ malformed: '{"patt' }] });
+  });
+
+  test("usage is null when the provider does not tell it", async () => {
+    server.answer = (response) => sendEvents(response, events({ text: "x", usage: false }));
+    expect(await ask(name)).toMatchObject({ text: "x", usage: null, finish: "stop" });
+    server.answer = (response) => sendEvents(response, events({ text: "x" }));
+    expect((await ask(name)).usage).toEqual({ prompt: 9, completion: 3 });
+  });
+
+  test("an abort is heard while the provider says nothing, before and inside the stream", async () => {
+    server.answer = () => {};
+    const silent = ask(name, { signal: AbortSignal.timeout(30) });
+    await expect(silent).rejects.toMatchObject({ name: "TimeoutError" });
+    const begun = events({ text: "half", isComplete: false });
+    server.answer = (response) => sendEvents(response, begun, () => {});
+    const controller = new AbortController();
+    const stalled = ask(name, { signal: controller.signal }, (part) => {
+      if (part.type === "text") setTimeout(() => controller.abort("stalled"), 10);
+    });
+    await expect(stalled).rejects.toBe("stalled");
+  });
+});
+
+test("nobody listening is a failed connection", async () => {
+  const closed = await startWireServer();
+  closed.close();
+  const { resolve } = createModelRegistry({ environment: { OLLAMA_HOST: closed.url } });
+  const asked = resolve("ollama/qwen")(exampleRequest({ model: "ollama/qwen" }), () => {});
+  await expect(asked).rejects.toMatchObject({ kind: "connection" });
+});
+
+test("an overload that comes inside a stream that began well", async () => {
+  const [first = {}] = protocols["anthropic/claude-sonnet-4-5"]?.({}) ?? [];
+  const overload = { type: "error", error: { type: "overloaded_error", message: "Overloaded" } };
+  const late = await faultOf("anthropic/claude-sonnet-4-5", (response) =>
+    sendEvents(response, [first, overload]),
+  );
+  expect(late.kind).toBe("overloaded");
+  const early = await faultOf("anthropic/claude-sonnet-4-5", (response) =>
+    sendEvents(response, [overload]),
+  );
+  expect(early.kind).toBe("overloaded");
+});
+
+test("Anthropic is asked to cache, OpenAI not to store, and thinking goes back signed", async () => {
+  const name = "anthropic/claude-sonnet-4-5";
+  const delta = (value: object) => ({ type: "content_block_delta", index: 0, delta: value });
+  const [start = {}, ...rest] = protocols[name]?.({ text: "x" }) ?? [];
+  const thinking = [
+    { type: "content_block_start", index: 0, content_block: { type: "thinking", thinking: "" } },
+    delta({ type: "thinking_delta", thinking: "hm" }),
+    delta({ type: "signature_delta", signature: "signed-by-them" }),
+    { type: "content_block_stop", index: 0 },
+  ];
+  server.answer = (response) => sendEvents(response, [start, ...thinking, ...rest]);
+  const { text, calls, providerData } = await ask(name);
+  expect(text).toBe("x");
+  await ask(name, {
+    messages: [
+      { role: "user", text: "hello" },
+      { role: "assistant", text, calls, providerData },
+      { role: "user", text: "go on" },
+    ],
+  });
+  const sent = JSON.parse(server.bodies.at(-1) ?? "");
+  expect(sent.cache_control).toEqual({ type: "ephemeral" });
+  expect(sent.messages[1].content).toEqual([
+    { type: "thinking", thinking: "hm", signature: "signed-by-them" },
+    { type: "text", text: "x" },
+  ]);
+  server.answer = (response) => sendEvents(response, protocols["openai/gpt-4.1"]?.({}) ?? []);
+  await ask("openai/gpt-4.1");
+  expect(JSON.parse(server.bodies.at(-1) ?? "").store).toBe(false);
+});

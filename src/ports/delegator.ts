@@ -1,0 +1,94 @@
+import type { ArtifactReference, TokenUsage } from "../events/event.ts";
+import type { CloseReason } from "../events/close-reason.ts";
+import type { DelegationStatus, WaitingOn } from "../events/delegation.ts";
+import type { Seal } from "../events/seal.ts";
+
+/** What a caller asks for when it delegates. Everything but the task is optional. */
+export interface DelegationRequest {
+  readonly task: string;
+  readonly profile?: string | undefined;
+  readonly context?: string | undefined;
+  readonly systemPrompt?: string | undefined;
+  readonly tools?: readonly string[] | undefined;
+  readonly forwardSkills?: readonly string[] | undefined;
+  readonly modelOverride?: string | undefined;
+  readonly maxTokens?: number | undefined;
+  readonly timeoutMs?: number | undefined;
+  readonly maxDepth?: number | undefined;
+  readonly title?: string | undefined;
+  readonly successCriteria?: readonly string[] | undefined;
+  readonly resumedFrom?: string | undefined;
+}
+
+/** How a delegation ended, as callers see it. `status` is a projection of the one lifecycle. */
+export interface DelegationResult {
+  readonly delegationId: string;
+  readonly profile: string;
+  readonly status: "completed" | "failed" | "timeout" | "cancelled";
+  /** The child's final text; the error's sentence when it failed. */
+  readonly result: string;
+  readonly tokenUsage: TokenUsage;
+  /** Milliseconds from creation to close. */
+  readonly duration: number;
+  readonly subDelegations?: readonly DelegationResult[];
+  readonly truncated?: true;
+  readonly closeReason: CloseReason;
+  readonly evidence: Seal;
+  readonly artifacts?: readonly ArtifactReference[];
+}
+
+export interface DelegationInfo {
+  readonly delegationId: string;
+  readonly parentId: string | null;
+  readonly profile: string;
+  readonly title: string;
+  readonly status: DelegationStatus;
+  readonly closeReason?: CloseReason;
+  readonly waitingOn?: WaitingOn;
+  readonly depth: number;
+  readonly attempt: number;
+  readonly tokens: number;
+  readonly cost: number;
+}
+
+export type StartOutcome =
+  | { readonly started: true; readonly delegationId: string }
+  | { readonly started: false; readonly rule: string; readonly reason: string };
+
+/** How a child may be made, which decides whether it may have children of its own. */
+export type DelegationWay = "spawn" | "delegate";
+
+export type CancelOutcome = "cancelled" | "already_terminal" | "not_found";
+
+/** What the answer to a question was, or that there was none in time. */
+export type AskOutcome =
+  | { readonly answered: true; readonly answer: string; readonly by: "person" | "default" }
+  | { readonly answered: false };
+
+/**
+ * What an agent can do with delegations while one of its calls runs: the port between the tools
+ * that models see and the engine that acts. It is bound to one caller and one call, so a tool
+ * cannot reach delegations that are not its caller's own.
+ */
+export interface Delegator {
+  start(request: DelegationRequest, way: DelegationWay): Promise<StartOutcome>;
+  /**
+   * Waits for one delegation and records this call's completion in the transaction that closes it,
+   * so that a result is delivered exactly once. `describe` turns the result into the call's output.
+   */
+  joinAndComplete(id: string, describe: (result: DelegationResult) => string): Promise<string>;
+  /** Waits until all are closed or `maxWaitMs` has passed; null for one that still runs. */
+  join(ids: readonly string[], maxWaitMs: number | undefined): Promise<ReadonlyMap<string, DelegationResult | null>>;
+  /** Marks results as handed to the caller with this call's output. */
+  delivered(ids: readonly string[]): void;
+  /** Own children that no call has been given the result of yet, in spawn order. */
+  notYetJoined(): readonly string[];
+  isMine(id: string): boolean;
+  list(): Promise<readonly DelegationInfo[]>;
+  result(id: string): Promise<DelegationResult | null>;
+  cancel(id: string, reason: string): Promise<CancelOutcome>;
+  ask(question: string): Promise<AskOutcome>;
+  readArtifact(hash: string): Promise<string | undefined>;
+  /** The largest result that may be poured into the caller's conversation, in tokens. */
+  readonly joinTokens: number;
+}

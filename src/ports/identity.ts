@@ -1,0 +1,50 @@
+/**
+ * Ids are numbers in disguise: a store hands out one number after another, and a fixed scramble
+ * makes six hex digits of it (eight from the seventeen-millionth on). They are unique by
+ * construction, short enough to type, and need no index, because the number can be read back.
+ */
+const narrow = { digits: 6, size: 0x1000000, factor: 0x9e3779, offset: 0x5bd1e5 };
+const wide = { digits: 8, size: 0x100000000, factor: 0x9e3779b1, offset: 0x2545f491 };
+
+export function hexOf(number: number): string {
+  const form = number < narrow.size ? narrow : wide;
+  if (number >= wide.size) throw new RangeError("the store has run out of ids");
+  const scrambled = modulo(Math.imul(number, form.factor) + form.offset, form.size);
+  return scrambled.toString(16).padStart(form.digits, "0");
+}
+
+/** The number behind an id, or undefined when the text was never an id of ours. */
+export function numberOf(id: string): number | undefined {
+  const form = id.length === narrow.digits ? narrow : id.length === wide.digits ? wide : undefined;
+  if (form === undefined || !/^[0-9a-f]+$/.test(id)) return undefined;
+  const scrambled = Number.parseInt(id, 16) - form.offset;
+  const number = modulo(Math.imul(scrambled, inverse(form.factor)), form.size);
+  return form === wide && number < narrow.size ? undefined : number;
+}
+
+const runPrefix = "r";
+const askPrefix = "q";
+
+export const runIdOf = (number: number): string => runPrefix + hexOf(number);
+export const askIdOf = (number: number): string => askPrefix + hexOf(number);
+
+export function runNumberOf(id: string): number | undefined {
+  return id.startsWith(runPrefix) ? numberOf(id.slice(1)) : undefined;
+}
+
+export function askNumberOf(id: string): number | undefined {
+  return id.startsWith(askPrefix) ? numberOf(id.slice(1)) : undefined;
+}
+
+function modulo(value: number, size: number): number {
+  return ((value % size) + size) % size;
+}
+
+/** Multiplicative inverse of an odd number modulo 2^32 (and so modulo every smaller power). */
+function inverse(factor: number): number {
+  let result = factor;
+  for (let step = 0; step < 5; step++) {
+    result = Math.imul(result, 2 - Math.imul(factor, result));
+  }
+  return result;
+}

@@ -1,0 +1,89 @@
+/**
+ * Who answers. The loop sees a model as one function: it gets a request and gives a reply, or
+ * throws a `ModelFault`. It never retries by itself, never throws anything else that is part of
+ * normal life, and stops soon after `signal` aborts. Parts are streamed to `onPart` while they
+ * arrive; they are for people who wait and for the stall deadline, not for the record.
+ */
+export type Model = (request: ModelRequest, onPart: (part: ModelPart) => void) => Promise<ModelReply>;
+
+export interface ModelRequest {
+  /** `provider/model`. */
+  readonly model: string;
+  readonly system: string;
+  readonly messages: readonly Message[];
+  readonly tools: readonly ToolDescription[];
+  readonly maxOutputTokens: number;
+  readonly temperature: number | null;
+  /** Who asks: for scripted models, traces and middleware. Providers never see it. */
+  readonly caller: ModelCaller;
+  readonly signal: AbortSignal;
+}
+
+export interface ModelCaller {
+  readonly delegationId: string;
+  readonly profile: string;
+  readonly depth: number;
+  /** From 1, within the attempt. */
+  readonly attempt: number;
+  /** From 1, within the attempt. */
+  readonly turn: number;
+  /** From 1: tries of this same turn after provider faults. */
+  readonly try: number;
+  readonly task: string;
+}
+
+export type Message =
+  | { readonly role: "user"; readonly text: string }
+  | {
+      readonly role: "assistant";
+      readonly text: string;
+      readonly calls: readonly ToolCall[];
+      readonly providerData?: unknown;
+    }
+  | {
+      readonly role: "tool";
+      readonly callId: string;
+      readonly tool: string;
+      readonly text: string;
+      readonly isError: boolean;
+    };
+
+export interface ToolCall {
+  readonly id: string;
+  readonly name: string;
+  readonly input: unknown;
+  /** The raw text when the arguments were not JSON; `input` is then undefined. */
+  readonly malformed?: string;
+}
+
+export interface ToolDescription {
+  readonly name: string;
+  readonly description: string;
+  /** JSON Schema of the parameters; the same object every time, so adapters can cache by identity. */
+  readonly parameters: Readonly<Record<string, unknown>>;
+}
+
+export type ModelPart =
+  | { readonly type: "text"; readonly text: string }
+  | { readonly type: "reasoning"; readonly text: string }
+  | { readonly type: "activity" };
+
+export type FinishReason = "stop" | "tool-calls" | "length" | "content-filter" | "other";
+
+export interface ModelReply {
+  readonly text: string;
+  readonly calls: readonly ToolCall[];
+  readonly finish: FinishReason;
+  /** Null when the provider did not say: the worst case is then taken. */
+  readonly usage: ModelUsage | null;
+  /** The model that answered, by the provider's own word; null when it did not say. */
+  readonly served: string | null;
+  readonly providerData?: unknown;
+}
+
+export interface ModelUsage {
+  readonly prompt: number;
+  readonly completion: number;
+  /** Of `prompt`, what came from the provider's cache. */
+  readonly cached?: number;
+}

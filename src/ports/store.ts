@@ -1,0 +1,98 @@
+import type { Contract } from "../contracts/contract.ts";
+import type { NewEvent, StoredEvent } from "../events/event.ts";
+import type { RunState } from "../events/run-state.ts";
+
+/**
+ * Where events live, and with them everything else: the stored state of runs, delegations and asks
+ * is a projection that a store writes in the same transaction as the event that changes it.
+ *
+ * `append` is all-or-nothing and durable before it resolves. It applies only while the caller still
+ * owns the run and every event is legal for its delegation: a worker that lost its run gets
+ * "fenced", the loser of a race gets "illegal-transition", and neither has written anything.
+ * Appends of one process take effect in the order of the calls; those of one turn of the event
+ * loop share a transaction, so a caller that has nothing to do in the outside world before the
+ * next append need not wait for this one.
+ */
+export interface Store {
+  /** Fresh ids, unique in the store, given out without waiting. */
+  newDelegationId(): string;
+  newRunId(): string;
+  newAskId(): string;
+
+  append(append: Append): Promise<readonly StoredEvent[]>;
+
+  /** The run as its events tell it now; the same live object for a run this process works on. */
+  readRun(runId: string): Promise<RunState | undefined>;
+  readEvents(query: EventQuery): AsyncIterable<StoredEvent>;
+  /** Parsed and checked against the hash in the log; throws "contract-invalid" otherwise. */
+  readContract(delegationId: string): Promise<Contract>;
+  /** The run of a delegation, an ask or a run id. */
+  findRun(id: string): Promise<string | undefined>;
+  listRuns(query: RunQuery): Promise<readonly RunRow[]>;
+
+  /** Long texts that many delegations share (system prompts), by their hash. */
+  keepText(text: string): string;
+  readText(hash: string): Promise<string | undefined>;
+
+  /** Bodies too large for the log, by their hash. */
+  keepArtifact(body: string): Promise<{ readonly hash: string; readonly bytes: number }>;
+  readArtifact(hash: string): Promise<string | undefined>;
+
+  /**
+   * Takes over a run whose worker is gone: raises its fence and writes `run.resumed`, or gives
+   * undefined when its worker lives, it is finished, or somebody else was faster.
+   */
+  claimRun(runId: string): Promise<Ownership | undefined>;
+  /** What this process presents for runs that it starts. */
+  readonly ownership: Ownership;
+  isWorkerAlive(worker: string): Promise<boolean>;
+
+  /** Called with every committed event, this process's and others', in order of `seq`. */
+  subscribe(listener: (events: readonly StoredEvent[]) => void): () => void;
+
+  close(): Promise<void>;
+}
+
+export interface Ownership {
+  readonly worker: string;
+  readonly fence: number;
+}
+
+export interface Append {
+  readonly runId: string;
+  /** "operator": a person or program beside the owner (cancel, answer); legality still holds. */
+  readonly by: Ownership | "operator";
+  readonly events: readonly NewEvent[];
+  /** Refused with "conflict" when the run has moved past this: for those who decided by reading. */
+  readonly ifRunSeq?: number;
+  /** The contracts of delegations that these events create, by delegation. */
+  readonly contracts?: Readonly<Record<string, string>>;
+}
+
+export interface EventQuery {
+  readonly runId?: string;
+  readonly delegationId?: string;
+  /** Events with a greater `seq`. */
+  readonly after?: number;
+}
+
+export interface RunQuery {
+  readonly open?: boolean;
+  readonly application?: string;
+  readonly limit?: number;
+}
+
+/** A run in a list, without reading its events. */
+export interface RunRow {
+  readonly id: string;
+  readonly task: string;
+  readonly application: string;
+  readonly workspace: string | null;
+  readonly outcome: "succeeded" | "failed" | null;
+  readonly worker: string;
+  readonly startedAt: number;
+  readonly finishedAt: number | null;
+  readonly delegations: number;
+  readonly tokens: number;
+  readonly cost: number;
+}

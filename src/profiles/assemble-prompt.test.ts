@@ -1,0 +1,81 @@
+import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { bindWorkspace } from "../workspaces/bind-workspace.ts";
+import { assemblePrompt, type PromptRequest } from "./assemble-prompt.ts";
+import type { Profile } from "./profile.ts";
+
+let base: string;
+let root: string;
+
+beforeEach(() => {
+  base = realpathSync(mkdtempSync(join(tmpdir(), "mandate-prompt-")));
+  root = join(base, "app");
+  mkdirSync(root);
+  writeFileSync(join(base, "secret"), "SECRET");
+});
+
+afterEach(() => rmSync(base, { recursive: true, force: true }));
+
+const plain: Profile = {
+  name: "p",
+  description: "d",
+  capabilities: ["subtask"],
+  prompt: "Inline.",
+  origin: "test",
+};
+
+function assemble(profile: Partial<Profile> = {}, change: Partial<PromptRequest> = {}): string {
+  const workspace = bindWorkspace({ root, isolation: "shared", allowWrites: false });
+  return assemblePrompt({ profile: { ...plain, ...profile }, workspace, ...change });
+}
+
+test("stages come in order, between rules", () => {
+  writeFileSync(join(root, "AGENTS.md"), "\ufeffAgents.\r\n\r\n");
+  writeFileSync(join(root, "ENVIRONMENT.md"), "Environment.\n");
+  writeFileSync(join(root, "PROMPT.md"), "From the file.");
+  expect(assemble({ systemPromptFile: "PROMPT.md" })).toBe(
+    "Agents.\n\n---\n\nEnvironment.\n\n---\n\nFrom the file.\n\n---\n\nInline.",
+  );
+});
+
+test("the default files may be missing, a named one may not", () => {
+  expect(assemble()).toBe("Inline.");
+  expect(() => assemble({ bootstrapFiles: ["SOUL.md"] })).toThrow(/"SOUL.md": it does not exist/);
+  expect(() => assemble({ systemPromptFile: "a/b.md" })).toThrow(/"a\/b.md": it does not exist/);
+});
+
+test("named bootstrap files take the place of the default ones, and none means none", () => {
+  writeFileSync(join(root, "AGENTS.md"), "Agents.");
+  writeFileSync(join(root, "SOUL.md"), "Soul.");
+  expect(assemble({ bootstrapFiles: ["SOUL.md"] })).toBe("Soul.\n\n---\n\nInline.");
+  expect(assemble({ bootstrapFiles: [] })).toBe("Inline.");
+});
+
+test("the prompt of the call takes the place of the profile's, and comes last", () => {
+  writeFileSync(join(root, "PROMPT.md"), "From the file.");
+  const prompt = assemble({ systemPromptFile: "PROMPT.md" }, { systemPrompt: "Of the call." });
+  expect(prompt).toBe("From the file.\n\n---\n\nOf the call.");
+  expect(assemble({}, { systemPrompt: "  " })).toBe("Inline.");
+});
+
+test("files stay below the workspace's root, also through links", () => {
+  symlinkSync("../secret", join(root, "AGENTS.md"));
+  expect(() => assemble()).toThrow(/leads outside the workspace/);
+  expect(() => assemble({ bootstrapFiles: ["../secret"] })).toThrow(/leads outside the workspace/);
+  expect(() => assemble({ systemPromptFile: join(base, "secret") })).toThrow(/outside/);
+});
+
+test("a file that is too large, or no text, is refused and named", () => {
+  writeFileSync(join(root, "AGENTS.md"), "x".repeat(64 * 1024 + 1));
+  expect(() => assemble()).toThrow(/"AGENTS.md": it is larger than 64 KB/);
+  writeFileSync(join(root, "AGENTS.md"), Buffer.from([0xff]));
+  expect(() => assemble()).toThrow(/not valid UTF-8/);
+});
+
+test("without a workspace there are no default files, and named ones cannot be had", () => {
+  expect(assemble({}, { workspace: null })).toBe("Inline.");
+  const named = () => assemble({ systemPromptFile: "P.md" }, { workspace: null });
+  expect(named).toThrow(/there is no workspace/);
+});

@@ -1,0 +1,91 @@
+import { decodeText } from "../control/decode-text.ts";
+import { MandateError } from "../ports/mandate-error.ts";
+import { openFile } from "../workspaces/open-file.ts";
+import { PathDenied } from "../workspaces/path-denied.ts";
+import { readWholeFile } from "../workspaces/read-whole-file.ts";
+import type { WorkspaceBinding } from "../workspaces/workspace-binding.ts";
+import type { Profile } from "./profile.ts";
+
+export interface PromptRequest {
+  readonly profile: Profile;
+  readonly workspace: WorkspaceBinding | null;
+  /** The inline prompt of the call; it takes the place of the profile's. */
+  readonly systemPrompt?: string | undefined;
+}
+
+const defaultBootstrapFiles = ["AGENTS.md", "ENVIRONMENT.md"];
+const maximumBytes = 64 * 1024;
+
+/**
+ * The system prompt of one delegation: bootstrap files, the profile's prompt file, the inline
+ * prompt. Nothing of the parent's conversation enters. Files are read through the workspace's
+ * boundary; one that was named and cannot be used is an error, since an agent that lacks its
+ * instructions is not the agent that was asked for.
+ */
+export function assemblePrompt(request: PromptRequest): string {
+  const { profile, workspace } = request;
+  const stages: string[] = [];
+  for (const file of profile.bootstrapFiles ?? defaultBootstrapFiles) {
+    const isNamed = profile.bootstrapFiles !== undefined;
+    const text = readStage(workspace, file, profile.name, isNamed);
+    if (text !== undefined) stages.push(text);
+  }
+  if (profile.systemPromptFile !== undefined) {
+    stages.push(readStage(workspace, profile.systemPromptFile, profile.name, true) ?? "");
+  }
+  const inline = request.systemPrompt?.trim() ?? "";
+  stages.push(inline === "" ? profile.prompt : inline);
+  return stages
+    .map((stage) => stage.trim())
+    .filter((stage) => stage !== "")
+    .join("\n\n---\n\n");
+}
+
+function readStage(
+  workspace: WorkspaceBinding | null,
+  path: string,
+  profile: string,
+  isNamed: boolean,
+): string | undefined {
+  if (workspace === null) {
+    if (!isNamed) return undefined;
+    throw unusable(profile, path, "there is no workspace to read it from");
+  }
+  const bytes = readBytes(workspace, path, profile);
+  if (bytes === undefined) {
+    if (!isNamed) return undefined;
+    throw unusable(profile, path, "it does not exist in the workspace");
+  }
+  const decoded = decodeText(bytes);
+  if ("problem" in decoded) throw unusable(profile, path, decoded.problem);
+  return decoded.text;
+}
+
+/** Undefined when there is no such file. */
+function readBytes(workspace: WorkspaceBinding, path: string, profile: string) {
+  try {
+    const file = openFile(workspace, path);
+    try {
+      const bytes = readWholeFile(file.descriptor, maximumBytes);
+      if (bytes !== null) return bytes;
+    } finally {
+      file.close();
+    }
+  } catch (error) {
+    if (error instanceof PathDenied) throw unusable(profile, path, error.message, error);
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === "ENOENT" || code === "ENOTDIR") return undefined;
+    throw unusable(profile, path, `it cannot be read (${code})`, error);
+  }
+  throw unusable(
+    profile,
+    path,
+    "it is larger than 64 KB; shorten it or name other bootstrap files",
+  );
+}
+
+function unusable(profile: string, path: string, problem: string, cause?: unknown): MandateError {
+  const code = cause instanceof PathDenied ? "refused-by-policy" : "profile-invalid";
+  const message = `The prompt of "${profile}" needs the file "${path}": ${problem}`;
+  return new MandateError(code, message, cause === undefined ? undefined : { cause });
+}

@@ -1,0 +1,163 @@
+/** The only wiring: puts stores, models, profiles, tools and the engine together. */
+import { everything } from "./contracts/selection.ts";
+import type { Config } from "./control/config.ts";
+import { loadConfig } from "./control/load-config.ts";
+import { createHome, findPlaces, type Environment } from "./control/places.ts";
+import { Engine } from "./delegations/engine.ts";
+import type { EngineLimits, EngineParts } from "./delegations/engine-parts.ts";
+import type { RunGrant } from "./delegations/live-run.ts";
+import { compose, type Middleware } from "./delegations/middleware.ts";
+import { Scheduler } from "./delegations/scheduler.ts";
+import { createModelRegistry } from "./models/model-registry.ts";
+import { type Clock, systemClock } from "./ports/clock.ts";
+import type { Model } from "./ports/model.ts";
+import type { Store } from "./ports/store.ts";
+import type { Profile } from "./profiles/profile.ts";
+import { loadProfiles, type ProfileRegistry } from "./profiles/profile-registry.ts";
+import { shippedProfiles } from "./profiles/shipped-profiles.ts";
+import { SqliteStore } from "./stores/sqlite/sqlite-store.ts";
+import { builtInTools } from "./tools/built-in-tools.ts";
+import type { Tool } from "./tools/tool.ts";
+import { Toolbox } from "./tools/toolbox.ts";
+
+export interface RuntimeOptions {
+  readonly environment?: Environment;
+  /** Where mandate.yaml is looked for, upward. */
+  readonly cwd?: string;
+  readonly config?: Config;
+  /** A file, or ":memory:" for a database that ends with the process. */
+  readonly database?: string;
+  readonly synchronous?: "full" | "normal";
+  /** The user's own models, by `provider/model` or by provider. */
+  readonly models?: Readonly<Record<string, Model>>;
+  /** Answers in place of every provider. */
+  readonly scripted?: Model;
+  readonly tools?: readonly Tool[];
+  readonly profiles?: readonly Profile[];
+  readonly middleware?: readonly Middleware[];
+  readonly application?: string;
+  readonly clock?: Clock;
+  readonly limits?: Partial<EngineLimits>;
+  readonly maxConcurrent?: number;
+  readonly principal?: RunGrant["principal"];
+  readonly onDelta?: (delegationId: string, text: string) => void;
+}
+
+export interface Runtime {
+  readonly store: Store;
+  readonly engine: Engine;
+  readonly parts: EngineParts;
+  readonly profiles: ProfileRegistry;
+  readonly config: Config;
+  close(): Promise<void>;
+}
+
+/** Opens the database alone: all that reading needs. */
+export function openStore(options: Pick<RuntimeOptions, "environment" | "database" | "synchronous" | "clock">): Store {
+  const places = findPlaces(options.environment ?? process.env);
+  const memory = options.database === ":memory:";
+  if (!memory && options.database === undefined) createHome(places);
+  return new SqliteStore({
+    path: options.database ?? places.database,
+    synchronous: options.synchronous ?? "full",
+    artifacts: memory ? null : places.artifacts,
+    ...(options.clock && { clock: options.clock }),
+  });
+}
+
+export async function createRuntime(options: RuntimeOptions): Promise<Runtime> {
+  const environment = options.environment ?? process.env;
+  const cwd = options.cwd ?? process.cwd();
+  const config = options.config ?? (await loadConfig({ cwd, environment }));
+  const places = findPlaces(environment);
+  const models = createModelRegistry({
+    environment,
+    config: config.models,
+    ...(options.models && { models: options.models }),
+    ...(options.scripted && { scripted: options.scripted }),
+  });
+  const profiles = loadProfiles({
+    directories: [
+      shippedProfiles,
+      { path: config.agents.delegation.profiles.directory, origin: "user" },
+      { path: `${cwd}/profiles`, origin: "workspace" },
+      { path: `${cwd}/.mandate/agents`, origin: "workspace" },
+    ],
+    inline: [...config.profiles, ...(options.profiles ?? [])],
+  });
+  const toolbox = new Toolbox([
+    ...builtInTools(config, () => profiles.names()),
+    ...(options.tools ?? []),
+  ]);
+  const store = openStore({ ...options, environment, synchronous: options.synchronous ?? config.database.synchronous });
+  const parts: EngineParts = {
+    store,
+    models,
+    profiles,
+    toolbox,
+    middleware: compose(options.middleware ?? []),
+    clock: options.clock ?? systemClock,
+    scheduler: new Scheduler(options.maxConcurrent ?? config.agents.delegation.maxConcurrent),
+    limits: { ...limitsOf(config, toolbox, models.isAllowed), ...options.limits },
+    application: options.application ?? "mandate",
+    forbidden: places.forbidden,
+    ...(options.onDelta && { onDelta: options.onDelta }),
+  };
+  const engine = new Engine(parts, grantOf(parts, options));
+  return {
+    store,
+    engine,
+    parts,
+    profiles,
+    config,
+    async close() {
+      engine.close();
+      await store.close();
+    },
+  };
+}
+
+/** What the operator holds: everything this runtime has, within the configured limits. */
+function grantOf(parts: EngineParts, options: RuntimeOptions): RunGrant {
+  return {
+    authority: {
+      tools: parts.toolbox.names,
+      skills: everything,
+      mcp_servers: everything,
+      models: everything,
+      scopes: everything,
+      write_roots: [],
+      network: [],
+    },
+    principal: options.principal ?? { id: "local", role: "operator" },
+    depth: parts.limits.maxDepth,
+    timeMs: parts.limits.runTimeMs,
+  };
+}
+
+function limitsOf(config: Config, toolbox: Toolbox, allowsModel: (name: string) => boolean): EngineLimits {
+  const { delegation } = config.agents;
+  return {
+    maxDepth: delegation.maxDepth,
+    defaultTokens: delegation.tokenBudget.default,
+    maxTokens: delegation.tokenBudget.max,
+    defaultTimeMs: delegation.defaultTimeout,
+    allowsModel,
+    spawningTools: toolbox.spawning,
+    explicitTools: config.tools.spawn.explicit_tools,
+    runTokens: config.limits.runTokens,
+    runTimeMs: 3_600_000,
+    maxChildren: config.limits.maxChildren,
+    maxOutputTokens: 8192,
+    maxRetries: config.execution.maxRetries,
+    joinTokens: config.limits.joinTokens,
+    askDeadlineMs: config.ask.deadlineMs,
+    askDefault: config.ask.default ?? null,
+    deadlines: config.deadlines,
+    requestTries: config.retry.maxAttempts,
+    backoffMs: config.retry.initialDelayMs,
+    toolOutputBytes: 64 * 1024,
+    reportPathPattern: ".mandate/reports/<run>/step-<idx>-result.md",
+    onUnknownProfile: delegation.onUnknown === "fallback" ? (delegation.defaultAgent ?? null) : null,
+  };
+}

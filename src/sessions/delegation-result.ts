@@ -1,0 +1,46 @@
+import type { CloseReason } from "../events/close-reason.ts";
+import type { Delegation } from "../events/delegation.ts";
+import { childrenOf, type RunState } from "../events/run-state.ts";
+import type { DelegationInfo, DelegationResult } from "../ports/delegator.ts";
+
+/** The result of a closed delegation as the log tells it; null while it is open. */
+export function resultOf(run: RunState, id: string): DelegationResult | null {
+  const delegation = run.delegations.get(id);
+  if (delegation?.status !== "closed") return null;
+  const children = childrenOf(run, id).flatMap((child) => resultOf(run, child.id) ?? []);
+  return {
+    delegationId: delegation.id,
+    profile: delegation.profile,
+    status: statusOf(delegation.finalStatus, delegation.closeReason),
+    result: delegation.finalStatus === "completed" ? (delegation.output?.text ?? "") : (delegation.failure?.error ?? ""),
+    tokenUsage: delegation.usage,
+    duration: delegation.closedAt - delegation.createdAt,
+    ...(children.length > 0 && { subDelegations: children }),
+    ...(delegation.output?.truncated && { truncated: true }),
+    closeReason: delegation.closeReason,
+    evidence: delegation.seal,
+  };
+}
+
+/** The four words that callers know, from the one lifecycle. */
+export function statusOf(final: "completed" | "failed", reason: CloseReason): DelegationResult["status"] {
+  if (final === "completed") return "completed";
+  return reason === "timeout" || reason === "cancelled" ? reason : "failed";
+}
+
+export function infoOf(delegation: Delegation): DelegationInfo {
+  return {
+    delegationId: delegation.id,
+    parentId: delegation.parentId,
+    profile: delegation.profile,
+    title: delegation.title,
+    status: delegation.status,
+    ...(delegation.status === "closed" && { closeReason: delegation.closeReason }),
+    ...(delegation.status === "running" && { waitingOn: delegation.waitingOn }),
+    ...(delegation.status === "created" && { waitingOn: { on: "slot" } as const }),
+    depth: delegation.depth,
+    attempt: delegation.attempt,
+    tokens: delegation.usage.prompt + delegation.usage.completion,
+    cost: delegation.usage.cost,
+  };
+}

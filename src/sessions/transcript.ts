@@ -1,0 +1,219 @@
+import type { NewEvent, RecordedCall } from "../events/event.ts";
+import type { Message, ToolCall } from "../ports/model.ts";
+import { compact } from "./compact.ts";
+
+/** A call whose result is not in the conversation yet. */
+export interface PendingCall {
+  readonly call: ToolCall;
+  /** It was under way when the log ends: after a crash nobody knows what it did. */
+  started: boolean;
+  result: Message | undefined;
+}
+
+/**
+ * What was said to and by one agent in its current attempt: a fold of its events. The live agent
+ * and the one taken up after a crash go through the same function, so they cannot disagree.
+ */
+export class Transcript {
+  messages: Message[];
+  pending: PendingCall[] = [];
+  /** Model turns in this attempt. */
+  turns = 0;
+  /** What the provider counted for the last request and its answer; null before the first. */
+  countedTokens: number | null = null;
+  /** Bytes added to the conversation since that count. */
+  bytesSince = 0;
+  /** Calls in a row that no contract could have let through: unknown, malformed, not fitting. */
+  invalidStreak = 0;
+  /** Calls in a row that the contract refused. */
+  deniedStreak = 0;
+  /** How often in a row the same calls were made. */
+  repeats = 0;
+  emptyTurns = 0;
+  nudges = 0;
+  compactions = 0;
+  bestText = "";
+  exit: string | null = null;
+  repairs = 0;
+  /** The turn that nothing has followed from yet. */
+  unjudged: NewEvent<"agent.model_turn">["payload"] | null = null;
+  readonly #opening: readonly Message[];
+  #signature = "";
+  #byId: Map<string, PendingCall> | null = null;
+  #unanswered = 0;
+
+  /** `opening`: what stands before the first turn; a resumed delegation opens with an old one's. */
+  constructor(opening: string | readonly Message[]) {
+    this.#opening = typeof opening === "string" ? [{ role: "user", text: opening }] : opening;
+    this.messages = [...this.#opening];
+    this.bytesSince = totalSize(this.messages);
+  }
+
+  apply(event: NewEvent): void {
+    if (event.type !== "agent.model_turn" && consequences.has(event.type)) this.unjudged = null;
+    switch (event.type) {
+      case "agent.subagent_attempt":
+        this.#restart();
+        break;
+      case "agent.model_turn":
+        this.#turn(event.payload);
+        break;
+      case "agent.tool_started": {
+        const pending = this.#byId?.get(event.payload.call_id);
+        if (pending) pending.started = true;
+        break;
+      }
+      case "agent.tool_completed":
+        this.invalidStreak = 0;
+        this.deniedStreak = 0;
+        if (event.payload.exit !== undefined) this.exit = event.payload.exit;
+        this.#result(event.payload.call_id, event.payload.tool, event.payload.output, false);
+        break;
+      case "agent.tool_failed":
+      case "agent.tool_outcome_unknown":
+        this.invalidStreak = 0;
+        this.deniedStreak = 0;
+        this.#result(event.payload.call_id, event.payload.tool, event.payload.error, true);
+        break;
+      case "agent.tool_denied":
+        if (modelMistakes.has(event.payload.rule)) this.invalidStreak++;
+        else this.deniedStreak++;
+        this.#result(event.payload.call_id, event.payload.tool, event.payload.error, true);
+        break;
+      case "agent.interjected":
+        if (event.payload.from === "runtime") this.nudges++;
+        if (event.payload.from === "repair") {
+          this.repairs++;
+          this.exit = null;
+        }
+        this.#say({ role: "user", text: event.payload.message });
+        break;
+      case "agent.compacted":
+        this.compactions++;
+        this.messages = compact(this.messages);
+        // The provider's count is about a conversation that no longer exists.
+        this.countedTokens = null;
+        this.bytesSince = totalSize(this.messages);
+        break;
+      default:
+    }
+  }
+
+  /** The conversation as one that continues it should find it: no call without a result. */
+  asOpening(): readonly Message[] {
+    const missing = this.pending
+      .filter(({ result }) => result === undefined)
+      .map(({ call }): Message => ({
+        role: "tool",
+        callId: call.id,
+        tool: call.name,
+        text: "Interrupted: the outcome of this call is unknown. Look before you repeat it.",
+        isError: true,
+      }));
+    const done = this.pending.flatMap(({ result }) => result ?? []);
+    const resumed: Message = { role: "user", text: "You were interrupted here. Go on from where you were." };
+    return [...this.messages, ...done, ...missing, resumed];
+  }
+
+  #restart(): void {
+    this.messages = [...this.#opening];
+    this.pending = [];
+    this.turns = 0;
+    this.countedTokens = null;
+    this.bytesSince = totalSize(this.messages);
+    this.invalidStreak = 0;
+    this.deniedStreak = 0;
+    this.repeats = 0;
+    this.emptyTurns = 0;
+    this.nudges = 0;
+    this.repairs = 0;
+    this.compactions = 0;
+    this.exit = null;
+    this.unjudged = null;
+    this.#signature = "";
+    this.#byId = null;
+  }
+
+  #turn(payload: NewEvent<"agent.model_turn">["payload"]): void {
+    this.turns++;
+    this.unjudged = payload;
+    const calls = payload.calls ?? noCalls;
+    const text = payload.text ?? "";
+    if (text !== "") this.bestText = text;
+    if (text === "" && calls.length === 0) {
+      // Nothing was said: there is no message to keep, and providers refuse empty ones.
+      this.emptyTurns++;
+      return;
+    }
+    this.emptyTurns = 0;
+    this.#countRepeats(calls);
+    this.messages.push({
+      role: "assistant",
+      text,
+      calls,
+      ...(payload.provider_data === undefined ? {} : { providerData: payload.provider_data }),
+    });
+    this.countedTokens = payload.usage.prompt + payload.usage.completion;
+    this.bytesSince = 0;
+    if (calls.length === 0) return;
+    this.pending = calls.map((call) => ({ call, started: false, result: undefined }));
+    this.#byId = new Map(this.pending.map((pending) => [pending.call.id, pending]));
+    this.#unanswered = calls.length;
+  }
+
+  #countRepeats(calls: readonly RecordedCall[]): void {
+    const [only] = calls;
+    if (calls.length !== 1 || only === undefined || pollingTools.has(only.name)) {
+      this.#signature = "";
+      this.repeats = 0;
+      return;
+    }
+    const signature = `${only.name} ${JSON.stringify(only.input)}`;
+    this.repeats = signature === this.#signature ? this.repeats + 1 : 1;
+    this.#signature = signature;
+  }
+
+  #result(callId: string, tool: string, text: string, isError: boolean): void {
+    const pending = this.#byId?.get(callId);
+    if (pending === undefined || pending.result !== undefined) return;
+    pending.result = { role: "tool", callId, tool, text, isError };
+    // The conversation gets them in the order of the calls, however they finished.
+    if (--this.#unanswered > 0) return;
+    for (const { result } of this.pending) if (result) this.#say(result);
+    this.pending = [];
+    this.#byId = null;
+  }
+
+  #say(message: Message): void {
+    this.messages.push(message);
+    this.bytesSince += sizeOf(message);
+  }
+}
+
+/** What can only follow once a turn was judged. */
+const consequences: ReadonlySet<string> = new Set([
+  "agent.subagent_attempt",
+  "agent.tool_started",
+  "agent.tool_denied",
+  "agent.interjected",
+]);
+
+const noCalls: readonly RecordedCall[] = [];
+
+const modelMistakes: ReadonlySet<string> = new Set(["unknown_tool", "malformed_call", "invalid_input"]);
+
+/** Asking the same again is how one waits with these. */
+const pollingTools: ReadonlySet<string> = new Set(["spawn_await", "list_sub_agents", "get_delegation_result"]);
+
+function totalSize(messages: readonly Message[]): number {
+  return messages.reduce((sum, message) => sum + sizeOf(message), 0);
+}
+
+function sizeOf(message: Message): number {
+  const text = Buffer.byteLength(message.text) + perMessage;
+  if (message.role !== "assistant" || message.calls.length === 0) return text;
+  return text + Buffer.byteLength(JSON.stringify(message.calls));
+}
+
+/** Roles, separators and ids that a provider adds around each message. */
+const perMessage = 16;

@@ -1,0 +1,62 @@
+/**
+ * The schema, one step a version. A step that has shipped is never edited: databases in the world
+ * have run it.
+ *
+ * Events are stored in batches: all that one transaction adds to one run is one row, because what
+ * SQLite charges for is pages touched, not bytes. `first_seq` is the sequence number of a batch's
+ * first event, so two processes that both think they write next collide on the primary key.
+ */
+export const migrations: readonly string[] = [
+  `
+  CREATE TABLE event_batches (
+    first_seq INTEGER PRIMARY KEY,
+    run INTEGER NOT NULL,
+    first_run_seq INTEGER NOT NULL,
+    count INTEGER NOT NULL,
+    hash TEXT NOT NULL,
+    events TEXT NOT NULL
+  );
+  CREATE INDEX event_batches_by_run ON event_batches (run);
+
+  CREATE VIEW events AS
+    SELECT first_seq + key AS seq, run, first_run_seq + key AS run_seq,
+           value ->> 0 AS type, value ->> 1 AS sub_agent_id, value ->> 2 AS at,
+           value -> 3 AS payload
+    FROM event_batches, json_each(event_batches.events);
+
+  CREATE TABLE runs (
+    number INTEGER PRIMARY KEY,
+    task TEXT NOT NULL,
+    application TEXT NOT NULL,
+    workspace TEXT,
+    worker TEXT NOT NULL,
+    fence INTEGER NOT NULL,
+    outcome TEXT,
+    started_at INTEGER NOT NULL,
+    finished_at INTEGER,
+    delegations INTEGER NOT NULL DEFAULT 0,
+    tokens INTEGER NOT NULL DEFAULT 0,
+    cost REAL NOT NULL DEFAULT 0
+  );
+  CREATE INDEX runs_open ON runs (number) WHERE outcome IS NULL;
+
+  CREATE TABLE sub_agents (
+    number INTEGER PRIMARY KEY,
+    run INTEGER NOT NULL,
+    id TEXT NOT NULL,
+    status TEXT NOT NULL,
+    close_reason TEXT,
+    contract_hash TEXT NOT NULL,
+    context_json TEXT NOT NULL
+  );
+
+  CREATE TABLE asks (
+    number INTEGER PRIMARY KEY,
+    run INTEGER NOT NULL,
+    sub_agent_id TEXT NOT NULL,
+    answered INTEGER NOT NULL DEFAULT 0
+  );
+
+  CREATE TABLE texts (hash TEXT PRIMARY KEY, body TEXT NOT NULL) WITHOUT ROWID;
+  `,
+];

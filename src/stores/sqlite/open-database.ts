@@ -1,0 +1,70 @@
+import { DatabaseSync } from "node:sqlite";
+import { MandateError } from "../../ports/mandate-error.ts";
+import { migrations } from "./migrations.ts";
+
+export interface DatabaseOptions {
+  /** A file, or ":memory:". */
+  readonly path: string;
+  /** "full" survives a power cut, "normal" a killed process. */
+  readonly synchronous: "full" | "normal";
+}
+
+/** Opens the database, brings its schema up to date, and says in a sentence why it cannot. */
+export function openDatabase(options: DatabaseOptions): DatabaseSync {
+  let database: DatabaseSync | undefined;
+  try {
+    database = new DatabaseSync(options.path, { timeout: 5000 });
+    database.exec(
+      `PRAGMA journal_mode = WAL; PRAGMA synchronous = ${options.synchronous === "full" ? "FULL" : "NORMAL"};`,
+    );
+    migrate(database, options.path);
+    return database;
+  } catch (cause) {
+    database?.close();
+    if (cause instanceof MandateError) throw cause;
+    throw unusable(options.path, cause);
+  }
+}
+
+function migrate(database: DatabaseSync, path: string): void {
+  if (schemaVersion(database) === migrations.length) return;
+  // Two processes may start at once: the second waits here and then finds nothing to do.
+  database.exec("BEGIN IMMEDIATE");
+  try {
+    database.exec("CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value INTEGER NOT NULL)");
+    const version = schemaVersion(database);
+    if (version > migrations.length) throw newer(path, version);
+    for (const step of migrations.slice(version)) database.exec(step);
+    database
+      .prepare("INSERT INTO meta VALUES ('schema', ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value")
+      .run(migrations.length);
+    database.exec("INSERT OR IGNORE INTO meta VALUES ('next_id', 1)");
+    database.exec("COMMIT");
+  } catch (error) {
+    database.exec("ROLLBACK");
+    throw error;
+  }
+}
+
+function schemaVersion(database: DatabaseSync): number {
+  const table = database.prepare("SELECT 1 FROM sqlite_schema WHERE name = 'meta'").get();
+  if (table === undefined) return 0;
+  const row = database.prepare("SELECT value FROM meta WHERE key = 'schema'").get();
+  return Number(row?.["value"] ?? 0);
+}
+
+function newer(path: string, version: number): MandateError {
+  return new MandateError(
+    "database-newer",
+    `The database ${path} was written by a newer Mandate (schema ${version}, this one knows ${migrations.length}). Update mandate, or point MANDATE_HOME elsewhere.`,
+  );
+}
+
+function unusable(path: string, cause: unknown): MandateError {
+  const why = cause instanceof Error ? cause.message : String(cause);
+  return new MandateError(
+    "database-unusable",
+    `The database ${path} cannot be opened (${why}). Check that its folder exists and is writable, or set MANDATE_HOME to one that is.`,
+    { cause },
+  );
+}

@@ -1,0 +1,112 @@
+import type { DatabaseSync, StatementSync } from "node:sqlite";
+import type { Delegation } from "../../events/delegation.ts";
+import type { StoredEvent } from "../../events/event.ts";
+import { sha256 } from "../../events/hash-chain.ts";
+import type { RunState } from "../../events/run-state.ts";
+import { askNumberOf, numberOf, runNumberOf } from "../../ports/identity.ts";
+import { MandateError } from "../../ports/mandate-error.ts";
+
+/** The stored state of runs, delegations and asks: written beside the events it follows from. */
+export class Projections {
+  readonly #insertRun: StatementSync;
+  readonly #moveRun: StatementSync;
+  readonly #insertDelegation: StatementSync;
+  readonly #moveDelegation: StatementSync;
+  readonly #insertAsk: StatementSync;
+  readonly #answerAsk: StatementSync;
+
+  constructor(database: DatabaseSync) {
+    this.#insertRun = database.prepare(
+      "INSERT INTO runs (number, task, application, workspace, worker, fence, started_at) VALUES (?, ?, ?, ?, ?, ?, ?)",
+    );
+    this.#moveRun = database.prepare(
+      "UPDATE runs SET worker = ?, fence = ?, outcome = ?, finished_at = ?, delegations = ?, tokens = ?, cost = ? WHERE number = ?",
+    );
+    this.#insertDelegation = database.prepare(
+      "INSERT INTO sub_agents (number, run, id, status, close_reason, contract_hash, context_json) VALUES (?, ?, ?, ?, ?, ?, ?)",
+    );
+    this.#moveDelegation = database.prepare(
+      "UPDATE sub_agents SET status = ?, close_reason = ? WHERE number = ? RETURNING context_json",
+    );
+    this.#insertAsk = database.prepare(
+      "INSERT INTO asks (number, run, sub_agent_id) VALUES (?, ?, ?)",
+    );
+    this.#answerAsk = database.prepare("UPDATE asks SET answered = 1 WHERE number = ?");
+  }
+
+  writeRun(run: RunState, isNew: boolean): void {
+    const number = runNumberOf(run.id) ?? 0;
+    if (isNew) {
+      this.#insertRun.run(
+        number,
+        run.task,
+        run.application,
+        run.workspace,
+        run.worker,
+        run.fence,
+        run.startedAt,
+      );
+      if (run.outcome === null) return;
+    }
+    let tokens = 0;
+    let cost = 0;
+    for (const { usage } of run.delegations.values()) {
+      tokens += usage.prompt + usage.completion;
+      cost += usage.cost;
+    }
+    const { worker, fence, outcome, finishedAt, delegations } = run;
+    this.#moveRun.run(worker, fence, outcome, finishedAt, delegations.size, tokens, cost, number);
+  }
+
+  /** Inserts a new delegation with its contract, or moves one after checking that contract again. */
+  writeDelegation(run: RunState, delegation: Delegation, contract: string | undefined): void {
+    const number = numberOf(delegation.id) ?? 0;
+    const closeReason = delegation.status === "closed" ? delegation.closeReason : null;
+    if (contract !== undefined) {
+      this.#insertDelegation.run(
+        number,
+        runNumberOf(run.id) ?? 0,
+        delegation.id,
+        delegation.status,
+        closeReason,
+        delegation.contractHash,
+        contract,
+      );
+      return;
+    }
+    const row = this.#moveDelegation.get(delegation.status, closeReason, number);
+    if (!isTrusted(delegation) && sha256(String(row?.["context_json"])) !== delegation.contractHash) {
+      throw new TamperedContract(delegation.id);
+    }
+  }
+
+  writeAsk(run: RunState, event: StoredEvent<"agent.asked">): void {
+    this.#insertAsk.run(
+      askNumberOf(event.payload.ask_id) ?? 0,
+      runNumberOf(run.id) ?? 0,
+      event.sub_agent_id ?? "",
+    );
+  }
+
+  answerAsk(event: StoredEvent<"agent.answered">): void {
+    this.#answerAsk.run(askNumberOf(event.payload.ask_id) ?? 0);
+  }
+}
+
+/** A delegation whose contract was changed may still be ended for that very reason. */
+function isTrusted(delegation: Delegation): boolean {
+  if (delegation.status === "failed") return delegation.failure.code === "policy_denied";
+  return delegation.status === "closed" && delegation.closeReason === "policy_denied";
+}
+
+export class TamperedContract extends MandateError {
+  readonly delegationId: string;
+
+  constructor(delegationId: string) {
+    super(
+      "contract-invalid",
+      `The stored contract of delegation ${delegationId} is not the one it was created with. It may do nothing more.`,
+    );
+    this.delegationId = delegationId;
+  }
+}

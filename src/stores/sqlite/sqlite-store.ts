@@ -1,0 +1,279 @@
+import type { DatabaseSync, StatementSync } from "node:sqlite";
+import type { Contract } from "../../contracts/contract.ts";
+import type { StoredEvent } from "../../events/event.ts";
+import { sha256 } from "../../events/hash-chain.ts";
+import { applyToRun, emptyRun, foldRun, type RunState } from "../../events/run-state.ts";
+import { type Clock, systemClock } from "../../ports/clock.ts";
+import {
+  askIdOf,
+  askNumberOf,
+  hexOf,
+  numberOf,
+  runIdOf,
+  runNumberOf,
+} from "../../ports/identity.ts";
+import { MandateError } from "../../ports/mandate-error.ts";
+import type {
+  Append,
+  EventQuery,
+  Ownership,
+  RunQuery,
+  RunRow,
+  Store,
+} from "../../ports/store.ts";
+import { ArtifactFolder } from "./artifact-folder.ts";
+import { BatchReader } from "./batch-rows.ts";
+import { GroupCommit } from "./group-commit.ts";
+import { idBlocks } from "./id-blocks.ts";
+import { type DatabaseOptions, openDatabase } from "./open-database.ts";
+import { dismissWorker, enrolWorker, isWorkerAlive } from "./worker.ts";
+
+export interface SqliteStoreOptions extends DatabaseOptions {
+  /** Where large bodies go; null keeps them in memory. */
+  readonly artifacts: string | null;
+  readonly clock?: Clock;
+  /** How often to look for what other processes wrote. */
+  readonly pollMs?: number;
+}
+
+export class SqliteStore implements Store {
+  readonly ownership: Ownership;
+  readonly #database: DatabaseSync;
+  readonly #reader: BatchReader;
+  readonly #commits: GroupCommit;
+  readonly #artifacts: ArtifactFolder;
+  readonly #nextNumber: () => number;
+  readonly #runs = new Map<string, RunState>();
+  readonly #texts = new Map<string, string>();
+  readonly #listeners = new Set<(events: readonly StoredEvent[]) => void>();
+  readonly #poll: NodeJS.Timeout;
+  #lastSeq: number;
+  #dataVersion: unknown;
+  #versionStatement: StatementSync | undefined;
+  #closed = false;
+
+  constructor(options: SqliteStoreOptions) {
+    this.#database = openDatabase(options);
+    this.#reader = new BatchReader(this.#database);
+    this.#artifacts = new ArtifactFolder(options.artifacts);
+    this.#nextNumber = idBlocks(this.#database);
+    this.#lastSeq = this.#storedLastSeq();
+    this.#dataVersion = this.#readDataVersion();
+    this.ownership = { worker: enrolWorker(), fence: 1 };
+    const store = this;
+    this.#commits = new GroupCommit(
+      this.#database,
+      {
+        stateOf: (runId) => this.#stateOf(runId),
+        catchUp: () => this.#catchUp(),
+        committed: (events) => this.#committed(events),
+        get lastSeq() {
+          return store.#lastSeq;
+        },
+        set lastSeq(seq) {
+          store.#lastSeq = seq;
+        },
+      },
+      options.clock ?? systemClock,
+    );
+    this.#poll = setInterval(() => this.#lookAround(), options.pollMs ?? 100).unref();
+  }
+
+  newDelegationId(): string {
+    return hexOf(this.#nextNumber());
+  }
+
+  newRunId(): string {
+    return runIdOf(this.#nextNumber());
+  }
+
+  newAskId(): string {
+    return askIdOf(this.#nextNumber());
+  }
+
+  append(append: Append): Promise<readonly StoredEvent[]> {
+    if (this.#closed) return Promise.reject(new MandateError("closed", "The store is closed."));
+    return this.#commits.append(append);
+  }
+
+  async readRun(runId: string): Promise<RunState | undefined> {
+    this.#lookAround();
+    const cached = this.#runs.get(runId);
+    if (cached) return cached;
+    const loaded = this.#load(runId);
+    return loaded.lastRunSeq === 0 ? undefined : loaded;
+  }
+
+  async *readEvents(query: EventQuery): AsyncIterable<StoredEvent> {
+    const runId = query.runId ?? (query.delegationId && (await this.findRun(query.delegationId)));
+    if (runId === undefined || runId === "") {
+      yield* this.#reader.after(query.after ?? 0);
+      return;
+    }
+    const run = runNumberOf(runId);
+    if (run === undefined) return;
+    const after = query.after ?? 0;
+    for (const event of this.#reader.ofRun(run)) {
+      if (event.seq <= after) continue;
+      if (query.delegationId === undefined || event.sub_agent_id === query.delegationId) yield event;
+    }
+  }
+
+  async readContract(delegationId: string): Promise<Contract> {
+    const row = this.#database
+      .prepare("SELECT contract_hash, context_json FROM sub_agents WHERE number = ?")
+      .get(numberOf(delegationId) ?? -1);
+    if (row === undefined) {
+      throw new MandateError("unknown-delegation", `There is no delegation ${delegationId}.`);
+    }
+    const json = String(row["context_json"]);
+    if (sha256(json) !== row["contract_hash"]) {
+      throw new MandateError(
+        "contract-invalid",
+        `The stored contract of delegation ${delegationId} is not the one it was created with. It may do nothing more.`,
+      );
+    }
+    const { parseContract } = await import("../../contracts/parse-contract.ts");
+    return parseContract(json);
+  }
+
+  async findRun(id: string): Promise<string | undefined> {
+    const ask = askNumberOf(id);
+    const delegation = numberOf(id);
+    const row =
+      ask !== undefined
+        ? this.#database.prepare("SELECT run FROM asks WHERE number = ?").get(ask)
+        : delegation !== undefined
+          ? this.#database.prepare("SELECT run FROM sub_agents WHERE number = ?").get(delegation)
+          : this.#database
+              .prepare("SELECT number AS run FROM runs WHERE number = ?")
+              .get(runNumberOf(id) ?? -1);
+    return row === undefined ? undefined : runIdOf(Number(row["run"]));
+  }
+
+  async listRuns(query: RunQuery): Promise<readonly RunRow[]> {
+    const rows = this.#database
+      .prepare(
+        `SELECT * FROM runs WHERE (? IS NULL OR application = ?) ${query.open ? "AND outcome IS NULL" : ""}
+         ORDER BY number DESC LIMIT ?`,
+      )
+      .all(query.application ?? null, query.application ?? null, query.limit ?? 50);
+    return rows.map((row) => ({
+      id: runIdOf(Number(row["number"])),
+      task: String(row["task"]),
+      application: String(row["application"]),
+      workspace: row["workspace"] === null ? null : String(row["workspace"]),
+      outcome: row["outcome"] as RunRow["outcome"],
+      worker: String(row["worker"]),
+      startedAt: Number(row["started_at"]),
+      finishedAt: row["finished_at"] === null ? null : Number(row["finished_at"]),
+      delegations: Number(row["delegations"]),
+      tokens: Number(row["tokens"]),
+      cost: Number(row["cost"]),
+    }));
+  }
+
+  keepText(text: string): string {
+    const known = this.#texts.get(text);
+    if (known !== undefined) return known;
+    const hash = sha256(text);
+    this.#texts.set(text, hash);
+    this.#commits.keepText(hash, text);
+    return hash;
+  }
+
+  async readText(hash: string): Promise<string | undefined> {
+    const row = this.#database.prepare("SELECT body FROM texts WHERE hash = ?").get(hash);
+    return row === undefined ? undefined : String(row["body"]);
+  }
+
+  keepArtifact(body: string): Promise<{ hash: string; bytes: number }> {
+    return this.#artifacts.keep(body);
+  }
+
+  readArtifact(hash: string): Promise<string | undefined> {
+    return this.#artifacts.read(hash);
+  }
+
+  async claimRun(runId: string): Promise<Ownership | undefined> {
+    const run = await this.readRun(runId);
+    if (run === undefined || run.outcome !== null || isWorkerAlive(run.worker)) return undefined;
+    const claim = { worker: this.ownership.worker, fence: run.fence + 1 };
+    try {
+      await this.append({ runId, by: claim, events: [{ type: "run.resumed", payload: claim }] });
+      return claim;
+    } catch (error) {
+      if (error instanceof MandateError && error.code === "fenced") return undefined;
+      throw error;
+    }
+  }
+
+  async isWorkerAlive(worker: string): Promise<boolean> {
+    return isWorkerAlive(worker);
+  }
+
+  subscribe(listener: (events: readonly StoredEvent[]) => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  async close(): Promise<void> {
+    if (this.#closed) return;
+    this.#commits.flush();
+    this.#closed = true;
+    clearInterval(this.#poll);
+    dismissWorker(this.ownership.worker);
+    this.#database.close();
+  }
+
+  #stateOf(runId: string): RunState {
+    const cached = this.#runs.get(runId);
+    if (cached) return cached;
+    const run = this.#load(runId);
+    this.#runs.set(runId, run);
+    return run;
+  }
+
+  #load(runId: string): RunState {
+    const number = runNumberOf(runId);
+    if (number === undefined) return emptyRun(runId);
+    return foldRun(runId, this.#reader.ofRun(number));
+  }
+
+  #committed(events: readonly StoredEvent[]): void {
+    for (const event of events) if (event.type === "run.finished") this.#runs.delete(event.run_id);
+    for (const listener of this.#listeners) listener(events);
+  }
+
+  /** Cheap when nobody else wrote: SQLite counts the commits of other connections for us. */
+  #lookAround(): void {
+    if (this.#closed) return;
+    const version = this.#readDataVersion();
+    if (version === this.#dataVersion) return;
+    this.#dataVersion = version;
+    this.#catchUp();
+  }
+
+  #catchUp(): void {
+    const foreign: StoredEvent[] = [];
+    for (const event of this.#reader.after(this.#lastSeq)) {
+      const run = this.#runs.get(event.run_id);
+      if (run && event.run_seq === run.lastRunSeq + 1) applyToRun(run, event);
+      foreign.push(event);
+    }
+    this.#lastSeq = foreign.at(-1)?.seq ?? this.#lastSeq;
+    if (foreign.length > 0) this.#committed(foreign);
+  }
+
+  #readDataVersion(): unknown {
+    this.#versionStatement ??= this.#database.prepare("PRAGMA data_version");
+    return this.#versionStatement.get()?.["data_version"];
+  }
+
+  #storedLastSeq(): number {
+    const row = this.#database
+      .prepare("SELECT first_seq + count - 1 AS seq FROM event_batches ORDER BY first_seq DESC LIMIT 1")
+      .get();
+    return Number(row?.["seq"] ?? 0);
+  }
+}

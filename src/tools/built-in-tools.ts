@@ -1,0 +1,41 @@
+import type { Config } from "../control/config.ts";
+import { delegateTaskTool } from "./delegation/delegate-task.ts";
+import { askUserTool, completeTaskTool, submitForReviewTool } from "./delegation/leave.ts";
+import {
+  cancelDelegationTool,
+  getDelegationResultTool,
+  listSubAgentsTool,
+} from "./delegation/oversee.ts";
+import { peekResultTool, searchResultTool, sliceResultTool } from "./delegation/read-result.ts";
+import { spawnAwaitTool } from "./delegation/spawn-await.ts";
+import { spawnTool } from "./delegation/spawn.ts";
+import { listFiles } from "./files/list-files.ts";
+import { readFile } from "./files/read-file.ts";
+import { writeFile } from "./files/write-file.ts";
+import type { Tool } from "./tool.ts";
+
+/** The tools that come with the product, as far as the operator left them switched on. */
+export function builtInTools(config: Config, profileNames: () => readonly string[]): readonly Tool[] {
+  const delegation = config.agents.delegation.enabled;
+  const spawn = config.tools.spawn.enabled === true;
+  return [
+    readFile,
+    writeFile,
+    listFiles,
+    completeTaskTool,
+    submitForReviewTool,
+    askUserTool,
+    ...(delegation ? [delegateTaskTool] : []),
+    ...(spawn ? [spawnTool(profileNames()), spawnAwaitTool] : []),
+    ...(delegation || spawn
+      ? [
+          listSubAgentsTool,
+          getDelegationResultTool,
+          cancelDelegationTool,
+          peekResultTool,
+          searchResultTool,
+          sliceResultTool,
+        ]
+      : []),
+  ];
+}

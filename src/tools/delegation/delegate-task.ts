@@ -1,0 +1,51 @@
+import { z } from "zod";
+import type { DelegationResult } from "../../ports/delegator.ts";
+import { fitResult } from "./fit-result.ts";
+import { defineTool } from "../tool.ts";
+
+const positive = z.int().positive();
+
+export const delegateTaskTool = defineTool({
+  name: "delegate_task",
+  description:
+    "Delegate a task to a sub-agent and wait for its result. It works in its own context and sees only the task and the context you give.",
+  effect: "spawn",
+  idempotent: true,
+  scopes: [],
+  waits: true,
+  input: z.strictObject({
+    profile: z.string().describe("Who does it."),
+    task: z.string().describe("What to do, complete in itself."),
+    context: z.string().optional().describe("What it needs to know besides the task."),
+    maxTokens: positive.optional().describe("Token budget; never more than you have left."),
+    maxTokenBudget: positive.optional().describe("The same as maxTokens."),
+    timeout: positive.optional().describe("Milliseconds."),
+    maxDepth: z.int().min(0).optional().describe("How many levels may follow below it."),
+  }),
+  async execute(input, { delegator }) {
+    if (input.task.trim() === "") return { text: "Error: task is required", isError: true };
+    const outcome = await delegator.start(
+      {
+        task: input.task,
+        profile: input.profile,
+        context: input.context,
+        maxTokens: input.maxTokens ?? input.maxTokenBudget,
+        timeoutMs: input.timeout,
+        maxDepth: input.maxDepth,
+      },
+      "delegate",
+    );
+    if (!outcome.started) return { text: `Error: ${outcome.reason}`, isError: true };
+    const text = await delegator.joinAndComplete(outcome.delegationId, (result) =>
+      describeResult(result, delegator.joinTokens),
+    );
+    return { text, recorded: true };
+  },
+});
+
+/** A DelegationResult as JSON, with a result that fits the caller's conversation. */
+export function describeResult(result: DelegationResult, joinTokens: number): string {
+  const { evidence, ...rest } = result;
+  const { summary: _summary, usage: _usage, ...seal } = evidence;
+  return JSON.stringify({ ...rest, result: fitResult(result, joinTokens), evidence: seal });
+}

@@ -1,0 +1,15 @@
+import type { DelegationResult } from "../../ports/delegator.ts";
+
+/** Three bytes a token is on the safe side for prose and code alike. */
+const bytesPerToken = 3;
+
+/**
+ * The result's text, if it fits into what the caller allows to be poured into its conversation;
+ * otherwise its beginning, and how to look at the rest.
+ */
+export function fitResult(result: DelegationResult, tokens: number): string {
+  const limit = Math.max(200, tokens * bytesPerToken);
+  if (Buffer.byteLength(result.result) <= limit) return result.result;
+  const excerpt = Buffer.from(result.result).subarray(0, limit).toString("utf8").replace(/\uFFFD$/, "");
+  return `${excerpt}\n[… ${Buffer.byteLength(result.result)} bytes in all. Read on with peek_result, search_result or slice_result, delegationId ${result.delegationId}.]`;
+}

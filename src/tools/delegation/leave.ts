@@ -1,0 +1,50 @@
+import { z } from "zod";
+import { defineTool } from "../tool.ts";
+
+/** The ways a delegation can end itself, and the way it can ask before it does. */
+export const completeTaskTool = defineTool({
+  name: "complete_task",
+  description: "End your work and hand in its result. Call it once, when everything is done.",
+  effect: "read",
+  idempotent: true,
+  scopes: [],
+  input: z.strictObject({
+    summary: z.string().min(1).describe("What was done and found: this is what your caller reads."),
+    outputs: z.unknown().optional().describe("Structured output, when it was asked for."),
+    confidence: z.number().min(0).max(1).optional(),
+  }),
+  execute({ summary, outputs, confidence }) {
+    const exit =
+      outputs === undefined ? summary : JSON.stringify({ summary, outputs, confidence });
+    return { text: "Handed in.", exit };
+  },
+});
+
+export const submitForReviewTool = defineTool({
+  name: "submit_for_review",
+  description: "End your work and hand it in for review.",
+  effect: "read",
+  idempotent: true,
+  scopes: [],
+  input: z.strictObject({ message: z.string().min(1).describe("What to review, and what to look at.") }),
+  execute({ message }) {
+    return { text: "Handed in for review.", exit: message };
+  },
+});
+
+export const askUserTool = defineTool({
+  name: "ask_user",
+  description: "Ask the person who runs this a question and wait for the answer.",
+  effect: "read",
+  idempotent: true,
+  scopes: [],
+  waits: true,
+  input: z.strictObject({ message: z.string().min(1).describe("One question, complete in itself.") }),
+  async execute({ message }, { delegator }) {
+    const outcome = await delegator.ask(message);
+    if (!outcome.answered) {
+      return { text: "Error: nobody answered in time. Decide yourself, or stop and say what is missing.", isError: true };
+    }
+    return outcome.by === "default" ? `Nobody answered in time; the default is: ${outcome.answer}` : outcome.answer;
+  },
+});

@@ -1,0 +1,78 @@
+import { z } from "zod";
+import type { ToolContext, ToolOutput } from "../tool.ts";
+import { defineTool } from "../tool.ts";
+
+/** Parts of a result that was too large to join. Each reader returns a bounded piece. */
+const pieceLimit = 8000;
+
+export const peekResultTool = defineTool({
+  name: "peek_result",
+  description: "See the beginning and the end of a sub-agent's large result, and how long it is.",
+  effect: "spawn",
+  idempotent: true,
+  scopes: [],
+  input: z.strictObject({ delegationId: z.string() }),
+  execute: ({ delegationId }, context) =>
+    withResult(delegationId, context, (text) => {
+      const lines = text.split("\n");
+      const half = pieceLimit / 2;
+      const ends = text.length <= pieceLimit ? text : `${text.slice(0, half)}\n[…]\n${text.slice(-half)}`;
+      return `${text.length} characters, ${lines.length} lines.\n${ends}`;
+    }),
+});
+
+export const searchResultTool = defineTool({
+  name: "search_result",
+  description: "Find the lines of a sub-agent's result that contain a text.",
+  effect: "spawn",
+  idempotent: true,
+  scopes: [],
+  input: z.strictObject({
+    delegationId: z.string(),
+    query: z.string().min(1).describe("Plain text; case does not matter."),
+    limit: z.int().positive().max(200).optional(),
+  }),
+  execute: ({ delegationId, query, limit = 50 }, context) =>
+    withResult(delegationId, context, (text) => {
+      const wanted = query.toLowerCase();
+      const found = text
+        .split("\n")
+        .map((line, index) => `${index + 1}: ${line}`)
+        .filter((line) => line.toLowerCase().includes(wanted))
+        .slice(0, limit);
+      return found.length > 0 ? found.join("\n").slice(0, pieceLimit) : `No line contains "${query}".`;
+    }),
+});
+
+export const sliceResultTool = defineTool({
+  name: "slice_result",
+  description: "Read some lines of a sub-agent's result.",
+  effect: "spawn",
+  idempotent: true,
+  scopes: [],
+  input: z.strictObject({
+    delegationId: z.string(),
+    from: z.int().positive().describe("First line, from 1."),
+    lines: z.int().positive().max(1000).optional(),
+  }),
+  execute: ({ delegationId, from, lines = 100 }, context) =>
+    withResult(delegationId, context, (text) => {
+      const piece = text.split("\n").slice(from - 1, from - 1 + lines).join("\n");
+      return piece.length > pieceLimit
+        ? `${piece.slice(0, pieceLimit)}\n[… cut: ask for fewer lines]`
+        : piece;
+    }),
+});
+
+async function withResult(
+  delegationId: string,
+  { delegator }: ToolContext,
+  view: (text: string) => string,
+): Promise<ToolOutput> {
+  const result = delegator.isMine(delegationId) ? await delegator.result(delegationId) : null;
+  if (result === null) {
+    return { text: `Error: there is no result of ${delegationId} yet`, isError: true };
+  }
+  delegator.delivered([delegationId]);
+  return view(result.result);
+}

@@ -1,0 +1,41 @@
+import { z } from "zod";
+import type { DelegationResult } from "../../ports/delegator.ts";
+import { fitResult } from "./fit-result.ts";
+import { commaList } from "./spawn.ts";
+import { defineTool } from "../tool.ts";
+
+export const spawnAwaitTool = defineTool({
+  name: "spawn_await",
+  description:
+    "Wait for spawned jobs and get their results. Results stay retrievable; failed jobs are marked in the text.",
+  effect: "spawn",
+  idempotent: true,
+  scopes: [],
+  waits: true,
+  input: z.strictObject({
+    job_ids: z.string().optional().describe("Comma-separated job ids, or * for all jobs not yet awaited."),
+    max_wait_ms: z.int().positive().optional().describe("Return after this time with what is done by then."),
+  }),
+  async execute(input, { delegator }) {
+    const asked = input.job_ids?.trim() ?? "";
+    if (asked === "") return { text: "Error: job_ids is required", isError: true };
+    const ids = asked === "*" ? delegator.notYetJoined() : [...new Set(commaList(asked))];
+    if (ids.length === 0) return "No jobs found.";
+    const mine = ids.filter((id) => delegator.isMine(id));
+    const results = await delegator.join(mine, input.max_wait_ms);
+    delegator.delivered(mine.filter((id) => results.get(id) !== null));
+    const share = Math.floor(delegator.joinTokens / ids.length);
+    return ids.map((id) => block(id, results.get(id), share)).join("\n\n");
+  },
+});
+
+function block(
+  id: string,
+  result: DelegationResult | null | undefined,
+  tokens: number,
+): string {
+  if (result === undefined) return `[${id}: NOT FOUND]`;
+  if (result === null) return `[${id}: RUNNING]`;
+  const text = fitResult(result, tokens);
+  return result.status === "completed" ? `[${id}: OK]\n${text}` : `[${id}: ERROR]\n${text}`;
+}

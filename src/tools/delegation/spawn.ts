@@ -1,0 +1,47 @@
+import { z } from "zod";
+import { defineTool, type Tool } from "../tool.ts";
+
+/** `profile` lists the configured names; with none configured any string is accepted, and refused later. */
+export function spawnTool(profiles: readonly string[]): Tool {
+  const [first, ...others] = profiles;
+  const profile = first === undefined ? z.string() : z.enum([first, ...others]);
+  return defineTool({
+    name: "spawn",
+    description:
+      "Start a sub-agent in the background and get its job id at once. Spawn several for independent work, then wait with spawn_await.",
+    effect: "spawn",
+    idempotent: true,
+    scopes: [],
+    input: z.strictObject({
+      task: z.string().optional().describe("What the sub-agent shall do. It sees nothing else of this conversation."),
+      // An unknown name is answered by the tool itself, in its own words.
+      profile: z.union([profile, z.string()]).optional().describe("Who does it."),
+      context: z.string().optional().describe("What it needs to know besides the task."),
+      system_prompt: z.string().optional().describe("Instructions in place of the profile's own."),
+      tools: z.string().optional().describe("Comma-separated names; selects among what the profile allows."),
+    }),
+    async execute(input, { delegator }) {
+      const task = input.task?.trim() ?? "";
+      if (task === "") return { text: "Error: task is required", isError: true };
+      const outcome = await delegator.start(
+        {
+          task,
+          profile: input.profile,
+          context: input.context,
+          systemPrompt: input.system_prompt,
+          tools: input.tools === undefined ? undefined : commaList(input.tools),
+        },
+        "spawn",
+      );
+      if (outcome.started) return outcome.delegationId;
+      return { text: `Error: ${outcome.reason}`, isError: true };
+    },
+  });
+}
+
+export function commaList(text: string): string[] {
+  return text
+    .split(",")
+    .map((name) => name.trim())
+    .filter((name) => name !== "");
+}

@@ -1,0 +1,129 @@
+import { execFileSync } from "node:child_process";
+import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { bindWorkspace } from "../../workspaces/bind-workspace.ts";
+import type { ToolContext, ToolResult } from "../tool.ts";
+import { readFile } from "./read-file.ts";
+
+let root: string;
+
+beforeEach(() => {
+  root = realpathSync(mkdtempSync(join(tmpdir(), "mandate-read-")));
+});
+
+afterEach(() => rmSync(root, { recursive: true, force: true }));
+
+async function read(input: object, change: Partial<ToolContext> = {}): Promise<ToolResult> {
+  const workspace = bindWorkspace({ root, isolation: "shared", allowWrites: false });
+  const { signal } = new AbortController();
+  const context = {
+    runId: "r",
+    delegationId: "d",
+    callId: "c",
+    workspace,
+    signal,
+    ...change,
+  } as ToolContext;
+  return (await readFile.execute(readFile.input.parse(input), context)) as ToolResult;
+}
+
+test("a small file comes back as it is, without notes", async () => {
+  writeFileSync(join(root, "a.txt"), "\ufeffeins\r\nzwei, ohne Ende");
+  expect(await read({ path: "a.txt" })).toEqual({ text: "\ufeffeins\r\nzwei, ohne Ende" });
+});
+
+test("offset and limit count lines, and the answer says how to read on", async () => {
+  writeFileSync(join(root, "a.txt"), "1\n2\n3\n4\n5\n");
+  const { text } = await read({ path: "a.txt", offset: 2, limit: 2 });
+  expect(text).toBe(
+    "2\n3\n[lines 2 to 3; the file goes on (10 bytes in all): read on with offset 4]",
+  );
+  expect((await read({ path: "a.txt", offset: 4 })).text).toBe("4\n5\n");
+  expect((await read({ path: "a.txt", offset: 5, limit: 1 })).text).toBe("5\n");
+});
+
+test("an empty file, and an offset past the end, are told apart", async () => {
+  writeFileSync(join(root, "empty"), "");
+  writeFileSync(join(root, "two"), "1\n2");
+  expect(await read({ path: "empty" })).toEqual({ text: "empty is empty." });
+  const past = await read({ path: "two", offset: 9 });
+  expect(past).toEqual({ text: "two has 2 lines; offset 9 is past its end.", isError: true });
+});
+
+test("a large file is returned in whole lines of at most 256 KB that add up to the file", async () => {
+  const content = Array.from({ length: 60_000 }, (_, line) => `line ${line} é`).join("\n");
+  writeFileSync(join(root, "big"), content);
+  let rest: number | undefined = 1;
+  let whole = "";
+  while (rest !== undefined) {
+    const { text } = await read({ path: "big", offset: rest, limit: 100_000 });
+    const note: RegExpExecArray | null = /\[lines .* offset (\d+)\]$/.exec(text);
+    const part = note === null ? text : text.slice(0, note.index);
+    expect(Buffer.byteLength(part)).toBeLessThanOrEqual(256 * 1024);
+    whole += part;
+    rest = note === null ? undefined : Number(note[1]);
+  }
+  expect(whole).toBe(content);
+});
+
+test("one endless line is cut between characters, and the next line can be reached", async () => {
+  writeFileSync(join(root, "min.js"), `${"é".repeat(300_001)}\nnext\n`);
+  const { text } = await read({ path: "min.js" });
+  expect(text).toMatch(/é\n\[line 1 is longer than 262144 bytes and was cut; .* offset 2\]$/);
+  expect(text).not.toContain("\ufffd");
+  expect((await read({ path: "min.js", offset: 2 })).text).toBe("next\n");
+});
+
+test("a binary file is named as such instead of poured out", async () => {
+  writeFileSync(join(root, "a.bin"), Buffer.from([1, 2, 0, 3]));
+  const result = await read({ path: "a.bin" });
+  expect(result).toMatchObject({
+    isError: true,
+    text: expect.stringContaining("not text (4 bytes"),
+  });
+});
+
+test("text that is not UTF-8 is shown with a warning", async () => {
+  writeFileSync(join(root, "latin"), Buffer.from([0x61, 0xe9, 0x62]));
+  const { text } = await read({ path: "latin" });
+  expect(text).toMatch(/^a\ufffdb\n\[not valid UTF-8/);
+});
+
+test("a missing file and a folder say what to do next, without paths of the machine", async () => {
+  mkdirSync(join(root, "src"));
+  for (const path of ["gone.ts", "src", ".", "gone/deep.ts"]) {
+    const result = await read({ path });
+    expect(result.isError).toBe(true);
+    expect(result.text).toMatch(/list_files shows what there is/);
+    expect(result.text).not.toContain(root);
+  }
+});
+
+test("a pipe and an agent without a workspace are denied", async () => {
+  execFileSync("mkfifo", [join(root, "pipe")]);
+  await expect(read({ path: "pipe" })).rejects.toMatchObject({ rule: "path-not-regular" });
+  const denied = read({ path: "a" }, { workspace: null });
+  await expect(denied).rejects.toMatchObject({ rule: "no-workspace" });
+});
+
+test("a cancelled call stops reading", async () => {
+  writeFileSync(join(root, "a"), "x");
+  await expect(read({ path: "a" }, { signal: AbortSignal.abort() })).rejects.toThrow(/abort/);
+});
+
+test.each([
+  {},
+  { path: "" },
+  { path: 1 },
+  { path: "a", extra: 1 },
+  { path: "a", offset: 0 },
+  { path: "a", offset: -0 },
+  { path: "a", offset: 1.5 },
+  { path: "a", limit: 2 ** 53 },
+  { path: "a".repeat(1 << 20) },
+  JSON.parse('{"path": "a", "__proto__": {"limit": 1}}'),
+])("input %# is refused by the schema", (input) => {
+  expect(readFile.input.safeParse(input).success).toBe(false);
+});

@@ -1,0 +1,12 @@
+import { PathDenied } from "../../workspaces/path-denied.ts";
+import type { WorkspaceBinding } from "../../workspaces/workspace-binding.ts";
+import type { ToolContext } from "../tool.ts";
+
+/** The binding of this very delegation; a file tool without one has nowhere to look. */
+export function requireWorkspace(context: ToolContext): WorkspaceBinding {
+  if (context.workspace !== null) return context.workspace;
+  throw new PathDenied(
+    "no-workspace",
+    "You have no workspace, so there are no files to read or write. Answer from what you were given.",
+  );
+}

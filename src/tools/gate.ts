@@ -1,0 +1,147 @@
+/**
+ * The one place where calls become effects. Whatever the model said, a tool runs only after its
+ * name, the contract, its scopes, the workspace and its input were judged here, and only after the
+ * log says that it began.
+ */
+import type { Contract } from "../contracts/contract.ts";
+import type { ArtifactReference, NewEvent } from "../events/event.ts";
+import { sha256 } from "../events/hash-chain.ts";
+import type { ToolCall } from "../ports/model.ts";
+import { PathDenied } from "../workspaces/path-denied.ts";
+import { judgeCall } from "./judge-call.ts";
+import type { Tool, ToolContext, ToolResult } from "./tool.ts";
+import type { Toolbox } from "./toolbox.ts";
+
+/** Whose call it is, and how what happens to it is written down. */
+export interface GateSubject {
+  readonly id: string;
+  readonly contract: Contract;
+  /** The budget is nearly spent: only ways to end are left. */
+  readonly withdrawn: boolean;
+  record(event: NewEvent): void;
+  /** Everything recorded so far is on disk. */
+  durable(): Promise<void>;
+  contextOf(call: ToolCall): ToolContext;
+  /** Waits for a tool within its deadline; rejects with a sentence when that passes. */
+  within(tool: Tool, running: Promise<ToolResult>): Promise<ToolResult>;
+  keepArtifact(body: string): Promise<ArtifactReference>;
+  readonly outputBytes: number;
+  /** Results that this call hands to the agent. */
+  deliveredBy(callId: string): readonly string[] | undefined;
+  /** Throws when the agent was stopped, so that no failure is made up of it. */
+  checkStopped(): void;
+}
+
+export async function passGate(
+  toolbox: Toolbox,
+  subject: GateSubject,
+  call: ToolCall,
+  wasStarted: boolean,
+): Promise<ToolResult> {
+  const { id } = subject;
+  const judgement = judgeCall(subject.contract, toolbox, call, subject.withdrawn);
+  if (!judgement.allowed) return deny(subject, call, judgement.rule, judgement.reason);
+  const { tool, input } = judgement;
+  const context = subject.contextOf(call);
+  const outside = tool.preflight ? preflight(tool, input, context) : undefined;
+  if (outside) return deny(subject, call, outside.rule, outside.message);
+  const about = { call_id: call.id, tool: tool.name };
+  if (wasStarted && !tool.idempotent) {
+    const error = `The call of ${tool.name} was interrupted and its outcome is unknown. Look at what it did before you repeat it.`;
+    subject.record({ type: "agent.tool_outcome_unknown", sub_agent_id: id, payload: { ...about, error } });
+    return { text: error, isError: true };
+  }
+  if (!wasStarted) subject.record({ type: "agent.tool_started", sub_agent_id: id, payload: about });
+  // A call that may be repeated may also run ahead of the disk; any other must be known first.
+  if (!tool.idempotent) await subject.durable();
+  let result: ToolResult;
+  try {
+    const output = tool.execute(input, context);
+    result = asResult(output instanceof Promise ? await subject.within(tool, output.then(asResult)) : output);
+  } catch (error) {
+    subject.checkStopped();
+    result = { text: sentence(error), isError: true };
+  }
+  if (result.recorded) return result;
+  if (result.isError) {
+    const failed = { ...about, error: result.text };
+    subject.record({ type: "agent.tool_failed", sub_agent_id: id, payload: failed });
+    return result;
+  }
+  const capped = await cap(result.text, subject);
+  const payload = completion(call, result, capped, subject.deliveredBy(call.id));
+  subject.record({ type: "agent.tool_completed", sub_agent_id: id, payload });
+  return { ...result, text: capped.text };
+}
+
+function preflight(tool: Tool, input: unknown, context: ToolContext): PathDenied | undefined {
+  try {
+    tool.preflight?.(input, context);
+    return undefined;
+  } catch (error) {
+    // Anything else (no such file) is the tool's to find again and to tell in its own words.
+    return error instanceof PathDenied ? error : undefined;
+  }
+}
+
+/** A denial is an event and an error result, in the same words. */
+export function deny(
+  subject: Pick<GateSubject, "id" | "record">,
+  call: ToolCall,
+  rule: string,
+  error: string,
+): ToolResult {
+  const payload = { call_id: call.id, tool: call.name, rule, error };
+  subject.record({ type: "agent.tool_denied", sub_agent_id: subject.id, payload });
+  return { text: error, isError: true };
+}
+
+interface Capped {
+  readonly text: string;
+  readonly artifact?: ArtifactReference;
+}
+
+/** A large output stays out of the conversation and out of the log: both keep its beginning. */
+async function cap(text: string, subject: GateSubject): Promise<Capped> {
+  // A UTF-16 unit is at most three bytes: most outputs need no counting.
+  if (text.length * 3 <= subject.outputBytes) return { text };
+  const bytes = Buffer.byteLength(text);
+  if (bytes <= subject.outputBytes) return { text };
+  const artifact = await subject.keepArtifact(text);
+  const beginning = Buffer.from(text.slice(0, subject.outputBytes))
+    .subarray(0, subject.outputBytes)
+    .toString("utf8")
+    .replace(/\uFFFD$/, "");
+  return { text: `${beginning}\n[… cut: ${bytes} bytes in all, kept as ${artifact.hash.slice(0, 12)}]`, artifact };
+}
+
+export function completion(
+  call: ToolCall,
+  result: ToolResult,
+  capped: Capped,
+  delivered: readonly string[] | undefined,
+): NewEvent<"agent.tool_completed">["payload"] {
+  return {
+    call_id: call.id,
+    tool: call.name,
+    output: capped.text,
+    ...(capped.artifact && {
+      truncated: true,
+      bytes: capped.artifact.bytes,
+      hash: sha256(result.text),
+      artifact: capped.artifact,
+    }),
+    ...(delivered && { delivered }),
+    ...(result.files && { files: result.files }),
+    ...(result.exit !== undefined && { exit: result.exit }),
+  };
+}
+
+function asResult(output: string | ToolResult): ToolResult {
+  return typeof output === "string" ? { text: output } : output;
+}
+
+function sentence(error: unknown): string {
+  if (error instanceof PathDenied) return `Refused (${error.rule}): ${error.message}`;
+  return `Error: ${error instanceof Error ? error.message : String(error)}`;
+}

@@ -1,0 +1,86 @@
+import { z } from "zod";
+import type { Contract } from "../contracts/contract.ts";
+import { includes } from "../contracts/selection.ts";
+import type { ToolCall } from "../ports/model.ts";
+import type { Tool } from "./tool.ts";
+import type { Toolbox } from "./toolbox.ts";
+
+export type CallJudgement =
+  | { readonly allowed: true; readonly tool: Tool; readonly input: unknown }
+  | {
+      readonly allowed: false;
+      readonly rule: CallRule;
+      readonly reason: string;
+    };
+
+/** Why a call is refused. `malformed` ones are the model's mistake, the others are policy. */
+export type CallRule =
+  | "unknown_tool"
+  | "malformed_call"
+  | "invalid_input"
+  | "tool_not_granted"
+  | "depth_exhausted"
+  | "scope_missing"
+  | "writes_not_allowed"
+  | "tools_withdrawn"
+  | "path_outside_workspace";
+
+/**
+ * Whether a contract lets this call through. The name must be the canonical one, to the letter: a
+ * different case, a look-alike letter or a peer's name for the same thing is another tool, and an
+ * unknown one.
+ */
+export function judgeCall(
+  contract: Contract,
+  toolbox: Toolbox,
+  call: ToolCall,
+  withdrawn: boolean,
+): CallJudgement {
+  const { permissions } = contract;
+  const tool = toolbox.get(call.name);
+  if (tool === undefined) {
+    return refuse("unknown_tool", `There is no tool "${clip(call.name)}". ${offer(contract)}`);
+  }
+  if (!permissions.allowed_tools.includes(tool.name)) {
+    return refuse("tool_not_granted", `"${contract.profile.id}" may not call ${tool.name}. ${offer(contract)}`);
+  }
+  if (tool.effect === "spawn" && !permissions.can_spawn_children) {
+    return refuse("depth_exhausted", `"${contract.profile.id}" may not delegate any further.`);
+  }
+  if (withdrawn && !contract.exit.tools.includes(tool.name)) {
+    return refuse("tools_withdrawn", "The budget is nearly spent: answer with what you have.");
+  }
+  const missing = tool.scopes.find((scope) => !includes(permissions.scopes, scope));
+  if (missing !== undefined) {
+    return refuse("scope_missing", `${tool.name} needs the scope "${missing}", which the contract does not grant.`);
+  }
+  if (tool.effect === "write" && !contract.workspace.allow_writes) {
+    return refuse("writes_not_allowed", `The workspace of "${contract.profile.id}" is read-only.`);
+  }
+  if (call.malformed !== undefined) {
+    return refuse("malformed_call", `The arguments of ${tool.name} are not JSON: ${clip(call.malformed)}`);
+  }
+  const parsed = tool.input.safeParse(call.input ?? {});
+  if (!parsed.success) {
+    return refuse("invalid_input", describeIssues(tool.name, parsed.error));
+  }
+  return { allowed: true, tool, input: parsed.data };
+}
+
+function refuse(rule: CallRule, reason: string): CallJudgement {
+  return { allowed: false, rule, reason };
+}
+
+function offer({ permissions }: Contract): string {
+  return permissions.allowed_tools.length > 0
+    ? `The contract grants: ${permissions.allowed_tools.join(", ")}.`
+    : "The contract grants no tools.";
+}
+
+function describeIssues(tool: string, error: z.ZodError): string {
+  return `The arguments of ${tool} do not fit: ${z.prettifyError(error).replaceAll("\n", " ")}`;
+}
+
+function clip(text: string): string {
+  return text.length > 200 ? `${text.slice(0, 200)}…` : text;
+}

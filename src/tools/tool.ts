@@ -1,0 +1,60 @@
+import type { z } from "zod";
+import type { FileEvidence } from "../events/event.ts";
+import type { Delegator } from "../ports/delegator.ts";
+import type { WorkspaceBinding } from "../workspaces/workspace-binding.ts";
+
+/** What a call does to the world, in the words that contracts and people use. */
+export type Effect = "read" | "write" | "exec" | "network" | "spawn";
+
+/**
+ * Something an agent can call. Every call passes the gate first; `execute` may rely on parsed input
+ * and on a contract that grants the tool, and on nothing else: paths, hosts and sizes are its own
+ * to check, with what the context gives it.
+ */
+export interface Tool<Input = unknown> {
+  readonly name: string;
+  readonly description: string;
+  readonly effect: Effect;
+  /** Whether a call that was cut by a crash may simply be made again. */
+  readonly idempotent: boolean;
+  /** All of these must be in the contract's scopes. */
+  readonly scopes: readonly string[];
+  readonly input: z.ZodType<Input>;
+  /** May stay open as long as the delegation itself: it waits for children or for people. */
+  readonly waits?: true;
+  /**
+   * Looks at the input against the workspace before the call counts as begun; throws `PathDenied`.
+   * What is then opened is checked again, since the tree can change in between.
+   */
+  preflight?(input: Input, context: ToolContext): void;
+  execute(input: Input, context: ToolContext): Promise<ToolOutput> | ToolOutput;
+}
+
+export interface ToolContext {
+  readonly runId: string;
+  readonly delegationId: string;
+  readonly callId: string;
+  readonly workspace: WorkspaceBinding | null;
+  /** Aborts at the tool's deadline, at the delegation's, and when the delegation is cancelled. */
+  readonly signal: AbortSignal;
+  readonly delegator: Delegator;
+}
+
+export type ToolOutput = string | ToolResult;
+
+export interface ToolResult {
+  readonly text: string;
+  /** The model is told that the call failed; the event is `agent.tool_failed`. */
+  readonly isError?: boolean;
+  /** What it did to files, for the evidence in the seal. */
+  readonly files?: readonly FileEvidence[];
+  /** The delegation ends here, with this as its output. */
+  readonly exit?: string;
+  /** The completion of this call is in the log already. */
+  readonly recorded?: true;
+}
+
+/** Keeps the input type from the schema; the registry itself holds `Tool<unknown>`. */
+export function defineTool<Input>(tool: Tool<Input>): Tool {
+  return tool as Tool;
+}

@@ -1,0 +1,80 @@
+import { realpathSync, statSync } from "node:fs";
+import { resolve } from "node:path";
+import { intersectRoots, isBelow } from "../contracts/write-roots.ts";
+import { MandateError } from "../ports/mandate-error.ts";
+import { nearestRealPath } from "./nearest-real-path.ts";
+import type { WorkspaceBinding } from "./workspace-binding.ts";
+
+export interface WorkspaceRequest {
+  readonly root: string;
+  readonly isolation: WorkspaceBinding["isolation"];
+  readonly allowWrites: boolean;
+  /** Absolute, or relative to the root; absent: all of it. */
+  readonly writeRoots?: readonly string[];
+  /** Folders that stay out of reach although they may lie below the root: MANDATE_HOME above all. */
+  readonly forbidden?: readonly string[];
+  /** The runtime's own working copies lie inside a forbidden folder; roots below this one may. */
+  readonly workingCopies?: string;
+}
+
+/**
+ * Resolves every link once, so that each later comparison is between real places. Whatever cannot
+ * be honoured is refused here: a binding is never wider than what was asked for.
+ */
+export function bindWorkspace(request: WorkspaceRequest): WorkspaceBinding {
+  const root = realFolder(request.root);
+  const forbidden = (request.forbidden ?? []).map(
+    (folder) => nearestRealPath(resolve(folder)).path,
+  );
+  const surrounding = forbidden.find((folder) => isBelow(root, folder));
+  if (surrounding !== undefined && !isWorkingCopy(root, request.workingCopies)) {
+    throw new MandateError(
+      "usage",
+      `The workspace "${request.root}" lies inside "${surrounding}", where Mandate keeps its own ` +
+        "data. Choose a folder outside it.",
+    );
+  }
+  return Object.freeze({
+    root,
+    isolation: request.isolation,
+    allowWrites: request.allowWrites,
+    writeRoots: request.allowWrites ? realWriteRoots(root, request.writeRoots) : [],
+    // A folder that contains the root is closed by the root itself.
+    forbidden: forbidden.filter((folder) => !isBelow(root, folder)),
+  });
+}
+
+function realFolder(path: string): string {
+  let root: string;
+  try {
+    root = realpathSync.native(resolve(path));
+    if (statSync(root).isDirectory()) return root;
+  } catch (cause) {
+    throw new MandateError(
+      "usage",
+      `The workspace "${path}" does not exist or cannot be opened. Create the folder first, or ` +
+        "choose another one.",
+      { cause },
+    );
+  }
+  throw new MandateError("usage", `The workspace "${path}" is a file. Choose a folder.`);
+}
+
+function isWorkingCopy(root: string, workingCopies: string | undefined): boolean {
+  if (workingCopies === undefined) return false;
+  const folder = nearestRealPath(resolve(workingCopies)).path;
+  return root !== folder && isBelow(root, folder);
+}
+
+function realWriteRoots(root: string, asked: readonly string[] | undefined): readonly string[] {
+  if (asked === undefined) return [root];
+  const real = asked.map((folder) => {
+    const place = nearestRealPath(resolve(root, folder)).path;
+    if (isBelow(place, root) || isBelow(root, place)) return place;
+    throw new MandateError(
+      "refused-by-policy",
+      `The write root "${folder}" lies outside the workspace "${root}". Name folders below it.`,
+    );
+  });
+  return intersectRoots([root], real);
+}

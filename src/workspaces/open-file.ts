@@ -1,0 +1,82 @@
+import { closeSync, constants, fstatSync, lstatSync, openSync, type Stats } from "node:fs";
+import { basename, dirname, join, relative, sep } from "node:path";
+import { type OpenFolder, openFolder } from "./open-folder.ts";
+import { PathDenied } from "./path-denied.ts";
+import { requireReachable, resolveInside } from "./resolve-inside.ts";
+import type { WorkspaceBinding } from "./workspace-binding.ts";
+
+/** A regular file inside the workspace, open for reading. Only the descriptor is used from here. */
+export interface OpenFile {
+  readonly descriptor: number;
+  /** Relative to the workspace's root, with `/`. */
+  readonly path: string;
+  readonly stats: Stats;
+  close(): void;
+}
+
+const noFollow = constants.O_NOFOLLOW ?? 0;
+// A FIFO opened without it waits for a writer, forever.
+const nonBlocking = constants.O_NONBLOCK ?? 0;
+
+/**
+ * Opens what a path from a model leads to. Links that stay inside are followed; anything else that
+ * is not a regular file, or not inside, is denied. Errors of the file system are thrown as is.
+ */
+export function openFile(binding: WorkspaceBinding, asked: string): OpenFile {
+  const { path } = resolveInside(binding, asked);
+  if (path === binding.root) throw isFolder(asked);
+  const folder = openFolder(binding, dirname(path), asked);
+  try {
+    return openEntry(binding, folder, basename(path), asked);
+  } finally {
+    folder.close();
+  }
+}
+
+/** Opens one entry of a folder that is known to lie inside. Never follows a link. */
+export function openEntry(
+  binding: WorkspaceBinding,
+  folder: OpenFolder,
+  name: string,
+  asked: string,
+): OpenFile {
+  const place = join(folder.path, name);
+  requireReachable(binding, place, asked);
+  // Looked at before it is opened, because opening a device can already do something.
+  requireRegular(lstatSync(folder.entry(name)), asked);
+  const descriptor = openSync(folder.entry(name), constants.O_RDONLY | noFollow | nonBlocking);
+  try {
+    const stats = fstatSync(descriptor);
+    requireRegular(stats, asked);
+    return {
+      descriptor,
+      path: shownPath(binding, place),
+      stats,
+      close: () => closeSync(descriptor),
+    };
+  } catch (error) {
+    closeSync(descriptor);
+    throw error;
+  }
+}
+
+export function shownPath(binding: WorkspaceBinding, place: string): string {
+  return relative(binding.root, place).split(sep).join("/") || ".";
+}
+
+function requireRegular(stats: Stats, asked: string): void {
+  if (stats.isFile()) return;
+  if (stats.isDirectory()) throw isFolder(asked);
+  if (stats.isSymbolicLink()) {
+    throw new PathDenied("path-changed", `"${asked}" became a symbolic link. Use another path.`);
+  }
+  throw new PathDenied(
+    "path-not-regular",
+    `"${asked}" is a device, a pipe or a socket, and only regular files can be opened.`,
+  );
+}
+
+/** In the words of the file system, so that callers tell one kind of error apart, not two. */
+export function isFolder(asked: string): Error {
+  return Object.assign(new Error(`"${asked}" is a folder`), { code: "EISDIR" });
+}

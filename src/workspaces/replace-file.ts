@@ -1,0 +1,149 @@
+import { createHash, randomBytes } from "node:crypto";
+import {
+  closeSync,
+  constants,
+  fchmodSync,
+  fsync,
+  lstatSync,
+  openSync,
+  read,
+  renameSync,
+  type Stats,
+  unlinkSync,
+  write,
+} from "node:fs";
+import { basename, join } from "node:path";
+import { promisify } from "node:util";
+import { ensureWorkspaceWriteAccess } from "./ensure-workspace-write-access.ts";
+import { isFolder, type OpenFile, openEntry, shownPath } from "./open-file.ts";
+import type { OpenFolder } from "./open-folder.ts";
+import { openFolderForWriting } from "./open-folder-for-writing.ts";
+import { PathDenied } from "./path-denied.ts";
+import { absoluteInside } from "./resolve-inside.ts";
+import type { WorkspaceBinding } from "./workspace-binding.ts";
+
+export interface ReplacedFile {
+  /** Relative to the workspace's root, with `/`. */
+  readonly path: string;
+  /** SHA-256 of the content before; null: there was no file. */
+  readonly before: string | null;
+  readonly after: string;
+}
+
+const readAsync = promisify(read);
+const writeAsync = promisify(write);
+const fsyncAsync = promisify(fsync);
+
+/**
+ * Gives a file new content, whole or not at all: readers see the old or the new one, also after a
+ * power cut. Missing folders are created inside the boundary. Hashing, writing and syncing leave
+ * the event loop free; the short calls around them are made at once, which also leaves a race less
+ * room.
+ */
+export async function replaceFile(
+  binding: WorkspaceBinding,
+  asked: string,
+  content: Uint8Array,
+  signal?: AbortSignal,
+): Promise<ReplacedFile> {
+  const absolute = absoluteInside(binding, asked);
+  if (absolute === binding.root) throw isFolder(asked);
+  const folder = openFolderForWriting(binding, absolute, asked);
+  try {
+    const name = basename(absolute);
+    const place = join(folder.path, name);
+    ensureWorkspaceWriteAccess(binding, place, asked);
+    const old = openExisting(binding, folder, name, asked);
+    const before = old === undefined ? null : await hashAndClose(old, signal);
+    const after = createHash("sha256").update(content).digest("hex");
+    const result = { path: shownPath(binding, place), before, after };
+    if (before !== after) await swapIn(folder, name, content, old?.stats, signal);
+    return result;
+  } finally {
+    folder.close();
+  }
+}
+
+function openExisting(
+  binding: WorkspaceBinding,
+  folder: OpenFolder,
+  name: string,
+  asked: string,
+): OpenFile | undefined {
+  const stats = lstatSync(folder.entry(name), { throwIfNoEntry: false });
+  if (stats === undefined) return undefined;
+  if (stats.isSymbolicLink()) {
+    throw new PathDenied(
+      "path-link",
+      `"${asked}" is a symbolic link, and links are not written through. Write the file that it ` +
+        "points at, by its own path.",
+    );
+  }
+  const file = openEntry(binding, folder, name, asked);
+  if (file.stats.nlink <= 1) return file;
+  file.close();
+  throw new PathDenied(
+    "path-hard-link",
+    `"${asked}" has a second name elsewhere (a hard link) and is not written. Write another file.`,
+  );
+}
+
+async function hashAndClose(file: OpenFile, signal: AbortSignal | undefined): Promise<string> {
+  try {
+    const hash = createHash("sha256");
+    const buffer = Buffer.allocUnsafe(Math.min(Math.max(file.stats.size, 1), 1 << 18));
+    for (;;) {
+      signal?.throwIfAborted();
+      const { bytesRead } = await readAsync(file.descriptor, buffer, 0, buffer.length, null);
+      if (bytesRead === 0) return hash.digest("hex");
+      hash.update(buffer.subarray(0, bytesRead));
+    }
+  } finally {
+    file.close();
+  }
+}
+
+async function swapIn(
+  folder: OpenFolder,
+  name: string,
+  content: Uint8Array,
+  old: Stats | undefined,
+  signal: AbortSignal | undefined,
+): Promise<void> {
+  const temporary = folder.entry(`.mandate-${randomBytes(8).toString("hex")}.tmp`);
+  const { O_CREAT, O_EXCL, O_WRONLY } = constants;
+  const descriptor = openSync(temporary, O_CREAT | O_EXCL | O_WRONLY, 0o666);
+  try {
+    try {
+      if (old !== undefined) fchmodSync(descriptor, old.mode & 0o777);
+      await writeWhole(descriptor, content);
+      await fsyncAsync(descriptor);
+    } finally {
+      closeSync(descriptor);
+    }
+    signal?.throwIfAborted();
+    // Replaces the name itself: a link that was put there meanwhile is not followed.
+    renameSync(temporary, folder.entry(name));
+  } catch (error) {
+    discard(temporary);
+    throw error;
+  }
+  // The name is durable only once its folder is. Not every platform can sync one.
+  await fsyncAsync(folder.descriptor).catch(() => undefined);
+}
+
+function discard(path: string): void {
+  try {
+    unlinkSync(path);
+  } catch {
+    // Gone with its folder; the error that led here is the one to report.
+  }
+}
+
+async function writeWhole(descriptor: number, content: Uint8Array): Promise<void> {
+  let written = 0;
+  while (written < content.length) {
+    const rest = content.length - written;
+    written += (await writeAsync(descriptor, content, written, rest, null)).bytesWritten;
+  }
+}

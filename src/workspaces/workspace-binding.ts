@@ -1,0 +1,14 @@
+/**
+ * Where a delegation works: computed for each delegation from its contract and passed explicitly.
+ * There is no current folder and no global that says whose turn it is.
+ */
+export interface WorkspaceBinding {
+  /** Absolute, links resolved. */
+  readonly root: string;
+  readonly isolation: "shared" | "sandbox" | "custom";
+  readonly allowWrites: boolean;
+  /** Absolute folders, at or below `root`, in which files may be written. */
+  readonly writeRoots: readonly string[];
+  /** Absolute folders below `root` that can be neither read nor written: the runtime's own. */
+  readonly forbidden?: readonly string[];
+}
