@@ -1,21 +1,22 @@
 /** The only wiring: puts stores, models, profiles, tools and the engine together. */
 import { everything } from "./contracts/selection.ts";
 import type { Config } from "./control/config.ts";
+import type { ConfigFlags } from "./control/config-overrides.ts";
 import { loadConfig } from "./control/load-config.ts";
-import { createHome, findPlaces, type Environment } from "./control/places.ts";
+import { type Environment, findPlaces } from "./control/places.ts";
 import { Engine } from "./delegations/engine.ts";
 import type { EngineLimits, EngineParts } from "./delegations/engine-parts.ts";
 import type { RunGrant } from "./delegations/live-run.ts";
 import { compose, type Middleware } from "./delegations/middleware.ts";
 import { Scheduler } from "./delegations/scheduler.ts";
 import { createModelRegistry } from "./models/model-registry.ts";
+import { openStore } from "./open-store.ts";
 import { type Clock, systemClock } from "./ports/clock.ts";
 import type { Model } from "./ports/model.ts";
 import type { Store } from "./ports/store.ts";
 import type { Profile } from "./profiles/profile.ts";
 import { loadProfiles, type ProfileRegistry } from "./profiles/profile-registry.ts";
 import { shippedProfiles } from "./profiles/shipped-profiles.ts";
-import { SqliteStore } from "./stores/sqlite/sqlite-store.ts";
 import { builtInTools } from "./tools/built-in-tools.ts";
 import type { Tool } from "./tools/tool.ts";
 import { Toolbox } from "./tools/toolbox.ts";
@@ -25,6 +26,8 @@ export interface RuntimeOptions {
   /** Where mandate.yaml is looked for, upward. */
   readonly cwd?: string;
   readonly config?: Config;
+  /** Win over files and environment; without effect when `config` is given. */
+  readonly flags?: ConfigFlags;
   /** A file, or ":memory:" for a database that ends with the process. */
   readonly database?: string;
   readonly synchronous?: "full" | "normal";
@@ -32,6 +35,8 @@ export interface RuntimeOptions {
   readonly models?: Readonly<Record<string, Model>>;
   /** Answers in place of every provider. */
   readonly scripted?: Model;
+  /** The same from a file; a speed of 10 divides its waits by ten. */
+  readonly playbook?: { readonly file: string; readonly speed?: number };
   readonly tools?: readonly Tool[];
   readonly profiles?: readonly Profile[];
   readonly middleware?: readonly Middleware[];
@@ -52,29 +57,19 @@ export interface Runtime {
   close(): Promise<void>;
 }
 
-/** Opens the database alone: all that reading needs. */
-export function openStore(options: Pick<RuntimeOptions, "environment" | "database" | "synchronous" | "clock">): Store {
-  const places = findPlaces(options.environment ?? process.env);
-  const memory = options.database === ":memory:";
-  if (!memory && options.database === undefined) createHome(places);
-  return new SqliteStore({
-    path: options.database ?? places.database,
-    synchronous: options.synchronous ?? "full",
-    artifacts: memory ? null : places.artifacts,
-    ...(options.clock && { clock: options.clock }),
-  });
-}
-
 export async function createRuntime(options: RuntimeOptions): Promise<Runtime> {
   const environment = options.environment ?? process.env;
   const cwd = options.cwd ?? process.cwd();
-  const config = options.config ?? (await loadConfig({ cwd, environment }));
+  const { flags = {} } = options;
+  const config = options.config ?? (await loadConfig({ cwd, environment, flags }));
   const places = findPlaces(environment);
+  const scripted = options.scripted ?? (await loadScripted(options.playbook));
   const models = createModelRegistry({
-    environment,
+    // A flag wins over the variable; configuration that was loaded here has both in it.
+    environment: flags.model === undefined ? environment : { ...environment, MANDATE_MODEL: flags.model },
     config: config.models,
     ...(options.models && { models: options.models }),
-    ...(options.scripted && { scripted: options.scripted }),
+    ...(scripted && { scripted }),
   });
   const profiles = loadProfiles({
     directories: [
@@ -115,6 +110,14 @@ export async function createRuntime(options: RuntimeOptions): Promise<Runtime> {
       await store.close();
     },
   };
+}
+
+async function loadScripted(playbook: RuntimeOptions["playbook"]): Promise<Model | undefined> {
+  if (playbook === undefined) return undefined;
+  const { loadPlaybook } = await import("./models/scripted/load-playbook.ts");
+  const { hasten } = await import("./models/scripted/hasten.ts");
+  const { scriptedModel } = await import("./models/scripted/scripted-model.ts");
+  return scriptedModel(hasten(await loadPlaybook(playbook.file), playbook.speed ?? 1));
 }
 
 /** What the operator holds: everything this runtime has, within the configured limits. */

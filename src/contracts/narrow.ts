@@ -164,13 +164,9 @@ function claimedAuthority({ ceiling, profile }: Narrowing): Authority {
 function handedOn({ ceiling, profile }: Narrowing, mayUse: Authority): Authority {
   const said = profile.mayDelegate ?? {};
   return intersectAuthority(
-    { ...mayUse, models: ceiling.authority.models, ...withoutUndefined(said) },
+    { ...mayUse, models: ceiling.authority.models, ...said },
     ceiling.authority,
   );
-}
-
-function withoutUndefined(part: Partial<Authority>): Partial<Authority> {
-  return Object.fromEntries(Object.entries(part).filter(([, value]) => value !== undefined));
 }
 
 function narrowDepth({ ceiling, profile, request, rules, mayNest }: Narrowing, receipt: ReceiptLine[]): number {

@@ -48,7 +48,7 @@ export interface SpawnConfig {
 export interface ModelsConfig {
   /** `provider/model`. */
   readonly default?: string;
-  /** The only models anyone may use; absent: no such limit. */
+  /** The only models anyone may use, by name or `provider/*`; absent: no such limit. */
   readonly allow?: readonly string[];
   readonly providers: Readonly<Record<string, ProviderConfig>>;
   /** US dollars for a million tokens, by `provider/model`. */

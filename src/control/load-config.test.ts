@@ -250,7 +250,7 @@ describe("a file that is not understood stops the start, with its line", () => {
     ["--- {}\n--- {}", /mandate\.yaml/],
     ["a: \0", /NUL/],
     [Buffer.from([0xff, 0xfe]), /UTF-8/],
-    [`# ${"x".repeat(1_000_001)}`, /larger than 976 KB/],
+    [`# ${"x".repeat(1024 * 1024)}`, /larger than 1024 KB/],
     [bomb(), /mandate\.yaml:\d/],
   ])("%j", async (source, message) => {
     await expect(load({ project: source })).rejects.toMatchObject({

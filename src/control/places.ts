@@ -1,4 +1,4 @@
-import { accessSync, constants, mkdirSync } from "node:fs";
+import { accessSync, constants, existsSync, mkdirSync, statSync } from "node:fs";
 import { homedir } from "node:os";
 import { dirname, isAbsolute, join, resolve } from "node:path";
 import { MandateError } from "../ports/mandate-error.ts";
@@ -65,7 +65,7 @@ function absolute(path: string | undefined): string | undefined {
 export function createHome(places: Places): void {
   try {
     for (const folder of [places.home, places.artifacts, places.worktrees]) {
-      mkdirSync(folder, { recursive: true, mode: 0o700 });
+      makeFolder(folder);
     }
     accessSync(dirname(places.database), constants.R_OK | constants.W_OK | constants.X_OK);
   } catch (cause) {
@@ -76,5 +76,18 @@ export function createHome(places: Places): void {
         "set MANDATE_HOME to another one.",
       { cause },
     );
+  }
+}
+
+/** By hand: `recursive` never returns where a folder exists and cannot hold another, as in /proc. */
+function makeFolder(path: string): void {
+  try {
+    mkdirSync(path, { mode: 0o700 });
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === "EEXIST" && statSync(path).isDirectory()) return;
+    if (code !== "ENOENT" || existsSync(dirname(path))) throw error;
+    makeFolder(dirname(path));
+    mkdirSync(path, { mode: 0o700 });
   }
 }

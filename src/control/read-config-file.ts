@@ -8,7 +8,7 @@ import { describeProblem } from "./describe-problem.ts";
 import { readRegularFile } from "./read-regular-file.ts";
 import { parseYaml } from "./read-yaml.ts";
 
-const maximumBytes = 1_000_000;
+const maximumBytes = 1024 * 1024;
 const code = "config-invalid";
 
 /** One configuration file, checked as a whole. Throws a MandateError that names file and line. */

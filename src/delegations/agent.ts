@@ -61,6 +61,8 @@ export class Agent {
   result: DelegationResult | null = null;
   stopReason: Stopped | null = null;
   timer: NodeJS.Timeout | undefined;
+  /** The request under way: says how long it may still be silent, and ends itself when that is over. */
+  watched: { check(): number } | null = null;
   /** Its closing events are written; nothing else will be. */
   isEnding = false;
   closing: Promise<unknown> | null = null;
@@ -106,9 +108,22 @@ export class Agent {
   /** Its work begins, or goes on after a crash: from here its total deadline runs. */
   begin(): void {
     this.beganAt = this.run.parts.clock.monotonic();
-    const { total } = this.contract.deadlines;
-    const left = Math.min(Math.max(0, this.timeLeft()), longestTimer);
-    this.timer = setTimeout(() => this.stop("timeout", `It took longer than ${total} ms.`), left);
+    this.#watch();
+  }
+
+  /**
+   * One timer looks after the total deadline and the request under way. It may go off too early,
+   * never too late: no request's deadline is nearer than this when the request begins.
+   */
+  #watch(): void {
+    const { first_token: firstToken, stall, total } = this.contract.deadlines;
+    const left = this.timeLeft();
+    if (left <= 0) {
+      this.stop("timeout", `It took longer than ${total} ms.`);
+      return;
+    }
+    const next = Math.min(left, this.watched?.check() ?? Math.min(firstToken, stall));
+    this.timer = setTimeout(() => this.#watch(), Math.min(Math.max(next, 1), longestTimer));
   }
 
   throwIfStopped(): void {

@@ -49,7 +49,7 @@ class AgentDelegator implements CallDelegator {
     const agent = this.#agent;
     // After a crash the same call comes again; its child is there already.
     const existing = agent.run.byCall.get(`${agent.id} ${this.#call.id}`);
-    if (existing) return { started: true, delegationId: existing.id };
+    if (existing) return this.#started(existing.id, way);
     const started = startDelegation({
       run: agent.run,
       caller: agent,
@@ -58,9 +58,15 @@ class AgentDelegator implements CallDelegator {
       callId: this.#call.id,
     });
     if (!("agent" in started)) return { started: false, rule: started.rule, reason: started.reason };
+    const outcome = this.#started(started.agent.id, way);
     // The id is given out only when the child is on disk; a joining call waits for more anyway.
     if (way === "spawn") await started.created;
-    return { started: true, delegationId: started.agent.id };
+    return outcome;
+  }
+
+  #started(delegationId: string, way: DelegationWay): StartOutcome {
+    if (way === "delegate") this.#agent.run.joining.add(delegationId);
+    return { started: true, delegationId };
   }
 
   async joinAndComplete(id: string, describe: (result: DelegationResult) => string): Promise<string> {
@@ -118,7 +124,8 @@ class AgentDelegator implements CallDelegator {
 
   notYetJoined(): readonly string[] {
     const { children, run } = this.#agent;
-    return children?.map(({ id }) => id).filter((id) => !run.delivered.has(id)) ?? [];
+    const isJob = (id: string): boolean => !run.delivered.has(id) && !run.joining.has(id);
+    return children?.map(({ id }) => id).filter(isJob) ?? [];
   }
 
   isMine(id: string): boolean {

@@ -21,8 +21,7 @@ export async function closeWith(agent: Agent, ending: Ending): Promise<void> {
   if (agent.isEnding) return;
   const { run } = agent;
   const below = agent.children?.flatMap((child) => closeBelow(child, accepted.ending)) ?? [];
-  const closing = closingEvents(agent, accepted);
-  const result = resultFor(agent, accepted);
+  const [closing, result] = conclude(agent, accepted);
   // The parent that waits gets the result in the transaction that closes the child: once, or never.
   const delivery = agent.deliver?.(result) ?? [];
   const finish = agent === run.root ? runFinished(run, agent, result) : [];
@@ -44,8 +43,8 @@ export function closeBelow(agent: Agent, cause: Ending): NewEvent[] {
   const code: CloseReason = cause.kind === "failure" && cause.code === "cancelled" ? "cancelled" : "parent_closed";
   const ending = failure(code, code === "cancelled" ? "Its caller was cancelled." : "Its caller ended before it did.");
   const accepted = { ending, path: undefined };
-  const events = [...below, ...closingEvents(agent, accepted)];
-  const result = resultFor(agent, accepted);
+  const [closing, result] = conclude(agent, accepted);
+  const events = [...below, ...closing];
   agent.isEnding = true;
   agent.stop(code, result.result);
   agent.closed(result);
@@ -75,35 +74,39 @@ function reportPath(agent: Agent, text: string): Promise<string | undefined> | u
     : writeReport(agent, text);
 }
 
-function closingEvents(agent: Agent, { ending, path, rejected }: Accepted): NewEvent[] {
+/** The events that end a delegation, and its result: both hold the same seal. */
+function conclude(agent: Agent, accepted: Accepted): [events: NewEvent[], result: DelegationResult] {
+  const { ending, path, rejected } = accepted;
   const events: NewEvent[] = [...openCallEvents(agent)];
   if (agent.reservation > 0) events.push(settled(agent, agent.reservation, 0, 0, true));
-  if (ending.kind === "failure") {
-    const { code, error } = ending;
-    events.push(event(agent, "agent.subagent_failed", { code, error }));
-    events.push(closedEvent(agent, "failed", code, null));
-    return events;
-  }
-  if (agent.status !== "waiting_for_merge") {
+  const seal = sealOf(agent, ending.kind === "output" ? ending.text : null);
+  const result = resultFor(agent, accepted, seal);
+  if (ending.kind === "output" && agent.status !== "waiting_for_merge") {
     events.push(
       event(agent, "agent.subagent_waiting_for_merge", {
         output: ending.text,
-        output_hash: sha256(ending.text),
+        output_hash: seal.output_hash ?? "",
         ...(path !== undefined && { output_path: path }),
         ...(ending.truncated && { truncated: true as const }),
         ...(ending.reason !== null && { reason: ending.reason }),
       }),
     );
   }
-  if (rejected) {
-    events.push(event(agent, "agent.subagent_failed", rejected));
-    events.push(closedEvent(agent, "failed", rejected.code, ending.text));
-    return events;
-  }
-  const reason = ending.reason ?? "report_accepted";
-  events.push(event(agent, "agent.subagent_completed", { integrator: "report", reason }));
-  events.push(closedEvent(agent, "completed", reason, ending.text));
-  return events;
+  const reason = result.closeReason;
+  const finalStatus = result.status === "completed" ? "completed" : "failed";
+  events.push(
+    finalStatus === "completed"
+      ? event(agent, "agent.subagent_completed", { integrator: "report", reason })
+      : event(agent, "agent.subagent_failed", { code: reason, error: rejected?.error ?? result.result }),
+    event(agent, "agent.subagent_closed", {
+      sub_agent_id: agent.id,
+      step_idx: agent.contract.parent.step_idx,
+      final_status: finalStatus,
+      close_reason: reason,
+      seal,
+    }),
+  );
+  return [events, result];
 }
 
 /** A call that was under way has an end in the log, even if nobody will ever know how it went. */
@@ -116,21 +119,6 @@ function* openCallEvents(agent: Agent): Generator<NewEvent> {
       : event(agent, "agent.tool_outcome_unknown", { ...about, error: "Interrupted: its outcome is unknown." });
   }
   agent.openCalls = null;
-}
-
-function closedEvent(
-  agent: Agent,
-  finalStatus: "completed" | "failed",
-  reason: CloseReason,
-  output: string | null,
-): NewEvent {
-  return event(agent, "agent.subagent_closed", {
-    sub_agent_id: agent.id,
-    step_idx: agent.contract.parent.step_idx,
-    final_status: finalStatus,
-    close_reason: reason,
-    seal: sealOf(agent, output),
-  });
 }
 
 function sealOf(agent: Agent, output: string | null): Seal {
@@ -146,7 +134,7 @@ function sealOf(agent: Agent, output: string | null): Seal {
   };
 }
 
-function resultFor(agent: Agent, { ending, rejected }: Accepted): DelegationResult {
+function resultFor(agent: Agent, { ending, rejected }: Accepted, seal: Seal): DelegationResult {
   const final = ending.kind === "output" && !rejected ? "completed" : "failed";
   const reason =
     rejected?.code ?? (ending.kind === "failure" ? ending.code : (ending.reason ?? "report_accepted"));
@@ -162,7 +150,7 @@ function resultFor(agent: Agent, { ending, rejected }: Accepted): DelegationResu
     ...(children.length > 0 && { subDelegations: children }),
     ...(ending.kind === "output" && ending.truncated && { truncated: true as const }),
     closeReason: reason,
-    evidence: sealOf(agent, ending.kind === "output" ? ending.text : null),
+    evidence: seal,
   };
 }
 
@@ -170,7 +158,8 @@ function resultFor(agent: Agent, { ending, rejected }: Accepted): DelegationResu
 export function unwritten(agent: Agent, error: unknown): DelegationResult {
   const message = error instanceof Error ? error.message : String(error);
   const full = error instanceof MandateError && error.code === "storage-full";
-  return resultFor(agent, { ending: failure(full ? "storage_full" : "worker_lost", message), path: undefined });
+  const ending = failure(full ? "storage_full" : "worker_lost", message);
+  return resultFor(agent, { ending, path: undefined }, sealOf(agent, null));
 }
 
 /**

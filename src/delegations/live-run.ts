@@ -26,6 +26,8 @@ export class LiveRun {
   readonly agents = new Map<string, Agent>();
   /** Results that have reached the agent that was waiting for them. */
   readonly delivered = new Set<string>();
+  /** Children whose own call waits for them: no others need to. */
+  readonly joining = new Set<string>();
   /** Children by the call that made them; filled only when a run is taken up again. */
   readonly byCall = new Map<string, Agent>();
   /** Questions that agents of this run wait to have answered. */

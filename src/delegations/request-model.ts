@@ -18,7 +18,7 @@ export async function requestModel(agent: Agent, turn: TurnRequest): Promise<Mod
   const { parts } = agent.run;
   const model = parts.models.resolve(modelName(agent.contract));
   const watch = new StreamWatch(agent);
-  const request = toRequest(agent, turn, watch);
+  const request = new WatchedRequest(agent, turn, watch);
   try {
     const answer = (): Promise<ModelReply> => watch.follow(model, request);
     if (parts.middleware.turn === undefined) return await answer();
@@ -38,16 +38,26 @@ export async function requestModel(agent: Agent, turn: TurnRequest): Promise<Mod
   }
 }
 
-function toRequest(agent: Agent, turn: TurnRequest, watch: StreamWatch): ModelRequest {
-  const { contract, transcript } = agent;
-  return {
-    model: modelName(contract),
-    system: agent.system,
-    messages: transcript.messages,
-    tools: turn.tools,
-    maxOutputTokens: turn.maxOutput,
-    temperature: contract.model.temperature,
-    caller: {
+/** What a model is asked; made once a request, so it is a class and not a literal with a getter. */
+class WatchedRequest implements ModelRequest {
+  readonly model: string;
+  readonly system: string;
+  readonly messages: ModelRequest["messages"];
+  readonly tools: readonly ToolDescription[];
+  readonly maxOutputTokens: number;
+  readonly temperature: number | null;
+  readonly caller: ModelRequest["caller"];
+  readonly #watch: StreamWatch;
+
+  constructor(agent: Agent, turn: TurnRequest, watch: StreamWatch) {
+    const { contract, transcript } = agent;
+    this.model = modelName(contract);
+    this.system = agent.system;
+    this.messages = transcript.messages;
+    this.tools = turn.tools;
+    this.maxOutputTokens = turn.maxOutput;
+    this.temperature = contract.model.temperature;
+    this.caller = {
       delegationId: agent.id,
       profile: contract.profile.id,
       depth: agent.depth,
@@ -55,20 +65,21 @@ function toRequest(agent: Agent, turn: TurnRequest, watch: StreamWatch): ModelRe
       turn: transcript.turns + 1,
       try: turn.try,
       task: contract.step.description,
-    },
-    // Most models of tests and benches never look: the controller is made when somebody does.
-    get signal() {
-      return watch.signal;
-    },
-  };
+    };
+    this.#watch = watch;
+  }
+
+  /** Scripted models never look: the controller is made when somebody does. */
+  get signal(): AbortSignal {
+    return this.#watch.signal;
+  }
 }
 
-/** The deadlines of one request, by one timer that looks at when something last arrived. */
+/** The deadlines of one request: the agent's timer asks it when something last arrived. */
 class StreamWatch {
   readonly #agent: Agent;
   readonly #began: number;
   #lastPart = 0;
-  #timer: NodeJS.Timeout | undefined;
   #controller: AbortController | undefined;
   #reject: ((error: unknown) => void) | undefined;
   #forget: (() => void) | undefined;
@@ -77,6 +88,7 @@ class StreamWatch {
   constructor(agent: Agent) {
     this.#agent = agent;
     this.#began = agent.run.parts.clock.monotonic();
+    agent.watched = this;
   }
 
   get signal(): AbortSignal {
@@ -93,14 +105,25 @@ class StreamWatch {
     return new Promise((resolve, reject) => {
       this.#reject = reject;
       this.#forget = this.#agent.onStop((reason) => this.#abort(reason));
-      this.#arm(this.#agent.contract.deadlines.first_token);
       model(request, this.#onPart).then(resolve, reject);
     });
   }
 
   end(): void {
-    clearTimeout(this.#timer);
+    this.#agent.watched = null;
     this.#forget?.();
+  }
+
+  /** Milliseconds that it may still be silent; ends the request when they are over. */
+  check(): number {
+    const { first_token: firstToken, stall } = this.#agent.contract.deadlines;
+    const now = this.#agent.run.parts.clock.monotonic();
+    const limit = this.#lastPart === 0 ? firstToken : stall;
+    const left = (this.#lastPart === 0 ? this.#began : this.#lastPart) + limit - now;
+    if (left > 0) return Math.min(left, stall);
+    const what = this.#lastPart === 0 ? "no first token" : "no further token";
+    this.#abort(new StalledRequest(`The model gave ${what} for ${limit} ms.`));
+    return Math.min(firstToken, stall);
   }
 
   readonly #onPart = (part: ModelPart): void => {
@@ -109,23 +132,6 @@ class StreamWatch {
     this.#agent.lastActivity = this.#lastPart;
     if (part.type === "text") onDelta?.(this.#agent.id, part.text);
   };
-
-  #arm(ms: number): void {
-    this.#timer = setTimeout(() => this.#check(), ms);
-  }
-
-  #check(): void {
-    const { first_token: firstToken, stall } = this.#agent.contract.deadlines;
-    const now = this.#agent.run.parts.clock.monotonic();
-    const limit = this.#lastPart === 0 ? firstToken : stall;
-    const left = (this.#lastPart === 0 ? this.#began : this.#lastPart) + limit - now;
-    if (left > 0) {
-      this.#arm(left);
-      return;
-    }
-    const what = this.#lastPart === 0 ? "no first token" : "no further token";
-    this.#abort(new StalledRequest(`The model gave ${what} for ${limit} ms.`));
-  }
 
   #abort(reason: unknown): void {
     this.#reason = reason;

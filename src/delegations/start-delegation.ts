@@ -1,5 +1,5 @@
 import { type Contract, mayDelegate } from "../contracts/contract.ts";
-import { type Ceiling, type Granted, narrow, type ProfileClaims } from "../contracts/narrow.ts";
+import { type Ceiling, type Granted, type NarrowingRules, narrow, type ProfileClaims } from "../contracts/narrow.ts";
 import type { NewEvent } from "../events/event.ts";
 import { sha256 } from "../events/hash-chain.ts";
 import type { DelegationRequest, DelegationWay } from "../ports/delegator.ts";
@@ -60,7 +60,7 @@ export function startDelegation(start: Start): Started {
       timeMs: request.timeoutMs,
       depth: request.maxDepth,
     },
-    rules: parts.limits,
+    rules: way === "root" ? rootRules(run) : parts.limits,
     mayNest: way !== "spawn",
   });
   if (!granted.allowed) return { rule: granted.rule, reason: granted.reason };
@@ -76,11 +76,7 @@ function create(start: Start, profile: Profile, granted: Granted): Started {
   const { run, caller, request, way } = start;
   const { parts } = run;
   const workspace = workspaceOf(run, granted);
-  const system = withProfiles(
-    run,
-    granted,
-    assemblePrompt({ profile, workspace, systemPrompt: request.systemPrompt }),
-  );
+  const system = systemPrompt(start, profile, granted, workspace);
   const contract = contractOf(start, profile, granted, workspace, parts.store.keepText(system));
   const json = JSON.stringify(contract);
   const id = parts.store.newDelegationId();
@@ -128,6 +124,11 @@ export function queue(agent: Agent): void {
     agent.hasSlot = true;
     void work(agent).finally(() => agent.giveSlot());
   });
+}
+
+/** The root agent's limits are those of the whole run: what it may use, all below it share. */
+function rootRules({ parts: { limits }, account, grant }: LiveRun): NarrowingRules {
+  return { ...limits, defaultTokens: account.cap, maxTokens: account.cap, defaultTimeMs: grant.timeMs };
 }
 
 function findProfile(run: LiveRun, name: string | undefined): Profile | undefined {
@@ -197,13 +198,33 @@ function workspaceOf(run: LiveRun, granted: Granted): WorkspaceBinding | null {
   });
 }
 
-/** An agent that may delegate is shown whom to delegate to. */
-function withProfiles(run: LiveRun, granted: Granted, system: string): string {
-  if (!granted.canSpawn) return system;
-  const { profiles } = run.parts;
-  const block = spawnProfilesBlock(profiles.names().flatMap((name) => profiles.get(name) ?? []));
-  return block === "" ? system : `${system}\n\n${block}`;
+/** The prompt's stages and, for an agent that may delegate, whom it can delegate to. */
+function systemPrompt(
+  { run, request }: Start,
+  profile: Profile,
+  granted: Granted,
+  workspace: WorkspaceBinding | null,
+): string {
+  const assemble = (): string => {
+    const stages = assemblePrompt({ profile, workspace, systemPrompt: request.systemPrompt });
+    if (!granted.canSpawn) return stages;
+    const { profiles } = run.parts;
+    const block = spawnProfilesBlock(profiles.names().flatMap((name) => profiles.get(name) ?? []));
+    return block === "" ? stages : `${stages}\n\n${block}`;
+  };
+  // Without files and words of its own, a profile's prompt is the same every time.
+  if (workspace !== null || request.systemPrompt !== undefined) return assemble();
+  const known = granted.canSpawn ? delegatingPrompts : plainPrompts;
+  let prompt = known.get(profile);
+  if (prompt === undefined) {
+    prompt = assemble();
+    known.set(profile, prompt);
+  }
+  return prompt;
 }
+
+const delegatingPrompts = new WeakMap<Profile, string>();
+const plainPrompts = new WeakMap<Profile, string>();
 
 function contractOf(
   { run, caller, request, way }: Start,

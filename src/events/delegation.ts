@@ -82,7 +82,11 @@ export type Delegation =
       readonly output: Output;
       readonly reason: CloseReason;
     })
-  | (Common & { readonly status: "failed"; readonly failure: Failure; readonly output: Output | null })
+  | (Common & {
+      readonly status: "failed";
+      readonly failure: Failure;
+      readonly output: Output | null;
+    })
   | (Common & {
       readonly status: "closed";
       readonly finalStatus: "completed" | "failed";

@@ -192,7 +192,8 @@ function applyToRunning(delegation: In<"running">, event: StoredEvent): Delegati
       };
     case "agent.answered":
       // The first answer counts: a second one, or a deadline that passed meanwhile, is too late.
-      if (delegation.ask?.id !== event.payload.ask_id) throw illegalTransition(delegation, event.type);
+      if (delegation.ask?.id !== event.payload.ask_id)
+        throw illegalTransition(delegation, event.type);
       return { ...delegation, ask: null, waitingOn: onRuntime, lastEventAt };
     case "agent.retried":
       return {
@@ -214,7 +215,11 @@ function applyToRunning(delegation: In<"running">, event: StoredEvent): Delegati
         lastEventAt,
       };
     case "agent.subagent_waiting_for_merge":
-      return { ...common(delegation), status: "waiting_for_merge", output: outputOf(event.payload) };
+      return {
+        ...common(delegation),
+        status: "waiting_for_merge",
+        output: outputOf(event.payload),
+      };
     case "agent.subagent_failed":
       return fail(delegation, event, null);
     default:
@@ -279,9 +284,7 @@ function common(delegation: Delegation): Omit<In<"created">, "status"> {
   };
 }
 
-function outputOf(
-  payload: StoredEvent<"agent.subagent_waiting_for_merge">["payload"],
-): Output {
+function outputOf(payload: StoredEvent<"agent.subagent_waiting_for_merge">["payload"]): Output {
   return {
     text: payload.output,
     hash: payload.output_hash,

@@ -45,7 +45,10 @@ export function emptyRun(id: string): RunState {
 /** Folds one event into the run. Throws, and changes nothing, when the event is not legal now. */
 export function applyToRun(run: RunState, event: StoredEvent): void {
   if (run.outcome !== null) {
-    throw new MandateError("illegal-transition", `Run ${run.id} is finished: it takes no ${event.type}.`);
+    throw new MandateError(
+      "illegal-transition",
+      `Run ${run.id} is finished: it takes no ${event.type}.`,
+    );
   }
   switch (event.type) {
     case "run.started":
@@ -68,7 +71,10 @@ export function applyToRun(run: RunState, event: StoredEvent): void {
     case "agent.subagent_created": {
       const delegation = create(event);
       if (run.delegations.has(delegation.id)) {
-        throw new MandateError("illegal-transition", `Delegation ${delegation.id} was already created.`);
+        throw new MandateError(
+          "illegal-transition",
+          `Delegation ${delegation.id} was already created.`,
+        );
       }
       run.delegations.set(delegation.id, delegation);
       break;

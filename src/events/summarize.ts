@@ -35,7 +35,9 @@ const lines: { readonly [T in EventType]: (payload: EventPayloads[T]) => string 
   "agent.tool_outcome_unknown": (p) => `${p.tool} was cut; its outcome is unknown`,
   "agent.asked": (p) => `asks: ${oneLine(p.question)}`,
   "agent.answered": (p) =>
-    p.by === "expired" ? "nobody answered in time" : `answered by ${p.by}: ${oneLine(p.answer ?? "")}`,
+    p.by === "expired"
+      ? "nobody answered in time"
+      : `answered by ${p.by}: ${oneLine(p.answer ?? "")}`,
   "agent.retried": (p) => `${p.what} retried in ${p.delay_ms} ms: ${oneLine(p.reason)}`,
   "agent.resumed": (p) => `taken up again (${p.resumption})`,
   "agent.interjected": (p) => `${p.from} (${p.severity}): ${oneLine(p.message)}`,
@@ -50,6 +52,11 @@ const lines: { readonly [T in EventType]: (payload: EventPayloads[T]) => string 
 export function summarize(event: StoredEvent): string {
   // The table is total over the union; the pairing of type and payload is what the compiler loses.
   return (lines[event.type] as (payload: unknown) => string)(event.payload);
+}
+
+/** Whether a stored word is a type of event at all. */
+export function isEventType(word: string): word is EventType {
+  return Object.hasOwn(lines, word);
 }
 
 function oneLine(text: string): string {

@@ -1,6 +1,6 @@
-import type { ArtifactReference, TokenUsage } from "../events/event.ts";
 import type { CloseReason } from "../events/close-reason.ts";
 import type { DelegationStatus, WaitingOn } from "../events/delegation.ts";
+import type { ArtifactReference, TokenUsage } from "../events/event.ts";
 import type { Seal } from "../events/seal.ts";
 
 /** What a caller asks for when it delegates. Everything but the task is optional. */
@@ -78,7 +78,10 @@ export interface Delegator {
    */
   joinAndComplete(id: string, describe: (result: DelegationResult) => string): Promise<string>;
   /** Waits until all are closed or `maxWaitMs` has passed; null for one that still runs. */
-  join(ids: readonly string[], maxWaitMs: number | undefined): Promise<ReadonlyMap<string, DelegationResult | null>>;
+  join(
+    ids: readonly string[],
+    maxWaitMs: number | undefined,
+  ): Promise<ReadonlyMap<string, DelegationResult | null>>;
   /** Marks results as handed to the caller with this call's output. */
   delivered(ids: readonly string[]): void;
   /** Own children that no call has been given the result of yet, in spawn order. */

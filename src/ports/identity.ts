@@ -3,8 +3,12 @@
  * makes six hex digits of it (eight from the seventeen-millionth on). They are unique by
  * construction, short enough to type, and need no index, because the number can be read back.
  */
-const narrow = { digits: 6, size: 0x1000000, factor: 0x9e3779, offset: 0x5bd1e5 };
-const wide = { digits: 8, size: 0x100000000, factor: 0x9e3779b1, offset: 0x2545f491 };
+const narrow = scramble(6, 0x9e3779, 0x5bd1e5);
+const wide = scramble(8, 0x9e3779b1, 0x2545f491);
+
+function scramble(digits: number, factor: number, offset: number) {
+  return { digits, size: 16 ** digits, factor, offset, inverse: inverse(factor) };
+}
 
 export function hexOf(number: number): string {
   const form = number < narrow.size ? narrow : wide;
@@ -16,10 +20,12 @@ export function hexOf(number: number): string {
 /** The number behind an id, or undefined when the text was never an id of ours. */
 export function numberOf(id: string): number | undefined {
   const form = id.length === narrow.digits ? narrow : id.length === wide.digits ? wide : undefined;
-  if (form === undefined || !/^[0-9a-f]+$/.test(id)) return undefined;
-  const scrambled = Number.parseInt(id, 16) - form.offset;
-  const number = modulo(Math.imul(scrambled, inverse(form.factor)), form.size);
-  return form === wide && number < narrow.size ? undefined : number;
+  if (form === undefined) return undefined;
+  const scrambled = Number(`0x${id}`);
+  if (!Number.isInteger(scrambled)) return undefined;
+  const number = modulo(Math.imul(scrambled - form.offset, form.inverse), form.size);
+  // Only our own spelling counts: no upper case, and no long form of a short number.
+  return hexOf(number) === id ? number : undefined;
 }
 
 const runPrefix = "r";

@@ -4,7 +4,10 @@
  * normal life, and stops soon after `signal` aborts. Parts are streamed to `onPart` while they
  * arrive; they are for people who wait and for the stall deadline, not for the record.
  */
-export type Model = (request: ModelRequest, onPart: (part: ModelPart) => void) => Promise<ModelReply>;
+export type Model = (
+  request: ModelRequest,
+  onPart: (part: ModelPart) => void,
+) => Promise<ModelReply>;
 
 export interface ModelRequest {
   /** `provider/model`. */

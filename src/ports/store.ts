@@ -1,6 +1,7 @@
 import type { Contract } from "../contracts/contract.ts";
 import type { NewEvent, StoredEvent } from "../events/event.ts";
 import type { RunState } from "../events/run-state.ts";
+import type { Inspection } from "./inspection.ts";
 
 /**
  * Where events live, and with them everything else: the stored state of runs, delegations and asks
@@ -49,6 +50,9 @@ export interface Store {
 
   /** Called with every committed event, this process's and others', in order of `seq`. */
   subscribe(listener: (events: readonly StoredEvent[]) => void): () => void;
+
+  /** Shows what is stored, for verifying a store without trusting it. */
+  inspect?(): Inspection;
 
   close(): Promise<void>;
 }

@@ -78,6 +78,8 @@ export class Transcript {
       case "agent.tool_denied":
         if (modelMistakes.has(event.payload.rule)) this.invalidStreak++;
         else this.deniedStreak++;
+        // What was not done was not repeated: refusals have their own streaks, with their own end.
+        this.repeats = 0;
         this.#result(event.payload.call_id, event.payload.tool, event.payload.error, true);
         break;
       case "agent.interjected":

@@ -40,20 +40,22 @@ export async function passGate(
 ): Promise<ToolResult> {
   const { id } = subject;
   const judgement = judgeCall(subject.contract, toolbox, call, subject.withdrawn);
-  if (!judgement.allowed) return deny(subject, call, judgement.rule, judgement.reason);
+  if (!judgement.allowed) return refuse(subject, call, wasStarted, judgement);
   const { tool, input } = judgement;
   const context = subject.contextOf(call);
   const outside = tool.preflight ? preflight(tool, input, context) : undefined;
-  if (outside) return deny(subject, call, outside.rule, outside.message);
+  if (outside) return refuse(subject, call, wasStarted, { rule: outside.rule, reason: outside.message });
   const about = { call_id: call.id, tool: tool.name };
   if (wasStarted && !tool.idempotent) {
-    const error = `The call of ${tool.name} was interrupted and its outcome is unknown. Look at what it did before you repeat it.`;
-    subject.record({ type: "agent.tool_outcome_unknown", sub_agent_id: id, payload: { ...about, error } });
-    return { text: error, isError: true };
+    return outcomeUnknown(subject, call, "Look at what it did before you repeat it.");
   }
   if (!wasStarted) subject.record({ type: "agent.tool_started", sub_agent_id: id, payload: about });
   // A call that may be repeated may also run ahead of the disk; any other must be known first.
-  if (!tool.idempotent) await subject.durable();
+  if (!tool.idempotent) {
+    await subject.durable();
+    // Whoever stopped the agent meanwhile was told that nothing more begins.
+    subject.checkStopped();
+  }
   let result: ToolResult;
   try {
     const output = tool.execute(input, context);
@@ -64,9 +66,10 @@ export async function passGate(
   }
   if (result.recorded) return result;
   if (result.isError) {
-    const failed = { ...about, error: result.text };
+    const { text } = await cap(result.text, subject);
+    const failed = { ...about, error: text };
     subject.record({ type: "agent.tool_failed", sub_agent_id: id, payload: failed });
-    return result;
+    return { ...result, text };
   }
   const capped = await cap(result.text, subject);
   const payload = completion(call, result, capped, subject.deliveredBy(call.id));
@@ -84,13 +87,39 @@ function preflight(tool: Tool, input: unknown, context: ToolContext): PathDenied
   }
 }
 
+interface Refusal {
+  readonly rule: string;
+  readonly reason: string;
+}
+
+/** One that had begun before a crash can no longer be denied: nobody knows what it did. */
+function refuse(
+  subject: GateSubject,
+  call: ToolCall,
+  wasStarted: boolean,
+  { rule, reason }: Refusal,
+): ToolResult {
+  return wasStarted ? outcomeUnknown(subject, call, reason) : deny(subject, call, rule, reason);
+}
+
+function outcomeUnknown(subject: GateSubject, call: ToolCall, advice: string): ToolResult {
+  const error = `The call of ${call.name} was interrupted and its outcome is unknown. ${advice}`;
+  const payload = { call_id: call.id, tool: call.name, error };
+  subject.record({ type: "agent.tool_outcome_unknown", sub_agent_id: subject.id, payload });
+  return { text: error, isError: true };
+}
+
+/** A model's own words can be megabytes, and a reason quotes them. */
+const longestReason = 2000;
+
 /** A denial is an event and an error result, in the same words. */
 export function deny(
   subject: Pick<GateSubject, "id" | "record">,
   call: ToolCall,
   rule: string,
-  error: string,
+  reason: string,
 ): ToolResult {
+  const error = reason.length > longestReason ? `${reason.slice(0, longestReason)}…` : reason;
   const payload = { call_id: call.id, tool: call.name, rule, error };
   subject.record({ type: "agent.tool_denied", sub_agent_id: subject.id, payload });
   return { text: error, isError: true };

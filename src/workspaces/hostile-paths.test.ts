@@ -15,6 +15,7 @@ import fc from "fast-check";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { bindWorkspace } from "./bind-workspace.ts";
 import { openFile } from "./open-file.ts";
+import { requireReplaceable } from "./open-replaceable.ts";
 import { PathDenied } from "./path-denied.ts";
 import { readWholeFile } from "./read-whole-file.ts";
 import { replaceFile } from "./replace-file.ts";
@@ -119,6 +120,7 @@ test.each([...leavingPaths, "dangling", "dangling/new", "hard", "out/new/deep", 
   "writing %j is denied and changes nothing outside",
   async (path) => {
     const before = outsideWorld();
+    expect(() => requireReplaceable(binding, path)).toThrow(PathDenied);
     await expect(replaceFile(binding, path, Buffer.from("EVIL"))).rejects.toThrow(PathDenied);
     expect(outsideWorld()).toBe(before);
   },

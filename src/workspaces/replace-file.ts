@@ -4,7 +4,6 @@ import {
   constants,
   fchmodSync,
   fsync,
-  lstatSync,
   openSync,
   read,
   renameSync,
@@ -12,14 +11,14 @@ import {
   unlinkSync,
   write,
 } from "node:fs";
-import { basename, join } from "node:path";
+import { join } from "node:path";
 import { promisify } from "node:util";
 import { ensureWorkspaceWriteAccess } from "./ensure-workspace-write-access.ts";
-import { isFolder, type OpenFile, openEntry, shownPath } from "./open-file.ts";
+import { type OpenFile, shownPath } from "./open-file.ts";
 import type { OpenFolder } from "./open-folder.ts";
 import { openFolderForWriting } from "./open-folder-for-writing.ts";
-import { PathDenied } from "./path-denied.ts";
-import { absoluteInside } from "./resolve-inside.ts";
+import { openReplaceable } from "./open-replaceable.ts";
+import { resolveForWriting } from "./resolve-for-writing.ts";
 import type { WorkspaceBinding } from "./workspace-binding.ts";
 
 export interface ReplacedFile {
@@ -46,46 +45,20 @@ export async function replaceFile(
   content: Uint8Array,
   signal?: AbortSignal,
 ): Promise<ReplacedFile> {
-  const absolute = absoluteInside(binding, asked);
-  if (absolute === binding.root) throw isFolder(asked);
-  const folder = openFolderForWriting(binding, absolute, asked);
+  const target = resolveForWriting(binding, asked);
+  const folder = openFolderForWriting(binding, target, asked);
   try {
-    const name = basename(absolute);
-    const place = join(folder.path, name);
+    const place = join(folder.path, target.file);
     ensureWorkspaceWriteAccess(binding, place, asked);
-    const old = openExisting(binding, folder, name, asked);
+    const old = openReplaceable(binding, folder, target.file, asked);
     const before = old === undefined ? null : await hashAndClose(old, signal);
     const after = createHash("sha256").update(content).digest("hex");
     const result = { path: shownPath(binding, place), before, after };
-    if (before !== after) await swapIn(folder, name, content, old?.stats, signal);
+    if (before !== after) await swapIn(folder, target.file, content, old?.stats, signal);
     return result;
   } finally {
     folder.close();
   }
-}
-
-function openExisting(
-  binding: WorkspaceBinding,
-  folder: OpenFolder,
-  name: string,
-  asked: string,
-): OpenFile | undefined {
-  const stats = lstatSync(folder.entry(name), { throwIfNoEntry: false });
-  if (stats === undefined) return undefined;
-  if (stats.isSymbolicLink()) {
-    throw new PathDenied(
-      "path-link",
-      `"${asked}" is a symbolic link, and links are not written through. Write the file that it ` +
-        "points at, by its own path.",
-    );
-  }
-  const file = openEntry(binding, folder, name, asked);
-  if (file.stats.nlink <= 1) return file;
-  file.close();
-  throw new PathDenied(
-    "path-hard-link",
-    `"${asked}" has a second name elsewhere (a hard link) and is not written. Write another file.`,
-  );
 }
 
 async function hashAndClose(file: OpenFile, signal: AbortSignal | undefined): Promise<string> {

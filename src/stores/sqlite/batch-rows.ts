@@ -2,6 +2,7 @@ import type { DatabaseSync, StatementSync } from "node:sqlite";
 import type { StoredEvent } from "../../events/event.ts";
 import { genesis, link } from "../../events/hash-chain.ts";
 import { runIdOf } from "../../ports/identity.ts";
+import type { RunIndex } from "./run-index.ts";
 
 export interface BatchRow {
   readonly first_seq: number;
@@ -36,33 +37,46 @@ export function eventsOf(row: BatchRow, before: string): StoredEvent[] {
 
 /** Reads batches back, by run or from a sequence number on. */
 export class BatchReader {
-  readonly #byRun: StatementSync;
+  readonly #index: RunIndex;
+  readonly #indexedOfRun: StatementSync;
+  readonly #recentOfRun: StatementSync;
   readonly #after: StatementSync;
-  readonly #hashBefore: StatementSync;
 
-  constructor(database: DatabaseSync) {
-    this.#byRun = database.prepare(
-      "SELECT * FROM event_batches WHERE run = ? AND first_seq > ? ORDER BY first_seq LIMIT ?",
+  constructor(database: DatabaseSync, index: RunIndex) {
+    this.#index = index;
+    this.#indexedOfRun = database.prepare(
+      "SELECT b.* FROM run_index i JOIN event_batches b ON b.first_seq = i.first_seq WHERE i.run = ? AND i.first_seq > ? ORDER BY i.first_seq LIMIT ?",
+    );
+    this.#recentOfRun = database.prepare(
+      "SELECT * FROM event_batches WHERE first_seq > ? AND run = ? ORDER BY first_seq LIMIT ?",
     );
     this.#after = database.prepare(
       "SELECT * FROM event_batches WHERE first_seq + count > ? AND first_seq > ? ORDER BY first_seq LIMIT ?",
-    );
-    this.#hashBefore = database.prepare(
-      "SELECT hash FROM event_batches WHERE run = ? AND first_seq < ? ORDER BY first_seq DESC LIMIT 1",
     );
   }
 
   *ofRun(run: number): Generator<StoredEvent> {
     let before = genesis(runIdOf(run));
+    for (const row of this.batchesOf(run)) {
+      yield* eventsOf(row, before);
+      before = row.hash;
+    }
+  }
+
+  *batchesOf(run: number): Generator<BatchRow> {
     let position = 0;
-    for (;;) {
-      const rows = this.#byRun.all(run, position, pageSize) as unknown as BatchRow[];
-      for (const row of rows) {
-        yield* eventsOf(row, before);
-        before = row.hash;
-        position = row.first_seq;
+    const indexed = this.#index.indexedThrough();
+    for (const isIndexed of [true, false]) {
+      for (;;) {
+        const rows = (
+          isIndexed
+            ? this.#indexedOfRun.all(run, position, pageSize)
+            : this.#recentOfRun.all(Math.max(position, indexed), run, pageSize)
+        ) as unknown as BatchRow[];
+        yield* rows;
+        position = rows.at(-1)?.first_seq ?? position;
+        if (rows.length < pageSize) break;
       }
-      if (rows.length < pageSize) return;
     }
   }
 
@@ -70,10 +84,13 @@ export class BatchReader {
   *after(seq: number): Generator<StoredEvent> {
     // A batch that straddles `seq` begins before it, but never more than a batch's length before.
     let position = seq - maximumBatch;
+    const heads = new Map<number, string>();
     for (;;) {
       const rows = this.#after.all(seq + 1, position, pageSize) as unknown as BatchRow[];
       for (const row of rows) {
-        for (const event of eventsOf(row, this.hashBefore(row))) if (event.seq > seq) yield event;
+        const before = heads.get(row.run) ?? this.hashBefore(row);
+        heads.set(row.run, row.hash);
+        for (const event of eventsOf(row, before)) if (event.seq > seq) yield event;
         position = row.first_seq;
       }
       if (rows.length < pageSize) return;
@@ -81,8 +98,12 @@ export class BatchReader {
   }
 
   hashBefore(row: Pick<BatchRow, "run" | "first_seq">): string {
-    const previous = this.#hashBefore.get(row.run, row.first_seq);
-    return previous === undefined ? genesis(runIdOf(row.run)) : String(previous["hash"]);
+    let before = genesis(runIdOf(row.run));
+    for (const earlier of this.batchesOf(row.run)) {
+      if (earlier.first_seq >= row.first_seq) break;
+      before = earlier.hash;
+    }
+    return before;
   }
 }
 

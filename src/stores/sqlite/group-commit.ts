@@ -1,6 +1,6 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import type { Delegation } from "../../events/delegation.ts";
-import type { StoredEvent } from "../../events/event.ts";
+import type { NewEvent, StoredEvent } from "../../events/event.ts";
 import { canonical, link } from "../../events/hash-chain.ts";
 import { applyToRun, type RunState } from "../../events/run-state.ts";
 import type { Clock } from "../../ports/clock.ts";
@@ -18,7 +18,7 @@ interface Pending {
 
 export interface RunCache {
   /** The run's state as last seen; loads it, or makes an empty one for a run that is new. */
-  stateOf(runId: string): RunState;
+  stateOf(runId: string, isNew: boolean): RunState;
   /** Reads what other processes wrote since; called when a number we wanted was taken. */
   catchUp(): void;
   lastSeq: number;
@@ -164,8 +164,8 @@ class Transaction {
   readonly asks: [RunState, StoredEvent<"agent.asked" | "agent.answered">][] = [];
   readonly #cache: RunCache;
   readonly #at: number;
-  readonly #before: { run: RunState; fields: Partial<RunState> }[] = [];
-  readonly #previous: { run: RunState; id: string; delegation: Delegation | undefined }[] = [];
+  readonly #undo: Undo[] = [];
+  readonly #texts: string[] = [];
   #currentRun: RunState | undefined;
 
   constructor(cache: RunCache, at: number) {
@@ -174,44 +174,50 @@ class Transaction {
   }
 
   stage(append: Append, tampered: ReadonlySet<string>): void {
-    const run = this.#cache.stateOf(append.runId);
-    const mark = { before: this.#before.length, previous: this.#previous.length };
-    this.#remember(run);
+    const starts = append.events[0]?.type === "run.started";
+    const run = this.#cache.stateOf(append.runId, starts);
+    const mark = { undo: this.#undo.length, events: this.events.length };
+    this.#undo.push({ run, id: undefined, delegation: undefined, before: { ...run } });
     try {
       this.#checkOwner(run, append);
-      const staged: StoredEvent[] = [];
-      const texts: string[] = [];
-      for (const event of append.events) {
-        const id = event.sub_agent_id;
-        if (id !== undefined) {
-          if (tampered.has(id) && !endsTampered(event)) throw new TamperedContract(id);
-          this.#previous.push({ run, id, delegation: run.delegations.get(id) });
-        }
-        const text = canonical(event, this.#at);
-        const stored = {
-          seq: this.#cache.lastSeq + this.events.length + staged.length + 1,
-          run_seq: run.lastRunSeq + 1,
-          run_id: run.id,
-          type: event.type,
-          at: this.#at,
-          payload: event.payload,
-          hash: link(run.head, text),
-        } as { -readonly [Key in keyof StoredEvent]: StoredEvent[Key] };
-        if (id !== undefined) stored.sub_agent_id = id;
-        applyToRun(run, stored as StoredEvent);
-        staged.push(stored as StoredEvent);
-        texts.push(text);
-      }
-      this.#accept(run, append, staged, texts);
-      this.outcomes.push(staged);
+      for (const event of append.events) this.#stageOne(run, event, tampered);
     } catch (error) {
-      this.#rewind(mark.before, mark.previous);
+      this.#rewind(mark.undo);
+      this.events.length = mark.events;
+      this.#texts.length = mark.events;
       this.outcomes.push(error instanceof Error ? error : new Error(String(error)));
+      return;
     }
+    this.outcomes.push(this.events.slice(mark.events));
+    for (let index = mark.events; index < this.events.length; index++) this.#accept(run, append, index);
   }
 
   undo(): void {
-    this.#rewind(0, 0);
+    this.#rewind(0);
+  }
+
+  #stageOne(run: RunState, event: NewEvent, tampered: ReadonlySet<string>): void {
+    const id = event.sub_agent_id;
+    if (id !== undefined) {
+      if (tampered.size > 0 && tampered.has(id) && !endsTampered(event)) throw new TamperedContract(id);
+      const last = this.#undo.at(-1);
+      // Only the first change of a delegation in a row needs taking back.
+      if (last?.id !== id) this.#undo.push({ run, id, delegation: run.delegations.get(id), before: undefined });
+    }
+    const text = canonical(event, this.#at);
+    const seq = this.#cache.lastSeq + this.events.length + 1;
+    const run_seq = run.lastRunSeq + 1;
+    const hash = link(run.head, text);
+    const { type, payload } = event;
+    // Two literals, not a spread: this is made for every event there is.
+    const stored = (
+      id === undefined
+        ? { seq, run_seq, run_id: run.id, type, at: this.#at, payload, hash }
+        : { seq, run_seq, run_id: run.id, sub_agent_id: id, type, at: this.#at, payload, hash }
+    ) as StoredEvent;
+    applyToRun(run, stored);
+    this.events.push(stored);
+    this.#texts.push(text);
   }
 
   #checkOwner(run: RunState, append: Append): void {
@@ -225,30 +231,36 @@ class Transaction {
     throw new MandateError("fenced", `Run ${run.id} is now worked on by another process.`);
   }
 
-  #remember(run: RunState): void {
-    const { task, application, workspace, budgetTokens, worker, fence, startedAt } = run;
-    const { outcome, finishedAt, lastRunSeq, head } = run;
-    this.#before.push({
-      run,
-      fields: { task, application, workspace, budgetTokens, worker, fence, startedAt, outcome, finishedAt, lastRunSeq, head },
-    });
-  }
-
-  #accept(run: RunState, append: Append, staged: readonly StoredEvent[], texts: string[]): void {
-    for (const [index, event] of staged.entries()) {
-      this.#addToBatch(run, event, texts[index] ?? "");
-      this.events.push(event);
-      const id = event.sub_agent_id;
-      if (event.type === "run.started") this.movedRuns.set(run, true);
-      else if (event.type === "run.resumed" || event.type === "run.finished") {
+  #accept(run: RunState, append: Append, index: number): void {
+    const event = this.events[index];
+    if (event === undefined) return;
+    this.#addToBatch(run, event, this.#texts[index] ?? "");
+    const id = event.sub_agent_id;
+    switch (event.type) {
+      case "run.started":
+        this.movedRuns.set(run, true);
+        break;
+      case "run.resumed":
+      case "run.finished":
         this.movedRuns.set(run, this.movedRuns.get(run) ?? false);
-      } else if (event.type === "agent.asked" || event.type === "agent.answered") {
+        break;
+      case "agent.asked":
+      case "agent.answered":
         this.asks.push([run, event]);
-      } else if (event.type === "agent.subagent_created" && id !== undefined) {
-        this.movedDelegations.set(id, { run, contract: append.contracts?.[id] });
-      } else if (id !== undefined && event.type.startsWith("agent.subagent_")) {
-        if (!this.movedDelegations.has(id)) this.movedDelegations.set(id, { run, contract: undefined });
-      }
+        break;
+      case "agent.subagent_created":
+        if (id !== undefined) this.movedDelegations.set(id, { run, contract: append.contracts?.[id] });
+        break;
+      case "agent.subagent_started":
+      case "agent.subagent_waiting_for_merge":
+      case "agent.subagent_completed":
+      case "agent.subagent_failed":
+      case "agent.subagent_closed":
+        if (id !== undefined && !this.movedDelegations.has(id)) {
+          this.movedDelegations.set(id, { run, contract: undefined });
+        }
+        break;
+      default:
     }
   }
 
@@ -269,20 +281,25 @@ class Transaction {
     batch.hash = event.hash;
   }
 
-  #rewind(before: number, previous: number): void {
-    for (let index = this.#previous.length - 1; index >= previous; index--) {
-      const change = this.#previous[index];
+  #rewind(mark: number): void {
+    for (let index = this.#undo.length - 1; index >= mark; index--) {
+      const change = this.#undo[index];
       if (change === undefined) continue;
-      if (change.delegation === undefined) change.run.delegations.delete(change.id);
-      else change.run.delegations.set(change.id, change.delegation);
+      const { run, id, delegation, before } = change;
+      if (before) Object.assign(run, before);
+      else if (id !== undefined && delegation) run.delegations.set(id, delegation);
+      else if (id !== undefined) run.delegations.delete(id);
     }
-    for (let index = this.#before.length - 1; index >= before; index--) {
-      const change = this.#before[index];
-      if (change) Object.assign(change.run, change.fields);
-    }
-    this.#previous.length = previous;
-    this.#before.length = before;
+    this.#undo.length = mark;
   }
+}
+
+/** How to take back one change: a delegation's, or the run's own fields before an append. */
+interface Undo {
+  readonly run: RunState;
+  readonly id: string | undefined;
+  readonly delegation: Delegation | undefined;
+  readonly before: RunState | undefined;
 }
 
 function endsTampered(event: Append["events"][number]): boolean {

@@ -16,7 +16,8 @@ export const migrations: readonly string[] = [
     hash TEXT NOT NULL,
     events TEXT NOT NULL
   );
-  CREATE INDEX event_batches_by_run ON event_batches (run);
+  -- Which batches are a run's. Filled in bulk, see RunIndex: what is not in it yet is read in order.
+  CREATE TABLE run_index (run INTEGER, first_seq INTEGER, PRIMARY KEY (run, first_seq)) WITHOUT ROWID;
 
   CREATE VIEW events AS
     SELECT first_seq + key AS seq, run, first_run_seq + key AS run_seq,
@@ -38,7 +39,6 @@ export const migrations: readonly string[] = [
     tokens INTEGER NOT NULL DEFAULT 0,
     cost REAL NOT NULL DEFAULT 0
   );
-  CREATE INDEX runs_open ON runs (number) WHERE outcome IS NULL;
 
   CREATE TABLE sub_agents (
     number INTEGER PRIMARY KEY,

@@ -14,8 +14,9 @@ export function openDatabase(options: DatabaseOptions): DatabaseSync {
   let database: DatabaseSync | undefined;
   try {
     database = new DatabaseSync(options.path, { timeout: 5000 });
+    // Checkpoints every 16 MB: a quarter of the work of SQLite's own 4 MB, and still little to read.
     database.exec(
-      `PRAGMA journal_mode = WAL; PRAGMA synchronous = ${options.synchronous === "full" ? "FULL" : "NORMAL"};`,
+      `PRAGMA journal_mode = WAL; PRAGMA wal_autocheckpoint = 4000; PRAGMA synchronous = ${options.synchronous === "full" ? "FULL" : "NORMAL"};`,
     );
     migrate(database, options.path);
     return database;

@@ -12,6 +12,9 @@ export class Projections {
   readonly #moveRun: StatementSync;
   readonly #insertDelegation: StatementSync;
   readonly #moveDelegation: StatementSync;
+  readonly #moveAndShow: StatementSync;
+  readonly #dataVersion: StatementSync;
+  readonly #versionAtStart: unknown;
   readonly #insertAsk: StatementSync;
   readonly #answerAsk: StatementSync;
 
@@ -25,9 +28,11 @@ export class Projections {
     this.#insertDelegation = database.prepare(
       "INSERT INTO sub_agents (number, run, id, status, close_reason, contract_hash, context_json) VALUES (?, ?, ?, ?, ?, ?, ?)",
     );
-    this.#moveDelegation = database.prepare(
-      "UPDATE sub_agents SET status = ?, close_reason = ? WHERE number = ? RETURNING context_json",
-    );
+    const move = "UPDATE sub_agents SET status = ?, close_reason = ? WHERE number = ?";
+    this.#moveDelegation = database.prepare(move);
+    this.#moveAndShow = database.prepare(`${move} RETURNING context_json`);
+    this.#dataVersion = database.prepare("PRAGMA data_version");
+    this.#versionAtStart = this.#dataVersion.get()?.["data_version"];
     this.#insertAsk = database.prepare(
       "INSERT INTO asks (number, run, sub_agent_id) VALUES (?, ?, ?)",
     );
@@ -74,7 +79,12 @@ export class Projections {
       );
       return;
     }
-    const row = this.#moveDelegation.get(delegation.status, closeReason, number);
+    // As long as SQLite counts no commit but our own, what we wrote is what is there.
+    if (this.#dataVersion.get()?.["data_version"] === this.#versionAtStart) {
+      this.#moveDelegation.run(delegation.status, closeReason, number);
+      return;
+    }
+    const row = this.#moveAndShow.get(delegation.status, closeReason, number);
     if (!isTrusted(delegation) && sha256(String(row?.["context_json"])) !== delegation.contractHash) {
       throw new TamperedContract(delegation.id);
     }

@@ -12,6 +12,7 @@ import {
   runIdOf,
   runNumberOf,
 } from "../../ports/identity.ts";
+import type { Inspection } from "../../ports/inspection.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
 import type {
   Append,
@@ -23,9 +24,11 @@ import type {
 } from "../../ports/store.ts";
 import { ArtifactFolder } from "./artifact-folder.ts";
 import { BatchReader } from "./batch-rows.ts";
-import { GroupCommit } from "./group-commit.ts";
+import { GroupCommit, type RunCache } from "./group-commit.ts";
 import { idBlocks } from "./id-blocks.ts";
+import { inspectDatabase } from "./inspect-database.ts";
 import { type DatabaseOptions, openDatabase } from "./open-database.ts";
+import { RunIndex } from "./run-index.ts";
 import { dismissWorker, enrolWorker, isWorkerAlive } from "./worker.ts";
 
 export interface SqliteStoreOptions extends DatabaseOptions {
@@ -39,7 +42,9 @@ export interface SqliteStoreOptions extends DatabaseOptions {
 export class SqliteStore implements Store {
   readonly ownership: Ownership;
   readonly #database: DatabaseSync;
+  readonly #index: RunIndex;
   readonly #reader: BatchReader;
+  readonly #log: RunCache;
   readonly #commits: GroupCommit;
   readonly #artifacts: ArtifactFolder;
   readonly #nextNumber: () => number;
@@ -47,35 +52,25 @@ export class SqliteStore implements Store {
   readonly #texts = new Map<string, string>();
   readonly #listeners = new Set<(events: readonly StoredEvent[]) => void>();
   readonly #poll: NodeJS.Timeout;
-  #lastSeq: number;
   #dataVersion: unknown;
   #versionStatement: StatementSync | undefined;
   #closed = false;
 
   constructor(options: SqliteStoreOptions) {
     this.#database = openDatabase(options);
-    this.#reader = new BatchReader(this.#database);
+    this.#index = new RunIndex(this.#database);
+    this.#reader = new BatchReader(this.#database, this.#index);
     this.#artifacts = new ArtifactFolder(options.artifacts);
     this.#nextNumber = idBlocks(this.#database);
-    this.#lastSeq = this.#storedLastSeq();
     this.#dataVersion = this.#readDataVersion();
     this.ownership = { worker: enrolWorker(), fence: 1 };
-    const store = this;
-    this.#commits = new GroupCommit(
-      this.#database,
-      {
-        stateOf: (runId) => this.#stateOf(runId),
-        catchUp: () => this.#catchUp(),
-        committed: (events) => this.#committed(events),
-        get lastSeq() {
-          return store.#lastSeq;
-        },
-        set lastSeq(seq) {
-          store.#lastSeq = seq;
-        },
-      },
-      options.clock ?? systemClock,
-    );
+    this.#log = {
+      lastSeq: this.#storedLastSeq(),
+      stateOf: (runId, isNew) => this.#stateOf(runId, isNew),
+      catchUp: () => this.#catchUp(),
+      committed: (events) => this.#committed(events),
+    };
+    this.#commits = new GroupCommit(this.#database, this.#log, options.clock ?? systemClock);
     this.#poll = setInterval(() => this.#lookAround(), options.pollMs ?? 100).unref();
   }
 
@@ -217,6 +212,10 @@ export class SqliteStore implements Store {
     return () => this.#listeners.delete(listener);
   }
 
+  inspect(): Inspection {
+    return inspectDatabase(this.#database);
+  }
+
   async close(): Promise<void> {
     if (this.#closed) return;
     this.#commits.flush();
@@ -226,10 +225,11 @@ export class SqliteStore implements Store {
     this.#database.close();
   }
 
-  #stateOf(runId: string): RunState {
+  #stateOf(runId: string, isNew: boolean): RunState {
     const cached = this.#runs.get(runId);
     if (cached) return cached;
-    const run = this.#load(runId);
+    // Ids are unique, so a run that starts has nothing stored yet; the key would tell if it had.
+    const run = isNew ? emptyRun(runId) : this.#load(runId);
     this.#runs.set(runId, run);
     return run;
   }
@@ -243,6 +243,7 @@ export class SqliteStore implements Store {
   #committed(events: readonly StoredEvent[]): void {
     for (const event of events) if (event.type === "run.finished") this.#runs.delete(event.run_id);
     for (const listener of this.#listeners) listener(events);
+    this.#index.keepUp(this.#log.lastSeq);
   }
 
   /** Cheap when nobody else wrote: SQLite counts the commits of other connections for us. */
@@ -256,12 +257,12 @@ export class SqliteStore implements Store {
 
   #catchUp(): void {
     const foreign: StoredEvent[] = [];
-    for (const event of this.#reader.after(this.#lastSeq)) {
+    for (const event of this.#reader.after(this.#log.lastSeq)) {
       const run = this.#runs.get(event.run_id);
       if (run && event.run_seq === run.lastRunSeq + 1) applyToRun(run, event);
       foreign.push(event);
     }
-    this.#lastSeq = foreign.at(-1)?.seq ?? this.#lastSeq;
+    this.#log.lastSeq = foreign.at(-1)?.seq ?? this.#log.lastSeq;
     if (foreign.length > 0) this.#committed(foreign);
   }
 

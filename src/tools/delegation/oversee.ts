@@ -41,6 +41,8 @@ export const cancelDelegationTool = defineTool({
       return { text: `Error: you have no sub-agent ${delegationId}`, isError: true };
     }
     const outcome = await delegator.cancel(delegationId, reason ?? "cancelled by its caller");
+    // Whoever ends a child knows how it ended.
+    if (outcome === "cancelled") delegator.delivered([delegationId]);
     return JSON.stringify({ delegationId, outcome });
   },
 });

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { resolveInside } from "../../workspaces/resolve-inside.ts";
 import { type FolderEntry, walkFolder } from "../../workspaces/walk-folder.ts";
 import { defineTool } from "../tool.ts";
 import { describeFileError } from "./describe-file-error.ts";
@@ -21,6 +22,9 @@ export const listFiles = defineTool({
     recursive: z.boolean().default(false),
     limit: z.int().min(1).max(5000).default(500).describe("How many entries at most."),
   }),
+  preflight({ path }, context) {
+    resolveInside(requireWorkspace(context), path);
+  },
   async execute({ path, recursive, limit }, context) {
     const workspace = requireWorkspace(context);
     const found: FolderEntry[] = [];

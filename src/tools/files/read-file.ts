@@ -22,14 +22,20 @@ export const readFile = defineTool({
     offset: z.int().min(1).default(1).describe("The first line to return, from 1."),
     limit: z.int().min(1).max(100_000).default(defaultLimit).describe("How many lines at most."),
   }),
+  preflight({ path }, context) {
+    openFile(requireWorkspace(context), path).close();
+  },
   async execute({ path, offset, limit }, context) {
     const workspace = requireWorkspace(context);
     try {
       const file = openFile(workspace, path);
       try {
-        const request = { offset, limit, maximumBytes, signal: context.signal };
-        const window = await readLines(file.descriptor, request);
-        return describeWindow(window, offset, file.path, file.stats.size);
+        const { size } = file.stats;
+        const request = { offset, limit, maximumBytes };
+        const window = await readLines(file.descriptor, size, request, context.signal);
+        if (window !== null) return describeWindow(window, offset, file.path, size);
+        const text = `${file.path} is not text (${size} bytes, binary), so its content is not shown.`;
+        return { text, isError: true };
       } finally {
         file.close();
       }
@@ -46,22 +52,16 @@ function describeWindow(
   size: number,
 ): ToolResult {
   const { bytes, lines, total } = window;
-  if (window.binary) {
-    return {
-      text: `${path} is not text (${size} bytes, binary), so its content is not shown.`,
-      isError: true,
-    };
-  }
   if (lines === 0 && total !== undefined) {
     if (total === 0) return { text: `${path} is empty.` };
     return { text: `${path} has ${total} lines; offset ${offset} is past its end.`, isError: true };
   }
   const notes: string[] = [];
-  if (!isUtf8(bytes) && !window.cut) {
+  if (!isUtf8(bytes) && !window.isCut) {
     notes.push("not valid UTF-8: the bytes that are none are shown as �; do not write them back");
   }
   const next = offset + lines;
-  if (window.cut) {
+  if (window.isCut) {
     notes.push(
       `line ${offset} is longer than ${maximumBytes} bytes and was cut; read on after it with ` +
         `offset ${next}`,
@@ -72,7 +72,9 @@ function describeWindow(
     );
   }
   // A multi-byte character at a cut is dropped, not shown as damage that is not there.
-  const text = new TextDecoder("utf-8", { ignoreBOM: true }).decode(bytes, { stream: window.cut });
+  const text = new TextDecoder("utf-8", { ignoreBOM: true }).decode(bytes, {
+    stream: window.isCut,
+  });
   if (notes.length === 0) return { text };
   return { text: `${text}${text.endsWith("\n") ? "" : "\n"}[${notes.join(". ")}]` };
 }

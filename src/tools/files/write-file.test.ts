@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { bindWorkspace } from "../../workspaces/bind-workspace.ts";
+import { PathDenied } from "../../workspaces/path-denied.ts";
 import type { ToolContext, ToolResult } from "../tool.ts";
 import { writeFile } from "./write-file.ts";
 
@@ -34,6 +35,18 @@ test("it says what it did, in bytes, and hands over the evidence", async () => {
   const replaced = await write({ path: "src/a.ts", content: "b" });
   expect(replaced.text).toBe("Replaced src/a.ts (1 bytes).");
   expect(replaced.files).toEqual([{ path: "src/a.ts", before: sha256("é"), after: sha256("b") }]);
+});
+
+test("whatever speaks against a write is known before it is begun, and nothing is created", () => {
+  const workspace = bindWorkspace({ root, isolation: "shared", allowWrites: true });
+  const context = { workspace } as ToolContext;
+  const check = (path: string) => writeFile.preflight?.({ path, content: "" }, context);
+  execFileSync("mkfifo", [join(root, "pipe")]);
+  for (const path of ["../x", "pipe", "mandate.yaml", ".git/config"]) {
+    expect(() => check(path)).toThrow(PathDenied);
+  }
+  check("new/deep/file");
+  expect(readdirSync(root)).toEqual(["pipe"]);
 });
 
 test("the same call again leaves the same file", async () => {

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { requireReplaceable } from "../../workspaces/open-replaceable.ts";
 import { replaceFile } from "../../workspaces/replace-file.ts";
 import { defineTool } from "../tool.ts";
 import { describeFileError } from "./describe-file-error.ts";
@@ -22,6 +23,9 @@ export const writeFile = defineTool({
       .refine((text) => text.isWellFormed(), "must not contain half of a surrogate pair")
       .describe("The whole new content."),
   }),
+  preflight({ path }, context) {
+    requireReplaceable(requireWorkspace(context), path);
+  },
   async execute({ path, content }, context) {
     const workspace = requireWorkspace(context);
     const bytes = Buffer.from(content);

@@ -1,0 +1,90 @@
+// Mandate as one more subject of the peers' benchmark: the product itself, with its defaults, on a
+// database of its own. Switched off: nothing. Raised: limits that the script would run into.
+import { randomBytes } from "node:crypto";
+import { join } from "node:path";
+import { z } from "zod";
+
+const source = process.env.MANDATE_BENCH_SOURCE ?? new URL("../../dist/", import.meta.url).href;
+const { createRuntime } = await import(new URL("runtime.js", source).href).catch(() => import(new URL("runtime.ts", source).href));
+const { defineTool } = await import(new URL("tools/tool.js", source).href).catch(() => import(new URL("tools/tool.ts", source).href));
+
+const usage = { prompt: 1, completion: 1 };
+
+/** The benchmark's agent as a model: it sees the last message and answers by the script. */
+function modelFor(agents) {
+  return async (request) => {
+    const { messages, caller } = request;
+    const spec = agents.get(caller.profile);
+    const last = messages[messages.length - 1];
+    const reply = await spec.respond({
+      last: last.role === "tool" ? "tool" : "user",
+      lastText: last.text,
+      countResults() {
+        let count = 0;
+        for (const message of messages) if (message.role === "tool") count++;
+        return count;
+      },
+    });
+    if (reply.text !== undefined) {
+      return { text: reply.text, calls: [], finish: "stop", usage, served: request.model };
+    }
+    const calls = reply.calls.map(({ id, name, args }) =>
+      name === "delegate"
+        ? { id, name: "delegate_task", input: { profile: spec.child.name, task: args.task } }
+        : { id, name, input: args },
+    );
+    return { text: "", calls, finish: "tool-calls", usage, served: request.model };
+  };
+}
+
+export async function open({ variant, dir }) {
+  const opened = [];
+  return {
+    async build(spec) {
+      const agents = new Map();
+      for (let agent = spec; agent; agent = agent.child) agents.set(agent.name, agent);
+      const leaf = [...agents.values()].at(-1);
+      const environment = { ...process.env, MANDATE_HOME: join(dir, randomBytes(4).toString("hex")) };
+      const profiles = [...agents.values()].map((agent) => ({
+        name: agent.name,
+        description: agent.instructions,
+        capabilities: ["subtask"],
+        prompt: agent.instructions,
+        tools: agent.child ? ["delegate_task"] : ["tick"],
+        ...(agent.child && { mayDelegate: { tools: ["delegate_task", "tick"] } }),
+        origin: "bench",
+      }));
+      const runtime = await createRuntime({
+        environment,
+        cwd: dir,
+        ...(variant === "memory" && { database: ":memory:" }),
+        synchronous: variant === "sqlite-full" ? "full" : "normal",
+        models: { "bench/model": modelFor(agents) },
+        config: undefined,
+        profiles: profiles.map((profile) => ({ ...profile, model: { model: "bench/model" } })),
+        maxConcurrent: 2000,
+        limits: { maxDepth: 8, maxChildren: 2000, runTokens: 1e12, maxTokens: 1e12, defaultTokens: 1e8 },
+        tools: [
+          defineTool({
+            name: "tick",
+            description: leaf.tool.description,
+            effect: "read",
+            idempotent: true,
+            scopes: [],
+            input: z.strictObject({ n: z.number() }),
+            execute: (input) => leaf.tool.run(input),
+          }),
+        ],
+      });
+      opened.push(runtime);
+      return async (prompt) => {
+        const run = await runtime.engine.startRun({ task: prompt, profile: spec.name });
+        const result = await run.result;
+        return result.status === "completed" ? result.result : `${result.closeReason}: ${result.result}`;
+      };
+    },
+    async close() {
+      for (const runtime of opened) await runtime.close();
+    },
+  };
+}

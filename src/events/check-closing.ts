@@ -1,0 +1,49 @@
+import { type CheckedRun, type Known, type RunCheck, withAncestors } from "./checked-run.ts";
+
+/** I13: nothing is closed while something below it is open. By induction, children are enough. */
+export function checkClosing({ report }: CheckedRun): RunCheck {
+  const openChildren = new Map<Known, number>();
+  return {
+    see(event, delegation) {
+      if (delegation === undefined) return;
+      const { parent } = delegation;
+      if (event.type === "agent.subagent_created" && parent !== null) {
+        openChildren.set(parent, (openChildren.get(parent) ?? 0) + 1);
+      } else if (event.type === "agent.subagent_closed") {
+        if (parent !== null) openChildren.set(parent, (openChildren.get(parent) ?? 0) - 1);
+        const open = openChildren.get(delegation) ?? 0;
+        if (open === 0) return;
+        const message = `It is closed while ${open} of its children are open.`;
+        report("I13", message, { delegationId: delegation.id, seq: event.seq });
+      }
+    },
+  };
+}
+
+const beginnings: ReadonlySet<string> = new Set([
+  "agent.subagent_created",
+  "agent.subagent_started",
+  "agent.subagent_attempt",
+  "agent.budget_reserved",
+  "agent.tool_started",
+]);
+
+/** I17: once the log says that something was cancelled, nothing begins in it or below it. */
+export function checkCancel({ report }: CheckedRun): RunCheck {
+  const cancelled = new Set<Known>();
+  return {
+    see(event, delegation) {
+      if (delegation === undefined) return;
+      if (event.type === "agent.subagent_failed" && event.payload.code === "cancelled") {
+        cancelled.add(delegation);
+      }
+      if (cancelled.size === 0 || !beginnings.has(event.type)) return;
+      for (const above of withAncestors(delegation)) {
+        if (!cancelled.has(above)) continue;
+        const message = `${event.type} follows after ${above.id} was cancelled.`;
+        report("I17", message, { delegationId: delegation.id, seq: event.seq });
+        return;
+      }
+    },
+  };
+}

@@ -1,0 +1,52 @@
+import { authorityExcess } from "../contracts/authority.ts";
+import { type Contract, mayDelegate, mayUse } from "../contracts/contract.ts";
+import type { CheckedRun, Known, RunCheck } from "./checked-run.ts";
+
+/** I11: a child holds nothing that its parent could not hand on, and its parent could have it. */
+export function checkContainment({ report }: CheckedRun): RunCheck {
+  return {
+    see(event, delegation) {
+      if (event.type !== "agent.subagent_created" || delegation === undefined) return;
+      for (const problem of problemsOf(delegation)) {
+        report("I11", problem, { delegationId: delegation.id, seq: event.seq });
+      }
+    },
+  };
+}
+
+function* problemsOf({ contract, created, parent }: Known): Generator<string> {
+  const { depth, parent_id: parentId } = created;
+  if (parentId === null) {
+    // A person's root agent stands at 0; what an agent of another program delegates to, at 1.
+    if (depth > 1) yield `It has no parent and stands at depth ${depth}.`;
+    return;
+  }
+  if (parent === null) {
+    yield `Its parent ${parentId} does not exist.`;
+    return;
+  }
+  if (parent.phase !== "running") yield `Its parent ${parent.id} is ${parent.phase}.`;
+  if (depth !== parent.created.depth + 1) {
+    yield `It stands at depth ${depth}, its parent at ${parent.created.depth}.`;
+  }
+  if (contract && parent.contract) yield* excesses(contract, parent.contract);
+}
+
+function* excesses(child: Contract, parent: Contract): Generator<string> {
+  const ceiling = mayDelegate(parent);
+  const used = authorityExcess(mayUse(child), ceiling);
+  if (used.length > 0) yield `It may use more than its parent hands on: ${used.join(", ")}.`;
+  const passed = authorityExcess(mayDelegate(child), ceiling);
+  if (passed.length > 0) yield `It may hand on more than its parent: ${passed.join(", ")}.`;
+  if (!parent.permissions.can_spawn_children) yield "Its parent may not have children.";
+  const levels = parent.permissions.max_delegation_depth;
+  if (child.permissions.max_delegation_depth >= Math.max(1, levels)) {
+    yield `Below its parent ${levels} levels are left, below itself as many or more.`;
+  }
+  if (child.budget.tokens > parent.budget.tokens) yield "Its budget is larger than its parent's.";
+  if (child.deadlines.total > parent.deadlines.total) yield "It has more time than its parent.";
+  const { id, role } = child.principal;
+  if (id !== parent.principal.id || role !== parent.principal.role) {
+    yield "It acts for somebody else than its parent.";
+  }
+}

@@ -1,0 +1,64 @@
+import { type CheckedRun, type Known, type RunCheck, withAncestors } from "./checked-run.ts";
+import type { StoredEvent } from "./event.ts";
+import { isEventType } from "./summarize.ts";
+
+/**
+ * I14: a run starts once and ends once, after everything in it is closed. It succeeded only if its
+ * root did and every failure below reached an agent above it.
+ */
+export function checkOutcome(run: CheckedRun): RunCheck {
+  const failed = new Set<Known>();
+  const delivered = new Set<Known>();
+  let last: "nothing" | "started" | "finished" = "nothing";
+
+  function* problemsOf({ payload }: StoredEvent<"run.finished">): Generator<string> {
+    for (const { id, phase } of run.delegations.values()) {
+      if (phase !== "closed") yield `The run ends while ${id} is ${phase}.`;
+    }
+    if (payload.outcome !== "succeeded") return;
+    for (const delegation of failed) {
+      const isRoot = delegation.created.parent_id === null && delegation.created.depth === 0;
+      if (isRoot) yield "The run succeeded, and its root failed.";
+      else if (!delivered.has(delegation)) {
+        yield `The run succeeded, and the failure of ${delegation.id} never reached its caller.`;
+      }
+    }
+  }
+
+  return {
+    see(event, delegation) {
+      const tell = (message: string): void => run.report("I14", message, { seq: event.seq });
+      if (last === "finished") tell(`${event.type} comes after the end of the run.`);
+      if (last === "nothing" && event.type !== "run.started") {
+        tell(`${event.type} comes before the start of the run.`);
+        last = "started";
+      }
+      if (!isEventType(event.type)) tell(`There is no event ${event.type}.`);
+      switch (event.type) {
+        case "run.started":
+          if (last === "started") tell("The run starts a second time.");
+          last = "started";
+          break;
+        case "agent.subagent_failed":
+          if (delegation) failed.add(delegation);
+          break;
+        case "agent.tool_completed":
+          for (const id of event.payload.delivered ?? []) {
+            const child = run.delegations.get(id);
+            if (child && delegation && isBelow(child, delegation)) delivered.add(child);
+          }
+          break;
+        case "run.finished":
+          for (const problem of problemsOf(event)) tell(problem);
+          last = "finished";
+          break;
+        default:
+      }
+    },
+  };
+}
+
+function isBelow(child: Known, above: Known): boolean {
+  for (const one of withAncestors(child)) if (one === above) return one !== child;
+  return false;
+}

@@ -1,0 +1,52 @@
+/**
+ * The invariants of the log, by the numbers that documentation and issues use.
+ *
+ * I1 order and hash chain · I2 one creation, under the contract it names · I3 start and attempts ·
+ * I4 the lifecycle's grammar · I5 one close, nothing after it · I6 the end that was recorded is the
+ * end that happened · I7 stored state is the fold · I8 nothing acknowledged is missing · I9 fencing
+ * and one output · I10 tool calls · I11 containment · I12 budget · I13 parents close last · I14 the
+ * run's outcome · I15 results agree · I17 nothing begins after a cancel · I18 recovering twice
+ * writes nothing.
+ *
+ * I16 (processes, working copies, locks) is about the world beside the database and is not here yet.
+ */
+export type Invariant =
+  | "I1"
+  | "I2"
+  | "I3"
+  | "I4"
+  | "I5"
+  | "I6"
+  | "I7"
+  | "I8"
+  | "I9"
+  | "I10"
+  | "I11"
+  | "I12"
+  | "I13"
+  | "I14"
+  | "I15"
+  | "I17"
+  | "I18";
+
+export interface Violation {
+  readonly invariant: Invariant;
+  readonly runId?: string;
+  readonly delegationId?: string;
+  readonly seq?: number;
+  readonly message: string;
+}
+
+export interface CheckReport {
+  readonly ok: boolean;
+  readonly events: number;
+  readonly delegations: number;
+  readonly violations: readonly Violation[];
+}
+
+/** How a check says what it found: where, as far as it is about one place. */
+export type Report = (
+  invariant: Invariant,
+  message: string,
+  where?: Pick<Violation, "delegationId" | "seq">,
+) => void;

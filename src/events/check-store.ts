@@ -1,0 +1,116 @@
+import type { Inspection } from "../ports/inspection.ts";
+import { MandateError } from "../ports/mandate-error.ts";
+import type { Store } from "../ports/store.ts";
+import { checkAttempts } from "./check-attempts.ts";
+import { checkBudget } from "./check-budget.ts";
+import { verifiedEvents } from "./check-chain.ts";
+import { checkCancel, checkClosing } from "./check-closing.ts";
+import { checkContainment } from "./check-containment.ts";
+import { checkContract } from "./check-contract.ts";
+import { checkEnding } from "./check-ending.ts";
+import { LifecycleCheck } from "./check-lifecycle.ts";
+import { checkNumbering } from "./check-numbering.ts";
+import { checkOutcome } from "./check-outcome.ts";
+import { checkOwnership } from "./check-ownership.ts";
+import type { CheckReport, Report, Violation } from "./check-report.ts";
+import { checkAnswers, checkSeals } from "./check-results.ts";
+import { StoredStateCheck } from "./check-stored-state.ts";
+import { checkTools } from "./check-tools.ts";
+import { CheckedRun, type RunCheck } from "./checked-run.ts";
+import type { StoredEvent } from "./event.ts";
+
+export interface CheckOptions {
+  /** One run alone. */
+  readonly runId?: string;
+  /** What somebody was told is stored: earlier reads, events heard, appends that resolved. */
+  readonly acknowledged?: readonly Acknowledged[];
+}
+
+export type Acknowledged = Pick<StoredEvent, "run_id" | "seq" | "hash">;
+
+/**
+ * Holds a store against the invariants, from what is stored and nothing else. It trusts neither the
+ * runtime nor the store's own reading, writes nothing, and can run beside both.
+ */
+export async function checkStore(store: Store, options: CheckOptions = {}): Promise<CheckReport> {
+  if (store.inspect === undefined) {
+    throw new MandateError("usage", "This store cannot be verified: it does not show its rows.");
+  }
+  const inspection = store.inspect();
+  const violations: Violation[] = [];
+  const sum = { events: 0, delegations: 0 };
+  try {
+    const runIds = await chosenRuns(inspection, options.runId);
+    if (options.runId === undefined) await checkNumbering(inspection.spans(), violations);
+    const acknowledged = Map.groupBy(options.acknowledged ?? [], ({ run_id: runId }) => runId);
+    for (const runId of new Set([...runIds, ...acknowledged.keys()])) {
+      const report: Report = (invariant, message, where) => {
+        violations.push({ invariant, runId, ...where, message });
+      };
+      const counted = await checkRun(store, inspection, runId, report, acknowledged.get(runId));
+      sum.events += counted.events;
+      sum.delegations += counted.delegations;
+    }
+  } finally {
+    await inspection.close();
+  }
+  return { ok: violations.length === 0, ...sum, violations };
+}
+
+async function chosenRuns(
+  inspection: Inspection,
+  only: string | undefined,
+): Promise<readonly string[]> {
+  const all = await inspection.runIds();
+  if (only === undefined) return all;
+  if (all.includes(only)) return [only];
+  throw new MandateError("unknown-run", `There is no run ${only} to verify.`);
+}
+
+async function checkRun(
+  store: Store,
+  inspection: Inspection,
+  runId: string,
+  report: Report,
+  acknowledged: readonly Acknowledged[] = [],
+): Promise<Pick<CheckReport, "events" | "delegations">> {
+  const run = new CheckedRun(runId, await inspection.readRecord(runId), report);
+  const missing = new Map(acknowledged.map(({ seq, hash }) => [seq, hash]));
+  const lifecycle = new LifecycleCheck(run);
+  const state = new StoredStateCheck(run);
+  const checks: readonly RunCheck[] = [
+    checkContract(run),
+    checkContainment(run),
+    checkAttempts(run),
+    checkEnding(run),
+    checkOwnership(run),
+    checkTools(run),
+    checkBudget(run),
+    checkClosing(run),
+    checkCancel(run),
+    checkOutcome(run),
+    checkSeals(run),
+    state,
+  ];
+  let events = 0;
+  const stored = verifiedEvents(runId, inspection.readBatches(runId), report);
+  let next = await stored.next();
+  for (; !next.done; next = await stored.next()) {
+    const event = next.value;
+    events++;
+    if (missing.get(event.seq) === event.hash) missing.delete(event.seq);
+    const id = event.sub_agent_id;
+    const delegation = id === undefined ? undefined : lifecycle.see(event, id);
+    // An illegal event has been told; what it would have led to is not told as well.
+    if (id !== undefined && delegation === undefined) continue;
+    for (const check of checks) check.see(event, delegation);
+  }
+  const counted = { events, delegations: run.delegations.size };
+  if (!next.value) return counted;
+  for (const check of checks) check.end?.();
+  for (const seq of missing.keys()) {
+    report("I8", "It was acknowledged, and is not in the log as it was.", { seq });
+  }
+  await checkAnswers(store, run, state.fold);
+  return counted;
+}

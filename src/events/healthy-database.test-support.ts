@@ -1,0 +1,130 @@
+import { DatabaseSync } from "node:sqlite";
+import type { Script } from "../models/scripted/scripted-model.ts";
+import type { Store } from "../ports/store.ts";
+import { openEngine, type TestEngine, testProfile } from "../testing/engine-fixture.ts";
+import type { StoredEvent } from "./event.ts";
+
+/**
+ * A database with a bit of everything, written by the real engine: a run with nesting, a retry, a
+ * denial, a question, a failure that was delivered and spawned children; a run with a subtree that
+ * was cancelled; a run that was taken up after its process was gone.
+ */
+export async function makeHealthyDatabase(into: string): Promise<HealthyRuns> {
+  await using mandate = await openEngine({ profiles, model: script });
+  const unsubscribe = answerEverything(mandate);
+  const rich = await mandate.run({ task: "everything", profile: "lead" });
+  unsubscribe();
+  const cancelled = await runAndCancel(mandate);
+  const resumed = await crashAndRecover(mandate);
+  const copy = new DatabaseSync(mandate.database);
+  copy.prepare("VACUUM INTO ?").run(into);
+  copy.close();
+  return { rich: rich.runId, cancelled, resumed };
+}
+
+export interface HealthyRuns {
+  readonly rich: string;
+  readonly cancelled: string;
+  readonly resumed: string;
+}
+
+const profiles = [
+  testProfile("lead", {
+    tools: ["delegate_task", "spawn", "spawn_await", "list_files"],
+    mayDelegate: { tools: ["delegate_task", "list_files", "read_file", "ask_user"] },
+    limits: { tokens: 400_000 },
+  }),
+  testProfile("middle", { tools: ["delegate_task", "list_files"], limits: { tokens: 90_000 } }),
+  testProfile("leaf", { tools: ["list_files"], limits: { tokens: 50_000 } }),
+  testProfile("flaky", { tools: ["list_files"], limits: { retries: 1 } }),
+  testProfile("greedy", { tools: ["list_files"] }),
+  testProfile("asker", { tools: ["ask_user"] }),
+  testProfile("failing", { tools: ["list_files"] }),
+  testProfile("sleeper", { tools: ["list_files"] }),
+];
+
+const delegateTo = (profile: string, task = `work of ${profile}`) => ({
+  tool: "delegate_task",
+  input: { profile, task },
+});
+const listFiles = { tool: "list_files", input: {} };
+
+const others = ["middle", "flaky", "greedy", "asker", "failing"];
+
+const script: Script = ({ caller, messages }) => {
+  const { attempt, profile, turn } = caller;
+  const isNap = caller.task === "nap";
+  switch (profile) {
+    case "lead":
+      if (isNap) return turn === 1 ? { calls: [delegateTo("middle", "nap")] } : "slept";
+      if (turn === 1) {
+        return { calls: others.map((name) => delegateTo(name)) };
+      }
+      if (turn === 2) {
+        const input = { profile: "leaf", task: "spawned" };
+        return { calls: [{ tool: "spawn", input }, { tool: "spawn", input }, listFiles] };
+      }
+      if (turn === 3) return { calls: [{ tool: "spawn_await", input: { job_ids: "*" } }] };
+      return "all done";
+    case "middle":
+      if (turn > 1) return "middle done";
+      return { calls: [listFiles, delegateTo(isNap ? "sleeper" : "leaf")] };
+    case "flaky":
+      return attempt === 1 ? { fault: "empty" } : "second time lucky";
+    case "greedy":
+      return turn === 1 ? { calls: [{ tool: "write_file", input: {} }] } : "was refused";
+    case "asker":
+      return turn === 1
+        ? { calls: [{ tool: "ask_user", input: { message: "really?" } }] }
+        : `heard ${messages.at(-1)?.text}`;
+    case "failing":
+      return { text: "answered by somebody else", served: "other/model" };
+    case "sleeper":
+      return { fault: "stall" };
+    default:
+      return turn === 1 ? { calls: [listFiles] } : "leaf done";
+  }
+};
+
+function answerEverything({ engine, store }: TestEngine): () => void {
+  return store.subscribe((events) => {
+    for (const event of events) {
+      if (event.type === "agent.asked") void engine.answer(event.payload.ask_id, "yes");
+    }
+  });
+}
+
+async function runAndCancel(mandate: TestEngine): Promise<string> {
+  const { runId, result } = await mandate.start({ task: "nap", profile: "lead" });
+  await sleeping(mandate.store, runId);
+  const run = await mandate.store.readRun(runId);
+  const middle = [...(run?.delegations.values() ?? [])].find(({ depth }) => depth === 1);
+  await mandate.engine.cancel(middle?.id ?? "", "enough");
+  await result;
+  return runId;
+}
+
+async function crashAndRecover(mandate: TestEngine): Promise<string> {
+  const before = await mandate.another({ profiles, model: script });
+  const { runId } = await before.start({ task: "nap", profile: "lead" });
+  await sleeping(before.store, runId);
+  before.abandon();
+  const wake: Script = (request) =>
+    request.caller.profile === "sleeper" ? "woke up" : script(request);
+  await using after = await mandate.another({ profiles, model: wake });
+  const [taken] = await after.engine.recover();
+  await taken?.result;
+  return runId;
+}
+
+/** Resolves when the sleeper of a run has sent its request. */
+async function sleeping(store: Store, runId: string): Promise<void> {
+  const isAsleep = (event: StoredEvent, run: Awaited<ReturnType<Store["readRun"]>>): boolean =>
+    event.type === "agent.budget_reserved" &&
+    run?.delegations.get(event.sub_agent_id ?? "")?.profile === "sleeper";
+  for (;;) {
+    const run = await store.readRun(runId);
+    for await (const event of store.readEvents({ runId })) if (isAsleep(event, run)) return;
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+}

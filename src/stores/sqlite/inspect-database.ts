@@ -1,0 +1,122 @@
+import { DatabaseSync } from "node:sqlite";
+import { askIdOf, runIdOf, runNumberOf } from "../../ports/identity.ts";
+import type { Inspection, LogSpan, StoredBatch, StoredRecord } from "../../ports/inspection.ts";
+
+/**
+ * Reads rows as they stand, in one read transaction of its own, so that what others write meanwhile
+ * is not seen by half. A database in memory has one connection only; there the caller sees to it
+ * that nobody writes.
+ */
+export function inspectDatabase(live: DatabaseSync): Inspection {
+  const path = live.location();
+  const own = path === null ? undefined : new DatabaseSync(path, { readOnly: true });
+  own?.exec("BEGIN");
+  const database = own ?? live;
+  // One pass each: an index by run is something to be checked, and without one a scan for every
+  // run would be too many.
+  const batches = keysByRun(database, "SELECT run, first_seq AS key FROM event_batches");
+  const delegations = keysByRun(database, "SELECT run, number AS key FROM sub_agents");
+  return {
+    async runIds() {
+      const rows = database.prepare("SELECT number FROM runs").all();
+      const runs = rows.map((row) => Number(row["number"]));
+      const known = new Set([...runs, ...batches.keys(), ...delegations.keys()]);
+      return [...known].sort((left, right) => left - right).map(runIdOf);
+    },
+    async *spans() {
+      const rows = database.prepare("SELECT first_seq, run, count FROM event_batches ORDER BY 1");
+      for (const row of rows.iterate()) yield spanOf(row);
+    },
+    async readRecord(runId) {
+      const run = runNumberOf(runId) ?? -1;
+      return {
+        run: runOf(database, run),
+        delegations: (delegations.get(run) ?? []).flatMap((key) => delegationOf(database, key)),
+        asks: asksOf(database, run),
+      };
+    },
+    async *readBatches(runId) {
+      const rows = database.prepare("SELECT * FROM event_batches WHERE first_seq = ?");
+      for (const key of batches.get(runNumberOf(runId) ?? -1) ?? []) {
+        const row = rows.get(key);
+        if (row) yield batchOf(row);
+      }
+    },
+    async close() {
+      own?.close();
+    },
+  };
+}
+
+type Row = Readonly<Record<string, unknown>>;
+
+function keysByRun(database: DatabaseSync, select: string): ReadonlyMap<number, number[]> {
+  const keys = new Map<number, number[]>();
+  for (const row of database.prepare(`${select} ORDER BY key`).iterate()) {
+    const run = Number(row["run"]);
+    const others = keys.get(run);
+    if (others) others.push(Number(row["key"]));
+    else keys.set(run, [Number(row["key"])]);
+  }
+  return keys;
+}
+
+function spanOf(row: Row): LogSpan {
+  return {
+    runId: runIdOf(Number(row["run"])),
+    firstSeq: Number(row["first_seq"]),
+    count: Number(row["count"]),
+  };
+}
+
+function batchOf(row: Row): StoredBatch {
+  return {
+    ...spanOf(row),
+    firstRunSeq: Number(row["first_run_seq"]),
+    hash: String(row["hash"]),
+    text: String(row["events"]),
+  };
+}
+
+function runOf(database: DatabaseSync, run: number): StoredRecord["run"] {
+  const row = database.prepare("SELECT * FROM runs WHERE number = ?").get(run);
+  return (
+    row && {
+      outcome: textOrNull(row["outcome"]),
+      worker: String(row["worker"]),
+      fence: Number(row["fence"]),
+      delegations: Number(row["delegations"]),
+      tokens: Number(row["tokens"]),
+      cost: Number(row["cost"]),
+    }
+  );
+}
+
+function delegationOf(database: DatabaseSync, number: number): StoredRecord["delegations"] {
+  const row = database.prepare("SELECT * FROM sub_agents WHERE number = ?").get(number);
+  if (row === undefined) return [];
+  return [
+    {
+      id: String(row["id"]),
+      status: String(row["status"]),
+      closeReason: textOrNull(row["close_reason"]),
+      contractHash: String(row["contract_hash"]),
+      contextJson: String(row["context_json"]),
+    },
+  ];
+}
+
+function asksOf(database: DatabaseSync, run: number): StoredRecord["asks"] {
+  return database
+    .prepare("SELECT * FROM asks WHERE run = ?")
+    .all(run)
+    .map((row) => ({
+      id: askIdOf(Number(row["number"])),
+      delegationId: String(row["sub_agent_id"]),
+      answered: row["answered"] === 1,
+    }));
+}
+
+function textOrNull(value: unknown): string | null {
+  return value === null ? null : String(value);
+}

@@ -1,0 +1,111 @@
+import { parseArgs } from "node:util";
+import { nearestKey } from "../../control/nearest-key.ts";
+import { MandateError } from "../../ports/mandate-error.ts";
+import type { Command, CommandOption } from "./command.ts";
+
+/** What was typed after a command's name, checked against what the command takes. */
+export class Arguments {
+  readonly words: readonly string[];
+  readonly #flags: ReadonlySet<string>;
+  readonly #texts: ReadonlyMap<string, string>;
+
+  constructor(words: readonly string[], flags: ReadonlySet<string>, texts: ReadonlyMap<string, string>) {
+    this.words = words;
+    this.#flags = flags;
+    this.#texts = texts;
+  }
+
+  flag(name: string): boolean {
+    return this.#flags.has(name);
+  }
+
+  text(name: string): string | undefined {
+    return this.#texts.get(name);
+  }
+
+  /** A positive whole number. */
+  count(name: string): number | undefined {
+    const text = this.text(name);
+    if (text === undefined) return undefined;
+    const number = /^[0-9]{1,15}$/.test(text) ? Number(text) : 0;
+    if (number > 0) return number;
+    throw new MandateError("usage", `--${name} takes a positive whole number; it is "${text}".`);
+  }
+
+  /** Milliseconds, from `90s`, `5m`, `1h`, `500ms`, or a bare number of milliseconds. */
+  duration(name: string): number | undefined {
+    const text = this.text(name);
+    if (text === undefined) return undefined;
+    const [, number = "", unit = "ms"] = /^(\d{1,10}(?:\.\d+)?)(ms|s|m|min|h)?$/.exec(text) ?? [];
+    const ms = Math.round(Number(number) * (units[unit] ?? 0));
+    if (number !== "" && ms > 0 && ms < 2 ** 31) return ms;
+    const takes = "a time such as 90s, 5m or 1h (a bare number is milliseconds)";
+    throw new MandateError("usage", `--${name} takes ${takes}; it is "${text}".`);
+  }
+}
+
+const units: Readonly<Record<string, number>> = {
+  ms: 1,
+  s: 1000,
+  m: 60_000,
+  min: 60_000,
+  h: 3_600_000,
+};
+
+const help: CommandOption = { type: "flag", short: "h", help: "say what this command takes" };
+
+export function parseArguments(command: Command, typed: readonly string[]): Arguments {
+  const known: Readonly<Record<string, CommandOption>> = { ...command.options, help };
+  const { tokens } = parseArgs({
+    args: [...typed],
+    strict: false,
+    tokens: true,
+    allowPositionals: true,
+    options: Object.fromEntries(
+      Object.entries(known).map(([name, { type, short }]) => [
+        name,
+        { type: type === "flag" ? ("boolean" as const) : ("string" as const), ...(short && { short }) },
+      ]),
+    ),
+  });
+  const words: string[] = [];
+  const flags = new Set<string>();
+  const texts = new Map<string, string>();
+  for (const token of tokens) {
+    if (token.kind === "positional") words.push(token.value);
+    if (token.kind !== "option") continue;
+    const option = Object.hasOwn(known, token.name) ? known[token.name] : undefined;
+    if (option === undefined) throw unknownOption(command, token.rawName, Object.keys(known));
+    if (option.type === "flag") {
+      if (token.value !== undefined) throw usage(command, `${token.rawName} takes no value.`);
+      flags.add(token.name);
+    } else {
+      // «--profile --json» is a forgotten value rather than a profile called --json.
+      const isForgotten = token.inlineValue !== true && token.value?.startsWith("-") === true;
+      if (token.value === undefined || isForgotten) {
+        const remedy = isForgotten ? ` One that begins with a dash is written ${token.rawName}=VALUE.` : "";
+        throw usage(command, `${token.rawName} needs a value: ${token.rawName} ${option.value}.${remedy}`);
+      }
+      texts.set(token.name, token.value);
+    }
+  }
+  if (!flags.has("help")) requireWords(command, words.length);
+  return new Arguments(words, flags, texts);
+}
+
+function requireWords(command: Command, given: number): void {
+  const { least, most } = command.words;
+  if (given < least) throw usage(command, "Something is missing.");
+  if (given > most) throw usage(command, `That is ${given - most} word(s) too many.`);
+}
+
+function unknownOption(command: Command, name: string, known: readonly string[]): MandateError {
+  const nearest = nearestKey(name.replace(/^-+/, ""), known);
+  const hint = nearest === undefined ? "" : ` Did you mean --${nearest}?`;
+  return usage(command, `There is no option ${name}.${hint}`);
+}
+
+function usage(command: Command, problem: string): MandateError {
+  const form = `mandate ${command.name} ${command.usage}`.trimEnd();
+  return new MandateError("usage", `${problem}\nUsage: ${form}`);
+}

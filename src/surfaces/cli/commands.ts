@@ -1,0 +1,58 @@
+import type { Command } from "./command.ts";
+
+interface CommandEntry {
+  readonly summary: string;
+  readonly load: () => Promise<Command>;
+}
+
+/** Every command, in the order in which a newcomer meets them. */
+export const commands: Readonly<Record<string, CommandEntry>> = {
+  run: {
+    summary: "give a task to an agent, and watch it delegate",
+    load: async () => (await import("./commands/run.ts")).runCommand,
+  },
+  demo: {
+    summary: "watch a parent and its children at work, without any key",
+    load: async () => (await import("./demonstration/demo.ts")).demoCommand,
+  },
+  ls: {
+    summary: "list runs",
+    load: async () => (await import("./commands/ls.ts")).lsCommand,
+  },
+  tree: {
+    summary: "show who delegated to whom, what each spent, how it ended",
+    load: async () => (await import("./commands/tree.ts")).treeCommand,
+  },
+  show: {
+    summary: "show a run, or a delegation with its contract and receipt",
+    load: async () => (await import("./commands/show.ts")).showCommand,
+  },
+  logs: {
+    summary: "show what happened, event by event",
+    load: async () => (await import("./commands/logs.ts")).logsCommand,
+  },
+  result: {
+    summary: "print the result of a run or a delegation",
+    load: async () => (await import("./commands/result.ts")).resultCommand,
+  },
+  answer: {
+    summary: "answer a question that an agent asked",
+    load: async () => (await import("./commands/answer.ts")).answerCommand,
+  },
+  cancel: {
+    summary: "cancel a run or a delegation, with everything below it",
+    load: async () => (await import("./commands/cancel.ts")).cancelCommand,
+  },
+  resume: {
+    summary: "go on with what was interrupted, cancelled or failed",
+    load: async () => (await import("./commands/resume.ts")).resumeCommand,
+  },
+  verify: {
+    summary: "check that the log keeps its promises",
+    load: async () => (await import("./commands/verify.ts")).verifyCommand,
+  },
+  doctor: {
+    summary: "say what is configured on this machine, and what is missing",
+    load: async () => (await import("./commands/doctor.ts")).doctorCommand,
+  },
+};

@@ -1,0 +1,105 @@
+import type { StoredEvent } from "../../../events/event.ts";
+import { summarize } from "../../../events/summarize.ts";
+import type { Store } from "../../../ports/store.ts";
+import { formatElapsed } from "../amounts.ts";
+import type { Command } from "../command.ts";
+import { displayWidth, fit, padEnd } from "../display-width.ts";
+import { exitCode } from "../exit-code.ts";
+import { findTarget, type Target } from "../find-target.ts";
+import type { Io } from "../io.ts";
+import { printableJson, printableLine } from "../printable.ts";
+import { RunView } from "../run-view.ts";
+import { styleFor } from "../style.ts";
+import { withStore } from "../with-store.ts";
+
+type Print = (event: StoredEvent, view: RunView) => void;
+
+export const logsCommand: Command = {
+  name: "logs",
+  usage: "[options] [ID]",
+  about:
+    "Shows what happened in a run, or to one delegation, one line an event. Without an id, the\n" +
+    "latest run.",
+  options: {
+    json: { type: "flag", help: "one JSON document a line, with payload and hash" },
+    follow: { type: "flag", short: "f", help: "go on until the run ends" },
+  },
+  words: { least: 0, most: 1 },
+  run: (given, io) =>
+    withStore(io, async (store) => {
+      const target = await findTarget(store, given.words[0], io);
+      const print = given.flag("json") ? printJson(io) : printLine(io);
+      const view = new RunView(store, target.runId);
+      const take = (event: StoredEvent) => {
+        if (view.apply(event) && concerns(event, target)) print(event, view);
+      };
+      for await (const event of store.readEvents({ runId: target.runId })) take(event);
+      return given.flag("follow") ? follow(store, view, take, io) : exitCode.done;
+    }),
+};
+
+function concerns({ sub_agent_id }: StoredEvent, { delegationId }: Target): boolean {
+  return delegationId === null || sub_agent_id === delegationId;
+}
+
+/** Until the run has ended, or nobody works on it any more, or somebody has seen enough. */
+async function follow(store: Store, view: RunView, take: (event: StoredEvent) => void, io: Io): Promise<number> {
+  const { state } = view;
+  const unsubscribe = store.subscribe((events) => events.forEach(take));
+  // What was written between the last look and the subscription.
+  for await (const event of store.readEvents({ runId: state.id })) take(event);
+  let stopped = false;
+  const release = io.onSignal(() => {
+    stopped = true;
+  });
+  while (state.outcome === null && !stopped) {
+    if (!(await store.isWorkerAlive(state.worker))) {
+      io.stderr.write(`Nobody works on ${state.id} any more. Go on with: ${io.program} resume ${state.id}\n`);
+      break;
+    }
+    await new Promise((resolve) => setTimeout(resolve, 200));
+  }
+  release();
+  unsubscribe();
+  return stopped ? exitCode.interrupted : exitCode.done;
+}
+
+function printJson(io: Io): Print {
+  return (event) => {
+    const { seq, run_seq, run_id, sub_agent_id, type, at, payload, hash } = event;
+    const line = {
+      seq,
+      run_seq,
+      run_id,
+      ...(sub_agent_id === undefined ? {} : { sub_agent_id }),
+      type,
+      at,
+      summary: summarize(event),
+      payload,
+      hash,
+    };
+    io.stdout.write(`${printableJson(line)}\n`);
+  };
+}
+
+function printLine(io: Io): Print {
+  const { paint, glyphs } = styleFor(io.stdout, io);
+  return (event, { state }) => {
+    const number = String(event.run_seq).padStart(4);
+    const time = formatElapsed(event.at - state.startedAt).padStart(5);
+    const delegation = event.sub_agent_id && state.delegations.get(event.sub_agent_id);
+    const who = delegation ? `${delegation.id} ${printableLine(delegation.profile)}` : state.id;
+    const left = `${number}  ${time}  ${padEnd(fit(who, 18, glyphs.ellipsis), 18)}  `;
+    const room = io.stdout.isTerminal ? io.stdout.columns - 1 - displayWidth(left) : 1000;
+    const text = fit(printableLine(summarize(event)), Math.max(20, room), glyphs.ellipsis);
+    io.stdout.write(`${paint.dim(left)}${toneOf(event.type, text)}\n`);
+  };
+
+  function toneOf(type: StoredEvent["type"], text: string): string {
+    if (type === "agent.subagent_failed") return paint.bad(text);
+    if (type === "agent.tool_denied" || type === "agent.retried") return paint.warn(text);
+    if (type === "agent.subagent_completed" || type === "run.finished") return paint.good(text);
+    if (type === "agent.budget_reserved" || type === "agent.budget_settled") return paint.dim(text);
+    return text;
+  }
+}

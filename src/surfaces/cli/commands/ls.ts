@@ -1,0 +1,90 @@
+import type { RunRow, Store } from "../../../ports/store.ts";
+import { formatAge, formatCost, formatTokens } from "../amounts.ts";
+import type { Arguments } from "../arguments.ts";
+import { type Command, jsonOption } from "../command.ts";
+import { displayWidth, fit, padEnd, padStart } from "../display-width.ts";
+import { exitCode } from "../exit-code.ts";
+import type { Io } from "../io.ts";
+import { printableJson, printableLine } from "../printable.ts";
+import { type Style, styleFor } from "../style.ts";
+import { withStore } from "../with-store.ts";
+
+type RunStatus = "running" | "interrupted" | "succeeded" | "failed";
+
+interface ListedRun extends RunRow {
+  readonly state: RunStatus;
+}
+
+export const lsCommand: Command = {
+  name: "ls",
+  usage: "[options]",
+  about: "Lists runs, the latest first. A run that nobody works on any more is called interrupted.",
+  options: {
+    json: jsonOption,
+    limit: { type: "text", value: "NUMBER", help: "how many at most (20)" },
+    open: { type: "flag", help: "only runs that have not ended" },
+  },
+  words: { least: 0, most: 0 },
+  run: (given, io) => withStore(io, (store) => list(store, given, io)),
+};
+
+async function list(store: Store, given: Arguments, io: Io): Promise<number> {
+  const rows = await store.listRuns({ limit: given.count("limit") ?? 20, open: given.flag("open") });
+  const runs: ListedRun[] = [];
+  for (const row of rows) runs.push({ ...row, state: await stateOf(row, store) });
+  if (given.flag("json")) {
+    io.stdout.write(`${printableJson(runs, 2)}\n`);
+    return exitCode.done;
+  }
+  if (runs.length === 0) {
+    io.stderr.write(`There are no runs yet. Start one: ${io.program} run "…", or ${io.program} demo\n`);
+    return exitCode.done;
+  }
+  const style = styleFor(io.stdout, io);
+  const columns = io.stdout.isTerminal ? io.stdout.columns : 0;
+  for (const line of table(runs, style, columns, io.now())) io.stdout.write(`${line}\n`);
+  const [interrupted] = runs.filter(({ state }) => state === "interrupted");
+  if (interrupted) {
+    io.stderr.write(`\nInterrupted runs go on with: ${io.program} resume ${interrupted.id}\n`);
+  }
+  return exitCode.done;
+}
+
+async function stateOf({ outcome, worker }: RunRow, store: Store): Promise<RunStatus> {
+  if (outcome !== null) return outcome;
+  return (await store.isWorkerAlive(worker)) ? "running" : "interrupted";
+}
+
+const head = ["RUN", "STATE", "AGENTS", "TOKENS", "COST", "STARTED", "TASK"];
+const isNumber = [false, false, true, true, true, false, false];
+
+function table(runs: readonly ListedRun[], { paint, glyphs }: Style, columns: number, now: number): string[] {
+  const cells = runs.map((run) => [
+    run.id,
+    run.state,
+    String(run.delegations),
+    formatTokens(run.tokens),
+    formatCost(run.cost),
+    formatAge(now - run.startedAt),
+    printableLine(run.task),
+  ]);
+  const widths = head.map((title, column) =>
+    Math.max(title.length, ...cells.map((row) => displayWidth(row[column] ?? ""))),
+  );
+  const before = widths.slice(0, -1).reduce((sum, width) => sum + width + 2, 0);
+  const room = columns === 0 ? Number.POSITIVE_INFINITY : Math.max(10, columns - 1 - before);
+  const tones = { running: paint.accent, interrupted: paint.warn, succeeded: paint.good, failed: paint.bad };
+  const draw = (row: readonly string[], tone: (text: string) => string) =>
+    row
+      .map((cell, column) => {
+        if (column === row.length - 1) return fit(cell, room, glyphs.ellipsis);
+        const width = widths[column] ?? 0;
+        const padded = isNumber[column] ? padStart(cell, width) : padEnd(cell, width);
+        return column === 1 ? tone(padded) : padded;
+      })
+      .join("  ");
+  return [
+    paint.dim(draw(head, (text) => text)),
+    ...cells.map((row, index) => draw(row, tones[runs[index]?.state ?? "running"])),
+  ];
+}

@@ -1,0 +1,57 @@
+import type { DelegationResult } from "../../../ports/delegator.ts";
+import { MandateError } from "../../../ports/mandate-error.ts";
+import type { Store } from "../../../ports/store.ts";
+import { resultOf } from "../../../sessions/delegation-result.ts";
+import { type Command, jsonOption } from "../command.ts";
+import { exitCode, exitCodeOfResult } from "../exit-code.ts";
+import { findTarget, type Target } from "../find-target.ts";
+import type { Io } from "../io.ts";
+import { printable, printableJson, printableLine } from "../printable.ts";
+import { withStore } from "../with-store.ts";
+
+export const resultCommand: Command = {
+  name: "result",
+  usage: "[options] [ID]",
+  about:
+    "Prints the result of a run or a delegation, and nothing else, on standard output. Exits 1 when\n" +
+    "it failed or has not ended yet. Without an id, the latest run.",
+  options: { json: jsonOption },
+  words: { least: 0, most: 1 },
+  run: (given, io) =>
+    withStore(io, async (store) => {
+      const target = await findTarget(store, given.words[0], io);
+      const result = await readResult(store, target);
+      if (given.flag("json")) {
+        io.stdout.write(`${printableJson(result && { runId: target.runId, ...result }, 2)}\n`);
+        return result === null ? exitCode.failed : exitCodeOfResult(result);
+      }
+      if (result === null) throw notYet(target, io);
+      return printResult(result, io);
+    }),
+};
+
+/** Null while it is open. A run's result is that of its root. */
+export async function readResult(store: Store, target: Target): Promise<DelegationResult | null> {
+  const run = await store.readRun(target.runId);
+  if (run === undefined) return null;
+  const root = [...run.delegations.values()].find(({ parentId }) => parentId === null);
+  return resultOf(run, target.delegationId ?? root?.id ?? "");
+}
+
+/** The text alone on standard output; why there is none, on standard error. */
+export function printResult(result: DelegationResult, io: Io): number {
+  if (result.status === "completed") {
+    // A pipe gets every byte as it was; a terminal gets nothing that it would obey.
+    const text = io.stdout.isTerminal ? printable(result.result) : result.result;
+    io.stdout.write(text.endsWith("\n") ? text : `${text}\n`);
+    if (result.truncated) io.stderr.write(`mandate: cut short (${result.closeReason}).\n`);
+  } else {
+    io.stderr.write(`mandate: ${result.status} (${result.closeReason}): ${printableLine(result.result)}\n`);
+  }
+  return exitCodeOfResult(result);
+}
+
+function notYet({ runId, delegationId }: Target, io: Io): MandateError {
+  const id = delegationId ?? runId;
+  return new MandateError("conflict", `${id} has not ended yet. Watch it: ${io.program} logs ${runId} --follow`);
+}

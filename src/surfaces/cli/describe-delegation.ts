@@ -1,0 +1,92 @@
+import type { Contract } from "../../contracts/contract.ts";
+import type { ReceiptLine } from "../../contracts/receipt.ts";
+import type { Delegation } from "../../events/delegation.ts";
+import type { StoredEvent } from "../../events/event.ts";
+import type { DelegationResult } from "../../ports/delegator.ts";
+import { countOf, formatCost, formatSpan, formatTokens } from "./amounts.ts";
+import { describeContract, describeReceipt, type Row } from "./describe-contract.ts";
+import { padEnd } from "./display-width.ts";
+import { printable, printableLine } from "./printable.ts";
+import type { Style } from "./style.ts";
+import { describeWaiting } from "./tree-rows.ts";
+
+export interface DescribedDelegation {
+  readonly runId: string;
+  readonly status: string;
+  readonly delegation: Delegation;
+  readonly contract: Contract;
+  readonly receipt: readonly ReceiptLine[];
+  readonly result: DelegationResult | null;
+  readonly events: readonly StoredEvent[];
+  readonly now: number;
+}
+
+/** Everything about one delegation that a person would ask for, on a page. */
+export function describeDelegation(about: DescribedDelegation, style: Style, program: string): string {
+  const { delegation, contract, receipt, result, runId } = about;
+  const { paint } = style;
+  const section = (title: string, lines: readonly string[]) =>
+    lines.length === 0 ? [] : ["", paint.strong(title), ...lines];
+  const caller = delegation.parentId === null ? "a person" : `agent ${delegation.parentId}`;
+  return [
+    `${paint.strong(`${delegation.profile} ${delegation.id}`)}  ${stateOf(about)}`,
+    `in run ${runId}, made by ${caller}, depth ${delegation.depth}${resumed(delegation)}`,
+    ...section("Task", [indented(contract.step.description)]),
+    ...section("Context", contract.step.context === null ? [] : [indented(contract.step.context)]),
+    ...section(`Contract ${paint.dim(delegation.contractHash.slice(0, 16))}`, rows(describeContract(contract))),
+    ...section("Receipt", rows(receipt.map((line) => [line.field, describeReceipt(line)]))),
+    ...section("Refused", refusals(about.events, style)),
+    ...section(result?.status === "completed" || result === null ? "Result" : "Failure", outcome(result)),
+    ...section("Evidence", evidence(result)),
+    "",
+    paint.dim(`${program} logs ${delegation.id} shows every event of it.`),
+    "",
+  ].join("\n");
+}
+
+function stateOf({ delegation, status, now }: DescribedDelegation): string {
+  if (delegation.status === "closed") return `closed: ${delegation.finalStatus} (${delegation.closeReason})`;
+  if (delegation.status !== "running" || status === "interrupted") return status;
+  return `running, waits on: ${describeWaiting(delegation.waitingOn, now)}`;
+}
+
+function resumed({ resumedFrom }: Delegation): string {
+  return resumedFrom === null ? "" : `, goes on from ${resumedFrom}`;
+}
+
+function refusals(events: readonly StoredEvent[], { paint, glyphs }: Style): string[] {
+  return events.flatMap((event) => {
+    if (event.type !== "agent.tool_denied") return [];
+    const { tool, rule, error } = event.payload;
+    return [`  ${paint.warn(glyphs.refused)} ${printableLine(tool)} (${rule}): ${printableLine(error)}`];
+  });
+}
+
+function outcome(result: DelegationResult | null): string[] {
+  if (result === null) return ["  It has not ended yet."];
+  return [indented(result.result || "(nothing)")];
+}
+
+/** What the runtime saw, not what the agent said. */
+function evidence(result: DelegationResult | null): string[] {
+  if (result === null) return [];
+  const { usage, turns, tool_calls, attempts, served, files = [], output_hash } = result.evidence;
+  const work = [countOf(turns, "turn"), countOf(tool_calls, "tool call"), countOf(attempts, "attempt")];
+  const tokens = `${formatTokens(usage.prompt)} in, ${formatTokens(usage.completion)} out, ${formatCost(usage.cost)}`;
+  return rows([
+    ["work", `${work.join(", ")} in ${formatSpan(result.duration)}`],
+    ["tokens", tokens],
+    ["answered by", served.map(printableLine).join(", ") || "nobody"],
+    ...(output_hash === null ? [] : [["output sha256", output_hash.slice(0, 16)] as Row]),
+    ...files.map(({ path, before }): Row => [before === null ? "created" : "changed", printableLine(path)]),
+  ]);
+}
+
+function rows(pairs: readonly Row[]): string[] {
+  const width = Math.max(...pairs.map(([label]) => label.length), 0);
+  return pairs.map(([label, text]) => `  ${padEnd(label, width)}  ${text}`);
+}
+
+function indented(text: string): string {
+  return `  ${printable(text).trimEnd().replaceAll("\n", "\n  ")}`;
+}

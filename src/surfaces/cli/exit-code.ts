@@ -1,0 +1,46 @@
+import type { DelegationResult } from "../../ports/delegator.ts";
+import { MandateError, type MandateErrorCode } from "../../ports/mandate-error.ts";
+
+export const exitCode = {
+  done: 0,
+  failed: 1,
+  usage: 2,
+  refused: 3,
+  interrupted: 130,
+} as const;
+
+/** Every error code in the language of this surface. A new code does not compile without its row. */
+const byError: Readonly<Record<MandateErrorCode, number>> = {
+  usage: exitCode.usage,
+  "task-required": exitCode.usage,
+  "unknown-profile": exitCode.usage,
+  "unknown-agent": exitCode.usage,
+  "unknown-model": exitCode.usage,
+  "unknown-delegation": exitCode.usage,
+  "unknown-run": exitCode.usage,
+  "unknown-ask": exitCode.usage,
+  "model-not-configured": exitCode.usage,
+  "profile-invalid": exitCode.usage,
+  "config-invalid": exitCode.usage,
+  "playbook-invalid": exitCode.usage,
+  "refused-by-policy": exitCode.refused,
+  "contract-invalid": exitCode.refused,
+  "already-terminal": exitCode.failed,
+  "not-resumable": exitCode.failed,
+  "illegal-transition": exitCode.failed,
+  conflict: exitCode.failed,
+  fenced: exitCode.failed,
+  "database-newer": exitCode.failed,
+  "database-unusable": exitCode.failed,
+  "storage-full": exitCode.failed,
+  closed: exitCode.failed,
+};
+
+export function exitCodeOfError(error: unknown): number {
+  return error instanceof MandateError ? byError[error.code] : exitCode.failed;
+}
+
+export function exitCodeOfResult(result: DelegationResult): number {
+  if (result.status === "completed") return exitCode.done;
+  return result.closeReason === "policy_denied" ? exitCode.refused : exitCode.failed;
+}

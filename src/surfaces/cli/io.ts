@@ -1,0 +1,27 @@
+/** Everything the command line has of the outside world, so that tests can give it another one. */
+export interface Io {
+  readonly stdout: Writer;
+  readonly stderr: Writer;
+  readonly environment: Readonly<Record<string, string | undefined>>;
+  readonly cwd: string;
+  /** How people start this program here, for the commands that it tells them to type. */
+  readonly program: string;
+  now(): number;
+  /** Puts a question to the person at the terminal; absent when there is nobody to ask. */
+  readonly ask?: (prompt: string, signal: AbortSignal) => Promise<string>;
+  /** Calls back when the process is asked to stop, until the returned function is called. */
+  onSignal(listener: (signal: StopSignal) => void): () => void;
+  /** Ends the process without waiting for anything. */
+  leave(code: number): void;
+}
+
+export type StopSignal = "SIGINT" | "SIGTERM" | "SIGHUP";
+
+export interface Writer {
+  write(text: string): void;
+  /** Drawn for people: colours and redrawing are welcome. */
+  readonly isTerminal: boolean;
+  /** May change while the program runs. */
+  readonly columns: number;
+  readonly rows: number;
+}

@@ -1,0 +1,67 @@
+import type { StoredEvent } from "../../events/event.ts";
+import { summarize } from "../../events/summarize.ts";
+import { formatElapsed } from "./amounts.ts";
+import { printableLine } from "./printable.ts";
+import type { RunView } from "./run-view.ts";
+import type { Paint } from "./style.ts";
+
+/**
+ * How much an event matters to somebody who watches: `always` stays on the screen above a live
+ * tree, `plain` is a line where there is no tree to see it in, and the rest is for `mandate logs`.
+ */
+type Importance = "always" | "plain" | "never";
+
+export function importanceOf(event: StoredEvent): Importance {
+  switch (event.type) {
+    case "agent.tool_denied":
+    case "agent.tool_outcome_unknown":
+    case "agent.model_clamped":
+    case "agent.skills_clamped":
+    case "agent.answered":
+    case "agent.resumed":
+    case "agent.interjected":
+    case "agent.compacted":
+    case "agent.subagent_failed":
+    case "run.late_result":
+      return "always";
+    case "agent.retried":
+      return event.payload.what === "attempt" ? "always" : "plain";
+    case "agent.subagent_attempt":
+      return event.payload.attempt > 1 ? "plain" : "never";
+    case "run.started":
+    case "run.resumed":
+    case "run.finished":
+    case "agent.subagent_created":
+    case "agent.subagent_waiting_for_merge":
+    case "agent.paused":
+    case "agent.tool_failed":
+      return "plain";
+    default:
+      return "never";
+  }
+}
+
+/** One line: when, who, what. */
+export function noteOf(event: StoredEvent, { state }: RunView, paint: Paint): string {
+  const time = formatElapsed(event.at - state.startedAt).padStart(5);
+  const delegation = event.sub_agent_id && state.delegations.get(event.sub_agent_id);
+  const who = delegation ? `${printableLine(delegation.profile)} ${delegation.id}` : state.id;
+  return `${paint.dim(time)}  ${paint.strong(who)}  ${toneOf(event, paint)(printableLine(summarize(event)))}`;
+}
+
+function toneOf(event: StoredEvent, paint: Paint): (text: string) => string {
+  switch (event.type) {
+    case "agent.subagent_failed":
+      return paint.bad;
+    case "run.finished":
+      return event.payload.outcome === "succeeded" ? paint.good : paint.bad;
+    case "agent.tool_denied":
+    case "agent.retried":
+    case "agent.tool_outcome_unknown":
+    case "agent.model_clamped":
+    case "agent.skills_clamped":
+      return paint.warn;
+    default:
+      return (text) => text;
+  }
+}

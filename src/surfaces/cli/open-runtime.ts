@@ -1,0 +1,52 @@
+import { resolve } from "node:path";
+import { createRuntime, type Runtime, type RuntimeOptions } from "../../runtime.ts";
+import type { Arguments } from "./arguments.ts";
+import type { CommandOption } from "./command.ts";
+import type { Io } from "./io.ts";
+import { playbookOf } from "./playbook-application.ts";
+
+/** The options of every command that puts agents to work. */
+export const runtimeOptions: Readonly<Record<string, CommandOption>> = {
+  playbook: { type: "text", value: "FILE", help: "scripted answers instead of a language model" },
+  model: { type: "text", value: "PROVIDER/MODEL", help: "the default model; a profile may have its own" },
+  "answer-default": {
+    type: "text",
+    value: "TEXT",
+    help: "the answer to questions of agents that nobody answers in time",
+  },
+  "answer-within": { type: "text", value: "TIME", help: "how long a question waits (15m)" },
+  speed: { type: "text", value: "NUMBER", help: "divide the waits of a playbook by this" },
+};
+
+/** Puts a runtime together from flags and environment. `application` says whose runs it takes up. */
+export async function openRuntime(
+  given: Arguments,
+  io: Io,
+  application: string,
+  extra: RuntimeOptions = {},
+): Promise<Runtime> {
+  const file = playbookOf(application);
+  const model = given.text("model");
+  const askDefault = given.text("answer-default");
+  const askDeadlineMs = given.duration("answer-within");
+  const speed = given.count("speed");
+  return createRuntime({
+    environment: io.environment,
+    cwd: io.cwd,
+    application,
+    ...(file !== undefined && { playbook: { file, ...(speed && { speed }) } }),
+    ...(model !== undefined && { flags: { model } }),
+    ...extra,
+    limits: {
+      ...(askDefault !== undefined && { askDefault }),
+      ...(askDeadlineMs !== undefined && { askDeadlineMs }),
+      ...extra.limits,
+    },
+  });
+}
+
+/** The playbook that was asked for, by flag or environment. */
+export function chosenPlaybook(given: Arguments, io: Io): string | undefined {
+  const file = given.text("playbook") ?? (io.environment["MANDATE_PLAYBOOK"] || undefined);
+  return file === undefined ? undefined : resolve(io.cwd, file);
+}

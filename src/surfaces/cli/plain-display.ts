@@ -1,0 +1,34 @@
+import type { StoredEvent } from "../../events/event.ts";
+import type { Display } from "./display.ts";
+import type { Io } from "./io.ts";
+import { importanceOf, noteOf } from "./noteworthy.ts";
+import type { RunView } from "./run-view.ts";
+import { styleFor } from "./style.ts";
+
+/** For pipes, files and dumb terminals: one line for each event that matters. */
+export class PlainDisplay implements Display {
+  readonly #io: Io;
+
+  constructor(io: Io) {
+    this.#io = io;
+  }
+
+  note(event: StoredEvent, view: RunView): void {
+    if (importanceOf(event) === "never") return;
+    this.say(noteOf(event, view, styleFor(this.#io.stderr, this.#io).paint));
+  }
+
+  say(text: string): void {
+    this.#io.stderr.write(`${text}\n`);
+  }
+
+  add(): void {}
+  pause(): void {}
+  proceed(): void {}
+  end(): void {}
+}
+
+/** Says what it is told to say, and nothing of what happens by itself. */
+export class QuietDisplay extends PlainDisplay {
+  override note(): void {}
+}

@@ -1,0 +1,62 @@
+import { basename } from "node:path";
+import type { Io, StopSignal, Writer } from "./io.ts";
+
+const stopSignals: readonly StopSignal[] = ["SIGINT", "SIGTERM", "SIGHUP"];
+
+/** The real world. */
+export function processIo(): Io {
+  // The reader of a pipe may leave when it has seen enough (`mandate logs ID | head`).
+  for (const stream of [process.stdout, process.stderr]) {
+    stream.on("error", (error: NodeJS.ErrnoException) => {
+      process.exit(error.code === "EPIPE" ? 0 : 1);
+    });
+  }
+  return {
+    stdout: writerFor(process.stdout),
+    stderr: writerFor(process.stderr),
+    environment: process.env,
+    cwd: process.cwd(),
+    program: programName(process.env, process.argv[1] ?? ""),
+    now: Date.now,
+    ...(process.stdin.isTTY && process.stderr.isTTY ? { ask: askAtTerminal } : {}),
+    onSignal(listener) {
+      for (const signal of stopSignals) process.on(signal, listener);
+      return () => {
+        for (const signal of stopSignals) process.off(signal, listener);
+      };
+    },
+    leave: (code) => process.exit(code),
+  };
+}
+
+function writerFor(stream: NodeJS.WriteStream): Writer {
+  return {
+    write: (text) => void stream.write(text),
+    isTerminal: stream.isTTY === true && process.env["TERM"] !== "dumb",
+    get columns() {
+      return stream.columns || 80;
+    },
+    get rows() {
+      return stream.rows || 24;
+    },
+  };
+}
+
+/** In a clone there is no `mandate` in PATH: what it prints must be what works there. */
+export function programName(environment: Io["environment"], script: string): string {
+  const isOurs = environment["npm_package_name"] === "mandate";
+  if (isOurs && environment["npm_lifecycle_event"] !== undefined) return "npm run -s mandate --";
+  return basename(script) === "mandate" ? "mandate" : `node ${script}`;
+}
+
+async function askAtTerminal(prompt: string, signal: AbortSignal): Promise<string> {
+  const { createInterface } = await import("node:readline/promises");
+  const terminal = createInterface({ input: process.stdin, output: process.stderr });
+  // While a line is edited the terminal sends Ctrl-C as a key; it shall mean what it always means.
+  terminal.on("SIGINT", () => process.emit("SIGINT"));
+  try {
+    return await terminal.question(prompt, { signal });
+  } finally {
+    terminal.close();
+  }
+}

@@ -1,0 +1,104 @@
+import type { OpenAsk } from "../../events/delegation.ts";
+import type { StoredEvent } from "../../events/event.ts";
+import { formatSpan } from "./amounts.ts";
+import type { Display } from "./display.ts";
+import type { Io } from "./io.ts";
+import { printable, printableLine } from "./printable.ts";
+import type { RunView } from "./run-view.ts";
+import { styleFor } from "./style.ts";
+
+type Answer = (askId: string, text: string) => Promise<boolean>;
+
+interface Question {
+  readonly id: string;
+  readonly text: string;
+  readonly who: string;
+  readonly deadlineAt: number;
+  readonly fallback: string | null;
+}
+
+/**
+ * Brings questions that agents ask, at any depth, to the person at the terminal, one at a time.
+ * With nobody there it prints the command that answers. A question that is answered elsewhere, or
+ * runs out of time, is taken back.
+ */
+export class Questions {
+  readonly #io: Io;
+  readonly #display: Display;
+  readonly #answer: Answer;
+  readonly #known = new Set<string>();
+  readonly #waiting: Question[] = [];
+  #current: { readonly id: string; readonly control: AbortController } | undefined;
+
+  constructor(io: Io, display: Display, answer: Answer) {
+    this.#io = io;
+    this.#display = display;
+    this.#answer = answer;
+  }
+
+  /** Questions that were open before, and every one that is new. */
+  follow(event: StoredEvent, view: RunView): void {
+    if (event.type === "agent.answered") this.#takeBack(event.payload.ask_id);
+    for (const delegation of view.state.delegations.values()) {
+      if (delegation.status !== "running" || delegation.ask === null) continue;
+      this.#put(delegation.ask, `${delegation.profile} ${delegation.id}`);
+    }
+  }
+
+  stop(): void {
+    this.#waiting.length = 0;
+    this.#current?.control.abort();
+  }
+
+  #put(ask: OpenAsk, who: string): void {
+    if (this.#known.has(ask.id)) return;
+    this.#known.add(ask.id);
+    const question = {
+      id: ask.id,
+      text: printable(ask.question),
+      who: printableLine(who),
+      deadlineAt: ask.deadlineAt,
+      fallback: ask.default,
+    };
+    this.#waiting.push(question);
+    void this.#next();
+  }
+
+  #takeBack(id: string): void {
+    const place = this.#waiting.findIndex((question) => question.id === id);
+    if (place >= 0) this.#waiting.splice(place, 1);
+    if (this.#current?.id === id) this.#current.control.abort();
+  }
+
+  async #next(): Promise<void> {
+    if (this.#current !== undefined) return;
+    const question = this.#waiting.shift();
+    if (question === undefined) return;
+    if (this.#io.ask === undefined) {
+      this.#display.say(this.#describe(question));
+      const command = `${this.#io.program} answer ${question.id} "…"`;
+      this.#display.say(`  Answer it from another terminal: ${command}`);
+      return this.#next();
+    }
+    const control = new AbortController();
+    this.#current = { id: question.id, control };
+    this.#display.pause();
+    this.#display.say(this.#describe(question));
+    try {
+      const text = await this.#io.ask("  your answer: ", control.signal);
+      if (!(await this.#answer(question.id, text))) this.#display.say("  It had an answer already.");
+    } catch {
+      this.#io.stderr.write("\n");
+    }
+    this.#current = undefined;
+    if (this.#waiting.length === 0) this.#display.proceed();
+    return this.#next();
+  }
+
+  #describe({ text, who, deadlineAt, fallback }: Question): string {
+    const { paint } = styleFor(this.#io.stderr, this.#io);
+    const time = formatSpan(Math.max(0, deadlineAt - this.#io.now()));
+    const then = fallback === null ? "then nobody answered" : `then "${printableLine(fallback)}"`;
+    return `${paint.warn("?")} ${paint.strong(who)} asks (within ${time}, ${then}):\n  ${text.replaceAll("\n", "\n  ")}`;
+  }
+}

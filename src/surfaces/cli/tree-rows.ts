@@ -1,0 +1,164 @@
+import type { Delegation, WaitingOn } from "../../events/delegation.ts";
+import { formatCost, formatElapsed, formatSpan, formatTokens } from "./amounts.ts";
+import { printableLine } from "./printable.ts";
+import type { AgentNotes, RunView } from "./run-view.ts";
+
+export type Mark = "working" | "queued" | "asking" | "done" | "failed" | "stopped";
+
+/** One delegation in a tree, as text without colours. */
+export interface TreeRow {
+  readonly id: string;
+  /** For each level above: whether more siblings follow, which draws the stem. */
+  readonly lineage: readonly boolean[];
+  readonly mark: Mark;
+  readonly profile: string;
+  readonly title: string;
+  readonly activity: string;
+  /** Of the delegation and everything below it, which is what its cap is about. */
+  readonly tokens: string;
+  readonly cost: string;
+  readonly elapsed: string;
+  readonly isOpen: boolean;
+}
+
+interface Spent {
+  readonly tokens: number;
+  readonly cost: number;
+}
+
+export function treeRows(view: RunView, now: number): TreeRow[] {
+  const children = new Map<string | null, Delegation[]>();
+  for (const delegation of view.state.delegations.values()) {
+    const siblings = children.get(delegation.parentId);
+    if (siblings) siblings.push(delegation);
+    else children.set(delegation.parentId, [delegation]);
+  }
+  const rows: TreeRow[] = [];
+  const visit = (delegation: Delegation, lineage: readonly boolean[]): Spent => {
+    const below = children.get(delegation.id) ?? [];
+    const place = rows.length;
+    rows.length += 1;
+    const { usage } = delegation;
+    let tokens = usage.prompt + usage.completion;
+    let cost = usage.cost;
+    for (const [index, child] of below.entries()) {
+      const spent = visit(child, [...lineage, index < below.length - 1]);
+      tokens += spent.tokens;
+      cost += spent.cost;
+    }
+    rows[place] = rowOf(view, delegation, below, lineage, { tokens, cost }, now);
+    return { tokens, cost };
+  };
+  const tops = children.get(null) ?? [];
+  for (const [index, top] of tops.entries()) {
+    visit(top, tops.length === 1 ? [] : [index < tops.length - 1]);
+  }
+  return rows;
+}
+
+function rowOf(
+  view: RunView,
+  delegation: Delegation,
+  below: readonly Delegation[],
+  lineage: readonly boolean[],
+  spent: Spent,
+  now: number,
+): TreeRow {
+  const notes = view.notesOf(delegation.id);
+  const isOpen = delegation.status !== "closed";
+  const until = delegation.status === "closed" ? delegation.closedAt : now;
+  const cap = notes.budget === null ? "" : `/${formatTokens(notes.budget)}`;
+  return {
+    id: delegation.id,
+    lineage,
+    mark: markOf(delegation, view.isInterrupted),
+    profile: printableLine(delegation.profile),
+    title: printableLine(delegation.title),
+    activity: activityOf(delegation, below, notes, view.isInterrupted, now),
+    tokens: `${formatTokens(spent.tokens)}${cap}`,
+    cost: formatCost(spent.cost),
+    elapsed: view.isInterrupted && isOpen ? "" : formatElapsed(until - delegation.createdAt),
+    isOpen,
+  };
+}
+
+function markOf(delegation: Delegation, isInterrupted: boolean): Mark {
+  switch (delegation.status) {
+    case "created":
+      return isInterrupted ? "stopped" : "queued";
+    case "running":
+      if (isInterrupted) return "stopped";
+      return delegation.ask === null ? "working" : "asking";
+    case "waiting_for_merge":
+    case "completed":
+    case "failed":
+      return isInterrupted ? "stopped" : "working";
+    case "closed":
+      if (delegation.finalStatus === "completed") return "done";
+      return delegation.closeReason === "cancelled" ? "stopped" : "failed";
+    default:
+      return delegation satisfies never;
+  }
+}
+
+function activityOf(
+  delegation: Delegation,
+  below: readonly Delegation[],
+  notes: AgentNotes,
+  isInterrupted: boolean,
+  now: number,
+): string {
+  const parts = [stateOf(delegation, below, isInterrupted, now)];
+  if (delegation.attempt > 1) parts.push(`attempt ${delegation.attempt}/${notes.attempts}`);
+  if (notes.refusals > 0) parts.push(`${notes.refusals} refused`);
+  return parts.join(", ");
+}
+
+function stateOf(
+  delegation: Delegation,
+  below: readonly Delegation[],
+  isInterrupted: boolean,
+  now: number,
+): string {
+  if (delegation.status === "closed") {
+    if (delegation.finalStatus === "failed") return delegation.closeReason;
+    return delegation.output?.truncated ? "done, cut short" : "done";
+  }
+  if (isInterrupted) return "interrupted";
+  if (delegation.status === "created") return "queued";
+  if (delegation.status !== "running") return "handing in";
+  const { waitingOn } = delegation;
+  const open = below.filter(({ status }) => status !== "closed").length;
+  const isJoining = waitingOn.on === "child" || waitingOn.on === "runtime";
+  if (open > 0 && isJoining) return `waits for ${open} of ${below.length}`;
+  return describeWaiting(waitingOn, now);
+}
+
+export function describeWaiting(waitingOn: WaitingOn, now: number): string {
+  switch (waitingOn.on) {
+    case "model": {
+      const wait = (waitingOn.until ?? now) - now;
+      return wait > 0 ? `retry in ${formatSpan(wait)}` : "model";
+    }
+    case "tool":
+      return printableLine(waitingOn.detail);
+    case "child":
+      return "delegating";
+    case "answer":
+      return `asks you (${waitingOn.detail})`;
+    case "approval":
+      return `approval (${printableLine(waitingOn.detail)})`;
+    case "lock":
+      return `lock (${printableLine(waitingOn.detail)})`;
+    case "slot":
+      return "queued";
+    case "budget":
+      return "waits for budget";
+    case "paused":
+      return "paused";
+    case "runtime":
+      return "working";
+    default:
+      return waitingOn satisfies never;
+  }
+}

@@ -1,0 +1,106 @@
+import type { StoredEvent } from "../../events/event.ts";
+import type { DelegationResult } from "../../ports/delegator.ts";
+import type { Runtime } from "../../runtime.ts";
+import type { Display } from "./display.ts";
+import { exitCode } from "./exit-code.ts";
+import type { Io } from "./io.ts";
+import { Questions } from "./questions.ts";
+import type { RunView } from "./run-view.ts";
+import { RunWatch } from "./watch-runs.ts";
+
+/** A run that this process works on. */
+export type StartedRun = Awaited<ReturnType<Runtime["engine"]["startRun"]>>;
+
+export type WorkOutcome =
+  | { readonly ended: "result"; readonly run: StartedRun; readonly result: DelegationResult }
+  | { readonly ended: "interrupted"; readonly run: StartedRun; readonly code: number }
+  | { readonly ended: "lost"; readonly run: StartedRun };
+
+export interface Work {
+  readonly runtime: Runtime;
+  readonly io: Io;
+  readonly display: Display;
+  /** Takes up what was interrupted, or starts something new; says which run this is about. */
+  begin(watch: (run: StartedRun) => Promise<RunView>): Promise<StartedRun>;
+}
+
+/**
+ * Works on runs while somebody watches: shows what happens, brings questions to the person, and
+ * obeys Ctrl-C. The first one cancels, which is recorded and can be resumed; the second leaves at
+ * once. A polite signal from the system cancels nothing: the next start takes the work up again.
+ */
+export async function workOn({ runtime, io, display, begin }: Work): Promise<WorkOutcome> {
+  const { engine, store } = runtime;
+  const takenAway = new Map<string, () => void>();
+  const questions = new Questions(io, display, (id, text) => engine.answer(id, text));
+  const watch = new RunWatch(store, display, (event, view) => {
+    display.note(event, view);
+    questions.follow(event, view);
+    if (isTakenAway(event, store.ownership.worker)) takenAway.get(event.run_id)?.();
+  });
+  const ends = new Map<string, Promise<DelegationResult | "lost">>();
+  const add = (run: StartedRun): Promise<RunView> => {
+    const lost = new Promise<"lost">((resolve) => {
+      takenAway.set(run.runId, () => resolve("lost"));
+    });
+    ends.set(run.runId, Promise.race([run.result, lost]));
+    return watch.add(run.runId);
+  };
+  let release = () => {};
+  try {
+    const run = await begin(add);
+    const interrupted = new Promise<number>((resolve) => {
+      release = io.onSignal(onStop(io, () => cancel(run, runtime, display), resolve));
+    });
+    const end = await Promise.race([interrupted, endOf(run, ends, display)]);
+    if (typeof end === "number") return { ended: "interrupted", run, code: end };
+    return end === "lost" ? { ended: "lost", run } : { ended: "result", run, result: end };
+  } finally {
+    release();
+    questions.stop();
+    watch.stop();
+    display.end();
+  }
+}
+
+/** Runs that were taken up along the way are worked on to their end as well. */
+async function endOf(
+  run: StartedRun,
+  ends: ReadonlyMap<string, Promise<DelegationResult | "lost">>,
+  display: Display,
+): Promise<DelegationResult | "lost"> {
+  const end = (await ends.get(run.runId)) ?? "lost";
+  const others = [...ends].filter(([id]) => id !== run.runId);
+  if (others.length === 0) return end;
+  const all = Promise.all(others.map(([, other]) => other));
+  const isOver = await Promise.race([all.then(() => true), Promise.resolve(false)]);
+  if (!isOver) {
+    const ids = others.map(([id]) => id).join(", ");
+    display.say(`${run.runId} has ended. Still working on ${ids}; Ctrl-C leaves that for another time.`);
+    await all;
+  }
+  return end;
+}
+
+function onStop(
+  io: Io,
+  cancelRun: () => Promise<void>,
+  resolve: (code: number) => void,
+): Parameters<Io["onSignal"]>[0] {
+  let isCancelling = false;
+  return (signal) => {
+    if (signal !== "SIGINT") return resolve(signal === "SIGTERM" ? 143 : 129);
+    if (isCancelling) return io.leave(exitCode.interrupted);
+    isCancelling = true;
+    void cancelRun().finally(() => resolve(exitCode.interrupted));
+  };
+}
+
+async function cancel(run: StartedRun, { engine }: Runtime, display: Display): Promise<void> {
+  display.say("Interrupted: cancelling. Press Ctrl-C again to leave at once.");
+  await engine.cancel(run.runId, "interrupted at the terminal");
+}
+
+function isTakenAway(event: StoredEvent, worker: string): boolean {
+  return event.type === "run.resumed" && event.payload.worker !== worker;
+}

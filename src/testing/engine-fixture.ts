@@ -1,0 +1,212 @@
+/** For tests: the whole product on folders of its own, checked when the test is done with it. */
+import { mkdirSync, mkdtempSync, realpathSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type Config, defaultConfig } from "../control/config.ts";
+import type { RunRequest, StartedRun } from "../delegations/engine.ts";
+import type { EventType, StoredEvent } from "../events/event.ts";
+import type { Playbook } from "../models/scripted/playbook.ts";
+import { type Script, scriptedModel } from "../models/scripted/scripted-model.ts";
+import type { DelegationResult } from "../ports/delegator.ts";
+import type { ModelRequest } from "../ports/model.ts";
+import type { Store } from "../ports/store.ts";
+import type { Profile } from "../profiles/profile.ts";
+import { createRuntime, type Runtime, type RuntimeOptions } from "../runtime.ts";
+import { SqliteStore } from "../stores/sqlite/sqlite-store.ts";
+
+export interface EngineOptions
+  extends Omit<RuntimeOptions, "config" | "environment" | "cwd" | "database"> {
+  /** What every model answers; absent: `models` says it. */
+  readonly model?: Script | Playbook;
+  /** Over the defaults, with `spawn` switched on. */
+  readonly config?: Partial<Config>;
+}
+
+export interface FinishedRun {
+  readonly runId: string;
+  readonly delegationId: string;
+  readonly result: DelegationResult;
+  readonly events: readonly StoredEvent[];
+}
+
+/** One process's view of a home; `another` opens the same home as a second process would. */
+export interface TestEngine extends Runtime, AsyncDisposable {
+  readonly home: string;
+  /** An empty folder that runs can be given as their workspace. */
+  readonly workspace: string;
+  readonly database: string;
+  /** Starts a run and waits for its end. */
+  run(request: RunRequest): Promise<FinishedRun>;
+  start(request: RunRequest): Promise<StartedRun>;
+  events(runId: string): Promise<readonly StoredEvent[]>;
+  /** The process dies here: nothing more is written, and nobody is told. */
+  abandon(): void;
+  another(options: EngineOptions): Promise<TestEngine>;
+}
+
+/**
+ * Opens the product with the real store, engine and tools in a temporary home. When it is disposed
+ * of (`await using`), the log has to pass the checker; then the folders are removed.
+ */
+export async function openEngine(options: EngineOptions): Promise<TestEngine> {
+  const root = realpathSync(mkdtempSync(join(tmpdir(), "mandate-engine-")));
+  const home = join(root, "home");
+  const workspace = join(root, "workspace");
+  mkdirSync(workspace);
+  const environment = { MANDATE_HOME: home, HOME: root };
+  return open(options, [], async (opened) => {
+    for (const runtime of opened) await runtime.close();
+    try {
+      await requireSound(home);
+    } finally {
+      rmSync(root, { recursive: true, force: true });
+    }
+  });
+
+  async function open(
+    engineOptions: EngineOptions,
+    opened: Runtime[],
+    dispose: (opened: readonly Runtime[]) => Promise<void>,
+  ): Promise<TestEngine> {
+    const { config, model, ...runtimeOptions } = engineOptions;
+    const runtime = await createRuntime({
+      config: { ...testConfig(root), ...config },
+      synchronous: "normal",
+      ...(model && { scripted: scriptedModel(model) }),
+      ...runtimeOptions,
+      limits: { backoffMs: 1, ...runtimeOptions.limits },
+      environment,
+      cwd: workspace,
+    });
+    opened.push(runtime);
+    const { engine, store } = runtime;
+    const isFirst = opened.length === 1;
+    return {
+      ...runtime,
+      home,
+      workspace,
+      database: join(home, "mandate.db"),
+      start: (request) => engine.startRun(request),
+      async run(request) {
+        const { runId, delegationId, result } = await engine.startRun(request);
+        return { runId, delegationId, result: await result, events: await eventsOf(store, runId) };
+      },
+      events: (runId) => eventsOf(store, runId),
+      abandon() {
+        engine.close();
+        void store.close();
+      },
+      another: (others) => open(others, opened, dispose),
+      // The first one opened is the last one disposed of, and checks what all of them wrote.
+      [Symbol.asyncDispose]: () => (isFirst ? dispose(opened) : runtime.close()),
+    };
+  }
+}
+
+/** The shipped defaults with spawning switched on, so that every tool is there. */
+export function testConfig(userFolder: string): Config {
+  const { agents, tools, ...rest } = defaultConfig;
+  const directory = join(userFolder, "agents");
+  return {
+    ...rest,
+    agents: { delegation: { ...agents.delegation, profiles: { directory } } },
+    tools: { spawn: { ...tools.spawn, enabled: true } },
+    profiles: [],
+    files: [],
+  };
+}
+
+/** Remembers what a model was shown, as it was then: the conversation itself goes on growing. */
+export function recording(script: Script): {
+  readonly seen: ModelRequest[];
+  readonly model: Script;
+} {
+  const seen: ModelRequest[] = [];
+  return {
+    seen,
+    model(request) {
+      const { model, system, messages, tools, maxOutputTokens, temperature, caller } = request;
+      const copy = { model, system, messages: [...messages], tools, maxOutputTokens, temperature };
+      seen.push({ ...copy, caller, signal: request.signal });
+      return script(request);
+    },
+  };
+}
+
+/** A profile that says as little as possible. */
+export function testProfile(name: string, fields: Partial<Profile> = {}): Profile {
+  return {
+    name,
+    description: `The ${name} of a test`,
+    capabilities: ["subtask"],
+    prompt: `You are ${name}.`,
+    origin: "test",
+    ...fields,
+  };
+}
+
+export function ofType<Type extends EventType>(
+  events: readonly StoredEvent[],
+  type: Type,
+  delegationId?: string,
+): StoredEvent<Type>[] {
+  const found = events.filter(
+    (event) =>
+      event.type === type && (delegationId === undefined || event.sub_agent_id === delegationId),
+  );
+  return found as StoredEvent[] as StoredEvent<Type>[];
+}
+
+async function eventsOf(store: Store, runId: string): Promise<readonly StoredEvent[]> {
+  const events: StoredEvent[] = [];
+  for await (const event of store.readEvents({ runId })) events.push(event);
+  return events;
+}
+
+/** Reads the database as a stranger would, after everybody has let go of it. */
+async function requireSound(home: string): Promise<void> {
+  const artifacts = join(home, "artifacts");
+  const store = new SqliteStore({
+    path: join(home, "mandate.db"),
+    synchronous: "normal",
+    artifacts,
+  });
+  try {
+    const problems: string[] = [];
+    for (const row of await store.listRuns({ limit: 1e6 })) {
+      const events = await eventsOf(store, row.id);
+      const run = await store.readRun(row.id);
+      events.forEach((event, index) => {
+        if (event.run_seq !== index + 1)
+          problems.push(`${row.id}: run_seq ${event.run_seq} at ${index}`);
+      });
+      const started = new Set<string>();
+      const ended = new Set<string>();
+      for (const event of events) {
+        const key = `${event.sub_agent_id} ${(event.payload as { call_id?: string }).call_id}`;
+        if (event.type === "agent.tool_started") {
+          if (started.has(key)) problems.push(`${row.id}: ${key} started twice`);
+          started.add(key);
+        }
+        if (/tool_(completed|failed|outcome_unknown)/.test(event.type)) {
+          if (!started.has(key)) problems.push(`${row.id}: ${key} ended, never started`);
+          if (ended.has(key)) problems.push(`${row.id}: ${key} ended twice`);
+          ended.add(key);
+        }
+        if (event.type === "agent.tool_denied" && started.has(key))
+          problems.push(`${row.id}: ${key} denied after start`);
+      }
+      if (run?.outcome !== null) {
+        for (const delegation of run?.delegations.values() ?? []) {
+          if (delegation.status !== "closed")
+            problems.push(`${delegation.id} is ${delegation.status} in a finished run`);
+        }
+        for (const key of started)
+          if (!ended.has(key)) problems.push(`${row.id}: ${key} never ended`);
+      }
+    }
+    if (problems.length > 0) throw new Error(problems.join("\n"));
+  } finally {
+    await store.close();
+  }
+}

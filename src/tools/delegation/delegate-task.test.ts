@@ -1,0 +1,110 @@
+import { describe, expect, it } from "vitest";
+import type { ScriptedReply } from "../../models/scripted/playbook.ts";
+import type { Script } from "../../models/scripted/scripted-model.ts";
+import { ofType, openEngine, recording, testProfile } from "../../testing/engine-fixture.ts";
+
+const profiles = [
+  testProfile("lead", { tools: ["delegate_task"] }),
+  testProfile("worker", { tools: [], limits: { tokens: 8000, timeoutMs: 60_000 } }),
+];
+
+function leadThat(input: object, child: ScriptedReply | string = "done"): Script {
+  return ({ caller }) => {
+    if (caller.depth > 0) return child;
+    return caller.turn === 1 ? { calls: [{ tool: "delegate_task", input }] } : "done";
+  };
+}
+
+async function outcomeOf(input: object, child?: ScriptedReply | string) {
+  const { seen, model } = recording(leadThat(input, child));
+  await using mandate = await openEngine({ profiles, model });
+  const { events, delegationId } = await mandate.run({ task: "go", profile: "lead" });
+  const id = ofType(events, "agent.subagent_created")[1]?.sub_agent_id;
+  const contract = id === undefined ? undefined : await mandate.store.readContract(id);
+  return { message: seen.at(-1)?.messages.at(-1), events, contract, delegationId };
+}
+
+describe("delegate_task", () => {
+  it("blocks until the child is closed", async () => {
+    const slow = { text: "y", latency_ms: 20 };
+    const { events, delegationId } = await outcomeOf({ profile: "worker", task: "x" }, slow);
+    const [child] = ofType(events, "agent.subagent_closed");
+    const [, second] = ofType(events, "agent.model_turn", delegationId);
+    expect(child?.seq).toBeLessThan(second?.seq ?? 0);
+  });
+
+  it("hands the result over in the transaction that closes the child, and once", async () => {
+    const { events } = await outcomeOf({ profile: "worker", task: "x" });
+    const [closed] = ofType(events, "agent.subagent_closed");
+    const [completed, ...more] = ofType(events, "agent.tool_completed");
+    expect(more).toEqual([]);
+    expect(completed?.seq).toBe((closed?.seq ?? 0) + 1);
+    expect(completed?.payload.delivered).toEqual([closed?.payload.sub_agent_id]);
+  });
+
+  it.each([
+    [{ task: "x" }, /^The arguments of delegate_task do not fit: .*profile/],
+    [{ profile: "worker" }, /^The arguments of delegate_task do not fit: .*task/],
+    [{ profile: "worker", task: " " }, /^Error: task is required$/],
+    [{ profile: "nobody", task: "x" }, /^Error: unknown profile 'nobody'$/],
+    [{ profile: "worker", task: "x", maxTokens: 0 }, /maxTokens/],
+    [{ profile: "worker", task: "x", timeout: -1 }, /timeout/],
+    [{ profile: "worker", task: "x", maxDepth: 1.5 }, /maxDepth/],
+    [{ profile: "worker", task: "x", tools: "*" }, /tools/],
+  ])("refuses %j with a sentence that names what is wrong", async (input, sentence) => {
+    const { message, events } = await outcomeOf(input);
+    expect(message).toMatchObject({ tool: "delegate_task", isError: true });
+    expect(message?.text).toMatch(sentence);
+    expect(ofType(events, "agent.subagent_created")).toHaveLength(1);
+  });
+
+  it("clamps what is asked for by the profile and says so in the receipt", async () => {
+    const asked = { maxTokens: 1_000_000, timeout: 10_000_000, maxDepth: 9 };
+    const { contract, events } = await outcomeOf({ profile: "worker", task: "x", ...asked });
+    expect(contract?.budget.tokens).toBe(8000);
+    expect(contract?.deadlines.total).toBe(60_000);
+    expect(contract?.permissions.max_delegation_depth).toBe(0);
+    expect(ofType(events, "agent.subagent_created")[1]?.payload.receipt).toMatchObject([
+      { field: "depth", requested: 9, granted: 2, reason: expect.any(String) },
+      { field: "tokens", requested: 1_000_000, granted: 8000, reason: expect.any(String) },
+      { field: "timeout", requested: 10_000_000, granted: 60_000, reason: expect.any(String) },
+    ]);
+  });
+
+  it("grants less than the profile when less is asked for, maxTokenBudget being the same", async () => {
+    for (const name of ["maxTokens", "maxTokenBudget"]) {
+      const { contract } = await outcomeOf({ profile: "worker", task: "x", [name]: 3000 });
+      expect(contract?.budget.tokens).toBe(3000);
+    }
+  });
+
+  it("never grants more than its caller has left, however large the request", async () => {
+    const { seen, model } = recording(leadThat({ profile: "worker", task: "x", maxTokens: 8000 }));
+    await using mandate = await openEngine({ profiles, model });
+    const { result } = await mandate.run({ task: "go", profile: "lead", maxTokens: 6000 });
+    const [child] = result.subDelegations ?? [];
+    const contract = await mandate.store.readContract(child?.delegationId ?? "");
+    expect(seen).toHaveLength(3);
+    expect(contract.budget.tokens).toBeLessThan(6000);
+  });
+
+  it("gives several children of one turn back in the order of the calls", async () => {
+    const { seen, model } = recording(({ caller }) => {
+      if (caller.depth > 0) return { text: caller.task, latency_ms: Number(caller.task) };
+      if (caller.turn > 1) return "done";
+      const tasks = ["30", "1", "15"];
+      return {
+        calls: tasks.map((task) => ({ tool: "delegate_task", input: { profile: "worker", task } })),
+      };
+    });
+    await using mandate = await openEngine({ profiles, model });
+    const { result } = await mandate.run({ task: "go", profile: "lead" });
+    const texts = seen
+      .at(-1)
+      ?.messages.flatMap((message) =>
+        message.role === "tool" ? JSON.parse(message.text).result : [],
+      );
+    expect(texts).toEqual(["30", "1", "15"]);
+    expect(result.subDelegations?.map((child) => child.result)).toEqual(["30", "1", "15"]);
+  });
+});
