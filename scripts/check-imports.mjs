@@ -20,6 +20,9 @@ const stages = [
   "delegations",
 ];
 
+/** Where parts are put together: all of them, the database alone, or what a machine has of them. */
+const wiring = ["runtime.ts", "open-store.ts", "diagnose.ts"];
+
 /**
  * What stands beside the stages: the folders it may import, and those of which it may import types
  * only (they vanish when the code runs).
@@ -29,10 +32,15 @@ const besideTheStages = {
   stores: { imports: ["ports", "events", "contracts"], typesOf: [] },
   engines: { imports: ["ports", "events"], typesOf: ["contracts"] },
   testing: { imports: ["ports", "stores", "engines", ...stages, "runtime.ts"], typesOf: [] },
-  surfaces: { imports: ["ports", "events", "runtime.ts"], typesOf: [] },
+  surfaces: {
+    imports: ["ports", "events", "documents", "control", "sessions", ...wiring],
+    typesOf: ["contracts"],
+  },
   bin: { imports: ["surfaces"], typesOf: [] },
-  "runtime.ts": { imports: ["ports", "stores", "engines", ...stages], typesOf: [] },
-  "index.ts": { imports: ["ports", "stores", "engines", ...stages, "runtime.ts"], typesOf: [] },
+  "open-store.ts": { imports: ["ports", "stores", "control"], typesOf: [] },
+  "diagnose.ts": { imports: ["ports", "control", "models", "open-store.ts"], typesOf: [] },
+  "runtime.ts": { imports: ["ports", "stores", "engines", ...stages, "open-store.ts"], typesOf: [] },
+  "index.ts": { imports: ["ports", "stores", "engines", ...stages, ...wiring], typesOf: [] },
 };
 
 /** Tests may wire real parts together; surfaces are out of bounds for them as well. */

@@ -17,7 +17,7 @@ import type { Store } from "./ports/store.ts";
 import type { Profile } from "./profiles/profile.ts";
 import { loadProfiles, type ProfileRegistry } from "./profiles/profile-registry.ts";
 import { shippedProfiles } from "./profiles/shipped-profiles.ts";
-import { builtInTools } from "./tools/built-in-tools.ts";
+import { builtInTools, optInTools } from "./tools/built-in-tools.ts";
 import type { Tool } from "./tools/tool.ts";
 import { Toolbox } from "./tools/toolbox.ts";
 
@@ -39,6 +39,8 @@ export interface RuntimeOptions {
   readonly playbook?: { readonly file: string; readonly speed?: number };
   readonly tools?: readonly Tool[];
   readonly profiles?: readonly Profile[];
+  /** Whatever a profile says, nobody may write in a workspace, reports included. */
+  readonly readOnly?: boolean;
   readonly middleware?: readonly Middleware[];
   readonly application?: string;
   readonly clock?: Clock;
@@ -65,13 +67,13 @@ export async function createRuntime(options: RuntimeOptions): Promise<Runtime> {
   const places = findPlaces(environment);
   const scripted = options.scripted ?? (await loadScripted(options.playbook));
   const models = createModelRegistry({
-    // A flag wins over the variable; configuration that was loaded here has both in it.
+    // As in the configuration: the flag wins over the variable.
     environment: flags.model === undefined ? environment : { ...environment, MANDATE_MODEL: flags.model },
     config: config.models,
     ...(options.models && { models: options.models }),
     ...(scripted && { scripted }),
   });
-  const profiles = loadProfiles({
+  const loaded = loadProfiles({
     directories: [
       shippedProfiles,
       { path: config.agents.delegation.profiles.directory, origin: "user" },
@@ -80,6 +82,7 @@ export async function createRuntime(options: RuntimeOptions): Promise<Runtime> {
     ],
     inline: [...config.profiles, ...(options.profiles ?? [])],
   });
+  const profiles = options.readOnly ? withoutWrites(loaded) : loaded;
   const toolbox = new Toolbox([
     ...builtInTools(config, () => profiles.names()),
     ...(options.tools ?? []),
@@ -93,12 +96,16 @@ export async function createRuntime(options: RuntimeOptions): Promise<Runtime> {
     middleware: compose(options.middleware ?? []),
     clock: options.clock ?? systemClock,
     scheduler: new Scheduler(options.maxConcurrent ?? config.agents.delegation.maxConcurrent),
-    limits: { ...limitsOf(config, toolbox, models.isAllowed), ...options.limits },
+    limits: {
+      ...limitsOf(config, toolbox, models.isAllowed),
+      ...(options.readOnly && { reportPathPattern: null }),
+      ...options.limits,
+    },
     application: options.application ?? "mandate",
     forbidden: places.forbidden,
     ...(options.onDelta && { onDelta: options.onDelta }),
   };
-  const engine = new Engine(parts, grantOf(parts, options));
+  const engine = new Engine(parts, grantOf(parts, options, config.tools.spawn.enabled === true));
   return {
     store,
     engine,
@@ -120,11 +127,31 @@ async function loadScripted(playbook: RuntimeOptions["playbook"]): Promise<Model
   return scriptedModel(hasten(await loadPlaybook(playbook.file), playbook.speed ?? 1));
 }
 
+/** A profile that may not write hands nothing to write on to anyone below it either. */
+function withoutWrites(profiles: ProfileRegistry): ProfileRegistry {
+  const narrowed = (profile: Profile): Profile => ({
+    ...profile,
+    workspace: { ...profile.workspace, allowWrites: false },
+  });
+  return {
+    get(name) {
+      const profile = profiles.get(name);
+      return profile && narrowed(profile);
+    },
+    all: () => profiles.all().map(narrowed),
+    names: () => profiles.names(),
+    problemOf: (name) => profiles.problemOf(name),
+    get problems() {
+      return profiles.problems;
+    },
+  };
+}
+
 /** What the operator holds: everything this runtime has, within the configured limits. */
-function grantOf(parts: EngineParts, options: RuntimeOptions): RunGrant {
+function grantOf(parts: EngineParts, options: RuntimeOptions, spawnIsOn: boolean): RunGrant {
   return {
     authority: {
-      tools: parts.toolbox.names,
+      tools: parts.toolbox.names.filter((name) => spawnIsOn || !optInTools.has(name)),
       skills: everything,
       mcp_servers: everything,
       models: everything,
@@ -132,6 +159,7 @@ function grantOf(parts: EngineParts, options: RuntimeOptions): RunGrant {
       write_roots: [],
       network: [],
     },
+    sessionTools: parts.toolbox.names,
     principal: options.principal ?? { id: "local", role: "operator" },
     depth: parts.limits.maxDepth,
     timeMs: parts.limits.runTimeMs,

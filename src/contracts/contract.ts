@@ -90,6 +90,12 @@ export interface Contract {
   };
 }
 
+/**
+ * The provider in the contract of an agent that another program runs: its turns are made elsewhere,
+ * and the log has only its calls.
+ */
+export const externalProvider = "external";
+
 /** What the holder of a contract may use itself. */
 export function mayUse(contract: Contract): Authority {
   const { permissions } = contract;

@@ -1,4 +1,5 @@
-import { isOpen, type Delegation } from "../events/delegation.ts";
+import type { CloseReason } from "../events/close-reason.ts";
+import { type Delegation, type Failure, isOpen } from "../events/delegation.ts";
 import type { NewEvent, StoredEvent } from "../events/event.ts";
 import { subtree } from "../events/run-state.ts";
 import type { CancelOutcome } from "../ports/delegator.ts";
@@ -7,7 +8,7 @@ import type { Store } from "../ports/store.ts";
 import type { Toolbox } from "../tools/toolbox.ts";
 
 /**
- * Cancels a delegation that another process works on, or nobody does: the whole subtree is closed
+ * Ends a delegation that another process works on, or nobody does: the whole subtree is closed
  * in one append, and whoever owns the run finds out by being refused. Decided from what was read,
  * so it applies only while nothing was written since.
  */
@@ -17,6 +18,7 @@ export async function cancelStored(
   runId: string,
   id: string,
   reason: string,
+  code: CloseReason = "cancelled",
 ): Promise<CancelOutcome> {
   for (;;) {
     const events: StoredEvent[] = [];
@@ -30,10 +32,13 @@ export async function cancelStored(
     const lastRunSeq = events.at(-1)?.run_seq ?? 0;
     const closing = subtree(run, top.id)
       .filter(isOpen)
-      .flatMap((delegation) => closingEvents(delegation, events, toolbox, delegation === top ? reason : "Its caller was cancelled."));
+      .flatMap((delegation) => {
+        const error = delegation === top ? reason : "Its caller was ended.";
+        return closingEvents(delegation, events, toolbox, { code, error });
+      });
     const isWholeRun = top.depth === 0;
     if (isWholeRun) {
-      closing.push({ type: "run.finished", payload: { outcome: "failed", reason: `cancelled: ${reason}` } });
+      closing.push({ type: "run.finished", payload: { outcome: "failed", reason: `${code}: ${reason}` } });
     }
     try {
       await store.append({ runId, by: "operator", events: closing, ifRunSeq: lastRunSeq });
@@ -49,7 +54,7 @@ function closingEvents(
   delegation: Delegation,
   runEvents: readonly StoredEvent[],
   toolbox: Toolbox,
-  error: string,
+  { code, error }: Failure,
 ): NewEvent[] {
   const own = runEvents.filter((event) => event.sub_agent_id === delegation.id);
   const id = delegation.id;
@@ -75,7 +80,7 @@ function closingEvents(
   const served = new Set(own.flatMap((event) => (event.type === "agent.model_turn" && event.payload.served) || []));
   const files = own.flatMap((event) => (event.type === "agent.tool_completed" && event.payload.files) || []);
   events.push(
-    { type: "agent.subagent_failed", sub_agent_id: id, payload: { code: "cancelled", error } },
+    { type: "agent.subagent_failed", sub_agent_id: id, payload: { code, error } },
     {
       type: "agent.subagent_closed",
       sub_agent_id: id,
@@ -83,7 +88,7 @@ function closingEvents(
         sub_agent_id: id,
         step_idx: delegation.stepIdx,
         final_status: "failed",
-        close_reason: "cancelled",
+        close_reason: code,
         seal: {
           summary: "",
           output_hash: null,

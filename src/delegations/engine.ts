@@ -1,3 +1,4 @@
+import type { Selection } from "../contracts/selection.ts";
 import type { NewEvent, StoredEvent } from "../events/event.ts";
 import type { DelegationRequest, DelegationResult } from "../ports/delegator.ts";
 import type { CancelOutcome } from "../ports/delegator.ts";
@@ -10,11 +11,23 @@ import type { EngineParts } from "./engine-parts.ts";
 import { transcriptOf } from "./hydrate.ts";
 import { LiveRun, type RunGrant } from "./live-run.ts";
 import { recoverRun } from "./recover.ts";
+import { Session } from "./session.ts";
 import { startDelegation } from "./start-delegation.ts";
 
 export interface RunRequest extends DelegationRequest {
   readonly workspace?: string | null | undefined;
   readonly budgetTokens?: number | undefined;
+  /** Nobody in this run may write in its workspace, whatever their profiles say. */
+  readonly readOnly?: boolean | undefined;
+}
+
+export interface SessionRequest {
+  /** Whose tools these are: the name of the program that calls them. */
+  readonly client: string;
+  readonly task?: string | undefined;
+  readonly workspace?: string | null | undefined;
+  readonly budgetTokens?: number | undefined;
+  readonly readOnly?: boolean | undefined;
 }
 
 export interface StartedRun {
@@ -57,6 +70,30 @@ export class Engine {
     void result.then(() => this.#runs.delete(run.id));
     await started.created;
     return { runId: run.id, delegationId: started.agent.id, result };
+  }
+
+  /**
+   * Opens a run for an agent that Mandate does not run itself: its calls of our tools pass the same
+   * gate, under a contract of its own, and what it delegates is below it in the tree.
+   */
+  async openSession(request: SessionRequest): Promise<Session> {
+    const task = request.task ?? `Session of ${request.client}`;
+    // It lasts as long as the other program holds it; its children have deadlines of their own.
+    const run = this.#newRun({ ...request, task }, this.#grant.sessionTools, Number.MAX_SAFE_INTEGER);
+    const started = startDelegation({
+      run,
+      caller: null,
+      request: { task },
+      way: "session",
+      client: request.client,
+      callId: null,
+      before: [this.#runStarted(run)],
+    });
+    if (!("agent" in started)) throw refusal(started);
+    this.#runs.set(run.id, run);
+    void started.agent.whenClosed().then(() => this.#runs.delete(run.id));
+    await started.created;
+    return new Session(started.agent);
   }
 
   /** Takes up every run of this application whose worker is gone. */
@@ -153,7 +190,7 @@ export class Engine {
     this.#unsubscribe();
   }
 
-  #newRun(request: RunRequest): LiveRun {
+  #newRun(request: RunRequest, tools = this.#grant.authority.tools, timeMs = this.#grant.timeMs): LiveRun {
     const { limits, store } = this.#parts;
     return new LiveRun(this.#parts, {
       id: store.newRunId(),
@@ -161,13 +198,15 @@ export class Engine {
       workspace: request.workspace ?? null,
       tokens: request.budgetTokens ?? limits.runTokens,
       ownership: store.ownership,
-      grant: { ...this.#grant, authority: this.#authorityIn(request.workspace ?? null) },
+      grant: { ...this.#grant, timeMs, authority: this.#authorityFor(request, tools) },
+      readOnly: request.readOnly ?? false,
     });
   }
 
   /** A workspace brings the right to write in it; without one there is nothing to write. */
-  #authorityIn(workspace: string | null): RunGrant["authority"] {
-    return { ...this.#grant.authority, write_roots: workspace === null ? [] : [workspace] };
+  #authorityFor({ workspace, readOnly }: RunRequest, tools: Selection): RunGrant["authority"] {
+    const roots = workspace == null || readOnly ? [] : [workspace];
+    return { ...this.#grant.authority, tools, write_roots: roots };
   }
 
   #runStarted(run: LiveRun): NewEvent {

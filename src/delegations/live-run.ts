@@ -9,6 +9,8 @@ import { Account } from "./ledger.ts";
 /** What the person or program behind a run holds and may hand on. */
 export interface RunGrant {
   readonly authority: Authority;
+  /** What a session of another program's agent may call of our tools. */
+  readonly sessionTools: readonly string[];
   readonly principal: { readonly id: string; readonly role: string };
   readonly depth: number;
   readonly timeMs: number;
@@ -23,6 +25,7 @@ export class LiveRun {
   readonly ownership: Ownership;
   readonly account: Account;
   readonly grant: RunGrant;
+  readonly readOnly: boolean;
   readonly agents = new Map<string, Agent>();
   /** Results that have reached the agent that was waiting for them. */
   readonly delivered = new Set<string>();
@@ -47,6 +50,7 @@ export class LiveRun {
     this.workspace = run.workspace;
     this.ownership = run.ownership;
     this.grant = run.grant;
+    this.readOnly = run.readOnly;
     this.account = new Account(null, run.tokens);
   }
 
@@ -62,4 +66,5 @@ export interface RunIdentity {
   readonly tokens: number;
   readonly ownership: Ownership;
   readonly grant: RunGrant;
+  readonly readOnly: boolean;
 }

@@ -29,17 +29,15 @@ export interface CallContext extends DelegationContext {
   readonly call: ToolCall;
 }
 
-/** The first middleware is the outermost. */
+/** The first middleware is the outermost. What lies inside is done once, however often it is asked for. */
 export function compose(middleware: readonly Middleware[]): Middleware {
-  const [only] = middleware;
-  if (middleware.length <= 1) return only ?? {};
   const turns = middleware.flatMap((one) => (one.turn ? [one.turn.bind(one)] : []));
   const calls = middleware.flatMap((one) => (one.call ? [one.call.bind(one)] : []));
   const delegations = middleware.flatMap((one) => (one.delegation ? [one.delegation.bind(one)] : []));
   return {
     ...(turns.length > 0 && {
       turn: (context, next) =>
-        turns.reduceRight<() => Promise<ModelReply>>((inner, one) => () => one(context, inner), next)(),
+        turns.reduceRight<() => Promise<ModelReply>>((inner, one) => () => one(context, inner), once(next))(),
     }),
     ...(calls.length > 0 && {
       call: (context, next) =>
@@ -47,12 +45,23 @@ export function compose(middleware: readonly Middleware[]): Middleware {
           (inner, one) =>
             (call = context.call) =>
               one({ ...context, call }, inner),
-          next,
+          once(next),
         )(),
     }),
     ...(delegations.length > 0 && {
       delegation: (context, next) =>
-        delegations.reduceRight<() => Promise<void>>((inner, one) => () => one(context, inner), next)(),
+        delegations.reduceRight<() => Promise<void>>((inner, one) => () => one(context, inner), once(next))(),
     }),
+  };
+}
+
+/** Tokens are reserved for one request, and a call is in the log once: the first outcome stays. */
+function once<Parameters extends unknown[], Result>(
+  next: (...parameters: Parameters) => Promise<Result>,
+): (...parameters: Parameters) => Promise<Result> {
+  let outcome: Promise<Result> | undefined;
+  return (...parameters) => {
+    outcome ??= next(...parameters);
+    return outcome;
   };
 }

@@ -36,7 +36,13 @@ export async function performCalls(agent: Agent, withdrawn: boolean): Promise<vo
   await slot.end();
 }
 
-function performCall(agent: Agent, call: ToolCall, started: boolean, withdrawn: boolean): Promise<ToolResult> {
+/** One call, through the user's middleware and the gate. */
+export function performCall(
+  agent: Agent,
+  call: ToolCall,
+  started: boolean,
+  withdrawn: boolean,
+): Promise<ToolResult> {
   const { middleware, toolbox } = agent.run.parts;
   const subject = new Subject(agent, withdrawn);
   if (middleware.call === undefined) return passGate(toolbox, subject, call, started);
@@ -124,25 +130,14 @@ class Subject implements GateSubject {
   }
 
   contextOf(call: ToolCall): ToolContext {
-    const agent = this.#agent;
-    const subject = this;
-    this.#delegator = callerOf(agent, call, () => {
+    this.#delegator = callerOf(this.#agent, call, () => {
       this.wasRecorded = true;
     });
-    return {
-      runId: agent.run.id,
-      delegationId: agent.id,
-      callId: call.id,
-      workspace: agent.workspace,
-      delegator: this.#delegator,
-      // Made when a tool asks for it: most do not.
-      get signal() {
-        return subject.#signal();
-      },
-    };
+    return new CallContext(this.#agent, call.id, this.#delegator, this);
   }
 
-  #signal(): AbortSignal {
+  /** Made when a tool asks for it: most do not. */
+  get signal(): AbortSignal {
     if (this.#deadline === undefined) {
       const deadline = new AbortController();
       this.#deadline = deadline;
@@ -164,6 +159,29 @@ class Subject implements GateSubject {
       }, ms);
     });
     return agent.interruptible(Promise.race([running, late])).finally(() => clearTimeout(timer));
+  }
+}
+
+/** What a tool gets to see. A class, since a thousand calls may be open at once. */
+class CallContext implements ToolContext {
+  readonly delegationId: string;
+  readonly runId: string;
+  readonly callId: string;
+  readonly workspace: ToolContext["workspace"];
+  readonly delegator: CallDelegator;
+  readonly #subject: Subject;
+
+  constructor(agent: Agent, callId: string, delegator: CallDelegator, subject: Subject) {
+    this.delegationId = agent.id;
+    this.runId = agent.run.id;
+    this.callId = callId;
+    this.workspace = agent.workspace;
+    this.delegator = delegator;
+    this.#subject = subject;
+  }
+
+  get signal(): AbortSignal {
+    return this.#subject.signal;
   }
 }
 

@@ -1,8 +1,10 @@
+import { externalProvider } from "../contracts/contract.ts";
 import type { Delegation } from "../events/delegation.ts";
 import type { NewEvent } from "../events/event.ts";
 import type { RunState } from "../events/run-state.ts";
 import { MandateError } from "../ports/mandate-error.ts";
 import type { Agent } from "./agent.ts";
+import { cancelStored } from "./cancel-stored.ts";
 import { closeWith } from "./close.ts";
 import { failure } from "./ending.ts";
 import type { EngineParts } from "./engine-parts.ts";
@@ -31,8 +33,18 @@ export async function recoverRun(parts: EngineParts, runId: string, grant: RunGr
     tokens: state.budgetTokens,
     ownership,
     grant,
+    // What the run was started with is in the contracts of its agents, which only narrow.
+    readOnly: false,
   });
-  await hydrate(run, state);
+  try {
+    await hydrate(run, state);
+  } catch (error) {
+    if (!(error instanceof MandateError)) throw error;
+    // It cannot go on (its workspace is gone), or must not (its contract was changed): it ends.
+    const code = error.code === "contract-invalid" ? "policy_denied" : "worker_lost";
+    await cancelStored(parts.store, parts.toolbox, runId, runId, error.message, code);
+    return undefined;
+  }
   for (const delegation of [...state.delegations.values()]) {
     const agent = run.agents.get(delegation.id);
     if (agent && !agent.isEnding) await takeUp(agent, delegation, state);
@@ -54,6 +66,11 @@ async function takeUp(agent: Agent, delegation: Delegation, state: RunState): Pr
         if (events.length > 0) agent.record(...events);
         const error = `It was taken up ${resumptionLimit} times without getting any further.`;
         await closeWith(agent, failure("worker_lost", error));
+        return;
+      }
+      if (agent.contract.model.provider === externalProvider) {
+        if (events.length > 0) agent.record(...events);
+        await closeWith(agent, failure("parent_crash", "The program that held this session is gone."));
         return;
       }
       events.push(event(agent, "agent.resumed", { fence: state.fence, resumption }));

@@ -1,4 +1,4 @@
-import { type Contract, mayDelegate } from "../contracts/contract.ts";
+import { type Contract, externalProvider, mayDelegate } from "../contracts/contract.ts";
 import { type Ceiling, type Granted, type NarrowingRules, narrow, type ProfileClaims } from "../contracts/narrow.ts";
 import type { NewEvent } from "../events/event.ts";
 import { sha256 } from "../events/hash-chain.ts";
@@ -14,6 +14,7 @@ import { bindWorkspace } from "../workspaces/bind-workspace.ts";
 import type { WorkspaceBinding } from "../workspaces/workspace-binding.ts";
 import { Agent } from "./agent.ts";
 import { Account } from "./ledger.ts";
+import { sessionProfile } from "./session-profile.ts";
 import type { LiveRun } from "./live-run.ts";
 import { work } from "./work.ts";
 
@@ -22,7 +23,9 @@ export interface Start {
   /** Null: a person, or an agent of another program. */
   readonly caller: Agent | null;
   readonly request: DelegationRequest;
-  readonly way: DelegationWay | "root";
+  readonly way: DelegationWay | "root" | "session";
+  /** For a session: the program whose agent holds it. */
+  readonly client?: string;
   readonly callId: string | null;
   /** Written in the same transaction, before the child exists. */
   readonly before?: readonly NewEvent[];
@@ -42,15 +45,15 @@ export function startDelegation(start: Start): Started {
   const { run, caller, request, way } = start;
   const { parts } = run;
   if (request.task.trim() === "") return { rule: "task", reason: "task is required" };
-  const profile = findProfile(run, request.profile);
+  const profile = start.client === undefined ? findProfile(run, request.profile) : sessionProfile(start.client);
   if (profile === undefined) {
     return { rule: "profile", reason: `unknown profile '${request.profile ?? ""}'` };
   }
-  if (way !== "root" && run.agents.size >= parts.limits.maxChildren) {
+  if (run.agents.size >= parts.limits.maxChildren) {
     return { rule: "children", reason: `the run already has ${parts.limits.maxChildren} delegations, which is its limit` };
   }
   const granted = narrow({
-    ceiling: ceilingOf(run, caller, way),
+    ceiling: ceilingOf(run, caller),
     profile: claimsOf(run, profile),
     request: {
       tools: request.tools,
@@ -60,7 +63,7 @@ export function startDelegation(start: Start): Started {
       timeMs: request.timeoutMs,
       depth: request.maxDepth,
     },
-    rules: way === "root" ? rootRules(run) : parts.limits,
+    rules: way === "root" || way === "session" ? rootRules(run) : parts.limits,
     mayNest: way !== "spawn",
   });
   if (!granted.allowed) return { rule: granted.rule, reason: granted.reason };
@@ -98,8 +101,8 @@ function create(start: Start, profile: Profile, granted: Granted): Started {
   });
   agent.willSettle(created);
   enlist(run, agent);
-  if (way === "root") run.root = agent;
-  queue(agent);
+  if (caller === null) run.root = agent;
+  if (way !== "session") queue(agent);
   return { agent, created };
 }
 
@@ -128,7 +131,14 @@ export function queue(agent: Agent): void {
 
 /** The root agent's limits are those of the whole run: what it may use, all below it share. */
 function rootRules({ parts: { limits }, account, grant }: LiveRun): NarrowingRules {
-  return { ...limits, defaultTokens: account.cap, maxTokens: account.cap, defaultTimeMs: grant.timeMs };
+  return {
+    ...limits,
+    defaultTokens: account.cap,
+    maxTokens: account.cap,
+    defaultTimeMs: grant.timeMs,
+    // The model of another program's agent is not ours to allow.
+    allowsModel: (name) => name.startsWith(`${externalProvider}/`) || limits.allowsModel(name),
+  };
 }
 
 function findProfile(run: LiveRun, name: string | undefined): Profile | undefined {
@@ -171,11 +181,11 @@ function claimsOf(run: LiveRun, profile: Profile): ProfileClaims {
   };
 }
 
-function ceilingOf(run: LiveRun, caller: Agent | null, way: DelegationWay | "root"): Ceiling {
+function ceilingOf(run: LiveRun, caller: Agent | null): Ceiling {
   if (caller === null) {
     const { grant } = run;
-    // A person stands one level above the root agent, another program's agent in its place.
-    const depth = way === "root" ? grant.depth + 1 : grant.depth;
+    // Whoever starts a run stands one level above its root.
+    const depth = grant.depth + 1;
     return { authority: grant.authority, depth, tokens: run.account.unspent, cost: null, timeMs: grant.timeMs };
   }
   return {
@@ -227,7 +237,7 @@ const delegatingPrompts = new WeakMap<Profile, string>();
 const plainPrompts = new WeakMap<Profile, string>();
 
 function contractOf(
-  { run, caller, request, way }: Start,
+  { run, caller, request }: Start,
   profile: Profile,
   granted: Granted,
   workspace: WorkspaceBinding | null,
@@ -242,7 +252,7 @@ function contractOf(
       run_id: run.id,
       sub_agent_id: caller?.id ?? null,
       step_idx: run.steps++,
-      depth: caller ? caller.depth + 1 : way === "root" ? 0 : 1,
+      depth: caller ? caller.depth + 1 : 0,
       task_prompt: run.task,
       goal_summary: caller?.contract.step.title ?? titleOf(run.task),
     },
@@ -250,7 +260,7 @@ function contractOf(
       title: request.title ?? titleOf(request.task),
       description: request.task,
       context: request.context ?? null,
-      success_criteria: request.successCriteria ?? [],
+      success_criteria: request.successCriteria ?? none,
     },
     profile: { id: profile.name, hash: profileHash(profile), prompt },
     model: {
@@ -268,7 +278,7 @@ function contractOf(
       skills: granted.mayUse.skills,
       mcp_servers: granted.mayUse.mcp_servers,
       scopes: granted.mayUse.scopes,
-      write_roots: workspace?.writeRoots ?? [],
+      write_roots: workspace?.writeRoots ?? none,
       network: granted.mayUse.network,
       may_delegate: granted.mayDelegate,
     },
@@ -277,24 +287,33 @@ function contractOf(
       max_retries: own?.retries ?? limits.maxRetries,
       close_on_completion: true,
     },
-    outputs: { report_format: "markdown", report_path_pattern: limits.reportPathPattern },
+    outputs: {
+      report_format: "markdown",
+      report_path_pattern: workspace === null || run.readOnly ? null : limits.reportPathPattern,
+    },
     budget: {
       tokens: granted.tokens,
       cost: granted.cost,
       reserve: Math.min(1000, Math.floor(granted.tokens / 20)),
     },
-    workspace: {
-      isolation: workspace?.isolation ?? "shared",
-      root: workspace?.root ?? null,
-      allow_writes: workspace?.allowWrites ?? false,
-      base: null,
-      owns: [],
-    },
-    exit: {
-      tools: exit?.tools ?? [],
-      output_schema: exit?.outputSchema ?? null,
-      evidence: exit?.evidence ?? "none",
-    },
+    workspace:
+      workspace === null
+        ? noWorkspace
+        : {
+            isolation: workspace.isolation,
+            root: workspace.root,
+            allow_writes: workspace.allowWrites,
+            base: null,
+            owns: none,
+          },
+    exit:
+      exit === undefined
+        ? noExitRule
+        : {
+            tools: exit.tools ?? none,
+            output_schema: exit.outputSchema ?? null,
+            evidence: exit.evidence ?? "none",
+          },
     on_parent_interrupt: profile.onParentInterrupt ?? "cancel",
     join: { max_tokens: own?.joinTokens ?? limits.joinTokens },
     deadlines: {
@@ -306,6 +325,17 @@ function contractOf(
     },
   };
 }
+
+// Parts that most contracts have in common are one object: a thousand siblings share them.
+const none: readonly string[] = Object.freeze([]);
+const noWorkspace: Contract["workspace"] = Object.freeze({
+  isolation: "shared",
+  root: null,
+  allow_writes: false,
+  base: null,
+  owns: none,
+});
+const noExitRule: Contract["exit"] = Object.freeze({ tools: none, output_schema: null, evidence: "none" });
 
 function createdEvents(
   { id, contract, contractHash }: Agent,

@@ -42,6 +42,7 @@ async function end(agent: Agent, error: unknown): Promise<void> {
   if (agent.isEnding) return;
   if (wasRefused(error)) return reconcile(agent);
   try {
+    if (isStorageFull(error)) await reloadTree(agent);
     await closeWith(agent, endingOf(error, agent));
   } catch (refusal) {
     if (wasRefused(refusal)) return reconcile(agent);
@@ -69,6 +70,21 @@ async function reconcile(agent: Agent): Promise<void> {
   }
   await reload(agent, delegation);
   await work(agent);
+}
+
+/** What could not be written did not happen: before it is closed, a tree forgets it. */
+async function reloadTree(agent: Agent): Promise<void> {
+  const state = await agent.run.parts.store.readRun(agent.run.id);
+  const delegation = state?.delegations.get(agent.id);
+  if (delegation === undefined) {
+    throw new MandateError("storage-full", "The disk is full: the delegation could not be created.");
+  }
+  for (const child of agent.children ?? []) if (!child.isEnding) await reloadTree(child);
+  await reload(agent, delegation);
+}
+
+function isStorageFull(error: unknown): boolean {
+  return error instanceof MandateError && error.code === "storage-full";
 }
 
 function wasRefused(error: unknown): boolean {

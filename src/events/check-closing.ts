@@ -2,19 +2,23 @@ import { type CheckedRun, type Known, type RunCheck, withAncestors } from "./che
 
 /** I13: nothing is closed while something below it is open. By induction, children are enough. */
 export function checkClosing({ report }: CheckedRun): RunCheck {
-  const openChildren = new Map<Known, number>();
+  const openChildren = new Map<Known, Set<Known>>();
   return {
     see(event, delegation) {
       if (delegation === undefined) return;
       const { parent } = delegation;
       if (event.type === "agent.subagent_created" && parent !== null) {
-        openChildren.set(parent, (openChildren.get(parent) ?? 0) + 1);
+        const siblings = openChildren.get(parent);
+        if (siblings) siblings.add(delegation);
+        else openChildren.set(parent, new Set([delegation]));
       } else if (event.type === "agent.subagent_closed") {
-        if (parent !== null) openChildren.set(parent, (openChildren.get(parent) ?? 0) - 1);
-        const open = openChildren.get(delegation) ?? 0;
-        if (open === 0) return;
-        const message = `It is closed while ${open} of its children are open.`;
-        report("I13", message, { delegationId: delegation.id, seq: event.seq });
+        if (parent !== null) openChildren.get(parent)?.delete(delegation);
+        for (const child of openChildren.get(delegation) ?? []) {
+          if (child.phase === "closed" || child.isBroken) continue;
+          const message = `It is closed while its child ${child.id} is ${child.phase}.`;
+          report("I13", message, { delegationId: delegation.id, seq: event.seq });
+        }
+        openChildren.delete(delegation);
       }
     },
   };

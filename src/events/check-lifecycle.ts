@@ -31,6 +31,9 @@ const steps: Readonly<Record<Phase, Partial<Record<EventType, Phase>>>> = {
 
 const lifecycle: ReadonlySet<EventType> = new Set(Object.values(steps).flatMap(typesIn));
 
+/** Where an event leads, wherever it came from: one that was illegal has happened all the same. */
+const arrivals: Partial<Record<EventType, Phase>> = Object.assign({}, ...Object.values(steps));
+
 /** I2 (one creation, first), I3's order, I4, I5, and I9's one output. */
 export class LifecycleCheck {
   readonly #run: CheckedRun;
@@ -44,7 +47,7 @@ export class LifecycleCheck {
   see(event: StoredEvent, id: string): Known | undefined {
     const known = this.#run.delegations.get(id);
     if (event.type === "agent.subagent_created") {
-      if (known === undefined) return this.#run.add(id, event.payload);
+      if (known === undefined) return this.#create(event, id);
       this.#tell("I2", "It is created a second time.", event, known);
       return undefined;
     }
@@ -56,15 +59,21 @@ export class LifecycleCheck {
     if (next === undefined) {
       const message = `${event.type} is not legal while it is ${known.phase}.`;
       this.#tell(invariantOf(known.phase, event.type), message, event, known);
+      known.phase = arrivals[event.type] ?? known.phase;
       return undefined;
     }
     known.phase = next;
     return known;
   }
 
-  /** Once: events after an illegal one are judged from a place that never was. */
+  #create(event: StoredEvent<"agent.subagent_created">, id: string): Known {
+    const created = this.#run.add(id, event.payload);
+    created.isBroken = this.#uncreated.has(id);
+    return created;
+  }
+
   #tell(invariant: Invariant, message: string, { seq }: StoredEvent, known: Known): void {
-    if (!known.isBroken) this.#run.report(invariant, message, { delegationId: known.id, seq });
+    this.#run.report(invariant, message, { delegationId: known.id, seq });
     known.isBroken = true;
   }
 

@@ -11,15 +11,23 @@ export function checkOutcome(run: CheckedRun): RunCheck {
   const delivered = new Set<Known>();
   let last: "nothing" | "started" | "finished" = "nothing";
 
+  /** With the failure of an agent that was told its caller, those below it are told as well. */
+  function hasArrived(delegation: Known): boolean {
+    for (const one of withAncestors(delegation)) {
+      if (failed.has(one) && delivered.has(one)) return true;
+    }
+    return false;
+  }
+
   function* problemsOf({ payload }: StoredEvent<"run.finished">): Generator<string> {
-    for (const { id, phase } of run.delegations.values()) {
-      if (phase !== "closed") yield `The run ends while ${id} is ${phase}.`;
+    for (const { id, isBroken, phase } of run.delegations.values()) {
+      if (phase !== "closed" && !isBroken) yield `The run ends while ${id} is ${phase}.`;
     }
     if (payload.outcome !== "succeeded") return;
     for (const delegation of failed) {
       const isRoot = delegation.created.parent_id === null && delegation.created.depth === 0;
       if (isRoot) yield "The run succeeded, and its root failed.";
-      else if (!delivered.has(delegation)) {
+      else if (!hasArrived(delegation)) {
         yield `The run succeeded, and the failure of ${delegation.id} never reached its caller.`;
       }
     }

@@ -1,19 +1,123 @@
-import { mkdtempSync } from "node:fs";
+import { copyFileSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { SqliteStore } from "../stores/sqlite/sqlite-store.ts";
-import { checkStore } from "./check-store.ts";
-import { makeHealthyDatabase } from "./healthy-database.test-support.ts";
+import type { CheckReport } from "./check-report.ts";
+import { type CheckOptions, checkStore } from "./check-store.ts";
+import type { StoredEvent } from "./event.ts";
+import { forgedLives } from "./forged-lives.test-support.ts";
+import { ForgedLog } from "./forged-log.test-support.ts";
+import { forgedWork } from "./forged-work.test-support.ts";
+import { type HealthyRuns, makeHealthyDatabase } from "./healthy-database.test-support.ts";
+import { tamperings } from "./tamperings.test-support.ts";
 
-it("finds nothing wrong", async () => {
-  const folder = mkdtempSync(join(tmpdir(), "mandate-check-"));
-  const path = join(folder, "healthy.db");
-  const runs = await makeHealthyDatabase(path);
-  console.log(runs);
-  const store = new SqliteStore({ path, synchronous: "normal", artifacts: null });
-  const report = await checkStore(store);
-  console.log(report);
-  for await (const e of store.readEvents({})) console.log(e.seq, e.run_id, e.sub_agent_id, e.type, JSON.stringify(e.payload).slice(0,150));
-  expect(report.ok).toBe(true);
+let folder: string;
+let healthy: string;
+let runs: HealthyRuns;
+let copies = 0;
+
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), "mandate-check-"));
+  healthy = join(folder, "healthy.db");
+  runs = await makeHealthyDatabase(healthy);
 });
+
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+/** The report on a copy of the healthy database, after something was done to it. */
+async function reportAfter(
+  change: (log: ForgedLog, runs: HealthyRuns) => void,
+  options: CheckOptions = {},
+): Promise<CheckReport> {
+  const path = join(folder, `${++copies}.db`);
+  copyFileSync(healthy, path);
+  const log = new ForgedLog(path);
+  change(log, runs);
+  log.close();
+  const store = new SqliteStore({ path, synchronous: "normal", artifacts: null });
+  try {
+    return await checkStore(store, options);
+  } finally {
+    await store.close();
+  }
+}
+
+const invariantsOf = ({ violations }: CheckReport): readonly string[] => [
+  ...new Set(violations.map(({ invariant }) => invariant)),
+];
+
+describe("checkStore", () => {
+  it("finds nothing wrong with what the engine wrote", async () => {
+    const report = await reportAfter(() => {});
+    expect(report.violations).toEqual([]);
+    expect(report).toMatchObject({ ok: true, delegations: 15 });
+    expect(report.events).toBeGreaterThan(200);
+  });
+
+  it("finds nothing wrong after everything was read and written again unchanged", async () => {
+    const report = await reportAfter((log, { rich }) => log.rewrite(rich, (events) => events));
+    expect(report.violations).toEqual([]);
+  });
+
+  it("looks at one run alone when asked to", async () => {
+    const report = await reportAfter(() => {}, { runId: runs.cancelled });
+    expect(report).toMatchObject({ ok: true, delegations: 3 });
+  });
+
+  it("says that a run does not exist", async () => {
+    const report = reportAfter(() => {}, { runId: "rffffff" });
+    await expect(report).rejects.toMatchObject({ code: "unknown-run" });
+  });
+
+  it("confirms what was acknowledged and misses what is gone", async () => {
+    const acknowledged = await eventsIn(healthy);
+    const sound = await reportAfter(() => {}, { acknowledged });
+    expect(sound.violations).toEqual([]);
+    const last = acknowledged.at(-1) as StoredEvent;
+    const lost = { run_id: last.run_id, seq: last.seq + 1, hash: "0".repeat(64) };
+    const report = await reportAfter(() => {}, { acknowledged: [...acknowledged, lost] });
+    expect(report.violations).toMatchObject([{ invariant: "I8", seq: lost.seq }]);
+  });
+
+  it("misses the acknowledged events of a run that is gone altogether", async () => {
+    const acknowledged = [{ run_id: "rffffff", seq: 1, hash: "0".repeat(64) }];
+    const report = await reportAfter(() => {}, { acknowledged });
+    expect(invariantsOf(report)).toEqual(["I8"]);
+  });
+
+  it("needs a store that shows its rows", async () => {
+    const store = new SqliteStore({ path: ":memory:", synchronous: "normal", artifacts: null });
+    Object.defineProperty(store, "inspect", { value: undefined });
+    await expect(checkStore(store)).rejects.toMatchObject({ code: "usage" });
+    await store.close();
+  });
+});
+
+describe("a database that somebody changed", () => {
+  for (const { title, invariant, change } of tamperings) {
+    it(`is found out: ${title}`, async () => {
+      const report = await reportAfter(change);
+      expect(report.ok).toBe(false);
+      expect(invariantsOf(report), JSON.stringify(report.violations)).toEqual([invariant]);
+    });
+  }
+});
+
+describe("a log that a runtime with a bug wrote", () => {
+  for (const { title, invariant, change } of [...forgedLives, ...forgedWork]) {
+    it(`breaks ${invariant}: ${title}`, async () => {
+      const report = await reportAfter(change);
+      expect(report.ok).toBe(false);
+      expect(invariantsOf(report), JSON.stringify(report.violations)).toEqual([invariant]);
+    });
+  }
+});
+
+async function eventsIn(path: string): Promise<StoredEvent[]> {
+  const store = new SqliteStore({ path, synchronous: "normal", artifacts: null });
+  const events: StoredEvent[] = [];
+  for await (const event of store.readEvents({})) events.push(event);
+  await store.close();
+  return events;
+}

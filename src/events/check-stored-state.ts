@@ -6,6 +6,8 @@ import { applyToRun, emptyRun, type RunState } from "./run-state.ts";
 /** I7: what is stored of runs, delegations and questions is the fold of the events. */
 export class StoredStateCheck implements RunCheck {
   readonly fold: RunState;
+  /** How many events the fold took. */
+  folded = 0;
   readonly #run: CheckedRun;
   readonly #asked = new Map<string, boolean>();
 
@@ -17,6 +19,7 @@ export class StoredStateCheck implements RunCheck {
   see(event: StoredEvent): void {
     try {
       applyToRun(this.fold, event);
+      this.folded++;
     } catch (error) {
       this.#refused(event, error);
     }
@@ -27,7 +30,6 @@ export class StoredStateCheck implements RunCheck {
   end(): void {
     const { record, report } = this.#run;
     for (const [id, delegation] of this.fold.delegations) {
-      if (this.#run.delegations.get(id)?.isBroken) continue;
       const problem = this.#delegationProblem(delegation);
       if (problem) report("I7", problem, { delegationId: id });
     }
@@ -43,13 +45,11 @@ export class StoredStateCheck implements RunCheck {
   /** The checks have their own grammar; where the runtime's is stricter, this is where it shows. */
   #refused({ seq, sub_agent_id: id, type }: StoredEvent, error: unknown): void {
     const known = id === undefined ? undefined : this.#run.delegations.get(id);
-    if (this.fold.outcome !== null || known === undefined || known.isBroken) return;
-    known.isBroken = true;
+    if (this.fold.outcome !== null || known === undefined) return;
     const why = error instanceof Error ? error.message : String(error);
-    this.#run.report("I4", `${type} is refused by the lifecycle: ${why}`, {
-      delegationId: known.id,
-      seq,
-    });
+    const message = `${type} is refused by the lifecycle: ${why}`;
+    this.#run.report("I4", message, { delegationId: known.id, seq });
+    known.isBroken = true;
   }
 
   #delegationProblem(delegation: Delegation): string | undefined {

@@ -1,3 +1,4 @@
+import { externalProvider } from "../contracts/contract.ts";
 import type { CheckedRun, Known, RunCheck } from "./checked-run.ts";
 import type { StoredEvent } from "./event.ts";
 
@@ -39,7 +40,8 @@ function follow(event: StoredEvent, calls: Calls, { contract }: Known): string |
       return unended(calls);
     case "agent.tool_started": {
       const { call_id: id, tool } = event.payload;
-      if (!calls.asked.has(id)) return `The model made no call ${id}.`;
+      const isExternal = contract?.model.provider === externalProvider;
+      if (!isExternal && !calls.asked.has(id)) return `The model made no call ${id}.`;
       if (calls.begun.has(id)) return `Call ${id} begins a second time.`;
       calls.begun.set(id, tool);
       if (contract?.permissions.allowed_tools.includes(tool) === false) {

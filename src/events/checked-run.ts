@@ -22,7 +22,7 @@ export interface Known {
   /** Undefined when it is not the one the log names: nothing is concluded from it. */
   readonly contract: Contract | undefined;
   phase: Phase;
-  /** One of its events was illegal: what follows from that is not told again. */
+  /** One of its events was illegal. */
   isBroken: boolean;
 }
 
@@ -37,7 +37,12 @@ export class CheckedRun {
   constructor(id: string, record: StoredRecord, report: Report) {
     this.id = id;
     this.record = record;
-    this.report = report;
+    // Of a delegation with an illegal event no more is told: what follows from that proves nothing.
+    this.report = (invariant, message, where) => {
+      if (!this.delegations.get(where?.delegationId ?? "")?.isBroken) {
+        report(invariant, message, where);
+      }
+    };
     this.#rows = new Map(record.delegations.map((row) => [row.id, row]));
   }
 

@@ -12,7 +12,8 @@ import type { StoredEvent } from "./event.ts";
 export async function makeHealthyDatabase(into: string): Promise<HealthyRuns> {
   await using mandate = await openEngine({ profiles, model: script });
   const unsubscribe = answerEverything(mandate);
-  const rich = await mandate.run({ task: "everything", profile: "lead" });
+  const { workspace } = mandate;
+  const rich = await mandate.run({ task: "everything", profile: "lead", workspace });
   unsubscribe();
   const cancelled = await runAndCancel(mandate);
   const resumed = await crashAndRecover(mandate);

@@ -20,6 +20,8 @@ export interface EngineOptions
   readonly model?: Script | Playbook;
   /** Over the defaults, with `spawn` switched on. */
   readonly config?: Partial<Config>;
+  /** Besides the home: keys and addresses of providers. */
+  readonly environment?: Readonly<Record<string, string>>;
 }
 
 export interface FinishedRun {
@@ -75,7 +77,7 @@ export async function openEngine(options: EngineOptions): Promise<TestEngine> {
       ...(model && { scripted: scriptedModel(model) }),
       ...runtimeOptions,
       limits: { backoffMs: 1, ...runtimeOptions.limits },
-      environment,
+      environment: { ...engineOptions.environment, ...environment },
       cwd: workspace,
     });
     opened.push(runtime);

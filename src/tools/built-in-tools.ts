@@ -14,10 +14,14 @@ import { readFile } from "./files/read-file.ts";
 import { writeFile } from "./files/write-file.ts";
 import type { Tool } from "./tool.ts";
 
+/** Those that our own agents are not given unless the operator says so. */
+export const optInTools: ReadonlySet<string> = new Set(["spawn", "spawn_await"]);
+
 /** The tools that come with the product, as far as the operator left them switched on. */
 export function builtInTools(config: Config, profileNames: () => readonly string[]): readonly Tool[] {
   const delegation = config.agents.delegation.enabled;
-  const spawn = config.tools.spawn.enabled === true;
+  // Unless it is switched off, other programs' agents get it; ours only when it is switched on.
+  const spawn = config.tools.spawn.enabled !== false;
   return [
     readFile,
     writeFile,

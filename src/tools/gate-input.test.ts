@@ -13,6 +13,7 @@ const roomy = {
   runTokens: 9_000_000,
   maxRetries: 0,
   askDeadlineMs: 1,
+  toolOutputBytes: 4096,
   reportPathPattern: null,
 };
 

@@ -9,6 +9,7 @@ import { MandateError } from "../../ports/mandate-error.ts";
 import type { Append } from "../../ports/store.ts";
 import { maximumBatch } from "./batch-rows.ts";
 import { Projections, TamperedContract } from "./projections.ts";
+import type { ReserveFile } from "./reserve-file.ts";
 
 interface Pending {
   readonly append: Append;
@@ -23,6 +24,7 @@ export interface RunCache {
   catchUp(): void;
   lastSeq: number;
   committed(events: readonly StoredEvent[]): void;
+  readonly reserve: ReserveFile;
 }
 
 /** A turn of the event loop should not be held longer than some twenty milliseconds. */
@@ -76,6 +78,7 @@ export class GroupCommit {
     this.#scheduled = undefined;
     const pending = this.#take();
     if (pending.length === 0) return;
+    this.#cache.reserve.ensure();
     const tampered = new Set<string>();
     for (let tries = 0; ; tries++) {
       const transaction = new Transaction(this.#cache, this.#clock.now());
@@ -97,6 +100,7 @@ export class GroupCommit {
           continue;
         }
         const reason = storageError(error);
+        if (reason instanceof MandateError && reason.code === "storage-full") this.#cache.reserve.giveUp();
         for (const one of pending) one.reject(reason);
         break;
       }

@@ -28,6 +28,7 @@ import { GroupCommit, type RunCache } from "./group-commit.ts";
 import { idBlocks } from "./id-blocks.ts";
 import { inspectDatabase } from "./inspect-database.ts";
 import { type DatabaseOptions, openDatabase } from "./open-database.ts";
+import { ReserveFile } from "./reserve-file.ts";
 import { RunIndex } from "./run-index.ts";
 import { dismissWorker, enrolWorker, isWorkerAlive } from "./worker.ts";
 
@@ -69,6 +70,7 @@ export class SqliteStore implements Store {
       stateOf: (runId, isNew) => this.#stateOf(runId, isNew),
       catchUp: () => this.#catchUp(),
       committed: (events) => this.#committed(events),
+      reserve: new ReserveFile(options.path === ":memory:" ? null : `${options.path}-reserve`),
     };
     this.#commits = new GroupCommit(this.#database, this.#log, options.clock ?? systemClock);
     this.#poll = setInterval(() => this.#lookAround(), options.pollMs ?? 100).unref();
@@ -87,8 +89,11 @@ export class SqliteStore implements Store {
   }
 
   append(append: Append): Promise<readonly StoredEvent[]> {
-    if (this.#closed) return Promise.reject(new MandateError("closed", "The store is closed."));
-    return this.#commits.append(append);
+    if (!this.#closed) return this.#commits.append(append);
+    const refused = Promise.reject(new MandateError("closed", "The store is closed."));
+    // As with every append, a caller may look at the outcome later, or never.
+    refused.catch(() => undefined);
+    return refused;
   }
 
   async readRun(runId: string): Promise<RunState | undefined> {

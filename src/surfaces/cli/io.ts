@@ -6,6 +6,7 @@ export interface Io {
   readonly cwd: string;
   /** How people start this program here, for the commands that it tells them to type. */
   readonly program: string;
+  readonly pid: number;
   now(): number;
   /** Puts a question to the person at the terminal; absent when there is nobody to ask. */
   readonly ask?: (prompt: string, signal: AbortSignal) => Promise<string>;

@@ -17,6 +17,7 @@ export function processIo(): Io {
     environment: process.env,
     cwd: process.cwd(),
     program: programName(process.env, process.argv[1] ?? ""),
+    pid: process.pid,
     now: Date.now,
     ...(process.stdin.isTTY && process.stderr.isTTY ? { ask: askAtTerminal } : {}),
     onSignal(listener) {

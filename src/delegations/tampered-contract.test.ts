@@ -1,0 +1,78 @@
+import { DatabaseSync } from "node:sqlite";
+import { describe, expect, it } from "vitest";
+import type { Script } from "../models/scripted/scripted-model.ts";
+import { ofType, openEngine, type TestEngine, testProfile } from "../testing/engine-fixture.ts";
+
+const profiles = [
+  testProfile("lead", { tools: ["delegate_task"], mayDelegate: { tools: ["list_files"] } }),
+  testProfile("worker", { tools: ["list_files"] }),
+];
+
+/** Somebody with access to the file gives a delegation more than it was granted. */
+function tamper({ database }: TestEngine, depth: number): void {
+  const connection = new DatabaseSync(database);
+  connection.exec(`UPDATE sub_agents SET context_json =
+    replace(context_json, '"allowed_tools":[', '"allowed_tools":["write_file",')
+    WHERE context_json ->> '$.parent.depth' = ${depth}`);
+  connection.close();
+}
+
+describe("a contract that was changed in the database", () => {
+  // close.ts, closeWith: the refused append leaves `isEnding` set, and nobody ends it after that.
+  it.fails("is refused at the next transition: the delegation is closed as denied by policy", {
+    timeout: 1000,
+  }, async () => {
+    const engines: TestEngine[] = [];
+    await using mandate = await openEngine({
+      profiles,
+      model: () => {
+        for (const engine of engines) tamper(engine, 0);
+        return "all done";
+      },
+    });
+    engines.push(mandate);
+    const { result, events } = await mandate.run({ task: "go", profile: "worker" });
+    expect(result).toMatchObject({ status: "failed", closeReason: "policy_denied" });
+    expect(result.result).toMatch(/is not the one it was created with/);
+    expect(ofType(events, "agent.subagent_completed")).toEqual([]);
+    expect(ofType(events, "agent.subagent_failed")[0]?.payload.code).toBe("policy_denied");
+    expect(ofType(events, "run.finished")[0]?.payload.outcome).toBe("failed");
+  });
+
+  // The same: the child stays open in a finished run, and its caller ends instead of it.
+  it.fails("ends the child alone: its caller is told, and goes on", async () => {
+    const engines: TestEngine[] = [];
+    const script: Script = ({ caller }) => {
+      if (caller.depth === 1) {
+        for (const engine of engines) tamper(engine, 1);
+        return "all done";
+      }
+      if (caller.turn > 1) return "carried on";
+      return { calls: [{ tool: "delegate_task", input: { profile: "worker", task: "x" } }] };
+    };
+    await using mandate = await openEngine({ profiles, model: script });
+    engines.push(mandate);
+    const { result, events } = await mandate.run({ task: "go", profile: "lead" });
+    expect(result).toMatchObject({ status: "completed", result: "carried on" });
+    expect(result.subDelegations).toMatchObject([
+      { status: "failed", closeReason: "policy_denied" },
+    ]);
+    expect(ofType(events, "agent.subagent_closed")).toHaveLength(2);
+  });
+
+  it("is refused by recovery as well, which closes what it cannot trust", async () => {
+    let recovering = false;
+    const script: Script = () => (recovering ? "done" : { fault: "hang" });
+    await using mandate = await openEngine({ profiles, model: script });
+    const { runId } = await mandate.start({ task: "go", profile: "worker" });
+    mandate.abandon();
+    tamper(mandate, 0);
+    recovering = true;
+    const second = await mandate.another({ profiles, model: script });
+    await second.engine.recover();
+    const run = await second.store.readRun(runId);
+    expect([...(run?.delegations.values() ?? [])]).toMatchObject([
+      { status: "closed", closeReason: "policy_denied" },
+    ]);
+  });
+});

@@ -1,0 +1,133 @@
+/** What this machine has of what Mandate can use: for `mandate doctor` and whoever asks remotely. */
+import { accessSync, constants } from "node:fs";
+import { delimiter, join } from "node:path";
+import type { Config } from "./control/config.ts";
+import { loadConfig } from "./control/load-config.ts";
+import { type Environment, findPlaces } from "./control/places.ts";
+import { findDefaultModel } from "./models/default-model.ts";
+import { builtInProviders } from "./models/provider-catalog.ts";
+import { resolveProvider } from "./models/resolve-provider.ts";
+import { openStore } from "./open-store.ts";
+import { MandateError } from "./ports/mandate-error.ts";
+
+export interface Diagnosis {
+  readonly node: { readonly version: string; readonly isSupported: boolean };
+  readonly home: string;
+  readonly database: Finding & { readonly path: string; readonly synchronous: string; readonly runs: number };
+  readonly configuration: Finding & { readonly files: readonly string[] };
+  readonly models: { readonly default: string; readonly providers: readonly ProviderFinding[] };
+  readonly programs: Readonly<Record<string, string | null>>;
+  /** What can be enforced here beyond file tools, which need nothing of the machine. */
+  readonly enforcement: Readonly<Record<"files" | "shell", string>>;
+}
+
+interface Finding {
+  readonly isUsable: boolean;
+  readonly problem?: string;
+}
+
+interface ProviderFinding {
+  readonly provider: string;
+  readonly isUsable: boolean;
+  /** What to set when it is not; never a value. */
+  readonly set?: string;
+}
+
+/** Never throws for what it finds, and never returns a key. */
+export async function diagnose(environment: Environment, cwd: string): Promise<Diagnosis> {
+  const places = findPlaces(environment);
+  const loaded = await attempt(() => loadConfig({ cwd, environment }));
+  const config = loaded.value;
+  const bubblewrap = findProgram("bwrap", environment);
+  return {
+    node: { version: process.version, isSupported: isSupported(process.versions.node) },
+    home: places.home,
+    database: await lookAtDatabase(environment, places.database, config),
+    configuration: { ...finding(loaded.problem), files: config?.files ?? [] },
+    models: {
+      default: environment["MANDATE_MODEL"] || config?.models.default || findDefaultModel(environment),
+      providers: lookAtProviders(environment, config),
+    },
+    programs: {
+      git: findProgram("git", environment),
+      ripgrep: findProgram("rg", environment),
+      bubblewrap,
+    },
+    enforcement: {
+      files: "always: every path is checked at the call, links included",
+      shell:
+        bubblewrap === null
+          ? "not offered: no sandbox was found (bubblewrap on Linux)"
+          : "not offered yet; a sandbox is installed",
+    },
+  };
+}
+
+async function lookAtDatabase(
+  environment: Environment,
+  path: string,
+  config: Config | undefined,
+): Promise<Diagnosis["database"]> {
+  const synchronous = config?.database.synchronous ?? "full";
+  const opened = await attempt(async () => {
+    const store = openStore({ environment, synchronous });
+    try {
+      return (await store.listRuns({ limit: 1_000_000 })).length;
+    } finally {
+      await store.close();
+    }
+  });
+  return { ...finding(opened.problem), path, synchronous, runs: opened.value ?? 0 };
+}
+
+function lookAtProviders(environment: Environment, config: Config | undefined): ProviderFinding[] {
+  const names = new Set([...Object.keys(builtInProviders), ...Object.keys(config?.models.providers ?? {})]);
+  return [...names].map((provider) => {
+    const builtIn = Object.hasOwn(builtInProviders, provider) ? builtInProviders[provider] : undefined;
+    const isConfigured = Object.hasOwn(config?.models.providers ?? {}, provider);
+    // A local server that merely might be running counts when somebody pointed to it.
+    if (builtIn && !builtIn.needsKey && !isConfigured && !environment[builtIn.baseUrlVariable]) {
+      return { provider, isUsable: false, set: builtIn.baseUrlVariable };
+    }
+    try {
+      resolveProvider(provider, environment, config?.models ?? { providers: {} });
+      return { provider, isUsable: true };
+    } catch (error) {
+      if (!(error instanceof MandateError)) throw error;
+      return { provider, isUsable: false, set: builtIn?.keyVariable ?? error.message };
+    }
+  });
+}
+
+/** Looks along PATH without starting anything. */
+function findProgram(name: string, environment: Environment): string | null {
+  for (const folder of (environment["PATH"] ?? "").split(delimiter)) {
+    if (folder === "") continue;
+    const path = join(folder, name);
+    try {
+      accessSync(path, constants.X_OK);
+      return path;
+    } catch {
+      // Not here.
+    }
+  }
+  return null;
+}
+
+function isSupported(version: string): boolean {
+  const [major = 0, minor = 0] = version.split(".").map(Number);
+  return major > 22 || (major === 22 && minor >= 18);
+}
+
+async function attempt<Value>(work: () => Promise<Value>): Promise<{ value?: Value; problem?: string }> {
+  try {
+    return { value: await work() };
+  } catch (error) {
+    if (!(error instanceof MandateError)) throw error;
+    return { problem: error.message };
+  }
+}
+
+function finding(problem: string | undefined): Finding {
+  return problem === undefined ? { isUsable: true } : { isUsable: false, problem };
+}

@@ -1,0 +1,117 @@
+import { runNumberOf } from "../ports/identity.ts";
+import type { Invariant } from "./check-report.ts";
+import type { ForgedLog } from "./forged-log.test-support.ts";
+import type { SeededBug } from "./seeded-bug.test-support.ts";
+
+const secondBatch = "(SELECT first_seq FROM event_batches ORDER BY first_seq LIMIT 1 OFFSET 1)";
+const lastBatch = "(SELECT max(first_seq) FROM event_batches)";
+
+function bySql(title: string, invariant: Invariant, sql: string): SeededBug {
+  return { title, invariant, change: ({ database }) => database.exec(sql) };
+}
+
+/** What somebody with the file and an editor for databases can do. */
+export const tamperings: readonly SeededBug[] = [
+  bySql(
+    "a flipped byte in a payload",
+    "I1",
+    `UPDATE event_batches SET events = replace(events, 'leaf done', 'Leaf done')
+     WHERE first_seq = (SELECT min(first_seq) FROM event_batches WHERE events LIKE '%leaf done%')`,
+  ),
+  bySql(
+    "a changed time",
+    "I1",
+    `UPDATE event_batches SET events = replace(events, '"run.started",null,1', '"run.started",null,2')
+     WHERE first_run_seq = 1`,
+  ),
+  bySql(
+    "white space between events",
+    "I1",
+    `UPDATE event_batches SET events = ' ' || events WHERE first_seq = ${secondBatch}`,
+  ),
+  bySql(
+    "a text that is no JSON",
+    "I1",
+    `UPDATE event_batches SET events = '[' || events WHERE first_seq = ${secondBatch}`,
+  ),
+  bySql("a batch taken out", "I1", `DELETE FROM event_batches WHERE first_seq = ${secondBatch}`),
+  bySql(
+    "a stored hash changed",
+    "I1",
+    `UPDATE event_batches SET hash = substr(hash, 2) || substr(hash, 1, 1) WHERE first_seq = ${secondBatch}`,
+  ),
+  {
+    title: "two events put in another order",
+    invariant: "I1",
+    change: ({ database }) => editSecondBatch(database, ([a, b, ...rest]) => [b, a, ...rest]),
+  },
+  {
+    title: "an event put in",
+    invariant: "I1",
+    change: ({ database }) => editSecondBatch(database, ([a, ...rest]) => [a, a, ...rest]),
+  },
+  {
+    title: "a whole run taken out",
+    invariant: "I1",
+    change({ database }, { cancelled }) {
+      const run = runNumberOf(cancelled) ?? -1;
+      for (const table of ["event_batches", "sub_agents", "asks"]) {
+        database.prepare(`DELETE FROM ${table} WHERE run = ?`).run(run);
+      }
+      database.prepare("DELETE FROM runs WHERE number = ?").run(run);
+    },
+  },
+  bySql(
+    "the last batch taken out, of a run that is stored as finished",
+    "I7",
+    `DELETE FROM event_batches WHERE first_seq = ${lastBatch}`,
+  ),
+  bySql(
+    "a contract widened",
+    "I2",
+    `UPDATE sub_agents SET context_json = replace(context_json, '["list_files"]', '["list_files","shell"]')`,
+  ),
+  bySql(
+    "a contract's hash changed",
+    "I2",
+    "UPDATE sub_agents SET contract_hash = replace(contract_hash, substr(contract_hash, 1, 4), 'abcd')",
+  ),
+  bySql(
+    "a delegation stored that nobody created",
+    "I2",
+    "INSERT INTO sub_agents SELECT number + 100000, run, 'ffffff', status, close_reason, contract_hash, context_json FROM sub_agents LIMIT 1",
+  ),
+  bySql("a status changed", "I7", "UPDATE sub_agents SET status = 'running' WHERE number % 3 = 0"),
+  bySql(
+    "a close reason changed",
+    "I7",
+    "UPDATE sub_agents SET close_reason = 'integrated' WHERE close_reason = 'cancelled'",
+  ),
+  bySql(
+    "a delegation taken out of the table",
+    "I7",
+    "DELETE FROM sub_agents WHERE number = (SELECT max(number) FROM sub_agents)",
+  ),
+  bySql(
+    "an outcome changed",
+    "I7",
+    "UPDATE runs SET outcome = 'succeeded' WHERE outcome = 'failed'",
+  ),
+  bySql("a run made open again", "I7", "UPDATE runs SET outcome = NULL, finished_at = NULL"),
+  bySql("tokens taken off the bill", "I7", "UPDATE runs SET tokens = tokens - 1"),
+  bySql("another owner", "I7", "UPDATE runs SET fence = fence + 1"),
+  bySql("a question marked as open", "I7", "UPDATE asks SET answered = 0"),
+  bySql("a run's row taken out", "I7", "DELETE FROM runs WHERE outcome = 'failed'"),
+];
+
+function editSecondBatch(
+  database: ForgedLog["database"],
+  change: (events: unknown[]) => unknown[],
+): void {
+  const row = database
+    .prepare(`SELECT first_seq, events FROM event_batches WHERE first_seq = ${secondBatch}`)
+    .get() as { first_seq: number; events: string };
+  database
+    .prepare("UPDATE event_batches SET events = ? WHERE first_seq = ?")
+    .run(JSON.stringify(change(JSON.parse(row.events) as unknown[])), row.first_seq);
+}

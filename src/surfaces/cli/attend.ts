@@ -1,0 +1,103 @@
+import { MandateError } from "../../ports/mandate-error.ts";
+import type { Runtime } from "../../runtime.ts";
+import type { Arguments } from "./arguments.ts";
+import { type CommandOption, jsonOption } from "./command.ts";
+import { printResult } from "./commands/result.ts";
+import type { Display } from "./display.ts";
+import { exitCode, exitCodeOfResult } from "./exit-code.ts";
+import type { Io } from "./io.ts";
+import { LiveDisplay } from "./live-display.ts";
+import { PlainDisplay, QuietDisplay } from "./plain-display.ts";
+import { printable, printableJson, printableLine } from "./printable.ts";
+import { styleFor } from "./style.ts";
+import { type StartedRun, type Work, type WorkOutcome, workOn } from "./work-on.ts";
+
+export const attendOptions: Readonly<Record<string, CommandOption>> = {
+  json: { ...jsonOption, help: "print the result as one JSON document" },
+  quiet: { type: "flag", short: "q", help: "show nothing but questions and the result" },
+};
+
+export function displayFor(given: Arguments, io: Io): Display {
+  if (given.flag("quiet")) return new QuietDisplay(io);
+  return io.stderr.isTerminal ? new LiveDisplay(io) : new PlainDisplay(io);
+}
+
+/** Works on a run to its end and prints what came of it. Gives the exit code. */
+export async function attend(given: Arguments, work: Work): Promise<number> {
+  return reportOutcome(await workOn(work), given, work.io);
+}
+
+type Watch = Parameters<Work["begin"]>[0];
+
+/** Goes on with everything of this application that a crash, or a kill, left behind. */
+export async function takeUp(
+  { runtime, display, io }: Pick<Work, "runtime" | "display" | "io">,
+  watch: Watch,
+): Promise<readonly StartedRun[]> {
+  const { paint } = styleFor(io.stderr, io);
+  const recovered = await recover(runtime, display);
+  for (const run of recovered) {
+    const state = await runtime.store.readRun(run.runId);
+    const task = printableLine(state?.task ?? "");
+    display.say(`${paint.warn("interrupted")}  ${run.runId} is taken up where it stopped: ${task}`);
+    await watch(run);
+  }
+  return recovered;
+}
+
+/** What cannot be taken up must not keep anything new from starting. */
+async function recover({ engine }: Runtime, display: Display): Promise<readonly StartedRun[]> {
+  try {
+    return await engine.recover();
+  } catch (error) {
+    if (!(error instanceof MandateError)) throw error;
+    display.say(`An interrupted run could not be taken up: ${printable(error.message)}`);
+    return [];
+  }
+}
+
+/** Nobody shall take scripted words for those of a language model. */
+export function announceModel({ parts }: Runtime, model: string, playbook: string | undefined, work: Work): void {
+  if (playbook === undefined && !model.startsWith("scripted/")) return;
+  const { paint } = styleFor(work.io.stderr, work.io);
+  const source =
+    playbook === undefined
+      ? `no key is configured, see ${work.io.program} doctor`
+      : `it answers from ${playbook}`;
+  const name = parts.models.defaultModel;
+  work.display.say(`${paint.warn("scripted model: not a language model")} (${name}; ${source})`);
+}
+
+/** What came of it, in words and as an exit code. */
+export function reportOutcome(outcome: WorkOutcome, given: Arguments, io: Io): number {
+  const { run } = outcome;
+  const hint = `Go on with: ${io.program} resume ${run.runId}`;
+  switch (outcome.ended) {
+    case "lost":
+      io.stderr.write(
+        `mandate: another process works on ${run.runId} now. Watch it: ${io.program} logs ${run.runId} --follow\n`,
+      );
+      return exitCode.failed;
+    case "interrupted":
+      io.stderr.write(
+        outcome.code === exitCode.interrupted
+          ? `mandate: ${run.runId} was cancelled. ${hint}\n`
+          : `mandate: stopped by the system; the next start takes ${run.runId} up again. ${hint}\n`,
+      );
+      return outcome.code;
+    case "result": {
+      const { result } = outcome;
+      if (given.flag("json")) {
+        io.stdout.write(`${printableJson({ runId: run.runId, ...result }, 2)}\n`);
+        return exitCodeOfResult(result);
+      }
+      const code = printResult(result, io);
+      if (code !== exitCode.done) {
+        io.stderr.write(`Why: ${io.program} show ${run.delegationId}. ${hint}\n`);
+      }
+      return code;
+    }
+    default:
+      return outcome satisfies never;
+  }
+}

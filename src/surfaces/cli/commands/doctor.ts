@@ -1,0 +1,81 @@
+import { type Diagnosis, diagnose } from "../../../diagnose.ts";
+import { countOf } from "../amounts.ts";
+import { type Command, jsonOption } from "../command.ts";
+import { padEnd } from "../display-width.ts";
+import { exitCode } from "../exit-code.ts";
+import { printableJson, printableLine } from "../printable.ts";
+import { type Style, styleFor } from "../style.ts";
+
+export const doctorCommand: Command = {
+  name: "doctor",
+  usage: "[options]",
+  about:
+    "Says what Mandate finds on this machine: its own folder and database, configuration, models and\n" +
+    "which variable to set for others, and what can be enforced here. Never prints a key. Exits 1 when\n" +
+    "something keeps it from working.",
+  options: { json: jsonOption },
+  words: { least: 0, most: 0 },
+  async run(given, io) {
+    const found = await diagnose(io.environment, io.cwd);
+    const isWell = found.node.isSupported && found.database.isUsable && found.configuration.isUsable;
+    io.stdout.write(
+      given.flag("json")
+        ? `${printableJson({ ok: isWell, ...found }, 2)}\n`
+        : describe(found, styleFor(io.stdout, io), io.program),
+    );
+    return isWell ? exitCode.done : exitCode.failed;
+  },
+};
+
+type Level = "good" | "missing" | "wrong";
+
+function describe(found: Diagnosis, { paint, glyphs }: Style, program: string): string {
+  const line = (level: Level, label: string, text: string) => {
+    const mark = {
+      good: paint.good(glyphs.done),
+      missing: paint.dim(glyphs.queued),
+      wrong: paint.bad(glyphs.failed),
+    }[level];
+    return `${mark} ${padEnd(label, 14)} ${printableLine(text)}`;
+  };
+  const { node, database, configuration, models, programs, enforcement } = found;
+  const isScripted = models.default.startsWith("scripted/");
+  return [
+    paint.strong("Mandate"),
+    line(node.isSupported ? "good" : "wrong", "node", node.isSupported ? node.version : `${node.version}: 22.18 or newer is needed`),
+    line(database.isUsable ? "good" : "wrong", "home", found.home),
+    line(database.isUsable ? "good" : "wrong", "database", aboutDatabase(database)),
+    line(configuration.isUsable ? "good" : "wrong", "configuration", aboutConfiguration(configuration)),
+    "",
+    paint.strong("Models"),
+    line(
+      isScripted ? "missing" : "good",
+      "default",
+      isScripted ? `${models.default}: not a language model; set a key below, or MANDATE_MODEL` : models.default,
+    ),
+    ...models.providers.map(({ provider, isUsable, set }) =>
+      line(isUsable ? "good" : "missing", provider, isUsable ? "configured" : `set ${set ?? ""}`),
+    ),
+    "",
+    paint.strong("This machine"),
+    ...Object.entries(programs).map(([name, path]) =>
+      line(path === null ? "missing" : "good", name, path ?? "not found"),
+    ),
+    line("good", "files", enforcement.files),
+    line("missing", "shell", enforcement.shell),
+    "",
+    isScripted ? `Without a key: ${program} demo` : `Ready: ${program} run "…"`,
+    "",
+  ].join("\n");
+}
+
+function aboutDatabase({ isUsable, path, problem, runs, synchronous }: Diagnosis["database"]): string {
+  if (!isUsable) return problem ?? "";
+  const survives = synchronous === "full" ? "survives a power cut" : "survives a killed process";
+  return `${path} (${countOf(runs, "run")}; synchronous ${synchronous}: ${survives})`;
+}
+
+function aboutConfiguration({ isUsable, problem, files }: Diagnosis["configuration"]): string {
+  if (!isUsable) return problem ?? "";
+  return files.length === 0 ? "defaults (there is no mandate.yaml here or above)" : files.join(", ");
+}

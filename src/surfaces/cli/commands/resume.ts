@@ -1,0 +1,80 @@
+import { MandateError } from "../../../ports/mandate-error.ts";
+import type { Store } from "../../../ports/store.ts";
+import type { Arguments } from "../arguments.ts";
+import { announceModel, attend, attendOptions, displayFor, takeUp } from "../attend.ts";
+import type { Command } from "../command.ts";
+import { findTarget, type Target } from "../find-target.ts";
+import type { Io } from "../io.ts";
+import { chosenPlaybook, openRuntime, runtimeOptions } from "../open-runtime.ts";
+import { applicationFor, playbookOf } from "../playbook-application.ts";
+import { withStore } from "../with-store.ts";
+import type { StartedRun, Work } from "../work-on.ts";
+
+export const resumeCommand: Command = {
+  name: "resume",
+  usage: "[options] ID",
+  about:
+    "Goes on with a run. One that was interrupted (its process was killed, the machine went down)\n" +
+    "continues where it stopped. One that was cancelled or failed continues as a new run on the old\n" +
+    "conversation; the id of one of its delegations continues that one alone.",
+  options: { ...runtimeOptions, ...attendOptions },
+  words: { least: 1, most: 1 },
+  run: resume,
+};
+
+interface Past extends Target {
+  readonly application: string;
+  readonly isOpen: boolean;
+  readonly isAlive: boolean;
+  readonly mayWrite: boolean;
+}
+
+async function resume(given: Arguments, io: Io): Promise<number> {
+  const id = given.words[0] ?? "";
+  const past = await withStore(io, (store) => lookAt(store, id, io));
+  if (past.isOpen && past.isAlive) {
+    throw new MandateError(
+      "not-resumable",
+      `Another process works on ${past.runId}. Watch it: ${io.program} logs ${past.runId} --follow`,
+    );
+  }
+  const chosen = chosenPlaybook(given, io);
+  const application = chosen === undefined ? past.application : applicationFor(chosen);
+  const playbook = playbookOf(application);
+  // It goes on with what it was granted at most: a run that could not write still cannot.
+  const readOnly = !past.isOpen && !past.mayWrite;
+  const runtime = await openRuntime(given, io, past.isOpen ? past.application : application, { readOnly });
+  try {
+    const work: Work = {
+      runtime,
+      io,
+      display: displayFor(given, io),
+      async begin(watch) {
+        announceModel(runtime, runtime.parts.models.defaultModel, playbook, work);
+        const recovered = readOnly ? [] : await takeUp(work, watch);
+        const interrupted = recovered.find(({ runId }) => runId === past.runId);
+        if (interrupted) return interrupted;
+        const started: StartedRun = await runtime.engine.resume(past.delegationId ?? past.runId);
+        await watch(started);
+        return started;
+      },
+    };
+    return await attend(given, work);
+  } finally {
+    await runtime.close();
+  }
+}
+
+async function lookAt(store: Store, id: string, io: Io): Promise<Past> {
+  const target = await findTarget(store, id, io);
+  const run = await store.readRun(target.runId);
+  const top = target.delegationId ?? [...(run?.delegations.keys() ?? [])][0];
+  const contract = top === undefined ? undefined : await store.readContract(top);
+  return {
+    ...target,
+    application: run?.application ?? "",
+    isOpen: run?.outcome === null,
+    isAlive: run !== undefined && (await store.isWorkerAlive(run.worker)),
+    mayWrite: contract?.workspace.allow_writes === true || contract?.workspace.root === null,
+  };
+}

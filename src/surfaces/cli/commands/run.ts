@@ -1,0 +1,117 @@
+import { statSync } from "node:fs";
+import { resolve } from "node:path";
+import { nearestKey } from "../../../control/nearest-key.ts";
+import { MandateError } from "../../../ports/mandate-error.ts";
+import type { Runtime } from "../../../runtime.ts";
+import type { Arguments } from "../arguments.ts";
+import { announceModel, attend, attendOptions, displayFor, takeUp } from "../attend.ts";
+import type { Command } from "../command.ts";
+import { describeReceipt, reductions } from "../describe-contract.ts";
+import type { Display } from "../display.ts";
+import type { Io } from "../io.ts";
+import { chosenPlaybook, openRuntime, runtimeOptions } from "../open-runtime.ts";
+import { applicationFor } from "../playbook-application.ts";
+import type { StartedRun, Work } from "../work-on.ts";
+
+export const runCommand: Command = {
+  name: "run",
+  usage: '[options] "TASK"',
+  about:
+    "Gives a task to an agent and works on it to the end. The result goes to standard output, what\n" +
+    "happens meanwhile to standard error. Ctrl-C cancels (and the run can be resumed); a second one\n" +
+    "leaves at once. Runs that a crash interrupted are taken up first.",
+  options: {
+    profile: { type: "text", value: "NAME", short: "p", help: "who does it (general)" },
+    context: { type: "text", value: "TEXT", help: "what the agent needs to know besides the task" },
+    workspace: { type: "text", value: "DIR", short: "C", help: "the folder it works in (this one)" },
+    "read-only": { type: "flag", help: "nobody may write in the workspace, at any depth" },
+    "max-tokens": { type: "text", value: "NUMBER", help: "for the agent and everyone below it" },
+    timeout: { type: "text", value: "TIME", help: "for all of it: 90s, 5m, 1h" },
+    ...runtimeOptions,
+    ...attendOptions,
+  },
+  words: { least: 0, most: Number.POSITIVE_INFINITY },
+  examples: [
+    'run "Which of our modules have no tests?"',
+    'run -p researcher --read-only "Compare the two parsers in src"',
+    'run --playbook helpers.yaml "Count the files"',
+  ],
+  run,
+};
+
+async function run(given: Arguments, io: Io): Promise<number> {
+  const task = given.words.join(" ");
+  if (task.trim() === "") {
+    throw new MandateError("task-required", `A run needs a task: ${io.program} run "what is to be done"`);
+  }
+  const workspace = folder(resolve(io.cwd, given.text("workspace") ?? "."));
+  const limits = { maxTokens: given.count("max-tokens"), timeoutMs: given.duration("timeout") };
+  const playbook = chosenPlaybook(given, io);
+  const readOnly = given.flag("read-only");
+  const runtime = await openRuntime(given, io, applicationFor(playbook), { readOnly, cwd: workspace });
+  try {
+    const profile = given.text("profile") ?? "general";
+    const model = requireModel(runtime, profile);
+    const work: Work = {
+      runtime,
+      io,
+      display: displayFor(given, io),
+      async begin(watch) {
+        announceModel(runtime, model, playbook, work);
+        // What others may write would be limited too: their runs wait for another start.
+        if (!readOnly) await takeUp(work, watch);
+        const started = await runtime.engine.startRun({
+          task,
+          profile,
+          workspace,
+          ...limits,
+          context: given.text("context"),
+          modelOverride: playbook === undefined ? given.text("model") : undefined,
+        });
+        await sayReductions(runtime, started, work.display);
+        await watch(started);
+        return started;
+      },
+    };
+    return await attend(given, work);
+  } finally {
+    await runtime.close();
+  }
+}
+
+function folder(path: string): string {
+  const stats = statSync(path, { throwIfNoEntry: false });
+  if (stats?.isDirectory()) return path;
+  const problem = stats === undefined ? "does not exist" : "is not a folder";
+  throw new MandateError("usage", `The workspace ${path} ${problem}.`);
+}
+
+/** Names what is wrong before a run exists: who is unknown, which key is missing. */
+function requireModel({ profiles, parts, config }: Runtime, name: string): string {
+  const profile = profiles.get(name);
+  if (profile === undefined && config.agents.delegation.onUnknown !== "fallback") {
+    const problem = profiles.problemOf(name);
+    if (problem) throw new MandateError("profile-invalid", problem.message);
+    const known = profiles.names();
+    const nearest = nearestKey(name, known);
+    const hint = nearest === undefined ? "" : ` Did you mean ${nearest}?`;
+    throw new MandateError(
+      "unknown-profile",
+      `There is no profile ${JSON.stringify(name)}.${hint} There are: ${known.join(", ")}.`,
+    );
+  }
+  const model = profile?.model?.model ?? parts.models.defaultModel;
+  parts.models.resolve(model);
+  return model;
+}
+
+async function sayReductions({ store }: Runtime, run: StartedRun, display: Display): Promise<void> {
+  for await (const event of store.readEvents({ delegationId: run.delegationId })) {
+    if (event.type !== "agent.subagent_created") continue;
+    for (const line of reductions(event.payload.receipt ?? [])) {
+      // A profile names tools that are not there yet; nobody asked for those here.
+      if (line.field !== "tools") display.say(`${line.field}: ${describeReceipt(line)}`);
+    }
+    return;
+  }
+}

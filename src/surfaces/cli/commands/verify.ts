@@ -1,0 +1,49 @@
+import { checkStore } from "../../../events/check-store.ts";
+import { countOf } from "../amounts.ts";
+import { type Command, jsonOption } from "../command.ts";
+import { exitCode } from "../exit-code.ts";
+import { findTarget } from "../find-target.ts";
+import { printableJson, printableLine } from "../printable.ts";
+import { styleFor } from "../style.ts";
+import { withStore } from "../with-store.ts";
+
+export const verifyCommand: Command = {
+  name: "verify",
+  usage: "[options]",
+  about:
+    "Reads the whole log and checks what must hold: the hash chain, each delegation's life, that no\n" +
+    "child held more than its caller could hand on, budgets, the order of closing. Exits 1 when\n" +
+    "something does not hold.",
+  options: {
+    json: jsonOption,
+    run: { type: "text", value: "ID", help: "only this run" },
+  },
+  words: { least: 0, most: 0 },
+  run: (given, io) =>
+    withStore(io, async (store) => {
+      const asked = given.text("run");
+      const only = asked === undefined ? {} : { runId: (await findTarget(store, asked, io)).runId };
+      const report = await checkStore(store, only);
+      const code = report.ok ? exitCode.done : exitCode.failed;
+      if (given.flag("json")) {
+        const { ok, events, delegations, violations } = report;
+        io.stdout.write(`${printableJson({ ok, events, delegations, violations }, 2)}\n`);
+        return code;
+      }
+      const { paint, glyphs } = styleFor(io.stdout, io);
+      const about = `${countOf(report.events, "event")}, ${countOf(report.delegations, "delegation")}`;
+      for (const violation of report.violations) {
+        io.stdout.write(`${paint.bad(glyphs.failed)} ${printableLine(describe(violation))}\n`);
+      }
+      io.stdout.write(
+        report.ok
+          ? `${paint.good(glyphs.done)} ${about}: everything holds\n`
+          : `${paint.bad(countOf(report.violations.length, "violation"))} in ${about}\n`,
+      );
+      return code;
+    }),
+};
+
+function describe(violation: unknown): string {
+  return typeof violation === "string" ? violation : JSON.stringify(violation);
+}

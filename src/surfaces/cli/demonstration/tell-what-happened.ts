@@ -1,0 +1,86 @@
+import { checkStore } from "../../../events/check-store.ts";
+import type { Store } from "../../../ports/store.ts";
+import { countOf, formatSpan } from "../amounts.ts";
+import { drawTree } from "../draw-tree.ts";
+import { exitCode, exitCodeOfResult } from "../exit-code.ts";
+import type { Io } from "../io.ts";
+import { printable } from "../printable.ts";
+import { RunView } from "../run-view.ts";
+import { type Style, styleFor } from "../style.ts";
+import type { WorkOutcome } from "../work-on.ts";
+
+type Ended = Extract<WorkOutcome, { ended: "result" }>;
+
+/** After the demonstration: the tree, the result, where to look closer, and what to do next. */
+export async function tellWhatHappened(
+  store: Store,
+  { run, result }: Ended,
+  io: Io,
+  ownHome: string,
+): Promise<number> {
+  const style = styleFor(io.stdout, io);
+  const { paint, glyphs } = style;
+  const view = await RunView.read(store, run.runId);
+  await view.readBudgets();
+  const report = await checkStore(store);
+  const lines = [
+    // On a terminal the live tree has stayed.
+    ...(io.stderr.isTerminal ? [] : ["", ...drawTree(view, style, { now: io.now(), columns: 100 })]),
+    "",
+    `${paint.strong(result.status === "completed" ? "Result" : "Failure")} ${paint.dim(sentence(view, result.duration))}`,
+    "",
+    `  ${printable(result.result).trimEnd().replaceAll("\n", "\n  ")}`,
+    "",
+    ...whereToLook(view, io, ownHome, style),
+    "",
+    report.ok
+      ? `${paint.good(glyphs.done)} verified: ${countOf(report.events, "event")} and ${countOf(report.delegations, "delegation")} in this log keep every promise`
+      : `${paint.bad(glyphs.failed)} verify found ${countOf(report.violations.length, "violation")}`,
+    "",
+    paint.strong("With a real model"),
+    `  ANTHROPIC_API_KEY=${glyphs.ellipsis} ${io.program} run "What does this project do?"`,
+    `  ${io.program} doctor   ${paint.dim("names the other providers, and local ones")}`,
+    "",
+  ];
+  io.stdout.write(lines.join("\n"));
+  return report.ok ? exitCodeOfResult(result) : exitCode.failed;
+}
+
+function sentence(view: RunView, duration: number): string {
+  const agents = [...view.state.delegations.values()];
+  const notes = agents.map(({ id }) => view.notesOf(id));
+  const sum = (pick: (note: (typeof notes)[number]) => number) =>
+    notes.reduce((total, note) => total + pick(note), 0);
+  const retries = agents.filter(({ attempt }) => attempt > 1).length;
+  const parts = [
+    countOf(agents.length, "agent"),
+    countOf(retries, "second attempt"),
+    `${countOf(sum(({ refusals }) => refusals), "call")} refused`,
+    ...(sum(({ resumptions }) => resumptions) > 0
+      ? [`${countOf(sum(({ resumptions }) => resumptions), "agent")} taken up after a kill`]
+      : []),
+  ];
+  return `(${parts.join(", ")}, in ${formatSpan(duration)})`;
+}
+
+function whereToLook(view: RunView, io: Io, ownHome: string, { paint }: Style): string[] {
+  const agents = [...view.state.delegations.values()];
+  const refused = agents.find(({ id }) => view.notesOf(id).refusals > 0);
+  const retried = agents.find(({ attempt }) => attempt > 1);
+  const { id } = view.state;
+  const rows: (readonly [string, string])[] = [
+    ...(refused
+      ? [[`show ${refused.id}`, "the contract of the one that was refused, and its receipt"] as const]
+      : []),
+    ...(retried ? [[`result ${retried.id} --json`, "a sealed result, with evidence"] as const] : []),
+    [`logs ${id}`, "every event, one line each"],
+    [`tree ${id}`, "the tree again"],
+    ["verify", "check the whole log"],
+  ];
+  const width = Math.max(...rows.map(([command]) => command.length));
+  return [
+    paint.strong("Look closer"),
+    `  export MANDATE_HOME=${ownHome}`,
+    ...rows.map(([command, about]) => `  ${io.program} ${command.padEnd(width)}   ${paint.dim(about)}`),
+  ];
+}

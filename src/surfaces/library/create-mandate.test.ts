@@ -1,0 +1,128 @@
+import { generateText, stepCountIs, type ToolSet } from "ai";
+import { MockLanguageModelV4 } from "ai/test";
+import { afterEach, describe, expect, it } from "vitest";
+import { z } from "zod";
+import { scriptedModel } from "../../models/scripted/scripted-model.ts";
+import { defineTool } from "../../tools/tool.ts";
+import { createMandate, type Mandate } from "./create-mandate.ts";
+
+let mandate: Mandate | undefined;
+
+afterEach(async () => {
+  const report = await mandate?.verify();
+  await mandate?.close();
+  mandate = undefined;
+  expect(report?.violations ?? []).toEqual([]);
+});
+
+const weather = defineTool({
+  name: "weather",
+  description: "The weather of a city.",
+  effect: "read",
+  idempotent: true,
+  scopes: [],
+  input: z.strictObject({ city: z.string() }),
+  execute: ({ city }) => `Sun over ${city}.`,
+});
+
+const scripted = scriptedModel(({ caller, messages }) => {
+  const last = messages.at(-1);
+  if (caller.profile === "meteorologist" && last?.role === "user") {
+    return { calls: [{ tool: "weather", input: { city: "Lisbon" } }] };
+  }
+  return { text: `${caller.profile} says: ${last?.text ?? ""}` };
+});
+
+const meteorologist = {
+  name: "meteorologist",
+  description: "Knows the weather",
+  capabilities: ["subtask" as const],
+  prompt: "You know the weather.",
+  tools: ["weather"],
+  origin: "test",
+};
+
+function open(): Promise<Mandate> {
+  return createMandate({
+    database: ":memory:",
+    environment: {},
+    scripted,
+    tools: [weather],
+    profiles: [meteorologist],
+  });
+}
+
+describe("createMandate", () => {
+  it("delegates, tells about it in typed events, and gives the same result again", async () => {
+    mandate = await open();
+    const closed: string[] = [];
+    mandate.on("agent.subagent_closed", (event) => closed.push(event.payload.close_reason));
+    const result = await mandate.delegate({ profile: "meteorologist", task: "Lisbon?" });
+    expect(result).toMatchObject({
+      status: "completed",
+      result: "meteorologist says: Sun over Lisbon.",
+      closeReason: "report_accepted",
+      evidence: { tool_calls: 1, turns: 2 },
+    });
+    expect(closed).toEqual(["report_accepted"]);
+    expect(await mandate.getResult(result.delegationId)).toMatchObject({
+      result: result.result,
+      evidence: result.evidence,
+    });
+    expect(await mandate.listActive()).toEqual([]);
+  });
+
+  it("refuses an unknown profile and an empty task with a code and a sentence", async () => {
+    mandate = await open();
+    await expect(mandate.delegate({ profile: "nobody", task: "x" })).rejects.toMatchObject({
+      code: "unknown-profile",
+    });
+    await expect(mandate.delegate({ profile: "meteorologist", task: " " })).rejects.toMatchObject({
+      code: "task-required",
+    });
+  });
+
+  it("puts its delegation tools into an AI SDK agent, under a contract of their own", async () => {
+    mandate = await open();
+    const delegation = await mandate.tools({ client: "my-agent" });
+    const model = new MockLanguageModelV4({
+      doGenerate: async ({ prompt }) => {
+        const last = prompt.at(-1);
+        const usage = {
+          inputTokens: { total: 1, noCache: 1, cacheRead: 0, cacheWrite: 0 },
+          outputTokens: { total: 1, text: 1, reasoning: 0 },
+        };
+        if (last?.role === "tool") {
+          const text = JSON.stringify(last.content);
+          return {
+            content: [{ type: "text", text }],
+            finishReason: { unified: "stop", raw: "stop" },
+            usage,
+            warnings: [],
+          };
+        }
+        const input = JSON.stringify({ profile: "meteorologist", task: "Lisbon?" });
+        return {
+          content: [{ type: "tool-call", toolCallId: "1", toolName: "delegate_task", input }],
+          finishReason: { unified: "tool-calls", raw: "tool-calls" },
+          usage,
+          warnings: [],
+        };
+      },
+    });
+    const { text } = await generateText({
+      model,
+      prompt: "What is the weather in Lisbon?",
+      tools: delegation.tools as ToolSet,
+      stopWhen: stepCountIs(3),
+    });
+    expect(text).toContain("Sun over Lisbon.");
+    const spawned = await delegation.tools["spawn"]?.execute({ profile: "meteorologist", task: "Again" });
+    expect(spawned).toMatch(/^[0-9a-f]{6,}$/);
+    expect(await delegation.tools["spawn_await"]?.execute({ job_ids: "*" })).toContain(`[${spawned}: OK]`);
+    await delegation.close();
+    const types: string[] = [];
+    for await (const event of mandate.events({ runId: delegation.runId })) types.push(event.type);
+    expect(types.at(-1)).toBe("run.finished");
+  });
+});

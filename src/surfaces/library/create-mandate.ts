@@ -1,0 +1,163 @@
+import type { DelegationInfo, DelegationResult } from "../../ports/delegator.ts";
+import type { OpenAsk } from "../../events/delegation.ts";
+import type { CheckReport } from "../../events/check-report.ts";
+import { checkStore } from "../../events/check-store.ts";
+import type { EventType, StoredEvent } from "../../events/event.ts";
+import { MandateError } from "../../ports/mandate-error.ts";
+import type { EventQuery } from "../../ports/store.ts";
+import { createRuntime, type Runtime, type RuntimeOptions } from "../../runtime.ts";
+import { infoOf } from "../../sessions/delegation-result.ts";
+import { type DelegationTools, delegationTools } from "./delegation-tools.ts";
+
+export interface MandateOptions extends RuntimeOptions {
+  /** Take up interrupted runs of this application at once. Default: true. */
+  readonly recover?: boolean;
+}
+
+/** What is asked of a delegation; the names are those of the manager that other code knows. */
+export interface DelegationParameters {
+  readonly profile: string;
+  readonly task: string;
+  readonly context?: string;
+  readonly maxTokenBudget?: number;
+  readonly maxDepth?: number;
+  /** Milliseconds. */
+  readonly timeout?: number;
+  readonly modelOverride?: string;
+  readonly tools?: readonly string[];
+  /** The folder it works in; absent: none. */
+  readonly workspace?: string;
+}
+
+export interface RunHandle {
+  readonly runId: string;
+  readonly delegationId: string;
+  readonly result: Promise<DelegationResult>;
+}
+
+export interface Mandate {
+  /** Starts a run and returns at once. */
+  start(parameters: DelegationParameters): Promise<RunHandle>;
+  /** Delegates and waits for the result. */
+  delegate(parameters: DelegationParameters): Promise<DelegationResult>;
+  listActive(): Promise<readonly DelegationInfo[]>;
+  /** Idempotent; covers everything below. */
+  cancel(delegationId: string, reason?: string): Promise<void>;
+  getResult(delegationId: string): Promise<DelegationResult | null>;
+  /** Continues what was cancelled or failed, on its old conversation. */
+  resume(delegationId: string): Promise<RunHandle>;
+  asks(): Promise<readonly (OpenAsk & { readonly delegationId: string })[]>;
+  answer(askId: string, text: string): Promise<boolean>;
+  /** Calls back with every event of a type, this process's and others'; returns how to stop that. */
+  on<Type extends EventType>(type: Type, listener: (event: StoredEvent<Type>) => void): () => void;
+  on(type: "*", listener: (event: StoredEvent) => void): () => void;
+  events(query?: EventQuery): AsyncIterable<StoredEvent>;
+  /** Delegation tools for an AI SDK agent of yours, under a contract of their own. */
+  tools(session?: { readonly client?: string; readonly workspace?: string }): Promise<DelegationTools>;
+  verify(query?: { readonly runId?: string }): Promise<CheckReport>;
+  /** What was interrupted and is worked on again. */
+  readonly recovered: readonly RunHandle[];
+  close(): Promise<void>;
+}
+
+/** Opens Mandate in this process: its database, models, profiles and tools. */
+export async function createMandate(options: MandateOptions = {}): Promise<Mandate> {
+  const runtime = await createRuntime({ application: "library", ...options });
+  const recovered = options.recover === false ? [] : await runtime.engine.recover();
+  return new LibraryMandate(runtime, recovered);
+}
+
+class LibraryMandate implements Mandate {
+  readonly recovered: readonly RunHandle[];
+  readonly #runtime: Runtime;
+  readonly #sessions: DelegationTools[] = [];
+
+  constructor(runtime: Runtime, recovered: readonly RunHandle[]) {
+    this.#runtime = runtime;
+    this.recovered = recovered;
+  }
+
+  start(parameters: DelegationParameters): Promise<RunHandle> {
+    const { maxTokenBudget, timeout, ...rest } = parameters;
+    return this.#runtime.engine.startRun({ ...rest, maxTokens: maxTokenBudget, timeoutMs: timeout });
+  }
+
+  async delegate(parameters: DelegationParameters): Promise<DelegationResult> {
+    return (await this.start(parameters)).result;
+  }
+
+  async listActive(): Promise<readonly DelegationInfo[]> {
+    const { store } = this.#runtime;
+    const infos: DelegationInfo[] = [];
+    for (const row of await store.listRuns({ open: true, limit: 1000 })) {
+      const run = await store.readRun(row.id);
+      for (const delegation of run?.delegations.values() ?? []) {
+        if (delegation.status !== "closed") infos.push(infoOf(delegation));
+      }
+    }
+    return infos;
+  }
+
+  async cancel(delegationId: string, reason = "cancelled by its caller"): Promise<void> {
+    const outcome = await this.#runtime.engine.cancel(delegationId, reason);
+    if (outcome === "not_found") {
+      throw new MandateError("unknown-delegation", `There is no delegation ${delegationId}.`);
+    }
+  }
+
+  getResult(delegationId: string): Promise<DelegationResult | null> {
+    return this.#runtime.engine.resultOf(delegationId);
+  }
+
+  resume(delegationId: string): Promise<RunHandle> {
+    return this.#runtime.engine.resume(delegationId);
+  }
+
+  async asks(): Promise<readonly (OpenAsk & { readonly delegationId: string })[]> {
+    const { store } = this.#runtime;
+    const asks: (OpenAsk & { readonly delegationId: string })[] = [];
+    for (const row of await store.listRuns({ open: true, limit: 1000 })) {
+      const run = await store.readRun(row.id);
+      for (const delegation of run?.delegations.values() ?? []) {
+        if (delegation.status === "running" && delegation.ask) {
+          asks.push({ ...delegation.ask, delegationId: delegation.id });
+        }
+      }
+    }
+    return asks;
+  }
+
+  answer(askId: string, text: string): Promise<boolean> {
+    return this.#runtime.engine.answer(askId, text);
+  }
+
+  on(type: EventType | "*", listener: (event: never) => void): () => void {
+    const tell = listener as (event: StoredEvent) => void;
+    return this.#runtime.store.subscribe((events) => {
+      for (const event of events) if (type === "*" || event.type === type) tell(event);
+    });
+  }
+
+  events(query: EventQuery = {}): AsyncIterable<StoredEvent> {
+    return this.#runtime.store.readEvents(query);
+  }
+
+  async tools(session: { readonly client?: string; readonly workspace?: string } = {}): Promise<DelegationTools> {
+    const opened = await this.#runtime.engine.openSession({
+      client: session.client ?? "ai-sdk",
+      workspace: session.workspace,
+    });
+    const tools = delegationTools(opened, this.#runtime.parts.toolbox);
+    this.#sessions.push(tools);
+    return tools;
+  }
+
+  verify(query: { readonly runId?: string } = {}): Promise<CheckReport> {
+    return checkStore(this.#runtime.store, query);
+  }
+
+  async close(): Promise<void> {
+    for (const tools of this.#sessions) await tools.close();
+    await this.#runtime.close();
+  }
+}
