@@ -39,7 +39,10 @@ const besideTheStages = {
   bin: { imports: ["surfaces"], typesOf: [] },
   "open-store.ts": { imports: ["ports", "stores", "control"], typesOf: [] },
   "diagnose.ts": { imports: ["ports", "control", "models", "open-store.ts"], typesOf: [] },
-  "runtime.ts": { imports: ["ports", "stores", "engines", ...stages, "open-store.ts"], typesOf: [] },
+  "runtime.ts": {
+    imports: ["ports", "stores", "engines", ...stages, "open-store.ts"],
+    typesOf: [],
+  },
   "index.ts": { imports: ["ports", "stores", "engines", ...stages, ...wiring], typesOf: [] },
 };
 

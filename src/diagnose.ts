@@ -13,7 +13,11 @@ import { MandateError } from "./ports/mandate-error.ts";
 export interface Diagnosis {
   readonly node: { readonly version: string; readonly isSupported: boolean };
   readonly home: string;
-  readonly database: Finding & { readonly path: string; readonly synchronous: string; readonly runs: number };
+  readonly database: Finding & {
+    readonly path: string;
+    readonly synchronous: string;
+    readonly runs: number;
+  };
   readonly configuration: Finding & { readonly files: readonly string[] };
   readonly models: { readonly default: string; readonly providers: readonly ProviderFinding[] };
   readonly programs: Readonly<Record<string, string | null>>;
@@ -45,7 +49,8 @@ export async function diagnose(environment: Environment, cwd: string): Promise<D
     database: await lookAtDatabase(environment, places.database, config),
     configuration: { ...finding(loaded.problem), files: config?.files ?? [] },
     models: {
-      default: environment["MANDATE_MODEL"] || config?.models.default || findDefaultModel(environment),
+      default:
+        environment["MANDATE_MODEL"] || config?.models.default || findDefaultModel(environment),
       providers: lookAtProviders(environment, config),
     },
     programs: {
@@ -81,9 +86,14 @@ async function lookAtDatabase(
 }
 
 function lookAtProviders(environment: Environment, config: Config | undefined): ProviderFinding[] {
-  const names = new Set([...Object.keys(builtInProviders), ...Object.keys(config?.models.providers ?? {})]);
+  const names = new Set([
+    ...Object.keys(builtInProviders),
+    ...Object.keys(config?.models.providers ?? {}),
+  ]);
   return [...names].map((provider) => {
-    const builtIn = Object.hasOwn(builtInProviders, provider) ? builtInProviders[provider] : undefined;
+    const builtIn = Object.hasOwn(builtInProviders, provider)
+      ? builtInProviders[provider]
+      : undefined;
     const isConfigured = Object.hasOwn(config?.models.providers ?? {}, provider);
     // A local server that merely might be running counts when somebody pointed to it.
     if (builtIn && !builtIn.needsKey && !isConfigured && !environment[builtIn.baseUrlVariable]) {
@@ -119,7 +129,9 @@ function isSupported(version: string): boolean {
   return major > 22 || (major === 22 && minor >= 18);
 }
 
-async function attempt<Value>(work: () => Promise<Value>): Promise<{ value?: Value; problem?: string }> {
+async function attempt<Value>(
+  work: () => Promise<Value>,
+): Promise<{ value?: Value; problem?: string }> {
   try {
     return { value: await work() };
   } catch (error) {

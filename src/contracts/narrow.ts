@@ -198,7 +198,9 @@ function narrowTools(
   // The root's tools were written out when it was created; without that list nothing is granted.
   const concrete = selected === "*" ? [] : selected;
   const tools =
-    depth > 0 ? concrete : concrete.filter((tool) => !rules.spawningTools.has(tool));
+    depth > 0 || !concrete.some((tool) => rules.spawningTools.has(tool))
+      ? concrete
+      : concrete.filter((tool) => !rules.spawningTools.has(tool));
   const asked = request.tools ?? (profile.tools === undefined ? [] : profile.tools);
   const dropped = difference(asked, tools);
   if (request.tools !== undefined || dropped.length > 0) {

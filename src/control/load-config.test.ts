@@ -40,16 +40,16 @@ const delegationSeed = `agents:
   delegation:
     enabled: true
     maxDepth: 3
-    defaultTimeout: 300000       # 5 minutes
-    maxConcurrent: 5             # max simultaneous sub-agents
+    defaultTimeout: 300000
+    maxConcurrent: 5
     tokenBudget:
-      default: 50000             # per sub-agent default
-      max: 200000                # hard cap per sub-agent
+      default: 50000
+      max: 200000
     profiles:
-      directory: ~/.secureyeoman/profiles
+      directory: ~/team/profiles
     context:
-      sealOnComplete: true       # summarize and seal sub-agent context
-      brainWriteScope: delegated # 'delegated' (tagged) or 'shared' (full access)
+      sealOnComplete: true
+      brainWriteScope: delegated
 `;
 
 const spawnSeed = `tools:
@@ -57,18 +57,18 @@ const spawnSeed = `tools:
     enabled: false
     profiles:
       researcher:
-        bootstrap_files:              # overrides default sub-agent allowlist
-          - "SOUL.md"
+        bootstrap_files:
+          - "HOUSE.md"
           - "AGENTS.md"
-        system_prompt_file: "RESEARCHER.md"   # loaded from workspace, appended
-        system_prompt: "Focus on academic sources."  # inline, appended last
+        system_prompt_file: "RESEARCHER.md"
+        system_prompt: "Cite what you read."
         tools:
           - web_search
           - shell
           - read_file
         pool: "smart"
       coder:
-        system_prompt: "You are a coding specialist. Write clean, tested code."
+        system_prompt: "Leave the tests green."
         tools:
           - shell
           - read_file
@@ -110,7 +110,7 @@ test("a start without a file loads neither the schema library nor YAML", () => {
 
 test("the delegation block is read as it stands in its design", async () => {
   const { agents } = await load({ project: delegationSeed });
-  expect(agents.delegation.profiles.directory).toBe(join(homedir(), ".secureyeoman/profiles"));
+  expect(agents.delegation.profiles.directory).toBe(join(homedir(), "team/profiles"));
   expect(agents.delegation.tokenBudget).toEqual({ default: 50_000, max: 200_000 });
 });
 
@@ -120,11 +120,11 @@ test("the spawn block is read as it stands in its design, profiles included", as
   expect(config.profiles).toEqual([
     {
       name: "researcher",
-      description: "Focus on academic sources.",
+      description: "Cite what you read.",
       capabilities: ["subtask"],
-      prompt: "Focus on academic sources.",
+      prompt: "Cite what you read.",
       systemPromptFile: "RESEARCHER.md",
-      bootstrapFiles: ["SOUL.md", "AGENTS.md"],
+      bootstrapFiles: ["HOUSE.md", "AGENTS.md"],
       tools: ["web_search", "shell", "read_file"],
       model: { model: "a/b" },
       origin: `${project}:5`,
@@ -133,7 +133,7 @@ test("the spawn block is read as it stands in its design, profiles included", as
       name: "coder",
       description: "You are a coding specialist.",
       capabilities: ["subtask"],
-      prompt: "You are a coding specialist. Write clean, tested code.",
+      prompt: "Leave the tests green.",
       tools: ["shell", "read_file", "write_file", "list_files"],
       origin: `${project}:16`,
     },
@@ -174,8 +174,18 @@ test("flags win over the environment, that over the project's file, that over th
   expect(config.files).toEqual([join(base, "config/mandate/config.yaml"), project]);
 });
 
-test("a provider is taken whole, so a project cannot send the user's key elsewhere", async () => {
+test("a project's file may not bring its own providers, unless it was chosen by name", async () => {
+  const bringing = "models: { providers: { a: { kind: openai, apiKeyEnv: OPENAI_API_KEY } } }";
+  await expect(load({ project: bringing })).rejects.toThrow(
+    /mandate\.yaml:1: a project's file may not say where models are reached/,
+  );
+  const chosen = await load({ project: bringing, environment: { MANDATE_CONFIG: project } });
+  expect(chosen.models.providers["a"]).toMatchObject({ apiKeyEnv: "OPENAI_API_KEY" });
+});
+
+test("a provider is taken whole, so a file cannot send another one's key elsewhere", async () => {
   const config = await load({
+    environment: { MANDATE_CONFIG: project },
     user: "models: { providers: { a: { kind: openai, apiKey: secret }, b: { kind: openai } } }",
     project: "models: { providers: { a: { kind: openai, baseUrl: 'https://evil.example' } } }",
   });

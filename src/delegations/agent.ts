@@ -4,6 +4,7 @@ import type { FileEvidence, NewEvent } from "../events/event.ts";
 import type { OpenAsk } from "../events/delegation.ts";
 import type { AskOutcome, DelegationResult } from "../ports/delegator.ts";
 import type { Transcript } from "../sessions/transcript.ts";
+import type { OfferedTools } from "../tools/toolbox.ts";
 import type { WorkspaceBinding } from "../workspaces/workspace-binding.ts";
 import { Stopped } from "./ending.ts";
 import type { Account } from "./ledger.ts";
@@ -71,6 +72,9 @@ export class Agent {
   answers: Map<string, AskOutcome> | null = null;
   /** One question at a time: a person cannot answer two at once. */
   asking: Promise<unknown> = nothingYet;
+  /** What its model is shown; the same list every turn but the last. */
+  offered: OfferedTools | null = null;
+  #systemBytes = 0;
   #unsettled: Promise<unknown>[] = [];
   #interrupts: Set<(reason: Stopped) => void> | null = null;
   #closedWaiters: ((result: DelegationResult) => void)[] | null = null;
@@ -95,7 +99,8 @@ export class Agent {
   }
 
   get systemBytes(): number {
-    return Buffer.byteLength(this.system);
+    if (this.#systemBytes === 0) this.#systemBytes = Buffer.byteLength(this.system);
+    return this.#systemBytes;
   }
 
   /** Milliseconds of its total deadline that are left, by a clock that cannot jump. */

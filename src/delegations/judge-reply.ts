@@ -51,7 +51,7 @@ export function judgeReply(
 }
 
 function truncated(transcript: Transcript): Verdict {
-  return transcript.nudges >= 1
+  return transcript.cutTurns > 1
     ? fail("truncated", "The provider cut the answer at its length limit, twice.", true)
     : { kind: "say", message: "Your answer was cut at the length limit. Give it again, shorter." };
 }

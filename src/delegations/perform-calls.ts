@@ -130,10 +130,15 @@ class Subject implements GateSubject {
   }
 
   contextOf(call: ToolCall): ToolContext {
-    this.#delegator = callerOf(this.#agent, call, () => {
+    return new CallContext(this.#agent, call, this);
+  }
+
+  /** Most tools delegate nothing and never ask for it. */
+  delegatorFor(call: ToolCall): CallDelegator {
+    this.#delegator ??= callerOf(this.#agent, call, () => {
       this.wasRecorded = true;
     });
-    return new CallContext(this.#agent, call.id, this.#delegator, this);
+    return this.#delegator;
   }
 
   /** Made when a tool asks for it: most do not. */
@@ -168,16 +173,20 @@ class CallContext implements ToolContext {
   readonly runId: string;
   readonly callId: string;
   readonly workspace: ToolContext["workspace"];
-  readonly delegator: CallDelegator;
+  readonly #call: ToolCall;
   readonly #subject: Subject;
 
-  constructor(agent: Agent, callId: string, delegator: CallDelegator, subject: Subject) {
+  constructor(agent: Agent, call: ToolCall, subject: Subject) {
     this.delegationId = agent.id;
     this.runId = agent.run.id;
-    this.callId = callId;
+    this.callId = call.id;
     this.workspace = agent.workspace;
-    this.delegator = delegator;
+    this.#call = call;
     this.#subject = subject;
+  }
+
+  get delegator(): CallDelegator {
+    return this.#subject.delegatorFor(this.#call);
   }
 
   get signal(): AbortSignal {

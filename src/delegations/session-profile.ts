@@ -9,6 +9,7 @@ export function sessionProfile(client: string): Profile {
     capabilities: ["primary"],
     prompt: "",
     model: { model: `${externalProvider}/${client}` },
+    limits: { retries: 0 },
     origin: "session",
   };
 }

@@ -1,5 +1,6 @@
 import { type Contract, externalProvider, mayDelegate } from "../contracts/contract.ts";
 import { type Ceiling, type Granted, type NarrowingRules, narrow, type ProfileClaims } from "../contracts/narrow.ts";
+import type { ReceiptLine } from "../contracts/receipt.ts";
 import type { NewEvent } from "../events/event.ts";
 import { sha256 } from "../events/hash-chain.ts";
 import type { DelegationRequest, DelegationWay } from "../ports/delegator.ts";
@@ -67,8 +68,9 @@ export function startDelegation(start: Start): Started {
     mayNest: way !== "spawn",
   });
   if (!granted.allowed) return { rule: granted.rule, reason: granted.reason };
+  const receipt = fallbackLine(request.profile, profile, start.client);
   try {
-    return create(start, profile, granted);
+    return create(start, profile, { ...granted, receipt: [...receipt, ...granted.receipt] });
   } catch (error) {
     if (error instanceof MandateError) return { rule: error.code, reason: error.message };
     throw error;
@@ -146,6 +148,14 @@ function findProfile(run: LiveRun, name: string | undefined): Profile | undefine
   const found = profiles.get(name ?? "general");
   if (found !== undefined || limits.onUnknownProfile === null) return found;
   return profiles.get(limits.onUnknownProfile);
+}
+
+/** An unknown name that the operator lets another agent stand in for is said, never hidden. */
+function fallbackLine(asked: string | undefined, profile: Profile, client?: string): readonly ReceiptLine[] {
+  if (client !== undefined || asked === undefined || asked === profile.name) return [];
+  return [
+    { field: "profile", requested: asked, granted: profile.name, reason: `there is no profile '${asked}'` },
+  ];
 }
 
 function claimsOf(run: LiveRun, profile: Profile): ProfileClaims {

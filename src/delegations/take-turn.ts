@@ -39,9 +39,11 @@ export async function takeTurn(agent: Agent): Promise<Ending | null> {
 }
 
 /** The tools a turn is offered; in the last one only those that end it. */
-export function offeredTools(agent: Agent, last: boolean): OfferedTools {
+function offeredTools(agent: Agent, last: boolean): OfferedTools {
   const { contract, run } = agent;
-  return run.parts.toolbox.offer(last ? contract.exit.tools : contract.permissions.allowed_tools);
+  if (last) return run.parts.toolbox.offer(contract.exit.tools);
+  agent.offered ??= run.parts.toolbox.offer(contract.permissions.allowed_tools);
+  return agent.offered;
 }
 
 async function planNext(agent: Agent): Promise<Exclude<TurnPlan, { kind: "wait" }>> {

@@ -50,6 +50,14 @@ export function applyToRun(run: RunState, event: StoredEvent): void {
       `Run ${run.id} is finished: it takes no ${event.type}.`,
     );
   }
+  // It begins once, and nothing is before its beginning.
+  if ((run.lastRunSeq === 0) !== (event.type === "run.started")) {
+    const state = run.lastRunSeq === 0 ? "has not started" : "has started already";
+    throw new MandateError(
+      "illegal-transition",
+      `Run ${run.id} ${state}: it takes no ${event.type}.`,
+    );
+  }
   switch (event.type) {
     case "run.started":
       run.task = event.payload.task;

@@ -30,6 +30,8 @@ export class Transcript {
   /** How often in a row the same calls were made. */
   repeats = 0;
   emptyTurns = 0;
+  /** Answers in a row that the provider cut at its length limit. */
+  cutTurns = 0;
   nudges = 0;
   compactions = 0;
   bestText = "";
@@ -77,7 +79,7 @@ export class Transcript {
         break;
       case "agent.tool_denied":
         if (modelMistakes.has(event.payload.rule)) this.invalidStreak++;
-        else this.deniedStreak++;
+        else if (event.payload.rule !== "answer_cut") this.deniedStreak++;
         // What was not done was not repeated: refusals have their own streaks, with their own end.
         this.repeats = 0;
         this.#result(event.payload.call_id, event.payload.tool, event.payload.error, true);
@@ -127,6 +129,7 @@ export class Transcript {
     this.deniedStreak = 0;
     this.repeats = 0;
     this.emptyTurns = 0;
+    this.cutTurns = 0;
     this.nudges = 0;
     this.repairs = 0;
     this.compactions = 0;
@@ -142,6 +145,7 @@ export class Transcript {
     const calls = payload.calls ?? noCalls;
     const text = payload.text ?? "";
     if (text !== "") this.bestText = text;
+    this.cutTurns = payload.finish_reason === "length" ? this.cutTurns + 1 : 0;
     if (text === "" && calls.length === 0) {
       // Nothing was said: there is no message to keep, and providers refuse empty ones.
       this.emptyTurns++;

@@ -5,7 +5,6 @@
  */
 import type { Contract } from "../contracts/contract.ts";
 import type { ArtifactReference, NewEvent } from "../events/event.ts";
-import { sha256 } from "../events/hash-chain.ts";
 import type { ToolCall } from "../ports/model.ts";
 import { PathDenied } from "../workspaces/path-denied.ts";
 import { judgeCall } from "./judge-call.ts";
@@ -157,7 +156,7 @@ export function completion(
     ...(capped.artifact && {
       truncated: true,
       bytes: capped.artifact.bytes,
-      hash: sha256(result.text),
+      hash: capped.artifact.hash,
       artifact: capped.artifact,
     }),
     ...(delivered && { delivered }),

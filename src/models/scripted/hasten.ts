@@ -3,7 +3,8 @@ import type { Playbook } from "./playbook.ts";
 /** The same playbook with its waits divided: ten times the speed for a test of what people watch. */
 export function hasten(playbook: Playbook, speed: number): Playbook {
   if (speed === 1) return playbook;
-  const sooner = (ms: number | undefined) => (ms === undefined ? undefined : Math.round(ms / speed));
+  const sooner = (ms: number | undefined) =>
+    ms === undefined ? undefined : Math.round(ms / speed);
   return {
     ...playbook,
     replies: playbook.replies.map((reply) => ({

@@ -9,7 +9,11 @@ export class Arguments {
   readonly #flags: ReadonlySet<string>;
   readonly #texts: ReadonlyMap<string, string>;
 
-  constructor(words: readonly string[], flags: ReadonlySet<string>, texts: ReadonlyMap<string, string>) {
+  constructor(
+    words: readonly string[],
+    flags: ReadonlySet<string>,
+    texts: ReadonlyMap<string, string>,
+  ) {
     this.words = words;
     this.#flags = flags;
     this.#texts = texts;
@@ -64,7 +68,10 @@ export function parseArguments(command: Command, typed: readonly string[]): Argu
     options: Object.fromEntries(
       Object.entries(known).map(([name, { type, short }]) => [
         name,
-        { type: type === "flag" ? ("boolean" as const) : ("string" as const), ...(short && { short }) },
+        {
+          type: type === "flag" ? ("boolean" as const) : ("string" as const),
+          ...(short && { short }),
+        },
       ]),
     ),
   });
@@ -83,8 +90,13 @@ export function parseArguments(command: Command, typed: readonly string[]): Argu
       // «--profile --json» is a forgotten value rather than a profile called --json.
       const isForgotten = token.inlineValue !== true && token.value?.startsWith("-") === true;
       if (token.value === undefined || isForgotten) {
-        const remedy = isForgotten ? ` One that begins with a dash is written ${token.rawName}=VALUE.` : "";
-        throw usage(command, `${token.rawName} needs a value: ${token.rawName} ${option.value}.${remedy}`);
+        const remedy = isForgotten
+          ? ` One that begins with a dash is written ${token.rawName}=VALUE.`
+          : "";
+        throw usage(
+          command,
+          `${token.rawName} needs a value: ${token.rawName} ${option.value}.${remedy}`,
+        );
       }
       texts.set(token.name, token.value);
     }

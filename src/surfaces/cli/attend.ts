@@ -1,9 +1,11 @@
+import { basename } from "node:path";
 import { MandateError } from "../../ports/mandate-error.ts";
 import type { Runtime } from "../../runtime.ts";
 import type { Arguments } from "./arguments.ts";
 import { type CommandOption, jsonOption } from "./command.ts";
 import { printResult } from "./commands/result.ts";
 import type { Display } from "./display.ts";
+import { shorten } from "./display-width.ts";
 import { exitCode, exitCodeOfResult } from "./exit-code.ts";
 import type { Io } from "./io.ts";
 import { LiveDisplay } from "./live-display.ts";
@@ -37,9 +39,11 @@ export async function takeUp(
   const { paint } = styleFor(io.stderr, io);
   const recovered = await recover(runtime, display);
   for (const run of recovered) {
-    const state = await runtime.store.readRun(run.runId);
-    const task = printableLine(state?.task ?? "");
-    display.say(`${paint.warn("interrupted")}  ${run.runId} is taken up where it stopped: ${task}`);
+    const task = (await runtime.store.readRun(run.runId))?.task ?? "";
+    const about = shorten(printableLine(task), 40);
+    display.say(
+      `${paint.warn(`${run.runId} was interrupted`)} and goes on where it stopped: ${about}`,
+    );
     await watch(run);
   }
   return recovered;
@@ -57,15 +61,19 @@ async function recover({ engine }: Runtime, display: Display): Promise<readonly 
 }
 
 /** Nobody shall take scripted words for those of a language model. */
-export function announceModel({ parts }: Runtime, model: string, playbook: string | undefined, work: Work): void {
+export function announceModel(
+  model: string,
+  playbook: string | undefined,
+  { io, display }: Work,
+): void {
   if (playbook === undefined && !model.startsWith("scripted/")) return;
-  const { paint } = styleFor(work.io.stderr, work.io);
+  const { paint } = styleFor(io.stderr, io);
+  const notice = paint.warn("scripted model: not a language model");
   const source =
     playbook === undefined
-      ? `no key is configured, see ${work.io.program} doctor`
-      : `it answers from ${playbook}`;
-  const name = parts.models.defaultModel;
-  work.display.say(`${paint.warn("scripted model: not a language model")} (${name}; ${source})`);
+      ? `no key is set: ${io.program} doctor`
+      : `answers from ${basename(playbook)}`;
+  display.say(`${notice} (${source})`);
 }
 
 /** What came of it, in words and as an exit code. */

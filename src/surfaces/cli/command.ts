@@ -18,6 +18,11 @@ export interface Command {
 
 export type CommandOption =
   | { readonly type: "flag"; readonly help: string; readonly short?: string }
-  | { readonly type: "text"; readonly value: string; readonly help: string; readonly short?: string };
+  | {
+      readonly type: "text";
+      readonly value: string;
+      readonly help: string;
+      readonly short?: string;
+    };
 
 export const jsonOption: CommandOption = { type: "flag", help: "print one JSON document" };

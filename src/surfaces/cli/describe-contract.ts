@@ -15,24 +15,40 @@ export function describeContract(contract: Contract): Row[] {
     ["delegates", delegating(contract)],
     ["model", `${model.provider}/${model.model}${alternatives(contract)}`],
     ["tokens", `${budget.tokens.toLocaleString("en")} for it and all below it${cost}`],
-    ["time", `${formatSpan(deadlines.total)} in all; ${countOf(execution.max_retries + 1, "attempt")}`],
-    ["workspace", workspace.root === null ? "none" : `${printableLine(workspace.root)} (${workspace.isolation})`],
-    ["may write", workspace.allow_writes ? permissions.write_roots.map(printableLine).join(", ") : "nothing"],
+    [
+      "time",
+      `${formatSpan(deadlines.total)} in all; ${countOf(execution.max_retries + 1, "attempt")}`,
+    ],
+    [
+      "workspace",
+      workspace.root === null
+        ? "none"
+        : `${printableLine(workspace.root)} (${workspace.isolation})`,
+    ],
+    [
+      "may write",
+      workspace.allow_writes ? permissions.write_roots.map(printableLine).join(", ") : "nothing",
+    ],
     ["network", names(permissions.network)],
     ...optional("skills", permissions.skills),
     ...optional("MCP servers", permissions.mcp_servers),
     ...optional("scopes", permissions.scopes),
     ["ends by", ending(exit)],
     ["if its caller is interrupted", contract.on_parent_interrupt],
-    ["on behalf of", `${printableLine(contract.principal.id)} (${printableLine(contract.principal.role)})`],
+    [
+      "on behalf of",
+      `${printableLine(contract.principal.id)} (${printableLine(contract.principal.role)})`,
+    ],
   ];
 }
 
 /** What was asked for, what came of it, and why it is less. */
 export function describeReceipt(line: ReceiptLine): string {
-  const dropped = line.dropped?.length ? `; dropped ${names(line.dropped)}` : "";
   const reason = line.reason === undefined ? "" : ` (${printableLine(line.reason)})`;
-  return `asked for ${value(line.requested)}, granted ${value(line.granted)}${dropped}${reason}`;
+  if (line.dropped?.length) {
+    return `granted ${value(line.granted)}; dropped ${names(line.dropped)}${reason}`;
+  }
+  return `asked for ${value(line.requested)}, granted ${value(line.granted)}${reason}`;
 }
 
 /** The lines that say something was not granted as asked. */

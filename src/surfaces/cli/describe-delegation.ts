@@ -5,8 +5,9 @@ import type { StoredEvent } from "../../events/event.ts";
 import type { DelegationResult } from "../../ports/delegator.ts";
 import { countOf, formatCost, formatSpan, formatTokens } from "./amounts.ts";
 import { describeContract, describeReceipt, type Row } from "./describe-contract.ts";
-import { padEnd } from "./display-width.ts";
-import { printable, printableLine } from "./printable.ts";
+import { padEnd, wrap } from "./display-width.ts";
+import { indented } from "./indented.ts";
+import { printableLine } from "./printable.ts";
 import type { Style } from "./style.ts";
 import { describeWaiting } from "./tree-rows.ts";
 
@@ -19,11 +20,17 @@ export interface DescribedDelegation {
   readonly result: DelegationResult | null;
   readonly events: readonly StoredEvent[];
   readonly now: number;
+  /** Where lines are broken between words. */
+  readonly columns: number;
 }
 
 /** Everything about one delegation that a person would ask for, on a page. */
-export function describeDelegation(about: DescribedDelegation, style: Style, program: string): string {
-  const { delegation, contract, receipt, result, runId } = about;
+export function describeDelegation(
+  about: DescribedDelegation,
+  style: Style,
+  program: string,
+): string {
+  const { delegation, contract, receipt, result, runId, columns } = about;
   const { paint } = style;
   const section = (title: string, lines: readonly string[]) =>
     lines.length === 0 ? [] : ["", paint.strong(title), ...lines];
@@ -33,11 +40,17 @@ export function describeDelegation(about: DescribedDelegation, style: Style, pro
     `in run ${runId}, made by ${caller}, depth ${delegation.depth}${resumed(delegation)}`,
     ...section("Task", [indented(contract.step.description)]),
     ...section("Context", contract.step.context === null ? [] : [indented(contract.step.context)]),
-    ...section(`Contract ${paint.dim(delegation.contractHash.slice(0, 16))}`, rows(describeContract(contract))),
-    ...section("Receipt", rows(receipt.map((line) => [line.field, describeReceipt(line)]))),
-    ...section("Refused", refusals(about.events, style)),
-    ...section(result?.status === "completed" || result === null ? "Result" : "Failure", outcome(result)),
-    ...section("Evidence", evidence(result)),
+    ...section(
+      `Contract ${paint.dim(delegation.contractHash.slice(0, 16))}`,
+      rows(describeContract(contract), columns),
+    ),
+    ...section("Receipt", rows(receipt.map((line) => [line.field, describeReceipt(line)]), columns)),
+    ...section("Refused", refusals(about, style)),
+    ...section(
+      result?.status === "completed" || result === null ? "Result" : "Failure",
+      outcome(result),
+    ),
+    ...section("Evidence", evidence(result, columns)),
     "",
     paint.dim(`${program} logs ${delegation.id} shows every event of it.`),
     "",
@@ -45,7 +58,8 @@ export function describeDelegation(about: DescribedDelegation, style: Style, pro
 }
 
 function stateOf({ delegation, status, now }: DescribedDelegation): string {
-  if (delegation.status === "closed") return `closed: ${delegation.finalStatus} (${delegation.closeReason})`;
+  if (delegation.status === "closed")
+    return `closed: ${delegation.finalStatus} (${delegation.closeReason})`;
   if (delegation.status !== "running" || status === "interrupted") return status;
   return `running, waits on: ${describeWaiting(delegation.waitingOn, now)}`;
 }
@@ -54,11 +68,14 @@ function resumed({ resumedFrom }: Delegation): string {
   return resumedFrom === null ? "" : `, goes on from ${resumedFrom}`;
 }
 
-function refusals(events: readonly StoredEvent[], { paint, glyphs }: Style): string[] {
+function refusals({ events, columns }: DescribedDelegation, { paint, glyphs }: Style): string[] {
   return events.flatMap((event) => {
     if (event.type !== "agent.tool_denied") return [];
     const { tool, rule, error } = event.payload;
-    return [`  ${paint.warn(glyphs.refused)} ${printableLine(tool)} (${rule}): ${printableLine(error)}`];
+    const text = `${printableLine(tool)} (${rule}): ${printableLine(error)}`;
+    return wrap(text, columns - 5).map(
+      (line, index) => `  ${index === 0 ? paint.warn(glyphs.refused) : " "} ${line}`,
+    );
   });
 }
 
@@ -68,25 +85,31 @@ function outcome(result: DelegationResult | null): string[] {
 }
 
 /** What the runtime saw, not what the agent said. */
-function evidence(result: DelegationResult | null): string[] {
+function evidence(result: DelegationResult | null, columns: number): string[] {
   if (result === null) return [];
   const { usage, turns, tool_calls, attempts, served, files = [], output_hash } = result.evidence;
-  const work = [countOf(turns, "turn"), countOf(tool_calls, "tool call"), countOf(attempts, "attempt")];
+  const work = [
+    countOf(turns, "turn"),
+    countOf(tool_calls, "tool call"),
+    countOf(attempts, "attempt"),
+  ];
   const tokens = `${formatTokens(usage.prompt)} in, ${formatTokens(usage.completion)} out, ${formatCost(usage.cost)}`;
   return rows([
     ["work", `${work.join(", ")} in ${formatSpan(result.duration)}`],
     ["tokens", tokens],
     ["answered by", served.map(printableLine).join(", ") || "nobody"],
     ...(output_hash === null ? [] : [["output sha256", output_hash.slice(0, 16)] as Row]),
-    ...files.map(({ path, before }): Row => [before === null ? "created" : "changed", printableLine(path)]),
-  ]);
+    ...files.map(
+      ({ path, before }): Row => [before === null ? "created" : "changed", printableLine(path)],
+    ),
+  ], columns);
 }
 
-function rows(pairs: readonly Row[]): string[] {
+function rows(pairs: readonly Row[], columns: number): string[] {
   const width = Math.max(...pairs.map(([label]) => label.length), 0);
-  return pairs.map(([label, text]) => `  ${padEnd(label, width)}  ${text}`);
-}
-
-function indented(text: string): string {
-  return `  ${printable(text).trimEnd().replaceAll("\n", "\n  ")}`;
+  return pairs.flatMap(([label, text]) =>
+    wrap(text, columns - width - 5).map(
+      (line, index) => `  ${padEnd(index === 0 ? label : "", width)}  ${line}`,
+    ),
+  );
 }

@@ -4,7 +4,7 @@ const plain = /^[\u0020-\u007e]*$/;
 /** Drawn two cells wide: East Asian wide forms, and what is shown as a picture. */
 const wide =
   /[\u1100-\u115f\u2e80-\u303e\u3041-\u33ff\u3400-\u4dbf\u4e00-\u9fff\ua000-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6]|\p{Emoji_Presentation}|[\u{20000}-\u{3fffd}]/u;
-const combining = /^[\p{Mn}\p{Me}\u200b-\u200d\ufe0f]+$/u;
+const combining = /^[\p{Mn}\p{Me}\u200b-\u200d]+$/u;
 
 let segmenter: Intl.Segmenter | undefined;
 
@@ -26,7 +26,7 @@ function widthOf(grapheme: string): number {
 }
 
 /** At most `width` cells, without colours in it; what does not fit ends in an ellipsis. */
-export function fit(text: string, width: number, ellipsis = "…"): string {
+export function shorten(text: string, width: number, ellipsis = "…"): string {
   if (displayWidth(text) <= width) return text;
   const room = width - ellipsis.length;
   if (room <= 0) return ellipsis.slice(0, Math.max(0, width));
@@ -46,4 +46,21 @@ export function padEnd(text: string, width: number): string {
 
 export function padStart(text: string, width: number): string {
   return " ".repeat(Math.max(0, width - displayWidth(text))) + text;
+}
+
+/** Words on lines of at most `width` cells; a word that is longer stands alone. No colours in it. */
+export function wrap(text: string, width: number): string[] {
+  const lines: string[] = [];
+  let line = "";
+  for (const word of text.split(" ")) {
+    const longer = line === "" ? word : `${line} ${word}`;
+    if (line !== "" && displayWidth(longer) > width) {
+      lines.push(line);
+      line = word;
+    } else {
+      line = longer;
+    }
+  }
+  lines.push(line);
+  return lines;
 }

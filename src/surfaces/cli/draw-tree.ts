@@ -1,5 +1,5 @@
 import { countOf, formatCost, formatElapsed, formatTokens } from "./amounts.ts";
-import { displayWidth, fit, padEnd, padStart } from "./display-width.ts";
+import { displayWidth, padEnd, padStart, shorten } from "./display-width.ts";
 import { printableLine } from "./printable.ts";
 import type { RunView } from "./run-view.ts";
 import type { Style } from "./style.ts";
@@ -46,11 +46,11 @@ function hiddenLine(hidden: readonly TreeRow[], { glyphs }: Style): string {
 }
 
 function headLine({ state }: RunView, { paint, glyphs }: Style, columns: number): string {
-  const task = fit(printableLine(state.task), columns - state.id.length - 3, glyphs.ellipsis);
+  const task = shorten(printableLine(state.task), columns - state.id.length - 3, glyphs.ellipsis);
   return `${paint.dim(state.id)}  ${paint.strong(task)}`;
 }
 
-export function sumLine({ state }: RunView, { glyphs }: Style, now: number): string {
+function sumLine({ state, isInterrupted }: RunView, { glyphs }: Style, now: number): string {
   let tokens = 0;
   let cost = 0;
   for (const { usage } of state.delegations.values()) {
@@ -61,33 +61,40 @@ export function sumLine({ state }: RunView, { glyphs }: Style, now: number): str
     countOf(state.delegations.size, "agent"),
     `${formatTokens(tokens)} tokens`,
     formatCost(cost),
-    formatElapsed((state.finishedAt ?? now) - state.startedAt),
+    isInterrupted ? "interrupted" : formatElapsed((state.finishedAt ?? now) - state.startedAt),
   ].join(` ${glyphs.dot} `);
 }
 
 function drawRows(rows: readonly TreeRow[], style: Style, frame: TreeFrame): string[] {
   const { paint, glyphs } = style;
+  const numbers = numberColumns(rows);
+  const stems = rows.map((row) => stemOf(row, style));
+  const widest = Math.max(
+    ...rows.map((row, index) => displayWidth((stems[index] ?? "") + row.profile)),
+    0,
+  );
+  const nameWidth = Math.min(widest, 36);
+  const idWidth = Math.max(...rows.map(({ id }) => id.length), 0);
+  // One cell stays free at the end: some terminals break a line that is exactly full.
+  const room =
+    frame.columns - 1 - (2 + nameWidth + 1 + idWidth + 2) - (displayWidth(numbers[0] ?? "") + 2);
   const hasTitles = frame.columns >= wideEnoughForTitles;
-  const names = rows.map((row) => stemOf(row, style) + row.profile);
-  const nameWidth = Math.min(Math.max(...names.map(displayWidth), 0), 40);
-  const right = rightColumns(rows);
-  const room = frame.columns - 1 - (nameWidth + 2 + 7) - (displayWidth(right[0] ?? "") + 2);
-  const activityWidth = hasTitles ? Math.min(32, Math.max(...rows.map((row) => row.activity.length), 0)) : room;
-  const titleWidth = room - activityWidth - 2;
+  const longest = Math.max(...rows.map(({ activity }) => activity.length), 0);
+  const activityWidth = Math.max(0, hasTitles ? Math.min(longest, 32) : room);
+  const titleWidth = Math.max(0, room - activityWidth - 2);
+  const column = (text: string, width: number) =>
+    padEnd(shorten(text, width, glyphs.ellipsis), width);
   return rows.map((row, index) => {
-    const stem = stemOf(row, style);
-    const name = fit(row.profile, nameWidth - displayWidth(stem), glyphs.ellipsis);
-    const activity = padEnd(fit(row.activity, activityWidth, glyphs.ellipsis), activityWidth);
-    const title = padEnd(fit(row.title, titleWidth, glyphs.ellipsis), titleWidth);
+    const stem = stems[index] ?? "";
     return [
-      `${paint.dim(stem)}${drawMark(row.mark, style, frame.beat)} ${padEnd(name, nameWidth - displayWidth(stem))}`,
+      paint.dim(stem),
+      `${drawMark(row.mark, style, frame.beat)} `,
+      column(row.profile, nameWidth - displayWidth(stem)),
       ` ${paint.dim(row.id)}  `,
-      hasTitles ? `${title}  ` : "",
-      `${toneOf(row, style)(activity)}  `,
-      paint.dim(right[index] ?? ""),
-    ]
-      .join("")
-      .trimEnd();
+      hasTitles ? `${column(row.title, titleWidth)}  ` : "",
+      `${toneOf(row, style)(column(row.activity, activityWidth))}  `,
+      paint.dim(numbers[index] ?? ""),
+    ].join("");
   });
 }
 
@@ -101,13 +108,16 @@ function stemOf({ lineage }: TreeRow, { glyphs }: Style): string {
 }
 
 /** Numbers stand below each other, as wide as the widest of them. */
-function rightColumns(rows: readonly TreeRow[]): string[] {
-  const widthOf = (pick: (row: TreeRow) => string) => Math.max(...rows.map((row) => pick(row).length), 0);
+function numberColumns(rows: readonly TreeRow[]): string[] {
+  const widthOf = (pick: (row: TreeRow) => string) =>
+    Math.max(...rows.map((row) => pick(row).length), 0);
   const tokens = widthOf((row) => row.tokens);
   const cost = widthOf((row) => row.cost);
   const elapsed = widthOf((row) => row.elapsed);
   return rows.map((row) =>
-    [padStart(row.tokens, tokens), padStart(row.cost, cost), padStart(row.elapsed, elapsed)].join("  "),
+    [padStart(row.tokens, tokens), padStart(row.cost, cost), padStart(row.elapsed, elapsed)].join(
+      "  ",
+    ),
   );
 }
 

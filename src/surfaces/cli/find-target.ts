@@ -14,7 +14,10 @@ export async function findTarget(store: Store, id: string | undefined, io: Io): 
   if (id === undefined) {
     const [latest] = await store.listRuns({ limit: 1 });
     if (latest) return { runId: latest.id, delegationId: null };
-    throw new MandateError("unknown-run", `There are no runs yet. Start one: ${io.program} run "…"`);
+    throw new MandateError(
+      "unknown-run",
+      `There are no runs yet. Start one: ${io.program} run "…"`,
+    );
   }
   const runId = await store.findRun(id);
   if (runId === undefined) {

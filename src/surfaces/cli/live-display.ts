@@ -43,7 +43,8 @@ export class LiveDisplay implements Display {
   }
 
   note(event: StoredEvent, view: RunView): void {
-    if (importanceOf(event) === "always") this.say(noteOf(event, view, this.#style.paint));
+    if (importanceOf(event) !== "always") return;
+    this.say(noteOf(event, view, this.#style.paint, this.#io.stderr.columns));
   }
 
   say(text: string): void {
@@ -67,6 +68,7 @@ export class LiveDisplay implements Display {
     this.#isPaused = false;
     this.#isFinal = true;
     this.#draw("");
+    if (this.#drawn.length > 0) this.#io.stderr.write("\n");
     this.#hasEnded = true;
   }
 
@@ -75,7 +77,9 @@ export class LiveDisplay implements Display {
     const { columns, rows } = this.#io.stderr;
     const frame = this.#frame(columns, rows);
     const body = frame.map((line) => `${line}\n`).join("");
-    this.#io.stderr.write(`${beginUpdate}${this.#toTop(columns)}${clearToEnd}${above}${body}${endUpdate}`);
+    this.#io.stderr.write(
+      `${beginUpdate}${this.#toTop(columns)}${clearToEnd}${above}${body}${endUpdate}`,
+    );
     this.#drawn = frame;
   }
 

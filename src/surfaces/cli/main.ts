@@ -53,7 +53,8 @@ async function help([word]: readonly string[], io: Io, writer: Io["stdout"]): Pr
 function unknownCommand(word: string): MandateError {
   const known = Object.keys(commands);
   const nearest = nearestKey(word, known);
-  const hint = nearest === undefined ? `There are: ${known.join(", ")}.` : `Did you mean ${nearest}?`;
+  const hint =
+    nearest === undefined ? `There are: ${known.join(", ")}.` : `Did you mean ${nearest}?`;
   const what = word.startsWith("-") ? "option" : "command";
   return new MandateError("usage", `There is no ${what} ${JSON.stringify(word)}. ${hint}`);
 }

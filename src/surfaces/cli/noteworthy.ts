@@ -1,6 +1,7 @@
 import type { StoredEvent } from "../../events/event.ts";
 import { summarize } from "../../events/summarize.ts";
 import { formatElapsed } from "./amounts.ts";
+import { wrap } from "./display-width.ts";
 import { printableLine } from "./printable.ts";
 import type { RunView } from "./run-view.ts";
 import type { Paint } from "./style.ts";
@@ -18,18 +19,19 @@ export function importanceOf(event: StoredEvent): Importance {
     case "agent.model_clamped":
     case "agent.skills_clamped":
     case "agent.answered":
-    case "agent.resumed":
     case "agent.interjected":
     case "agent.compacted":
-    case "agent.subagent_failed":
     case "run.late_result":
       return "always";
+    case "agent.subagent_failed":
+      return event.payload.code === "cancelled" ? "plain" : "always";
     case "agent.retried":
       return event.payload.what === "attempt" ? "always" : "plain";
     case "agent.subagent_attempt":
       return event.payload.attempt > 1 ? "plain" : "never";
     case "run.started":
     case "run.resumed":
+    case "agent.resumed":
     case "run.finished":
     case "agent.subagent_created":
     case "agent.subagent_waiting_for_merge":
@@ -41,12 +43,22 @@ export function importanceOf(event: StoredEvent): Importance {
   }
 }
 
-/** One line: when, who, what. */
-export function noteOf(event: StoredEvent, { state }: RunView, paint: Paint): string {
+/** When, who, what. On a terminal it is broken between words, so that times stand out. */
+export function noteOf(
+  event: StoredEvent,
+  { state }: RunView,
+  paint: Paint,
+  columns: number,
+): string {
   const time = formatElapsed(event.at - state.startedAt).padStart(5);
   const delegation = event.sub_agent_id && state.delegations.get(event.sub_agent_id);
   const who = delegation ? `${printableLine(delegation.profile)} ${delegation.id}` : state.id;
-  return `${paint.dim(time)}  ${paint.strong(who)}  ${toneOf(event, paint)(printableLine(summarize(event)))}`;
+  const tone = toneOf(event, paint);
+  const [first = "", ...more] = wrap(`${who}  ${printableLine(summarize(event))}`, columns - 8);
+  return [
+    `${paint.dim(time)}  ${paint.strong(who)}${tone(first.slice(who.length))}`,
+    ...more.map((line) => `       ${tone(line)}`),
+  ].join("\n");
 }
 
 function toneOf(event: StoredEvent, paint: Paint): (text: string) => string {

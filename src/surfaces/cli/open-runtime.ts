@@ -8,7 +8,11 @@ import { playbookOf } from "./playbook-application.ts";
 /** The options of every command that puts agents to work. */
 export const runtimeOptions: Readonly<Record<string, CommandOption>> = {
   playbook: { type: "text", value: "FILE", help: "scripted answers instead of a language model" },
-  model: { type: "text", value: "PROVIDER/MODEL", help: "the default model; a profile may have its own" },
+  model: {
+    type: "text",
+    value: "PROVIDER/MODEL",
+    help: "the default model; a profile may have its own",
+  },
   "answer-default": {
     type: "text",
     value: "TEXT",

@@ -15,7 +15,8 @@ export class PlainDisplay implements Display {
 
   note(event: StoredEvent, view: RunView): void {
     if (importanceOf(event) === "never") return;
-    this.say(noteOf(event, view, styleFor(this.#io.stderr, this.#io).paint));
+    const { paint } = styleFor(this.#io.stderr, this.#io);
+    this.say(noteOf(event, view, paint, Number.POSITIVE_INFINITY));
   }
 
   say(text: string): void {

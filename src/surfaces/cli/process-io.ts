@@ -53,11 +53,23 @@ export function programName(environment: Io["environment"], script: string): str
 async function askAtTerminal(prompt: string, signal: AbortSignal): Promise<string> {
   const { createInterface } = await import("node:readline/promises");
   const terminal = createInterface({ input: process.stdin, output: process.stderr });
+  const leaveLine = () => void process.stderr.write("\n");
+  signal.addEventListener("abort", leaveLine, { once: true });
   // While a line is edited the terminal sends Ctrl-C as a key; it shall mean what it always means.
-  terminal.on("SIGINT", () => process.emit("SIGINT"));
+  terminal.on("SIGINT", () => {
+    signal.removeEventListener("abort", leaveLine);
+    leaveLine();
+    process.emit("SIGINT", "SIGINT");
+  });
+  // Ctrl-D ends the input and would leave the question without an end.
+  const closed = new Promise<never>((_resolve, reject) => {
+    terminal.once("close", () => reject(new Error("The input was closed.")));
+  });
   try {
-    return await terminal.question(prompt, { signal });
+    return await Promise.race([terminal.question(prompt, { signal }), closed]);
   } finally {
+    closed.catch(() => undefined);
+    signal.removeEventListener("abort", leaveLine);
     terminal.close();
   }
 }

@@ -2,8 +2,9 @@ import type { OpenAsk } from "../../events/delegation.ts";
 import type { StoredEvent } from "../../events/event.ts";
 import { formatSpan } from "./amounts.ts";
 import type { Display } from "./display.ts";
+import { indented } from "./indented.ts";
 import type { Io } from "./io.ts";
-import { printable, printableLine } from "./printable.ts";
+import { printableLine } from "./printable.ts";
 import type { RunView } from "./run-view.ts";
 import { styleFor } from "./style.ts";
 
@@ -55,7 +56,7 @@ export class Questions {
     this.#known.add(ask.id);
     const question = {
       id: ask.id,
-      text: printable(ask.question),
+      text: ask.question,
       who: printableLine(who),
       deadlineAt: ask.deadlineAt,
       fallback: ask.default,
@@ -76,8 +77,7 @@ export class Questions {
     if (question === undefined) return;
     if (this.#io.ask === undefined) {
       this.#display.say(this.#describe(question));
-      const command = `${this.#io.program} answer ${question.id} "…"`;
-      this.#display.say(`  Answer it from another terminal: ${command}`);
+      this.#sayHow(question);
       return this.#next();
     }
     const control = new AbortController();
@@ -86,19 +86,31 @@ export class Questions {
     this.#display.say(this.#describe(question));
     try {
       const text = await this.#io.ask("  your answer: ", control.signal);
-      if (!(await this.#answer(question.id, text))) this.#display.say("  It had an answer already.");
+      const counted = await this.#answer(question.id, text);
+      if (!counted) this.#display.say("  It had an answer already.");
     } catch {
-      this.#io.stderr.write("\n");
+      // Taken back, or the person closed the input: the question itself is still open then.
+      if (!control.signal.aborted) this.#sayHow(question);
     }
     this.#current = undefined;
     if (this.#waiting.length === 0) this.#display.proceed();
     return this.#next();
   }
 
+  #sayHow({ id }: Question): void {
+    this.#display.say(`  Answer it from another terminal: ${this.#io.program} answer ${id} "…"`);
+  }
+
   #describe({ text, who, deadlineAt, fallback }: Question): string {
     const { paint } = styleFor(this.#io.stderr, this.#io);
     const time = formatSpan(Math.max(0, deadlineAt - this.#io.now()));
-    const then = fallback === null ? "then nobody answered" : `then "${printableLine(fallback)}"`;
-    return `${paint.warn("?")} ${paint.strong(who)} asks (within ${time}, ${then}):\n  ${text.replaceAll("\n", "\n  ")}`;
+    const then =
+      fallback === null
+        ? "then it goes on without an answer"
+        : `then the answer is "${printableLine(fallback)}"`;
+    return [
+      `${paint.warn("?")} ${paint.strong(who)} asks ${paint.dim(`(${time} to answer, ${then})`)}`,
+      indented(text),
+    ].join("\n");
   }
 }

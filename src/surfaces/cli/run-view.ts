@@ -30,8 +30,10 @@ export class RunView {
   static async read(store: Store, runId: string): Promise<RunView> {
     const view = new RunView(store, runId);
     for await (const event of store.readEvents({ runId })) view.apply(event);
-    if (view.state.lastRunSeq === 0) throw new MandateError("unknown-run", `There is no run ${runId}.`);
-    view.isInterrupted = view.state.outcome === null && !(await store.isWorkerAlive(view.state.worker));
+    if (view.state.lastRunSeq === 0)
+      throw new MandateError("unknown-run", `There is no run ${runId}.`);
+    view.isInterrupted =
+      view.state.outcome === null && !(await store.isWorkerAlive(view.state.worker));
     return view;
   }
 

@@ -74,7 +74,8 @@ export function styleFor(writer: Writer, { environment }: Pick<Io, "environment"
   const isColoured = writer.isTerminal && !environment["NO_COLOR"];
   const tone = (name: Tone) => {
     const [on, off] = codes[name];
-    return (text: string) => (isColoured && text !== "" ? `\u001b[${on}m${text}\u001b[${off}m` : text);
+    return (text: string) =>
+      isColoured && text !== "" ? `\u001b[${on}m${text}\u001b[${off}m` : text;
   };
   return {
     paint: {

@@ -1,5 +1,5 @@
 import type { Delegation, WaitingOn } from "../../events/delegation.ts";
-import { formatCost, formatElapsed, formatSpan, formatTokens } from "./amounts.ts";
+import { formatCost, formatElapsed, formatTokens } from "./amounts.ts";
 import { printableLine } from "./printable.ts";
 import type { AgentNotes, RunView } from "./run-view.ts";
 
@@ -73,7 +73,8 @@ function rowOf(
     lineage,
     mark: markOf(delegation, view.isInterrupted),
     profile: printableLine(delegation.profile),
-    title: printableLine(delegation.title),
+    // The root's is the task of the run, which stands above the tree.
+    title: delegation.depth === 0 ? "" : printableLine(delegation.title),
     activity: activityOf(delegation, below, notes, view.isInterrupted, now),
     tokens: `${formatTokens(spent.tokens)}${cap}`,
     cost: formatCost(spent.cost),
@@ -138,7 +139,7 @@ export function describeWaiting(waitingOn: WaitingOn, now: number): string {
   switch (waitingOn.on) {
     case "model": {
       const wait = (waitingOn.until ?? now) - now;
-      return wait > 0 ? `retry in ${formatSpan(wait)}` : "model";
+      return wait > 0 ? `retry in ${(wait / 1000).toFixed(1)} s` : "model";
     }
     case "tool":
       return printableLine(waitingOn.detail);

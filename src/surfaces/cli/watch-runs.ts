@@ -13,7 +13,11 @@ export class RunWatch {
   /** What came in while a run's past was still being read. */
   readonly #early = new Map<string, StoredEvent[]>();
 
-  constructor(store: Store, display: Display, onEvent: (event: StoredEvent, view: RunView) => void) {
+  constructor(
+    store: Store,
+    display: Display,
+    onEvent: (event: StoredEvent, view: RunView) => void,
+  ) {
     this.#store = store;
     this.#display = display;
     this.#onEvent = onEvent;

@@ -3,7 +3,10 @@ import type { Store } from "../../ports/store.ts";
 import type { Io } from "./io.ts";
 
 /** Opens the database for reading, and closes it whatever happens. */
-export async function withStore<Value>(io: Io, use: (store: Store) => Promise<Value>): Promise<Value> {
+export async function withStore<Value>(
+  io: Io,
+  use: (store: Store) => Promise<Value>,
+): Promise<Value> {
   const store = openStore({ environment: io.environment });
   try {
     return await use(store);

@@ -2,7 +2,7 @@ import type { StoredEvent } from "../../events/event.ts";
 import type { DelegationResult } from "../../ports/delegator.ts";
 import type { Runtime } from "../../runtime.ts";
 import type { Display } from "./display.ts";
-import { exitCode } from "./exit-code.ts";
+import { Interruption } from "./interruption.ts";
 import type { Io } from "./io.ts";
 import { Questions } from "./questions.ts";
 import type { RunView } from "./run-view.ts";
@@ -26,8 +26,7 @@ export interface Work {
 
 /**
  * Works on runs while somebody watches: shows what happens, brings questions to the person, and
- * obeys Ctrl-C. The first one cancels, which is recorded and can be resumed; the second leaves at
- * once. A polite signal from the system cancels nothing: the next start takes the work up again.
+ * obeys Ctrl-C.
  */
 export async function workOn({ runtime, io, display, begin }: Work): Promise<WorkOutcome> {
   const { engine, store } = runtime;
@@ -46,17 +45,22 @@ export async function workOn({ runtime, io, display, begin }: Work): Promise<Wor
     ends.set(run.runId, Promise.race([run.result, lost]));
     return watch.add(run.runId);
   };
-  let release = () => {};
+  let interruption: Interruption | undefined;
   try {
     const run = await begin(add);
-    const interrupted = new Promise<number>((resolve) => {
-      release = io.onSignal(onStop(io, () => cancel(run, runtime, display), resolve));
+    interruption = new Interruption(io, async () => {
+      display.say("Interrupted: cancelling. Press Ctrl-C again to leave at once.");
+      return (await engine.cancel(run.runId, "interrupted at the terminal")) === "cancelled";
     });
-    const end = await Promise.race([interrupted, endOf(run, ends, display)]);
-    if (typeof end === "number") return { ended: "interrupted", run, code: end };
-    return end === "lost" ? { ended: "lost", run } : { ended: "result", run, result: end };
+    const end = await Promise.race([interruption.code, endOf(run, ends, display)]);
+    // A run that was cancelled has a result as well, and may have it first.
+    const code = typeof end === "number" ? end : await interruption.pending;
+    if (code !== undefined) return { ended: "interrupted", run, code };
+    return end === "lost" || typeof end === "number"
+      ? { ended: "lost", run }
+      : { ended: "result", run, result: end };
   } finally {
-    release();
+    interruption?.release();
     questions.stop();
     watch.stop();
     display.end();
@@ -76,29 +80,12 @@ async function endOf(
   const isOver = await Promise.race([all.then(() => true), Promise.resolve(false)]);
   if (!isOver) {
     const ids = others.map(([id]) => id).join(", ");
-    display.say(`${run.runId} has ended. Still working on ${ids}; Ctrl-C leaves that for another time.`);
+    display.say(
+      `${run.runId} has ended. Still working on ${ids}; Ctrl-C leaves that for another time.`,
+    );
     await all;
   }
   return end;
-}
-
-function onStop(
-  io: Io,
-  cancelRun: () => Promise<void>,
-  resolve: (code: number) => void,
-): Parameters<Io["onSignal"]>[0] {
-  let isCancelling = false;
-  return (signal) => {
-    if (signal !== "SIGINT") return resolve(signal === "SIGTERM" ? 143 : 129);
-    if (isCancelling) return io.leave(exitCode.interrupted);
-    isCancelling = true;
-    void cancelRun().finally(() => resolve(exitCode.interrupted));
-  };
-}
-
-async function cancel(run: StartedRun, { engine }: Runtime, display: Display): Promise<void> {
-  display.say("Interrupted: cancelling. Press Ctrl-C again to leave at once.");
-  await engine.cancel(run.runId, "interrupted at the terminal");
 }
 
 function isTakenAway(event: StoredEvent, worker: string): boolean {

@@ -117,9 +117,14 @@ describe("createMandate", () => {
       stopWhen: stepCountIs(3),
     });
     expect(text).toContain("Sun over Lisbon.");
-    const spawned = await delegation.tools["spawn"]?.execute({ profile: "meteorologist", task: "Again" });
+    const spawned = await delegation.tools["spawn"]?.execute({
+      profile: "meteorologist",
+      task: "Again",
+    });
     expect(spawned).toMatch(/^[0-9a-f]{6,}$/);
-    expect(await delegation.tools["spawn_await"]?.execute({ job_ids: "*" })).toContain(`[${spawned}: OK]`);
+    expect(await delegation.tools["spawn_await"]?.execute({ job_ids: "*" })).toContain(
+      `[${spawned}: OK]`,
+    );
     await delegation.close();
     const types: string[] = [];
     for await (const event of mandate.events({ runId: delegation.runId })) types.push(event.type);

@@ -1,8 +1,8 @@
-import type { DelegationInfo, DelegationResult } from "../../ports/delegator.ts";
-import type { OpenAsk } from "../../events/delegation.ts";
 import type { CheckReport } from "../../events/check-report.ts";
 import { checkStore } from "../../events/check-store.ts";
+import type { OpenAsk } from "../../events/delegation.ts";
 import type { EventType, StoredEvent } from "../../events/event.ts";
+import type { DelegationInfo, DelegationResult } from "../../ports/delegator.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
 import type { EventQuery } from "../../ports/store.ts";
 import { createRuntime, type Runtime, type RuntimeOptions } from "../../runtime.ts";
@@ -53,7 +53,10 @@ export interface Mandate {
   on(type: "*", listener: (event: StoredEvent) => void): () => void;
   events(query?: EventQuery): AsyncIterable<StoredEvent>;
   /** Delegation tools for an AI SDK agent of yours, under a contract of their own. */
-  tools(session?: { readonly client?: string; readonly workspace?: string }): Promise<DelegationTools>;
+  tools(session?: {
+    readonly client?: string;
+    readonly workspace?: string;
+  }): Promise<DelegationTools>;
   verify(query?: { readonly runId?: string }): Promise<CheckReport>;
   /** What was interrupted and is worked on again. */
   readonly recovered: readonly RunHandle[];
@@ -79,7 +82,11 @@ class LibraryMandate implements Mandate {
 
   start(parameters: DelegationParameters): Promise<RunHandle> {
     const { maxTokenBudget, timeout, ...rest } = parameters;
-    return this.#runtime.engine.startRun({ ...rest, maxTokens: maxTokenBudget, timeoutMs: timeout });
+    return this.#runtime.engine.startRun({
+      ...rest,
+      maxTokens: maxTokenBudget,
+      timeoutMs: timeout,
+    });
   }
 
   async delegate(parameters: DelegationParameters): Promise<DelegationResult> {
@@ -142,7 +149,9 @@ class LibraryMandate implements Mandate {
     return this.#runtime.store.readEvents(query);
   }
 
-  async tools(session: { readonly client?: string; readonly workspace?: string } = {}): Promise<DelegationTools> {
+  async tools(
+    session: { readonly client?: string; readonly workspace?: string } = {},
+  ): Promise<DelegationTools> {
     const opened = await this.#runtime.engine.openSession({
       client: session.client ?? "ai-sdk",
       workspace: session.workspace,

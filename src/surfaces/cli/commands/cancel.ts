@@ -26,7 +26,10 @@ async function cancel(given: Arguments, io: Io): Promise<number> {
   try {
     const { runId, delegationId } = await findTarget(runtime.store, given.words[0], io);
     const id = delegationId ?? runId;
-    const outcome = await runtime.engine.cancel(id, given.text("reason") ?? "cancelled from the command line");
+    const outcome = await runtime.engine.cancel(
+      id,
+      given.text("reason") ?? "cancelled from the command line",
+    );
     if (given.flag("json")) io.stdout.write(`${printableJson({ id, outcome }, 2)}\n`);
     else if (outcome === "cancelled") {
       io.stdout.write(`Cancelled ${id}. Go on with: ${io.program} resume ${id}\n`);

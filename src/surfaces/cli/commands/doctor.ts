@@ -17,7 +17,8 @@ export const doctorCommand: Command = {
   words: { least: 0, most: 0 },
   async run(given, io) {
     const found = await diagnose(io.environment, io.cwd);
-    const isWell = found.node.isSupported && found.database.isUsable && found.configuration.isUsable;
+    const isWell =
+      found.node.isSupported && found.database.isUsable && found.configuration.isUsable;
     io.stdout.write(
       given.flag("json")
         ? `${printableJson({ ok: isWell, ...found }, 2)}\n`
@@ -42,16 +43,26 @@ function describe(found: Diagnosis, { paint, glyphs }: Style, program: string): 
   const isScripted = models.default.startsWith("scripted/");
   return [
     paint.strong("Mandate"),
-    line(node.isSupported ? "good" : "wrong", "node", node.isSupported ? node.version : `${node.version}: 22.18 or newer is needed`),
+    line(
+      node.isSupported ? "good" : "wrong",
+      "node",
+      node.isSupported ? node.version : `${node.version}: 22.18 or newer is needed`,
+    ),
     line(database.isUsable ? "good" : "wrong", "home", found.home),
     line(database.isUsable ? "good" : "wrong", "database", aboutDatabase(database)),
-    line(configuration.isUsable ? "good" : "wrong", "configuration", aboutConfiguration(configuration)),
+    line(
+      configuration.isUsable ? "good" : "wrong",
+      "configuration",
+      aboutConfiguration(configuration),
+    ),
     "",
     paint.strong("Models"),
     line(
       isScripted ? "missing" : "good",
       "default",
-      isScripted ? `${models.default}: not a language model; set a key below, or MANDATE_MODEL` : models.default,
+      isScripted
+        ? `${models.default}: not a language model; set a key below, or MANDATE_MODEL`
+        : models.default,
     ),
     ...models.providers.map(({ provider, isUsable, set }) =>
       line(isUsable ? "good" : "missing", provider, isUsable ? "configured" : `set ${set ?? ""}`),
@@ -69,7 +80,13 @@ function describe(found: Diagnosis, { paint, glyphs }: Style, program: string): 
   ].join("\n");
 }
 
-function aboutDatabase({ isUsable, path, problem, runs, synchronous }: Diagnosis["database"]): string {
+function aboutDatabase({
+  isUsable,
+  path,
+  problem,
+  runs,
+  synchronous,
+}: Diagnosis["database"]): string {
   if (!isUsable) return problem ?? "";
   const survives = synchronous === "full" ? "survives a power cut" : "survives a killed process";
   return `${path} (${countOf(runs, "run")}; synchronous ${synchronous}: ${survives})`;
@@ -77,5 +94,7 @@ function aboutDatabase({ isUsable, path, problem, runs, synchronous }: Diagnosis
 
 function aboutConfiguration({ isUsable, problem, files }: Diagnosis["configuration"]): string {
   if (!isUsable) return problem ?? "";
-  return files.length === 0 ? "defaults (there is no mandate.yaml here or above)" : files.join(", ");
+  return files.length === 0
+    ? "defaults (there is no mandate.yaml here or above)"
+    : files.join(", ");
 }

@@ -3,7 +3,7 @@ import { summarize } from "../../../events/summarize.ts";
 import type { Store } from "../../../ports/store.ts";
 import { formatElapsed } from "../amounts.ts";
 import type { Command } from "../command.ts";
-import { displayWidth, fit, padEnd } from "../display-width.ts";
+import { displayWidth, padEnd, shorten } from "../display-width.ts";
 import { exitCode } from "../exit-code.ts";
 import { findTarget, type Target } from "../find-target.ts";
 import type { Io } from "../io.ts";
@@ -43,7 +43,12 @@ function concerns({ sub_agent_id }: StoredEvent, { delegationId }: Target): bool
 }
 
 /** Until the run has ended, or nobody works on it any more, or somebody has seen enough. */
-async function follow(store: Store, view: RunView, take: (event: StoredEvent) => void, io: Io): Promise<number> {
+async function follow(
+  store: Store,
+  view: RunView,
+  take: (event: StoredEvent) => void,
+  io: Io,
+): Promise<number> {
   const { state } = view;
   const unsubscribe = store.subscribe((events) => events.forEach(take));
   // What was written between the last look and the subscription.
@@ -54,7 +59,9 @@ async function follow(store: Store, view: RunView, take: (event: StoredEvent) =>
   });
   while (state.outcome === null && !stopped) {
     if (!(await store.isWorkerAlive(state.worker))) {
-      io.stderr.write(`Nobody works on ${state.id} any more. Go on with: ${io.program} resume ${state.id}\n`);
+      io.stderr.write(
+        `Nobody works on ${state.id} any more. Go on with: ${io.program} resume ${state.id}\n`,
+      );
       break;
     }
     await new Promise((resolve) => setTimeout(resolve, 200));
@@ -89,9 +96,9 @@ function printLine(io: Io): Print {
     const time = formatElapsed(event.at - state.startedAt).padStart(5);
     const delegation = event.sub_agent_id && state.delegations.get(event.sub_agent_id);
     const who = delegation ? `${delegation.id} ${printableLine(delegation.profile)}` : state.id;
-    const left = `${number}  ${time}  ${padEnd(fit(who, 18, glyphs.ellipsis), 18)}  `;
+    const left = `${number}  ${time}  ${padEnd(shorten(who, 18, glyphs.ellipsis), 18)}  `;
     const room = io.stdout.isTerminal ? io.stdout.columns - 1 - displayWidth(left) : 1000;
-    const text = fit(printableLine(summarize(event)), Math.max(20, room), glyphs.ellipsis);
+    const text = shorten(printableLine(summarize(event)), Math.max(20, room), glyphs.ellipsis);
     io.stdout.write(`${paint.dim(left)}${toneOf(event.type, text)}\n`);
   };
 

@@ -2,7 +2,7 @@ import type { RunRow, Store } from "../../../ports/store.ts";
 import { formatAge, formatCost, formatTokens } from "../amounts.ts";
 import type { Arguments } from "../arguments.ts";
 import { type Command, jsonOption } from "../command.ts";
-import { displayWidth, fit, padEnd, padStart } from "../display-width.ts";
+import { displayWidth, padEnd, padStart, shorten } from "../display-width.ts";
 import { exitCode } from "../exit-code.ts";
 import type { Io } from "../io.ts";
 import { printableJson, printableLine } from "../printable.ts";
@@ -29,15 +29,23 @@ export const lsCommand: Command = {
 };
 
 async function list(store: Store, given: Arguments, io: Io): Promise<number> {
-  const rows = await store.listRuns({ limit: given.count("limit") ?? 20, open: given.flag("open") });
+  const rows = await store.listRuns({
+    limit: given.count("limit") ?? 20,
+    open: given.flag("open"),
+  });
   const runs: ListedRun[] = [];
-  for (const row of rows) runs.push({ ...row, state: await stateOf(row, store) });
+  for (const row of rows) {
+    const now = row.outcome === null ? await soFar(store, row) : row;
+    runs.push({ ...now, state: await stateOf(row, store) });
+  }
   if (given.flag("json")) {
     io.stdout.write(`${printableJson(runs, 2)}\n`);
     return exitCode.done;
   }
   if (runs.length === 0) {
-    io.stderr.write(`There are no runs yet. Start one: ${io.program} run "…", or ${io.program} demo\n`);
+    io.stderr.write(
+      `There are no runs yet. Start one: ${io.program} run "…", or ${io.program} demo\n`,
+    );
     return exitCode.done;
   }
   const style = styleFor(io.stdout, io);
@@ -55,10 +63,28 @@ async function stateOf({ outcome, worker }: RunRow, store: Store): Promise<RunSt
   return (await store.isWorkerAlive(worker)) ? "running" : "interrupted";
 }
 
+/** The row of a run is complete when the run is; until then its events know better. */
+async function soFar(store: Store, row: RunRow): Promise<RunRow> {
+  const run = await store.readRun(row.id);
+  if (run === undefined) return row;
+  let tokens = 0;
+  let cost = 0;
+  for (const { usage } of run.delegations.values()) {
+    tokens += usage.prompt + usage.completion;
+    cost += usage.cost;
+  }
+  return { ...row, delegations: run.delegations.size, tokens, cost };
+}
+
 const head = ["RUN", "STATE", "AGENTS", "TOKENS", "COST", "STARTED", "TASK"];
 const isNumber = [false, false, true, true, true, false, false];
 
-function table(runs: readonly ListedRun[], { paint, glyphs }: Style, columns: number, now: number): string[] {
+function table(
+  runs: readonly ListedRun[],
+  { paint, glyphs }: Style,
+  columns: number,
+  now: number,
+): string[] {
   const cells = runs.map((run) => [
     run.id,
     run.state,
@@ -73,11 +99,16 @@ function table(runs: readonly ListedRun[], { paint, glyphs }: Style, columns: nu
   );
   const before = widths.slice(0, -1).reduce((sum, width) => sum + width + 2, 0);
   const room = columns === 0 ? Number.POSITIVE_INFINITY : Math.max(10, columns - 1 - before);
-  const tones = { running: paint.accent, interrupted: paint.warn, succeeded: paint.good, failed: paint.bad };
+  const tones = {
+    running: paint.accent,
+    interrupted: paint.warn,
+    succeeded: paint.good,
+    failed: paint.bad,
+  };
   const draw = (row: readonly string[], tone: (text: string) => string) =>
     row
       .map((cell, column) => {
-        if (column === row.length - 1) return fit(cell, room, glyphs.ellipsis);
+        if (column === row.length - 1) return shorten(cell, room, glyphs.ellipsis);
         const width = widths[column] ?? 0;
         const padded = isNumber[column] ? padStart(cell, width) : padEnd(cell, width);
         return column === 1 ? tone(padded) : padded;

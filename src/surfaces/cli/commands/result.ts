@@ -46,12 +46,17 @@ export function printResult(result: DelegationResult, io: Io): number {
     io.stdout.write(text.endsWith("\n") ? text : `${text}\n`);
     if (result.truncated) io.stderr.write(`mandate: cut short (${result.closeReason}).\n`);
   } else {
-    io.stderr.write(`mandate: ${result.status} (${result.closeReason}): ${printableLine(result.result)}\n`);
+    io.stderr.write(
+      `mandate: ${result.status} (${result.closeReason}): ${printableLine(result.result)}\n`,
+    );
   }
   return exitCodeOfResult(result);
 }
 
 function notYet({ runId, delegationId }: Target, io: Io): MandateError {
   const id = delegationId ?? runId;
-  return new MandateError("conflict", `${id} has not ended yet. Watch it: ${io.program} logs ${runId} --follow`);
+  return new MandateError(
+    "conflict",
+    `${id} has not ended yet. Watch it: ${io.program} logs ${runId} --follow`,
+  );
 }

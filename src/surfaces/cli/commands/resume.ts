@@ -43,14 +43,16 @@ async function resume(given: Arguments, io: Io): Promise<number> {
   const playbook = playbookOf(application);
   // It goes on with what it was granted at most: a run that could not write still cannot.
   const readOnly = !past.isOpen && !past.mayWrite;
-  const runtime = await openRuntime(given, io, past.isOpen ? past.application : application, { readOnly });
+  const runtime = await openRuntime(given, io, past.isOpen ? past.application : application, {
+    readOnly,
+  });
   try {
     const work: Work = {
       runtime,
       io,
       display: displayFor(given, io),
       async begin(watch) {
-        announceModel(runtime, runtime.parts.models.defaultModel, playbook, work);
+        announceModel(runtime.parts.models.defaultModel, playbook, work);
         const recovered = readOnly ? [] : await takeUp(work, watch);
         const interrupted = recovered.find(({ runId }) => runId === past.runId);
         if (interrupted) return interrupted;

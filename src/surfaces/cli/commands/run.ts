@@ -23,7 +23,12 @@ export const runCommand: Command = {
   options: {
     profile: { type: "text", value: "NAME", short: "p", help: "who does it (general)" },
     context: { type: "text", value: "TEXT", help: "what the agent needs to know besides the task" },
-    workspace: { type: "text", value: "DIR", short: "C", help: "the folder it works in (this one)" },
+    workspace: {
+      type: "text",
+      value: "DIR",
+      short: "C",
+      help: "the folder it works in (this one)",
+    },
     "read-only": { type: "flag", help: "nobody may write in the workspace, at any depth" },
     "max-tokens": { type: "text", value: "NUMBER", help: "for the agent and everyone below it" },
     timeout: { type: "text", value: "TIME", help: "for all of it: 90s, 5m, 1h" },
@@ -42,13 +47,19 @@ export const runCommand: Command = {
 async function run(given: Arguments, io: Io): Promise<number> {
   const task = given.words.join(" ");
   if (task.trim() === "") {
-    throw new MandateError("task-required", `A run needs a task: ${io.program} run "what is to be done"`);
+    throw new MandateError(
+      "task-required",
+      `A run needs a task: ${io.program} run "what is to be done"`,
+    );
   }
   const workspace = folder(resolve(io.cwd, given.text("workspace") ?? "."));
   const limits = { maxTokens: given.count("max-tokens"), timeoutMs: given.duration("timeout") };
   const playbook = chosenPlaybook(given, io);
   const readOnly = given.flag("read-only");
-  const runtime = await openRuntime(given, io, applicationFor(playbook), { readOnly, cwd: workspace });
+  const runtime = await openRuntime(given, io, applicationFor(playbook), {
+    readOnly,
+    cwd: workspace,
+  });
   try {
     const profile = given.text("profile") ?? "general";
     const model = requireModel(runtime, profile);
@@ -57,7 +68,7 @@ async function run(given: Arguments, io: Io): Promise<number> {
       io,
       display: displayFor(given, io),
       async begin(watch) {
-        announceModel(runtime, model, playbook, work);
+        announceModel(model, playbook, work);
         // What others may write would be limited too: their runs wait for another start.
         if (!readOnly) await takeUp(work, watch);
         const started = await runtime.engine.startRun({

@@ -7,6 +7,7 @@ import { describeDelegation } from "../describe-delegation.ts";
 import { drawTree } from "../draw-tree.ts";
 import { exitCode } from "../exit-code.ts";
 import { findTarget } from "../find-target.ts";
+import { indented } from "../indented.ts";
 import type { Io } from "../io.ts";
 import { printable, printableJson } from "../printable.ts";
 import { RunView } from "../run-view.ts";
@@ -31,6 +32,7 @@ async function show(store: Store, given: Arguments, io: Io): Promise<number> {
   const view = await RunView.read(store, target.runId);
   const delegation = target.delegationId && view.state.delegations.get(target.delegationId);
   const wantsJson = given.flag("json");
+  const columns = io.stdout.isTerminal ? io.stdout.columns : 120;
   if (delegation) {
     const events = await eventsOf(store, delegation.id);
     const document = await delegationDocument(store, view, delegation, events);
@@ -38,7 +40,7 @@ async function show(store: Store, given: Arguments, io: Io): Promise<number> {
     io.stdout.write(
       wantsJson
         ? `${printableJson(document, 2)}\n`
-        : describeDelegation({ ...document, delegation, events, now: io.now() }, style, io.program),
+        : describeDelegation({ ...document, delegation, events, now: io.now(), columns }, style, io.program),
     );
     return exitCode.done;
   }
@@ -47,7 +49,16 @@ async function show(store: Store, given: Arguments, io: Io): Promise<number> {
   const { task, application, workspace, startedAt, finishedAt, outcome } = view.state;
   const state = outcome ?? (view.isInterrupted ? "interrupted" : "running");
   if (wantsJson) {
-    const about = { runId: target.runId, task, application, workspace, state, startedAt, finishedAt, result };
+    const about = {
+      runId: target.runId,
+      task,
+      application,
+      workspace,
+      state,
+      startedAt,
+      finishedAt,
+      result,
+    };
     io.stdout.write(`${printableJson(about, 2)}\n`);
     return exitCode.done;
   }
@@ -73,7 +84,8 @@ async function delegationDocument(
     delegationId: delegation.id,
     parentId: delegation.parentId,
     profile: delegation.profile,
-    status: view.isInterrupted && delegation.status !== "closed" ? "interrupted" : delegation.status,
+    status:
+      view.isInterrupted && delegation.status !== "closed" ? "interrupted" : delegation.status,
     contractHash: delegation.contractHash,
     contract: await store.readContract(delegation.id),
     receipt: created?.payload.receipt ?? [],
@@ -81,12 +93,16 @@ async function delegationDocument(
   };
 }
 
-function describeRun(view: RunView, state: string, result: string | undefined, io: Io, style: Style): string {
+function describeRun(
+  view: RunView,
+  state: string,
+  result: string | undefined,
+  io: Io,
+  style: Style,
+): string {
   const { paint } = style;
   const { id, workspace, startedAt } = view.state;
-  const columns = io.stdout.isTerminal ? io.stdout.columns : 120;
   const heading = (text: string) => ["", paint.strong(text)];
-  const indented = (text: string) => `  ${printable(text).trimEnd().replaceAll("\n", "\n  ")}`;
   return [
     `${paint.strong(id)}  ${state}  started ${new Date(startedAt).toISOString()}`,
     ...(workspace === null ? [] : [`workspace ${printable(workspace)}`]),

@@ -29,7 +29,7 @@ export const demoCommand: Command = {
   run: demo,
 };
 
-const task = "Prepare release 1.1 of harbour: mend the tide table, check the guide, write release notes.";
+const task = "Prepare release 1.1 of harbour, with release notes.";
 
 async function demo(given: Arguments, io: Io): Promise<number> {
   const { home } = findPlaces(io.environment);
@@ -52,7 +52,8 @@ async function demo(given: Arguments, io: Io): Promise<number> {
       },
     };
     const outcome = await workOn(work);
-    if (outcome.ended !== "result") return reportOutcome(outcome, given, { ...io, program: inHome(io, ownHome) });
+    if (outcome.ended !== "result")
+      return reportOutcome(outcome, given, { ...io, program: inHome(io, ownHome) });
     return await tellWhatHappened(runtime.store, outcome, io, ownHome);
   } finally {
     await runtime.close();

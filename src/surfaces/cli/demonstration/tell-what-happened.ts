@@ -1,10 +1,11 @@
 import { checkStore } from "../../../events/check-store.ts";
 import type { Store } from "../../../ports/store.ts";
 import { countOf, formatSpan } from "../amounts.ts";
+import { wrap } from "../display-width.ts";
 import { drawTree } from "../draw-tree.ts";
 import { exitCode, exitCodeOfResult } from "../exit-code.ts";
+import { indented } from "../indented.ts";
 import type { Io } from "../io.ts";
-import { printable } from "../printable.ts";
 import { RunView } from "../run-view.ts";
 import { type Style, styleFor } from "../style.ts";
 import type { WorkOutcome } from "../work-on.ts";
@@ -20,16 +21,18 @@ export async function tellWhatHappened(
 ): Promise<number> {
   const style = styleFor(io.stdout, io);
   const { paint, glyphs } = style;
+  const columns = io.stdout.isTerminal ? io.stdout.columns : 100;
   const view = await RunView.read(store, run.runId);
   await view.readBudgets();
   const report = await checkStore(store);
   const lines = [
     // On a terminal the live tree has stayed.
-    ...(io.stderr.isTerminal ? [] : ["", ...drawTree(view, style, { now: io.now(), columns: 100 })]),
+    ...(io.stderr.isTerminal ? [] : ["", ...drawTree(view, style, { now: io.now(), columns })]),
     "",
-    `${paint.strong(result.status === "completed" ? "Result" : "Failure")} ${paint.dim(sentence(view, result.duration))}`,
+    ...wrap(sentence(view, result.duration), columns - 1).map(paint.dim),
     "",
-    `  ${printable(result.result).trimEnd().replaceAll("\n", "\n  ")}`,
+    paint.strong(result.status === "completed" ? "Result" : "Failure"),
+    indented(result.result),
     "",
     ...whereToLook(view, io, ownHome, style),
     "",
@@ -39,7 +42,7 @@ export async function tellWhatHappened(
     "",
     paint.strong("With a real model"),
     `  ANTHROPIC_API_KEY=${glyphs.ellipsis} ${io.program} run "What does this project do?"`,
-    `  ${io.program} doctor   ${paint.dim("names the other providers, and local ones")}`,
+    `  ${io.program} doctor`,
     "",
   ];
   io.stdout.write(lines.join("\n"));
@@ -55,12 +58,20 @@ function sentence(view: RunView, duration: number): string {
   const parts = [
     countOf(agents.length, "agent"),
     countOf(retries, "second attempt"),
-    `${countOf(sum(({ refusals }) => refusals), "call")} refused`,
+    `${countOf(
+      sum(({ refusals }) => refusals),
+      "call",
+    )} refused`,
     ...(sum(({ resumptions }) => resumptions) > 0
-      ? [`${countOf(sum(({ resumptions }) => resumptions), "agent")} taken up after a kill`]
+      ? [
+          `${countOf(
+            sum(({ resumptions }) => resumptions),
+            "agent",
+          )} taken up after a kill`,
+        ]
       : []),
   ];
-  return `(${parts.join(", ")}, in ${formatSpan(duration)})`;
+  return `${parts.join(", ")}, in ${formatSpan(duration)}.`;
 }
 
 function whereToLook(view: RunView, io: Io, ownHome: string, { paint }: Style): string[] {
@@ -69,18 +80,25 @@ function whereToLook(view: RunView, io: Io, ownHome: string, { paint }: Style): 
   const retried = agents.find(({ attempt }) => attempt > 1);
   const { id } = view.state;
   const rows: (readonly [string, string])[] = [
-    ...(refused
-      ? [[`show ${refused.id}`, "the contract of the one that was refused, and its receipt"] as const]
+    ...(refused ? [[`show ${refused.id}`, "the refused one's contract and receipt"] as const] : []),
+    ...(retried
+      ? [[`result ${retried.id} --json`, "a sealed result, with evidence"] as const]
       : []),
-    ...(retried ? [[`result ${retried.id} --json`, "a sealed result, with evidence"] as const] : []),
     [`logs ${id}`, "every event, one line each"],
     [`tree ${id}`, "the tree again"],
     ["verify", "check the whole log"],
   ];
   const width = Math.max(...rows.map(([command]) => command.length));
+  const needed = 2 + io.program.length + 1 + width + 3 + 38;
+  const isNarrow = io.stdout.isTerminal && io.stdout.columns <= needed;
   return [
     paint.strong("Look closer"),
     `  export MANDATE_HOME=${ownHome}`,
-    ...rows.map(([command, about]) => `  ${io.program} ${command.padEnd(width)}   ${paint.dim(about)}`),
+    ...rows.map(([command, about]) => {
+      const note = paint.dim(about);
+      // Either way the lines can be pasted as they are.
+      if (isNarrow) return `  ${paint.dim("# ")}${note}\n  ${io.program} ${command}`;
+      return `  ${io.program} ${command.padEnd(width)}   ${paint.dim("# ")}${note}`;
+    }),
   ];
 }

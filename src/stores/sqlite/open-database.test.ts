@@ -1,0 +1,86 @@
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { migrations } from "./migrations.ts";
+import { openDatabase } from "./open-database.ts";
+
+let folder: string;
+let path: string;
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "mandate-open-"));
+  path = join(folder, "mandate.db");
+});
+
+afterEach(() => rmSync(folder, { recursive: true, force: true }));
+
+const open = (at = path): DatabaseSync => openDatabase({ path: at, synchronous: "full" });
+
+describe("openDatabase", () => {
+  it("makes the schema once and opens it again unchanged", () => {
+    open().close();
+    const schema = (): unknown => {
+      const database = open();
+      const rows = database.prepare("SELECT name, sql FROM sqlite_schema ORDER BY name").all();
+      database.close();
+      return rows;
+    };
+    expect(schema()).toEqual(schema());
+  });
+
+  it("is durable as asked: full by default, normal by choice, both with a write-ahead log", () => {
+    for (const [synchronous, level] of [
+      ["full", 2],
+      ["normal", 1],
+    ] as const) {
+      const database = openDatabase({ path, synchronous });
+      expect(database.prepare("PRAGMA synchronous").get()).toEqual({ synchronous: level });
+      expect(database.prepare("PRAGMA journal_mode").get()).toEqual({ journal_mode: "wal" });
+      database.close();
+    }
+  });
+
+  it("refuses a database from a newer version and leaves it as it is", () => {
+    const database = open();
+    database.prepare("UPDATE meta SET value = ? WHERE key = 'schema'").run(migrations.length + 1);
+    database.close();
+    const error = thrownBy(() => open());
+    expect(error).toMatchObject({ code: "database-newer" });
+    expect(String(error)).toMatch(/newer Mandate.*Update mandate/);
+    const after = new DatabaseSync(path);
+    expect(after.prepare("SELECT value FROM meta WHERE key = 'schema'").get()).toEqual({
+      value: migrations.length + 1,
+    });
+    after.close();
+  });
+
+  it("says in a sentence what is wrong with a path that cannot be a database", () => {
+    writeFileSync(
+      join(folder, "text.db"),
+      "this is a text and no database, whatever its name says",
+    );
+    mkdirSync(join(folder, "folder.db"));
+    for (const bad of ["text.db", "folder.db", "missing/mandate.db"]) {
+      const error = thrownBy(() => open(join(folder, bad)));
+      expect(error).toMatchObject({ code: "database-unusable" });
+      expect(String(error)).toMatch(/cannot be opened.*MANDATE_HOME/);
+    }
+  });
+
+  it.skipIf(process.getuid?.() === 0)("says that a folder is read-only", () => {
+    chmodSync(folder, 0o500);
+    expect(thrownBy(() => open())).toMatchObject({ code: "database-unusable" });
+    chmodSync(folder, 0o700);
+  });
+});
+
+function thrownBy(action: () => unknown): unknown {
+  try {
+    action();
+  } catch (error) {
+    return error;
+  }
+  throw new Error("nothing was thrown");
+}

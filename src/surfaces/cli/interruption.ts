@@ -1,0 +1,34 @@
+import { exitCode } from "./exit-code.ts";
+import type { Io } from "./io.ts";
+
+/**
+ * What becomes of Ctrl-C and of signals while work goes on. The first Ctrl-C cancels, which is
+ * recorded and can be resumed; the second leaves at once. A polite signal from the system cancels
+ * nothing: the next start takes the work up again.
+ */
+export class Interruption {
+  /** The exit code, once the work is to end for that reason. */
+  readonly code: Promise<number>;
+  readonly release: () => void;
+  #cancelling: Promise<number | undefined> | undefined;
+
+  /** `cancel` says whether there was still something to cancel. */
+  constructor(io: Io, cancel: () => Promise<boolean>) {
+    const { promise, resolve } = Promise.withResolvers<number>();
+    this.code = promise;
+    this.release = io.onSignal((signal) => {
+      if (signal !== "SIGINT") return resolve(signal === "SIGTERM" ? 143 : 129);
+      if (this.#cancelling !== undefined) return io.leave(exitCode.interrupted);
+      this.#cancelling = cancel().then((isCancelled) => {
+        if (!isCancelled) return undefined;
+        resolve(exitCode.interrupted);
+        return exitCode.interrupted;
+      });
+    });
+  }
+
+  /** The exit code of a cancellation under way; undefined when there is none, or it came too late. */
+  get pending(): Promise<number | undefined> {
+    return this.#cancelling ?? Promise.resolve(undefined);
+  }
+}

@@ -1,0 +1,205 @@
+import assert from "node:assert/strict";
+import type { NewEvent, StoredEvent } from "../events/event.ts";
+import { canonical, genesis, link } from "../events/hash-chain.ts";
+import type { StoreTest } from "./store-suite.ts";
+import {
+  about,
+  attempted,
+  collect,
+  note,
+  notes,
+  refused,
+  StoredRun,
+  started,
+} from "./stored-run.ts";
+
+export const appendingTests: readonly StoreTest[] = [
+  {
+    title: "gives back what it stored, numbered, and chained from the run's own beginning",
+    async run({ store }) {
+      const run = await StoredRun.start(store);
+      const id = await run.child();
+      await run.append(note(id, "a"), note(id, "b"));
+      const events = await collect(store, { runId: run.id });
+      let head = genesis(run.id);
+      for (const [index, event] of events.entries()) {
+        head = link(head, canonical(event as NewEvent, event.at));
+        assert.equal(event.hash, head);
+        assert.equal(event.run_seq, index + 1);
+        assert.equal(event.seq, (events[0]?.seq ?? 0) + index);
+        assert.equal(event.run_id, run.id);
+      }
+      const [last] = await run.append(note(id, "c"));
+      assert.deepEqual(await collect(store, { after: (last?.seq ?? 0) - 1 }), [last]);
+    },
+  },
+  {
+    title: "takes effect in the order of the calls, awaited or not",
+    async run({ store }) {
+      const run = await StoredRun.start(store);
+      const id = await run.child();
+      const texts = Array.from({ length: 500 }, (_, index) => String(index));
+      await Promise.all(texts.map((text) => run.append(note(id, text))));
+      assert.deepEqual(notes(await collect(store, { runId: run.id })), texts);
+    },
+  },
+  {
+    title: "is durable when it resolves",
+    async run({ store, reopen }) {
+      const run = await StoredRun.start(store);
+      const id = await run.child();
+      const acknowledged = await run.append(note(id, "kept"));
+      const other = await reopen();
+      assert.deepEqual((await collect(other)).slice(-1), acknowledged);
+      await store.close();
+      const later = await reopen();
+      assert.deepEqual((await collect(later)).slice(-1), acknowledged);
+      assert.equal((await later.readRun(run.id))?.delegations.get(id)?.status, "running");
+    },
+  },
+  {
+    title: "writes nothing of an append in which one event is illegal",
+    async run({ store }) {
+      const run = await StoredRun.start(store);
+      const id = await run.child();
+      const before = await collect(store);
+      await refused(run.append(note(id, "legal"), started(id)), "illegal-transition");
+      assert.deepEqual(await collect(store), before);
+      const [next] = await run.append(note(id, "next"));
+      assert.equal(next?.run_seq, before.length + 1);
+    },
+  },
+  {
+    title: "judges each append of a turn by itself: a refused one does not touch the others",
+    async run({ store }) {
+      const run = await StoredRun.start(store);
+      const id = await run.child();
+      const ghost = store.newDelegationId();
+      const outcomes = await Promise.allSettled([
+        run.append(note(id, "one")),
+        store.append(run.creation(ghost, started(ghost), started(ghost))),
+        run.append(note(ghost, "after a creation that was refused")),
+        run.append(note(id, "two")),
+      ]);
+      assert.deepEqual(
+        outcomes.map(({ status }) => status),
+        ["fulfilled", "rejected", "rejected", "fulfilled"],
+      );
+      assert.deepEqual(notes(await collect(store)), ["one", "two"]);
+      assert.equal((await store.readRun(run.id))?.delegations.has(ghost), false);
+    },
+  },
+  {
+    title: "knows a delegation only once it is created, and creates it once",
+    async run({ store }) {
+      const run = await StoredRun.start(store);
+      await refused(run.append(note(store.newDelegationId(), "who?")), "unknown-delegation");
+      const id = await run.child();
+      await refused(store.append(run.creation(id)), "illegal-transition");
+    },
+  },
+  {
+    title: "accepts nothing for a run that has not started, and nothing after its end",
+    async run({ store }) {
+      const unborn = { runId: store.newRunId(), by: "operator" } as const;
+      const command: NewEvent = {
+        type: "command.executed",
+        payload: { command: "/help", actor: "me" },
+      };
+      await refused(store.append({ ...unborn, events: [command] }), "illegal-transition");
+      const run = await StoredRun.start(store);
+      await run.finish();
+      await refused(run.append(command), "illegal-transition");
+      await refused(run.finish(), "illegal-transition");
+      assert.equal((await collect(store)).length, 2);
+    },
+  },
+  {
+    title: "starts a run once",
+    async run({ store }) {
+      const run = await StoredRun.start(store);
+      const id = await run.child();
+      const [first] = await collect(store);
+      const again = { type: first?.type, payload: first?.payload } as NewEvent;
+      await refused(run.append(again), "illegal-transition");
+      await run.append(note(id, "goes on"));
+    },
+  },
+  {
+    title: "refuses with a conflict those who decided by an older reading",
+    async run({ store }) {
+      const run = await StoredRun.start(store);
+      const id = await run.child();
+      const read = (await store.readRun(run.id))?.lastRunSeq ?? 0;
+      const decided = (text: string): Promise<readonly StoredEvent[]> =>
+        store.append({ runId: run.id, by: "operator", events: [note(id, text)], ifRunSeq: read });
+      await decided("first");
+      await refused(decided("second"), "conflict");
+      assert.deepEqual(notes(await collect(store)), ["first"]);
+    },
+  },
+  {
+    title: "fences off who does not own the run, and lets an operator in, within the rules",
+    async run({ store }) {
+      const run = await StoredRun.start(store);
+      const id = await run.child();
+      const append = { runId: run.id, events: [note(id, "x")] };
+      await refused(store.append({ ...append, by: { ...run.by, fence: 0 } }), "fenced");
+      await refused(store.append({ ...append, by: { ...run.by, worker: "nobody" } }), "fenced");
+      await store.append({ ...append, by: "operator" });
+      const illegal = { runId: run.id, by: "operator", events: [started(id)] } as const;
+      await refused(store.append(illegal), "illegal-transition");
+      assert.deepEqual(notes(await collect(store)), ["x"]);
+    },
+  },
+  {
+    title: "keeps awkward texts to the letter",
+    async run({ store, reopen }) {
+      const run = await StoredRun.start(store);
+      const id = await run.child();
+      const texts = ["\ud800 alone", "nul \u0000 in it", '"],["', "😀".repeat(3), "\u2028", ""];
+      await run.append(...texts.map((text) => note(id, text)));
+      const odd = JSON.parse('{"__proto__": 1, "b": -0, "1": 1e21, "a": [null]}');
+      await run.append(
+        about(id, "agent.model_turn", {
+          requested: "m/m",
+          served: null,
+          usage: { prompt: 0, completion: 0, cost: 0.1 + 0.2 },
+          finish_reason: "stop",
+          provider_data: odd,
+        }),
+      );
+      const events = await collect(await reopen());
+      assert.deepEqual(notes(events), texts);
+      const turn = events.at(-1) as StoredEvent<"agent.model_turn">;
+      assert.equal(JSON.stringify(turn.payload.provider_data), JSON.stringify(odd));
+    },
+  },
+  {
+    title: "takes a very large append whole, or not at all",
+    async run({ store, reopen }) {
+      const run = await StoredRun.start(store);
+      const id = await run.child();
+      const many = Array.from({ length: 5000 }, (_, index) => note(id, String(index)));
+      const acknowledged = await run.append(...many);
+      assert.equal(acknowledged.length, 5000);
+      await refused(run.append(...many, attempted(id), started(id)), "illegal-transition");
+      const stored = await collect(await reopen(), { runId: run.id });
+      assert.deepEqual(stored.slice(-5000), acknowledged);
+    },
+  },
+  {
+    title: "writes what was appended before it is closed, and nothing after that",
+    async run({ store, reopen }) {
+      const run = await StoredRun.start(store);
+      const id = await run.child();
+      const texts = Array.from({ length: 4000 }, (_, index) => String(index));
+      const appends = texts.map((text) => run.append(note(id, text)));
+      await store.close();
+      const tooLate = new Promise((resolve) => setTimeout(resolve, 5000, "never settled"));
+      assert.notEqual(await Promise.race([Promise.all(appends), tooLate]), "never settled");
+      assert.deepEqual(notes(await collect(await reopen())), texts);
+      await refused(run.append(note(id, "late")), "closed");
+    },
+  },
+];

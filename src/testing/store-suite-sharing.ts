@@ -1,0 +1,173 @@
+import assert from "node:assert/strict";
+import type { StoredEvent } from "../events/event.ts";
+import type { Ownership, Store } from "../ports/store.ts";
+import type { StoreTest } from "./store-suite.ts";
+import { assertSound, collect, note, notes, refused, StoredRun } from "./stored-run.ts";
+
+export const sharingTests: readonly StoreTest[] = [
+  {
+    title: "interleaves what several processes write, each seeing the others' events",
+    async run({ store, reopen }) {
+      const stores = [store, await reopen(), await reopen()];
+      const runs = await Promise.all(stores.map((one) => StoredRun.start(one)));
+      const acknowledged: StoredEvent[] = [];
+      await Promise.all(
+        runs.map(async (run) => {
+          const id = await run.child();
+          for (let round = 0; round < 60; round++) {
+            acknowledged.push(...(await run.append(note(id, `${run.id} ${round}`))));
+          }
+        }),
+      );
+      const [mine, ...others] = await Promise.all(stores.map((one) => collect(one)));
+      for (const other of others) assert.deepEqual(other, mine);
+      assert.equal(mine?.length, 3 * (1 + 3 + 60));
+      await assertSound(store, acknowledged);
+    },
+  },
+  {
+    title: "lets a second process act on a run beside its owner, in one gap-free order",
+    async run({ store, reopen }) {
+      const other = await reopen();
+      const run = await StoredRun.start(store);
+      const id = await run.child();
+      const beside = (text: string): Promise<unknown> =>
+        other.append({ runId: run.id, by: "operator", events: [note(id, text)] });
+      const texts: string[] = [];
+      for (let round = 0; round < 30; round++) {
+        await beside(`other ${round}`);
+        await run.append(note(id, `owner ${round}`));
+        texts.push(`other ${round}`, `owner ${round}`);
+      }
+      assert.deepEqual(notes(await collect(store)), texts);
+      await Promise.all([run.append(note(id, "a")), beside("b"), run.append(note(id, "c"))]);
+      assert.equal((await other.readRun(run.id))?.lastRunSeq, 4 + 63);
+      assert.deepEqual(await other.readRun(run.id), await store.readRun(run.id));
+    },
+  },
+  {
+    title: "judges by what is stored, not by what this process saw last",
+    async run({ store, reopen }) {
+      const other = await reopen();
+      const run = await StoredRun.start(store);
+      const first = await run.child();
+      await other.append({ runId: run.id, by: "operator", events: [note(first, "known")] });
+      const second = await run.child();
+      await other.append({ runId: run.id, by: "operator", events: [note(second, "new")] });
+      assert.deepEqual(notes(await collect(store)), ["known", "new"]);
+    },
+  },
+  {
+    title: "gives out ids that nobody else has",
+    async run({ store, reopen }) {
+      const stores = [store, await reopen(), await reopen()];
+      const ids = stores.flatMap((one) =>
+        Array.from({ length: 3000 }, () => [
+          one.newDelegationId(),
+          one.newRunId(),
+          one.newAskId(),
+        ]).flat(),
+      );
+      assert.equal(new Set(ids).size, ids.length);
+      assert.match(store.newDelegationId(), /^[0-9a-f]{6,}$/);
+    },
+  },
+  {
+    title: "leaves a run to a worker that lives",
+    async run({ store, reopen }) {
+      const run = await StoredRun.start(store);
+      const other = await reopen();
+      assert.equal(await other.isWorkerAlive(store.ownership.worker), true);
+      assert.equal(await other.claimRun(run.id), undefined);
+      assert.equal(await store.claimRun(run.id), undefined);
+      assert.equal((await collect(store)).length, 1);
+    },
+  },
+  {
+    title: "hands a run whose worker is gone to exactly one of those who want it",
+    async run({ store, reopen }) {
+      const run = await StoredRun.start(store);
+      const id = await run.child();
+      await store.close();
+      const others = [await reopen(), await reopen(), await reopen()] as const;
+      assert.equal(await others[0].isWorkerAlive(run.by.worker), false);
+      const claims = await Promise.all(others.map((one) => one.claimRun(run.id)));
+      const won = claims.filter((claim) => claim !== undefined);
+      assert.deepEqual(
+        won.map(({ fence }) => fence),
+        [run.by.fence + 1],
+      );
+      const [owner] = won as [Ownership];
+      const zombie = { runId: run.id, by: run.by, events: [note(id, "zombie")] };
+      for (const one of others) await refused(one.append(zombie), "fenced");
+      for (const one of others) {
+        await one.append({ runId: run.id, by: owner, events: [note(id, "owner")] });
+        assert.equal(await one.claimRun(run.id), undefined);
+      }
+      assert.deepEqual(notes(await collect(others[0])), ["owner", "owner", "owner"]);
+    },
+  },
+  {
+    title: "has no finished and no unknown run to hand over",
+    async run({ store, reopen }) {
+      const run = await StoredRun.start(store);
+      await run.finish();
+      await store.close();
+      const other = await reopen();
+      assert.equal(await other.claimRun(run.id), undefined);
+      assert.equal(await other.claimRun("rffffff"), undefined);
+      for (const worker of ["", "garbage", "1.2.3.4", "-1.0.0.0"]) {
+        assert.equal(await other.isWorkerAlive(worker), false, worker);
+      }
+    },
+  },
+  {
+    title: "tells subscribers every committed event once, in order, whoever wrote it",
+    async run({ store, reopen }) {
+      const other = await reopen();
+      const heard: StoredEvent[] = [];
+      const unsubscribe = store.subscribe((events) => heard.push(...events));
+      const [mine, theirs] = [await StoredRun.start(store), await StoredRun.start(other)];
+      const [one, two] = [await mine.child(), await theirs.child()];
+      for (let round = 0; round < 20; round++) {
+        await Promise.all([mine.append(note(one, "m")), theirs.append(note(two, "t"))]);
+      }
+      const all = await collect(store);
+      await until(() => heard.length >= all.length);
+      assert.deepEqual(heard, all);
+      unsubscribe();
+      await mine.append(note(one, "unheard"));
+      assert.equal(heard.length, all.length);
+    },
+  },
+  {
+    title: "tells a subscriber nothing of what was refused",
+    async run({ store }) {
+      const run = await StoredRun.start(store);
+      const heard: StoredEvent[] = [];
+      store.subscribe((events) => heard.push(...events));
+      await refused(run.append(note(store.newDelegationId(), "?")), "unknown-delegation");
+      await run.child();
+      assert.deepEqual(heard, (await collect(store)).slice(1));
+    },
+  },
+  {
+    title: "closes twice without harm, and lets others go on",
+    async run({ store, reopen }) {
+      const other: Store = await reopen();
+      await store.close();
+      await store.close();
+      const run = await StoredRun.start(other);
+      await run.child();
+      assert.equal((await collect(other)).length, 4);
+    },
+  },
+];
+
+/** Other processes' events arrive when the store next looks, which is soon. */
+async function until(isTrue: () => boolean): Promise<void> {
+  const end = performance.now() + 5000;
+  while (!isTrue() && performance.now() < end) {
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+}

@@ -1,0 +1,111 @@
+import assert from "node:assert/strict";
+import { type Acknowledged, checkStore } from "../events/check-store.ts";
+import type { EventPayloads, EventType, NewEvent, StoredEvent } from "../events/event.ts";
+import { sha256 } from "../events/hash-chain.ts";
+import { MandateError, type MandateErrorCode } from "../ports/mandate-error.ts";
+import type { Append, EventQuery, Ownership, Store } from "../ports/store.ts";
+import { exampleContract } from "./example-contract.ts";
+
+/** A run in a store, written by hand: for tests that are about stores and not about agents. */
+export class StoredRun {
+  readonly store: Store;
+  readonly id: string;
+  readonly by: Ownership;
+
+  private constructor(store: Store, id: string, by: Ownership) {
+    this.store = store;
+    this.id = id;
+    this.by = by;
+  }
+
+  static async start(store: Store, application = "suite"): Promise<StoredRun> {
+    const run = new StoredRun(store, store.newRunId(), store.ownership);
+    await run.append({
+      type: "run.started",
+      payload: { task: "t", application, workspace: null, budget: { tokens: 1e6 }, ...run.by },
+    });
+    return run;
+  }
+
+  append(...events: readonly NewEvent[]): Promise<readonly StoredEvent[]> {
+    return this.store.append({ runId: this.id, by: this.by, events });
+  }
+
+  /** The append that creates a delegation, to be made by the caller. */
+  creation(id: string, ...followers: readonly NewEvent[]): Append {
+    const contract = JSON.stringify(
+      exampleContract({ parent: { ...exampleContract().parent, run_id: this.id } }),
+    );
+    const created = about(id, "agent.subagent_created", {
+      parent_id: null,
+      call_id: null,
+      step_idx: 0,
+      depth: 0,
+      profile: "tester",
+      title: "test",
+      contract_hash: sha256(contract),
+    });
+    const contracts = { [id]: contract };
+    return { runId: this.id, by: this.by, events: [created, ...followers], contracts };
+  }
+
+  /** A delegation that runs, in its first attempt. */
+  async child(): Promise<string> {
+    const id = this.store.newDelegationId();
+    await this.store.append(this.creation(id, started(id), attempted(id)));
+    return id;
+  }
+
+  finish(): Promise<readonly StoredEvent[]> {
+    return this.append({ type: "run.finished", payload: { outcome: "failed", reason: "test" } });
+  }
+}
+
+export function about<Type extends EventType>(
+  id: string,
+  type: Type,
+  payload: EventPayloads[Type],
+): NewEvent {
+  return { type, sub_agent_id: id, payload } as NewEvent;
+}
+
+export const started = (id: string): NewEvent =>
+  about(id, "agent.subagent_started", { strategy: "none" });
+
+export const attempted = (id: string): NewEvent =>
+  about(id, "agent.subagent_attempt", { attempt: 1, of: 2 });
+
+/** An event that changes nothing, with a text to recognise it by. */
+export const note = (id: string, message: string): NewEvent =>
+  about(id, "agent.interjected", { from: "suite", severity: "info", message });
+
+export const notes = (events: readonly StoredEvent[]): readonly string[] =>
+  events.flatMap((event) => (event.type === "agent.interjected" ? [event.payload.message] : []));
+
+export async function collect(store: Store, query: EventQuery = {}): Promise<StoredEvent[]> {
+  const events: StoredEvent[] = [];
+  for await (const event of store.readEvents(query)) events.push(event);
+  return events;
+}
+
+export async function refused(append: Promise<unknown>, code: MandateErrorCode): Promise<void> {
+  await assert.rejects(append, (error) => {
+    assert.ok(error instanceof MandateError, String(error));
+    assert.equal(error.code, code, error.message);
+    return true;
+  });
+}
+
+/** What a store answers for: order, chain, contracts, stored state, agreement. */
+const ownInvariants: ReadonlySet<string> = new Set(["I1", "I2", "I7", "I8", "I15"]);
+
+export async function assertSound(
+  store: Store,
+  acknowledged: readonly Acknowledged[] = [],
+): Promise<void> {
+  const { violations } = await checkStore(store, { acknowledged });
+  assert.deepEqual(
+    violations.filter(({ invariant }) => ownInvariants.has(invariant)),
+    [],
+  );
+}
