@@ -16,6 +16,7 @@ export interface Diagnosis {
   readonly database: Finding & {
     readonly path: string;
     readonly synchronous: string;
+    readonly schema: number;
     readonly runs: number;
   };
   readonly configuration: Finding & { readonly files: readonly string[] };

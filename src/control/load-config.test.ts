@@ -131,7 +131,7 @@ test("the spawn block is read as it stands in its design, profiles included", as
     },
     {
       name: "coder",
-      description: "You are a coding specialist.",
+      description: "Leave the tests green.",
       capabilities: ["subtask"],
       prompt: "Leave the tests green.",
       tools: ["shell", "read_file", "write_file", "list_files"],

@@ -132,12 +132,12 @@ async function attempt(agent: Agent): Promise<Ending> {
       if (ending) return ending;
     }
     if (transcript.pending.length > 0) {
-      await performCalls(agent, turn?.last === true);
+      await performCalls(agent, transcript.withdrawn);
       const stuck = streakEnding(agent);
       if (stuck) return stuck;
     }
     if (transcript.exit !== null) {
-      const ending = judged(agent, transcript.exit, true);
+      const ending = judged(agent, transcript.exit, true, transcript.withdrawn);
       if (ending) return ending;
     }
     agent.throwIfStopped();

@@ -37,6 +37,8 @@ export class Transcript {
   bestText = "";
   exit: string | null = null;
   repairs = 0;
+  /** The latest turn was the last that the budget allows: its tools were withdrawn. */
+  withdrawn = false;
   /** The turn that nothing has followed from yet. */
   unjudged: NewEvent<"agent.model_turn">["payload"] | null = null;
   readonly #opening: readonly Message[];
@@ -134,6 +136,7 @@ export class Transcript {
     this.repairs = 0;
     this.compactions = 0;
     this.exit = null;
+    this.withdrawn = false;
     this.unjudged = null;
     this.#signature = "";
     this.#byId = null;
@@ -142,6 +145,7 @@ export class Transcript {
   #turn(payload: NewEvent<"agent.model_turn">["payload"]): void {
     this.turns++;
     this.unjudged = payload;
+    this.withdrawn = payload.last === true;
     const calls = payload.calls ?? noCalls;
     const text = payload.text ?? "";
     if (text !== "") this.bestText = text;

@@ -9,9 +9,10 @@ import { exitCode } from "../exit-code.ts";
 import { findTarget } from "../find-target.ts";
 import { indented } from "../indented.ts";
 import type { Io } from "../io.ts";
+import { lineWidth } from "../line-width.ts";
 import { printable, printableJson } from "../printable.ts";
 import { RunView } from "../run-view.ts";
-import { type Style, styleFor } from "../style.ts";
+import { styleFor } from "../style.ts";
 import { withStore } from "../with-store.ts";
 import { readResult } from "./result.ts";
 
@@ -31,39 +32,36 @@ async function show(store: Store, given: Arguments, io: Io): Promise<number> {
   const target = await findTarget(store, given.words[0], io);
   const view = await RunView.read(store, target.runId);
   const delegation = target.delegationId && view.state.delegations.get(target.delegationId);
-  const wantsJson = given.flag("json");
-  const columns = io.stdout.isTerminal ? io.stdout.columns : 120;
-  if (delegation) {
-    const events = await eventsOf(store, delegation.id);
-    const document = await delegationDocument(store, view, delegation, events);
-    const style = styleFor(io.stdout, io);
-    io.stdout.write(
-      wantsJson
-        ? `${printableJson(document, 2)}\n`
-        : describeDelegation({ ...document, delegation, events, now: io.now(), columns }, style, io.program),
-    );
-    return exitCode.done;
-  }
-  await view.readBudgets();
-  const result = await readResult(store, target);
-  const { task, application, workspace, startedAt, finishedAt, outcome } = view.state;
-  const state = outcome ?? (view.isInterrupted ? "interrupted" : "running");
-  if (wantsJson) {
-    const about = {
-      runId: target.runId,
-      task,
-      application,
-      workspace,
-      state,
-      startedAt,
-      finishedAt,
-      result,
-    };
-    io.stdout.write(`${printableJson(about, 2)}\n`);
-    return exitCode.done;
-  }
-  io.stdout.write(describeRun(view, state, result?.result, io, styleFor(io.stdout, io)));
+  io.stdout.write(
+    delegation
+      ? await showDelegation(store, view, delegation, given.flag("json"), io)
+      : await showRun(store, view, given.flag("json"), io),
+  );
   return exitCode.done;
+}
+
+async function showDelegation(
+  store: Store,
+  view: RunView,
+  delegation: Delegation,
+  asJson: boolean,
+  io: Io,
+): Promise<string> {
+  const events = await eventsOf(store, delegation.id);
+  const document = await delegationDocument(store, view, delegation, events);
+  if (asJson) return `${printableJson(document, 2)}\n`;
+  const about = { ...document, delegation, events, now: io.now(), columns: lineWidth(io.stdout) };
+  return describeDelegation(about, styleFor(io.stdout, io), io.program);
+}
+
+async function showRun(store: Store, view: RunView, asJson: boolean, io: Io): Promise<string> {
+  const { id, task, application, workspace, startedAt, finishedAt, outcome } = view.state;
+  const result = await readResult(store, { runId: id, delegationId: null });
+  const state = outcome ?? (view.isInterrupted ? "interrupted" : "running");
+  const about = { runId: id, task, application, workspace, state, startedAt, finishedAt };
+  if (asJson) return `${printableJson({ ...about, result }, 2)}\n`;
+  await view.readBudgets();
+  return describeRun(view, state, result?.result, io);
 }
 
 async function eventsOf(store: Store, delegationId: string): Promise<StoredEvent[]> {
@@ -93,13 +91,8 @@ async function delegationDocument(
   };
 }
 
-function describeRun(
-  view: RunView,
-  state: string,
-  result: string | undefined,
-  io: Io,
-  style: Style,
-): string {
+function describeRun(view: RunView, state: string, result: string | undefined, io: Io): string {
+  const style = styleFor(io.stdout, io);
   const { paint } = style;
   const { id, workspace, startedAt } = view.state;
   const heading = (text: string) => ["", paint.strong(text)];
@@ -109,7 +102,7 @@ function describeRun(
     ...heading("Task"),
     indented(view.state.task),
     ...heading("Agents"),
-    ...drawTree(view, style, { now: io.now(), columns }),
+    ...drawTree(view, style, { now: io.now(), columns: lineWidth(io.stdout) }),
     ...(result === undefined ? [] : [...heading("Result"), indented(result)]),
     ...heading("Look closer"),
     `  ${io.program} show ID       one agent, with its contract`,

@@ -4,6 +4,7 @@ import { drawTree } from "../draw-tree.ts";
 import { exitCode } from "../exit-code.ts";
 import { findTarget } from "../find-target.ts";
 import type { Io } from "../io.ts";
+import { lineWidth } from "../line-width.ts";
 import { printableJson } from "../printable.ts";
 import { RunView } from "../run-view.ts";
 import { styleFor } from "../style.ts";
@@ -33,9 +34,7 @@ export const treeCommand: Command = {
 };
 
 function treeText(view: RunView, io: Io): string[] {
-  // A pipe has no width; titles are worth more there than short lines.
-  const columns = io.stdout.isTerminal ? io.stdout.columns : 120;
-  return drawTree(view, styleFor(io.stdout, io), { now: io.now(), columns });
+  return drawTree(view, styleFor(io.stdout, io), { now: io.now(), columns: lineWidth(io.stdout) });
 }
 
 interface TreeNode extends ReturnType<typeof infoOf> {

@@ -6,6 +6,7 @@ import { drawTree } from "../draw-tree.ts";
 import { exitCode, exitCodeOfResult } from "../exit-code.ts";
 import { indented } from "../indented.ts";
 import type { Io } from "../io.ts";
+import { lineWidth } from "../line-width.ts";
 import { RunView } from "../run-view.ts";
 import { type Style, styleFor } from "../style.ts";
 import type { WorkOutcome } from "../work-on.ts";
@@ -21,7 +22,7 @@ export async function tellWhatHappened(
 ): Promise<number> {
   const style = styleFor(io.stdout, io);
   const { paint, glyphs } = style;
-  const columns = io.stdout.isTerminal ? io.stdout.columns : 100;
+  const columns = lineWidth(io.stdout);
   const view = await RunView.read(store, run.runId);
   await view.readBudgets();
   const report = await checkStore(store);
