@@ -38,7 +38,10 @@ const besideTheStages = {
   },
   bin: { imports: ["surfaces"], typesOf: [] },
   "open-store.ts": { imports: ["ports", "stores", "control"], typesOf: [] },
-  "diagnose.ts": { imports: ["ports", "control", "models", "open-store.ts"], typesOf: [] },
+  "diagnose.ts": {
+    imports: ["ports", "stores", "control", "models", "open-store.ts"],
+    typesOf: [],
+  },
   "runtime.ts": {
     imports: ["ports", "stores", "engines", ...stages, "open-store.ts"],
     typesOf: [],

@@ -9,6 +9,7 @@ import { builtInProviders } from "./models/provider-catalog.ts";
 import { resolveProvider } from "./models/resolve-provider.ts";
 import { openStore } from "./open-store.ts";
 import { MandateError } from "./ports/mandate-error.ts";
+import { migrations } from "./stores/sqlite/migrations.ts";
 
 export interface Diagnosis {
   readonly node: { readonly version: string; readonly isSupported: boolean };
@@ -83,7 +84,13 @@ async function lookAtDatabase(
       await store.close();
     }
   });
-  return { ...finding(opened.problem), path, synchronous, runs: opened.value ?? 0 };
+  return {
+    ...finding(opened.problem),
+    path,
+    synchronous,
+    schema: migrations.length,
+    runs: opened.value ?? 0,
+  };
 }
 
 function lookAtProviders(environment: Environment, config: Config | undefined): ProviderFinding[] {

@@ -246,6 +246,16 @@ export class Agent {
     this.deliver = null;
   }
 
+  /** Its end was not accepted: it has not ended, and nobody was given its result. */
+  reopen(): void {
+    this.isEnding = false;
+    this.closing = null;
+    this.result = null;
+    this.status = "running";
+    this.run.delivered.delete(this.id);
+    if (this.run.root === this) this.run.finished = false;
+  }
+
   addServed(model: string): void {
     if (!this.served.includes(model)) this.served = [...this.served, model];
   }

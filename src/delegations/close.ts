@@ -1,10 +1,11 @@
 import type { CloseReason } from "../events/close-reason.ts";
-import type { NewEvent } from "../events/event.ts";
+import type { ArtifactReference, NewEvent } from "../events/event.ts";
 import { sha256 } from "../events/hash-chain.ts";
 import type { Seal } from "../events/seal.ts";
 import type { DelegationResult } from "../ports/delegator.ts";
 import { MandateError } from "../ports/mandate-error.ts";
 import { statusOf } from "../sessions/delegation-result.ts";
+import { fits } from "../tools/delegation/fit-result.ts";
 import type { Agent } from "./agent.ts";
 import { type Ending, failure } from "./ending.ts";
 import type { LiveRun } from "./live-run.ts";
@@ -28,12 +29,22 @@ export async function closeWith(agent: Agent, ending: Ending): Promise<void> {
   const appended = run.append([...below, ...closing, ...delivery, ...finish]);
   agent.isEnding = true;
   agent.closing = appended;
-  if (delivery.length > 0) agent.parent?.willSettle(appended);
-  // Nobody may act on a result that is not on disk; inside a run the parent's next append sees to it.
-  if (agent.parent === null) await appended;
-  agent.giveSlot();
-  agent.closed(result);
-  await appended;
+  try {
+    if (delivery.length > 0) agent.parent?.willSettle(appended.catch(notDelivered));
+    // Nobody acts on a result that is not on disk: inside a run, the parent's next append sees to it.
+    if (agent.parent === null) await appended;
+    agent.giveSlot();
+    agent.closed(result);
+    await appended;
+  } catch (error) {
+    agent.reopen();
+    throw error;
+  }
+}
+
+/** The parent had gone on with a result that was then not accepted: it starts from its log again. */
+function notDelivered(cause: unknown): never {
+  throw new MandateError("conflict", "A result that was handed over was not accepted.", { cause });
 }
 
 /** The closing events of a whole open subtree, children before parents. */
@@ -54,6 +65,7 @@ export function closeBelow(agent: Agent, cause: Ending): NewEvent[] {
 interface Accepted {
   readonly ending: Ending;
   readonly path: string | undefined;
+  readonly artifact?: ArtifactReference | undefined;
   /** It finished its work, and that was not accepted. */
   readonly rejected?: { readonly code: CloseReason; readonly error: string };
 }
@@ -65,7 +77,16 @@ async function integrate(agent: Agent, ending: Ending): Promise<Accepted> {
     const error = "The contract asks for evidence, and not a single tool call was completed.";
     return { ending, path: undefined, rejected: { code: "exit_rule_unmet", error } };
   }
-  return { ending, path: await reportPath(agent, ending.text) };
+  const [path, artifact] = [reportPath(agent, ending.text), largeOutput(agent, ending.text)];
+  // Most ends have neither, and need not wait.
+  if (path === undefined && artifact === undefined) return { ending, path: undefined };
+  return { ending, path: await path, artifact: await artifact };
+}
+
+/** A result that its caller will not take in whole is kept where it can be looked into. */
+function largeOutput(agent: Agent, text: string): Promise<ArtifactReference> | undefined {
+  const limit = agent.parent?.contract.join.max_tokens ?? Number.POSITIVE_INFINITY;
+  return fits(text, limit) ? undefined : agent.run.parts.store.keepArtifact(text);
 }
 
 function reportPath(agent: Agent, text: string): Promise<string | undefined> | undefined {
@@ -89,6 +110,7 @@ function conclude(agent: Agent, accepted: Accepted): [events: NewEvent[], result
         ...(path !== undefined && { output_path: path }),
         ...(ending.truncated && { truncated: true as const }),
         ...(ending.reason !== null && { reason: ending.reason }),
+        ...(accepted.artifact && { artifact: accepted.artifact }),
       }),
     );
   }
@@ -134,7 +156,7 @@ function sealOf(agent: Agent, output: string | null): Seal {
   };
 }
 
-function resultFor(agent: Agent, { ending, rejected }: Accepted, seal: Seal): DelegationResult {
+function resultFor(agent: Agent, { ending, rejected, artifact }: Accepted, seal: Seal): DelegationResult {
   const final = ending.kind === "output" && !rejected ? "completed" : "failed";
   const reason =
     rejected?.code ?? (ending.kind === "failure" ? ending.code : (ending.reason ?? "report_accepted"));
@@ -151,6 +173,7 @@ function resultFor(agent: Agent, { ending, rejected }: Accepted, seal: Seal): De
     ...(ending.kind === "output" && ending.truncated && { truncated: true as const }),
     closeReason: reason,
     evidence: seal,
+    ...(artifact && { artifacts: [artifact] }),
   };
 }
 

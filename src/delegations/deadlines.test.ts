@@ -226,7 +226,7 @@ describe("fault 14: the total deadline", () => {
   });
 
   // Nothing writes run.late_result: perform-calls.ts, Subject.record throws once it is stopped.
-  it.fails("notes a result that comes too late as an event of the run", async () => {
+  it("notes a result that comes too late as an event of the run", async () => {
     const script: Script = ({ caller }) => {
       if (caller.depth > 0) return { calls: [{ tool: "slow", input: { ms: 80 } }] };
       if (caller.turn > 1) return { text: "noted", latency_ms: 150 };

@@ -249,7 +249,7 @@ describe("calls with ids that were used before", () => {
   });
 
   // take-turn.ts, withUniqueIds: looks at one turn only. After a crash `byCall` finds the wrong child.
-  it.fails("in a later turn are told apart in the log", async () => {
+  it("in a later turn are told apart in the log", async () => {
     const { child, events, id } = await childThat([again("1"), again("2"), { text: "done" }]);
     expect(child?.status).toBe("completed");
     expect(ticks).toBe(2);

@@ -2,6 +2,7 @@ import type { ToolCall } from "../ports/model.ts";
 import { deny, type GateSubject, passGate } from "../tools/gate.ts";
 import type { Tool, ToolContext, ToolResult } from "../tools/tool.ts";
 import type { Agent } from "./agent.ts";
+import { noteLateResult } from "./late-result.ts";
 import { callerOf, type CallDelegator } from "./caller.ts";
 
 /** So many calls are begun before the event loop gets a turn for others. */
@@ -154,6 +155,8 @@ class Subject implements GateSubject {
   within(tool: Tool, running: Promise<ToolResult>): Promise<ToolResult> {
     const agent = this.#agent;
     if (tool.waits) return agent.interruptible(running);
+    let isLate = false;
+    void running.then(() => isLate && noteLateResult(agent, `the result of ${tool.name}`), ignore);
     const ms = agent.contract.deadlines.tool;
     let timer: NodeJS.Timeout | undefined;
     const late = new Promise<never>((_resolve, reject) => {
@@ -163,9 +166,14 @@ class Subject implements GateSubject {
         reject(reason);
       }, ms);
     });
-    return agent.interruptible(Promise.race([running, late])).finally(() => clearTimeout(timer));
+    return agent.interruptible(Promise.race([running, late])).finally(() => {
+      clearTimeout(timer);
+      isLate = true;
+    });
   }
 }
+
+function ignore(): void {}
 
 /** What a tool gets to see. A class, since a thousand calls may be open at once. */
 class CallContext implements ToolContext {

@@ -169,7 +169,7 @@ describe.each(models)("%s", (model) => {
   });
 
   // take-turn.ts, afterFault: the fault's `partial` goes nowhere.
-  it.fails("fault 8: what had arrived before the cut is kept as data", async () => {
+  it("fault 8: what had arrived before the cut is kept as data", async () => {
     const cut = say({ text: "I will look.", arguments: '{"patt', isComplete: false });
     answers(cut, fine);
     const { events } = await run(model);

@@ -2,6 +2,8 @@ import { modelName } from "../contracts/contract.ts";
 import type { Model, ModelPart, ModelReply, ModelRequest, ToolDescription } from "../ports/model.ts";
 import { ModelFault } from "../ports/model-fault.ts";
 import type { Agent } from "./agent.ts";
+import { Stopped } from "./ending.ts";
+import { noteLateResult } from "./late-result.ts";
 
 /** What one request may use, as planned and reserved. */
 export interface TurnRequest {
@@ -16,10 +18,10 @@ export interface TurnRequest {
  */
 export async function requestModel(agent: Agent, turn: TurnRequest): Promise<ModelReply> {
   const { parts } = agent.run;
-  const model = parts.models.resolve(modelName(agent.contract));
   const watch = new StreamWatch(agent);
   const request = new WatchedRequest(agent, turn, watch);
   try {
+    const model = parts.models.resolve(modelName(agent.contract));
     const answer = (): Promise<ModelReply> => watch.follow(model, request);
     if (parts.middleware.turn === undefined) return await answer();
     return await parts.middleware.turn(
@@ -33,8 +35,22 @@ export async function requestModel(agent: Agent, turn: TurnRequest): Promise<Mod
       },
       answer,
     );
+  } catch (error) {
+    if (error instanceof ModelFault || error instanceof Stopped) throw error;
+    throw new RefusedTurn(error, watch.reply);
   } finally {
     watch.end();
+  }
+}
+
+/** The turn was not let through: by middleware, before or after the model answered, or by us. */
+export class RefusedTurn extends Error {
+  readonly reply: ModelReply | null;
+
+  constructor(cause: unknown, reply: ModelReply | null) {
+    super(cause instanceof Error ? cause.message : String(cause), { cause });
+    this.name = "RefusedTurn";
+    this.reply = reply;
   }
 }
 
@@ -77,6 +93,7 @@ class WatchedRequest implements ModelRequest {
 
 /** The deadlines of one request: the agent's timer asks it when something last arrived. */
 class StreamWatch {
+  reply: ModelReply | null = null;
   readonly #agent: Agent;
   readonly #began: number;
   #lastPart = 0;
@@ -105,7 +122,11 @@ class StreamWatch {
     return new Promise((resolve, reject) => {
       this.#reject = reject;
       this.#forget = this.#agent.onStop((reason) => this.#abort(reason));
-      model(request, this.#onPart).then(resolve, reject);
+      model(request, this.#onPart).then((reply) => {
+        this.reply = reply;
+        if (this.#reason !== undefined) noteLateResult(this.#agent, "an answer of its model");
+        resolve(reply);
+      }, reject);
     });
   }
 

@@ -1,13 +1,13 @@
 import { modelName } from "../contracts/contract.ts";
 import type { EventPayloads } from "../events/event.ts";
 import { MandateError } from "../ports/mandate-error.ts";
-import type { ModelReply, ModelUsage, ToolCall } from "../ports/model.ts";
+import type { ModelReply, ModelUsage } from "../ports/model.ts";
 import { ModelFault } from "../ports/model-fault.ts";
 import type { OfferedTools } from "../tools/toolbox.ts";
 import type { Agent } from "./agent.ts";
 import { type Ending, failure, Stopped } from "./ending.ts";
 import { planTurn, promptBound, type TurnPlan } from "./plan-turn.ts";
-import { requestModel, StalledRequest } from "./request-model.ts";
+import { RefusedTurn, requestModel, StalledRequest } from "./request-model.ts";
 
 /**
  * One model turn: plan what it may cost, reserve that, send, settle, record. Passing faults are
@@ -30,7 +30,8 @@ export async function takeTurn(agent: Agent): Promise<Ending | null> {
       return null;
     } catch (error) {
       if (error instanceof Stopped) throw error;
-      if (!(error instanceof ModelFault)) return refusedTurn(agent, error);
+      if (error instanceof RefusedTurn) return refusedTurn(agent, error);
+      if (!(error instanceof ModelFault)) throw error;
       settleFault(agent, error);
       const ending = await afterFault(agent, error, tries, parts.limits.requestTries);
       if (ending !== null) return ending;
@@ -90,7 +91,7 @@ function recordTurn(agent: Agent, reply: ModelReply, last: boolean): void {
       usage: { prompt: usage.prompt, completion: usage.completion, cost },
       finish_reason: reply.finish,
       ...(reply.text === "" ? {} : { text: reply.text }),
-      ...(reply.calls.length === 0 ? {} : { calls: withUniqueIds(reply.calls) }),
+      ...(reply.calls.length === 0 ? {} : { calls: agent.transcript.withUniqueIds(reply.calls) }),
       ...(last ? { last: true } : {}),
       ...(reply.providerData === undefined ? {} : { provider_data: reply.providerData }),
     }),
@@ -120,7 +121,11 @@ const neverConnected: ReadonlySet<unknown> = new Set(["ECONNREFUSED", "ENOTFOUND
 function settleFault(agent: Agent, fault: ModelFault): void {
   const code = (fault.cause as { code?: unknown } | undefined)?.code;
   const used = free.has(fault.kind) || neverConnected.has(code) ? 0 : agent.reservation;
-  agent.record(settled(agent, used, 0, 0, used > 0));
+  const settlement = settled(agent, used, 0, 0, used > 0);
+  const { partial } = fault;
+  // What had arrived is kept as data; nothing of it is acted upon.
+  const payload = partial ? { ...settlement.payload, partial: partial.slice(0, 4000) } : settlement.payload;
+  agent.record({ ...settlement, payload });
 }
 
 /** Settles what is reserved: from the child and every ancestor, once. */
@@ -197,10 +202,13 @@ export function backoff(first: number, tries: number): number {
   return whole / 2 + Math.random() * (whole / 2);
 }
 
-function refusedTurn(agent: Agent, error: unknown): Ending {
-  agent.record(settled(agent, 0, 0, 0, false));
-  const message = error instanceof Error ? error.message : String(error);
-  if (error instanceof MandateError) return failure("provider_unavailable", message);
+/** A turn that the user's middleware, or the registry of models, did not let through. */
+function refusedTurn(agent: Agent, { reply, message, cause }: RefusedTurn): Ending {
+  // What was answered before it was refused has been paid for.
+  const usage = reply === null ? { prompt: 0, completion: 0 } : (reply.usage ?? estimate(agent, reply));
+  const cost = agent.run.parts.models.cost(modelName(agent.contract), usage);
+  agent.record(settled(agent, usage.prompt, usage.completion, cost, reply?.usage === null));
+  if (cause instanceof MandateError) return failure("provider_unavailable", message);
   return failure("policy_denied", `The turn was refused: ${message}`);
 }
 
@@ -209,18 +217,6 @@ function bestSoFar({ transcript }: Agent): Ending {
   return transcript.bestText === ""
     ? failure("budget_exhausted", "The budget is too small for a single answer.")
     : { kind: "output", text: transcript.bestText, truncated: true, reason: "budget_exhausted" };
-}
-
-/** Providers promise unique call ids and do not always keep it; results are matched by them. */
-function withUniqueIds(calls: readonly ToolCall[]): readonly ToolCall[] {
-  if (calls.length === 1) return calls;
-  const seen = new Set<string>();
-  return calls.map((call) => {
-    let id = call.id;
-    for (let suffix = 2; seen.has(id); suffix++) id = `${call.id}_${suffix}`;
-    seen.add(id);
-    return id === call.id ? call : { ...call, id };
-  });
 }
 
 export function event<Type extends keyof EventPayloads>(

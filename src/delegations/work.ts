@@ -69,6 +69,11 @@ async function reconcile(agent: Agent): Promise<void> {
     return;
   }
   await reload(agent, delegation);
+  // The calls that come again must find the children they made.
+  for (const { id, callId } of state.delegations.values()) {
+    const child = run.agents.get(id);
+    if (child?.parent === agent && callId !== null) run.byCall.set(`${agent.id} ${callId}`, child);
+  }
   await work(agent);
 }
 
@@ -87,8 +92,11 @@ function isStorageFull(error: unknown): boolean {
   return error instanceof MandateError && error.code === "storage-full";
 }
 
+/** Our append was not accepted because of what somebody else had written. */
+const refusals: ReadonlySet<string> = new Set(["fenced", "illegal-transition", "conflict"]);
+
 function wasRefused(error: unknown): boolean {
-  return error instanceof MandateError && (error.code === "fenced" || error.code === "illegal-transition");
+  return error instanceof MandateError && refusals.has(error.code);
 }
 
 async function attempts(agent: Agent): Promise<void> {

@@ -1,5 +1,5 @@
 import type { CloseReason } from "./close-reason.ts";
-import type { TokenUsage } from "./event.ts";
+import type { ArtifactReference, TokenUsage } from "./event.ts";
 import type { Seal } from "./seal.ts";
 
 /** What an open delegation waits on: exactly one thing, and never «nothing in particular». */
@@ -65,6 +65,8 @@ export interface Output {
   readonly path: string | null;
   readonly truncated: boolean;
   readonly reason: CloseReason | null;
+  /** Set when it was too large to be poured into the caller's conversation. */
+  readonly artifact: ArtifactReference | null;
 }
 
 export interface Failure {

@@ -107,6 +107,8 @@ export interface EventPayloads {
     readonly cost: number;
     /** Set when the provider did not report usage and the worst case was taken. */
     readonly estimated?: true;
+    /** What had arrived when the request failed. */
+    readonly partial?: string;
   };
   "agent.tool_started": { readonly call_id: string; readonly tool: string };
   "agent.tool_completed": {

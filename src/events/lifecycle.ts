@@ -291,6 +291,7 @@ function outputOf(payload: StoredEvent<"agent.subagent_waiting_for_merge">["payl
     path: payload.output_path ?? null,
     truncated: payload.truncated ?? false,
     reason: payload.reason ?? null,
+    artifact: payload.artifact ?? null,
   };
 }
 

@@ -19,6 +19,7 @@ export function resultOf(run: RunState, id: string): DelegationResult | null {
     ...(delegation.output?.truncated && { truncated: true }),
     closeReason: delegation.closeReason,
     evidence: delegation.seal,
+    ...(delegation.output?.artifact && { artifacts: [delegation.output.artifact] }),
   };
 }
 

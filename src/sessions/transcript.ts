@@ -41,6 +41,8 @@ export class Transcript {
   withdrawn = false;
   /** The turn that nothing has followed from yet. */
   unjudged: NewEvent<"agent.model_turn">["payload"] | null = null;
+  /** Ids of calls, over all attempts: results are matched by them, in the log too. */
+  readonly #callIds = new Set<string>();
   readonly #opening: readonly Message[];
   #signature = "";
   #byId: Map<string, PendingCall> | null = null;
@@ -105,6 +107,17 @@ export class Transcript {
     }
   }
 
+  /** Providers promise unique ids for calls, and do not always keep that promise. */
+  withUniqueIds(calls: readonly ToolCall[]): readonly ToolCall[] {
+    const taken = new Set<string>();
+    return calls.map((call) => {
+      let id = call.id;
+      for (let suffix = 2; taken.has(id) || this.#callIds.has(id); suffix++) id = `${call.id}_${suffix}`;
+      taken.add(id);
+      return id === call.id ? call : { ...call, id };
+    });
+  }
+
   /** The conversation as one that continues it should find it: no call without a result. */
   asOpening(): readonly Message[] {
     const missing = this.pending
@@ -166,6 +179,7 @@ export class Transcript {
     this.countedTokens = payload.usage.prompt + payload.usage.completion;
     this.bytesSince = 0;
     if (calls.length === 0) return;
+    for (const { id } of calls) this.#callIds.add(id);
     this.pending = calls.map((call) => ({ call, started: false, result: undefined }));
     this.#byId = new Map(this.pending.map((pending) => [pending.call.id, pending]));
     this.#unanswered = calls.length;

@@ -13,5 +13,7 @@ for (let number = 0; number < Number(appends); number++) {
   const events = await run.append(note(id, `${process.pid} ${number}`));
   const said = events.map(({ run_id, seq, hash }) => JSON.stringify({ run_id, seq, hash }));
   process.stdout.write(`${said.join("\n")}\n`);
+  // As agents do: a moment of work between two steps.
+  await new Promise((resolve) => setTimeout(resolve, 1));
 }
 await store.close();

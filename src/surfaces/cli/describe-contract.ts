@@ -48,7 +48,8 @@ export function describeReceipt(line: ReceiptLine): string {
   if (line.dropped?.length) {
     return `granted ${value(line.granted)}; dropped ${names(line.dropped)}${reason}`;
   }
-  return `asked for ${value(line.requested)}, granted ${value(line.granted)}${reason}`;
+  const said = line.field === "timeout" ? span : value;
+  return `asked for ${said(line.requested)}, granted ${said(line.granted)}${reason}`;
 }
 
 /** The lines that say something was not granted as asked. */
@@ -83,6 +84,10 @@ function optional(label: string, selection: Selection): Row[] {
 function names(selection: Selection): string {
   if (selection === "*") return "all";
   return selection.length === 0 ? "none" : selection.map(printableLine).join(", ");
+}
+
+function span(ms: unknown): string {
+  return formatSpan(Number(ms));
 }
 
 function value(asked: unknown): string {

@@ -4,12 +4,12 @@ import type { Delegation } from "../../events/delegation.ts";
 import type { StoredEvent } from "../../events/event.ts";
 import type { DelegationResult } from "../../ports/delegator.ts";
 import { countOf, formatCost, formatSpan, formatTokens } from "./amounts.ts";
+import { describeWaiting } from "./describe-activity.ts";
 import { describeContract, describeReceipt, type Row } from "./describe-contract.ts";
 import { padEnd, wrap } from "./display-width.ts";
 import { indented } from "./indented.ts";
 import { printableLine } from "./printable.ts";
 import type { Style } from "./style.ts";
-import { describeWaiting } from "./tree-rows.ts";
 
 export interface DescribedDelegation {
   readonly runId: string;
@@ -44,7 +44,13 @@ export function describeDelegation(
       `Contract ${paint.dim(delegation.contractHash.slice(0, 16))}`,
       rows(describeContract(contract), columns),
     ),
-    ...section("Receipt", rows(receipt.map((line) => [line.field, describeReceipt(line)]), columns)),
+    ...section(
+      "Receipt",
+      rows(
+        receipt.map((line) => [line.field, describeReceipt(line)]),
+        columns,
+      ),
+    ),
     ...section("Refused", refusals(about, style)),
     ...section(
       result?.status === "completed" || result === null ? "Result" : "Failure",
@@ -94,15 +100,18 @@ function evidence(result: DelegationResult | null, columns: number): string[] {
     countOf(attempts, "attempt"),
   ];
   const tokens = `${formatTokens(usage.prompt)} in, ${formatTokens(usage.completion)} out, ${formatCost(usage.cost)}`;
-  return rows([
-    ["work", `${work.join(", ")} in ${formatSpan(result.duration)}`],
-    ["tokens", tokens],
-    ["answered by", served.map(printableLine).join(", ") || "nobody"],
-    ...(output_hash === null ? [] : [["output sha256", output_hash.slice(0, 16)] as Row]),
-    ...files.map(
-      ({ path, before }): Row => [before === null ? "created" : "changed", printableLine(path)],
-    ),
-  ], columns);
+  return rows(
+    [
+      ["work", `${work.join(", ")} in ${formatSpan(result.duration)}`],
+      ["tokens", tokens],
+      ["answered by", served.map(printableLine).join(", ") || "nobody"],
+      ...(output_hash === null ? [] : [["output sha256", output_hash.slice(0, 16)] as Row]),
+      ...files.map(
+        ({ path, before }): Row => [before === null ? "created" : "changed", printableLine(path)],
+      ),
+    ],
+    columns,
+  );
 }
 
 function rows(pairs: readonly Row[], columns: number): string[] {

@@ -1,7 +1,8 @@
-import type { Delegation, WaitingOn } from "../../events/delegation.ts";
+import type { Delegation } from "../../events/delegation.ts";
 import { formatCost, formatElapsed, formatTokens } from "./amounts.ts";
+import { describeActivity } from "./describe-activity.ts";
 import { printableLine } from "./printable.ts";
-import type { AgentNotes, RunView } from "./run-view.ts";
+import type { RunView } from "./run-view.ts";
 
 export type Mark = "working" | "queued" | "asking" | "done" | "failed" | "stopped";
 
@@ -75,7 +76,12 @@ function rowOf(
     profile: printableLine(delegation.profile),
     // The root's is the task of the run, which stands above the tree.
     title: delegation.depth === 0 ? "" : printableLine(delegation.title),
-    activity: activityOf(delegation, below, notes, view.isInterrupted, now),
+    activity: describeActivity(delegation, {
+      below,
+      notes,
+      isInterrupted: view.isInterrupted,
+      now,
+    }),
     tokens: `${formatTokens(spent.tokens)}${cap}`,
     cost: formatCost(spent.cost),
     elapsed: view.isInterrupted && isOpen ? "" : formatElapsed(until - delegation.createdAt),
@@ -99,67 +105,5 @@ function markOf(delegation: Delegation, isInterrupted: boolean): Mark {
       return delegation.closeReason === "cancelled" ? "stopped" : "failed";
     default:
       return delegation satisfies never;
-  }
-}
-
-function activityOf(
-  delegation: Delegation,
-  below: readonly Delegation[],
-  notes: AgentNotes,
-  isInterrupted: boolean,
-  now: number,
-): string {
-  const parts = [stateOf(delegation, below, isInterrupted, now)];
-  if (delegation.attempt > 1) parts.push(`attempt ${delegation.attempt}/${notes.attempts}`);
-  if (notes.refusals > 0) parts.push(`${notes.refusals} refused`);
-  return parts.join(", ");
-}
-
-function stateOf(
-  delegation: Delegation,
-  below: readonly Delegation[],
-  isInterrupted: boolean,
-  now: number,
-): string {
-  if (delegation.status === "closed") {
-    if (delegation.finalStatus === "failed") return delegation.closeReason;
-    return delegation.output?.truncated ? "done, cut short" : "done";
-  }
-  if (isInterrupted) return "interrupted";
-  if (delegation.status === "created") return "queued";
-  if (delegation.status !== "running") return "handing in";
-  const { waitingOn } = delegation;
-  const open = below.filter(({ status }) => status !== "closed").length;
-  const isJoining = waitingOn.on === "child" || waitingOn.on === "runtime";
-  if (open > 0 && isJoining) return `waits for ${open} of ${below.length}`;
-  return describeWaiting(waitingOn, now);
-}
-
-export function describeWaiting(waitingOn: WaitingOn, now: number): string {
-  switch (waitingOn.on) {
-    case "model": {
-      const wait = (waitingOn.until ?? now) - now;
-      return wait > 0 ? `retry in ${(wait / 1000).toFixed(1)} s` : "model";
-    }
-    case "tool":
-      return printableLine(waitingOn.detail);
-    case "child":
-      return "delegating";
-    case "answer":
-      return `asks you (${waitingOn.detail})`;
-    case "approval":
-      return `approval (${printableLine(waitingOn.detail)})`;
-    case "lock":
-      return `lock (${printableLine(waitingOn.detail)})`;
-    case "slot":
-      return "queued";
-    case "budget":
-      return "waits for budget";
-    case "paused":
-      return "paused";
-    case "runtime":
-      return "working";
-    default:
-      return waitingOn satisfies never;
   }
 }

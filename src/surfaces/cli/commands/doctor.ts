@@ -85,11 +85,12 @@ function aboutDatabase({
   path,
   problem,
   runs,
+  schema,
   synchronous,
 }: Diagnosis["database"]): string {
   if (!isUsable) return problem ?? "";
   const survives = synchronous === "full" ? "survives a power cut" : "survives a killed process";
-  return `${path} (${countOf(runs, "run")}; synchronous ${synchronous}: ${survives})`;
+  return `${path} (schema ${schema}, ${countOf(runs, "run")}; synchronous ${synchronous}: ${survives})`;
 }
 
 function aboutConfiguration({ isUsable, problem, files }: Diagnosis["configuration"]): string {

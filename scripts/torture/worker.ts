@@ -1,0 +1,126 @@
+/** A process that works on one run until it is done, or killed: node worker.ts '<job>'. */
+import { writeSync } from "node:fs";
+import { defaultConfig } from "../../src/control/config.ts";
+import { isOpen } from "../../src/events/delegation.ts";
+import { scriptedModel } from "../../src/models/scripted/scripted-model.ts";
+import type { Store } from "../../src/ports/store.ts";
+import { createRuntime, type Runtime } from "../../src/runtime.ts";
+import { appendLine } from "./append-line.ts";
+import { profiles } from "./cast.ts";
+import { countCommits } from "./die-at-commit.ts";
+import { deathVariable, type Job, parseDeath } from "./job.ts";
+import type { Message, OpenDelegation } from "./messages.ts";
+import { scriptFor } from "./script.ts";
+
+/** The pipe to the driver; written at once, so that what was told survives us. */
+const driver = 3;
+
+function tell(message: Message): void {
+  writeSync(driver, `${JSON.stringify(message)}\n`);
+}
+
+function openRuntime(job: Job): Promise<Runtime> {
+  const { agents, tools, ...rest } = defaultConfig;
+  return createRuntime({
+    environment: { MANDATE_HOME: job.home, HOME: job.home },
+    cwd: job.workspace,
+    config: {
+      ...rest,
+      agents: { delegation: { ...agents.delegation, profiles: { directory: `${job.home}/agents` } } },
+      tools: { spawn: { ...tools.spawn, enabled: true } },
+      profiles: [],
+      files: [],
+    },
+    synchronous: job.synchronous,
+    scripted: scriptedModel(scriptFor(job)),
+    profiles: profiles(),
+    tools: [appendLine],
+    application: "torture",
+    // Fewer slots than children: some wait in the queue whenever it happens.
+    maxConcurrent: 3,
+    limits: {
+      requestTries: 2,
+      backoffMs: 10,
+      askDeadlineMs: 100,
+      askDefault: "blue",
+      maxChildren: 1000,
+      runTokens: 1e9,
+      maxTokens: 1e9,
+      defaultTokens: 1e7,
+    },
+  });
+}
+
+async function openDelegations(store: Store): Promise<OpenDelegation[]> {
+  const found: OpenDelegation[] = [];
+  for (const row of await store.listRuns({ open: true })) {
+    const run = await store.readRun(row.id);
+    const open = [...(run?.delegations.values() ?? [])].filter(isOpen);
+    const parents = new Set(open.map(({ parentId }) => parentId));
+    for (const delegation of open) {
+      const running = delegation.status === "running" ? delegation : null;
+      found.push({
+        id: delegation.id,
+        status: delegation.status,
+        resumptions: running?.resumptions ?? 0,
+        waits: parents.has(delegation.id) || (running !== null && running.ask !== null),
+      });
+    }
+  }
+  return found;
+}
+
+async function work(job: Job, commits: () => number): Promise<void> {
+  const runtime = await openRuntime(job);
+  const { engine, store } = runtime;
+  const open = await openDelegations(store);
+  tell({ type: "opened", open });
+  // One that was only created waits in the queue again; nothing is written about that.
+  const missing = new Set(open.flatMap(({ id, status }) => (status === "created" ? [] : [id])));
+  let isRecovered = false;
+  const lookWhetherTakenUp = (): void => {
+    if (!isRecovered || missing.size > 0) return;
+    isRecovered = false;
+    tell({ type: "taken-up" });
+  };
+  store.subscribe((events) => {
+    tell({
+      type: "committed",
+      events: events.map(({ run_id, seq, hash, type, sub_agent_id: id = null }) => ({
+        run_id,
+        seq,
+        hash,
+        type,
+        id,
+      })),
+    });
+    for (const { type, sub_agent_id: id = "" } of events) {
+      if (type === "agent.resumed" || type === "agent.subagent_closed") missing.delete(id);
+    }
+    lookWhetherTakenUp();
+  });
+  const [recovered] = await engine.recover();
+  isRecovered = open.length > 0;
+  lookWhetherTakenUp();
+  if (recovered) await recoverAgain(job);
+  const run = recovered ?? (await startUnlessDone(runtime, job));
+  await run?.result;
+  tell({ type: "finished", commits: commits() });
+  await runtime.close();
+}
+
+/** Recovery is for what nobody works on: whoever comes second finds nothing to do. */
+async function recoverAgain(job: Job): Promise<void> {
+  const second = await openRuntime(job);
+  tell({ type: "recovered-again", runs: (await second.engine.recover()).length });
+  await second.close();
+}
+
+/** Killed before its first event it never was; killed after its last one it is done. */
+async function startUnlessDone({ engine, store }: Runtime, { workspace }: Job) {
+  if ((await store.listRuns({})).length > 0) return undefined;
+  return engine.startRun({ task: "Be tortured", profile: "lead", workspace, maxTokens: 1e9 });
+}
+
+const commits = countCommits(parseDeath(process.env[deathVariable]));
+await work(JSON.parse(process.argv[2] ?? "") as Job, commits);
