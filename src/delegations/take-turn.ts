@@ -16,9 +16,8 @@ import { RefusedTurn, requestModel, StalledRequest } from "./request-model.ts";
 export async function takeTurn(agent: Agent): Promise<Ending | null> {
   const { parts } = agent.run;
   for (let tries = 1; ; tries++) {
-    const plan = await planNext(agent);
+    const plan = await planAndReserve(agent);
     if (plan.kind === "exhausted") return bestSoFar(agent);
-    reserve(agent, plan.reserve);
     // The worst case is on disk before the request leaves: a crash cannot make it forgotten.
     await agent.durable();
     agent.throwIfStopped();
@@ -47,7 +46,7 @@ function offeredTools(agent: Agent, last: boolean): OfferedTools {
   return agent.offered;
 }
 
-async function planNext(agent: Agent): Promise<Exclude<TurnPlan, { kind: "wait" }>> {
+async function planAndReserve(agent: Agent): Promise<Exclude<TurnPlan, { kind: "wait" }>> {
   const { account, contract, transcript } = agent;
   const prompt = promptBound({
     counted: transcript.countedTokens,
@@ -64,14 +63,18 @@ async function planNext(agent: Agent): Promise<Exclude<TurnPlan, { kind: "wait" 
       unspent: account.unspent,
       keepBack: contract.budget.reserve,
     });
-    if (plan.kind !== "wait") return account.costLeft > 0 ? plan : { kind: "exhausted" };
+    if (plan.kind === "exhausted" || account.costLeft <= 0) return { kind: "exhausted" };
+    if (plan.kind !== "wait") {
+      reserve(agent, plan.reserve);
+      return plan;
+    }
     if (!announced) agent.record(event(agent, "agent.paused", { reason: "budget" }));
     await agent.interruptible(account.released());
   }
 }
 
 function reserve(agent: Agent, tokens: number): void {
-  // Planned from what is free now, in the same turn of the event loop: it cannot be gone.
+  // Planned from what is free, with nothing awaited in between: it cannot be gone.
   if (!agent.account.reserve(tokens)) throw new Error("a planned reservation did not fit");
   agent.requests++;
   agent.reservation = tokens;
