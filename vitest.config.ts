@@ -1,6 +1,13 @@
 import { defineConfig } from "vitest/config";
 
 export default defineConfig({
+  // The examples import the package by its name, as its users do.
+  resolve: {
+    alias: [
+      { find: /^mandate$/, replacement: `${import.meta.dirname}/src/index.ts` },
+      { find: /^mandate\/testing$/, replacement: `${import.meta.dirname}/src/testing/index.ts` },
+    ],
+  },
   test: {
     environment: "node",
     include: [

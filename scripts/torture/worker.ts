@@ -1,54 +1,18 @@
 /** A process that works on one run until it is done, or killed: node worker.ts '<job>'. */
 import { writeSync } from "node:fs";
-import { defaultConfig } from "../../src/control/config.ts";
 import { isOpen } from "../../src/events/delegation.ts";
-import { scriptedModel } from "../../src/models/scripted/scripted-model.ts";
 import type { Store } from "../../src/ports/store.ts";
-import { createRuntime, type Runtime } from "../../src/runtime.ts";
-import { appendLine } from "./append-line.ts";
-import { profiles } from "./cast.ts";
+import type { Runtime } from "../../src/runtime.ts";
 import { countCommits } from "./die-at-commit.ts";
 import { deathVariable, type Job, parseDeath } from "./job.ts";
 import type { Message, OpenDelegation } from "./messages.ts";
-import { scriptFor } from "./script.ts";
+import { openRuntime } from "./open-runtime.ts";
 
 /** The pipe to the driver; written at once, so that what was told survives us. */
 const driver = 3;
 
 function tell(message: Message): void {
   writeSync(driver, `${JSON.stringify(message)}\n`);
-}
-
-function openRuntime(job: Job): Promise<Runtime> {
-  const { agents, tools, ...rest } = defaultConfig;
-  return createRuntime({
-    environment: { MANDATE_HOME: job.home, HOME: job.home },
-    cwd: job.workspace,
-    config: {
-      ...rest,
-      agents: { delegation: { ...agents.delegation, profiles: { directory: `${job.home}/agents` } } },
-      tools: { spawn: { ...tools.spawn, enabled: true } },
-      profiles: [],
-      files: [],
-    },
-    synchronous: job.synchronous,
-    scripted: scriptedModel(scriptFor(job)),
-    profiles: profiles(),
-    tools: [appendLine],
-    application: "torture",
-    // Fewer slots than children: some wait in the queue whenever it happens.
-    maxConcurrent: 3,
-    limits: {
-      requestTries: 2,
-      backoffMs: 10,
-      askDeadlineMs: 100,
-      askDefault: "blue",
-      maxChildren: 1000,
-      runTokens: 1e9,
-      maxTokens: 1e9,
-      defaultTokens: 1e7,
-    },
-  });
 }
 
 async function openDelegations(store: Store): Promise<OpenDelegation[]> {

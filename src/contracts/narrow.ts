@@ -172,7 +172,8 @@ function handedOn({ ceiling, profile }: Narrowing, mayUse: Authority): Authority
 function narrowDepth({ ceiling, profile, request, rules, mayNest }: Narrowing, receipt: ReceiptLine[]): number {
   const allowed = Math.max(0, Math.min(rules.maxDepth, ceiling.depth - 1, profile.depth ?? rules.maxDepth));
   const asked = request.depth;
-  const granted = mayNest ? Math.min(allowed, asked ?? allowed) : 0;
+  // Whatever is no whole number of levels grants the levels that are whole, or none.
+  const granted = mayNest ? Math.floor(Math.max(0, Math.min(allowed, asked ?? allowed))) || 0 : 0;
   if (asked !== undefined) {
     receipt.push({
       field: "depth",
@@ -286,7 +287,7 @@ function narrowTokens(
 ): number | Refused {
   const wanted = request.tokens ?? profile.tokens ?? rules.defaultTokens;
   const limit = Math.min(rules.maxTokens, profile.tokens ?? rules.maxTokens, ceiling.tokens);
-  const granted = Math.min(wanted, limit);
+  const granted = Math.floor(Math.min(wanted, limit));
   if (granted < wanted || request.tokens !== undefined) {
     receipt.push({
       field: "tokens",
@@ -297,12 +298,13 @@ function narrowTokens(
         : {}),
     });
   }
-  if (granted <= 0) {
-    return {
-      allowed: false,
-      rule: "budget",
-      reason: "The callers above have no tokens left to hand on.",
-    };
+  // Asked this way round, what is not a number at all is refused too.
+  if (!(granted > 0)) {
+    const reason =
+      limit >= 1
+        ? `${wanted} tokens are not enough to do anything with.`
+        : "The callers above have no tokens left to hand on.";
+    return { allowed: false, rule: "budget", reason };
   }
   return granted;
 }
@@ -319,7 +321,7 @@ function narrowTime({ ceiling, profile, request, rules }: Narrowing, receipt: Re
       ...(granted < wanted ? { reason: "limited by the time that the caller has left" } : {}),
     });
   }
-  if (granted <= 0) {
+  if (!(granted > 0)) {
     return { allowed: false, rule: "time", reason: "The caller has no time left to hand on." };
   }
   return granted;

@@ -1,0 +1,79 @@
+import { copyFileSync, existsSync, mkdirSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { type Acknowledged, checkStore } from "../../src/events/check-store.ts";
+import { openStore } from "../../src/open-store.ts";
+import type { Store } from "../../src/ports/store.ts";
+import type { Job } from "./job.ts";
+import { openRuntime } from "./open-runtime.ts";
+import { differences, type Outcome, readOutcome } from "./outcome.ts";
+
+const databaseOf = (home: string): string => join(home, "mandate.db");
+
+/**
+ * Holds the database as a killed process left it against the invariants and against what that
+ * process had said. A copy is looked at: opening the original would mend it, and the next process
+ * is to find it as it is.
+ */
+export async function examineCrash(
+  { home }: Job,
+  acknowledged: readonly Acknowledged[],
+): Promise<string[]> {
+  if (!existsSync(databaseOf(home))) {
+    return acknowledged.length === 0 ? [] : ["There is no database, and it was written to."];
+  }
+  const copy = join(home, "crash");
+  mkdirSync(copy);
+  for (const suffix of ["", "-wal"]) {
+    const file = databaseOf(home) + suffix;
+    if (existsSync(file)) copyFileSync(file, databaseOf(copy) + suffix);
+  }
+  const store = openStore({ environment: { MANDATE_HOME: copy }, synchronous: "normal" });
+  try {
+    return await violations(store, acknowledged);
+  } finally {
+    await store.close();
+    rmSync(copy, { recursive: true });
+  }
+}
+
+async function violations(store: Store, acknowledged: readonly Acknowledged[]): Promise<string[]> {
+  const report = await checkStore(store, { acknowledged });
+  return report.violations.map(
+    ({ invariant, message, delegationId = "", seq = "" }) =>
+      `${invariant} ${delegationId} ${seq}: ${message}`,
+  );
+}
+
+export interface Examined {
+  readonly outcome: Outcome;
+  readonly events: number;
+  readonly problems: readonly string[];
+}
+
+/** What a run that is done came to, and whether it may have come to that. */
+export async function examineRun(
+  job: Job,
+  acknowledged: readonly Acknowledged[],
+  undisturbed: Outcome | undefined,
+): Promise<Examined> {
+  const store = openStore({ environment: { MANDATE_HOME: job.home } });
+  const outcome = await readOutcome(store, job.workspace);
+  const before = await lastSeq(store);
+  const problems = [...outcome.problems, ...(await violations(store, acknowledged))];
+  if (undisturbed) problems.push(...differences(outcome, undisturbed));
+  await store.close();
+  const runtime = await openRuntime(job);
+  const again = await runtime.engine.recover();
+  await runtime.close();
+  const after = openStore({ environment: { MANDATE_HOME: job.home } });
+  const added = (await lastSeq(after)) - before;
+  await after.close();
+  if (again.length > 0 || added > 0) problems.push(`A last recovery added ${added} events.`);
+  return { outcome, events: before, problems };
+}
+
+async function lastSeq(store: Store): Promise<number> {
+  let last = 0;
+  for await (const { seq } of store.readEvents({})) last = seq;
+  return last;
+}

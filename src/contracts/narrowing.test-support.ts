@@ -1,0 +1,124 @@
+import fc from "fast-check";
+import type { Authority } from "./authority.ts";
+import type {
+  Ceiling,
+  EntryClaims,
+  Granted,
+  Narrowing,
+  NarrowingRules,
+  ProfileClaims,
+  RequestClaims,
+} from "./narrow.ts";
+import type { Selection } from "./selection.ts";
+
+/** Names that exist, and names that somebody may ask for although they do not. */
+export const tools = ["read_file", "write_file", "shell", "delegate_task", "spawn"] as const;
+const names = ["a", "b", "c", "d"] as const;
+const strangers = ["", "*", "READ_FILE", "read_file ", "__proto__", "constructor", "rеad_file"];
+const models = ["p/one", "p/two", "q/three"] as const;
+const folders = ["/", "/w", "/w/a", "/w/a/b", "/w/ab", "/w/../etc", "/w/a/", "w", "", "/tmp"];
+
+const listOf = (known: readonly string[]): fc.Arbitrary<readonly string[]> =>
+  fc.array(fc.constantFrom(...known, ...strangers), { maxLength: 5 });
+const knownOf = (known: readonly string[]): fc.Arbitrary<readonly string[]> =>
+  fc.subarray([...known]);
+const selectionOf = (known: readonly string[]): fc.Arbitrary<Selection> =>
+  fc.oneof(
+    { weight: 1, arbitrary: fc.constant("*" as const) },
+    { weight: 4, arbitrary: listOf(known) },
+  );
+const maybe = <Value>(value: fc.Arbitrary<Value>): fc.Arbitrary<Value | undefined> =>
+  fc.option(value, { nil: undefined });
+const amount = fc.oneof(
+  fc.integer({ min: -10, max: 100_000 }),
+  fc.constantFrom(0, 0.5, -1, Number.NaN, Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY, 1e15),
+);
+
+const authority = (toolList: fc.Arbitrary<Selection>): fc.Arbitrary<Authority> =>
+  fc.record({
+    tools: toolList,
+    skills: selectionOf(names),
+    mcp_servers: selectionOf(names),
+    models: selectionOf(models),
+    scopes: selectionOf(names),
+    write_roots: listOf(folders),
+    network: selectionOf(names),
+  });
+
+/** What an operator holds: a written-out list of tools, and whole numbers. */
+export const ceilings: fc.Arbitrary<Ceiling> = fc.record({
+  authority: authority(knownOf(tools)),
+  depth: fc.integer({ min: 0, max: 6 }),
+  tokens: fc.integer({ min: 1, max: 100_000 }),
+  cost: fc.option(fc.integer({ min: 0, max: 9 })),
+  timeMs: fc.integer({ min: 1, max: 100_000 }),
+});
+
+const profiles: fc.Arbitrary<ProfileClaims> = fc.record({
+  name: fc.constant("child"),
+  tools: maybe(selectionOf(tools)),
+  skills: maybe(selectionOf(names)),
+  mcp_servers: maybe(selectionOf(names)),
+  scopes: maybe(selectionOf(names)),
+  network: maybe(selectionOf(names)),
+  write_roots: maybe(listOf(folders)),
+  model: fc.constantFrom(...models),
+  modelAllow: maybe(listOf(models)),
+  mayDelegate: maybe(fc.oneof(authority(selectionOf(tools)), fc.constant({ tools: "*" as const }))),
+  tokens: maybe(amount),
+  cost: maybe(fc.integer({ min: 0, max: 9 })),
+  timeMs: maybe(amount),
+  depth: maybe(amount),
+});
+
+const entries: fc.Arbitrary<EntryClaims> = fc.record(
+  {
+    defaultForwardSkills: listOf(names),
+    allowedForwardSkills: listOf(names),
+    defaultMcpServers: listOf(names),
+    allowedMcpServers: listOf(names),
+  },
+  { requiredKeys: [] },
+);
+
+const requests: fc.Arbitrary<RequestClaims> = fc.record({
+  tools: maybe(listOf(tools)),
+  forwardSkills: maybe(listOf(names)),
+  modelOverride: maybe(fc.constantFrom(...models, "x/unknown", "")),
+  tokens: maybe(amount),
+  timeMs: maybe(amount),
+  depth: maybe(amount),
+});
+
+const rules: fc.Arbitrary<NarrowingRules> = fc.record({
+  maxDepth: fc.integer({ min: 0, max: 5 }),
+  defaultTokens: fc.integer({ min: 1, max: 50_000 }),
+  maxTokens: fc.integer({ min: 1, max: 100_000 }),
+  defaultTimeMs: fc.integer({ min: 1, max: 100_000 }),
+  allowsModel: fc.constantFrom(
+    () => true,
+    (name: string) => name !== "p/two",
+  ),
+  spawningTools: fc.constant(new Set(["delegate_task", "spawn"])),
+  explicitTools: fc.constantFrom("select", "override"),
+});
+
+/** Everything but the ceiling, which comes from the level above. */
+export const askings: fc.Arbitrary<Omit<Narrowing, "ceiling">> = fc.record({
+  profile: profiles,
+  entry: maybe(entries),
+  request: requests,
+  rules,
+  mayNest: fc.boolean(),
+});
+
+/** What the holder of a grant has for handing on. */
+export function ceilingBelow(granted: Granted): Ceiling {
+  return {
+    authority: granted.mayDelegate ?? granted.mayUse,
+    depth: granted.depth,
+    tokens: granted.tokens,
+    cost: granted.cost,
+    timeMs: granted.timeMs,
+  };
+}

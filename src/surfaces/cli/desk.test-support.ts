@@ -1,0 +1,87 @@
+import { mkdtempSync, realpathSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Io, StopSignal } from "./io.ts";
+import { main } from "./main.ts";
+
+export interface Typed {
+  readonly code: number;
+  readonly out: string;
+  readonly err: string;
+}
+
+/** A call that is still under way. */
+export interface Typing {
+  readonly done: Promise<Typed>;
+  readonly soFar: () => Typed;
+  signal(signal: StopSignal): void;
+  /** Exit codes with which the program left without waiting. */
+  readonly left: number[];
+}
+
+interface DeskOptions {
+  readonly ask?: Io["ask"];
+  readonly environment?: Io["environment"];
+  readonly cwd?: string;
+  readonly terminal?: { readonly columns: number; readonly rows: number };
+}
+
+/** A home of its own, a folder to work in, and somebody who types commands there. */
+export class Desk {
+  readonly folder = realpathSync(mkdtempSync(join(tmpdir(), "mandate-desk-")));
+  readonly home = realpathSync(mkdtempSync(join(tmpdir(), "mandate-home-")));
+
+  clear(): void {
+    for (const folder of [this.folder, this.home]) rmSync(folder, { recursive: true, force: true });
+  }
+
+  write(name: string, text: string): string {
+    const file = join(this.folder, name);
+    writeFileSync(file, text);
+    return file;
+  }
+
+  async type(words: readonly string[], options: DeskOptions = {}): Promise<Typed> {
+    return this.start(words, options).done;
+  }
+
+  start(words: readonly string[], options: DeskOptions = {}): Typing {
+    let out = "";
+    let err = "";
+    const listeners = new Set<(signal: StopSignal) => void>();
+    const left: number[] = [];
+    const screen = { columns: 80, rows: 24, ...options.terminal };
+    const isTerminal = options.terminal !== undefined;
+    const io: Io = {
+      stdout: { ...screen, isTerminal, write: (text) => void (out += text) },
+      stderr: { ...screen, isTerminal, write: (text) => void (err += text) },
+      environment: { MANDATE_HOME: this.home, XDG_CONFIG_HOME: this.home, ...options.environment },
+      cwd: options.cwd ?? this.folder,
+      program: "mandate",
+      pid: process.pid,
+      now: Date.now,
+      ...(options.ask && { ask: options.ask }),
+      onSignal(listener) {
+        listeners.add(listener);
+        return () => listeners.delete(listener);
+      },
+      leave: (code) => void left.push(code),
+    };
+    const soFar = (code = Number.NaN) => ({ code, out, err });
+    return {
+      done: main(words, io).then(soFar),
+      soFar,
+      signal: (signal) => [...listeners].forEach((listener) => listener(signal)),
+      left,
+    };
+  }
+}
+
+/** Waits for something that another part of the program is about to do. */
+export async function until(holds: () => boolean, what = "it"): Promise<void> {
+  const started = performance.now();
+  while (!holds()) {
+    if (performance.now() - started > 5000) throw new Error(`${what} did not happen`);
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+}
