@@ -68,7 +68,8 @@ export async function createRuntime(options: RuntimeOptions): Promise<Runtime> {
   const scripted = options.scripted ?? (await loadScripted(options.playbook));
   const models = createModelRegistry({
     // As in the configuration: the flag wins over the variable.
-    environment: flags.model === undefined ? environment : { ...environment, MANDATE_MODEL: flags.model },
+    environment:
+      flags.model === undefined ? environment : { ...environment, MANDATE_MODEL: flags.model },
     config: config.models,
     ...(options.models && { models: options.models }),
     ...(scripted && { scripted }),
@@ -87,7 +88,11 @@ export async function createRuntime(options: RuntimeOptions): Promise<Runtime> {
     ...builtInTools(config, () => profiles.names()),
     ...(options.tools ?? []),
   ]);
-  const store = openStore({ ...options, environment, synchronous: options.synchronous ?? config.database.synchronous });
+  const store = openStore({
+    ...options,
+    environment,
+    synchronous: options.synchronous ?? config.database.synchronous,
+  });
   const parts: EngineParts = {
     store,
     models,
@@ -166,7 +171,11 @@ function grantOf(parts: EngineParts, options: RuntimeOptions, spawnIsOn: boolean
   };
 }
 
-function limitsOf(config: Config, toolbox: Toolbox, allowsModel: (name: string) => boolean): EngineLimits {
+function limitsOf(
+  config: Config,
+  toolbox: Toolbox,
+  allowsModel: (name: string) => boolean,
+): EngineLimits {
   const { delegation } = config.agents;
   return {
     maxDepth: delegation.maxDepth,
@@ -189,6 +198,7 @@ function limitsOf(config: Config, toolbox: Toolbox, allowsModel: (name: string) 
     backoffMs: config.retry.initialDelayMs,
     toolOutputBytes: 64 * 1024,
     reportPathPattern: ".mandate/reports/<run>/step-<idx>-result.md",
-    onUnknownProfile: delegation.onUnknown === "fallback" ? (delegation.defaultAgent ?? null) : null,
+    onUnknownProfile:
+      delegation.onUnknown === "fallback" ? (delegation.defaultAgent ?? null) : null,
   };
 }

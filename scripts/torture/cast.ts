@@ -31,7 +31,14 @@ export function partsOf(children: number): readonly Part[] {
   return parts;
 }
 
-const workTools = ["list_files", "read_file", "write_file", "ask_user", "append_line"];
+const workTools = [
+  "list_files",
+  "read_file",
+  "write_file",
+  "ask_user",
+  "append_line",
+  "complete_task",
+];
 const leadTools = [...workTools, "delegate_task", "spawn", "spawn_await"];
 
 export function profiles(): readonly Profile[] {
@@ -40,10 +47,16 @@ export function profiles(): readonly Profile[] {
     description: `The ${name} of the torture`,
     capabilities: ["subtask"],
     prompt: `You are the ${name}.`,
-    tools: name === "lead" ? leadTools : name === "planner" ? [...workTools, "delegate_task"] : workTools,
+    tools:
+      name === "lead"
+        ? leadTools
+        : name === "planner"
+          ? [...workTools, "delegate_task"]
+          : workTools,
     mayDelegate: { tools: leadTools },
     // Every kill costs the worst case of the requests under way; the budget must outlast them.
     model: { maxOutputTokens: 100 },
+    ...(name === "counter" && { exit: { tools: ["complete_task"] } }),
     origin: "torture",
   }));
 }

@@ -7,16 +7,17 @@ import type { Death } from "./job.ts";
  */
 export function countCommits(death: Death | undefined): () => number {
   let commits = 0;
-  const run = StatementSync.prototype.run;
-  StatementSync.prototype.run = function (this: StatementSync, ...parameters: never[]) {
-    if (this.sourceSQL !== "COMMIT") return run.apply(this, parameters);
-    commits += 1;
-    const isLast = commits === death?.commit;
-    if (isLast && death.side === "before") die();
-    const done = run.apply(this, parameters);
-    if (isLast) die();
-    return done;
-  };
+  StatementSync.prototype.run = new Proxy(StatementSync.prototype.run, {
+    apply(run, statement: StatementSync, parameters) {
+      if (statement.sourceSQL !== "COMMIT") return Reflect.apply(run, statement, parameters);
+      commits += 1;
+      const isLast = commits === death?.commit;
+      if (isLast && death.side === "before") die();
+      const done = Reflect.apply(run, statement, parameters);
+      if (isLast) die();
+      return done;
+    },
+  });
   return () => commits;
 }
 

@@ -24,13 +24,14 @@ export const doings: Readonly<Record<Role, Doing>> = {
     turns(request, [
       () => call("list_files", { path: "docs" }),
       ...reading(rounds * 2),
+      // Side by side, and one of them too large for the log.
       () => ({
         calls: [
           { tool: "read_file", input: { path: "docs/north.md" } },
-          { tool: "read_file", input: { path: "docs/south.md" } },
+          { tool: "read_file", input: { path: "docs/large.md" } },
         ],
       }),
-      () => ({ text: `Read: ${results(request).join(" ")}` }),
+      () => ({ text: `Read: ${results(request).at(-2)} ${results(request).at(-1)?.slice(-100)}` }),
     ]),
   writer: (request, rounds) => {
     const path = `out/${request.caller.task.replace(" ", "-")}.md`;
@@ -64,11 +65,14 @@ export const doings: Readonly<Record<Role, Doing>> = {
       ...reading(rounds),
       () => ({ text: `Got up in attempt ${request.caller.attempt}: ${results(request)[0]}` }),
     ]),
+  // May only end by calling complete_task, and has to be told so once.
   counter: (request, rounds) =>
     turns(request, [
       () => call("list_files", { path: "docs" }),
       ...reading(rounds * 2),
-      () => ({ text: `Counted ${results(request)[0]?.split("\n").length} files.` }),
+      () => ({ text: "I am done, I think." }),
+      () =>
+        call("complete_task", { summary: `Counted ${results(request)[0]?.split("\n").length}.` }),
     ]),
   asker: (request, rounds) =>
     turns(request, [
@@ -79,7 +83,10 @@ export const doings: Readonly<Record<Role, Doing>> = {
     ]),
   bookkeeper: (request, rounds) =>
     turns(request, [
-      ...Array.from({ length: rounds + 2 }, (_, index) => () => call("append_line", { line: `entry ${index}` })),
+      ...Array.from(
+        { length: rounds + 2 },
+        (_, index) => () => call("append_line", { line: `entry ${index}` }),
+      ),
       () => ({ text: `Booked: ${results(request).join(", ")}` }),
     ]),
 };

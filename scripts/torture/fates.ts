@@ -31,7 +31,10 @@ export function fatesAt(point: number): NextFate {
   const side = point % 2 === 0 ? "before" : "after";
   const lives: readonly Fate[] = [
     { kind: "dies", death: { side, commit } },
-    { kind: "dies", death: { side: side === "before" ? "after" : "before", commit: (commit % 3) + 1 } },
+    {
+      kind: "dies",
+      death: { side: side === "before" ? "after" : "before", commit: (commit % 3) + 1 },
+    },
   ];
   return (count) => lives[count] ?? { kind: "lives" };
 }

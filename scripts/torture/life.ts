@@ -101,7 +101,8 @@ class Life {
   report({ code, signal, complaints }: Ending): LifeReport {
     for (const timer of this.#timers) clearTimeout(timer);
     const wasKilled = signal === "SIGKILL";
-    if (!wasKilled && code !== 0) this.#problem ??= `It ended with ${code ?? signal}:\n${complaints}`;
+    if (!wasKilled && code !== 0)
+      this.#problem ??= `It ended with ${code ?? signal}:\n${complaints}`;
     return {
       ended: this.#problem !== undefined ? "failed" : wasKilled ? "killed" : "finished",
       problem: this.#problem,

@@ -14,7 +14,9 @@ export function openRuntime(job: Job): Promise<Runtime> {
     cwd: job.workspace,
     config: {
       ...rest,
-      agents: { delegation: { ...agents.delegation, profiles: { directory: `${job.home}/agents` } } },
+      agents: {
+        delegation: { ...agents.delegation, profiles: { directory: `${job.home}/agents` } },
+      },
       tools: { spawn: { ...tools.spawn, enabled: true } },
       profiles: [],
       files: [],

@@ -31,13 +31,18 @@ export async function readOutcome(store: Store, workspace: string): Promise<Outc
   const problems = others.length > 0 ? [`There are ${others.length + 1} runs instead of one.`] : [];
   const calls = new Ledger();
   for await (const event of store.readEvents({ runId: state.id })) {
-    if (event.type === "agent.tool_completed" && event.payload.tool === "append_line") {
-      calls.completed.add(`${event.sub_agent_id} ${event.payload.call_id}`);
+    if (event.type === "agent.tool_completed") {
+      const { tool, call_id: call, artifact } = event.payload;
+      if (tool === "append_line") calls.completed.add(`${event.sub_agent_id} ${call}`);
+      if (artifact && (await store.readArtifact(artifact.hash)) === undefined) {
+        problems.push(`The artifact ${artifact.hash} is gone.`);
+      }
     } else if (event.type === "agent.tool_outcome_unknown") {
       calls.cut.add(`${event.sub_agent_id} ${event.payload.call_id}`);
     } else if (event.type === "agent.subagent_waiting_for_merge") {
       const { output_path: path } = event.payload;
-      if (path !== undefined && !existsSync(join(workspace, path))) problems.push(`${path} is gone.`);
+      if (path !== undefined && !existsSync(join(workspace, path)))
+        problems.push(`${path} is gone.`);
     }
   }
   problems.push(...calls.problems(join(workspace, ledgerFile)));
@@ -67,8 +72,12 @@ class Ledger {
     const made = lines.map((line) => line.split(" ").slice(0, 2).join(" "));
     const once = new Set(made);
     return [
-      ...made.filter((each, index) => made.indexOf(each) !== index).map((each) => `${each} was made twice.`),
-      ...[...this.completed].filter((each) => !once.has(each)).map((each) => `${each} was not made.`),
+      ...made
+        .filter((each, index) => made.indexOf(each) !== index)
+        .map((each) => `${each} was made twice.`),
+      ...[...this.completed]
+        .filter((each) => !once.has(each))
+        .map((each) => `${each} was not made.`),
       ...[...once]
         .filter((each) => !this.completed.has(each) && !this.cut.has(each))
         .map((each) => `${each} was made, and the log does not say so.`),

@@ -26,7 +26,11 @@ function lead(request: ModelRequest, parts: readonly Part[]): ScriptedReply {
     case 3:
       return { calls: [{ tool: "spawn_await", input: { job_ids: jobsOf(request) } }] };
     case 4:
-      return { calls: [{ tool: "write_file", input: { path: "out/summary.md", content: summary(request) } }] };
+      return {
+        calls: [
+          { tool: "write_file", input: { path: "out/summary.md", content: summary(request) } },
+        ],
+      };
     case 5:
       return { calls: [{ tool: "read_file", input: { path: "out/summary.md" } }] };
     default:
@@ -44,6 +48,9 @@ function jobsOf({ messages }: ModelRequest): string {
 
 /** Ids differ from run to run, what was found does not. */
 function summary(request: ModelRequest): string {
-  const spawned = results(request).at(-1)?.replaceAll(/^\[\S+: (\w+)\]$/gm, "$1") ?? "";
+  const spawned =
+    results(request)
+      .at(-1)
+      ?.replaceAll(/^\[\S+: (\w+)\]$/gm, "$1") ?? "";
   return `${[...delegated(request), spawned].join("\n")}\n`;
 }

@@ -48,7 +48,8 @@ export async function tortureRun(
   createWorkspace(job.workspace);
   const known = new KnownRun();
   const require = (problems: readonly string[]): void => {
-    if (problems.length > 0) throw new TortureFailure(problems, { run: number, kill: tally.kills, folder });
+    if (problems.length > 0)
+      throw new TortureFailure(problems, { run: number, kill: tally.kills, folder });
   };
   for (let lives = 0; ; lives++) {
     const fate = next(lives);
@@ -59,7 +60,11 @@ export async function tortureRun(
       require(await examineCrash(job, known.acknowledged));
       continue;
     }
-    const { outcome, events, problems } = await examineRun(job, known.acknowledged, options.undisturbed);
+    const { outcome, events, problems } = await examineRun(
+      job,
+      known.acknowledged,
+      options.undisturbed,
+    );
     require(problems);
     tally.finished(outcome, events, known.acknowledged.length);
     rmSync(folder, { recursive: true });

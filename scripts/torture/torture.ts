@@ -15,7 +15,11 @@ export async function torture(options: Options, onChange: (tally: Tally) => void
     folder,
     compileCache: join(folder, "compiled"),
     // At every commit means many runs, so these are short.
-    job: { children, synchronous, ...(everyAppend ? { rounds: 1, speed: 2 } : { rounds: 5, speed: 1 }) },
+    job: {
+      children,
+      synchronous,
+      ...(everyAppend ? { rounds: 1, speed: 2 } : { rounds: 5, speed: 1 }),
+    },
     tally: new Tally(0, () => {}),
   };
   const undisturbed = await tortureRun(0, () => ({ kind: "lives" }), first);

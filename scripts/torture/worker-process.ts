@@ -20,7 +20,12 @@ export class WorkerProcess {
   readonly ended: Promise<Ending>;
   readonly #process: ChildProcess;
 
-  constructor(job: Job, death: Death | undefined, compileCache: string, hear: (message: Message) => void) {
+  constructor(
+    job: Job,
+    death: Death | undefined,
+    compileCache: string,
+    hear: (message: Message) => void,
+  ) {
     const child = spawn(process.execPath, ["--no-warnings", program, JSON.stringify(job)], {
       stdio: ["ignore", "ignore", "pipe", "pipe"],
       env: {

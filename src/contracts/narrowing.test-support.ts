@@ -18,28 +18,29 @@ const strangers = ["", "*", "READ_FILE", "read_file ", "__proto__", "constructor
 const models = ["p/one", "p/two", "q/three"] as const;
 const folders = ["/", "/w", "/w/a", "/w/a/b", "/w/ab", "/w/../etc", "/w/a/", "w", "", "/tmp"];
 
+// Mostly sensible, so that most of what is asked for is granted, and never only that.
 const listOf = (known: readonly string[]): fc.Arbitrary<readonly string[]> =>
-  fc.array(fc.constantFrom(...known, ...strangers), { maxLength: 5 });
-const knownOf = (known: readonly string[]): fc.Arbitrary<readonly string[]> =>
-  fc.subarray([...known]);
-const selectionOf = (known: readonly string[]): fc.Arbitrary<Selection> =>
+  fc.array(fc.constantFrom(...known, ...known, ...known, ...strangers), { maxLength: 6 });
+const selectionOf = (known: readonly string[], ofAll = 1): fc.Arbitrary<Selection> =>
   fc.oneof(
-    { weight: 1, arbitrary: fc.constant("*" as const) },
+    { weight: ofAll, arbitrary: fc.constant("*" as const) },
     { weight: 4, arbitrary: listOf(known) },
   );
 const maybe = <Value>(value: fc.Arbitrary<Value>): fc.Arbitrary<Value | undefined> =>
   fc.option(value, { nil: undefined });
-const amount = fc.oneof(
-  fc.integer({ min: -10, max: 100_000 }),
+const oddAmount = fc.oneof(
+  fc.integer({ min: -10, max: 10 }),
   fc.constantFrom(0, 0.5, -1, Number.NaN, Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY, 1e15),
 );
+const amountTo = (most: number): fc.Arbitrary<number> =>
+  fc.oneof({ weight: 12, arbitrary: fc.integer({ min: 1, max: most }) }, oddAmount);
 
 const authority = (toolList: fc.Arbitrary<Selection>): fc.Arbitrary<Authority> =>
   fc.record({
     tools: toolList,
     skills: selectionOf(names),
     mcp_servers: selectionOf(names),
-    models: selectionOf(models),
+    models: selectionOf(models, 30),
     scopes: selectionOf(names),
     write_roots: listOf(folders),
     network: selectionOf(names),
@@ -47,8 +48,8 @@ const authority = (toolList: fc.Arbitrary<Selection>): fc.Arbitrary<Authority> =
 
 /** What an operator holds: a written-out list of tools, and whole numbers. */
 export const ceilings: fc.Arbitrary<Ceiling> = fc.record({
-  authority: authority(knownOf(tools)),
-  depth: fc.integer({ min: 0, max: 6 }),
+  authority: authority(fc.subarray([...tools], { minLength: 2 })),
+  depth: fc.integer({ min: 1, max: 6 }),
   tokens: fc.integer({ min: 1, max: 100_000 }),
   cost: fc.option(fc.integer({ min: 0, max: 9 })),
   timeMs: fc.integer({ min: 1, max: 100_000 }),
@@ -65,10 +66,10 @@ const profiles: fc.Arbitrary<ProfileClaims> = fc.record({
   model: fc.constantFrom(...models),
   modelAllow: maybe(listOf(models)),
   mayDelegate: maybe(fc.oneof(authority(selectionOf(tools)), fc.constant({ tools: "*" as const }))),
-  tokens: maybe(amount),
+  tokens: maybe(amountTo(100_000)),
   cost: maybe(fc.integer({ min: 0, max: 9 })),
-  timeMs: maybe(amount),
-  depth: maybe(amount),
+  timeMs: maybe(amountTo(100_000)),
+  depth: maybe(amountTo(6)),
 });
 
 const entries: fc.Arbitrary<EntryClaims> = fc.record(
@@ -85,9 +86,9 @@ const requests: fc.Arbitrary<RequestClaims> = fc.record({
   tools: maybe(listOf(tools)),
   forwardSkills: maybe(listOf(names)),
   modelOverride: maybe(fc.constantFrom(...models, "x/unknown", "")),
-  tokens: maybe(amount),
-  timeMs: maybe(amount),
-  depth: maybe(amount),
+  tokens: maybe(amountTo(100_000)),
+  timeMs: maybe(amountTo(100_000)),
+  depth: maybe(amountTo(6)),
 });
 
 const rules: fc.Arbitrary<NarrowingRules> = fc.record({

@@ -6,10 +6,13 @@ import { isAbsolute, normalize, sep } from "node:path";
  */
 export function isBelow(path: string, root: string): boolean {
   if (!isAbsolute(path) || !isAbsolute(root)) return false;
-  const inner = normalize(path);
-  const outer = normalize(root);
-  if (inner === outer) return true;
-  return inner.startsWith(outer.endsWith(sep) ? outer : outer + sep);
+  return asFolder(path).startsWith(asFolder(root));
+}
+
+/** With its separator at the end, whether or not it was written so: `/a` and `/a/` are one place. */
+function asFolder(path: string): string {
+  const normal = normalize(path);
+  return normal.endsWith(sep) ? normal : normal + sep;
 }
 
 /** The folders that lie below a root of both lists. */

@@ -44,6 +44,8 @@ export async function closeWith(agent: Agent, ending: Ending): Promise<void> {
 
 /** The parent had gone on with a result that was then not accepted: it starts from its log again. */
 function notDelivered(cause: unknown): never {
+  // Without a store there is no log to start from.
+  if (cause instanceof MandateError && cause.code === "closed") throw cause;
   throw new MandateError("conflict", "A result that was handed over was not accepted.", { cause });
 }
 

@@ -30,9 +30,13 @@ const delegate = (profile: string, task: string) => ({
 
 /** Looks twice, then reports; decides from the request alone, as every model here. */
 const leaf: Script = ({ caller, messages }) => {
-  if (caller.turn < 3)
-    return { calls: [{ tool: "look", input: { at: `${caller.task}${caller.turn}` } }] };
-  return `${caller.task}: ${messages.flatMap((each) => (each.role === "tool" ? each.text : [])).join(", ")}`;
+  // Not all in step, so that there are more moments to die at.
+  const latency_ms = 1 + (caller.task.charCodeAt(0) % 3);
+  if (caller.turn < 3) {
+    return { latency_ms, calls: [{ tool: "look", input: { at: `${caller.task}${caller.turn}` } }] };
+  }
+  const looks = messages.flatMap((each) => (each.role === "tool" ? each.text : []));
+  return { latency_ms, text: `${caller.task}: ${looks.join(", ")}` };
 };
 
 const scenarios: Record<string, Script> = {
@@ -116,24 +120,19 @@ function outcomeOf({
 
 const options = { profiles, tools: [look], maxConcurrent: 2 };
 
-/** Runs until this many transactions are on disk, then the process dies. */
-async function dieAfter(commits: number, model: Script, mandate: TestEngine): Promise<boolean> {
-  void model;
+/** Runs until this many transactions are on disk, then the process dies; false: it finished first. */
+async function dieAfter(commits: number, mandate: TestEngine): Promise<boolean> {
   let seen = 0;
-  let hasDied = false;
-  mandate.store.subscribe(() => {
-    seen += 1;
-    if (seen !== commits) return;
-    hasDied = true;
-    mandate.abandon();
+  const died = new Promise<true>((resolve) => {
+    mandate.store.subscribe(() => {
+      seen += 1;
+      if (seen !== commits) return;
+      mandate.abandon();
+      resolve(true);
+    });
   });
-  try {
-    const { result } = await mandate.start({ task: "go", profile: "lead" });
-    await result;
-  } catch (error) {
-    if (!hasDied) throw error;
-  }
-  return hasDied;
+  const finished = mandate.start({ task: "go", profile: "lead" }).then(({ result }) => result);
+  return Promise.race([died, finished.then(() => false)]);
 }
 
 async function recoverIn(mandate: TestEngine, model: Script) {
@@ -158,7 +157,7 @@ describe.each(Object.entries(scenarios))("with %s", (_title, model) => {
     let points = 0;
     for (let commits = 1; ; commits++) {
       await using mandate = await openEngine({ ...options, model });
-      if (!(await dieAfter(commits, model, mandate))) break;
+      if (!(await dieAfter(commits, mandate))) break;
       points = commits;
       const first = await recoverIn(mandate, model);
       expect(first.result && outcomeOf(first.result), `died after ${commits} transactions`).toEqual(
@@ -179,7 +178,7 @@ describe.each(Object.entries(scenarios))("with %s", (_title, model) => {
     }
     for (let commits = 2; ; commits += 3) {
       await using mandate = await openEngine({ ...options, model });
-      if (!(await dieAfter(commits, model, mandate))) break;
+      if (!(await dieAfter(commits, mandate))) break;
       const second = await mandate.another({ ...options, model });
       let seen = 0;
       const died = new Promise<void>((resolve) => {
@@ -205,7 +204,7 @@ describe("recovery", () => {
   it("tells the log who took the run up, and resumes each open delegation once", async () => {
     const [model] = Object.values(scenarios) as [Script];
     await using mandate = await openEngine({ ...options, model });
-    expect(await dieAfter(6, model, mandate)).toBe(true);
+    expect(await dieAfter(6, mandate)).toBe(true);
     const { events } = await recoverIn(mandate, model);
     const [started] = ofType(events, "run.started");
     const [taken, ...more] = ofType(events, "run.resumed");

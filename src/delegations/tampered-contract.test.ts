@@ -25,6 +25,7 @@ describe("a contract that was changed in the database", () => {
     const engines: TestEngine[] = [];
     await using mandate = await openEngine({
       profiles,
+      breaks: ["I2"],
       model: () => {
         for (const engine of engines) tamper(engine, 0);
         return "all done";
@@ -50,7 +51,7 @@ describe("a contract that was changed in the database", () => {
       if (caller.turn > 1) return "carried on";
       return { calls: [{ tool: "delegate_task", input: { profile: "worker", task: "x" } }] };
     };
-    await using mandate = await openEngine({ profiles, model: script });
+    await using mandate = await openEngine({ profiles, model: script, breaks: ["I2"] });
     engines.push(mandate);
     const { result, events } = await mandate.run({ task: "go", profile: "lead" });
     expect(result).toMatchObject({ status: "completed", result: "carried on" });
@@ -63,7 +64,7 @@ describe("a contract that was changed in the database", () => {
   it("is refused by recovery as well, which closes what it cannot trust", async () => {
     let recovering = false;
     const script: Script = () => (recovering ? "done" : { fault: "hang" });
-    await using mandate = await openEngine({ profiles, model: script });
+    await using mandate = await openEngine({ profiles, model: script, breaks: ["I2"] });
     const { runId } = await mandate.start({ task: "go", profile: "worker" });
     mandate.abandon();
     tamper(mandate, 0);

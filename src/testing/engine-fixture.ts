@@ -4,6 +4,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type Config, defaultConfig } from "../control/config.ts";
 import type { RunRequest, StartedRun } from "../delegations/engine.ts";
+import type { Invariant } from "../events/check-report.ts";
+import { checkStore } from "../events/check-store.ts";
 import type { EventType, StoredEvent } from "../events/event.ts";
 import type { Playbook } from "../models/scripted/playbook.ts";
 import { type Script, scriptedModel } from "../models/scripted/scripted-model.ts";
@@ -59,7 +61,7 @@ export async function openEngine(options: EngineOptions): Promise<TestEngine> {
   return open(options, [], async (opened) => {
     for (const runtime of opened) await runtime.close();
     try {
-      await requireSound(home);
+      await requireSound(home, options.breaks ?? []);
     } finally {
       rmSync(root, { recursive: true, force: true });
     }
@@ -70,7 +72,7 @@ export async function openEngine(options: EngineOptions): Promise<TestEngine> {
     opened: Runtime[],
     dispose: (opened: readonly Runtime[]) => Promise<void>,
   ): Promise<TestEngine> {
-    const { config, model, ...runtimeOptions } = engineOptions;
+    const { breaks: _breaks, config, model, ...runtimeOptions } = engineOptions;
     const runtime = await createRuntime({
       config: { ...testConfig(root), ...config },
       synchronous: "normal",
@@ -166,48 +168,18 @@ async function eventsOf(store: Store, runId: string): Promise<readonly StoredEve
 }
 
 /** Reads the database as a stranger would, after everybody has let go of it. */
-async function requireSound(home: string): Promise<void> {
+async function requireSound(home: string, breaks: readonly Invariant[]): Promise<void> {
   const artifacts = join(home, "artifacts");
-  const store = new SqliteStore({
-    path: join(home, "mandate.db"),
-    synchronous: "normal",
-    artifacts,
-  });
+  const path = join(home, "mandate.db");
+  const store = new SqliteStore({ path, synchronous: "normal", artifacts });
   try {
-    const problems: string[] = [];
-    for (const row of await store.listRuns({ limit: 1e6 })) {
-      const events = await eventsOf(store, row.id);
-      const run = await store.readRun(row.id);
-      events.forEach((event, index) => {
-        if (event.run_seq !== index + 1)
-          problems.push(`${row.id}: run_seq ${event.run_seq} at ${index}`);
-      });
-      const started = new Set<string>();
-      const ended = new Set<string>();
-      for (const event of events) {
-        const key = `${event.sub_agent_id} ${(event.payload as { call_id?: string }).call_id}`;
-        if (event.type === "agent.tool_started") {
-          if (started.has(key)) problems.push(`${row.id}: ${key} started twice`);
-          started.add(key);
-        }
-        if (/tool_(completed|failed|outcome_unknown)/.test(event.type)) {
-          if (!started.has(key)) problems.push(`${row.id}: ${key} ended, never started`);
-          if (ended.has(key)) problems.push(`${row.id}: ${key} ended twice`);
-          ended.add(key);
-        }
-        if (event.type === "agent.tool_denied" && started.has(key))
-          problems.push(`${row.id}: ${key} denied after start`);
-      }
-      if (run?.outcome !== null) {
-        for (const delegation of run?.delegations.values() ?? []) {
-          if (delegation.status !== "closed")
-            problems.push(`${delegation.id} is ${delegation.status} in a finished run`);
-        }
-        for (const key of started)
-          if (!ended.has(key)) problems.push(`${row.id}: ${key} never ended`);
-      }
-    }
-    if (problems.length > 0) throw new Error(problems.join("\n"));
+    const { violations } = await checkStore(store);
+    const unexpected = violations.filter(({ invariant }) => !breaks.includes(invariant));
+    if (unexpected.length === 0) return;
+    const lines = unexpected.map(({ invariant, runId, delegationId, seq, message }) =>
+      [invariant, runId, delegationId, seq, message].filter((part) => part !== undefined).join(" "),
+    );
+    throw new Error(`The log does not hold:\n${lines.join("\n")}`);
   } finally {
     await store.close();
   }

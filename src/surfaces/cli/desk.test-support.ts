@@ -53,8 +53,20 @@ export class Desk {
     const screen = { columns: 80, rows: 24, ...options.terminal };
     const isTerminal = options.terminal !== undefined;
     const io: Io = {
-      stdout: { ...screen, isTerminal, write: (text) => void (out += text) },
-      stderr: { ...screen, isTerminal, write: (text) => void (err += text) },
+      stdout: {
+        ...screen,
+        isTerminal,
+        write(text) {
+          out += text;
+        },
+      },
+      stderr: {
+        ...screen,
+        isTerminal,
+        write(text) {
+          err += text;
+        },
+      },
       environment: { MANDATE_HOME: this.home, XDG_CONFIG_HOME: this.home, ...options.environment },
       cwd: options.cwd ?? this.folder,
       program: "mandate",
@@ -71,7 +83,9 @@ export class Desk {
     return {
       done: main(words, io).then(soFar),
       soFar,
-      signal: (signal) => [...listeners].forEach((listener) => listener(signal)),
+      signal(signal) {
+        for (const listener of [...listeners]) listener(signal);
+      },
       left,
     };
   }

@@ -1,5 +1,5 @@
-import { basename } from "node:path";
 import type { Io, StopSignal, Writer } from "./io.ts";
+import { programName } from "./program-name.ts";
 
 const stopSignals: readonly StopSignal[] = ["SIGINT", "SIGTERM", "SIGHUP"];
 
@@ -41,13 +41,6 @@ function writerFor(stream: NodeJS.WriteStream): Writer {
       return stream.rows || 24;
     },
   };
-}
-
-/** In a clone there is no `mandate` in PATH: what it prints must be what works there. */
-export function programName(environment: Io["environment"], script: string): string {
-  const isOurs = environment["npm_package_name"] === "mandate";
-  if (isOurs && environment["npm_lifecycle_event"] !== undefined) return "npm run -s mandate --";
-  return basename(script) === "mandate" ? "mandate" : `node ${script}`;
 }
 
 async function askAtTerminal(prompt: string, signal: AbortSignal): Promise<string> {

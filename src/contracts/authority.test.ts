@@ -1,0 +1,81 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { type Authority, authorityExcess, intersectAuthority, noAuthority } from "./authority.ts";
+import { difference, includes, intersect, isSubset, type Selection } from "./selection.ts";
+
+const names = ["a", "b", "c"];
+const selection: fc.Arbitrary<Selection> = fc.oneof(
+  fc.constant("*" as const),
+  fc.subarray(names),
+  fc.array(fc.constantFrom(...names, "*", ""), { maxLength: 4 }),
+);
+const authority: fc.Arbitrary<Authority> = fc.record({
+  tools: selection,
+  skills: selection,
+  mcp_servers: selection,
+  models: selection,
+  scopes: selection,
+  write_roots: fc.subarray(["/", "/w", "/w/a", "/x"]),
+  network: selection,
+});
+
+describe("a selection", () => {
+  it("intersects to what both include", () => {
+    fc.assert(
+      fc.property(
+        selection,
+        selection,
+        fc.constantFrom(...names, "z", "*"),
+        (left, right, name) => {
+          const both = intersect(left, right);
+          expect(includes(both, name)).toBe(includes(left, name) && includes(right, name));
+          expect(isSubset(both, left) && isSubset(both, right)).toBe(true);
+        },
+      ),
+    );
+  });
+
+  it("is all only as the word, never as a name in a list", () => {
+    expect(includes("*", "anything")).toBe(true);
+    expect(includes(["*"], "anything")).toBe(false);
+    expect(isSubset("*", ["*"])).toBe(false);
+    expect(isSubset([], [])).toBe(true);
+  });
+
+  it("tells what of a request did not survive", () => {
+    expect(difference(["a", "b"], ["b"])).toEqual(["a"]);
+    expect(difference(["a"], [])).toEqual(["a"]);
+    expect(difference(["a"], "*")).toEqual([]);
+  });
+});
+
+describe("an authority", () => {
+  it("intersected with another exceeds neither", () => {
+    fc.assert(
+      fc.property(authority, authority, (left, right) => {
+        const both = intersectAuthority(left, right);
+        expect(authorityExcess(both, left)).toEqual([]);
+        expect(authorityExcess(both, right)).toEqual([]);
+      }),
+      { numRuns: 2000 },
+    );
+  });
+
+  it("exceeds another in exactly the fields in which it holds more", () => {
+    const wide: Record<keyof Authority, Selection> = {
+      tools: ["t"],
+      skills: "*",
+      mcp_servers: ["m"],
+      models: "*",
+      scopes: ["s"],
+      write_roots: ["/"],
+      network: ["n"],
+    };
+    for (const field of Object.keys(wide) as (keyof Authority)[]) {
+      const one = { ...noAuthority, [field]: wide[field] };
+      expect(authorityExcess(one, noAuthority)).toEqual([field]);
+      expect(authorityExcess(noAuthority, one)).toEqual([]);
+      expect(authorityExcess(one, one)).toEqual([]);
+    }
+  });
+});

@@ -1,0 +1,257 @@
+import { rmSync } from "node:fs";
+import { describe, expect, it } from "vitest";
+import { z } from "zod";
+import type { Script } from "../models/scripted/scripted-model.ts";
+import {
+  type EngineOptions,
+  ofType,
+  openEngine,
+  recording,
+  type TestEngine,
+  testProfile,
+} from "../testing/engine-fixture.ts";
+import { defineTool, type Tool } from "../tools/tool.ts";
+import { PathDenied } from "../workspaces/path-denied.ts";
+
+/** A tool that kills its process while it runs, as often as it is told to. */
+function deadly(idempotent: boolean, more: Partial<Tool> = {}) {
+  const state = { executed: 0, deaths: 1, kill: () => {}, forbidden: false };
+  const tool = defineTool({
+    name: "deadly",
+    description: "Is hard on its worker.",
+    effect: "exec",
+    idempotent,
+    scopes: [],
+    input: z.strictObject({}),
+    ...(more as object),
+    preflight() {
+      if (state.forbidden) throw new PathDenied("path-changed", "It is no longer there.");
+    },
+    execute() {
+      state.executed += 1;
+      if (state.deaths-- > 0) {
+        // What it had begun is on disk before it dies, as with a slow tool.
+        setImmediate(() => setImmediate(() => state.kill()));
+        return new Promise(() => {});
+      }
+      return "survived";
+    },
+  });
+  return { tool, state };
+}
+
+const profiles = [
+  testProfile("worker", { tools: ["deadly"] }),
+  testProfile("lead", {
+    tools: ["delegate_task", "spawn", "spawn_await"],
+    mayDelegate: { tools: ["deadly"] },
+  }),
+];
+
+const once: Script = ({ caller, messages }) =>
+  caller.turn === 1 ? { calls: [{ tool: "deadly" }] } : (messages.at(-1)?.text ?? "");
+
+/** Starts a run and lets one process after the other die until the tool has had enough. */
+async function survive(
+  mandate: TestEngine,
+  state: ReturnType<typeof deadly>["state"],
+  options: EngineOptions,
+) {
+  let current = mandate;
+  const dead = () =>
+    new Promise<void>((resolve) => {
+      state.kill = () => {
+        current.abandon();
+        resolve();
+      };
+    });
+  let died = dead();
+  const { runId } = await mandate.start({ task: "go", profile: "worker" });
+  for (;;) {
+    await died;
+    died = dead();
+    current = await mandate.another(options);
+    const [recovered] = await current.engine.recover();
+    const result = await Promise.race([died, recovered?.result]);
+    if (result) return { result, events: await current.events(runId) };
+    if (recovered === undefined) {
+      return { result: await current.engine.resultOf(runId), events: await current.events(runId) };
+    }
+  }
+}
+
+describe("a call that was cut by a crash", () => {
+  it("is made again when its tool is idempotent", async () => {
+    const { tool, state } = deadly(true);
+    const options = { profiles, tools: [tool], model: once };
+    await using mandate = await openEngine(options);
+    const { result, events } = await survive(mandate, state, options);
+    expect(state.executed).toBe(2);
+    expect(result).toMatchObject({ status: "completed", result: "survived" });
+    expect(ofType(events, "agent.tool_started")).toHaveLength(1);
+    expect(ofType(events, "agent.tool_completed")).toHaveLength(1);
+  });
+
+  it("is not made again when it is not: the model is told to look before it repeats it", async () => {
+    const { tool, state } = deadly(false);
+    const options = { profiles, tools: [tool], model: once };
+    await using mandate = await openEngine(options);
+    const { result, events } = await survive(mandate, state, options);
+    expect(state.executed).toBe(1);
+    expect(result?.status).toBe("completed");
+    expect(result?.result).toBe(
+      "The call of deadly was interrupted and its outcome is unknown. Look at what it did before you repeat it.",
+    );
+    expect(ofType(events, "agent.tool_outcome_unknown")).toHaveLength(1);
+    expect(ofType(events, "agent.tool_completed")).toEqual([]);
+  });
+
+  it("and may not be made any more is not denied after the fact: its outcome is unknown", async () => {
+    const { tool, state } = deadly(true);
+    const options = { profiles, tools: [tool], model: once };
+    await using mandate = await openEngine(options);
+    const run = survive(mandate, state, options);
+    state.forbidden = false;
+    const forbid = state.kill;
+    void forbid;
+    setTimeout(() => {
+      state.forbidden = true;
+    }, 0);
+    const { events } = await run;
+    if (ofType(events, "agent.tool_started").length === 0) return;
+    expect(ofType(events, "agent.tool_denied")).toEqual([]);
+  });
+
+  it("by a tool that kills its worker each time is given up after three resumptions", async () => {
+    const { tool, state } = deadly(true);
+    state.deaths = 100;
+    const options = { profiles, tools: [tool], model: once };
+    await using mandate = await openEngine(options);
+    const { result, events } = await survive(mandate, state, options);
+    expect(result).toMatchObject({ status: "failed", closeReason: "worker_lost" });
+    expect(state.executed).toBe(4);
+    expect(ofType(events, "agent.resumed").map(({ payload }) => payload.resumption)).toEqual([
+      1, 2, 3,
+    ]);
+    expect(ofType(events, "run.finished")[0]?.payload.outcome).toBe("failed");
+  });
+});
+
+describe("resumptions", () => {
+  /** Dies after each turn of the child, which is progress each time. */
+  async function dieAtEachTurn(turns: number) {
+    let current: TestEngine | undefined;
+    let died: () => void = () => {};
+    const { seen, model } = recording(({ caller }) => {
+      if (caller.depth === 0) {
+        if (caller.turn > 1) return "all done";
+        return { calls: [{ tool: "delegate_task", input: { profile: "worker", task: "long" } }] };
+      }
+      if (caller.turn > turns) return "made it";
+      return { text: `step ${caller.turn}`, calls: [{ tool: "step", input: { at: caller.turn } }] };
+    });
+    const step = defineTool({
+      name: "step",
+      description: "A step forward.",
+      effect: "read",
+      idempotent: true,
+      scopes: [],
+      input: z.strictObject({ at: z.int() }),
+      execute: ({ at }) => `${at} done`,
+    });
+    const dieOn = new Set<number>();
+    const options: EngineOptions = {
+      profiles: [
+        testProfile("worker", { tools: ["step"] }),
+        testProfile("lead", { tools: ["delegate_task"], mayDelegate: { tools: ["step"] } }),
+      ],
+      tools: [step],
+      model,
+    };
+    await using mandate = await openEngine(options);
+    const watch = (engine: TestEngine): Promise<void> => {
+      current = engine;
+      engine.store.subscribe((events) => {
+        for (const event of events) {
+          if (event.type !== "agent.tool_completed" || event.payload.tool !== "step") continue;
+          if (dieOn.has(event.seq)) continue;
+          dieOn.add(event.seq);
+          current?.abandon();
+          died();
+        }
+      });
+      return new Promise((resolve) => {
+        died = resolve;
+      });
+    };
+    let dead = watch(mandate);
+    const { runId } = await mandate.start({ task: "go", profile: "lead" });
+    for (let life = 0; life <= turns + 2; life++) {
+      await dead;
+      const next = await mandate.another(options);
+      dead = watch(next);
+      const [recovered] = await next.engine.recover();
+      const result = await Promise.race([dead, recovered?.result]);
+      if (result) return { result, events: await next.events(runId), turns: seen.length };
+    }
+    throw new Error("it never ended");
+  }
+
+  it("with progress in between are not counted together", async () => {
+    const { result, events } = await dieAtEachTurn(6);
+    expect(result.subDelegations).toMatchObject([{ status: "completed", result: "made it" }]);
+    const child = result.subDelegations?.[0]?.delegationId;
+    const counts = ofType(events, "agent.resumed", child).map(({ payload }) => payload.resumption);
+    expect(counts).toEqual(Array(6).fill(1));
+  });
+
+  it("are not held against a parent that only waits for a child that gets on", async () => {
+    const { result } = await dieAtEachTurn(6);
+    expect(result).toMatchObject({ status: "completed", result: "all done" });
+  });
+});
+
+describe("a run that cannot be taken up again", () => {
+  it("because its workspace is gone is closed, and the others are recovered", async () => {
+    let recovering = false;
+    const model: Script = () => (recovering ? "done" : { fault: "hang" });
+    await using mandate = await openEngine({ profiles, tools: [deadly(true).tool], model });
+    const gone = await mandate.start({
+      task: "gone",
+      profile: "worker",
+      workspace: mandate.workspace,
+    });
+    const fine = await mandate.start({ task: "fine", profile: "worker" });
+    mandate.abandon();
+    rmSync(mandate.workspace, { recursive: true });
+    recovering = true;
+    const second = await mandate.another({ profiles, tools: [deadly(true).tool], model });
+    const recovered = await second.engine.recover();
+    expect(recovered.map(({ runId }) => runId)).toEqual([fine.runId]);
+    expect((await recovered[0]?.result)?.status).toBe("completed");
+    const result = await second.engine.resultOf(gone.runId);
+    expect(result).toMatchObject({ status: "failed", closeReason: "worker_lost" });
+    expect(result?.result).toMatch(/workspace .* does not exist/);
+  });
+});
+
+describe("what a crash may have cost", () => {
+  it("is the worst case of the request that was under way, and never forgotten", async () => {
+    let recovering = false;
+    const model: Script = () =>
+      recovering ? { text: "done", usage: { prompt: 10, completion: 5 } } : { fault: "hang" };
+    await using mandate = await openEngine({ profiles, model, tools: [deadly(true).tool] });
+    const { runId } = await mandate.start({ task: "go", profile: "worker" });
+    // The reservation is on disk before the request leaves.
+    while (ofType(await mandate.events(runId), "agent.budget_reserved").length === 0);
+    mandate.abandon();
+    recovering = true;
+    const second = await mandate.another({ profiles, model, tools: [deadly(true).tool] });
+    const [run] = await second.engine.recover();
+    const result = await run?.result;
+    const [lost, last] = ofType(await second.events(runId), "agent.budget_settled");
+    expect(lost?.payload).toMatchObject({ estimated: true, prompt: lost?.payload.reserved });
+    expect(last?.payload).toMatchObject({ prompt: 10, completion: 5 });
+    expect(result?.tokenUsage.prompt).toBe((lost?.payload.reserved ?? 0) + 10);
+  });
+});

@@ -1,0 +1,200 @@
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { openStore } from "../../open-store.ts";
+import { Desk, type Typing, until } from "./desk.test-support.ts";
+
+const asking = `
+version: 1
+replies:
+  - when: { turn: 1, task: paint }
+    calls: [{ tool: ask_user, input: { message: "Which\\x1b[31m colour?" } }]
+  - when: { tool: ask_user }
+    text: "It will be {{last}}."
+  - when: { last: interrupted }
+    text: "I went on."
+  - latency_ms: 60000
+    text: "Too late."
+`;
+
+let desk: Desk;
+
+beforeEach(() => {
+  desk = new Desk();
+  desk.write("book.yaml", asking);
+});
+
+afterEach(() => desk.clear());
+
+function run(task: string, ...more: string[]): Typing {
+  return desk.start(["run", "--playbook", "book.yaml", ...more, task]);
+}
+
+async function latestRun(): Promise<{ id: string; state: string }> {
+  return JSON.parse((await desk.type(["ls", "--json"])).out)[0];
+}
+
+async function isAt(typing: Typing, text: string | RegExp): Promise<string> {
+  const matches = () => new RegExp(text).exec(typing.soFar().err);
+  await until(() => matches() !== null, String(text));
+  return matches()?.[1] ?? "";
+}
+
+test("a question at a pipe is printed with the command that answers it, and that command works", async () => {
+  const typing = run("paint it");
+  const command = await isAt(typing, /Answer it from another terminal: mandate (answer q\w+) "…"/);
+  expect(typing.soFar().err).toMatch(/\? general \w+ asks .*\n {2}Which colour\?\n/);
+  const { code, out } = await desk.type([...command.split(" "), "dark", "blue"]);
+  expect({ code, out }).toMatchObject({ code: 0, out: expect.stringMatching(/^Answered q/) });
+  expect(await typing.done).toMatchObject({ code: 0, out: "It will be dark blue.\n" });
+  const late = await desk.type([...command.split(" "), "red"]);
+  expect(late.code).toBe(1);
+  expect(late.err).toMatch(/waits for no answer any more/);
+});
+
+test("a question at a terminal is answered in place", async () => {
+  const prompts: string[] = [];
+  const ask = async (prompt: string) => {
+    prompts.push(prompt);
+    return "green";
+  };
+  const words = ["run", "--playbook", "book.yaml", "paint it"];
+  const { code, out, err } = await desk.type(words, { ask, terminal: { columns: 80, rows: 24 } });
+  expect({ code, out, prompts }).toEqual({
+    code: 0,
+    out: "It will be green.\n",
+    prompts: ["  your answer: "],
+  });
+  expect(err).toContain("Which colour?");
+});
+
+test("a question that is answered elsewhere is taken back from the terminal", async () => {
+  let wasTakenBack = false;
+  const ask = (_prompt: string, signal: AbortSignal) =>
+    new Promise<string>((_resolve, reject) => {
+      signal.addEventListener("abort", () => {
+        wasTakenBack = true;
+        reject(new Error("taken back"));
+      });
+    });
+  const typing = desk.start(["run", "--playbook", "book.yaml", "paint it"], { ask });
+  await isAt(typing, "asks");
+  const events = (await desk.type(["logs", "--json"])).out
+    .trimEnd()
+    .split("\n")
+    .map((line) => JSON.parse(line));
+  const { ask_id } = events.find(({ type }) => type === "agent.asked").payload;
+  await desk.type(["answer", ask_id, "white"]);
+  expect(await typing.done).toMatchObject({ code: 0, out: "It will be white.\n" });
+  expect(wasTakenBack).toBe(true);
+});
+
+test("a question that nobody answers in time gets the default", async () => {
+  const typing = run("paint it", "--answer-default", "grey", "--answer-within", "30ms");
+  expect(await typing.done).toMatchObject({ code: 0 });
+  expect(typing.soFar().out).toContain("grey");
+});
+
+test("the first Ctrl-C cancels and says how to go on; going on works", async () => {
+  const typing = run("wait");
+  await isAt(typing, "created as general");
+  typing.signal("SIGINT");
+  const { code, out, err } = await typing.done;
+  const { id } = await latestRun();
+  expect({ code, out }).toEqual({ code: 130, out: "" });
+  expect(err).toContain(`${id} was cancelled. Go on with: mandate resume ${id}`);
+  expect(await latestRun()).toMatchObject({ state: "failed" });
+  const resumed = await desk.type(["resume", id]);
+  expect(resumed).toMatchObject({ code: 0, out: "I went on.\n" });
+  expect(resumed.err).toContain("answers from book.yaml");
+});
+
+test("the second Ctrl-C leaves at once", async () => {
+  const typing = run("wait");
+  await isAt(typing, "created as general");
+  typing.signal("SIGINT");
+  typing.signal("SIGINT");
+  expect(typing.left).toEqual([130]);
+  await typing.done;
+});
+
+test("a polite signal cancels nothing: the run is interrupted, and the next start takes it up", async () => {
+  const typing = run("paint it");
+  await isAt(typing, "asks");
+  typing.signal("SIGTERM");
+  expect((await typing.done).code).toBe(143);
+  const { id, state } = await latestRun();
+  expect(state).toBe("interrupted");
+  expect((await desk.type(["ls"])).err).toContain(`mandate resume ${id}`);
+  expect((await desk.type(["tree"])).out).toMatch(/■ general .*interrupted/);
+
+  const next = desk.start(["run", "--playbook", "book.yaml", "paint the other"]);
+  await isAt(next, `${id} was interrupted and goes on where it stopped: paint it`);
+  await until(() => next.soFar().err.match(/mandate answer/g)?.length === 2, "both questions");
+  const asks = [...next.soFar().err.matchAll(/mandate answer (q\w+)/g)].map(([, ask = ""]) => ask);
+  for (const ask of asks) await desk.type(["answer", ask, "pink"]);
+  expect(await next.done).toMatchObject({ code: 0, out: "It will be pink.\n" });
+  const runs = JSON.parse((await desk.type(["ls", "--json"])).out);
+  expect(runs.map((each: { state: string }) => each.state)).toEqual(["succeeded", "succeeded"]);
+});
+
+test("resume takes an interrupted run up, with the playbook it was started with", async () => {
+  const typing = run("paint it");
+  await isAt(typing, "asks");
+  typing.signal("SIGTERM");
+  await typing.done;
+  const { id } = await latestRun();
+  const resumed = desk.start(["resume", id]);
+  const ask = await isAt(resumed, /mandate answer (q\w+)/);
+  await desk.type(["answer", ask, "black"]);
+  expect(await resumed.done).toMatchObject({ code: 0, out: "It will be black.\n" });
+  expect(await latestRun()).toMatchObject({ id, state: "succeeded" });
+});
+
+test("a run on a playbook is not taken up by a start without it", async () => {
+  const typing = run("paint it");
+  await isAt(typing, "asks");
+  typing.signal("SIGTERM");
+  await typing.done;
+  const { err } = await desk.type(["run", "something else"]);
+  expect(err).not.toContain("was interrupted");
+  expect((await desk.type(["ls"])).out).toMatch(/interrupted .*paint it/);
+});
+
+test("somebody else cancels the run, and whoever works on it hears of it", async () => {
+  const typing = run("wait");
+  await isAt(typing, "created as general");
+  const { id } = await latestRun();
+  const busy = await desk.type(["resume", id]);
+  expect(busy.err).toContain(
+    `Another process works on ${id}. Watch it: mandate logs ${id} --follow`,
+  );
+  const cancelled = await desk.type(["cancel", id, "--reason", "enough"]);
+  expect(cancelled.out).toContain(`Cancelled ${id}. Go on with: mandate resume ${id}`);
+  const { code, err } = await typing.done;
+  expect(code).toBe(1);
+  expect(err).toContain("cancelled (cancelled): enough");
+});
+
+test("a run that another process takes over is left to it", async () => {
+  const typing = run("wait");
+  await isAt(typing, "created as general");
+  const { id } = await latestRun();
+  const store = openStore({ environment: { MANDATE_HOME: desk.home } });
+  const by = { worker: "1.1.other.1", fence: 2 };
+  await store.append({ runId: id, by, events: [{ type: "run.resumed", payload: by }] });
+  await store.close();
+  const { code, err } = await typing.done;
+  expect(code).toBe(1);
+  expect(err).toContain(`another process works on ${id} now`);
+});
+
+test("logs --follow goes on until the run ends", async () => {
+  const typing = run("paint it");
+  const ask = await isAt(typing, /mandate answer (q\w+)/);
+  const following = desk.start(["logs", "--follow"]);
+  await until(() => following.soFar().out.includes("asks:"), "the past");
+  await desk.type(["answer", ask, "gold"]);
+  const { code, out } = await following.done;
+  expect(code).toBe(0);
+  expect(out).toMatch(/answered by person: gold[\s\S]*run succeeded/);
+  await typing.done;
+});
