@@ -42,7 +42,7 @@ function summary(tally: Tally, seconds: number): string {
     `passed: ${kills} kills in ${runs} runs, ${Math.round(seconds)} s`,
     `  recovery      ${recovery} from the start of the process (bar ${recoveryBarMs} ms), ${tally.recoveries.length} times`,
     `  events        ${events} stored, ${acknowledged} acknowledged, none of them lost`,
-    `  children      ${children}, each with the result of the undisturbed run`,
+    `  children      ${children}, each with the result of the undisturbed run${cutCalls > 0 ? ", but for cut calls" : ""}`,
     `  cut calls     ${cutCalls} not idempotent, outcome unknown, none made twice`,
     `  repeated      ${secondRecoveries + runs} second recoveries, nothing written`,
     `  checker       clean after every kill and every run; no process left over`,

@@ -39,8 +39,6 @@ export interface RuntimeOptions {
   readonly playbook?: { readonly file: string; readonly speed?: number };
   readonly tools?: readonly Tool[];
   readonly profiles?: readonly Profile[];
-  /** Whatever a profile says, nobody may write in a workspace, reports included. */
-  readonly readOnly?: boolean;
   readonly middleware?: readonly Middleware[];
   readonly application?: string;
   readonly clock?: Clock;
@@ -74,7 +72,7 @@ export async function createRuntime(options: RuntimeOptions): Promise<Runtime> {
     ...(options.models && { models: options.models }),
     ...(scripted && { scripted }),
   });
-  const loaded = loadProfiles({
+  const profiles = loadProfiles({
     directories: [
       shippedProfiles,
       { path: config.agents.delegation.profiles.directory, origin: "user" },
@@ -83,7 +81,6 @@ export async function createRuntime(options: RuntimeOptions): Promise<Runtime> {
     ],
     inline: [...config.profiles, ...(options.profiles ?? [])],
   });
-  const profiles = options.readOnly ? withoutWrites(loaded) : loaded;
   const toolbox = new Toolbox([
     ...builtInTools(config, () => profiles.names()),
     ...(options.tools ?? []),
@@ -103,7 +100,6 @@ export async function createRuntime(options: RuntimeOptions): Promise<Runtime> {
     scheduler: new Scheduler(options.maxConcurrent ?? config.agents.delegation.maxConcurrent),
     limits: {
       ...limitsOf(config, toolbox, models.isAllowed),
-      ...(options.readOnly && { reportPathPattern: null }),
       ...options.limits,
     },
     application: options.application ?? "mandate",
@@ -130,26 +126,6 @@ async function loadScripted(playbook: RuntimeOptions["playbook"]): Promise<Model
   const { hasten } = await import("./models/scripted/hasten.ts");
   const { scriptedModel } = await import("./models/scripted/scripted-model.ts");
   return scriptedModel(hasten(await loadPlaybook(playbook.file), playbook.speed ?? 1));
-}
-
-/** A profile that may not write hands nothing to write on to anyone below it either. */
-function withoutWrites(profiles: ProfileRegistry): ProfileRegistry {
-  const narrowed = (profile: Profile): Profile => ({
-    ...profile,
-    workspace: { ...profile.workspace, allowWrites: false },
-  });
-  return {
-    get(name) {
-      const profile = profiles.get(name);
-      return profile && narrowed(profile);
-    },
-    all: () => profiles.all().map(narrowed),
-    names: () => profiles.names(),
-    problemOf: (name) => profiles.problemOf(name),
-    get problems() {
-      return profiles.problems;
-    },
-  };
 }
 
 /** What the operator holds: everything this runtime has, within the configured limits. */

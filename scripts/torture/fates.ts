@@ -1,3 +1,4 @@
+import { type Death, sides } from "./job.ts";
 import type { Fate } from "./life.ts";
 import { randomFrom, seedOf } from "./random.ts";
 import type { Tally } from "./tally.ts";
@@ -23,18 +24,18 @@ export function randomFates(seed: number, run: number, tally: Tally): NextFate {
 }
 
 /**
- * For the point-th of all commit boundaries: a death there, another one in the recovery from it,
- * and then a life in peace.
+ * For the point-th of all points around commits: a death there, another one in the recovery from
+ * it, and then a life in peace.
  */
 export function fatesAt(point: number): NextFate {
-  const commit = (point >> 1) + 1;
-  const side = point % 2 === 0 ? "before" : "after";
+  const commit = Math.floor(point / sides.length) + 1;
   const lives: readonly Fate[] = [
-    { kind: "dies", death: { side, commit } },
-    {
-      kind: "dies",
-      death: { side: side === "before" ? "after" : "before", commit: (commit % 3) + 1 },
-    },
+    { kind: "dies", death: { side: sideOf(point), commit } },
+    { kind: "dies", death: { side: sideOf(point + commit), commit: (commit % 3) + 1 } },
   ];
   return (count) => lives[count] ?? { kind: "lives" };
+}
+
+function sideOf(number: number): Death["side"] {
+  return sides[number % sides.length] ?? "before";
 }

@@ -10,16 +10,18 @@ export interface Job {
   readonly synchronous: "full" | "normal";
 }
 
-/** Where a worker ends itself: just before or just after its so many-th commit. */
+/** Where a worker ends itself: in its so many-th transaction, just before or just after its commit. */
 export interface Death {
-  readonly side: "before" | "after";
+  readonly side: (typeof sides)[number];
   readonly commit: number;
 }
 
+export const sides = ["inside", "before", "after"] as const;
+
 export const deathVariable = "MANDATE_TORTURE_DEATH";
 
-export function parseDeath(text: string | undefined): Death | undefined {
-  const [, side, commit] = /^(before|after):(\d+)$/.exec(text ?? "") ?? [];
-  if (side === undefined) return undefined;
-  return { side: side === "before" ? "before" : "after", commit: Number(commit) };
+export function parseDeath(text = ""): Death | undefined {
+  const [word, commit] = text.split(":");
+  const side = sides.find((each) => each === word);
+  return side && { side, commit: Number(commit) };
 }

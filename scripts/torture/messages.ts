@@ -13,7 +13,7 @@ export interface OpenDelegation {
   readonly id: string;
   readonly status: string;
   readonly resumptions: number;
-  /** It waits for children or for a person, so nothing can be expected of itself. */
+  /** Its open calls only wait, for children or for a person: nothing can be expected of itself. */
   readonly waits: boolean;
 }
 

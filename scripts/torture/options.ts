@@ -14,7 +14,8 @@ export const usage = `usage: npm run torture -- [options]
   --seed N                   the same plan of kills as another time
   --children N               children of each run (8)
   --synchronous full|normal  of SQLite (full)
-  --every-append             instead of random moments, die before and after every commit of a run`;
+  --every-append             instead of random moments, die inside, before and after
+                             every commit of a run, and again in the recovery from it`;
 
 /** Throws a sentence for people when something is not what it should be. */
 export function parseOptions(words: readonly string[]): Options {

@@ -2,6 +2,7 @@ import { globSync, mkdtempSync, readFileSync, realpathSync, rmSync } from "node:
 import { availableParallelism, tmpdir } from "node:os";
 import { join } from "node:path";
 import { fatesAt, randomFates } from "./fates.ts";
+import { sides } from "./job.ts";
 import type { Options } from "./options.ts";
 import { Tally } from "./tally.ts";
 import { type NextFate, TortureFailure, type TortureOptions, tortureRun } from "./torture-run.ts";
@@ -25,21 +26,28 @@ export async function torture(options: Options, onChange: (tally: Tally) => void
   const undisturbed = await tortureRun(0, () => ({ kind: "lives" }), first);
   const rest = { ...first, tally, undisturbed: undisturbed.outcome };
   // How much shares a commit varies a little from run to run.
-  const points = Math.ceil(undisturbed.commits * 1.1) * 2;
+  const points = Math.ceil(undisturbed.commits * 1.1) * sides.length;
   const nextRun = (number: number): NextFate | undefined => {
     if (everyAppend) return number <= points ? fatesAt(number - 1) : undefined;
     return tally.killsLeft > 0 ? randomFates(options.seed, number, tally) : undefined;
   };
   let number = 0;
+  let hasFailed = false;
   const lane = async (): Promise<void> => {
     for (;;) {
-      const fates = nextRun(number + 1);
+      const fates = hasFailed ? undefined : nextRun(number + 1);
       if (fates === undefined) return;
       number += 1;
-      await tortureRun(number, fates, rest);
+      await tortureRun(number, fates, rest).catch((error: unknown) => {
+        hasFailed = true;
+        throw error;
+      });
     }
   };
-  await Promise.all(Array.from({ length: Math.max(2, availableParallelism()) }, lane));
+  const lanes = Array.from({ length: Math.max(2, availableParallelism()) }, lane);
+  // All of them end before we do, so that no process outlives a failure.
+  const failed = (await Promise.allSettled(lanes)).find(({ status }) => status === "rejected");
+  if (failed?.status === "rejected") throw failed.reason;
   const left = leftOver(folder);
   if (left.length > 0) {
     const problems = [`Processes were left over: ${left.join(", ")}.`];

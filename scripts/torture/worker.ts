@@ -1,11 +1,10 @@
 /** A process that works on one run until it is done, or killed: node worker.ts '<job>'. */
 import { writeSync } from "node:fs";
-import { isOpen } from "../../src/events/delegation.ts";
-import type { Store } from "../../src/ports/store.ts";
 import type { Runtime } from "../../src/runtime.ts";
 import { countCommits } from "./die-at-commit.ts";
 import { deathVariable, type Job, parseDeath } from "./job.ts";
-import type { Message, OpenDelegation } from "./messages.ts";
+import type { Message } from "./messages.ts";
+import { openDelegations } from "./open-delegations.ts";
 import { openRuntime } from "./open-runtime.ts";
 
 /** The pipe to the driver; written at once, so that what was told survives us. */
@@ -13,25 +12,6 @@ const driver = 3;
 
 function tell(message: Message): void {
   writeSync(driver, `${JSON.stringify(message)}\n`);
-}
-
-async function openDelegations(store: Store): Promise<OpenDelegation[]> {
-  const found: OpenDelegation[] = [];
-  for (const row of await store.listRuns({ open: true })) {
-    const run = await store.readRun(row.id);
-    const open = [...(run?.delegations.values() ?? [])].filter(isOpen);
-    const parents = new Set(open.map(({ parentId }) => parentId));
-    for (const delegation of open) {
-      const running = delegation.status === "running" ? delegation : null;
-      found.push({
-        id: delegation.id,
-        status: delegation.status,
-        resumptions: running?.resumptions ?? 0,
-        waits: parents.has(delegation.id) || (running !== null && running.ask !== null),
-      });
-    }
-  }
-  return found;
 }
 
 async function work(job: Job, commits: () => number): Promise<void> {

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { type Authority, authorityExcess, intersectAuthority, noAuthority } from "./authority.ts";
+import { type Authority, authorityExcess, intersectAuthority } from "./authority.ts";
 import { difference, includes, intersect, isSubset, type Selection } from "./selection.ts";
 
 const names = ["a", "b", "c"];
@@ -18,6 +18,16 @@ const authority: fc.Arbitrary<Authority> = fc.record({
   write_roots: fc.subarray(["/", "/w", "/w/a", "/x"]),
   network: selection,
 });
+
+const noAuthority: Authority = {
+  tools: [],
+  skills: [],
+  mcp_servers: [],
+  models: [],
+  scopes: [],
+  write_roots: [],
+  network: [],
+};
 
 describe("a selection", () => {
   it("intersects to what both include", () => {

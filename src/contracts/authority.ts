@@ -18,16 +18,6 @@ export interface Authority {
   readonly network: Selection;
 }
 
-export const noAuthority: Authority = {
-  tools: [],
-  skills: [],
-  mcp_servers: [],
-  models: [],
-  scopes: [],
-  write_roots: [],
-  network: [],
-};
-
 export function intersectAuthority(left: Authority, right: Authority): Authority {
   return {
     tools: intersect(left.tools, right.tools),

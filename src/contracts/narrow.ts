@@ -169,8 +169,14 @@ function handedOn({ ceiling, profile }: Narrowing, mayUse: Authority): Authority
   );
 }
 
-function narrowDepth({ ceiling, profile, request, rules, mayNest }: Narrowing, receipt: ReceiptLine[]): number {
-  const allowed = Math.max(0, Math.min(rules.maxDepth, ceiling.depth - 1, profile.depth ?? rules.maxDepth));
+function narrowDepth(
+  { ceiling, profile, request, rules, mayNest }: Narrowing,
+  receipt: ReceiptLine[],
+): number {
+  const allowed = Math.max(
+    0,
+    Math.min(rules.maxDepth, ceiling.depth - 1, profile.depth ?? rules.maxDepth),
+  );
   const asked = request.depth;
   // Whatever is no whole number of levels grants the levels that are whole, or none.
   const granted = mayNest ? Math.floor(Math.max(0, Math.min(allowed, asked ?? allowed))) || 0 : 0;
@@ -229,7 +235,8 @@ function narrowSkills(
   withinCeiling: Selection,
   receipt: ReceiptLine[],
 ): Selection {
-  const forwarded = request.forwardSkills ?? (entry ? (entry.defaultForwardSkills ?? []) : undefined);
+  const forwarded =
+    request.forwardSkills ?? (entry ? (entry.defaultForwardSkills ?? []) : undefined);
   const allowed = entry?.allowedForwardSkills
     ? intersect(withinCeiling, entry.allowedForwardSkills)
     : withinCeiling;
@@ -241,7 +248,10 @@ function narrowSkills(
       requested: request.forwardSkills,
       granted,
       ...(dropped.length > 0
-        ? { dropped, reason: `not allowed for "${profile.name}" by its caller, profile or registry entry` }
+        ? {
+            dropped,
+            reason: `not allowed for "${profile.name}" by its caller, profile or registry entry`,
+          }
         : {}),
     });
   }
@@ -309,7 +319,10 @@ function narrowTokens(
   return granted;
 }
 
-function narrowTime({ ceiling, profile, request, rules }: Narrowing, receipt: ReceiptLine[]): number | Refused {
+function narrowTime(
+  { ceiling, profile, request, rules }: Narrowing,
+  receipt: ReceiptLine[],
+): number | Refused {
   const asked = request.timeMs;
   const wanted = asked ?? profile.timeMs ?? rules.defaultTimeMs;
   const granted = Math.floor(Math.min(wanted, ceiling.timeMs, profile.timeMs ?? wanted));

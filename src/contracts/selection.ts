@@ -5,7 +5,6 @@
 export type Selection = "*" | readonly string[];
 
 export const everything: Selection = "*";
-export const nothing: Selection = [];
 
 export function includes(selection: Selection, name: string): boolean {
   return selection === "*" || selection.includes(name);

@@ -8,7 +8,9 @@ import { failure } from "./ending.ts";
  * when the log says so; from then on nothing in that subtree begins.
  */
 export async function cancelLive(agent: Agent, reason: string): Promise<CancelOutcome> {
-  if (agent.isEnding) {
+  // Somebody was faster: another cancel, a deadline, the end itself.
+  if (agent.isEnding || agent.stopReason !== null) {
+    await agent.whenClosed();
     await agent.closing?.catch(() => undefined);
     return "already_terminal";
   }

@@ -30,7 +30,7 @@ export async function closeWith(agent: Agent, ending: Ending): Promise<void> {
   agent.isEnding = true;
   agent.closing = appended;
   try {
-    if (delivery.length > 0) agent.parent?.willSettle(appended.catch(notDelivered));
+    if (delivery.length > 0) agent.parent?.willSettle(deliveredBy(appended));
     // Nobody acts on a result that is not on disk: inside a run, the parent's next append sees to it.
     if (agent.parent === null) await appended;
     agent.giveSlot();
@@ -40,6 +40,13 @@ export async function closeWith(agent: Agent, ending: Ending): Promise<void> {
     agent.reopen();
     throw error;
   }
+}
+
+function deliveredBy(appended: Promise<unknown>): Promise<unknown> {
+  const delivered = appended.catch(notDelivered);
+  // A parent that has ended looks at it no more.
+  delivered.catch(() => undefined);
+  return delivered;
 }
 
 /** The parent had gone on with a result that was then not accepted: it starts from its log again. */
@@ -194,7 +201,7 @@ export function unwritten(agent: Agent, error: unknown): DelegationResult {
 export function runFinished(run: LiveRun, root: Agent | null, result: DelegationResult | null): NewEvent[] {
   run.finished = true;
   const overlooked = [...run.agents.values()].filter(
-    (agent) => agent !== root && agent.result?.status !== "completed" && !run.delivered.has(agent.id),
+    (agent) => agent !== root && agent.result?.status !== "completed" && !hasArrived(agent),
   );
   const failed = result !== null && result.status !== "completed";
   const reason = failed
@@ -204,6 +211,15 @@ export function runFinished(run: LiveRun, root: Agent | null, result: Delegation
       : "every delegation is closed";
   const outcome = failed || overlooked.length > 0 ? "failed" : "succeeded";
   return [{ type: "run.finished", payload: { outcome, reason } }];
+}
+
+/** With the failure of an agent that was told its caller, what fell with it is told as well. */
+function hasArrived(agent: Agent): boolean {
+  const { delivered } = agent.run;
+  for (let one: Agent | null = agent; one !== null; one = one.parent) {
+    if (one.result?.status !== "completed" && delivered.has(one.id)) return true;
+  }
+  return false;
 }
 
 /** A breadcrumb's length: enough to recognise, too short to flood. */

@@ -1,4 +1,7 @@
+import { type Authority, intersectAuthority } from "../contracts/authority.ts";
+import { type Contract, externalProvider, mayDelegate, mayUse, modelName } from "../contracts/contract.ts";
 import type { Selection } from "../contracts/selection.ts";
+import { isOpen } from "../events/delegation.ts";
 import type { NewEvent, StoredEvent } from "../events/event.ts";
 import type { DelegationRequest, DelegationResult } from "../ports/delegator.ts";
 import type { CancelOutcome } from "../ports/delegator.ts";
@@ -41,6 +44,8 @@ export class Engine {
   readonly #parts: EngineParts;
   readonly #grant: RunGrant;
   readonly #runs = new Map<string, LiveRun>();
+  /** Another process works on them now; who started them here still wants to know how they end. */
+  readonly #lost = new Map<string, LiveRun>();
   readonly #idleWatch: NodeJS.Timeout;
   readonly #unsubscribe: () => void;
 
@@ -52,8 +57,12 @@ export class Engine {
   }
 
   /** Starts a run with a root agent of its own. Refusals are thrown: there is no log yet to hold them. */
-  async startRun(request: RunRequest): Promise<StartedRun> {
-    const run = this.#newRun(request);
+  startRun(request: RunRequest): Promise<StartedRun> {
+    return this.#start(request, this.#grant.authority);
+  }
+
+  async #start(request: RunRequest, authority: Authority): Promise<StartedRun> {
+    const run = this.#newRun(request, authority);
     const opening = request.resumedFrom && (await transcriptOf(this.#parts, request.resumedFrom)).asOpening();
     const started = startDelegation({
       run,
@@ -79,7 +88,8 @@ export class Engine {
   async openSession(request: SessionRequest): Promise<Session> {
     const task = request.task ?? `Session of ${request.client}`;
     // It lasts as long as the other program holds it; its children have deadlines of their own.
-    const run = this.#newRun({ ...request, task }, this.#grant.sessionTools, Number.MAX_SAFE_INTEGER);
+    const authority = { ...this.#grant.authority, tools: this.#grant.sessionTools };
+    const run = this.#newRun({ ...request, task }, authority, Number.MAX_SAFE_INTEGER);
     const started = startDelegation({
       run,
       caller: null,
@@ -96,11 +106,16 @@ export class Engine {
     return new Session(started.agent);
   }
 
-  /** Takes up every run of this application whose worker is gone. */
-  async recover(): Promise<readonly StartedRun[]> {
+  /**
+   * Takes up every run of this application whose worker is gone, or only the one that is named. A
+   * run that needs a model or a tool that is missing here stays as it is, for a process that has them.
+   */
+  async recover(only?: string): Promise<readonly StartedRun[]> {
     const { store, application } = this.#parts;
     const recovered: StartedRun[] = [];
     for (const row of await store.listRuns({ open: true, application, limit: 10_000 })) {
+      if (only !== undefined && row.id !== only) continue;
+      if ((await store.isWorkerAlive(row.worker)) || !(await this.#canWorkOn(row.id))) continue;
       const run = await recoverRun(this.#parts, row.id, this.#grant);
       if (run === undefined) continue;
       this.#runs.set(run.id, run);
@@ -163,13 +178,40 @@ export class Engine {
       throw new MandateError("not-resumable", `Delegation ${delegation.id} is completed; there is nothing to resume.`);
     }
     const contract = await store.readContract(delegation.id);
-    return this.startRun({
-      task: contract.step.description,
-      profile: contract.profile.id,
-      context: contract.step.context ?? undefined,
-      workspace: state.workspace,
-      resumedFrom: delegation.id,
-    });
+    return this.#start(
+      {
+        task: contract.step.description,
+        profile: contract.profile.id,
+        context: contract.step.context ?? undefined,
+        workspace: state.workspace,
+        resumedFrom: delegation.id,
+        tools: contract.permissions.allowed_tools,
+        maxTokens: contract.budget.tokens,
+        timeoutMs: contract.deadlines.total,
+        maxDepth: contract.permissions.max_delegation_depth,
+        readOnly: contract.outputs.report_path_pattern === null,
+      },
+      // What it held then is the most it can hold now, whatever its profile says today.
+      intersectAuthority(this.#grant.authority, heldBy(contract)),
+    );
+  }
+
+  /** Whether this process has what the open delegations of a run need. */
+  async #canWorkOn(runId: string): Promise<boolean> {
+    const { store, models, toolbox } = this.#parts;
+    const run = await store.readRun(runId);
+    for (const delegation of run?.delegations.values() ?? []) {
+      if (!isOpen(delegation)) continue;
+      try {
+        const contract = await store.readContract(delegation.id);
+        if (contract.permissions.allowed_tools.some((tool) => toolbox.get(tool) === undefined)) return false;
+        if (contract.model.provider !== externalProvider) models.resolve(modelName(contract));
+      } catch (error) {
+        // A contract that cannot be trusted is for recovery to end; a missing key is not.
+        if (!(error instanceof MandateError) || error.code !== "contract-invalid") return false;
+      }
+    }
+    return true;
   }
 
   async resultOf(id: string): Promise<DelegationResult | null> {
@@ -190,7 +232,7 @@ export class Engine {
     this.#unsubscribe();
   }
 
-  #newRun(request: RunRequest, tools = this.#grant.authority.tools, timeMs = this.#grant.timeMs): LiveRun {
+  #newRun(request: RunRequest, authority: Authority, timeMs = this.#grant.timeMs): LiveRun {
     const { limits, store } = this.#parts;
     return new LiveRun(this.#parts, {
       id: store.newRunId(),
@@ -198,15 +240,9 @@ export class Engine {
       workspace: request.workspace ?? null,
       tokens: request.budgetTokens ?? limits.runTokens,
       ownership: store.ownership,
-      grant: { ...this.#grant, timeMs, authority: this.#authorityFor(request, tools) },
+      grant: { ...this.#grant, timeMs, authority: { ...authority, write_roots: writeRoots(request, authority) } },
       readOnly: request.readOnly ?? false,
     });
-  }
-
-  /** A workspace brings the right to write in it; without one there is nothing to write. */
-  #authorityFor({ workspace, readOnly }: RunRequest, tools: Selection): RunGrant["authority"] {
-    const roots = workspace == null || readOnly ? [] : [workspace];
-    return { ...this.#grant.authority, tools, write_roots: roots };
   }
 
   #runStarted(run: LiveRun): NewEvent {
@@ -224,7 +260,7 @@ export class Engine {
 
   /** Answers, and ends that other processes wrote, reach the agents they are about. */
   #hear(events: readonly StoredEvent[]): void {
-    if (this.#runs.size === 0) return;
+    if (this.#runs.size === 0 && this.#lost.size === 0) return;
     for (const event of events) {
       if (event.type === "agent.answered") {
         const { ask_id: askId, answer, by } = event.payload;
@@ -233,6 +269,8 @@ export class Engine {
       } else if (event.type === "agent.subagent_closed") {
         const agent = this.#runs.get(event.run_id)?.agents.get(event.payload.sub_agent_id);
         if (agent && !agent.isEnding) void this.#endedElsewhere(agent);
+        const lost = this.#lost.get(event.run_id)?.agents.get(event.payload.sub_agent_id);
+        if (lost) void this.#closedElsewhere(lost);
       } else if (event.type === "run.resumed") {
         const run = this.#runs.get(event.run_id);
         if (run && event.payload.worker !== run.ownership.worker) this.#lose(run);
@@ -245,6 +283,10 @@ export class Engine {
     agent.account.settle(agent.reservation, agent.reservation, 0);
     agent.reservation = 0;
     agent.stop("cancelled", "It was ended from outside.");
+    await this.#closedElsewhere(agent);
+  }
+
+  async #closedElsewhere(agent: Agent): Promise<void> {
     const state = await this.#parts.store.readRun(agent.run.id);
     const result = state && resultOf(state, agent.id);
     if (result) agent.closed(result);
@@ -254,6 +296,8 @@ export class Engine {
   #lose(run: LiveRun): void {
     run.lost = true;
     this.#runs.delete(run.id);
+    this.#lost.set(run.id, run);
+    void run.root?.whenClosed().then(() => this.#lost.delete(run.id));
     for (const agent of run.agents.values()) {
       if (agent.isEnding) continue;
       agent.isEnding = true;
@@ -271,6 +315,28 @@ export class Engine {
       }
     }
   }
+}
+
+/** A workspace brings the right to write in it, unless less was said; without one there is nothing to write. */
+function writeRoots({ workspace, readOnly }: RunRequest, authority: Authority): readonly string[] {
+  if (workspace == null || readOnly) return [];
+  return authority.write_roots.length > 0 ? authority.write_roots : [workspace];
+}
+
+/** All that a contract gave its holder, for itself or to hand on. */
+function heldBy(contract: Contract): Authority {
+  const [own, given] = [mayUse(contract), mayDelegate(contract)];
+  const both = (left: Selection, right: Selection): Selection =>
+    left === "*" || right === "*" ? "*" : [...new Set([...left, ...right])];
+  return {
+    tools: both(own.tools, given.tools),
+    skills: both(own.skills, given.skills),
+    mcp_servers: both(own.mcp_servers, given.mcp_servers),
+    models: both(own.models, given.models),
+    scopes: both(own.scopes, given.scopes),
+    write_roots: [...new Set([...own.write_roots, ...given.write_roots])],
+    network: both(own.network, given.network),
+  };
 }
 
 function refusal(refused: { readonly rule: string; readonly reason: string }): MandateError {

@@ -33,8 +33,8 @@ export async function recoverRun(parts: EngineParts, runId: string, grant: RunGr
     tokens: state.budgetTokens,
     ownership,
     grant,
-    // What the run was started with is in the contracts of its agents, which only narrow.
-    readOnly: false,
+    // What the run was started with is in the contracts of its agents, and those below inherit it.
+    readOnly: true,
   });
   try {
     await hydrate(run, state);
@@ -58,7 +58,8 @@ async function takeUp(agent: Agent, delegation: Delegation, state: RunState): Pr
       queue(agent);
       return;
     case "running": {
-      const resumption = delegation.resumptions + 1;
+      // What only waits for others cannot be what killed the worker.
+      const resumption = delegation.resumptions + (onlyWaits(agent) ? 0 : 1);
       const events: NewEvent[] = [];
       // Nobody knows what the request that was under way has cost: the worst case is what is safe.
       if (agent.reservation > 0) events.push(settled(agent, agent.reservation, 0, 0, true));
@@ -91,4 +92,9 @@ async function takeUp(agent: Agent, delegation: Delegation, state: RunState): Pr
     default:
       return delegation satisfies never;
   }
+}
+
+function onlyWaits({ openCalls, run }: Agent): boolean {
+  if (openCalls === null || openCalls.size === 0) return false;
+  return [...openCalls.values()].every((tool) => run.parts.toolbox.get(tool)?.waits === true);
 }

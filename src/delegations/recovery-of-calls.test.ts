@@ -1,4 +1,5 @@
 import { rmSync } from "node:fs";
+import { setTimeout as delay } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
 import type { Script } from "../models/scripted/scripted-model.ts";
@@ -15,7 +16,7 @@ import { PathDenied } from "../workspaces/path-denied.ts";
 
 /** A tool that kills its process while it runs, as often as it is told to. */
 function deadly(idempotent: boolean, more: Partial<Tool> = {}) {
-  const state = { executed: 0, deaths: 1, kill: () => {}, forbidden: false };
+  const state = { executed: 0, deaths: 1, kill: () => {}, forbidden: false, forbidAtDeath: false };
   const tool = defineTool({
     name: "deadly",
     description: "Is hard on its worker.",
@@ -30,6 +31,7 @@ function deadly(idempotent: boolean, more: Partial<Tool> = {}) {
     execute() {
       state.executed += 1;
       if (state.deaths-- > 0) {
+        state.forbidden = state.forbidAtDeath;
         // What it had begun is on disk before it dies, as with a slow tool.
         setImmediate(() => setImmediate(() => state.kill()));
         return new Promise(() => {});
@@ -47,6 +49,11 @@ const profiles = [
     mayDelegate: { tools: ["deadly"] },
   }),
 ];
+
+/** So many requests are about to leave, and the log says so. */
+async function reserved({ events }: TestEngine, runId: string, count: number): Promise<void> {
+  while (ofType(await events(runId), "agent.budget_reserved").length < count) await delay(2);
+}
 
 const once: Script = ({ caller, messages }) =>
   caller.turn === 1 ? { calls: [{ tool: "deadly" }] } : (messages.at(-1)?.text ?? "");
@@ -108,18 +115,14 @@ describe("a call that was cut by a crash", () => {
 
   it("and may not be made any more is not denied after the fact: its outcome is unknown", async () => {
     const { tool, state } = deadly(true);
+    state.forbidAtDeath = true;
     const options = { profiles, tools: [tool], model: once };
     await using mandate = await openEngine(options);
-    const run = survive(mandate, state, options);
-    state.forbidden = false;
-    const forbid = state.kill;
-    void forbid;
-    setTimeout(() => {
-      state.forbidden = true;
-    }, 0);
-    const { events } = await run;
-    if (ofType(events, "agent.tool_started").length === 0) return;
+    const { result, events } = await survive(mandate, state, options);
+    expect(state.executed).toBe(1);
     expect(ofType(events, "agent.tool_denied")).toEqual([]);
+    expect(ofType(events, "agent.tool_outcome_unknown")).toHaveLength(1);
+    expect(result?.result).toMatch(/outcome is unknown. It is no longer there.$/);
   });
 
   it("by a tool that kills its worker each time is given up after three resumptions", async () => {
@@ -243,7 +246,7 @@ describe("what a crash may have cost", () => {
     await using mandate = await openEngine({ profiles, model, tools: [deadly(true).tool] });
     const { runId } = await mandate.start({ task: "go", profile: "worker" });
     // The reservation is on disk before the request leaves.
-    while (ofType(await mandate.events(runId), "agent.budget_reserved").length === 0);
+    await reserved(mandate, runId, 1);
     mandate.abandon();
     recovering = true;
     const second = await mandate.another({ profiles, model, tools: [deadly(true).tool] });
@@ -253,5 +256,53 @@ describe("what a crash may have cost", () => {
     expect(lost?.payload).toMatchObject({ estimated: true, prompt: lost?.payload.reserved });
     expect(last?.payload).toMatchObject({ prompt: 10, completion: 5 });
     expect(result?.tokenUsage.prompt).toBe((lost?.payload.reserved ?? 0) + 10);
+  });
+});
+
+describe("calls whose provider gives the same id in every turn", () => {
+  it("find their own child again after a crash, not an earlier one", async () => {
+    let hang = true;
+    const model: Script = ({ caller, messages }) => {
+      if (caller.depth > 0)
+        return caller.task === "b" && hang ? { fault: "hang" } : `did ${caller.task}`;
+      const results = messages.flatMap((each) =>
+        each.role === "tool" ? JSON.parse(each.text).result : [],
+      );
+      const task = ["a", "b"][results.length];
+      if (task === undefined) return results.join(", ");
+      return {
+        calls: [{ id: "call_a", tool: "delegate_task", input: { profile: "worker", task } }],
+      };
+    };
+    const options = { profiles, tools: [deadly(true).tool], model };
+    await using mandate = await openEngine(options);
+    const { runId } = await mandate.start({ task: "go", profile: "lead" });
+    await reserved(mandate, runId, 4);
+    mandate.abandon();
+    hang = false;
+    const second = await mandate.another(options);
+    const [recovered] = await second.engine.recover();
+    expect((await recovered?.result)?.result).toBe("did a, did b");
+  });
+});
+
+describe("a process that is closed while a run is going on", () => {
+  it("does not leave its caller waiting; the next process takes the run up", async () => {
+    let hang = true;
+    const model: Script = ({ caller }) => {
+      if (caller.depth > 0) return hang ? { text: "slow", latency_ms: 30 } : "did it";
+      if (caller.turn > 1) return "all done";
+      return { calls: [{ tool: "delegate_task", input: { profile: "worker", task: "x" } }] };
+    };
+    const options = { profiles, tools: [deadly(true).tool], model };
+    await using mandate = await openEngine(options);
+    const { runId, result } = await mandate.start({ task: "go", profile: "lead" });
+    await reserved(mandate, runId, 2);
+    await mandate.close();
+    expect(await result).toMatchObject({ status: "failed", closeReason: "worker_lost" });
+    hang = false;
+    const second = await mandate.another(options);
+    const [recovered] = await second.engine.recover();
+    expect(await recovered?.result).toMatchObject({ status: "completed", result: "all done" });
   });
 });

@@ -6,6 +6,7 @@
 export class Scheduler {
   readonly #limit: number;
   #running = 0;
+  #isGiving = false;
   readonly #queue = new Queue<() => void>();
   readonly #returning = new Queue<() => void>();
 
@@ -46,12 +47,16 @@ export class Scheduler {
   }
 
   #next(): void {
+    // Whoever ended before it began leaves from inside this loop; ten thousand must not nest.
+    if (this.#isGiving) return;
+    this.#isGiving = true;
     while (this.#running < this.#limit) {
       const start = this.#returning.shift() ?? this.#queue.shift();
-      if (start === undefined) return;
+      if (start === undefined) break;
       this.#running++;
       start();
     }
+    this.#isGiving = false;
   }
 }
 

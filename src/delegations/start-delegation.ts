@@ -299,7 +299,11 @@ function contractOf(
     },
     outputs: {
       report_format: "markdown",
-      report_path_pattern: workspace === null || run.readOnly ? null : limits.reportPathPattern,
+      report_path_pattern: caller
+        ? caller.contract.outputs.report_path_pattern
+        : workspace === null || run.readOnly
+          ? null
+          : limits.reportPathPattern,
     },
     budget: {
       tokens: granted.tokens,

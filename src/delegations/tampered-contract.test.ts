@@ -1,7 +1,9 @@
 import { DatabaseSync } from "node:sqlite";
 import { describe, expect, it } from "vitest";
+import { z } from "zod";
 import type { Script } from "../models/scripted/scripted-model.ts";
 import { ofType, openEngine, type TestEngine, testProfile } from "../testing/engine-fixture.ts";
+import { defineTool } from "../tools/tool.ts";
 
 const profiles = [
   testProfile("lead", { tools: ["delegate_task"], mayDelegate: { tools: ["list_files"] } }),
@@ -59,6 +61,32 @@ describe("a contract that was changed in the database", () => {
       { status: "failed", closeReason: "policy_denied" },
     ]);
     expect(ofType(events, "agent.subagent_closed")).toHaveLength(2);
+  });
+
+  it("is found out also while a call is open, which then has an end in the log", async () => {
+    const engines: TestEngine[] = [];
+    const wait = defineTool({
+      name: "wait",
+      description: "Waits for longer than there is.",
+      effect: "exec",
+      idempotent: false,
+      scopes: [],
+      input: z.strictObject({}),
+      execute() {
+        for (const engine of engines) tamper(engine, 0);
+        return new Promise<string>(() => {});
+      },
+    });
+    await using mandate = await openEngine({
+      profiles: [testProfile("waiter", { tools: ["wait"] })],
+      tools: [wait],
+      model: () => ({ calls: [{ tool: "wait" }] }),
+      breaks: ["I2"],
+    });
+    engines.push(mandate);
+    const { result, events } = await mandate.run({ task: "go", profile: "waiter", timeoutMs: 50 });
+    expect(result).toMatchObject({ status: "failed", closeReason: "policy_denied" });
+    expect(ofType(events, "agent.tool_outcome_unknown")).toHaveLength(1);
   });
 
   it("is refused by recovery as well, which closes what it cannot trust", async () => {

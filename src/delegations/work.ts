@@ -8,7 +8,7 @@ import { reload } from "./hydrate.ts";
 import { judgeOutput } from "./judge-output.ts";
 import { judgeReply, streakLimit } from "./judge-reply.ts";
 import { performCalls } from "./perform-calls.ts";
-import { backoff, event, takeTurn } from "./take-turn.ts";
+import { backoff, event, settled, takeTurn } from "./take-turn.ts";
 
 /**
  * An agent's life from its slot to its close. It starts from whatever its transcript says, so a
@@ -42,10 +42,12 @@ async function end(agent: Agent, error: unknown): Promise<void> {
   if (agent.isEnding) return;
   if (wasRefused(error)) return reconcile(agent);
   try {
-    if (isStorageFull(error)) await reloadTree(agent);
+    if (wasNotWritten(error)) await reloadTree(agent);
     await closeWith(agent, endingOf(error, agent));
   } catch (refusal) {
     if (wasRefused(refusal)) return reconcile(agent);
+    // That its contract was changed is found out here, and is then why it ends.
+    if (isTampering(refusal) && !isTampering(error)) return end(agent, refusal);
     // Even the end could not be written (a full disk, a lost database): recovery will write it.
     agent.isEnding = true;
     agent.closed(unwritten(agent, refusal));
@@ -69,6 +71,8 @@ async function reconcile(agent: Agent): Promise<void> {
     return;
   }
   await reload(agent, delegation);
+  // Nobody knows any more what the request that was under way has cost.
+  if (agent.reservation > 0) agent.record(settled(agent, agent.reservation, 0, 0, true));
   // The calls that come again must find the children they made.
   for (const { id, callId } of state.delegations.values()) {
     const child = run.agents.get(id);
@@ -88,8 +92,13 @@ async function reloadTree(agent: Agent): Promise<void> {
   await reload(agent, delegation);
 }
 
-function isStorageFull(error: unknown): boolean {
-  return error instanceof MandateError && error.code === "storage-full";
+/** The disk had no room, or the contract was not the one that it was created with. */
+function wasNotWritten(error: unknown): boolean {
+  return isTampering(error) || (error instanceof MandateError && error.code === "storage-full");
+}
+
+function isTampering(error: unknown): boolean {
+  return error instanceof MandateError && error.code === "contract-invalid";
 }
 
 /** Our append was not accepted because of what somebody else had written. */

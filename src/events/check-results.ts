@@ -84,9 +84,15 @@ function sealProblem(
 
 /** I15: whoever asks the store is told what the log tells, from any place in it. */
 export async function checkAnswers(store: Store, run: CheckedRun, fold: RunState): Promise<void> {
-  const told = await store.readRun(run.id);
+  let told: RunState | undefined;
+  try {
+    told = await store.readRun(run.id);
+  } catch (error) {
+    run.report("I15", `The store cannot read the run: ${String(error)}`);
+    return;
+  }
   // It has moved on since the rows were read: there is nothing to compare.
-  if (told !== undefined && told.lastRunSeq !== fold.lastRunSeq) return;
+  if (told !== undefined && told.lastRunSeq > fold.lastRunSeq) return;
   if (told?.head !== fold.head) run.report("I15", "The store tells another history of the run.");
   for (const [id, delegation] of fold.delegations) {
     if (!isSameEnd(delegation, told?.delegations.get(id))) {

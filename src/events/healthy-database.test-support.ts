@@ -1,7 +1,6 @@
 import { DatabaseSync } from "node:sqlite";
-import type { Script } from "../models/scripted/scripted-model.ts";
 import type { Store } from "../ports/store.ts";
-import { openEngine, type TestEngine, testProfile } from "../testing/engine-fixture.ts";
+import { openEngine, type Script, type TestEngine, testProfile } from "../testing/index.ts";
 import type { StoredEvent } from "./event.ts";
 
 /**

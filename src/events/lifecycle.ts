@@ -62,7 +62,7 @@ const joiningTools: ReadonlySet<string> = new Set([
   "request_review",
 ]);
 
-export function accepted(status: DelegationStatus, type: EventType): boolean {
+function accepted(status: DelegationStatus, type: EventType): boolean {
   return accepts[status].has(type);
 }
 

@@ -95,13 +95,22 @@ export const tamperings: readonly SeededBug[] = [
   bySql(
     "an outcome changed",
     "I7",
-    "UPDATE runs SET outcome = 'succeeded' WHERE outcome = 'failed'",
+    "UPDATE runs SET outcome = iif(outcome = 'failed', 'succeeded', 'failed')",
   ),
   bySql("a run made open again", "I7", "UPDATE runs SET outcome = NULL, finished_at = NULL"),
   bySql("tokens taken off the bill", "I7", "UPDATE runs SET tokens = tokens - 1"),
   bySql("another owner", "I7", "UPDATE runs SET fence = fence + 1"),
   bySql("a question marked as open", "I7", "UPDATE asks SET answered = 0"),
-  bySql("a run's row taken out", "I7", "DELETE FROM runs WHERE outcome = 'failed'"),
+  bySql(
+    "a run's row taken out",
+    "I7",
+    "DELETE FROM runs WHERE number = (SELECT min(number) FROM runs)",
+  ),
+  bySql(
+    "an index that claims to hold what it does not, so that readers miss it",
+    "I15",
+    "INSERT INTO meta VALUES ('indexed_seq', 100) ON CONFLICT (key) DO UPDATE SET value = 100",
+  ),
 ];
 
 function editSecondBatch(

@@ -12,7 +12,10 @@ export function resultOf(run: RunState, id: string): DelegationResult | null {
     delegationId: delegation.id,
     profile: delegation.profile,
     status: statusOf(delegation.finalStatus, delegation.closeReason),
-    result: delegation.finalStatus === "completed" ? (delegation.output?.text ?? "") : (delegation.failure?.error ?? ""),
+    result:
+      delegation.finalStatus === "completed"
+        ? (delegation.output?.text ?? "")
+        : (delegation.failure?.error ?? ""),
     tokenUsage: delegation.usage,
     duration: delegation.closedAt - delegation.createdAt,
     ...(children.length > 0 && { subDelegations: children }),
@@ -24,7 +27,10 @@ export function resultOf(run: RunState, id: string): DelegationResult | null {
 }
 
 /** The four words that callers know, from the one lifecycle. */
-export function statusOf(final: "completed" | "failed", reason: CloseReason): DelegationResult["status"] {
+export function statusOf(
+  final: "completed" | "failed",
+  reason: CloseReason,
+): DelegationResult["status"] {
   if (final === "completed") return "completed";
   return reason === "timeout" || reason === "cancelled" ? reason : "failed";
 }

@@ -112,7 +112,8 @@ export class Transcript {
     const taken = new Set<string>();
     return calls.map((call) => {
       let id = call.id;
-      for (let suffix = 2; taken.has(id) || this.#callIds.has(id); suffix++) id = `${call.id}_${suffix}`;
+      for (let suffix = 2; taken.has(id) || this.#callIds.has(id); suffix++)
+        id = `${call.id}_${suffix}`;
       taken.add(id);
       return id === call.id ? call : { ...call, id };
     });
@@ -122,15 +123,20 @@ export class Transcript {
   asOpening(): readonly Message[] {
     const missing = this.pending
       .filter(({ result }) => result === undefined)
-      .map(({ call }): Message => ({
-        role: "tool",
-        callId: call.id,
-        tool: call.name,
-        text: "Interrupted: the outcome of this call is unknown. Look before you repeat it.",
-        isError: true,
-      }));
+      .map(
+        ({ call }): Message => ({
+          role: "tool",
+          callId: call.id,
+          tool: call.name,
+          text: "Interrupted: the outcome of this call is unknown. Look before you repeat it.",
+          isError: true,
+        }),
+      );
     const done = this.pending.flatMap(({ result }) => result ?? []);
-    const resumed: Message = { role: "user", text: "You were interrupted here. Go on from where you were." };
+    const resumed: Message = {
+      role: "user",
+      text: "You were interrupted here. Go on from where you were.",
+    };
     return [...this.messages, ...done, ...missing, resumed];
   }
 
@@ -224,10 +230,18 @@ const consequences: ReadonlySet<string> = new Set([
 
 const noCalls: readonly RecordedCall[] = [];
 
-const modelMistakes: ReadonlySet<string> = new Set(["unknown_tool", "malformed_call", "invalid_input"]);
+const modelMistakes: ReadonlySet<string> = new Set([
+  "unknown_tool",
+  "malformed_call",
+  "invalid_input",
+]);
 
 /** Asking the same again is how one waits with these. */
-const pollingTools: ReadonlySet<string> = new Set(["spawn_await", "list_sub_agents", "get_delegation_result"]);
+const pollingTools: ReadonlySet<string> = new Set([
+  "spawn_await",
+  "list_sub_agents",
+  "get_delegation_result",
+]);
 
 function totalSize(messages: readonly Message[]): number {
   return messages.reduce((sum, message) => sum + sizeOf(message), 0);

@@ -24,6 +24,8 @@ export interface EngineOptions
   readonly config?: Partial<Config>;
   /** Besides the home: keys and addresses of providers. */
   readonly environment?: Readonly<Record<string, string>>;
+  /** What the test breaks on purpose, past the product: the checker may find just that. */
+  readonly breaks?: readonly Invariant[];
 }
 
 export interface FinishedRun {
@@ -108,7 +110,7 @@ export async function openEngine(options: EngineOptions): Promise<TestEngine> {
 }
 
 /** The shipped defaults with spawning switched on, so that every tool is there. */
-export function testConfig(userFolder: string): Config {
+function testConfig(userFolder: string): Config {
   const { agents, tools, ...rest } = defaultConfig;
   const directory = join(userFolder, "agents");
   return {

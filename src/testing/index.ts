@@ -11,6 +11,7 @@ export type {
   When,
 } from "../models/scripted/playbook.ts";
 export { type Script, scriptedModel } from "../models/scripted/scripted-model.ts";
+export { type CrashPoint, crashPoints } from "./crash-points.ts";
 export {
   type EngineOptions,
   type FinishedRun,

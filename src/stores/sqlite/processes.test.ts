@@ -4,6 +4,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
+import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { type Acknowledged, checkStore } from "../../events/check-store.ts";
 import { assertSound, collect, notes, StoredRun } from "../../testing/stored-run.ts";
@@ -29,8 +30,8 @@ interface Writer {
 }
 
 function startWriter(appends: number): Writer {
-  const script = join(import.meta.dirname, "write-beside.test-support.ts");
-  const child = spawn(process.execPath, [script, path, String(appends)], {
+  const script = new URL("./write-beside.test-support.ts", import.meta.url);
+  const child = spawn(process.execPath, [fileURLToPath(script), path, String(appends)], {
     stdio: ["ignore", "pipe", "inherit"],
   });
   const acknowledged: Acknowledged[] = [];

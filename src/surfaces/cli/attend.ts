@@ -35,9 +35,10 @@ type Watch = Parameters<Work["begin"]>[0];
 export async function takeUp(
   { runtime, display, io }: Pick<Work, "runtime" | "display" | "io">,
   watch: Watch,
+  only?: string,
 ): Promise<readonly StartedRun[]> {
   const { paint } = styleFor(io.stderr, io);
-  const recovered = await recover(runtime, display);
+  const recovered = await recover(runtime, display, only);
   for (const run of recovered) {
     const task = (await runtime.store.readRun(run.runId))?.task ?? "";
     const about = shorten(printableLine(task), 40);
@@ -50,9 +51,13 @@ export async function takeUp(
 }
 
 /** What cannot be taken up must not keep anything new from starting. */
-async function recover({ engine }: Runtime, display: Display): Promise<readonly StartedRun[]> {
+async function recover(
+  { engine }: Runtime,
+  display: Display,
+  only: string | undefined,
+): Promise<readonly StartedRun[]> {
   try {
-    return await engine.recover();
+    return await engine.recover(only);
   } catch (error) {
     if (!(error instanceof MandateError)) throw error;
     display.say(`An interrupted run could not be taken up: ${printable(error.message)}`);

@@ -19,7 +19,9 @@ export class Interruption {
     this.release = io.onSignal((signal) => {
       if (signal !== "SIGINT") return resolve(signal === "SIGTERM" ? 143 : 129);
       if (this.#cancelling !== undefined) return io.leave(exitCode.interrupted);
-      this.#cancelling = cancel().then((isCancelled) => {
+      // Even if it could not be recorded, the person wants to leave.
+      const cancelling = cancel().catch(() => true);
+      this.#cancelling = cancelling.then((isCancelled) => {
         if (!isCancelled) return undefined;
         resolve(exitCode.interrupted);
         return exitCode.interrupted;

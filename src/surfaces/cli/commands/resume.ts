@@ -26,7 +26,6 @@ interface Past extends Target {
   readonly application: string;
   readonly isOpen: boolean;
   readonly isAlive: boolean;
-  readonly mayWrite: boolean;
 }
 
 async function resume(given: Arguments, io: Io): Promise<number> {
@@ -41,11 +40,7 @@ async function resume(given: Arguments, io: Io): Promise<number> {
   const chosen = chosenPlaybook(given, io);
   const application = chosen === undefined ? past.application : applicationFor(chosen);
   const playbook = playbookOf(application);
-  // It goes on with what it was granted at most: a run that could not write still cannot.
-  const readOnly = !past.isOpen && !past.mayWrite;
-  const runtime = await openRuntime(given, io, past.isOpen ? past.application : application, {
-    readOnly,
-  });
+  const runtime = await openRuntime(given, io, past.isOpen ? past.application : application);
   try {
     const work: Work = {
       runtime,
@@ -53,8 +48,7 @@ async function resume(given: Arguments, io: Io): Promise<number> {
       display: displayFor(given, io),
       async begin(watch) {
         announceModel(runtime.parts.models.defaultModel, playbook, work);
-        const recovered = readOnly ? [] : await takeUp(work, watch);
-        const interrupted = recovered.find(({ runId }) => runId === past.runId);
+        const [interrupted] = past.isOpen ? await takeUp(work, watch, past.runId) : [];
         if (interrupted) return interrupted;
         const started: StartedRun = await runtime.engine.resume(past.delegationId ?? past.runId);
         await watch(started);
@@ -70,13 +64,10 @@ async function resume(given: Arguments, io: Io): Promise<number> {
 async function lookAt(store: Store, id: string, io: Io): Promise<Past> {
   const target = await findTarget(store, id, io);
   const run = await store.readRun(target.runId);
-  const top = target.delegationId ?? [...(run?.delegations.keys() ?? [])][0];
-  const contract = top === undefined ? undefined : await store.readContract(top);
   return {
     ...target,
     application: run?.application ?? "",
     isOpen: run?.outcome === null,
     isAlive: run !== undefined && (await store.isWorkerAlive(run.worker)),
-    mayWrite: contract?.workspace.allow_writes === true || contract?.workspace.root === null,
   };
 }

@@ -56,10 +56,7 @@ async function run(given: Arguments, io: Io): Promise<number> {
   const limits = { maxTokens: given.count("max-tokens"), timeoutMs: given.duration("timeout") };
   const playbook = chosenPlaybook(given, io);
   const readOnly = given.flag("read-only");
-  const runtime = await openRuntime(given, io, applicationFor(playbook), {
-    readOnly,
-    cwd: workspace,
-  });
+  const runtime = await openRuntime(given, io, applicationFor(playbook), { cwd: workspace });
   try {
     const profile = given.text("profile") ?? "general";
     const model = requireModel(runtime, profile);
@@ -69,12 +66,12 @@ async function run(given: Arguments, io: Io): Promise<number> {
       display: displayFor(given, io),
       async begin(watch) {
         announceModel(model, playbook, work);
-        // What others may write would be limited too: their runs wait for another start.
-        if (!readOnly) await takeUp(work, watch);
+        await takeUp(work, watch);
         const started = await runtime.engine.startRun({
           task,
           profile,
           workspace,
+          readOnly,
           ...limits,
           context: given.text("context"),
           modelOverride: playbook === undefined ? given.text("model") : undefined,

@@ -69,8 +69,14 @@ function openDemoRuntime(given: Arguments, io: Io, ownHome: string): Promise<Run
     config: { ...defaultConfig, profiles: [], files: [] },
     application: demoApplication,
     playbook: { file: demoPlaybook, speed },
-    // Being killed again and again costs the worst case of every request that was under way.
-    limits: { maxTokens: 1_000_000, runTokens: 2_000_000, requestTries: 2, backoffMs: 500 / speed },
+    // Each kill costs the worst case of the requests that were under way: it shall be a small one.
+    limits: {
+      maxTokens: 1_000_000,
+      runTokens: 2_000_000,
+      maxOutputTokens: 1024,
+      requestTries: 2,
+      backoffMs: 500 / speed,
+    },
   });
 }
 

@@ -56,6 +56,7 @@ function sentence(view: RunView, duration: number): string {
   const sum = (pick: (note: (typeof notes)[number]) => number) =>
     notes.reduce((total, note) => total + pick(note), 0);
   const retries = agents.filter(({ attempt }) => attempt > 1).length;
+  const resumed = sum(({ resumptions }) => resumptions);
   const parts = [
     countOf(agents.length, "agent"),
     countOf(retries, "second attempt"),
@@ -63,14 +64,7 @@ function sentence(view: RunView, duration: number): string {
       sum(({ refusals }) => refusals),
       "call",
     )} refused`,
-    ...(sum(({ resumptions }) => resumptions) > 0
-      ? [
-          `${countOf(
-            sum(({ resumptions }) => resumptions),
-            "agent",
-          )} taken up after a kill`,
-        ]
-      : []),
+    ...(resumed > 0 ? [`taken up ${countOf(resumed, "time")} after a kill`] : []),
   ];
   return `${parts.join(", ")}, in ${formatSpan(duration)}.`;
 }

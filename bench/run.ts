@@ -1,0 +1,62 @@
+/** Measures what is built, beside the floors and the peers: npm run bench. */
+import { spawnSync } from "node:child_process";
+import { writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { barsOf } from "./run/bars.ts";
+import { measureColdStart } from "./run/cold-start.ts";
+import { type Options, parseOptions, usage } from "./run/options.ts";
+import { runOwnBenchmark } from "./run/own-benchmark.ts";
+import { findPeersBenchmark, runPeersBenchmark } from "./run/peers-benchmark.ts";
+import { errorsIn, type Report } from "./run/report.ts";
+import { resultsDocument } from "./run/results-document.ts";
+import { barsTable, coldTable, plainTable, tablesOf } from "./run/tables.ts";
+
+const root = dirname(import.meta.dirname);
+const dist = join(root, "dist");
+
+async function main(words: readonly string[]): Promise<number> {
+  let options: Options;
+  try {
+    options = parseOptions(words, join(root, "bench/RESULTS.md"));
+  } catch (error) {
+    console.error(`${(error as Error).message}\n\n${usage}`);
+    return 2;
+  }
+  // With another source in its place there is no binary to start.
+  const isBuilt = process.env["MANDATE_BENCH_SOURCE"] === undefined;
+  if (isBuilt && !build()) return 1;
+  const report = await measure(options);
+  const isColdWanted = isBuilt && options.measures.includes("cold");
+  const cold = isColdWanted ? await measureColdStart(dist) : undefined;
+  const bars = barsOf(report, cold);
+  const tables = [...tablesOf(report), ...(cold ? [coldTable(cold)] : [])];
+  for (const table of [...tables, barsTable(bars)]) console.log(plainTable(table));
+  if (options.json !== undefined) {
+    writeFileSync(options.json, JSON.stringify({ ...report, coldStart: cold, bars }, null, 1));
+  }
+  if (options.results !== undefined) {
+    writeFileSync(options.results, resultsDocument(report, barsTable(bars), tables));
+    console.log(`\nwritten: ${options.results}`);
+  }
+  const errors = errorsIn(report);
+  for (const error of errors) console.error(`FAILED: ${error}`);
+  return errors.length > 0 ? 1 : 0;
+}
+
+function build(): boolean {
+  const { status } = spawnSync(process.execPath, [join(root, "scripts/build.mjs")], {
+    stdio: "inherit",
+  });
+  return status === 0;
+}
+
+async function measure(options: Options): Promise<Report> {
+  const peers = findPeersBenchmark(root);
+  if (peers !== undefined) return runPeersBenchmark(peers, join(root, "bench/subject"), options);
+  console.log(
+    "The peers' benchmark is not here (set MANDATE_PEERS_BENCH to its folder): our own measures only, without floors.",
+  );
+  return runOwnBenchmark(options);
+}
+
+process.exitCode = await main(process.argv.slice(2));

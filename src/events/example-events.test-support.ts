@@ -1,0 +1,93 @@
+import type { EventPayloads, EventType, NewEvent, StoredEvent } from "./event.ts";
+import type { Seal } from "./seal.ts";
+
+const exampleSeal: Seal = {
+  summary: "",
+  output_hash: null,
+  usage: { prompt: 0, completion: 0, cost: 0 },
+  turns: 0,
+  tool_calls: 0,
+  attempts: 0,
+  served: [],
+};
+
+/** One payload of every type; a new type does not compile without its own. */
+export const examplePayloads: EventPayloads = {
+  "run.started": {
+    task: "t",
+    application: "a",
+    workspace: null,
+    budget: { tokens: 1000 },
+    worker: "w",
+    fence: 1,
+  },
+  "run.resumed": { worker: "v", fence: 2 },
+  "run.planned": { steps: 3 },
+  "run.late_result": { sub_agent_id: "c00000", detail: "late" },
+  "run.finished": { outcome: "succeeded", reason: "done" },
+  "agent.subagent_created": {
+    parent_id: null,
+    call_id: null,
+    step_idx: 0,
+    depth: 0,
+    profile: "p",
+    title: "t",
+    contract_hash: "h",
+  },
+  "agent.subagent_started": { strategy: "none" },
+  "agent.subagent_attempt": { attempt: 1, of: 2 },
+  "agent.subagent_waiting_for_merge": { output: "o", output_hash: "h" },
+  "agent.worktree_merged": { strategy: "report", conflicted_files: [], commit: null },
+  "agent.subagent_completed": { integrator: "report", reason: "report_accepted" },
+  "agent.subagent_failed": { code: "timeout", error: "too slow" },
+  "agent.subagent_closed": {
+    sub_agent_id: "c00000",
+    step_idx: 0,
+    final_status: "failed",
+    close_reason: "timeout",
+    seal: exampleSeal,
+  },
+  "agent.model_turn": {
+    requested: "m/m",
+    served: "m/m",
+    usage: { prompt: 3, completion: 2, cost: 0.5 },
+    finish_reason: "stop",
+    text: "hello",
+  },
+  "agent.budget_reserved": { request: 1, tokens: 100 },
+  "agent.budget_settled": { request: 1, reserved: 100, prompt: 3, completion: 2, cost: 0.5 },
+  "agent.tool_started": { call_id: "c", tool: "read_file" },
+  "agent.tool_completed": { call_id: "c", tool: "read_file", output: "text" },
+  "agent.tool_failed": { call_id: "c", tool: "read_file", error: "no such file" },
+  "agent.tool_denied": { call_id: "c", tool: "shell", rule: "tool_not_granted", error: "no" },
+  "agent.tool_outcome_unknown": { call_id: "c", tool: "shell", error: "cut" },
+  "agent.asked": { ask_id: "q1", call_id: "c", question: "?", deadline_at: 1, default: null },
+  "agent.answered": { ask_id: "q1", answer: "yes", by: "person" },
+  "agent.retried": { what: "request", reason: "overloaded", delay_ms: 50 },
+  "agent.resumed": { fence: 2, resumption: 1 },
+  "agent.interjected": { from: "runtime", severity: "warn", message: "go on" },
+  "agent.compacted": { before_messages: 12 },
+  "agent.paused": { reason: "budget" },
+  "agent.model_clamped": { requested: "m/x", granted: "m/m" },
+  "agent.skills_clamped": { requested: ["a"], granted: [] },
+  "control.record_changed": { record: "r", actor: "me", before_hash: null, after_hash: "h" },
+  "command.executed": { command: "/help", actor: "me" },
+};
+
+export const eventTypes = Object.keys(examplePayloads) as EventType[];
+
+/** An event as a store would give it back; `seq` is its place in the run. */
+export function stored<Type extends EventType>(
+  type: Type,
+  payload: Partial<EventPayloads[Type]> = {},
+  more: { readonly id?: string; readonly seq?: number; readonly at?: number } = {},
+): StoredEvent {
+  const { id = "c00000", seq = 1, at = seq } = more;
+  const isOfRun = !type.startsWith("agent.");
+  const event = {
+    type,
+    ...(isOfRun ? {} : { sub_agent_id: id }),
+    payload: { ...examplePayloads[type], ...payload },
+  } as NewEvent;
+  return { ...event, seq, run_seq: seq, run_id: "r000000", at, hash: `hash ${seq}` } as StoredEvent;
+}

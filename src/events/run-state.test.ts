@@ -1,0 +1,85 @@
+import { describe, expect, it } from "vitest";
+import type { StoredEvent } from "./event.ts";
+import { eventTypes, stored } from "./example-events.test-support.ts";
+import { applyToRun, childrenOf, emptyRun, foldRun, subtree } from "./run-state.ts";
+
+/** Numbers events as they come. */
+function inOrder(...events: readonly StoredEvent[]): StoredEvent[] {
+  return events.map((event, index) => ({ ...event, seq: index + 1, run_seq: index + 1 }));
+}
+
+const created = (id: string, parent: string | null = null): StoredEvent =>
+  stored("agent.subagent_created", { parent_id: parent }, { id });
+
+describe("a run", () => {
+  it("is what its events tell", () => {
+    const run = foldRun(
+      "r000000",
+      inOrder(
+        stored("run.started"),
+        created("a"),
+        stored("run.resumed"),
+        stored("agent.subagent_started", {}, { id: "a" }),
+        stored("run.finished", { outcome: "failed" }, { at: 99 }),
+      ),
+    );
+    expect(run).toMatchObject({
+      task: "t",
+      budgetTokens: 1000,
+      worker: "v",
+      fence: 2,
+      outcome: "failed",
+      finishedAt: 99,
+      lastRunSeq: 5,
+    });
+    expect(run.delegations.get("a")?.status).toBe("running");
+  });
+
+  it("starts once, and takes nothing before that", () => {
+    for (const type of eventTypes) {
+      const fresh = emptyRun("r000000");
+      const apply = (): void => applyToRun(fresh, stored(type));
+      if (type === "run.started") expect(apply).not.toThrow();
+      else expect(apply).toThrow();
+    }
+    const run = foldRun("r000000", [stored("run.started")]);
+    expect(() => applyToRun(run, stored("run.started"))).toThrow(/started already/);
+  });
+
+  it("takes nothing after its end", () => {
+    for (const type of eventTypes) {
+      const run = foldRun("r000000", inOrder(stored("run.started"), stored("run.finished")));
+      expect(() => applyToRun(run, stored(type))).toThrow(/is finished/);
+    }
+  });
+
+  it("creates a delegation once, and knows only those it created", () => {
+    const run = foldRun("r000000", inOrder(stored("run.started"), created("a")));
+    expect(() => applyToRun(run, created("a"))).toThrow(/already created/);
+    const ofNobody = stored("agent.subagent_started", {}, { id: "b" });
+    expect(() => applyToRun(run, ofNobody)).toThrow(/has no delegation b/);
+  });
+
+  it("is unchanged by an event that it refuses", () => {
+    for (const type of eventTypes) {
+      const run = foldRun("r000000", inOrder(stored("run.started"), created("c00000")));
+      const before = structuredClone(run);
+      try {
+        applyToRun(run, stored(type, {}, { seq: 77 }));
+      } catch {
+        expect(run, type).toEqual(before);
+      }
+    }
+  });
+
+  it("knows who is below whom, children before their parents", () => {
+    const family = [created("a"), created("b", "a"), created("c", "a"), created("d", "b")];
+    const run = foldRun("r000000", inOrder(stored("run.started"), ...family));
+    const ids = (list: readonly { readonly id: string }[]): string[] => list.map(({ id }) => id);
+    expect(ids(childrenOf(run, "a"))).toEqual(["b", "c"]);
+    expect(ids(childrenOf(run, null))).toEqual(["a"]);
+    expect(ids(subtree(run, "a"))).toEqual(["d", "b", "c", "a"]);
+    expect(ids(subtree(run, "b"))).toEqual(["d", "b"]);
+    expect(subtree(run, "nobody")).toEqual([]);
+  });
+});
