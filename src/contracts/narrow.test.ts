@@ -137,6 +137,7 @@ function grant(from: Ceiling, profile: Partial<Narrowing["profile"]>, more?: Par
     request: {},
     rules: rules(),
     mayNest: true,
+    inheritsSpawning: true,
     ...more,
   });
   if (!outcome.allowed) throw new Error(outcome.reason);
@@ -186,7 +187,7 @@ describe("lists", () => {
 
   it("that ask for tools and get none of them refuse", () => {
     const outcome = narrow({
-      ...{ ceiling, mayNest: true },
+      ...{ ceiling, mayNest: true, inheritsSpawning: true },
       profile: { name: "child", model: "p/one" },
       request: { tools: ["Shell", "shell "] },
       rules: { ...rules(), explicitTools: "override" },
@@ -198,7 +199,7 @@ describe("lists", () => {
 describe("amounts", () => {
   it("that are no amounts are refused or count as none", () => {
     for (const tokens of [Number.NaN, 0, -5, 0.5]) {
-      const asked = { ceiling, mayNest: true, rules: rules(), request: { tokens } };
+      const asked = { ceiling, mayNest: true, inheritsSpawning: true, rules: rules(), request: { tokens } };
       const outcome = narrow({ ...asked, profile: { name: "child", model: "p/one" } });
       expect(outcome).toMatchObject({ allowed: false, rule: "budget" });
     }

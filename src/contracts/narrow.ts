@@ -74,6 +74,8 @@ export interface Narrowing {
   readonly rules: NarrowingRules;
   /** Whether this way of delegating lets the child delegate in turn at all. */
   readonly mayNest: boolean;
+  /** Whether tools that make children are among what a profile inherits that names no tools. */
+  readonly inheritsSpawning: boolean;
 }
 
 export interface Granted {
@@ -192,7 +194,7 @@ function narrowDepth(
 }
 
 function narrowTools(
-  { ceiling, profile, request, rules }: Narrowing,
+  { ceiling, inheritsSpawning, profile, request, rules }: Narrowing,
   withinProfile: Selection,
   depth: number,
   receipt: ReceiptLine[],
@@ -204,8 +206,11 @@ function narrowTools(
   const selected = request.tools === undefined ? offered : intersect(request.tools, offered);
   // The root's tools were written out when it was created; without that list nothing is granted.
   const concrete = selected === "*" ? [] : selected;
+  // Delegating further is never inherited in silence: a profile or a call has to name it.
+  const isNamed = profile.tools !== undefined || request.tools !== undefined;
+  const maySpawn = depth > 0 && (isNamed || inheritsSpawning);
   const tools =
-    depth > 0 || !concrete.some((tool) => rules.spawningTools.has(tool))
+    maySpawn || !concrete.some((tool) => rules.spawningTools.has(tool))
       ? concrete
       : concrete.filter((tool) => !rules.spawningTools.has(tool));
   const asked = request.tools ?? (profile.tools === undefined ? [] : profile.tools);

@@ -111,6 +111,7 @@ export const askings: fc.Arbitrary<Omit<Narrowing, "ceiling">> = fc.record({
   request: requests,
   rules,
   mayNest: fc.boolean(),
+  inheritsSpawning: fc.boolean(),
 });
 
 /** What the holder of a grant has for handing on. */

@@ -45,6 +45,8 @@ export class Agent {
   /** The bound on the prompt of the request under way. */
   promptBound = 0;
   resumptions = 0;
+  /** How often it had to start from its log again because others wrote. */
+  reconciliations = 0;
   turns = 0;
   toolCalls = 0;
   hasSlot = false;

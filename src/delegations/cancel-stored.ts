@@ -7,6 +7,8 @@ import { MandateError } from "../ports/mandate-error.ts";
 import type { Store } from "../ports/store.ts";
 import type { Toolbox } from "../tools/toolbox.ts";
 
+const patience = 100;
+
 /**
  * Ends a delegation that another process works on, or nobody does: the whole subtree is closed
  * in one append, and whoever owns the run finds out by being refused. Decided from what was read,
@@ -20,7 +22,7 @@ export async function cancelStored(
   reason: string,
   code: CloseReason = "cancelled",
 ): Promise<CancelOutcome> {
-  for (;;) {
+  for (let tries = 1; ; tries++) {
     const events: StoredEvent[] = [];
     for await (const event of store.readEvents({ runId })) events.push(event);
     const run = await store.readRun(runId);
@@ -45,7 +47,9 @@ export async function cancelStored(
       return "cancelled";
     } catch (error) {
       const isRace = error instanceof MandateError && (error.code === "conflict" || error.code === "illegal-transition");
-      if (!isRace) throw error;
+      if (!isRace || tries >= patience) throw error;
+      // Its owner writes faster than we read: give it a moment that is not always the same.
+      await new Promise((resolve) => setTimeout(resolve, Math.random() * 5 * tries));
     }
   }
 }

@@ -1,12 +1,12 @@
 import { type Authority, intersectAuthority } from "../contracts/authority.ts";
-import { type Contract, externalProvider, mayDelegate, mayUse, modelName } from "../contracts/contract.ts";
-import type { Selection } from "../contracts/selection.ts";
+import { externalProvider, modelName } from "../contracts/contract.ts";
 import { isOpen } from "../events/delegation.ts";
 import type { NewEvent, StoredEvent } from "../events/event.ts";
 import type { DelegationRequest, DelegationResult } from "../ports/delegator.ts";
 import type { CancelOutcome } from "../ports/delegator.ts";
 import { MandateError } from "../ports/mandate-error.ts";
 import { resultOf } from "../sessions/delegation-result.ts";
+import { bindWorkspace } from "../workspaces/bind-workspace.ts";
 import type { Agent } from "./agent.ts";
 import { cancelLive } from "./cancel.ts";
 import { cancelStored } from "./cancel-stored.ts";
@@ -14,6 +14,7 @@ import type { EngineParts } from "./engine-parts.ts";
 import { transcriptOf } from "./hydrate.ts";
 import { LiveRun, type RunGrant } from "./live-run.ts";
 import { recoverRun } from "./recover.ts";
+import { resumption } from "./resumption.ts";
 import { Session } from "./session.ts";
 import { startDelegation } from "./start-delegation.ts";
 
@@ -57,8 +58,9 @@ export class Engine {
   }
 
   /** Starts a run with a root agent of its own. Refusals are thrown: there is no log yet to hold them. */
-  startRun(request: RunRequest): Promise<StartedRun> {
-    return this.#start(request, this.#grant.authority);
+  async startRun(request: RunRequest): Promise<StartedRun> {
+    const workspace = realWorkspace(request.workspace);
+    return this.#start({ ...request, workspace }, this.#authorityIn(workspace, request.readOnly));
   }
 
   async #start(request: RunRequest, authority: Authority): Promise<StartedRun> {
@@ -88,8 +90,12 @@ export class Engine {
   async openSession(request: SessionRequest): Promise<Session> {
     const task = request.task ?? `Session of ${request.client}`;
     // It lasts as long as the other program holds it; its children have deadlines of their own.
-    const authority = { ...this.#grant.authority, tools: this.#grant.sessionTools };
-    const run = this.#newRun({ ...request, task }, authority, Number.MAX_SAFE_INTEGER);
+    const workspace = realWorkspace(request.workspace);
+    const authority = {
+      ...this.#authorityIn(workspace, request.readOnly),
+      tools: this.#grant.sessionTools,
+    };
+    const run = this.#newRun({ ...request, workspace, task }, authority, Number.MAX_SAFE_INTEGER);
     const started = startDelegation({
       run,
       caller: null,
@@ -164,36 +170,10 @@ export class Engine {
 
   /** Continues a delegation that was cancelled or failed: a new run on the old conversation. */
   async resume(id: string): Promise<StartedRun> {
-    const { store } = this.#parts;
-    const runId = await store.findRun(id);
-    const state = runId === undefined ? undefined : await store.readRun(runId);
-    const delegation = state?.delegations.get(id) ?? [...(state?.delegations.values() ?? [])][0];
-    if (state === undefined || delegation === undefined) {
-      throw new MandateError("unknown-delegation", `There is no delegation ${id}.`);
-    }
-    if (delegation.status !== "closed") {
-      throw new MandateError("not-resumable", `Delegation ${delegation.id} is still ${delegation.status}.`);
-    }
-    if (delegation.finalStatus === "completed") {
-      throw new MandateError("not-resumable", `Delegation ${delegation.id} is completed; there is nothing to resume.`);
-    }
-    const contract = await store.readContract(delegation.id);
-    return this.#start(
-      {
-        task: contract.step.description,
-        profile: contract.profile.id,
-        context: contract.step.context ?? undefined,
-        workspace: state.workspace,
-        resumedFrom: delegation.id,
-        tools: contract.permissions.allowed_tools,
-        maxTokens: contract.budget.tokens,
-        timeoutMs: contract.deadlines.total,
-        maxDepth: contract.permissions.max_delegation_depth,
-        readOnly: contract.outputs.report_path_pattern === null,
-      },
-      // What it held then is the most it can hold now, whatever its profile says today.
-      intersectAuthority(this.#grant.authority, heldBy(contract)),
-    );
+    const { request, held } = await resumption(this.#parts.store, id);
+    // What it held then is the most it can hold now, whatever its profile says today.
+    const authority = { ...intersectAuthority(this.#grant.authority, held), write_roots: held.write_roots };
+    return this.#start(request, authority);
   }
 
   /** Whether this process has what the open delegations of a run need. */
@@ -240,9 +220,15 @@ export class Engine {
       workspace: request.workspace ?? null,
       tokens: request.budgetTokens ?? limits.runTokens,
       ownership: store.ownership,
-      grant: { ...this.#grant, timeMs, authority: { ...authority, write_roots: writeRoots(request, authority) } },
+      grant: { ...this.#grant, timeMs, authority },
       readOnly: request.readOnly ?? false,
     });
+  }
+
+  /** A workspace brings the right to write in it; without one there is nothing to write. */
+  #authorityIn(workspace: string | null, readOnly: boolean | undefined): Authority {
+    const roots = workspace === null || readOnly ? [] : [workspace];
+    return { ...this.#grant.authority, write_roots: roots };
   }
 
   #runStarted(run: LiveRun): NewEvent {
@@ -317,26 +303,10 @@ export class Engine {
   }
 }
 
-/** A workspace brings the right to write in it, unless less was said; without one there is nothing to write. */
-function writeRoots({ workspace, readOnly }: RunRequest, authority: Authority): readonly string[] {
-  if (workspace == null || readOnly) return [];
-  return authority.write_roots.length > 0 ? authority.write_roots : [workspace];
-}
-
-/** All that a contract gave its holder, for itself or to hand on. */
-function heldBy(contract: Contract): Authority {
-  const [own, given] = [mayUse(contract), mayDelegate(contract)];
-  const both = (left: Selection, right: Selection): Selection =>
-    left === "*" || right === "*" ? "*" : [...new Set([...left, ...right])];
-  return {
-    tools: both(own.tools, given.tools),
-    skills: both(own.skills, given.skills),
-    mcp_servers: both(own.mcp_servers, given.mcp_servers),
-    models: both(own.models, given.models),
-    scopes: both(own.scopes, given.scopes),
-    write_roots: [...new Set([...own.write_roots, ...given.write_roots])],
-    network: both(own.network, given.network),
-  };
+/** One name for one place: links and relative paths are resolved before any contract speaks of it. */
+function realWorkspace(folder: string | null | undefined): string | null {
+  if (folder == null) return null;
+  return bindWorkspace({ root: folder, isolation: "shared", allowWrites: false }).root;
 }
 
 function refusal(refused: { readonly rule: string; readonly reason: string }): MandateError {

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import type { Contract } from "../contracts/contract.ts";
+import { MandateError } from "../ports/mandate-error.ts";
 import type { Transcript } from "../sessions/transcript.ts";
 import { type Ending, failure } from "./ending.ts";
 
@@ -53,6 +54,16 @@ function validate(
 function unfenced(text: string): string {
   const match = /^\s*```(?:json)?\s*\n([\s\S]*?)\n\s*```\s*$/.exec(text);
   return match?.[1] ?? text;
+}
+
+/** Throws in a sentence when a schema cannot be checked against: then nothing may be started with it. */
+export function requireOutputSchema(schema: Readonly<Record<string, unknown>>, profile: string): void {
+  try {
+    compiled(schema);
+  } catch (cause) {
+    const why = cause instanceof Error ? cause.message : String(cause);
+    throw new MandateError("profile-invalid", `The output schema of "${profile}" cannot be used: ${why}`, { cause });
+  }
 }
 
 const schemas = new WeakMap<object, z.ZodType>();

@@ -44,7 +44,8 @@ export function compose(middleware: readonly Middleware[]): Middleware {
         calls.reduceRight<(call?: ToolCall) => Promise<ToolResult>>(
           (inner, one) =>
             (call = context.call) =>
-              one({ ...context, call }, inner),
+              // Whoever goes on without saying with what means the call that it was given.
+              one({ ...context, call }, (changed = call) => inner(changed)),
           once(next),
         )(),
     }),

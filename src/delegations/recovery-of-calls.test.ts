@@ -26,7 +26,7 @@ function deadly(idempotent: boolean, more: Partial<Tool> = {}) {
     input: z.strictObject({}),
     ...(more as object),
     preflight() {
-      if (state.forbidden) throw new PathDenied("path-changed", "It is no longer there.");
+      if (state.forbidden) throw new PathDenied("path_changed", "It is no longer there.");
     },
     execute() {
       state.executed += 1;

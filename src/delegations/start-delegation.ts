@@ -14,6 +14,7 @@ import { Transcript } from "../sessions/transcript.ts";
 import { bindWorkspace } from "../workspaces/bind-workspace.ts";
 import type { WorkspaceBinding } from "../workspaces/workspace-binding.ts";
 import { Agent } from "./agent.ts";
+import { requireOutputSchema } from "./judge-output.ts";
 import { Account } from "./ledger.ts";
 import { sessionProfile } from "./session-profile.ts";
 import type { LiveRun } from "./live-run.ts";
@@ -46,7 +47,7 @@ export function startDelegation(start: Start): Started {
   const { run, caller, request, way } = start;
   const { parts } = run;
   if (request.task.trim() === "") return { rule: "task", reason: "task is required" };
-  const profile = start.client === undefined ? findProfile(run, request.profile) : sessionProfile(start.client);
+  const profile = profileFor(start);
   if (profile === undefined) {
     return { rule: "profile", reason: `unknown profile '${request.profile ?? ""}'` };
   }
@@ -66,6 +67,7 @@ export function startDelegation(start: Start): Started {
     },
     rules: way === "root" || way === "session" ? rootRules(run) : parts.limits,
     mayNest: way !== "spawn",
+    inheritsSpawning: caller === null,
   });
   if (!granted.allowed) return { rule: granted.rule, reason: granted.reason };
   const receipt = fallbackLine(request.profile, profile, start.client);
@@ -80,6 +82,7 @@ export function startDelegation(start: Start): Started {
 function create(start: Start, profile: Profile, granted: Granted): Started {
   const { run, caller, request, way } = start;
   const { parts } = run;
+  if (profile.exit?.outputSchema) requireOutputSchema(profile.exit.outputSchema, profile.name);
   const workspace = workspaceOf(run, granted);
   const system = systemPrompt(start, profile, granted, workspace);
   const contract = contractOf(start, profile, granted, workspace, parts.store.keepText(system));
@@ -143,9 +146,24 @@ function rootRules({ parts: { limits }, account, grant }: LiveRun): NarrowingRul
   };
 }
 
-function findProfile(run: LiveRun, name: string | undefined): Profile | undefined {
+function profileFor({ client, request, run, way }: Start): Profile | undefined {
+  if (client !== undefined) return sessionProfile(client);
+  // A job without a profile is nobody in particular: its caller's tools, and the default files.
+  if (way === "spawn" && request.profile === undefined) return unnamedProfile;
+  return findProfile(run, request.profile ?? "general");
+}
+
+const unnamedProfile: Profile = {
+  name: "spawn",
+  description: "A job without a profile",
+  capabilities: ["subtask"],
+  prompt: "",
+  origin: "spawn",
+};
+
+function findProfile(run: LiveRun, name: string): Profile | undefined {
   const { profiles, limits } = run.parts;
-  const found = profiles.get(name ?? "general");
+  const found = profiles.get(name);
   if (found !== undefined || limits.onUnknownProfile === null) return found;
   return profiles.get(limits.onUnknownProfile);
 }

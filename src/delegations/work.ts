@@ -70,6 +70,11 @@ async function reconcile(agent: Agent): Promise<void> {
     agent.closed(result);
     return;
   }
+  if (++agent.reconciliations > patience) {
+    agent.isEnding = true;
+    agent.closed(unwritten(agent, new Error("Its log and this process could not agree.")));
+    return;
+  }
   await reload(agent, delegation);
   // Nobody knows any more what the request that was under way has cost.
   if (agent.reservation > 0) agent.record(settled(agent, agent.reservation, 0, 0, true));
@@ -100,6 +105,9 @@ function wasNotWritten(error: unknown): boolean {
 function isTampering(error: unknown): boolean {
   return error instanceof MandateError && error.code === "contract-invalid";
 }
+
+/** Others write now and then; one that is refused without end has a fault that reading cannot mend. */
+const patience = 20;
 
 /** Our append was not accepted because of what somebody else had written. */
 const refusals: ReadonlySet<string> = new Set(["fenced", "illegal-transition", "conflict"]);

@@ -96,7 +96,7 @@ describe.each(["read_file", "write_file", "list_files"])("%s", (tool) => {
     const { denied, events, result } = await attempt(tool, escapes);
     expect(ofType(events, "agent.tool_started")).toEqual([]);
     expect(denied).toHaveLength(escapes.length);
-    for (const { payload } of denied) expect(payload.rule).toMatch(/^(path-|invalid_input)/);
+    for (const { payload } of denied) expect(payload.rule).toMatch(/^(path_|invalid_input)/);
     expect(result).toMatchObject({ status: "failed", closeReason: "policy_denied" });
   });
 
@@ -114,7 +114,7 @@ describe.each(["read_file", "write_file", "list_files"])("%s", (tool) => {
 describe("a hard link", () => {
   it("is not written through", async () => {
     const { denied } = await attempt("write_file", [() => "hard-link"]);
-    expect(denied.map(({ payload }) => payload.rule)).toEqual(["path-hard-link"]);
+    expect(denied.map(({ payload }) => payload.rule)).toEqual(["path_hard_link"]);
   });
 });
 
@@ -134,7 +134,7 @@ describe("files that steer git or the product", () => {
       "write_file",
       steering.map((path) => () => path),
     );
-    expect(denied.map(({ payload }) => payload.rule)).toEqual(steering.map(() => "path-protected"));
+    expect(denied.map(({ payload }) => payload.rule)).toEqual(steering.map(() => "path_protected"));
     expect(ofType(events, "agent.tool_started")).toEqual([]);
   });
 });
@@ -149,7 +149,7 @@ describe("write roots", () => {
       profile,
     );
     const rules = denied.map(({ payload }) => payload.rule);
-    expect(rules.slice(0, 4)).toEqual(Array(4).fill("path-outside-write-roots"));
+    expect(rules.slice(0, 4)).toEqual(Array(4).fill("path_outside_write_roots"));
     const completed = ofType(events, "agent.tool_completed");
     expect(completed.map(({ payload }) => payload.files?.[0]?.path)).toEqual(["owned/deep/a.txt"]);
   });

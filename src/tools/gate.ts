@@ -57,7 +57,7 @@ export async function passGate(
   }
   let result: ToolResult;
   try {
-    const output = tool.execute(input, context);
+    const output = endsHere(tool, subject) ? ending(tool, input) : tool.execute(input, context);
     result = asResult(output instanceof Promise ? await subject.within(tool, output.then(asResult)) : output);
   } catch (error) {
     subject.checkStopped();
@@ -74,6 +74,15 @@ export async function passGate(
   const payload = completion(call, result, capped, subject.deliveredBy(call.id));
   subject.record({ type: "agent.tool_completed", sub_agent_id: id, payload });
   return { ...result, text: capped.text };
+}
+
+/** The exit rule names this tool: calling it is the end, whatever else it could do. */
+function endsHere(tool: Tool, { contract }: GateSubject): boolean {
+  return tool.ends !== undefined && contract.exit.tools.includes(tool.name);
+}
+
+function ending(tool: Tool, input: unknown): ToolResult {
+  return { text: "Handed in.", exit: tool.ends?.(input) ?? "" };
 }
 
 function preflight(tool: Tool, input: unknown, context: ToolContext): PathDenied | undefined {

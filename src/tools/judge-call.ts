@@ -23,7 +23,7 @@ export type CallRule =
   | "scope_missing"
   | "writes_not_allowed"
   | "tools_withdrawn"
-  | "path_outside_workspace";
+  | "exit_not_allowed";
 
 /**
  * Whether a contract lets this call through. The name must be the canonical one, to the letter: a
@@ -49,6 +49,10 @@ export function judgeCall(
   }
   if (withdrawn && !contract.exit.tools.includes(tool.name)) {
     return refuse("tools_withdrawn", "The budget is nearly spent: answer with what you have.");
+  }
+  const { tools: exits } = contract.exit;
+  if (tool.ends && !tool.isAlsoUseful && exits.length > 0 && !exits.includes(tool.name)) {
+    return refuse("exit_not_allowed", `You may stop only by calling ${exits.join(" or ")}.`);
   }
   const missing = tool.scopes.find((scope) => !includes(permissions.scopes, scope));
   if (missing !== undefined) {

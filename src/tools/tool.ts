@@ -20,6 +20,15 @@ export interface Tool<Input = unknown> {
   /** All of these must be in the contract's scopes. */
   readonly scopes: readonly string[];
   readonly input: z.ZodType<Input>;
+  /**
+   * What the delegation ends with, when its exit rule names this tool. A tool that has this and is
+   * called although the rule names others is refused, unless it also does something without ending.
+   */
+  ends?(input: Input): string;
+  /** Has a use besides ending. */
+  readonly isAlsoUseful?: true;
+  /** What models are shown, where that is stricter than what is accepted. */
+  readonly shown?: z.ZodType;
   /** May stay open as long as the delegation itself: it waits for children or for people. */
   readonly waits?: true;
   /**

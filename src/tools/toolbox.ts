@@ -49,7 +49,7 @@ export class Toolbox {
     if (known !== undefined) return known;
     const tool = this.#tools.get(name);
     if (tool === undefined) return undefined;
-    const { $schema, ...parameters } = z.toJSONSchema(tool.input, { io: "input" });
+    const { $schema, ...parameters } = z.toJSONSchema(tool.shown ?? tool.input, { io: "input" });
     const description = { name, description: tool.description, parameters };
     this.#descriptions.set(name, description);
     return description;

@@ -14,14 +14,14 @@ export function ensureWorkspaceWriteAccess(
 ): void {
   if (!binding.allowWrites) {
     throw new PathDenied(
-      "workspace-read-only",
+      "workspace_read_only",
       "This workspace is read-only for you. Put what you wanted to write into your answer instead.",
     );
   }
   if (!binding.writeRoots.some((root) => isBelow(path, root))) {
     const roots = binding.writeRoots.map((root) => `"${relative(binding.root, root) || "."}"`);
     throw new PathDenied(
-      "path-outside-write-roots",
+      "path_outside_write_roots",
       `"${asked}" may not be written. ` +
         (roots.length === 0
           ? "No folder here may be."
@@ -30,7 +30,7 @@ export function ensureWorkspaceWriteAccess(
   }
   if (isProtected(relative(binding.root, path).split(sep))) {
     throw new PathDenied(
-      "path-protected",
+      "path_protected",
       `"${asked}" steers git or Mandate itself and is not yours to change. If it must change, ` +
         "say so in your answer and a person will do it.",
     );

@@ -68,10 +68,10 @@ function requireRegular(stats: Stats, asked: string): void {
   if (stats.isFile()) return;
   if (stats.isDirectory()) throw isFolder(asked);
   if (stats.isSymbolicLink()) {
-    throw new PathDenied("path-changed", `"${asked}" became a symbolic link. Use another path.`);
+    throw new PathDenied("path_changed", `"${asked}" became a symbolic link. Use another path.`);
   }
   throw new PathDenied(
-    "path-not-regular",
+    "path_not_regular",
     `"${asked}" is a device, a pipe or a socket, and only regular files can be opened.`,
   );
 }

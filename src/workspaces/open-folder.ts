@@ -62,7 +62,7 @@ function locationOf(descriptor: number, path: string, asked: string): string {
   const opened = fstatSync(descriptor, { bigint: true });
   if (there.dev === opened.dev && there.ino === opened.ino) return location;
   throw new PathDenied(
-    "path-changed",
+    "path_changed",
     `"${asked}" was replaced while it was being opened. Look again with list_files, then retry.`,
   );
 }

@@ -16,7 +16,7 @@ export function openReplaceable(
   if (stats === undefined) return undefined;
   if (stats.isSymbolicLink()) {
     throw new PathDenied(
-      "path-link",
+      "path_link",
       `"${asked}" is a symbolic link, and links are not written through. Write the file that it ` +
         "points at, by its own path.",
     );
@@ -25,7 +25,7 @@ export function openReplaceable(
   if (file.stats.nlink <= 1) return file;
   file.close();
   throw new PathDenied(
-    "path-hard-link",
+    "path_hard_link",
     `"${asked}" has a second name elsewhere (a hard link) and is not written. Write another file.`,
   );
 }

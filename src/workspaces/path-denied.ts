@@ -1,16 +1,16 @@
 /** Which part of the boundary said no; the gate puts it into `agent.tool_denied`. */
 export type PathRule =
-  | "no-workspace"
-  | "path-malformed"
-  | "path-outside-workspace"
-  | "path-forbidden"
-  | "path-link"
-  | "path-hard-link"
-  | "path-not-regular"
-  | "path-changed"
-  | "path-protected"
-  | "path-outside-write-roots"
-  | "workspace-read-only";
+  | "no_workspace"
+  | "path_malformed"
+  | "path_outside_workspace"
+  | "path_forbidden"
+  | "path_link"
+  | "path_hard_link"
+  | "path_not_regular"
+  | "path_changed"
+  | "path_protected"
+  | "path_outside_write_roots"
+  | "workspace_read_only";
 
 /**
  * A path that a tool call may not touch. Policy, not a fault of the file system: the gate turns it

@@ -79,12 +79,12 @@ test("a folder in place of the file is an error of the file system", async () =>
 
 test("a pipe in place of the file is denied without waiting for its other end", async () => {
   execFileSync("mkfifo", [join(root, "pipe")]);
-  await expect(write("pipe")).rejects.toMatchObject({ rule: "path-not-regular" });
+  await expect(write("pipe")).rejects.toMatchObject({ rule: "path_not_regular" });
 });
 
 test("write roots are kept, and the folders above one are created when it is missing", async () => {
   await expect(write("other.txt", "x", ["out/deep"])).rejects.toMatchObject({
-    rule: "path-outside-write-roots",
+    rule: "path_outside_write_roots",
   });
   await expect(write("out/x.txt", "x", ["out/deep"])).rejects.toThrow(PathDenied);
   expect(existsSync(join(root, "out"))).toBe(false);
@@ -97,7 +97,7 @@ test("a link inside cannot be used to leave a write root", async () => {
   mkdirSync(join(root, "src"));
   symlinkSync("../src", join(root, "out/src"));
   await expect(write("out/src/x.txt", "x", ["out"])).rejects.toMatchObject({
-    rule: "path-outside-write-roots",
+    rule: "path_outside_write_roots",
   });
 });
 
@@ -110,13 +110,13 @@ test.each([
   ".mandate/agents/general.md",
   "profiles/coder.md",
 ])("%s steers other programs and is not written, even where it did not exist", async (path) => {
-  await expect(write(path)).rejects.toMatchObject({ rule: "path-protected" });
+  await expect(write(path)).rejects.toMatchObject({ rule: "path_protected" });
   expect(readdirSync(root)).toEqual([]);
 });
 
 test("a read-only workspace refuses before it looks", async () => {
   const binding = bindWorkspace({ root, isolation: "shared", allowWrites: false });
   await expect(replaceFile(binding, "a.txt", Buffer.from("x"))).rejects.toMatchObject({
-    rule: "workspace-read-only",
+    rule: "workspace_read_only",
   });
 });

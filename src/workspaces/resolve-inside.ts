@@ -26,7 +26,7 @@ export function resolveInside(
   }
   if (place.dangling) {
     throw new PathDenied(
-      "path-link",
+      "path_link",
       `"${asked}" goes through a symbolic link that points at nothing. Use another path.`,
     );
   }
@@ -41,7 +41,7 @@ export function absoluteInside(
   asked: string = path,
 ): string {
   if (path.includes("\0") || !path.isWellFormed()) {
-    throw new PathDenied("path-malformed", "The path contains characters that no path has.");
+    throw new PathDenied("path_malformed", "The path contains characters that no path has.");
   }
   if (path.length > maximumLength) throw tooLong();
   const absolute = resolve(binding.root, path);
@@ -53,14 +53,14 @@ export function absoluteInside(
 export function requireReachable(binding: WorkspaceBinding, place: string, asked: string): void {
   if (!isBelow(place, binding.root)) {
     throw new PathDenied(
-      "path-outside-workspace",
+      "path_outside_workspace",
       `"${asked}" leads outside the workspace. Use a path relative to the workspace's root, ` +
         'such as "src/main.ts"; list_files shows what there is.',
     );
   }
   if (isForbidden(binding, place)) {
     throw new PathDenied(
-      "path-forbidden",
+      "path_forbidden",
       `"${asked}" belongs to Mandate itself and cannot be opened from inside a workspace.`,
     );
   }
@@ -74,9 +74,9 @@ function denyUnresolvable(asked: string, cause: unknown): PathDenied | undefined
   const { code } = cause as NodeJS.ErrnoException;
   if (code === "ENAMETOOLONG") return tooLong();
   if (code !== "ELOOP") return undefined;
-  return new PathDenied("path-link", `"${asked}" goes through symbolic links in a circle.`);
+  return new PathDenied("path_link", `"${asked}" goes through symbolic links in a circle.`);
 }
 
 function tooLong(): PathDenied {
-  return new PathDenied("path-malformed", "The path is too long. Use a shorter one.");
+  return new PathDenied("path_malformed", "The path is too long. Use a shorter one.");
 }

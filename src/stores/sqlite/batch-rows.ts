@@ -80,15 +80,21 @@ export class BatchReader {
     }
   }
 
-  /** All events with a greater sequence number than `seq`, of every run. */
-  *after(seq: number): Generator<StoredEvent> {
+  /**
+   * All events with a greater sequence number than `seq`, of every run. `headOf` knows the hash that
+   * stands before the first of them, for runs that are in memory.
+   */
+  *after(
+    seq: number,
+    headOf: (run: number) => string | undefined = () => undefined,
+  ): Generator<StoredEvent> {
     // A batch that straddles `seq` begins before it, but never more than a batch's length before.
     let position = seq - maximumBatch;
     const heads = new Map<number, string>();
     for (;;) {
       const rows = this.#after.all(seq + 1, position, pageSize) as unknown as BatchRow[];
       for (const row of rows) {
-        const before = heads.get(row.run) ?? this.hashBefore(row);
+        const before = heads.get(row.run) ?? headOf(row.run) ?? this.hashBefore(row);
         heads.set(row.run, row.hash);
         for (const event of eventsOf(row, before)) if (event.seq > seq) yield event;
         position = row.first_seq;

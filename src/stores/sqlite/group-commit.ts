@@ -72,38 +72,20 @@ export class GroupCommit {
     this.#texts.push([hash, body]);
   }
 
-  /** Writes what is queued now. Also called before closing. */
+  /** Writes everything, before closing. */
+  flushAll(): void {
+    while (this.#queue.length > 0) this.flush();
+  }
+
+  /** Writes what is queued now, as much as one transaction should hold. */
   flush(): void {
     clearImmediate(this.#scheduled);
     this.#scheduled = undefined;
     const pending = this.#take();
     if (pending.length === 0) return;
     this.#cache.reserve.ensure();
-    const tampered = new Set<string>();
-    for (let tries = 0; ; tries++) {
-      const transaction = new Transaction(this.#cache, this.#clock.now());
-      try {
-        this.#begin.run();
-        for (const one of pending) transaction.stage(one.append, tampered);
-        this.#write(transaction);
-        this.#commit.run();
-      } catch (error) {
-        transaction.undo();
-        if (this.#database.isTransaction) this.#database.exec("ROLLBACK");
-        if (error instanceof TamperedContract) {
-          tampered.add(error.delegationId);
-          continue;
-        }
-        // Somebody else wrote since we last looked: read that first, then everything is judged anew.
-        if (isKeyConflict(error) && tries < 100) {
-          this.#cache.catchUp();
-          continue;
-        }
-        const reason = storageError(error);
-        if (reason instanceof MandateError && reason.code === "storage-full") this.#cache.reserve.giveUp();
-        for (const one of pending) one.reject(reason);
-        break;
-      }
+    try {
+      const transaction = this.#commitAll(pending);
       this.#texts = [];
       this.#cache.lastSeq += transaction.events.length;
       for (const [index, one] of pending.entries()) {
@@ -112,9 +94,48 @@ export class GroupCommit {
         else one.resolve(outcome ?? []);
       }
       this.#cache.committed(transaction.events);
-      break;
+    } catch (error) {
+      const reason = storageError(error);
+      if (reason instanceof MandateError && reason.code === "storage-full") this.#cache.reserve.giveUp();
+      for (const one of pending) one.reject(reason);
     }
     if (this.#queue.length > 0) this.#scheduled ??= setImmediate(() => this.flush());
+  }
+
+  /**
+   * One transaction. What other processes wrote since we last looked is read when it matters: when
+   * the number we wanted is taken, and before anybody is refused for what we believe. It is read
+   * inside the transaction, while nobody can write, so once is enough.
+   */
+  #commitAll(pending: readonly Pending[]): Transaction {
+    const tampered = new Set<string>();
+    for (let isCurrent = false; ; isCurrent = true) {
+      let transaction: Transaction | undefined;
+      try {
+        this.#begin.run();
+        if (isCurrent) this.#cache.catchUp();
+        transaction = this.#stage(pending, tampered);
+        if (!isCurrent && transaction.hasRefusals) {
+          transaction.undo();
+          this.#cache.catchUp();
+          transaction = this.#stage(pending, tampered);
+        }
+        this.#write(transaction);
+        this.#commit.run();
+        return transaction;
+      } catch (error) {
+        transaction?.undo();
+        if (this.#database.isTransaction) this.#database.exec("ROLLBACK");
+        if (error instanceof TamperedContract) tampered.add(error.delegationId);
+        else if (!isKeyConflict(error) || isCurrent) throw error;
+      }
+    }
+  }
+
+  #stage(pending: readonly Pending[], tampered: ReadonlySet<string>): Transaction {
+    const transaction = new Transaction(this.#cache, this.#clock.now());
+    for (const one of pending) transaction.stage(one.append, tampered);
+    return transaction;
   }
 
   #take(): Pending[] {
@@ -194,6 +215,10 @@ class Transaction {
     }
     this.outcomes.push(this.events.slice(mark.events));
     for (let index = mark.events; index < this.events.length; index++) this.#accept(run, append, index);
+  }
+
+  get hasRefusals(): boolean {
+    return this.outcomes.some((outcome) => outcome instanceof Error);
   }
 
   undo(): void {

@@ -26,7 +26,7 @@ export class RunIndex {
 
   /** Called after a commit; nearly always there is nothing to do. */
   keepUp(lastSeq: number): void {
-    if (lastSeq - this.#indexed < indexEvery) return;
+    if (lastSeq - this.#indexed < indexEvery || this.#database.isTransaction) return;
     this.#database.exec("BEGIN IMMEDIATE");
     try {
       // Another process may have done it meanwhile.

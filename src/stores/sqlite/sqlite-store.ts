@@ -105,17 +105,18 @@ export class SqliteStore implements Store {
   }
 
   async *readEvents(query: EventQuery): AsyncIterable<StoredEvent> {
-    const runId = query.runId ?? (query.delegationId && (await this.findRun(query.delegationId)));
-    if (runId === undefined || runId === "") {
+    const { delegationId } = query;
+    if (query.runId === undefined && delegationId === undefined) {
       yield* this.#reader.after(query.after ?? 0);
       return;
     }
-    const run = runNumberOf(runId);
+    const runId = query.runId ?? (await this.findRun(delegationId ?? ""));
+    const run = runId === undefined ? undefined : runNumberOf(runId);
     if (run === undefined) return;
     const after = query.after ?? 0;
     for (const event of this.#reader.ofRun(run)) {
       if (event.seq <= after) continue;
-      if (query.delegationId === undefined || event.sub_agent_id === query.delegationId) yield event;
+      if (delegationId === undefined || event.sub_agent_id === delegationId) yield event;
     }
   }
 
@@ -223,7 +224,7 @@ export class SqliteStore implements Store {
 
   async close(): Promise<void> {
     if (this.#closed) return;
-    this.#commits.flush();
+    this.#commits.flushAll();
     this.#closed = true;
     clearInterval(this.#poll);
     dismissWorker(this.ownership.worker);
@@ -262,7 +263,8 @@ export class SqliteStore implements Store {
 
   #catchUp(): void {
     const foreign: StoredEvent[] = [];
-    for (const event of this.#reader.after(this.#log.lastSeq)) {
+    const headOf = (run: number): string | undefined => this.#runs.get(runIdOf(run))?.head;
+    for (const event of this.#reader.after(this.#log.lastSeq, headOf)) {
       const run = this.#runs.get(event.run_id);
       if (run && event.run_seq === run.lastRunSeq + 1) applyToRun(run, event);
       foreign.push(event);

@@ -82,10 +82,14 @@ class LibraryMandate implements Mandate {
 
   start(parameters: DelegationParameters): Promise<RunHandle> {
     const { maxTokenBudget, timeout, ...rest } = parameters;
+    const { defaultTimeout, tokenBudget } = this.#runtime.config.agents.delegation;
+    // Whoever calls this is the parent: what it starts has the limits of a sub-agent.
+    const own = this.#runtime.profiles.get(parameters.profile)?.limits;
+    const tokens = maxTokenBudget ?? own?.tokens ?? tokenBudget.default;
     return this.#runtime.engine.startRun({
       ...rest,
-      maxTokens: maxTokenBudget,
-      timeoutMs: timeout,
+      maxTokens: Math.min(tokens, tokenBudget.max),
+      timeoutMs: timeout ?? own?.timeoutMs ?? defaultTimeout,
     });
   }
 

@@ -13,12 +13,14 @@ export const completeTaskTool = defineTool({
     outputs: z.unknown().optional().describe("Structured output, when it was asked for."),
     confidence: z.number().min(0).max(1).optional(),
   }),
-  execute({ summary, outputs, confidence }) {
-    const exit =
-      outputs === undefined ? summary : JSON.stringify({ summary, outputs, confidence });
-    return { text: "Handed in.", exit };
-  },
+  ends: handedIn,
+  execute: (input) => ({ text: "Handed in.", exit: handedIn(input) }),
 });
+
+function handedIn(input: { summary: string; outputs?: unknown; confidence?: number | undefined }): string {
+  const { summary, outputs, confidence } = input;
+  return outputs === undefined ? summary : JSON.stringify({ summary, outputs, confidence });
+}
 
 export const submitForReviewTool = defineTool({
   name: "submit_for_review",
@@ -27,9 +29,8 @@ export const submitForReviewTool = defineTool({
   idempotent: true,
   scopes: [],
   input: z.strictObject({ message: z.string().min(1).describe("What to review, and what to look at.") }),
-  execute({ message }) {
-    return { text: "Handed in for review.", exit: message };
-  },
+  ends: ({ message }) => message,
+  execute: ({ message }) => ({ text: "Handed in for review.", exit: message }),
 });
 
 export const askUserTool = defineTool({
@@ -39,6 +40,9 @@ export const askUserTool = defineTool({
   idempotent: true,
   scopes: [],
   waits: true,
+  // Where the exit rule names it, the question is the end, and the caller is the one who answers.
+  ends: ({ message }) => message,
+  isAlsoUseful: true,
   input: z.strictObject({ message: z.string().min(1).describe("One question, complete in itself.") }),
   async execute({ message }, { delegator }) {
     const outcome = await delegator.ask(message);

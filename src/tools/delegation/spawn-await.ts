@@ -4,6 +4,12 @@ import { fitResult } from "./fit-result.ts";
 import { commaList } from "./spawn.ts";
 import { defineTool } from "../tool.ts";
 
+const maxWait = z
+  .int()
+  .positive()
+  .optional()
+  .describe("Return after this time with what is done by then.");
+
 export const spawnAwaitTool = defineTool({
   name: "spawn_await",
   description:
@@ -12,9 +18,11 @@ export const spawnAwaitTool = defineTool({
   idempotent: true,
   scopes: [],
   waits: true,
-  input: z.strictObject({
-    job_ids: z.string().optional().describe("Comma-separated job ids, or * for all jobs not yet awaited."),
-    max_wait_ms: z.int().positive().optional().describe("Return after this time with what is done by then."),
+  // A missing argument is answered by the tool itself, in its own words.
+  input: z.strictObject({ job_ids: z.string().optional(), max_wait_ms: maxWait }),
+  shown: z.strictObject({
+    job_ids: z.string().describe("Comma-separated job ids, or * for all jobs not yet awaited."),
+    max_wait_ms: maxWait,
   }),
   async execute(input, { delegator }) {
     const asked = input.job_ids?.trim() ?? "";

@@ -99,12 +99,15 @@ describe("spawn", () => {
     expect(child?.messages).toEqual([{ role: "user", text: "Context:\nhere\n\nTask:\nlook" }]);
   });
 
-  it("without a profile runs the general one, below what its caller may hand on", async () => {
+  it("without a profile has its caller's tools, without those that spawn, and no other prompt", async () => {
     const { seen, model } = recording(leadThat({ task: "look" }));
     await using mandate = await openEngine({ profiles, model });
     await mandate.run({ task: "go", profile: "lead" });
     const child = seen.find(({ caller }) => caller.depth === 1);
-    expect(child?.caller.profile).toBe("general");
+    expect(child?.caller.profile).toBe("spawn");
+    expect(child?.system).toBe("");
+    const parent = seen.find(({ caller }) => caller.depth === 0);
+    expect(parent?.tools.map(({ name }) => name)).toContain("spawn");
     expect(child?.tools.map(({ name }) => name)).toEqual(["read_file"]);
   });
 

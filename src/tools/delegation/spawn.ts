@@ -12,13 +12,12 @@ export function spawnTool(profiles: readonly string[]): Tool {
     effect: "spawn",
     idempotent: true,
     scopes: [],
-    input: z.strictObject({
-      task: z.string().optional().describe("What the sub-agent shall do. It sees nothing else of this conversation."),
-      // An unknown name is answered by the tool itself, in its own words.
-      profile: z.union([profile, z.string()]).optional().describe("Who does it."),
-      context: z.string().optional().describe("What it needs to know besides the task."),
-      system_prompt: z.string().optional().describe("Instructions in place of the profile's own."),
-      tools: z.string().optional().describe("Comma-separated names; selects among what the profile allows."),
+    // What is missing or unknown is answered by the tool itself, in its own words.
+    input: z.strictObject({ ...fields, task: z.string().optional(), profile: z.string().optional() }),
+    shown: z.strictObject({
+      task: z.string().describe("What the sub-agent shall do. It sees nothing else of this conversation."),
+      profile: profile.optional().describe("Who does it."),
+      ...fields,
     }),
     async execute(input, { delegator }) {
       const task = input.task?.trim() ?? "";
@@ -38,6 +37,12 @@ export function spawnTool(profiles: readonly string[]): Tool {
     },
   });
 }
+
+const fields = {
+  context: z.string().optional().describe("What it needs to know besides the task."),
+  system_prompt: z.string().optional().describe("Instructions in place of the profile's own."),
+  tools: z.string().optional().describe("Comma-separated names; selects among what the profile allows."),
+};
 
 export function commaList(text: string): string[] {
   return text

@@ -103,9 +103,9 @@ test("a missing file and a folder say what to do next, without paths of the mach
 
 test("a pipe and an agent without a workspace are denied", async () => {
   execFileSync("mkfifo", [join(root, "pipe")]);
-  await expect(read({ path: "pipe" })).rejects.toMatchObject({ rule: "path-not-regular" });
+  await expect(read({ path: "pipe" })).rejects.toMatchObject({ rule: "path_not_regular" });
   const denied = read({ path: "a" }, { workspace: null });
-  await expect(denied).rejects.toMatchObject({ rule: "no-workspace" });
+  await expect(denied).rejects.toMatchObject({ rule: "no_workspace" });
 });
 
 test("a cancelled call stops reading", async () => {

@@ -6,7 +6,7 @@ import type { ToolContext } from "../tool.ts";
 export function requireWorkspace(context: ToolContext): WorkspaceBinding {
   if (context.workspace !== null) return context.workspace;
   throw new PathDenied(
-    "no-workspace",
+    "no_workspace",
     "You have no workspace, so there are no files to read or write. Answer from what you were given.",
   );
 }

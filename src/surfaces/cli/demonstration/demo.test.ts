@@ -70,7 +70,7 @@ test("killed in the middle and started again, it goes on and ends with the same 
   const command = /mandate\.ts (show \w+)/.exec(again.out())?.[1]?.split(" ") ?? [];
   const shown = await desk.type(command, { environment: { MANDATE_HOME: home } });
   expect(shown.out).toMatch(
-    /⊘ write_file \(tool_not_granted\)[\s\S]*⊘ read_file \(path-outside-workspace\)/,
+    /⊘ write_file \(tool_not_granted\)[\s\S]*⊘ read_file \(path_outside_workspace\)/,
   );
   const runs = await desk.type(["ls", "--json"], { environment: { MANDATE_HOME: home } });
   expect(JSON.parse(runs.out).map(({ state }: { state: string }) => state)).toEqual([

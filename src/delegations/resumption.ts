@@ -1,0 +1,64 @@
+import type { Authority } from "../contracts/authority.ts";
+import { type Contract, mayDelegate, mayUse } from "../contracts/contract.ts";
+import type { Selection } from "../contracts/selection.ts";
+import { MandateError } from "../ports/mandate-error.ts";
+import type { Store } from "../ports/store.ts";
+import type { RunRequest } from "./engine.ts";
+
+export interface Resumption {
+  readonly request: RunRequest;
+  /** All that the old contract gave, for itself or to hand on. */
+  readonly held: Authority;
+}
+
+/** What to ask for, to continue a delegation that was cancelled or failed. */
+export async function resumption(store: Store, id: string): Promise<Resumption> {
+  const runId = await store.findRun(id);
+  const state = runId === undefined ? undefined : await store.readRun(runId);
+  const delegation = state?.delegations.get(id) ?? [...(state?.delegations.values() ?? [])][0];
+  if (state === undefined || delegation === undefined) {
+    throw new MandateError("unknown-delegation", `There is no delegation ${id}.`);
+  }
+  if (delegation.status !== "closed") {
+    throw new MandateError("not-resumable", `Delegation ${delegation.id} is still ${delegation.status}.`);
+  }
+  if (delegation.finalStatus === "completed") {
+    throw new MandateError(
+      "not-resumable",
+      `Delegation ${delegation.id} is completed; there is nothing to resume.`,
+    );
+  }
+  const contract = await store.readContract(delegation.id);
+  return {
+    request: {
+      task: contract.step.description,
+      profile: contract.profile.id,
+      context: contract.step.context ?? undefined,
+      workspace: state.workspace,
+      resumedFrom: delegation.id,
+      tools: contract.permissions.allowed_tools,
+      maxTokens: contract.budget.tokens,
+      timeoutMs: contract.deadlines.total,
+      maxDepth: contract.permissions.max_delegation_depth,
+      readOnly: contract.outputs.report_path_pattern === null,
+    },
+    held: heldBy(contract),
+  };
+}
+
+function heldBy(contract: Contract): Authority {
+  const [own, given] = [mayUse(contract), mayDelegate(contract)];
+  return {
+    tools: union(own.tools, given.tools),
+    skills: union(own.skills, given.skills),
+    mcp_servers: union(own.mcp_servers, given.mcp_servers),
+    models: union(own.models, given.models),
+    scopes: union(own.scopes, given.scopes),
+    write_roots: [...new Set([...own.write_roots, ...given.write_roots])],
+    network: union(own.network, given.network),
+  };
+}
+
+function union(left: Selection, right: Selection): Selection {
+  return left === "*" || right === "*" ? "*" : [...new Set([...left, ...right])];
+}
