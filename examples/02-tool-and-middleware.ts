@@ -40,7 +40,8 @@ const mandate = await createMandate({
     },
   ],
   scripted: scriptedModel(({ caller, messages }) => {
-    if (caller.turn === 1) return { calls: [{ tool: "write_file", input: { path: "x", content: "y" } }] };
+    if (caller.turn === 1)
+      return { calls: [{ tool: "write_file", input: { path: "x", content: "y" } }] };
     if (caller.turn === 2) return { calls: [{ tool: "stock", input: { thing: "rope" } }] };
     return { text: messages.at(-1)?.text ?? "" };
   }),

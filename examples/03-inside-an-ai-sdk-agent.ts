@@ -24,7 +24,12 @@ const model = new MockLanguageModelV4({
     const last = prompt.at(-1);
     if (last?.role === "tool") {
       const text = JSON.stringify(last.content);
-      return { content: [{ type: "text", text }], finishReason: { unified: "stop", raw: "stop" }, usage, warnings: [] };
+      return {
+        content: [{ type: "text", text }],
+        finishReason: { unified: "stop", raw: "stop" },
+        usage,
+        warnings: [],
+      };
     }
     const input = JSON.stringify({ profile: "researcher", task: "tide tables" });
     return {

@@ -1,7 +1,9 @@
 import { readdirSync } from "node:fs";
 import { afterEach, describe, expect, it, vi } from "vitest";
 
-const examples = readdirSync(new URL(".", import.meta.url)).filter((file) => /^\d\d-.*\.ts$/.test(file));
+const examples = readdirSync(new URL(".", import.meta.url)).filter((file) =>
+  /^\d\d-.*\.ts$/.test(file),
+);
 
 afterEach(() => {
   process.exitCode = undefined;

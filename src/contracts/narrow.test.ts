@@ -199,7 +199,13 @@ describe("lists", () => {
 describe("amounts", () => {
   it("that are no amounts are refused or count as none", () => {
     for (const tokens of [Number.NaN, 0, -5, 0.5]) {
-      const asked = { ceiling, mayNest: true, inheritsSpawning: true, rules: rules(), request: { tokens } };
+      const asked = {
+        ceiling,
+        mayNest: true,
+        inheritsSpawning: true,
+        rules: rules(),
+        request: { tokens },
+      };
       const outcome = narrow({ ...asked, profile: { name: "child", model: "p/one" } });
       expect(outcome).toMatchObject({ allowed: false, rule: "budget" });
     }

@@ -1,6 +1,6 @@
+import type { YamlPath } from "../documents/read-yaml.ts";
 import { MandateError } from "../ports/mandate-error.ts";
 import type { ConfigFile } from "./config-schema.ts";
-import type { YamlPath } from "./read-yaml.ts";
 
 /** One source of settings: a file, or the environment and the flags together. */
 export interface ConfigLayer {

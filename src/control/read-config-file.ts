@@ -1,12 +1,12 @@
 import { homedir } from "node:os";
 import { dirname, resolve } from "node:path";
+import { decodeText } from "../documents/decode-text.ts";
+import { describeProblem } from "../documents/describe-problem.ts";
+import { readRegularFile } from "../documents/read-regular-file.ts";
+import { parseYaml } from "../documents/read-yaml.ts";
 import { MandateError } from "../ports/mandate-error.ts";
 import type { ConfigLayer } from "./config-layer.ts";
 import { type ConfigFile, configSchema } from "./config-schema.ts";
-import { decodeText } from "./decode-text.ts";
-import { describeProblem } from "./describe-problem.ts";
-import { readRegularFile } from "./read-regular-file.ts";
-import { parseYaml } from "./read-yaml.ts";
 
 const maximumBytes = 1024 * 1024;
 const code = "config-invalid";

@@ -1,7 +1,7 @@
 import type { Contract } from "../contracts/contract.ts";
 import type { CloseReason } from "../events/close-reason.ts";
-import type { FileEvidence, NewEvent } from "../events/event.ts";
 import type { OpenAsk } from "../events/delegation.ts";
+import type { FileEvidence, NewEvent } from "../events/event.ts";
 import type { AskOutcome, DelegationResult } from "../ports/delegator.ts";
 import type { Transcript } from "../sessions/transcript.ts";
 import type { OfferedTools } from "../tools/toolbox.ts";

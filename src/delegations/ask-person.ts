@@ -1,5 +1,5 @@
-import { MandateError } from "../ports/mandate-error.ts";
 import type { AskOutcome } from "../ports/delegator.ts";
+import { MandateError } from "../ports/mandate-error.ts";
 import type { Agent } from "./agent.ts";
 import { event } from "./take-turn.ts";
 

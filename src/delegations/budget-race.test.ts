@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { type Script, scriptedModel } from "../models/scripted/scripted-model.ts";
-import { protocols } from "../models/wire-protocols.ts";
-import { sendEvents, startWireServer } from "../models/wire-server.ts";
+import { protocols } from "../models/wire-protocols.test-support.ts";
+import { sendEvents, startWireServer } from "../models/wire-server.test-support.ts";
 import type { ModelRequest } from "../ports/model.ts";
 import { ofType, openEngine, testProfile } from "../testing/engine-fixture.ts";
 

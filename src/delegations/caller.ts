@@ -57,7 +57,8 @@ class AgentDelegator implements CallDelegator {
       way,
       callId: this.#call.id,
     });
-    if (!("agent" in started)) return { started: false, rule: started.rule, reason: started.reason };
+    if (!("agent" in started))
+      return { started: false, rule: started.rule, reason: started.reason };
     const outcome = this.#started(started.agent.id, way);
     // The id is given out only when the child is on disk; a joining call waits for more anyway.
     if (way === "spawn") await started.created;
@@ -69,7 +70,10 @@ class AgentDelegator implements CallDelegator {
     return { started: true, delegationId };
   }
 
-  async joinAndComplete(id: string, describe: (result: DelegationResult) => string): Promise<string> {
+  async joinAndComplete(
+    id: string,
+    describe: (result: DelegationResult) => string,
+  ): Promise<string> {
     const agent = this.#agent;
     const child = agent.run.agents.get(id);
     if (child === undefined) throw new Error(`there is no delegation ${id}`);
@@ -100,7 +104,11 @@ class AgentDelegator implements CallDelegator {
     agent.openCalls?.delete(this.#call.id);
     agent.toolCalls++;
     agent.record(
-      event(agent, "agent.tool_completed", completion(this.#call, { text }, { text }, [result.delegationId])),
+      event(
+        agent,
+        "agent.tool_completed",
+        completion(this.#call, { text }, { text }, [result.delegationId]),
+      ),
     );
     this.#onRecorded();
     return text;

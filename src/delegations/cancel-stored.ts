@@ -40,13 +40,18 @@ export async function cancelStored(
       });
     const isWholeRun = top.depth === 0;
     if (isWholeRun) {
-      closing.push({ type: "run.finished", payload: { outcome: "failed", reason: `${code}: ${reason}` } });
+      closing.push({
+        type: "run.finished",
+        payload: { outcome: "failed", reason: `${code}: ${reason}` },
+      });
     }
     try {
       await store.append({ runId, by: "operator", events: closing, ifRunSeq: lastRunSeq });
       return "cancelled";
     } catch (error) {
-      const isRace = error instanceof MandateError && (error.code === "conflict" || error.code === "illegal-transition");
+      const isRace =
+        error instanceof MandateError &&
+        (error.code === "conflict" || error.code === "illegal-transition");
       if (!isRace || tries >= patience) throw error;
       // Its owner writes faster than we read: give it a moment that is not always the same.
       await new Promise((resolve) => setTimeout(resolve, Math.random() * 5 * tries));
@@ -67,8 +72,16 @@ function closingEvents(
     const about = { call_id: callId, tool };
     events.push(
       toolbox.get(tool)?.idempotent
-        ? { type: "agent.tool_failed", sub_agent_id: id, payload: { ...about, error: "Interrupted: the delegation ended." } }
-        : { type: "agent.tool_outcome_unknown", sub_agent_id: id, payload: { ...about, error: "Interrupted: its outcome is unknown." } },
+        ? {
+            type: "agent.tool_failed",
+            sub_agent_id: id,
+            payload: { ...about, error: "Interrupted: the delegation ended." },
+          }
+        : {
+            type: "agent.tool_outcome_unknown",
+            sub_agent_id: id,
+            payload: { ...about, error: "Interrupted: its outcome is unknown." },
+          },
     );
   }
   let { usage } = delegation;
@@ -78,11 +91,22 @@ function closingEvents(
     events.push({
       type: "agent.budget_settled",
       sub_agent_id: id,
-      payload: { request, reserved: tokens, prompt: tokens, completion: 0, cost: 0, estimated: true },
+      payload: {
+        request,
+        reserved: tokens,
+        prompt: tokens,
+        completion: 0,
+        cost: 0,
+        estimated: true,
+      },
     });
   }
-  const served = new Set(own.flatMap((event) => (event.type === "agent.model_turn" && event.payload.served) || []));
-  const files = own.flatMap((event) => (event.type === "agent.tool_completed" && event.payload.files) || []);
+  const served = new Set(
+    own.flatMap((event) => (event.type === "agent.model_turn" && event.payload.served) || []),
+  );
+  const files = own.flatMap(
+    (event) => (event.type === "agent.tool_completed" && event.payload.files) || [],
+  );
   events.push(
     { type: "agent.subagent_failed", sub_agent_id: id, payload: { code, error } },
     {

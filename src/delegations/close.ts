@@ -57,11 +57,15 @@ function notDelivered(cause: unknown): never {
 }
 
 /** The closing events of a whole open subtree, children before parents. */
-export function closeBelow(agent: Agent, cause: Ending): NewEvent[] {
+function closeBelow(agent: Agent, cause: Ending): NewEvent[] {
   if (agent.isEnding) return [];
   const below = agent.children?.flatMap((child) => closeBelow(child, cause)) ?? [];
-  const code: CloseReason = cause.kind === "failure" && cause.code === "cancelled" ? "cancelled" : "parent_closed";
-  const ending = failure(code, code === "cancelled" ? "Its caller was cancelled." : "Its caller ended before it did.");
+  const code: CloseReason =
+    cause.kind === "failure" && cause.code === "cancelled" ? "cancelled" : "parent_closed";
+  const ending = failure(
+    code,
+    code === "cancelled" ? "Its caller was cancelled." : "Its caller ended before it did.",
+  );
   const accepted = { ending, path: undefined };
   const [closing, result] = conclude(agent, accepted);
   const events = [...below, ...closing];
@@ -105,7 +109,10 @@ function reportPath(agent: Agent, text: string): Promise<string | undefined> | u
 }
 
 /** The events that end a delegation, and its result: both hold the same seal. */
-function conclude(agent: Agent, accepted: Accepted): [events: NewEvent[], result: DelegationResult] {
+function conclude(
+  agent: Agent,
+  accepted: Accepted,
+): [events: NewEvent[], result: DelegationResult] {
   const { ending, path, rejected } = accepted;
   const events: NewEvent[] = [...openCallEvents(agent)];
   if (agent.reservation > 0) events.push(settled(agent, agent.reservation, 0, 0, true));
@@ -128,7 +135,10 @@ function conclude(agent: Agent, accepted: Accepted): [events: NewEvent[], result
   events.push(
     finalStatus === "completed"
       ? event(agent, "agent.subagent_completed", { integrator: "report", reason })
-      : event(agent, "agent.subagent_failed", { code: reason, error: rejected?.error ?? result.result }),
+      : event(agent, "agent.subagent_failed", {
+          code: reason,
+          error: rejected?.error ?? result.result,
+        }),
     event(agent, "agent.subagent_closed", {
       sub_agent_id: agent.id,
       step_idx: agent.contract.parent.step_idx,
@@ -147,7 +157,10 @@ function* openCallEvents(agent: Agent): Generator<NewEvent> {
     const harmless = agent.run.parts.toolbox.get(tool)?.idempotent === true;
     yield harmless
       ? event(agent, "agent.tool_failed", { ...about, error: "Interrupted: the delegation ended." })
-      : event(agent, "agent.tool_outcome_unknown", { ...about, error: "Interrupted: its outcome is unknown." });
+      : event(agent, "agent.tool_outcome_unknown", {
+          ...about,
+          error: "Interrupted: its outcome is unknown.",
+        });
   }
   agent.openCalls = null;
 }
@@ -165,10 +178,15 @@ function sealOf(agent: Agent, output: string | null): Seal {
   };
 }
 
-function resultFor(agent: Agent, { ending, rejected, artifact }: Accepted, seal: Seal): DelegationResult {
+function resultFor(
+  agent: Agent,
+  { ending, rejected, artifact }: Accepted,
+  seal: Seal,
+): DelegationResult {
   const final = ending.kind === "output" && !rejected ? "completed" : "failed";
   const reason =
-    rejected?.code ?? (ending.kind === "failure" ? ending.code : (ending.reason ?? "report_accepted"));
+    rejected?.code ??
+    (ending.kind === "failure" ? ending.code : (ending.reason ?? "report_accepted"));
   const text = rejected?.error ?? (ending.kind === "failure" ? ending.error : ending.text);
   const children = agent.children?.flatMap((child) => child.result ?? []) ?? [];
   return {
@@ -198,7 +216,11 @@ export function unwritten(agent: Agent, error: unknown): DelegationResult {
  * The run ends with its root. It succeeded when the root did and no child's failure was passed
  * over: every failed child's result must have reached the agent that delegated to it.
  */
-export function runFinished(run: LiveRun, root: Agent | null, result: DelegationResult | null): NewEvent[] {
+function runFinished(
+  run: LiveRun,
+  root: Agent | null,
+  result: DelegationResult | null,
+): NewEvent[] {
   run.finished = true;
   const overlooked = [...run.agents.values()].filter(
     (agent) => agent !== root && agent.result?.status !== "completed" && !hasArrived(agent),

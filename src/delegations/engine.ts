@@ -2,8 +2,7 @@ import { type Authority, intersectAuthority } from "../contracts/authority.ts";
 import { externalProvider, modelName } from "../contracts/contract.ts";
 import { isOpen } from "../events/delegation.ts";
 import type { NewEvent, StoredEvent } from "../events/event.ts";
-import type { DelegationRequest, DelegationResult } from "../ports/delegator.ts";
-import type { CancelOutcome } from "../ports/delegator.ts";
+import type { CancelOutcome, DelegationRequest, DelegationResult } from "../ports/delegator.ts";
 import { MandateError } from "../ports/mandate-error.ts";
 import { resultOf } from "../sessions/delegation-result.ts";
 import { bindWorkspace } from "../workspaces/bind-workspace.ts";
@@ -65,7 +64,8 @@ export class Engine {
 
   async #start(request: RunRequest, authority: Authority): Promise<StartedRun> {
     const run = this.#newRun(request, authority);
-    const opening = request.resumedFrom && (await transcriptOf(this.#parts, request.resumedFrom)).asOpening();
+    const opening =
+      request.resumedFrom && (await transcriptOf(this.#parts, request.resumedFrom)).asOpening();
     const started = startDelegation({
       run,
       caller: null,
@@ -172,7 +172,10 @@ export class Engine {
   async resume(id: string): Promise<StartedRun> {
     const { request, held } = await resumption(this.#parts.store, id);
     // What it held then is the most it can hold now, whatever its profile says today.
-    const authority = { ...intersectAuthority(this.#grant.authority, held), write_roots: held.write_roots };
+    const authority = {
+      ...intersectAuthority(this.#grant.authority, held),
+      write_roots: held.write_roots,
+    };
     return this.#start(request, authority);
   }
 
@@ -184,7 +187,8 @@ export class Engine {
       if (!isOpen(delegation)) continue;
       try {
         const contract = await store.readContract(delegation.id);
-        if (contract.permissions.allowed_tools.some((tool) => toolbox.get(tool) === undefined)) return false;
+        if (contract.permissions.allowed_tools.some((tool) => toolbox.get(tool) === undefined))
+          return false;
         if (contract.model.provider !== externalProvider) models.resolve(modelName(contract));
       } catch (error) {
         // A contract that cannot be trusted is for recovery to end; a missing key is not.
@@ -251,7 +255,11 @@ export class Engine {
       if (event.type === "agent.answered") {
         const { ask_id: askId, answer, by } = event.payload;
         const resolve = this.#runs.get(event.run_id)?.asks.get(askId);
-        resolve?.(answer === null || by === "expired" ? { answered: false } : { answered: true, answer, by });
+        resolve?.(
+          answer === null || by === "expired"
+            ? { answered: false }
+            : { answered: true, answer, by },
+        );
       } else if (event.type === "agent.subagent_closed") {
         const agent = this.#runs.get(event.run_id)?.agents.get(event.payload.sub_agent_id);
         if (agent && !agent.isEnding) void this.#endedElsewhere(agent);
@@ -297,7 +305,8 @@ export class Engine {
       for (const agent of run.agents.values()) {
         if (!agent.hasSlot || agent.lastActivity === 0) continue;
         const { idle } = agent.contract.deadlines;
-        if (now - agent.lastActivity > idle) agent.stop("timeout", `Nothing happened for ${idle} ms.`);
+        if (now - agent.lastActivity > idle)
+          agent.stop("timeout", `Nothing happened for ${idle} ms.`);
       }
     }
   }
@@ -310,7 +319,9 @@ function realWorkspace(folder: string | null | undefined): string | null {
 }
 
 function refusal(refused: { readonly rule: string; readonly reason: string }): MandateError {
-  if (refused.rule === "task") return new MandateError("task-required", "A run needs a task: say what is to be done.");
-  if (refused.rule === "profile") return new MandateError("unknown-profile", `There is an ${refused.reason}.`);
+  if (refused.rule === "task")
+    return new MandateError("task-required", "A run needs a task: say what is to be done.");
+  if (refused.rule === "profile")
+    return new MandateError("unknown-profile", `There is an ${refused.reason}.`);
   return new MandateError("refused-by-policy", refused.reason);
 }

@@ -1,4 +1,4 @@
-import { isOpen, type Delegation } from "../events/delegation.ts";
+import { type Delegation, isOpen } from "../events/delegation.ts";
 import type { StoredEvent } from "../events/event.ts";
 import type { RunState } from "../events/run-state.ts";
 import { resultOf } from "../sessions/delegation-result.ts";
@@ -29,7 +29,8 @@ export async function hydrate(run: LiveRun, state: RunState): Promise<void> {
     const agent = await revive(run, state, delegation, eventsOf.get(delegation.id) ?? []);
     enlist(run, agent);
     if (delegation.parentId === null && delegation.depth === 0) run.root = agent;
-    if (delegation.callId !== null) run.byCall.set(`${delegation.parentId} ${delegation.callId}`, agent);
+    if (delegation.callId !== null)
+      run.byCall.set(`${delegation.parentId} ${delegation.callId}`, agent);
     run.steps = Math.max(run.steps, delegation.stepIdx + 1);
   }
 }
@@ -42,8 +43,13 @@ async function revive(
 ): Promise<Agent> {
   const { store } = run.parts;
   const contract = await store.readContract(delegation.id);
-  const parent = delegation.parentId === null ? null : (run.agents.get(delegation.parentId) ?? null);
-  const account = new Account(parent?.account ?? run.account, contract.budget.tokens, contract.budget.cost);
+  const parent =
+    delegation.parentId === null ? null : (run.agents.get(delegation.parentId) ?? null);
+  const account = new Account(
+    parent?.account ?? run.account,
+    contract.budget.tokens,
+    contract.budget.cost,
+  );
   account.settle(0, delegation.usage.prompt + delegation.usage.completion, delegation.usage.cost);
   const agent = new Agent({
     id: delegation.id,
@@ -78,7 +84,10 @@ async function revive(
   }
   for (const event of events) replay(agent, event);
   if (delegation.status === "running") {
-    agent.usedMs = Math.max(0, delegation.lastEventAt - (delegation.startedAt ?? delegation.lastEventAt));
+    agent.usedMs = Math.max(
+      0,
+      delegation.lastEventAt - (delegation.startedAt ?? delegation.lastEventAt),
+    );
   }
   adopt(agent, delegation);
   return agent;
@@ -116,7 +125,8 @@ export async function reload(agent: Agent, delegation: Delegation): Promise<void
   agent.toolCalls = delegation.toolCalls;
   agent.usage = delegation.usage;
   agent.transcript = new Transcript(await openingFor(parts, delegation, openingOf(agent.contract)));
-  for await (const event of parts.store.readEvents({ delegationId: agent.id })) replay(agent, event);
+  for await (const event of parts.store.readEvents({ delegationId: agent.id }))
+    replay(agent, event);
   adopt(agent, delegation);
 }
 
@@ -153,7 +163,9 @@ function replay(agent: Agent, event: StoredEvent): void {
         agent.answers ??= new Map();
         agent.answers.set(
           agent.openAsk.callId,
-          answer === null || by === "expired" ? { answered: false } : { answered: true, answer, by },
+          answer === null || by === "expired"
+            ? { answered: false }
+            : { answered: true, answer, by },
         );
       }
       agent.openAsk = null;
@@ -164,7 +176,7 @@ function replay(agent: Agent, event: StoredEvent): void {
 }
 
 /** A resumed delegation opens with the conversation of the one it continues. */
-export async function openingFor(
+async function openingFor(
   parts: EngineParts,
   delegation: Pick<Delegation, "resumedFrom">,
   own: string,

@@ -57,12 +57,19 @@ function unfenced(text: string): string {
 }
 
 /** Throws in a sentence when a schema cannot be checked against: then nothing may be started with it. */
-export function requireOutputSchema(schema: Readonly<Record<string, unknown>>, profile: string): void {
+export function requireOutputSchema(
+  schema: Readonly<Record<string, unknown>>,
+  profile: string,
+): void {
   try {
     compiled(schema);
   } catch (cause) {
     const why = cause instanceof Error ? cause.message : String(cause);
-    throw new MandateError("profile-invalid", `The output schema of "${profile}" cannot be used: ${why}`, { cause });
+    throw new MandateError(
+      "profile-invalid",
+      `The output schema of "${profile}" cannot be used: ${why}`,
+      { cause },
+    );
   }
 }
 

@@ -9,10 +9,15 @@ export type Verdict =
   | { readonly kind: "act" }
   | { readonly kind: "output"; readonly text: string }
   | { readonly kind: "say"; readonly message: string }
-  | { readonly kind: "fail"; readonly code: CloseReason; readonly error: string; readonly retry: boolean };
+  | {
+      readonly kind: "fail";
+      readonly code: CloseReason;
+      readonly error: string;
+      readonly retry: boolean;
+    };
 
 const nudgeLimit = 3;
-export const repeatLimit = 5;
+const repeatLimit = 5;
 export const streakLimit = 5;
 
 /** Judges the latest turn of a transcript, which may have been written before a crash. */
@@ -25,12 +30,20 @@ export function judgeReply(
   const text = turn.text ?? "";
   const last = turn.last === true;
   if (turn.served !== null && !isSameModel(modelName(contract), turn.served)) {
-    return fail("model_mismatch", `The contract pins ${modelName(contract)}, but ${turn.served} answered.`, false);
+    return fail(
+      "model_mismatch",
+      `The contract pins ${modelName(contract)}, but ${turn.served} answered.`,
+      false,
+    );
   }
   // The provider cut the answer: its last call may be half of one, so none is made.
   if (calls > 0 && turn.finish_reason === "length") return truncated(transcript);
   if (transcript.repeats >= repeatLimit) {
-    return fail("no_progress", `It made the same call ${transcript.repeats} times in a row.`, false);
+    return fail(
+      "no_progress",
+      `It made the same call ${transcript.repeats} times in a row.`,
+      false,
+    );
   }
   if (calls > 0) return { kind: "act" };
   if (text === "") {
@@ -41,7 +54,11 @@ export function judgeReply(
   if (turn.finish_reason === "length" && !last) return truncated(transcript);
   if (contract.exit.tools.length > 0 && !last) {
     return transcript.nudges >= nudgeLimit
-      ? fail("exit_rule_unmet", `It stopped without calling ${contract.exit.tools.join(" or ")}.`, false)
+      ? fail(
+          "exit_rule_unmet",
+          `It stopped without calling ${contract.exit.tools.join(" or ")}.`,
+          false,
+        )
       : {
           kind: "say",
           message: `You may stop only by calling ${contract.exit.tools.join(" or ")}. Go on working, or call it.`,

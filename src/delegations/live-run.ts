@@ -54,7 +54,10 @@ export class LiveRun {
     this.account = new Account(null, run.tokens);
   }
 
-  append(events: readonly NewEvent[], extra?: Pick<Append, "contracts">): Promise<readonly StoredEvent[]> {
+  append(
+    events: readonly NewEvent[],
+    extra?: Pick<Append, "contracts">,
+  ): Promise<readonly StoredEvent[]> {
     return this.parts.store.append({ runId: this.id, by: this.ownership, events, ...extra });
   }
 }

@@ -33,11 +33,16 @@ export interface CallContext extends DelegationContext {
 export function compose(middleware: readonly Middleware[]): Middleware {
   const turns = middleware.flatMap((one) => (one.turn ? [one.turn.bind(one)] : []));
   const calls = middleware.flatMap((one) => (one.call ? [one.call.bind(one)] : []));
-  const delegations = middleware.flatMap((one) => (one.delegation ? [one.delegation.bind(one)] : []));
+  const delegations = middleware.flatMap((one) =>
+    one.delegation ? [one.delegation.bind(one)] : [],
+  );
   return {
     ...(turns.length > 0 && {
       turn: (context, next) =>
-        turns.reduceRight<() => Promise<ModelReply>>((inner, one) => () => one(context, inner), once(next))(),
+        turns.reduceRight<() => Promise<ModelReply>>(
+          (inner, one) => () => one(context, inner),
+          once(next),
+        )(),
     }),
     ...(calls.length > 0 && {
       call: (context, next) =>
@@ -51,7 +56,10 @@ export function compose(middleware: readonly Middleware[]): Middleware {
     }),
     ...(delegations.length > 0 && {
       delegation: (context, next) =>
-        delegations.reduceRight<() => Promise<void>>((inner, one) => () => one(context, inner), once(next))(),
+        delegations.reduceRight<() => Promise<void>>(
+          (inner, one) => () => one(context, inner),
+          once(next),
+        )(),
     }),
   };
 }

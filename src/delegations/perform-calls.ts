@@ -2,8 +2,8 @@ import type { ToolCall } from "../ports/model.ts";
 import { deny, type GateSubject, passGate } from "../tools/gate.ts";
 import type { Tool, ToolContext, ToolResult } from "../tools/tool.ts";
 import type { Agent } from "./agent.ts";
+import { type CallDelegator, callerOf } from "./caller.ts";
 import { noteLateResult } from "./late-result.ts";
-import { callerOf, type CallDelegator } from "./caller.ts";
 
 /** So many calls are begun before the event loop gets a turn for others. */
 const burst = 64;
@@ -24,7 +24,8 @@ export async function performCalls(agent: Agent, withdrawn: boolean): Promise<vo
     if (++begun % burst === 0) await new Promise((resolve) => setImmediate(resolve));
     if (agent.stopReason !== null) throw agent.stopReason;
     const tool = toolbox.get(call.name);
-    const perform = (): Promise<unknown> => slot.during(tool, performCall(agent, call, started, withdrawn));
+    const perform = (): Promise<unknown> =>
+      slot.during(tool, performCall(agent, call, started, withdrawn));
     if (tool?.effect === "write" || tool?.effect === "exec") {
       inOrder = inOrder.then(perform);
       running.push(inOrder);
@@ -63,7 +64,9 @@ export function performCall(
     .catch((error: unknown) => {
       agent.throwIfStopped();
       const reason = `The call was refused: ${error instanceof Error ? error.message : String(error)}`;
-      return subject.wasRecorded ? { text: reason, isError: true } : deny(subject, call, "middleware", reason);
+      return subject.wasRecorded
+        ? { text: reason, isError: true }
+        : deny(subject, call, "middleware", reason);
     })
     .then((result) => {
       // A middleware may answer by itself; a call without a record would leave the model waiting.
@@ -105,7 +108,8 @@ class Subject implements GateSubject {
       agent.openCalls.set(event.payload.call_id, event.payload.tool);
     } else {
       this.wasRecorded = true;
-      if ("call_id" in event.payload && event.payload.call_id !== null) agent.openCalls?.delete(event.payload.call_id);
+      if ("call_id" in event.payload && event.payload.call_id !== null)
+        agent.openCalls?.delete(event.payload.call_id);
       if (event.type === "agent.tool_completed") {
         agent.toolCalls++;
         if (event.payload.files) agent.files = [...(agent.files ?? []), ...event.payload.files];

@@ -2,8 +2,12 @@
 import type { ServerResponse } from "node:http";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { z } from "zod";
-import { protocols, type WireReply } from "../models/wire-protocols.ts";
-import { sendEvents, startWireServer, type WireServer } from "../models/wire-server.ts";
+import { protocols, type WireReply } from "../models/wire-protocols.test-support.ts";
+import {
+  sendEvents,
+  startWireServer,
+  type WireServer,
+} from "../models/wire-server.test-support.ts";
 import { type EngineOptions, ofType, openEngine, testProfile } from "../testing/engine-fixture.ts";
 import { defineTool } from "../tools/tool.ts";
 

@@ -21,7 +21,11 @@ const resumptionLimit = 3;
  * waits for a slot again, or is closed; nothing starts over, and a run that nobody lost is left
  * alone, so that recovering twice writes nothing the second time.
  */
-export async function recoverRun(parts: EngineParts, runId: string, grant: RunGrant): Promise<LiveRun | undefined> {
+export async function recoverRun(
+  parts: EngineParts,
+  runId: string,
+  grant: RunGrant,
+): Promise<LiveRun | undefined> {
   const ownership = await parts.store.claimRun(runId);
   if (ownership === undefined) return undefined;
   const state = await parts.store.readRun(runId);
@@ -71,7 +75,10 @@ async function takeUp(agent: Agent, delegation: Delegation, state: RunState): Pr
       }
       if (agent.contract.model.provider === externalProvider) {
         if (events.length > 0) agent.record(...events);
-        await closeWith(agent, failure("parent_crash", "The program that held this session is gone."));
+        await closeWith(
+          agent,
+          failure("parent_crash", "The program that held this session is gone."),
+        );
         return;
       }
       events.push(event(agent, "agent.resumed", { fence: state.fence, resumption }));
@@ -88,7 +95,10 @@ async function takeUp(agent: Agent, delegation: Delegation, state: RunState): Pr
     case "failed":
     case "closed":
       // These are written together with `closed`; a log that stops between them is not ours.
-      throw new MandateError("illegal-transition", `Delegation ${agent.id} is ${delegation.status}, but not closed.`);
+      throw new MandateError(
+        "illegal-transition",
+        `Delegation ${agent.id} is ${delegation.status}, but not closed.`,
+      );
     default:
       return delegation satisfies never;
   }

@@ -1,5 +1,11 @@
 import { modelName } from "../contracts/contract.ts";
-import type { Model, ModelPart, ModelReply, ModelRequest, ToolDescription } from "../ports/model.ts";
+import type {
+  Model,
+  ModelPart,
+  ModelReply,
+  ModelRequest,
+  ToolDescription,
+} from "../ports/model.ts";
 import { ModelFault } from "../ports/model-fault.ts";
 import type { Agent } from "./agent.ts";
 import { Stopped } from "./ending.ts";

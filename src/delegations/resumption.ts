@@ -20,7 +20,10 @@ export async function resumption(store: Store, id: string): Promise<Resumption> 
     throw new MandateError("unknown-delegation", `There is no delegation ${id}.`);
   }
   if (delegation.status !== "closed") {
-    throw new MandateError("not-resumable", `Delegation ${delegation.id} is still ${delegation.status}.`);
+    throw new MandateError(
+      "not-resumable",
+      `Delegation ${delegation.id} is still ${delegation.status}.`,
+    );
   }
   if (delegation.finalStatus === "completed") {
     throw new MandateError(

@@ -1,11 +1,17 @@
 import { type Contract, externalProvider, mayDelegate } from "../contracts/contract.ts";
-import { type Ceiling, type Granted, type NarrowingRules, narrow, type ProfileClaims } from "../contracts/narrow.ts";
+import {
+  type Ceiling,
+  type Granted,
+  type NarrowingRules,
+  narrow,
+  type ProfileClaims,
+} from "../contracts/narrow.ts";
 import type { ReceiptLine } from "../contracts/receipt.ts";
 import type { NewEvent } from "../events/event.ts";
 import { sha256 } from "../events/hash-chain.ts";
 import type { DelegationRequest, DelegationWay } from "../ports/delegator.ts";
-import type { Message } from "../ports/model.ts";
 import { MandateError } from "../ports/mandate-error.ts";
+import type { Message } from "../ports/model.ts";
 import { assemblePrompt } from "../profiles/assemble-prompt.ts";
 import type { Profile } from "../profiles/profile.ts";
 import { profileHash } from "../profiles/profile-hash.ts";
@@ -16,8 +22,8 @@ import type { WorkspaceBinding } from "../workspaces/workspace-binding.ts";
 import { Agent } from "./agent.ts";
 import { requireOutputSchema } from "./judge-output.ts";
 import { Account } from "./ledger.ts";
-import { sessionProfile } from "./session-profile.ts";
 import type { LiveRun } from "./live-run.ts";
+import { sessionProfile } from "./session-profile.ts";
 import { work } from "./work.ts";
 
 export interface Start {
@@ -52,7 +58,10 @@ export function startDelegation(start: Start): Started {
     return { rule: "profile", reason: `unknown profile '${request.profile ?? ""}'` };
   }
   if (run.agents.size >= parts.limits.maxChildren) {
-    return { rule: "children", reason: `the run already has ${parts.limits.maxChildren} delegations, which is its limit` };
+    return {
+      rule: "children",
+      reason: `the run already has ${parts.limits.maxChildren} delegations, which is its limit`,
+    };
   }
   const granted = narrow({
     ceiling: ceilingOf(run, caller),
@@ -96,14 +105,21 @@ function create(start: Start, profile: Profile, granted: Granted): Started {
     contract,
     contractHash,
     system,
-    account: new Account(caller?.account ?? run.account, contract.budget.tokens, contract.budget.cost),
+    account: new Account(
+      caller?.account ?? run.account,
+      contract.budget.tokens,
+      contract.budget.cost,
+    ),
     transcript: new Transcript(start.opening ?? openingOf(contract)),
     workspace,
     createdAt: parts.clock.now(),
   });
-  const created = run.append([...(start.before ?? []), ...createdEvents(agent, request, start.callId, granted)], {
-    contracts: { [id]: json },
-  });
+  const created = run.append(
+    [...(start.before ?? []), ...createdEvents(agent, request, start.callId, granted)],
+    {
+      contracts: { [id]: json },
+    },
+  );
   agent.willSettle(created);
   enlist(run, agent);
   if (caller === null) run.root = agent;
@@ -169,10 +185,19 @@ function findProfile(run: LiveRun, name: string): Profile | undefined {
 }
 
 /** An unknown name that the operator lets another agent stand in for is said, never hidden. */
-function fallbackLine(asked: string | undefined, profile: Profile, client?: string): readonly ReceiptLine[] {
+function fallbackLine(
+  asked: string | undefined,
+  profile: Profile,
+  client?: string,
+): readonly ReceiptLine[] {
   if (client !== undefined || asked === undefined || asked === profile.name) return [];
   return [
-    { field: "profile", requested: asked, granted: profile.name, reason: `there is no profile '${asked}'` },
+    {
+      field: "profile",
+      requested: asked,
+      granted: profile.name,
+      reason: `there is no profile '${asked}'`,
+    },
   ];
 }
 
@@ -198,7 +223,9 @@ function claimsOf(run: LiveRun, profile: Profile): ProfileClaims {
     mayDelegate: profile.mayDelegate && {
       ...(profile.mayDelegate.tools !== undefined && { tools: profile.mayDelegate.tools }),
       ...(profile.mayDelegate.skills !== undefined && { skills: profile.mayDelegate.skills }),
-      ...(profile.mayDelegate.mcpServers !== undefined && { mcp_servers: profile.mayDelegate.mcpServers }),
+      ...(profile.mayDelegate.mcpServers !== undefined && {
+        mcp_servers: profile.mayDelegate.mcpServers,
+      }),
       ...(profile.mayDelegate.models !== undefined && { models: profile.mayDelegate.models }),
       ...(profile.mayDelegate.network !== undefined && { network: profile.mayDelegate.network }),
     },
@@ -214,7 +241,13 @@ function ceilingOf(run: LiveRun, caller: Agent | null): Ceiling {
     const { grant } = run;
     // Whoever starts a run stands one level above its root.
     const depth = grant.depth + 1;
-    return { authority: grant.authority, depth, tokens: run.account.unspent, cost: null, timeMs: grant.timeMs };
+    return {
+      authority: grant.authority,
+      depth,
+      tokens: run.account.unspent,
+      cost: null,
+      timeMs: grant.timeMs,
+    };
   }
   return {
     authority: mayDelegate(caller.contract),
@@ -367,7 +400,11 @@ const noWorkspace: Contract["workspace"] = Object.freeze({
   base: null,
   owns: none,
 });
-const noExitRule: Contract["exit"] = Object.freeze({ tools: none, output_schema: null, evidence: "none" });
+const noExitRule: Contract["exit"] = Object.freeze({
+  tools: none,
+  output_schema: null,
+  evidence: "none",
+});
 
 function createdEvents(
   { id, contract, contractHash }: Agent,

@@ -127,7 +127,9 @@ function settleFault(agent: Agent, fault: ModelFault): void {
   const settlement = settled(agent, used, 0, 0, used > 0);
   const { partial } = fault;
   // What had arrived is kept as data; nothing of it is acted upon.
-  const payload = partial ? { ...settlement.payload, partial: partial.slice(0, 4000) } : settlement.payload;
+  const payload = partial
+    ? { ...settlement.payload, partial: partial.slice(0, 4000) }
+    : settlement.payload;
   agent.record({ ...settlement, payload });
 }
 
@@ -167,7 +169,10 @@ async function afterFault(
   switch (fault.kind) {
     case "context-overflow":
       if (agent.transcript.compactions > 0) {
-        return failure("no_progress", `The conversation does not fit the model's window: ${fault.message}`);
+        return failure(
+          "no_progress",
+          `The conversation does not fit the model's window: ${fault.message}`,
+        );
       }
       agent.record(
         event(agent, "agent.compacted", { before_messages: agent.transcript.messages.length }),
@@ -186,10 +191,17 @@ async function afterFault(
       }
       const delay = fault.retryAfterMs ?? backoff(agent.run.parts.limits.backoffMs, tries);
       if (delay > agent.timeLeft()) {
-        return failure("provider_unavailable", `${fault.message} It asks to wait ${delay} ms, which is longer than the delegation has left.`);
+        return failure(
+          "provider_unavailable",
+          `${fault.message} It asks to wait ${delay} ms, which is longer than the delegation has left.`,
+        );
       }
       agent.record(
-        event(agent, "agent.retried", { what: "request", reason: fault.message, delay_ms: Math.round(delay) }),
+        event(agent, "agent.retried", {
+          what: "request",
+          reason: fault.message,
+          delay_ms: Math.round(delay),
+        }),
       );
       await agent.sleep(delay);
       return null;
@@ -208,7 +220,8 @@ export function backoff(first: number, tries: number): number {
 /** A turn that the user's middleware, or the registry of models, did not let through. */
 function refusedTurn(agent: Agent, { reply, message, cause }: RefusedTurn): Ending {
   // What was answered before it was refused has been paid for.
-  const usage = reply === null ? { prompt: 0, completion: 0 } : (reply.usage ?? estimate(agent, reply));
+  const usage =
+    reply === null ? { prompt: 0, completion: 0 } : (reply.usage ?? estimate(agent, reply));
   const cost = agent.run.parts.models.cost(modelName(agent.contract), usage);
   agent.record(settled(agent, usage.prompt, usage.completion, cost, reply?.usage === null));
   if (cause instanceof MandateError) return failure("provider_unavailable", message);

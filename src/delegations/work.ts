@@ -31,7 +31,8 @@ export async function work(agent: Agent): Promise<void> {
         },
         () => attempts(agent),
       );
-      if (!agent.isEnding) throw new Stopped("policy_denied", "The delegation was ended by middleware.");
+      if (!agent.isEnding)
+        throw new Stopped("policy_denied", "The delegation was ended by middleware.");
     }
   } catch (error) {
     await end(agent, error);
@@ -91,7 +92,10 @@ async function reloadTree(agent: Agent): Promise<void> {
   const state = await agent.run.parts.store.readRun(agent.run.id);
   const delegation = state?.delegations.get(agent.id);
   if (delegation === undefined) {
-    throw new MandateError("storage-full", "The disk is full: the delegation could not be created.");
+    throw new MandateError(
+      "storage-full",
+      "The disk is full: the delegation could not be created.",
+    );
   }
   for (const child of agent.children ?? []) if (!child.isEnding) await reloadTree(child);
   await reload(agent, delegation);
@@ -218,7 +222,11 @@ function say(agent: Agent, from: string, message: string): void {
 
 function streakEnding({ transcript }: Agent): Ending | null {
   if (transcript.invalidStreak >= streakLimit) {
-    return failure("invalid_model_output", `${streakLimit} calls in a row were unknown or malformed.`, true);
+    return failure(
+      "invalid_model_output",
+      `${streakLimit} calls in a row were unknown or malformed.`,
+      true,
+    );
   }
   if (transcript.deniedStreak >= streakLimit) {
     return failure("policy_denied", `${streakLimit} calls in a row were refused by the contract.`);

@@ -43,7 +43,7 @@ export interface EventPayloads {
   "run.late_result": { readonly sub_agent_id: string; readonly detail: string };
   "run.finished": { readonly outcome: "succeeded" | "failed"; readonly reason: string };
 
-  // The lifecycle of one delegation (the seeds' sub-agent).
+  // The lifecycle of one delegation (what the tables and tools call sub-agent).
   "agent.subagent_created": {
     readonly parent_id: string | null;
     readonly call_id: string | null;

@@ -10,7 +10,7 @@ const activity: readonly EventType[] = eventTypes.filter((type) =>
   ),
 );
 
-/** The seeds' state machine with `created → failed`, written out once more. */
+/** The specified state machine with `created → failed`, written out once more. */
 const table: Readonly<Record<DelegationStatus, readonly EventType[]>> = {
   created: [
     "agent.subagent_started",

@@ -2,7 +2,7 @@ import type { LanguageModelV4, LanguageModelV4CallOptions } from "@ai-sdk/provid
 import { expect, test } from "vitest";
 import type { Message, ModelPart, ModelReply } from "../ports/model.ts";
 import { aiSdkModel } from "./ai-sdk-model.ts";
-import { exampleRequest, toolResult } from "./example-request.ts";
+import { exampleRequest, toolResult } from "./example-request.test-support.ts";
 
 type Part = Parameters<ReadableStreamDefaultController["enqueue"]>[0];
 

@@ -19,4 +19,4 @@ export function findDefaultModel(environment: Environment): string {
   return unconfiguredModelName;
 }
 
-export const unconfiguredModelName = "scripted/default";
+const unconfiguredModelName = "scripted/default";

@@ -1,7 +1,7 @@
 import { execFileSync } from "node:child_process";
 import { expect, test } from "vitest";
 import type { Model } from "../ports/model.ts";
-import { exampleRequest } from "./example-request.ts";
+import { exampleRequest } from "./example-request.test-support.ts";
 import { createModelRegistry, type ModelsConfig } from "./model-registry.ts";
 import { scriptedModel } from "./scripted/scripted-model.ts";
 

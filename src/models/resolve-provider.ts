@@ -1,4 +1,4 @@
-import { nearestKey } from "../control/nearest-key.ts";
+import { nearestKey } from "../documents/nearest-key.ts";
 import { MandateError } from "../ports/mandate-error.ts";
 import type { ModelsConfig, ProviderConfig } from "./model-registry.ts";
 import {

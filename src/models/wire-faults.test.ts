@@ -3,10 +3,10 @@ import type { ServerResponse } from "node:http";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { ModelPart, ModelReply } from "../ports/model.ts";
 import type { ModelFault } from "../ports/model-fault.ts";
-import { exampleRequest } from "./example-request.ts";
+import { exampleRequest } from "./example-request.test-support.ts";
 import { createModelRegistry } from "./model-registry.ts";
-import { protocols } from "./wire-protocols.ts";
-import { sendEvents, startWireServer, type WireServer } from "./wire-server.ts";
+import { protocols } from "./wire-protocols.test-support.ts";
+import { sendEvents, startWireServer, type WireServer } from "./wire-server.test-support.ts";
 
 let server: WireServer;
 beforeAll(async () => {

@@ -2,7 +2,7 @@
 import { LLMock } from "@copilotkit/aimock";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import type { Message, Model, ModelPart, ModelReply } from "../ports/model.ts";
-import { exampleRequest } from "./example-request.ts";
+import { exampleRequest } from "./example-request.test-support.ts";
 import { createModelRegistry } from "./model-registry.ts";
 
 const server = new LLMock({ port: 0, logLevel: "silent" });

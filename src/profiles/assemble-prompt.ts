@@ -1,4 +1,4 @@
-import { decodeText } from "../control/decode-text.ts";
+import { decodeText } from "../documents/decode-text.ts";
 import { MandateError } from "../ports/mandate-error.ts";
 import { openFile } from "../workspaces/open-file.ts";
 import { PathDenied } from "../workspaces/path-denied.ts";

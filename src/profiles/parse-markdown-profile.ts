@@ -1,6 +1,6 @@
-import { decodeText } from "../control/decode-text.ts";
-import { describeProblem } from "../control/describe-problem.ts";
-import { type ParsedYaml, parseYaml, type YamlPath } from "../control/read-yaml.ts";
+import { decodeText } from "../documents/decode-text.ts";
+import { describeProblem } from "../documents/describe-problem.ts";
+import { type ParsedYaml, parseYaml, type YamlPath } from "../documents/read-yaml.ts";
 import { MandateError } from "../ports/mandate-error.ts";
 import type { Profile } from "./profile.ts";
 import { profileFromFields } from "./profile-from-fields.ts";

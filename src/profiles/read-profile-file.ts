@@ -1,7 +1,7 @@
 import { realpathSync } from "node:fs";
 import { basename, join } from "node:path";
 import { isBelow } from "../contracts/write-roots.ts";
-import { readRegularFile } from "../control/read-regular-file.ts";
+import { readRegularFile } from "../documents/read-regular-file.ts";
 import { MandateError } from "../ports/mandate-error.ts";
 import { maximumProfileBytes, parseMarkdownProfile } from "./parse-markdown-profile.ts";
 import type { Profile } from "./profile.ts";

@@ -7,8 +7,8 @@ import {
   listSubAgentsTool,
 } from "./delegation/oversee.ts";
 import { peekResultTool, searchResultTool, sliceResultTool } from "./delegation/read-result.ts";
-import { spawnAwaitTool } from "./delegation/spawn-await.ts";
 import { spawnTool } from "./delegation/spawn.ts";
+import { spawnAwaitTool } from "./delegation/spawn-await.ts";
 import { listFiles } from "./files/list-files.ts";
 import { readFile } from "./files/read-file.ts";
 import { writeFile } from "./files/write-file.ts";
@@ -18,7 +18,10 @@ import type { Tool } from "./tool.ts";
 export const optInTools: ReadonlySet<string> = new Set(["spawn", "spawn_await"]);
 
 /** The tools that come with the product, as far as the operator left them switched on. */
-export function builtInTools(config: Config, profileNames: () => readonly string[]): readonly Tool[] {
+export function builtInTools(
+  config: Config,
+  profileNames: () => readonly string[],
+): readonly Tool[] {
   const delegation = config.agents.delegation.enabled;
   // Unless it is switched off, other programs' agents get it; ours only when it is switched on.
   const spawn = config.tools.spawn.enabled !== false;

@@ -43,7 +43,8 @@ export async function passGate(
   const { tool, input } = judgement;
   const context = subject.contextOf(call);
   const outside = tool.preflight ? preflight(tool, input, context) : undefined;
-  if (outside) return refuse(subject, call, wasStarted, { rule: outside.rule, reason: outside.message });
+  if (outside)
+    return refuse(subject, call, wasStarted, { rule: outside.rule, reason: outside.message });
   const about = { call_id: call.id, tool: tool.name };
   if (wasStarted && !tool.idempotent) {
     return outcomeUnknown(subject, call, "Look at what it did before you repeat it.");
@@ -58,7 +59,9 @@ export async function passGate(
   let result: ToolResult;
   try {
     const output = endsHere(tool, subject) ? ending(tool, input) : tool.execute(input, context);
-    result = asResult(output instanceof Promise ? await subject.within(tool, output.then(asResult)) : output);
+    result = asResult(
+      output instanceof Promise ? await subject.within(tool, output.then(asResult)) : output,
+    );
   } catch (error) {
     subject.checkStopped();
     result = { text: sentence(error), isError: true };
@@ -149,7 +152,10 @@ async function cap(text: string, subject: GateSubject): Promise<Capped> {
     .subarray(0, subject.outputBytes)
     .toString("utf8")
     .replace(/\uFFFD$/, "");
-  return { text: `${beginning}\n[… cut: ${bytes} bytes in all, kept as ${artifact.hash.slice(0, 12)}]`, artifact };
+  return {
+    text: `${beginning}\n[… cut: ${bytes} bytes in all, kept as ${artifact.hash.slice(0, 12)}]`,
+    artifact,
+  };
 }
 
 export function completion(

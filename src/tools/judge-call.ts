@@ -42,7 +42,10 @@ export function judgeCall(
     return refuse("unknown_tool", `There is no tool "${clip(call.name)}". ${offer(contract)}`);
   }
   if (!permissions.allowed_tools.includes(tool.name)) {
-    return refuse("tool_not_granted", `"${contract.profile.id}" may not call ${tool.name}. ${offer(contract)}`);
+    return refuse(
+      "tool_not_granted",
+      `"${contract.profile.id}" may not call ${tool.name}. ${offer(contract)}`,
+    );
   }
   if (tool.effect === "spawn" && !permissions.can_spawn_children) {
     return refuse("depth_exhausted", `"${contract.profile.id}" may not delegate any further.`);
@@ -56,13 +59,19 @@ export function judgeCall(
   }
   const missing = tool.scopes.find((scope) => !includes(permissions.scopes, scope));
   if (missing !== undefined) {
-    return refuse("scope_missing", `${tool.name} needs the scope "${missing}", which the contract does not grant.`);
+    return refuse(
+      "scope_missing",
+      `${tool.name} needs the scope "${missing}", which the contract does not grant.`,
+    );
   }
   if (tool.effect === "write" && !contract.workspace.allow_writes) {
     return refuse("writes_not_allowed", `The workspace of "${contract.profile.id}" is read-only.`);
   }
   if (call.malformed !== undefined) {
-    return refuse("malformed_call", `The arguments of ${tool.name} are not JSON: ${clip(call.malformed)}`);
+    return refuse(
+      "malformed_call",
+      `The arguments of ${tool.name} are not JSON: ${clip(call.malformed)}`,
+    );
   }
   const parsed = tool.input.safeParse(call.input ?? {});
   if (!parsed.success) {

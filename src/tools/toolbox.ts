@@ -25,7 +25,9 @@ export class Toolbox {
       this.#tools.set(tool.name, tool);
     }
     this.names = [...this.#tools.keys()];
-    this.spawning = new Set(tools.filter((tool) => tool.effect === "spawn").map(({ name }) => name));
+    this.spawning = new Set(
+      tools.filter((tool) => tool.effect === "spawn").map(({ name }) => name),
+    );
   }
 
   get(name: string): Tool | undefined {

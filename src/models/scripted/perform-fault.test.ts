@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { ModelPart } from "../../ports/model.ts";
-import { exampleRequest } from "../example-request.ts";
+import { exampleRequest } from "../example-request.test-support.ts";
 import type { ScriptedReply } from "./playbook.ts";
 import { scriptedModel } from "./scripted-model.ts";
 

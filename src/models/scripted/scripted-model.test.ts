@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { Message, ModelPart, ModelRequest } from "../../ports/model.ts";
-import { exampleRequest, toolResult } from "../example-request.ts";
+import { exampleRequest, toolResult } from "../example-request.test-support.ts";
 import type { Playbook, PlaybookReply } from "./playbook.ts";
 import { scriptedModel } from "./scripted-model.ts";
 

@@ -16,7 +16,7 @@ export interface BatchRow {
 type EventRow = [type: string, subAgentId: string | null, at: number, payload: unknown];
 
 /** The events of a batch, with their hashes worked out from the hash that stood before it. */
-export function eventsOf(row: BatchRow, before: string): StoredEvent[] {
+function eventsOf(row: BatchRow, before: string): StoredEvent[] {
   const runId = runIdOf(row.run);
   let head = before;
   return (JSON.parse(row.events) as EventRow[]).map((stored, index) => {
@@ -68,11 +68,13 @@ export class BatchReader {
     const indexed = this.#index.indexedThrough();
     for (const isIndexed of [true, false]) {
       for (;;) {
-        const rows = (
-          isIndexed
-            ? this.#indexedOfRun.all(run, position, pageSize)
-            : this.#recentOfRun.all(Math.max(position, indexed), run, pageSize)
-        ) as unknown as BatchRow[];
+        const rows = (isIndexed
+          ? this.#indexedOfRun.all(run, position, pageSize)
+          : this.#recentOfRun.all(
+              Math.max(position, indexed),
+              run,
+              pageSize,
+            )) as unknown as BatchRow[];
         yield* rows;
         position = rows.at(-1)?.first_seq ?? position;
         if (rows.length < pageSize) break;

@@ -96,7 +96,8 @@ export class GroupCommit {
       this.#cache.committed(transaction.events);
     } catch (error) {
       const reason = storageError(error);
-      if (reason instanceof MandateError && reason.code === "storage-full") this.#cache.reserve.giveUp();
+      if (reason instanceof MandateError && reason.code === "storage-full")
+        this.#cache.reserve.giveUp();
       for (const one of pending) one.reject(reason);
     }
     if (this.#queue.length > 0) this.#scheduled ??= setImmediate(() => this.flush());
@@ -214,7 +215,8 @@ class Transaction {
       return;
     }
     this.outcomes.push(this.events.slice(mark.events));
-    for (let index = mark.events; index < this.events.length; index++) this.#accept(run, append, index);
+    for (let index = mark.events; index < this.events.length; index++)
+      this.#accept(run, append, index);
   }
 
   get hasRefusals(): boolean {
@@ -228,10 +230,12 @@ class Transaction {
   #stageOne(run: RunState, event: NewEvent, tampered: ReadonlySet<string>): void {
     const id = event.sub_agent_id;
     if (id !== undefined) {
-      if (tampered.size > 0 && tampered.has(id) && !endsTampered(event)) throw new TamperedContract(id);
+      if (tampered.size > 0 && tampered.has(id) && !endsTampered(event))
+        throw new TamperedContract(id);
       const last = this.#undo.at(-1);
       // Only the first change of a delegation in a row needs taking back.
-      if (last?.id !== id) this.#undo.push({ run, id, delegation: run.delegations.get(id), before: undefined });
+      if (last?.id !== id)
+        this.#undo.push({ run, id, delegation: run.delegations.get(id), before: undefined });
     }
     const text = canonical(event, this.#at);
     const seq = this.#cache.lastSeq + this.events.length + 1;
@@ -278,7 +282,8 @@ class Transaction {
         this.asks.push([run, event]);
         break;
       case "agent.subagent_created":
-        if (id !== undefined) this.movedDelegations.set(id, { run, contract: append.contracts?.[id] });
+        if (id !== undefined)
+          this.movedDelegations.set(id, { run, contract: append.contracts?.[id] });
         break;
       case "agent.subagent_started":
       case "agent.subagent_waiting_for_merge":
@@ -352,7 +357,9 @@ function storageError(error: unknown): unknown {
   if (code === undefined) return error;
   const message = error instanceof Error ? error.message : String(error);
   return (code & 0xff) === sqliteFull
-    ? new MandateError("storage-full", "The disk that holds the database is full.", { cause: error })
+    ? new MandateError("storage-full", "The disk that holds the database is full.", {
+        cause: error,
+      })
     : new MandateError("database-unusable", `The database refused a write (${message}).`, {
         cause: error,
       });

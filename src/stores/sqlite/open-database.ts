@@ -37,7 +37,9 @@ function migrate(database: DatabaseSync, path: string): void {
     if (version > migrations.length) throw newer(path, version);
     for (const step of migrations.slice(version)) database.exec(step);
     database
-      .prepare("INSERT INTO meta VALUES ('schema', ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value")
+      .prepare(
+        "INSERT INTO meta VALUES ('schema', ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value",
+      )
       .run(migrations.length);
     database.exec("INSERT OR IGNORE INTO meta VALUES ('next_id', 1)");
     database.exec("COMMIT");

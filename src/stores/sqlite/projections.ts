@@ -85,7 +85,10 @@ export class Projections {
       return;
     }
     const row = this.#moveAndShow.get(delegation.status, closeReason, number);
-    if (!isTrusted(delegation) && sha256(String(row?.["context_json"])) !== delegation.contractHash) {
+    if (
+      !isTrusted(delegation) &&
+      sha256(String(row?.["context_json"])) !== delegation.contractHash
+    ) {
       throw new TamperedContract(delegation.id);
     }
   }

@@ -37,7 +37,9 @@ export class RunIndex {
         )
         .run(from, lastSeq);
       this.#database
-        .prepare("INSERT INTO meta VALUES ('indexed_seq', ?) ON CONFLICT (key) DO UPDATE SET value = max(value, excluded.value)")
+        .prepare(
+          "INSERT INTO meta VALUES ('indexed_seq', ?) ON CONFLICT (key) DO UPDATE SET value = max(value, excluded.value)",
+        )
         .run(lastSeq);
       this.#database.exec("COMMIT");
       this.#indexed = Math.max(from, lastSeq);

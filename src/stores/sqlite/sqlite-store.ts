@@ -14,14 +14,7 @@ import {
 } from "../../ports/identity.ts";
 import type { Inspection } from "../../ports/inspection.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
-import type {
-  Append,
-  EventQuery,
-  Ownership,
-  RunQuery,
-  RunRow,
-  Store,
-} from "../../ports/store.ts";
+import type { Append, EventQuery, Ownership, RunQuery, RunRow, Store } from "../../ports/store.ts";
 import { ArtifactFolder } from "./artifact-folder.ts";
 import { BatchReader } from "./batch-rows.ts";
 import { GroupCommit, type RunCache } from "./group-commit.ts";
@@ -280,7 +273,9 @@ export class SqliteStore implements Store {
 
   #storedLastSeq(): number {
     const row = this.#database
-      .prepare("SELECT first_seq + count - 1 AS seq FROM event_batches ORDER BY first_seq DESC LIMIT 1")
+      .prepare(
+        "SELECT first_seq + count - 1 AS seq FROM event_batches ORDER BY first_seq DESC LIMIT 1",
+      )
       .get();
     return Number(row?.["seq"] ?? 0);
   }

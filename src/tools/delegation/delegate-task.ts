@@ -1,7 +1,7 @@
 import { z } from "zod";
 import type { DelegationResult } from "../../ports/delegator.ts";
-import { fitResult } from "./fit-result.ts";
 import { defineTool } from "../tool.ts";
+import { fitResult } from "./fit-result.ts";
 
 const positive = z.int().positive();
 

@@ -20,6 +20,9 @@ export function fits(text: string, tokens: number): boolean {
 export function fitResult(result: DelegationResult, tokens: number): string {
   if (fits(result.result, tokens)) return result.result;
   const limit = bytesFor(tokens);
-  const excerpt = Buffer.from(result.result).subarray(0, limit).toString("utf8").replace(/\uFFFD$/, "");
+  const excerpt = Buffer.from(result.result)
+    .subarray(0, limit)
+    .toString("utf8")
+    .replace(/\uFFFD$/, "");
   return `${excerpt}\n[… ${Buffer.byteLength(result.result)} bytes in all. Read on with peek_result, search_result or slice_result, delegationId ${result.delegationId}.]`;
 }

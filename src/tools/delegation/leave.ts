@@ -17,7 +17,11 @@ export const completeTaskTool = defineTool({
   execute: (input) => ({ text: "Handed in.", exit: handedIn(input) }),
 });
 
-function handedIn(input: { summary: string; outputs?: unknown; confidence?: number | undefined }): string {
+function handedIn(input: {
+  summary: string;
+  outputs?: unknown;
+  confidence?: number | undefined;
+}): string {
   const { summary, outputs, confidence } = input;
   return outputs === undefined ? summary : JSON.stringify({ summary, outputs, confidence });
 }
@@ -28,7 +32,9 @@ export const submitForReviewTool = defineTool({
   effect: "read",
   idempotent: true,
   scopes: [],
-  input: z.strictObject({ message: z.string().min(1).describe("What to review, and what to look at.") }),
+  input: z.strictObject({
+    message: z.string().min(1).describe("What to review, and what to look at."),
+  }),
   ends: ({ message }) => message,
   execute: ({ message }) => ({ text: "Handed in for review.", exit: message }),
 });
@@ -43,12 +49,19 @@ export const askUserTool = defineTool({
   // Where the exit rule names it, the question is the end, and the caller is the one who answers.
   ends: ({ message }) => message,
   isAlsoUseful: true,
-  input: z.strictObject({ message: z.string().min(1).describe("One question, complete in itself.") }),
+  input: z.strictObject({
+    message: z.string().min(1).describe("One question, complete in itself."),
+  }),
   async execute({ message }, { delegator }) {
     const outcome = await delegator.ask(message);
     if (!outcome.answered) {
-      return { text: "Error: nobody answered in time. Decide yourself, or stop and say what is missing.", isError: true };
+      return {
+        text: "Error: nobody answered in time. Decide yourself, or stop and say what is missing.",
+        isError: true,
+      };
     }
-    return outcome.by === "default" ? `Nobody answered in time; the default is: ${outcome.answer}` : outcome.answer;
+    return outcome.by === "default"
+      ? `Nobody answered in time; the default is: ${outcome.answer}`
+      : outcome.answer;
   },
 });

@@ -1,6 +1,6 @@
 import { z } from "zod";
-import { describeResult } from "./delegate-task.ts";
 import { defineTool } from "../tool.ts";
+import { describeResult } from "./delegate-task.ts";
 
 export const listSubAgentsTool = defineTool({
   name: "list_sub_agents",

@@ -16,7 +16,8 @@ export const peekResultTool = defineTool({
     withResult(delegationId, context, (text) => {
       const lines = text.split("\n");
       const half = pieceLimit / 2;
-      const ends = text.length <= pieceLimit ? text : `${text.slice(0, half)}\n[…]\n${text.slice(-half)}`;
+      const ends =
+        text.length <= pieceLimit ? text : `${text.slice(0, half)}\n[…]\n${text.slice(-half)}`;
       return `${text.length} characters, ${lines.length} lines.\n${ends}`;
     }),
 });
@@ -40,7 +41,9 @@ export const searchResultTool = defineTool({
         .map((line, index) => `${index + 1}: ${line}`)
         .filter((line) => line.toLowerCase().includes(wanted))
         .slice(0, limit);
-      return found.length > 0 ? found.join("\n").slice(0, pieceLimit) : `No line contains "${query}".`;
+      return found.length > 0
+        ? found.join("\n").slice(0, pieceLimit)
+        : `No line contains "${query}".`;
     }),
 });
 
@@ -57,7 +60,10 @@ export const sliceResultTool = defineTool({
   }),
   execute: ({ delegationId, from, lines = 100 }, context) =>
     withResult(delegationId, context, (text) => {
-      const piece = text.split("\n").slice(from - 1, from - 1 + lines).join("\n");
+      const piece = text
+        .split("\n")
+        .slice(from - 1, from - 1 + lines)
+        .join("\n");
       return piece.length > pieceLimit
         ? `${piece.slice(0, pieceLimit)}\n[… cut: ask for fewer lines]`
         : piece;

@@ -1,8 +1,8 @@
 import { z } from "zod";
 import type { DelegationResult } from "../../ports/delegator.ts";
+import { defineTool } from "../tool.ts";
 import { fitResult } from "./fit-result.ts";
 import { commaList } from "./spawn.ts";
-import { defineTool } from "../tool.ts";
 
 const maxWait = z
   .int()
@@ -37,11 +37,7 @@ export const spawnAwaitTool = defineTool({
   },
 });
 
-function block(
-  id: string,
-  result: DelegationResult | null | undefined,
-  tokens: number,
-): string {
+function block(id: string, result: DelegationResult | null | undefined, tokens: number): string {
   if (result === undefined) return `[${id}: NOT FOUND]`;
   if (result === null) return `[${id}: RUNNING]`;
   const text = fitResult(result, tokens);

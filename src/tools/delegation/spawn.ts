@@ -13,9 +13,15 @@ export function spawnTool(profiles: readonly string[]): Tool {
     idempotent: true,
     scopes: [],
     // What is missing or unknown is answered by the tool itself, in its own words.
-    input: z.strictObject({ ...fields, task: z.string().optional(), profile: z.string().optional() }),
+    input: z.strictObject({
+      ...fields,
+      task: z.string().optional(),
+      profile: z.string().optional(),
+    }),
     shown: z.strictObject({
-      task: z.string().describe("What the sub-agent shall do. It sees nothing else of this conversation."),
+      task: z
+        .string()
+        .describe("What the sub-agent shall do. It sees nothing else of this conversation."),
       profile: profile.optional().describe("Who does it."),
       ...fields,
     }),
@@ -41,7 +47,10 @@ export function spawnTool(profiles: readonly string[]): Tool {
 const fields = {
   context: z.string().optional().describe("What it needs to know besides the task."),
   system_prompt: z.string().optional().describe("Instructions in place of the profile's own."),
-  tools: z.string().optional().describe("Comma-separated names; selects among what the profile allows."),
+  tools: z
+    .string()
+    .optional()
+    .describe("Comma-separated names; selects among what the profile allows."),
 };
 
 export function commaList(text: string): string[] {

@@ -1,6 +1,6 @@
 import { statSync } from "node:fs";
 import { resolve } from "node:path";
-import { nearestKey } from "../../../control/nearest-key.ts";
+import { nearestKey } from "../../../documents/nearest-key.ts";
 import { MandateError } from "../../../ports/mandate-error.ts";
 import type { Runtime } from "../../../runtime.ts";
 import type { Arguments } from "../arguments.ts";
