@@ -13,7 +13,7 @@ afterEach(() => {
 describe("every example", () => {
   it.each(examples)("%s runs and finds itself right", async (file) => {
     vi.spyOn(console, "log").mockImplementation(() => undefined);
-    await import(`./${file}`);
+    await import(new URL(file, import.meta.url).href);
     expect(process.exitCode).toBeUndefined();
   });
 });

@@ -30,11 +30,24 @@ const tick = (name: string, idempotent: boolean) =>
   });
 
 const tools = [tick("read_it", true), tick("change_it", false)];
+const leaf = ["read_it", "change_it", "ask_user", "write_file", "complete_task"];
+const all = [
+  ...leaf,
+  "spawn",
+  "spawn_await",
+  "delegate_task",
+  "cancel_delegation",
+  "get_delegation_result",
+  "list_sub_agents",
+];
 const profiles = [
-  testProfile("agent", { limits: { timeoutMs: 3000 } }),
-  testProfile("hasty", { limits: { timeoutMs: 25 } }),
-  testProfile("closer", { exit: { tools: ["complete_task"], evidence: "tool_calls" } }),
-  testProfile("poor", { limits: { tokens: 9000 } }),
+  testProfile("agent", { tools: all, limits: { timeoutMs: 3000 } }),
+  testProfile("hasty", { tools: all, limits: { timeoutMs: 25 } }),
+  testProfile("closer", {
+    tools: leaf,
+    exit: { tools: ["complete_task"], evidence: "tool_calls" },
+  }),
+  testProfile("poor", { tools: leaf, limits: { tokens: 9000 } }),
 ];
 
 /** The same number for the same moment of the same delegation, before and after a crash. */
@@ -86,7 +99,9 @@ function anything(seed: number): Script {
         { tool: "ask_user", input: { message: "well?" } },
         { tool: "write_file", input: { path: "../x", content: "" } },
         { tool: "no_such_tool", input: {} },
-        { tool: "complete_task", input: { summary: `completed ${task}` } },
+        { tool: "spawn", input: { task: `${task}!`, profile } },
+        { tool: "delegate_task", input: { task: `${task}!`, profile } },
+        ...(caller.depth === 0 ? [] : [{ tool: "complete_task", input: { summary: task } }]),
       ];
       return calls[pick(calls.length)] ?? { tool: "read_it", input: {} };
     };
@@ -111,7 +126,7 @@ function anything(seed: number): Script {
       const fault = worse[pick(4)];
       return { text: "t", fault, ...(fault === "rate-limited" && { retry_after_ms: pick(6) }) };
     }
-    if (kind === 2) return { text: `done with ${caller.task}`, latency_ms };
+    if (kind === 2 && caller.depth > 0) return { text: `done with ${caller.task}`, latency_ms };
     if (kind === 3 && pick(4) === 0) return { text: "t", served: "another" };
     return {
       text: pick(2) === 0 ? "thinking" : "",

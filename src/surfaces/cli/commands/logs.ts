@@ -51,14 +51,20 @@ async function follow(
 ): Promise<number> {
   const { state } = view;
   const unsubscribe = store.subscribe((events) => events.forEach(take));
+  const lookAgain = async (): Promise<void> => {
+    for await (const event of store.readEvents({ runId: state.id })) take(event);
+  };
   // What was written between the last look and the subscription.
-  for await (const event of store.readEvents({ runId: state.id })) take(event);
+  await lookAgain();
   let stopped = false;
   const release = io.onSignal(() => {
     stopped = true;
   });
   while (state.outcome === null && !stopped) {
     if (!(await store.isWorkerAlive(state.worker))) {
+      // It may have ended with a last word that we have not heard yet.
+      await lookAgain();
+      if (state.outcome !== null) break;
       io.stderr.write(
         `Nobody works on ${state.id} any more. Go on with: ${io.program} resume ${state.id}\n`,
       );
