@@ -153,6 +153,12 @@ describe("what a tool says", () => {
     expect(text).toBe("é".repeat(500));
   });
 
+  it.each([undefined, null, 5, {}, { text: 5 }])("is an error when it is %j", async (output) => {
+    const { text, result } = await hear(() => output as never);
+    expect(text).toBe("Error: the tool returned neither text nor a result");
+    expect(result.status).toBe("completed");
+  });
+
   it("is capped as well when it is an error", async () => {
     const { text, events } = await hear(() => {
       throw new Error("no ".repeat(100_000));

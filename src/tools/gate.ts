@@ -180,8 +180,11 @@ export function completion(
   };
 }
 
-function asResult(output: string | ToolResult): ToolResult {
-  return typeof output === "string" ? { text: output } : output;
+/** Tools are other people's code, and not all of it is typed. */
+function asResult(output: string | ToolResult | null | undefined): ToolResult {
+  if (typeof output === "string") return { text: output };
+  if (typeof output?.text === "string") return output;
+  throw new TypeError("the tool returned neither text nor a result");
 }
 
 function sentence(error: unknown): string {

@@ -203,7 +203,12 @@ class Transaction {
     const starts = append.events[0]?.type === "run.started";
     const run = this.#cache.stateOf(append.runId, starts);
     const mark = { undo: this.#undo.length, events: this.events.length };
-    this.#undo.push({ run, id: undefined, delegation: undefined, before: { ...run } });
+    this.#undo.push({
+      run,
+      id: undefined,
+      delegation: undefined,
+      before: beforeAppend(run, append),
+    });
     try {
       this.#checkOwner(run, append);
       for (const event of append.events) this.#stageOne(run, event, tampered);
@@ -333,7 +338,13 @@ interface Undo {
   readonly run: RunState;
   readonly id: string | undefined;
   readonly delegation: Delegation | undefined;
-  readonly before: RunState | undefined;
+  readonly before: Partial<RunState> | undefined;
+}
+
+/** Most appends are about delegations; only a run's own events change more of it than its end. */
+function beforeAppend(run: RunState, { events }: Append): Partial<RunState> {
+  const isAboutRun = events.some(({ type }) => type.startsWith("run."));
+  return isAboutRun ? { ...run } : { lastRunSeq: run.lastRunSeq, head: run.head };
 }
 
 function endsTampered(event: Append["events"][number]): boolean {
