@@ -172,6 +172,7 @@ function limitsOf(
     deadlines: config.deadlines,
     requestTries: config.retry.maxAttempts,
     backoffMs: config.retry.initialDelayMs,
+    maxBackoffMs: config.retry.maxDelayMs,
     toolOutputBytes: 64 * 1024,
     reportPathPattern: ".mandate/reports/<run>/step-<idx>-result.md",
     onUnknownProfile:

@@ -55,6 +55,7 @@ export interface EngineLimits extends NarrowingRules {
   /** Requests that meet a passing fault: how often, and how long at first. */
   readonly requestTries: number;
   readonly backoffMs: number;
+  readonly maxBackoffMs: number;
   /** Bytes of a tool's output that enter the conversation; the rest becomes an artifact. */
   readonly toolOutputBytes: number;
   readonly reportPathPattern: string | null;

@@ -1,5 +1,5 @@
 import type { ToolCall } from "../ports/model.ts";
-import { deny, type GateSubject, passGate } from "../tools/gate.ts";
+import { type GateSubject, passGate, refuse } from "../tools/gate.ts";
 import type { Tool, ToolContext, ToolResult } from "../tools/tool.ts";
 import type { Agent } from "./agent.ts";
 import { type CallDelegator, callerOf } from "./caller.ts";
@@ -66,12 +66,12 @@ export function performCall(
       const reason = `The call was refused: ${error instanceof Error ? error.message : String(error)}`;
       return subject.wasRecorded
         ? { text: reason, isError: true }
-        : deny(subject, call, "middleware", reason);
+        : refuse(subject, call, started, { rule: "middleware", reason });
     })
     .then((result) => {
       // A middleware may answer by itself; a call without a record would leave the model waiting.
-      if (!subject.wasRecorded) return deny(subject, call, "middleware", result.text);
-      return result;
+      if (subject.wasRecorded) return result;
+      return refuse(subject, call, started, { rule: "middleware", reason: result.text });
     });
 }
 

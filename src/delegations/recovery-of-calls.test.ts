@@ -123,6 +123,16 @@ describe("a call that was cut by a crash", () => {
     expect(result?.result).toMatch(/outcome is unknown. It is no longer there.$/);
   });
 
+  it("and that middleware refuses now is not denied after the fact either", async () => {
+    const { tool, state } = deadly(true);
+    const options = { profiles, tools: [tool], model: once };
+    const refusing = { call: () => Promise.reject(new Error("no more of that")) };
+    await using mandate = await openEngine(options);
+    const { events } = await survive(mandate, state, { ...options, middleware: [refusing] });
+    expect(ofType(events, "agent.tool_denied")).toEqual([]);
+    expect(ofType(events, "agent.tool_outcome_unknown")).toHaveLength(1);
+  });
+
   it("by a tool that kills its worker each time is given up after three resumptions", async () => {
     const { tool, state } = deadly(true);
     state.deaths = 100;

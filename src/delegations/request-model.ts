@@ -128,11 +128,16 @@ class StreamWatch {
     return new Promise((resolve, reject) => {
       this.#reject = reject;
       this.#forget = this.#agent.onStop((reason) => this.#abort(reason));
-      model(request, this.#onPart).then((reply) => {
+      const hear = (reply: ModelReply): void => {
         this.reply = reply;
         if (this.#reason !== undefined) noteLateResult(this.#agent, "an answer of its model");
         resolve(reply);
-      }, reject);
+      };
+      try {
+        model(request, this.#onPart).then(hear, (error: unknown) => reject(asFault(error)));
+      } catch (error) {
+        reject(asFault(error));
+      }
     });
   }
 
@@ -165,6 +170,13 @@ class StreamWatch {
     this.#controller?.abort(reason);
     this.#reject?.(reason);
   }
+}
+
+/** A model of the user's own may throw anything: it is the model's failure, and nobody's policy. */
+function asFault(error: unknown): unknown {
+  if (error instanceof ModelFault || error instanceof Stopped) return error;
+  const message = error instanceof Error ? error.message : String(error);
+  return new ModelFault("rejected", message, { cause: error });
 }
 
 /** Like a cut connection, but when it does not pass the delegation has timed out. */

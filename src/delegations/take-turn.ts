@@ -6,6 +6,7 @@ import { ModelFault } from "../ports/model-fault.ts";
 import type { OfferedTools } from "../tools/toolbox.ts";
 import type { Agent } from "./agent.ts";
 import { type Ending, failure, Stopped } from "./ending.ts";
+import type { EngineLimits } from "./engine-parts.ts";
 import { planTurn, promptBound, type TurnPlan } from "./plan-turn.ts";
 import { RefusedTurn, requestModel, StalledRequest } from "./request-model.ts";
 
@@ -189,7 +190,7 @@ async function afterFault(
         const code = fault instanceof StalledRequest ? "timeout" : "provider_unavailable";
         return failure(code, fault.message, true);
       }
-      const delay = fault.retryAfterMs ?? backoff(agent.run.parts.limits.backoffMs, tries);
+      const delay = fault.retryAfterMs ?? backoff(agent.run.parts.limits, tries);
       if (delay > agent.timeLeft()) {
         return failure(
           "provider_unavailable",
@@ -211,9 +212,12 @@ async function afterFault(
   }
 }
 
-/** Full jitter between half and the whole of a doubling delay, at most half a minute. */
-export function backoff(first: number, tries: number): number {
-  const whole = Math.min(first * 2 ** (tries - 1), 30_000);
+/** Full jitter between half and the whole of a doubling delay, up to a limit. */
+export function backoff(
+  limits: Pick<EngineLimits, "backoffMs" | "maxBackoffMs">,
+  tries: number,
+): number {
+  const whole = Math.min(limits.backoffMs * 2 ** (tries - 1), limits.maxBackoffMs);
   return whole / 2 + Math.random() * (whole / 2);
 }
 

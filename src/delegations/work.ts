@@ -137,7 +137,7 @@ async function attempts(agent: Agent): Promise<void> {
       await closeWith(agent, ending);
       return;
     }
-    const delay = backoff(agent.run.parts.limits.backoffMs, agent.attempt);
+    const delay = backoff(agent.run.parts.limits, agent.attempt);
     agent.record(
       event(agent, "agent.retried", {
         what: "attempt",

@@ -104,8 +104,8 @@ interface Refusal {
 }
 
 /** One that had begun before a crash can no longer be denied: nobody knows what it did. */
-function refuse(
-  subject: GateSubject,
+export function refuse(
+  subject: Pick<GateSubject, "id" | "record">,
   call: ToolCall,
   wasStarted: boolean,
   { rule, reason }: Refusal,
@@ -113,7 +113,11 @@ function refuse(
   return wasStarted ? outcomeUnknown(subject, call, reason) : deny(subject, call, rule, reason);
 }
 
-function outcomeUnknown(subject: GateSubject, call: ToolCall, advice: string): ToolResult {
+function outcomeUnknown(
+  subject: Pick<GateSubject, "id" | "record">,
+  call: ToolCall,
+  advice: string,
+): ToolResult {
   const error = `The call of ${call.name} was interrupted and its outcome is unknown. ${advice}`;
   const payload = { call_id: call.id, tool: call.name, error };
   subject.record({ type: "agent.tool_outcome_unknown", sub_agent_id: subject.id, payload });
@@ -124,7 +128,7 @@ function outcomeUnknown(subject: GateSubject, call: ToolCall, advice: string): T
 const longestReason = 2000;
 
 /** A denial is an event and an error result, in the same words. */
-export function deny(
+function deny(
   subject: Pick<GateSubject, "id" | "record">,
   call: ToolCall,
   rule: string,
