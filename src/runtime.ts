@@ -103,7 +103,14 @@ export async function createRuntime(options: RuntimeOptions): Promise<Runtime> {
       ...options.limits,
     },
     application: options.application ?? "mandate",
-    forbidden: places.forbidden,
+    forbidden: [...places.forbidden, ...databaseFiles(options.database)],
+    // What the next start will read and obey: a child may look at it, and not write it.
+    guarded: [
+      ...config.files,
+      config.agents.delegation.profiles.directory,
+      `${cwd}/profiles`,
+      `${cwd}/.mandate`,
+    ],
     ...(options.onDelta && { onDelta: options.onDelta }),
   };
   const engine = new Engine(parts, grantOf(parts, options, config.tools.spawn.enabled === true));
@@ -118,6 +125,12 @@ export async function createRuntime(options: RuntimeOptions): Promise<Runtime> {
       await store.close();
     },
   };
+}
+
+/** A database that lies elsewhere than in the home is as far out of reach as one in it. */
+function databaseFiles(database: string | undefined): readonly string[] {
+  if (database === undefined || database === ":memory:") return [];
+  return ["", "-wal", "-shm", "-journal", "-reserve"].map((suffix) => `${database}${suffix}`);
 }
 
 async function loadScripted(playbook: RuntimeOptions["playbook"]): Promise<Model | undefined> {
@@ -144,6 +157,7 @@ function grantOf(parts: EngineParts, options: RuntimeOptions, spawnIsOn: boolean
     principal: options.principal ?? { id: "local", role: "operator" },
     depth: parts.limits.maxDepth,
     timeMs: parts.limits.runTimeMs,
+    cost: null,
   };
 }
 

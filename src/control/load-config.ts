@@ -2,7 +2,7 @@ import { statSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { MandateError } from "../ports/mandate-error.ts";
 import type { Config } from "./config.ts";
-import { type ConfigLayer, layerProblem } from "./config-layer.ts";
+import type { ConfigLayer } from "./config-layer.ts";
 import { type ConfigFlags, readOverrides } from "./config-overrides.ts";
 import { mergeConfig } from "./merge-config.ts";
 import { type Environment, findPlaces } from "./places.ts";
@@ -27,25 +27,16 @@ export async function loadConfig(request: ConfigRequest): Promise<Config> {
   const layers: ConfigLayer[] = [];
   if (files.length > 0) {
     const { readConfigFile } = await import("./read-config-file.ts");
-    for (const file of files) layers.push(readConfigFile(file));
-    if (!isChosen(request) && projectFile(request) !== undefined) refuseProviders(layers.at(-1));
+    const [user, project] = [userFile(places.userConfig), projectFile(request)];
+    if (user !== undefined) layers.push(readConfigFile(user));
+    if (project !== undefined) {
+      const layer = readConfigFile(project);
+      const { narrowFoundFile } = await import("./narrow-found-file.ts");
+      layers.push(isChosen(request) ? layer : narrowFoundFile(layer, layers[0]));
+    }
   }
   layers.push({ settings: overrides });
   return mergeConfig(layers, places.userAgents);
-}
-
-/**
- * A repository that somebody else wrote must not decide where tasks, files and keys are sent: a file
- * that was merely found may choose among providers, not bring its own.
- */
-function refuseProviders(found: ConfigLayer | undefined): void {
-  if (found?.settings.models?.providers === undefined) return;
-  throw layerProblem(
-    found,
-    ["models", "providers"],
-    "a project's file may not say where models are reached. Move `models.providers` to your own " +
-      "configuration (~/.config/mandate/config.yaml), or set MANDATE_CONFIG to this file if you trust it.",
-  );
 }
 
 function isChosen(request: ConfigRequest): boolean {

@@ -106,6 +106,38 @@ describe("children of spawn", () => {
   });
 });
 
+describe("delegating further", () => {
+  const silent = testProfile("silent");
+
+  it("is not inherited: a child whose profile names no tools has the others, and depth 0", async () => {
+    const { seen, model } = recording(({ caller }) => {
+      if (caller.turn > 1) return "done";
+      return { calls: [{ tool: "delegate_task", input: { profile: "silent", task: "x" } }] };
+    });
+    await using mandate = await openEngine({ profiles: [agent, silent], model });
+    const { events, result } = await mandate.run({ task: "go", profile: "agent" });
+    const child = seen.find(({ caller }) => caller.depth === 1);
+    expect(child?.tools.map(({ name }) => name)).toEqual(["read_file"]);
+    const [{ delegationId = "" } = {}] = result.subDelegations ?? [];
+    const { permissions } = await mandate.store.readContract(delegationId);
+    expect(permissions).toMatchObject({ can_spawn_children: false, max_delegation_depth: 0 });
+    expect(ofType(events, "agent.tool_denied", delegationId)[0]?.payload).toMatchObject({
+      tool: "delegate_task",
+      rule: "tool_not_granted",
+    });
+    expect(ofType(events, "agent.subagent_created")).toHaveLength(2);
+  });
+
+  it("is what a run's root may do that names no tools: the operator stands above it", async () => {
+    const { seen, model } = recording(() => "done");
+    await using mandate = await openEngine({ profiles: [silent], model });
+    await mandate.run({ task: "go", profile: "silent" });
+    expect(seen[0]?.tools.map(({ name }) => name)).toEqual(
+      expect.arrayContaining(["read_file", ...spawning]),
+    );
+  });
+});
+
 describe("a model that always delegates", () => {
   it("stops at the number of delegations that a run may have, all depths together", async () => {
     const input = { profile: "agent", task: "more" };

@@ -21,6 +21,8 @@ export interface EngineParts {
   readonly application: string;
   /** Folders that no workspace may reach: the home of the database itself. */
   readonly forbidden: readonly string[];
+  /** Files and folders that no child may write: configuration and profiles. */
+  readonly guarded: readonly string[];
   /** Streams what models say while they say it; never stored. */
   readonly onDelta?: (delegationId: string, text: string) => void;
 }

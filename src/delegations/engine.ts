@@ -59,11 +59,14 @@ export class Engine {
   /** Starts a run with a root agent of its own. Refusals are thrown: there is no log yet to hold them. */
   async startRun(request: RunRequest): Promise<StartedRun> {
     const workspace = realWorkspace(request.workspace);
-    return this.#start({ ...request, workspace }, this.#authorityIn(workspace, request.readOnly));
+    return this.#start(
+      { ...request, workspace },
+      { authority: this.#authorityIn(workspace, request.readOnly) },
+    );
   }
 
-  async #start(request: RunRequest, authority: Authority): Promise<StartedRun> {
-    const run = this.#newRun(request, authority);
+  async #start(request: RunRequest, grant: Partial<RunGrant>): Promise<StartedRun> {
+    const run = this.#newRun(request, grant);
     const opening =
       request.resumedFrom && (await transcriptOf(this.#parts, request.resumedFrom)).asOpening();
     const started = startDelegation({
@@ -95,7 +98,10 @@ export class Engine {
       ...this.#authorityIn(workspace, request.readOnly),
       tools: this.#grant.sessionTools,
     };
-    const run = this.#newRun({ ...request, workspace, task }, authority, Number.MAX_SAFE_INTEGER);
+    const run = this.#newRun(
+      { ...request, workspace, task },
+      { authority, timeMs: Number.MAX_SAFE_INTEGER },
+    );
     const started = startDelegation({
       run,
       caller: null,
@@ -170,13 +176,13 @@ export class Engine {
 
   /** Continues a delegation that was cancelled or failed: a new run on the old conversation. */
   async resume(id: string): Promise<StartedRun> {
-    const { request, held } = await resumption(this.#parts.store, id);
+    const { request, held, cost } = await resumption(this.#parts.store, id);
     // What it held then is the most it can hold now, whatever its profile says today.
     const authority = {
       ...intersectAuthority(this.#grant.authority, held),
       write_roots: held.write_roots,
     };
-    return this.#start(request, authority);
+    return this.#start(request, { authority, cost });
   }
 
   /** Whether this process has what the open delegations of a run need. */
@@ -216,7 +222,7 @@ export class Engine {
     this.#unsubscribe();
   }
 
-  #newRun(request: RunRequest, authority: Authority, timeMs = this.#grant.timeMs): LiveRun {
+  #newRun(request: RunRequest, grant: Partial<RunGrant>): LiveRun {
     const { limits, store } = this.#parts;
     return new LiveRun(this.#parts, {
       id: store.newRunId(),
@@ -224,7 +230,7 @@ export class Engine {
       workspace: request.workspace ?? null,
       tokens: request.budgetTokens ?? limits.runTokens,
       ownership: store.ownership,
-      grant: { ...this.#grant, timeMs, authority },
+      grant: { ...this.#grant, ...grant },
       readOnly: request.readOnly ?? false,
     });
   }

@@ -11,12 +11,12 @@ async function run(profile: Partial<Profile>, replies: readonly (ScriptedReply |
   await using mandate = await openEngine({
     profiles: [
       testProfile("agent", {
-        tools: ["list_files", "complete_task", "submit_for_review"],
+        tools: ["list_files", "complete_task", "submit_for_review", "ask_user"],
         ...profile,
       }),
     ],
     model,
-    limits: { maxRetries: 0 },
+    limits: { maxRetries: 0, askDeadlineMs: 1, askDefault: "green" },
   });
   const { workspace } = mandate;
   const { result, events } = await mandate.run({ task: "go", profile: "agent", workspace });
@@ -77,6 +77,26 @@ describe("an agent that must complete its task", () => {
     expect(result).toMatchObject({ status: "completed", result: "Please look at it." });
   });
 
+  it("does not end by a way out that its rule does not name, and is told which it may take", async () => {
+    const review = { calls: [{ tool: "submit_for_review", input: { message: "Look at it." } }] };
+    const { result, events, seen } = await run(exit, [review, complete({ summary: "Done." })]);
+    expect(result).toMatchObject({ status: "completed", result: "Done." });
+    expect(ofType(events, "agent.tool_denied").map(({ payload }) => payload)).toMatchObject([
+      { tool: "submit_for_review", rule: "exit_not_allowed" },
+    ]);
+    expect(seen[1]?.messages.at(-1)).toMatchObject({
+      text: "You may stop only by calling complete_task.",
+      isError: true,
+    });
+  });
+
+  it("may still ask a question on its way, and goes on with the answer", async () => {
+    const ask = { calls: [{ tool: "ask_user", input: { message: "Blue or green?" } }] };
+    const { result, seen } = await run(exit, [ask, complete({ summary: "Painted." })]);
+    expect(result.result).toBe("Painted.");
+    expect(seen[1]?.messages.at(-1)?.text).toContain("green");
+  });
+
   it("does what else it asked for in the same turn before it ends", async () => {
     const both = {
       calls: [{ tool: "list_files" }, { tool: "complete_task", input: { summary: "Both." } }],
@@ -94,6 +114,24 @@ describe("an agent that must complete its task", () => {
       outputs: { files: 3 },
       confidence: 0.5,
     });
+  });
+});
+
+describe("an agent that may end by asking", () => {
+  const exit = { exit: { tools: ["ask_user"] } };
+  const ask = { calls: [{ tool: "ask_user", input: { message: "Blue or green?" } }] };
+
+  it("ends with its question as the result, and nobody is made to wait for an answer", async () => {
+    const { result, events, seen } = await run(exit, [ask, "not reached"]);
+    expect(result).toMatchObject({ status: "completed", result: "Blue or green?" });
+    expect(seen).toHaveLength(1);
+    expect(ofType(events, "agent.asked")).toEqual([]);
+  });
+
+  it("does not end by completing its task, or by a text", async () => {
+    const { result, events } = await run(exit, ["done", complete({ summary: "s" }), ask]);
+    expect(result.result).toBe("Blue or green?");
+    expect(ofType(events, "agent.tool_denied")[0]?.payload.rule).toBe("exit_not_allowed");
   });
 });
 

@@ -1,6 +1,10 @@
+import type { Contract } from "../contracts/contract.ts";
 import { type Delegation, isOpen } from "../events/delegation.ts";
 import type { StoredEvent } from "../events/event.ts";
+import { sha256 } from "../events/hash-chain.ts";
 import type { RunState } from "../events/run-state.ts";
+import { MandateError } from "../ports/mandate-error.ts";
+import type { Store } from "../ports/store.ts";
 import { resultOf } from "../sessions/delegation-result.ts";
 import { Transcript } from "../sessions/transcript.ts";
 import { bindWorkspace } from "../workspaces/bind-workspace.ts";
@@ -57,7 +61,7 @@ async function revive(
     parent,
     contract,
     contractHash: delegation.contractHash,
-    system: isOpen(delegation) ? ((await store.readText(contract.profile.prompt)) ?? "") : "",
+    system: isOpen(delegation) ? await promptOf(store, contract) : "",
     account,
     transcript: new Transcript(await openingFor(run.parts, delegation, openingOf(contract))),
     workspace:
@@ -69,6 +73,7 @@ async function revive(
             allowWrites: contract.workspace.allow_writes,
             writeRoots: contract.permissions.write_roots,
             forbidden: run.parts.forbidden,
+            guarded: run.parts.guarded,
           }),
     createdAt: delegation.createdAt,
   });
@@ -91,6 +96,16 @@ async function revive(
   }
   adopt(agent, delegation);
   return agent;
+}
+
+/** The system prompt is part of the contract: another text, or none, is not what was agreed. */
+async function promptOf(store: Store, { profile }: Contract): Promise<string> {
+  const text = await store.readText(profile.prompt);
+  if (text !== undefined && sha256(text) === profile.prompt) return text;
+  throw new MandateError(
+    "contract-invalid",
+    `The stored prompt of "${profile.id}" is not the one that was agreed.`,
+  );
 }
 
 /** Takes over what the fold knows of a delegation that is open. */

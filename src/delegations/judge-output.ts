@@ -62,6 +62,8 @@ export function requireOutputSchema(
   profile: string,
 ): void {
   try {
+    if (hasPattern(schema))
+      throw new Error("patterns are not supported, since one can take for ever.");
     compiled(schema);
   } catch (cause) {
     const why = cause instanceof Error ? cause.message : String(cause);
@@ -71,6 +73,17 @@ export function requireOutputSchema(
       { cause },
     );
   }
+}
+
+/** A regular expression runs on what a model wrote, and cannot be stopped. */
+function hasPattern(schema: unknown): boolean {
+  if (typeof schema !== "object" || schema === null) return false;
+  return Object.entries(schema).some(
+    ([key, value]) =>
+      (key === "pattern" && typeof value === "string") ||
+      key === "patternProperties" ||
+      hasPattern(value),
+  );
 }
 
 const schemas = new WeakMap<object, z.ZodType>();

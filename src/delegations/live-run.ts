@@ -14,6 +14,8 @@ export interface RunGrant {
   readonly principal: { readonly id: string; readonly role: string };
   readonly depth: number;
   readonly timeMs: number;
+  /** In US dollars; null: no cap. */
+  readonly cost: number | null;
 }
 
 /** A run that this process works on. */

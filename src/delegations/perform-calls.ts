@@ -1,3 +1,4 @@
+import { messageOf } from "../ports/message-of.ts";
 import type { ToolCall } from "../ports/model.ts";
 import { type GateSubject, passGate, refuse } from "../tools/gate.ts";
 import type { Tool, ToolContext, ToolResult } from "../tools/tool.ts";
@@ -32,6 +33,8 @@ export async function performCalls(agent: Agent, withdrawn: boolean): Promise<vo
     } else {
       running.push(perform());
     }
+    // They are waited for below; until then one that fails is nobody's unhandled rejection.
+    running.at(-1)?.catch(ignore);
   }
   slot.allBegun();
   await (running.length === 1 ? running[0] : Promise.all(running));
@@ -39,7 +42,7 @@ export async function performCalls(agent: Agent, withdrawn: boolean): Promise<vo
 }
 
 /** One call, through the user's middleware and the gate. */
-export function performCall(
+export async function performCall(
   agent: Agent,
   call: ToolCall,
   started: boolean,
@@ -48,31 +51,29 @@ export function performCall(
   const { middleware, toolbox } = agent.run.parts;
   const subject = new Subject(agent, withdrawn);
   if (middleware.call === undefined) return passGate(toolbox, subject, call, started);
-  return middleware
-    .call(
-      {
-        runId: agent.run.id,
-        delegationId: agent.id,
-        parentId: agent.parent?.id ?? null,
-        depth: agent.depth,
-        contract: agent.contract,
-        call,
-      },
-      // Whatever it changes passes the gate like anything else; only the identity stays.
-      (changed = call) => passGate(toolbox, subject, { ...changed, id: call.id }, started),
-    )
-    .catch((error: unknown) => {
-      agent.throwIfStopped();
-      const reason = `The call was refused: ${error instanceof Error ? error.message : String(error)}`;
-      return subject.wasRecorded
-        ? { text: reason, isError: true }
-        : refuse(subject, call, started, { rule: "middleware", reason });
-    })
-    .then((result) => {
-      // A middleware may answer by itself; a call without a record would leave the model waiting.
-      if (subject.wasRecorded) return result;
-      return refuse(subject, call, started, { rule: "middleware", reason: result.text });
-    });
+  let reason = "It was not let through.";
+  try {
+    const context = {
+      runId: agent.run.id,
+      delegationId: agent.id,
+      parentId: agent.parent?.id ?? null,
+      depth: agent.depth,
+      contract: agent.contract,
+      call,
+    };
+    // Whatever it changes passes the gate like anything else; only the identity stays.
+    const result: ToolResult | undefined = await middleware.call(context, (changed = call) =>
+      passGate(toolbox, subject, { ...changed, id: call.id }, started),
+    );
+    if (subject.wasRecorded) return result ?? { text: "" };
+    // It answered by itself; a call without a record would leave the model waiting.
+    reason = result?.text ?? reason;
+  } catch (error) {
+    agent.throwIfStopped();
+    reason = `The call was refused: ${messageOf(error)}`;
+    if (subject.wasRecorded) return { text: reason, isError: true };
+  }
+  return refuse(subject, call, started, { rule: "middleware", reason });
 }
 
 /** One call of one agent, as the gate sees it. */

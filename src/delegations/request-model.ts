@@ -1,4 +1,5 @@
 import { modelName } from "../contracts/contract.ts";
+import { messageOf } from "../ports/message-of.ts";
 import type {
   Model,
   ModelPart,
@@ -54,7 +55,7 @@ export class RefusedTurn extends Error {
   readonly reply: ModelReply | null;
 
   constructor(cause: unknown, reply: ModelReply | null) {
-    super(cause instanceof Error ? cause.message : String(cause), { cause });
+    super(messageOf(cause), { cause });
     this.name = "RefusedTurn";
     this.reply = reply;
   }
@@ -175,8 +176,7 @@ class StreamWatch {
 /** A model of the user's own may throw anything: it is the model's failure, and nobody's policy. */
 function asFault(error: unknown): unknown {
   if (error instanceof ModelFault || error instanceof Stopped) return error;
-  const message = error instanceof Error ? error.message : String(error);
-  return new ModelFault("rejected", message, { cause: error });
+  return new ModelFault("rejected", messageOf(error), { cause: error });
 }
 
 /** Like a cut connection, but when it does not pass the delegation has timed out. */

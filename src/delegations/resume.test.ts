@@ -1,3 +1,5 @@
+import { existsSync, mkdirSync } from "node:fs";
+import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
 import type { Script } from "../models/scripted/scripted-model.ts";
@@ -130,5 +132,81 @@ describe("resuming what was cancelled", () => {
     expect(after.permissions.write_roots).toEqual(before.permissions.write_roots);
     expect(after.budget.tokens).toBeLessThanOrEqual(before.budget.tokens);
     expect(after.deadlines.total).toBeLessThanOrEqual(before.deadlines.total);
+  });
+
+  it("lets no child write whose caller could hand on no place to write", async () => {
+    const { seen, model } = recording(({ caller, messages }) => {
+      if (caller.profile === "reader") {
+        return { calls: [{ tool: "spawn", input: { task: "x", profile: "wide" } }] };
+      }
+      if (!messages.some(({ text }) => text.includes("interrupted here"))) return { fault: "hang" };
+      if (caller.turn > 1) return "done";
+      return { calls: [{ tool: "write_file", input: { path: "a.txt", content: "x" } }] };
+    });
+    const reader = testProfile("reader", {
+      tools: ["spawn", "list_files", "write_file"],
+      workspace: { allowWrites: false },
+    });
+    await using mandate = await openEngine({ profiles: [...profiles, reader], model });
+    const { workspace } = mandate;
+    const old = await mandate.start({ task: "go", profile: "reader", workspace });
+    while (!seen.some(({ caller }) => caller.depth === 1)) await delay(2);
+    const child = [...((await mandate.store.readRun(old.runId))?.delegations.values() ?? [])][1];
+    await mandate.engine.cancel(old.runId, "for now");
+    const resumed = await mandate.engine.resume(child?.id ?? "");
+    await resumed.result;
+    const after = await mandate.store.readContract(resumed.delegationId);
+    expect(after.permissions.allowed_tools).toContain("write_file");
+    expect(after.permissions.write_roots).toEqual([]);
+    expect(after.workspace).toMatchObject({ root: workspace, allow_writes: false });
+    const [denied] = ofType(await mandate.events(resumed.runId), "agent.tool_denied");
+    expect(denied?.payload).toMatchObject({ tool: "write_file", rule: "writes_not_allowed" });
+    expect(existsSync(join(workspace, "a.txt"))).toBe(false);
+  });
+
+  it("holds a child to the cost that its caller left it", async () => {
+    const { seen, model } = recording(({ caller }) => {
+      if (caller.profile !== "thrifty") return { fault: "hang" };
+      return { calls: [{ tool: "spawn", input: { task: "x", profile: "worker" } }] };
+    });
+    const limits = { cost: 0.5 };
+    const thrifty = testProfile("thrifty", { tools: ["spawn", "list_files"], limits });
+    await using mandate = await openEngine({ profiles: [...profiles, thrifty], model });
+    const old = await mandate.start({ task: "go", profile: "thrifty" });
+    while (!seen.some(({ caller }) => caller.depth === 1)) await delay(2);
+    const child = [...((await mandate.store.readRun(old.runId))?.delegations.values() ?? [])][1];
+    await mandate.engine.cancel(old.runId, "for now");
+    const resumed = await mandate.engine.resume(child?.id ?? "");
+    const { budget } = await mandate.store.readContract(resumed.delegationId);
+    await mandate.engine.cancel(resumed.runId, "enough");
+    expect(budget.cost).toBe(0.5);
+  });
+
+  it("does not follow a profile that has grown since then", async () => {
+    const { seen, model } = recording(interrupted);
+    const before = testProfile("growing", {
+      tools: ["list_files"],
+      scopes: ["read"],
+      network: [],
+      workspace: { writeRoots: ["docs"] },
+    });
+    await using mandate = await openEngine({ profiles: [before], model });
+    const { workspace } = mandate;
+    mkdirSync(join(workspace, "docs"));
+    const old = await mandate.start({ task: "look", profile: "growing", workspace });
+    while (seen.length < 2) await delay(2);
+    await mandate.engine.cancel(old.runId, "for now");
+    const grown = testProfile("growing", { tools: "*", mayDelegate: { tools: "*" } });
+    const later = await mandate.another({ profiles: [grown], model });
+    const resumed = await later.engine.resume(old.runId);
+    expect((await resumed.result).status).toBe("completed");
+    const { permissions } = await later.store.readContract(resumed.delegationId);
+    expect(permissions).toMatchObject({
+      allowed_tools: ["list_files"],
+      can_spawn_children: false,
+      scopes: ["read"],
+      network: [],
+      write_roots: [join(workspace, "docs")],
+    });
   });
 });

@@ -9,6 +9,7 @@ export interface Resumption {
   readonly request: RunRequest;
   /** All that the old contract gave, for itself or to hand on. */
   readonly held: Authority;
+  readonly cost: number | null;
 }
 
 /** What to ask for, to continue a delegation that was cancelled or failed. */
@@ -46,6 +47,7 @@ export async function resumption(store: Store, id: string): Promise<Resumption> 
       readOnly: contract.outputs.report_path_pattern === null,
     },
     held: heldBy(contract),
+    cost: contract.budget.cost,
   };
 }
 

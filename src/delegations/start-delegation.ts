@@ -245,7 +245,7 @@ function ceilingOf(run: LiveRun, caller: Agent | null): Ceiling {
       authority: grant.authority,
       depth,
       tokens: run.account.unspent,
-      cost: null,
+      cost: grant.cost,
       timeMs: grant.timeMs,
     };
   }
@@ -266,6 +266,7 @@ function workspaceOf(run: LiveRun, granted: Granted): WorkspaceBinding | null {
     allowWrites: granted.mayUse.write_roots.length > 0,
     writeRoots: granted.mayUse.write_roots,
     forbidden: run.parts.forbidden,
+    guarded: run.parts.guarded,
   });
 }
 

@@ -1,7 +1,7 @@
 import { modelName } from "../contracts/contract.ts";
 import type { EventPayloads } from "../events/event.ts";
 import { MandateError } from "../ports/mandate-error.ts";
-import type { ModelReply, ModelUsage } from "../ports/model.ts";
+import type { ModelReply, ModelUsage, ToolCall } from "../ports/model.ts";
 import { ModelFault } from "../ports/model-fault.ts";
 import type { OfferedTools } from "../tools/toolbox.ts";
 import type { Agent } from "./agent.ts";
@@ -84,7 +84,8 @@ function reserve(agent: Agent, tokens: number): void {
 
 function recordTurn(agent: Agent, reply: ModelReply, last: boolean): void {
   const model = modelName(agent.contract);
-  const usage = reply.usage ?? estimate(agent, reply);
+  const reported = believable(reply.usage);
+  const usage = reported ?? estimate(agent, reply);
   const cost = agent.run.parts.models.cost(model, usage);
   if (reply.served !== null) agent.addServed(reply.served);
   agent.turns++;
@@ -95,12 +96,54 @@ function recordTurn(agent: Agent, reply: ModelReply, last: boolean): void {
       usage: { prompt: usage.prompt, completion: usage.completion, cost },
       finish_reason: reply.finish,
       ...(reply.text === "" ? {} : { text: reply.text }),
-      ...(reply.calls.length === 0 ? {} : { calls: agent.transcript.withUniqueIds(reply.calls) }),
+      ...(reply.calls.length === 0
+        ? {}
+        : { calls: agent.transcript.withUniqueIds(reply.calls.map(recordable)) }),
       ...(last ? { last: true } : {}),
       ...(reply.providerData === undefined ? {} : { provider_data: reply.providerData }),
     }),
-    settled(agent, usage.prompt, usage.completion, cost, reply.usage === null),
+    settled(agent, usage.prompt, usage.completion, cost, reported === null),
   );
+}
+
+const deepest = 200;
+
+/** What cannot be written down cannot be judged, replayed or verified: it is a malformed call. */
+function recordable(call: ToolCall): ToolCall {
+  if (call.malformed !== undefined) return call;
+  try {
+    const text = JSON.stringify(call.input) ?? "";
+    if (depthOf(text) <= deepest) return call;
+  } catch {
+    // A circle, or a number that JSON does not have.
+  }
+  return {
+    id: call.id,
+    name: call.name,
+    input: undefined,
+    malformed: "not plain JSON, or nested too deep",
+  };
+}
+
+function depthOf(json: string): number {
+  if (json.length < deepest) return 0;
+  let depth = 0;
+  let most = 0;
+  for (const character of json) {
+    if (character === "{" || character === "[") most = Math.max(most, ++depth);
+    else if (character === "}" || character === "]") depth--;
+  }
+  return most;
+}
+
+/** A count that is none (negative, not a number) would give tokens back: it counts as not reported. */
+function believable(usage: ModelUsage | null): ModelUsage | null {
+  if (usage === null) return null;
+  const { prompt, completion, cached = 0 } = usage;
+  const isCount = [prompt, completion, cached].every(
+    (count) => Number.isSafeInteger(count) && count >= 0,
+  );
+  return isCount && cached <= prompt ? usage : null;
 }
 
 /** Nothing was reported: no prompt is more tokens than its bound, no answer more than its bytes. */
@@ -225,7 +268,9 @@ export function backoff(
 function refusedTurn(agent: Agent, { reply, message, cause }: RefusedTurn): Ending {
   // What was answered before it was refused has been paid for.
   const usage =
-    reply === null ? { prompt: 0, completion: 0 } : (reply.usage ?? estimate(agent, reply));
+    reply === null
+      ? { prompt: 0, completion: 0 }
+      : (believable(reply.usage) ?? estimate(agent, reply));
   const cost = agent.run.parts.models.cost(modelName(agent.contract), usage);
   agent.record(settled(agent, usage.prompt, usage.completion, cost, reply?.usage === null));
   if (cause instanceof MandateError) return failure("provider_unavailable", message);

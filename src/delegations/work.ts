@@ -1,5 +1,6 @@
 import type { NewEvent } from "../events/event.ts";
 import { MandateError } from "../ports/mandate-error.ts";
+import { messageOf } from "../ports/message-of.ts";
 import { resultOf } from "../sessions/delegation-result.ts";
 import type { Agent } from "./agent.ts";
 import { closeWith, unwritten } from "./close.ts";
@@ -237,7 +238,7 @@ function streakEnding({ transcript }: Agent): Ending | null {
 /** What an error that ends an agent's work means for its log. */
 function endingOf(error: unknown, agent: Agent): Ending {
   if (error instanceof Stopped) return failure(error.code, error.message);
-  const message = error instanceof Error ? error.message : String(error);
+  const message = messageOf(error);
   if (error instanceof MandateError) {
     if (error.code === "storage-full") return failure("storage_full", message);
     if (error.code === "contract-invalid") return failure("policy_denied", message);

@@ -1,5 +1,5 @@
 import { mkdirSync } from "node:fs";
-import { basename, dirname } from "node:path";
+import { basename, dirname, join } from "node:path";
 import { isBelow } from "../contracts/write-roots.ts";
 import { bindWorkspace } from "../workspaces/bind-workspace.ts";
 import { replaceFile } from "../workspaces/replace-file.ts";
@@ -20,6 +20,8 @@ export async function writeReport(agent: Agent, text: string): Promise<string | 
     .replaceAll("<idx>", String(contract.parent.step_idx));
   try {
     const folder = resolveInside(workspace, dirname(path)).path;
+    // No links on the way: a report goes where its contract says, and nowhere else.
+    if (folder !== join(workspace.root, dirname(path))) return undefined;
     mkdirSync(folder, { recursive: true });
     const place = bindWorkspace({ root: folder, isolation: "custom", allowWrites: true });
     if (!isBelow(place.root, workspace.root)) return undefined;

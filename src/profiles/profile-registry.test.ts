@@ -114,8 +114,10 @@ test("what is shipped loads, and general is the one that delegates", () => {
   const registry = loadProfiles({ directories: [shippedProfiles] });
   expect(registry.problems).toEqual([]);
   expect(registry.names()).toEqual(
-    expect.arrayContaining(["coder", "general", "researcher", "summarizer"]),
+    expect.arrayContaining(["analyst", "coder", "general", "researcher", "summarizer"]),
   );
   expect(registry.get("general")?.tools).toEqual(expect.arrayContaining(["delegate_task"]));
+  expect(registry.get("analyst")).toMatchObject({ workspace: { allowWrites: false } });
+  expect(registry.get("analyst")?.prompt).toMatch(/evidence/);
   for (const each of registry.all()) expect(each.tools).toBeInstanceOf(Array);
 });

@@ -110,10 +110,12 @@ export class Transcript {
   /** Providers promise unique ids for calls, and do not always keep that promise. */
   withUniqueIds(calls: readonly ToolCall[]): readonly ToolCall[] {
     const taken = new Set<string>();
+    const next = new Map<string, number>();
     return calls.map((call) => {
       let id = call.id;
-      for (let suffix = 2; taken.has(id) || this.#callIds.has(id); suffix++)
-        id = `${call.id}_${suffix}`;
+      let suffix = next.get(call.id) ?? 2;
+      while (taken.has(id) || this.#callIds.has(id)) id = `${call.id}_${suffix++}`;
+      if (id !== call.id) next.set(call.id, suffix);
       taken.add(id);
       return id === call.id ? call : { ...call, id };
     });

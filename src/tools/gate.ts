@@ -5,6 +5,7 @@
  */
 import type { Contract } from "../contracts/contract.ts";
 import type { ArtifactReference, NewEvent } from "../events/event.ts";
+import { messageOf } from "../ports/message-of.ts";
 import type { ToolCall } from "../ports/model.ts";
 import { PathDenied } from "../workspaces/path-denied.ts";
 import { judgeCall } from "./judge-call.ts";
@@ -193,5 +194,5 @@ function asResult(output: string | ToolResult | null | undefined): ToolResult {
 
 function sentence(error: unknown): string {
   if (error instanceof PathDenied) return `Refused (${error.rule}): ${error.message}`;
-  return `Error: ${error instanceof Error ? error.message : String(error)}`;
+  return `Error: ${messageOf(error)}`;
 }

@@ -13,6 +13,8 @@ export interface WorkspaceRequest {
   readonly writeRoots?: readonly string[];
   /** Folders that stay out of reach although they may lie below the root: MANDATE_HOME above all. */
   readonly forbidden?: readonly string[];
+  /** What may be read and not written: configuration and profiles, wherever links lead to them. */
+  readonly guarded?: readonly string[];
   /** The runtime's own working copies lie inside a forbidden folder; roots below this one may. */
   readonly workingCopies?: string;
 }
@@ -41,6 +43,7 @@ export function bindWorkspace(request: WorkspaceRequest): WorkspaceBinding {
     writeRoots: request.allowWrites ? realWriteRoots(root, request.writeRoots) : [],
     // A folder that contains the root is closed by the root itself.
     forbidden: forbidden.filter((folder) => !isBelow(root, folder)),
+    guarded: (request.guarded ?? []).map((place) => nearestRealPath(resolve(place)).path),
   });
 }
 

@@ -28,7 +28,8 @@ export function ensureWorkspaceWriteAccess(
           : `You may write below ${roots.join(", ")}.`),
     );
   }
-  if (isProtected(relative(binding.root, path).split(sep))) {
+  const isGuarded = binding.guarded?.some((place) => isBelow(path, place)) === true;
+  if (isGuarded || isProtected(relative(binding.root, path).split(sep))) {
     throw new PathDenied(
       "path_protected",
       `"${asked}" steers git or Mandate itself and is not yours to change. If it must change, ` +

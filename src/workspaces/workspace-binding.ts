@@ -11,4 +11,6 @@ export interface WorkspaceBinding {
   readonly writeRoots: readonly string[];
   /** Absolute folders below `root` that can be neither read nor written: the runtime's own. */
   readonly forbidden?: readonly string[];
+  /** Absolute files and folders that can be read and not written: what the next start obeys. */
+  readonly guarded?: readonly string[];
 }

@@ -72,6 +72,45 @@ describe("createMandate", () => {
     expect(await mandate.listActive()).toEqual([]);
   });
 
+  it("lists who is active, children below their callers, until they end", async () => {
+    const working = scriptedModel(({ caller }) => {
+      if (caller.depth > 0) return { fault: "hang" };
+      return { calls: [{ tool: "delegate_task", input: { profile: "worker", task: "dig" } }] };
+    });
+    const lead = { ...meteorologist, name: "lead", tools: ["delegate_task"] };
+    const worker = { ...meteorologist, name: "worker", tools: [] };
+    mandate = await createMandate({
+      database: ":memory:",
+      environment: {},
+      scripted: working,
+      profiles: [lead, worker],
+    });
+    let started: () => void = () => {};
+    const childIsAtWork = new Promise<void>((resolve) => {
+      started = resolve;
+    });
+    mandate.on("agent.subagent_started", ({ sub_agent_id: id }) => {
+      if (id !== delegationId) started();
+    });
+    const { delegationId, result } = await mandate.start({ profile: "lead", task: "build" });
+    await childIsAtWork;
+    const active = await mandate.listActive();
+    expect(active).toMatchObject([
+      {
+        delegationId,
+        parentId: null,
+        profile: "lead",
+        title: "build",
+        status: "running",
+        depth: 0,
+      },
+      { parentId: delegationId, profile: "worker", title: "dig", status: "running", depth: 1 },
+    ]);
+    await mandate.cancel(delegationId);
+    await result;
+    expect(await mandate.listActive()).toEqual([]);
+  });
+
   it("refuses an unknown profile and an empty task with a code and a sentence", async () => {
     mandate = await open();
     await expect(mandate.delegate({ profile: "nobody", task: "x" })).rejects.toMatchObject({

@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { defaultConfig } from "../../control/config.ts";
 import type { ScriptedReply } from "../../models/scripted/playbook.ts";
 import type { Script } from "../../models/scripted/scripted-model.ts";
 import { ofType, openEngine, recording, testProfile } from "../../testing/engine-fixture.ts";
@@ -88,6 +89,68 @@ describe("delegate_task", () => {
     const contract = await mandate.store.readContract(child?.delegationId ?? "");
     expect(seen).toHaveLength(3);
     expect(contract.budget.tokens).toBeLessThan(16_000);
+  });
+
+  it("gives a child the configured budget and time when neither call nor profile says more", async () => {
+    const plain = testProfile("plain", { tools: [] });
+    const model = leadThat({ profile: "plain", task: "x" });
+    const { delegation } = defaultConfig.agents;
+    const smaller = {
+      ...delegation,
+      defaultTimeout: 7000,
+      tokenBudget: { default: 4000, max: 5000 },
+    };
+    for (const [agents, tokens, total] of [
+      [{ delegation }, 50_000, 300_000],
+      [{ delegation: smaller }, 4000, 7000],
+    ] as const) {
+      await using mandate = await openEngine({
+        profiles: [...profiles, plain],
+        model,
+        config: { agents },
+      });
+      const { result } = await mandate.run({ task: "go", profile: "lead" });
+      const [{ delegationId = "" } = {}] = result.subDelegations ?? [];
+      const contract = await mandate.store.readContract(delegationId);
+      expect(contract.budget.tokens).toBe(tokens);
+      expect(contract.deadlines.total).toBe(total);
+    }
+  });
+
+  it.each([1_000_000, 200_001])(
+    "grants no child more than tokenBudget.max: not %i",
+    async (asked) => {
+      const greedy = testProfile("greedy", { tools: [], limits: { tokens: 900_000 } });
+      const model = leadThat({ profile: "greedy", task: "x", maxTokens: asked });
+      await using mandate = await openEngine({ profiles: [...profiles, greedy], model });
+      const { result } = await mandate.run({ task: "go", profile: "lead" });
+      const [{ delegationId = "" } = {}] = result.subDelegations ?? [];
+      const { budget } = await mandate.store.readContract(delegationId);
+      expect(budget.tokens).toBe(200_000);
+    },
+  );
+
+  it("is gone, with all that belongs to it, where the operator switched delegation off", async () => {
+    const { seen, model } = recording(leadThat({ profile: "worker", task: "x" }));
+    const agents = { delegation: { ...defaultConfig.agents.delegation, enabled: false } };
+    const tools = { spawn: { ...defaultConfig.tools.spawn, enabled: false } };
+    const all = testProfile("all", { tools: "*" });
+    await using mandate = await openEngine({
+      profiles: [...profiles, all],
+      model,
+      config: { agents, tools },
+    });
+    const { events } = await mandate.run({ task: "go", profile: "all" });
+    expect(seen[0]?.tools.map(({ name }) => name)).toEqual([
+      "read_file",
+      "write_file",
+      "list_files",
+      "complete_task",
+      "submit_for_review",
+      "ask_user",
+    ]);
+    expect(ofType(events, "agent.tool_denied")[0]?.payload.rule).toBe("unknown_tool");
+    expect(ofType(events, "agent.subagent_created")).toHaveLength(1);
   });
 
   it("gives several children of one turn back in the order of the calls", async () => {

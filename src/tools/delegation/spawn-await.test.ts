@@ -1,7 +1,13 @@
 import { describe, expect, it } from "vitest";
 import type { Script } from "../../models/scripted/scripted-model.ts";
 import type { Message, ModelRequest } from "../../ports/model.ts";
-import { ofType, openEngine, recording, testProfile } from "../../testing/engine-fixture.ts";
+import {
+  type EngineOptions,
+  ofType,
+  openEngine,
+  recording,
+  testProfile,
+} from "../../testing/engine-fixture.ts";
 
 const profiles = [
   testProfile("lead", { tools: ["spawn", "spawn_await", "delegate_task"] }),
@@ -37,7 +43,7 @@ function jobsIn(messages: readonly Message[]): string[] {
 }
 
 /** The results of the spawn_await calls, in order, and the ids of the jobs. */
-async function resultsOf(script: Script, options: { maxConcurrent?: number } = {}) {
+async function resultsOf(script: Script, options: Pick<EngineOptions, "middleware"> = {}) {
   const { seen, model } = recording(script);
   await using mandate = await openEngine({ profiles, model, ...options });
   const { events, result } = await mandate.run({ task: "go", profile: "lead" });
@@ -65,6 +71,38 @@ describe("spawn_await", () => {
     expect(fine).toBe(`[${ids[1]}: OK]\ndid b`);
     expect(awaited[0]?.isError).toBe(false);
     expect(result.status).toBe("completed");
+  });
+
+  it("marks a job whose code threw with what was thrown, and is no error itself", async () => {
+    const script = leadAfter(["throw a", "b"], () => ({ job_ids: "*" }));
+    const throwing: Script = (request) => {
+      if (request.caller.task === "throw a") throw new Error("the wheel came off");
+      return script(request);
+    };
+    const middleware: EngineOptions["middleware"] = [
+      {
+        delegation({ contract }, next) {
+          if (contract.step.title === "throw a") throw new Error("the wheel came off");
+          return next();
+        },
+      },
+    ];
+    for (const outcome of [await resultsOf(throwing), await resultsOf(script, { middleware })]) {
+      const [failed, fine] = outcome.awaited[0]?.text.split("\n\n") ?? [];
+      expect(failed).toMatch(new RegExp(`^\\[${outcome.ids[0]}: ERROR\\]\n.*the wheel came off`));
+      expect(fine).toBe(`[${outcome.ids[1]}: OK]\ndid b`);
+      expect(outcome.awaited[0]?.isError).toBe(false);
+      expect(outcome.result.status).toBe("completed");
+    }
+  });
+
+  it("shows a model that job_ids, a string, must be given", async () => {
+    const { seen, model } = recording(() => "done");
+    await using mandate = await openEngine({ profiles, model });
+    await mandate.run({ task: "go", profile: "lead" });
+    const tool = seen[0]?.tools.find(({ name }) => name === "spawn_await");
+    expect(tool?.parameters["required"]).toEqual(["job_ids"]);
+    expect(tool?.parameters["properties"]).toMatchObject({ job_ids: { type: "string" } });
   });
 
   it("takes * for the jobs not awaited yet, and results stay retrievable", async () => {

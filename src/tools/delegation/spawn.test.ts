@@ -1,6 +1,13 @@
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { describe, expect, it } from "vitest";
+import { z } from "zod";
+import { defaultConfig } from "../../control/config.ts";
 import type { Script } from "../../models/scripted/scripted-model.ts";
 import { ofType, openEngine, recording, testProfile } from "../../testing/engine-fixture.ts";
+import { defineTool } from "../tool.ts";
+import { Toolbox } from "../toolbox.ts";
+import { spawnTool } from "./spawn.ts";
 
 const spawning = ["spawn", "spawn_await", "delegate_task", "list_sub_agents"];
 const profiles = [
@@ -10,6 +17,16 @@ const profiles = [
   }),
   testProfile("worker", { tools: ["read_file"] }),
 ];
+
+const tick = defineTool({
+  name: "tick",
+  description: "A tool of the user's own.",
+  effect: "read",
+  idempotent: true,
+  scopes: [],
+  input: z.strictObject({}),
+  execute: () => "tock",
+});
 
 /** A lead that makes the given calls, one turn each, and a child that says who it is. */
 function leadThat(...inputs: readonly object[]): Script {
@@ -84,9 +101,32 @@ describe("spawn", () => {
     await using mandate = await openEngine({ profiles, model });
     await mandate.run({ task: "go", profile: "lead" });
     const spawn = seen[0]?.tools.find(({ name }) => name === "spawn");
-    const text = JSON.stringify(spawn?.parameters["properties"]);
-    expect(text).toContain('"enum":[');
-    for (const name of ["lead", "worker", "researcher"]) expect(text).toContain(`"${name}"`);
+    expect(spawn?.parameters["properties"]).toMatchObject({
+      profile: {
+        type: "string",
+        enum: ["analyst", "coder", "general", "lead", "researcher", "summarizer", "worker"],
+      },
+    });
+  });
+
+  it("shows a model the task as the only thing that it must give", async () => {
+    const { seen, model } = recording(() => "done");
+    await using mandate = await openEngine({ profiles, model });
+    await mandate.run({ task: "go", profile: "lead" });
+    const spawn = seen[0]?.tools.find(({ name }) => name === "spawn");
+    expect(spawn?.parameters["required"]).toEqual(["task"]);
+    expect(spawn?.parameters["properties"]).toMatchObject({
+      task: { type: "string" },
+      context: { type: "string" },
+      system_prompt: { type: "string" },
+      tools: { type: "string" },
+    });
+  });
+
+  it("takes any string for `profile` where no profile is configured", () => {
+    const [spawn] = new Toolbox([spawnTool([])]).offer(["spawn"]).descriptions;
+    expect(spawn?.parameters["properties"]).toMatchObject({ profile: { type: "string" } });
+    expect(JSON.stringify(spawn?.parameters)).not.toContain("enum");
   });
 
   it("puts context and task into the child's first message, and its prompt in its system", async () => {
@@ -111,6 +151,35 @@ describe("spawn", () => {
     expect(child?.tools.map(({ name }) => name)).toEqual(["read_file"]);
   });
 
+  it("without a profile has every tool that its caller may hand on, one of the user's own too", async () => {
+    const { seen, model } = recording(leadThat({ task: "look" }));
+    const lead = testProfile("lead", { tools: ["list_files", "tick", ...spawning] });
+    await using mandate = await openEngine({ profiles: [lead], tools: [tick], model });
+    await mandate.run({ task: "go", profile: "lead" });
+    const child = seen.find(({ caller }) => caller.depth === 1);
+    expect(child?.tools.map(({ name }) => name)).toEqual(["list_files", "tick"]);
+  });
+
+  it("without a profile loads the default files, and takes its prompt and context from the call", async () => {
+    const { seen, model } = recording(
+      leadThat({ task: "look" }, { task: "look", context: "here", system_prompt: "Be brief." }),
+    );
+    await using mandate = await openEngine({ profiles, model });
+    const { workspace } = mandate;
+    writeFileSync(join(workspace, "AGENTS.md"), "house rules");
+    writeFileSync(join(workspace, "ENVIRONMENT.md"), "linux");
+    await mandate.run({ task: "go", profile: "lead", workspace });
+    const children = seen.filter(({ caller }) => caller.depth === 1);
+    expect(children.map(({ system }) => system)).toEqual([
+      "house rules\n\n---\n\nlinux",
+      "house rules\n\n---\n\nlinux\n\n---\n\nBe brief.",
+    ]);
+    expect(children.map(({ messages }) => messages[0]?.text)).toEqual([
+      "Task:\nlook",
+      "Context:\nhere\n\nTask:\nlook",
+    ]);
+  });
+
   it("selects tools within the profile; what is not there is dropped and in the receipt", async () => {
     const { seen, model } = recording(
       leadThat({ task: "look", profile: "worker", tools: "read_file, write_file ,," }),
@@ -125,6 +194,20 @@ describe("spawn", () => {
     );
   });
 
+  it("with explicit_tools: override takes the call's tools for the profile's, under the ceiling", async () => {
+    const { seen, model } = recording(
+      leadThat({ task: "look", profile: "worker", tools: "tick, write_file, spawn" }),
+    );
+    const config = { tools: { spawn: { enabled: true, explicit_tools: "override" as const } } };
+    await using mandate = await openEngine({ profiles, tools: [tick], model, config });
+    const { events } = await mandate.run({ task: "go", profile: "lead" });
+    const child = seen.find(({ caller }) => caller.depth === 1);
+    expect(child?.tools.map(({ name }) => name)).toEqual(["tick"]);
+    expect(ofType(events, "agent.subagent_created")[1]?.payload.receipt).toContainEqual(
+      expect.objectContaining({ granted: ["tick"], dropped: ["write_file", "spawn"] }),
+    );
+  });
+
   it("refuses, and makes no child, when nothing that was asked for may be handed on", async () => {
     const { seen, model } = recording(
       leadThat({ task: "look", profile: "worker", tools: "write_file" }),
@@ -136,12 +219,16 @@ describe("spawn", () => {
     expect(ofType(events, "agent.subagent_created")).toHaveLength(1);
   });
 
-  it("is not offered unless it is switched on", async () => {
-    const { seen, model } = recording(() => "done");
-    const config = { tools: { spawn: { enabled: false, explicit_tools: "select" as const } } };
-    await using mandate = await openEngine({ profiles, model, config });
-    await mandate.run({ task: "go", profile: "lead" });
+  it.each([
+    ["nothing is said of it", defaultConfig.tools.spawn],
+    ["it is switched off", { enabled: false, explicit_tools: "select" as const }],
+  ])("is neither offered nor let through when %s", async (_when, spawn) => {
+    const { seen, model } = recording(leadThat({ task: "look", profile: "worker" }));
+    await using mandate = await openEngine({ profiles, model, config: { tools: { spawn } } });
+    const { events } = await mandate.run({ task: "go", profile: "lead" });
     const names = seen[0]?.tools.map(({ name }) => name);
     expect(names).toEqual(["delegate_task", "list_sub_agents"]);
+    expect(ofType(events, "agent.tool_denied")).toHaveLength(1);
+    expect(ofType(events, "agent.subagent_created")).toHaveLength(1);
   });
 });

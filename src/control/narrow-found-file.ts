@@ -1,0 +1,91 @@
+import type { ConfigLayer } from "./config-layer.ts";
+import { layerProblem } from "./config-layer.ts";
+import type { ConfigFile } from "./config-schema.ts";
+
+/**
+ * A file that was merely found may belong to a repository that somebody else wrote. It may not say
+ * where tasks, files and keys are sent, nor answer questions in a person's place; and what the user
+ * set in a file of their own is the most it can have.
+ */
+export function narrowFoundFile(found: ConfigLayer, user: ConfigLayer | undefined): ConfigLayer {
+  refuse(
+    found,
+    found.settings.models?.providers,
+    ["models", "providers"],
+    "say where models are reached",
+  );
+  refuse(found, found.settings.ask?.default, ["ask", "default"], "answer questions in your place");
+  return user === undefined
+    ? found
+    : { ...found, settings: narrowed(found.settings, user.settings) };
+}
+
+function refuse(found: ConfigLayer, value: unknown, path: readonly string[], what: string): void {
+  if (value === undefined) return;
+  throw layerProblem(
+    found,
+    path,
+    `a project's file may not ${what}. Move \`${path.join(".")}\` to your own configuration ` +
+      "(~/.config/mandate/config.yaml), or set MANDATE_CONFIG to this file if you trust it.",
+  );
+}
+
+function narrowed(found: ConfigFile, user: ConfigFile): ConfigFile {
+  const result = structuredClone(found) as Tree;
+  const limits = user as Tree;
+  for (const path of amounts)
+    lower(result, limits, path, (own, most) => Math.min(Number(own), Number(most)));
+  for (const path of switches)
+    lower(result, limits, path, (own, most) => own === true && most === true);
+  lower(result, limits, ["tools", "spawn", "explicit_tools"], (own, most) =>
+    most === "select" ? most : own,
+  );
+  lower(result, limits, ["models", "allow"], (own, most) =>
+    (own as string[]).filter((name) => (most as string[]).includes(name)),
+  );
+  // What a token costs is what caps on cost are counted by.
+  lower(result, limits, ["models", "prices"], (_own, most) => most);
+  return result as ConfigFile;
+}
+
+type Tree = Record<string, unknown>;
+
+const amounts = [
+  ["agents", "delegation", "maxDepth"],
+  ["agents", "delegation", "defaultTimeout"],
+  ["agents", "delegation", "maxConcurrent"],
+  ["agents", "delegation", "tokenBudget", "default"],
+  ["agents", "delegation", "tokenBudget", "max"],
+  ["execution", "maxRetries"],
+  ["limits", "runTokens"],
+  ["limits", "maxChildren"],
+  ["limits", "joinTokens"],
+];
+
+const switches = [
+  ["agents", "delegation", "enabled"],
+  ["tools", "spawn", "enabled"],
+];
+
+/** Where both files say something, the found one's word is replaced by the lower of the two. */
+function lower(
+  found: Tree,
+  user: Tree,
+  path: readonly string[],
+  least: (found: unknown, user: unknown) => unknown,
+): void {
+  const [own, most] = [at(found, path), at(user, path)];
+  if (own === undefined || most === undefined) return;
+  const holder = at(found, path.slice(0, -1)) as Tree;
+  holder[path.at(-1) ?? ""] = least(own, most);
+}
+
+function at(tree: Tree, path: readonly string[]): unknown {
+  return path.reduce<unknown>(
+    (value, key) =>
+      typeof value === "object" && value !== null && Object.hasOwn(value, key)
+        ? (value as Tree)[key]
+        : undefined,
+    tree,
+  );
+}
