@@ -65,7 +65,11 @@ export class Engine {
     );
   }
 
-  async #start(request: RunRequest, grant: Partial<RunGrant>): Promise<StartedRun> {
+  async #start(
+    request: RunRequest,
+    grant: Partial<RunGrant>,
+    system?: string,
+  ): Promise<StartedRun> {
     const run = this.#newRun(request, grant);
     const opening =
       request.resumedFrom && (await transcriptOf(this.#parts, request.resumedFrom)).asOpening();
@@ -77,6 +81,7 @@ export class Engine {
       callId: null,
       before: [this.#runStarted(run)],
       opening: opening || undefined,
+      system,
     });
     if (!("agent" in started)) throw refusal(started);
     this.#runs.set(run.id, run);
@@ -176,13 +181,13 @@ export class Engine {
 
   /** Continues a delegation that was cancelled or failed: a new run on the old conversation. */
   async resume(id: string): Promise<StartedRun> {
-    const { request, held, cost } = await resumption(this.#parts.store, id);
+    const { request, held, cost, system } = await resumption(this.#parts.store, id);
     // What it held then is the most it can hold now, whatever its profile says today.
     const authority = {
       ...intersectAuthority(this.#grant.authority, held),
       write_roots: held.write_roots,
     };
-    return this.#start(request, { authority, cost });
+    return this.#start(request, { authority, cost }, system);
   }
 
   /** Whether this process has what the open delegations of a run need. */

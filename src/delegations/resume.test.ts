@@ -209,4 +209,30 @@ describe("resuming what was cancelled", () => {
       write_roots: [join(workspace, "docs")],
     });
   });
+
+  it("goes on with the prompt, the model and the criteria that were agreed, also without a profile", async () => {
+    let hangs = true;
+    const { seen, model } = recording(({ caller }) => {
+      if (caller.depth === 0 && caller.turn === 1 && caller.profile === "lead") {
+        const input = { task: "dig", system_prompt: "You dig." };
+        return { calls: [{ tool: "spawn", input }] };
+      }
+      return hangs ? { fault: "hang" } : "dug";
+    });
+    const lead = testProfile("lead", { tools: ["spawn", "list_files"] });
+    await using mandate = await openEngine({ profiles: [lead], model });
+    const old = await mandate.start({ task: "go", profile: "lead" });
+    while (!seen.some(({ caller }) => caller.depth === 1)) await delay(2);
+    const child = [...((await mandate.store.readRun(old.runId))?.delegations.values() ?? [])][1];
+    await mandate.engine.cancel(old.runId, "for now");
+    hangs = false;
+    const resumed = await mandate.engine.resume(child?.id ?? "");
+    expect((await resumed.result).result).toBe("dug");
+    expect(seen.at(-1)?.system).toBe("You dig.");
+    const [before, after] = await Promise.all(
+      [child?.id ?? "", resumed.delegationId].map((id) => mandate.store.readContract(id)),
+    );
+    expect(after?.model).toEqual(before?.model);
+    expect(after?.profile.prompt).toBe(before?.profile.prompt);
+  });
 });

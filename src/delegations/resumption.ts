@@ -1,5 +1,5 @@
 import type { Authority } from "../contracts/authority.ts";
-import { type Contract, mayDelegate, mayUse } from "../contracts/contract.ts";
+import { type Contract, mayDelegate, mayUse, modelName } from "../contracts/contract.ts";
 import type { Selection } from "../contracts/selection.ts";
 import { MandateError } from "../ports/mandate-error.ts";
 import type { Store } from "../ports/store.ts";
@@ -10,6 +10,8 @@ export interface Resumption {
   /** All that the old contract gave, for itself or to hand on. */
   readonly held: Authority;
   readonly cost: number | null;
+  /** The prompt that was agreed then. */
+  readonly system: string | undefined;
 }
 
 /** What to ask for, to continue a delegation that was cancelled or failed. */
@@ -45,7 +47,10 @@ export async function resumption(store: Store, id: string): Promise<Resumption> 
       timeoutMs: contract.deadlines.total,
       maxDepth: contract.permissions.max_delegation_depth,
       readOnly: contract.outputs.report_path_pattern === null,
+      modelOverride: modelName(contract),
+      successCriteria: contract.step.success_criteria,
     },
+    system: await store.readText(contract.profile.prompt),
     held: heldBy(contract),
     cost: contract.budget.cost,
   };

@@ -37,6 +37,8 @@ export interface Start {
   readonly callId: string | null;
   /** Written in the same transaction, before the child exists. */
   readonly before?: readonly NewEvent[];
+  /** The prompt of the delegation that is resumed, in place of one made anew. */
+  readonly system?: string | undefined;
   /** The conversation that a resumed delegation continues. */
   readonly opening?: readonly Message[] | undefined;
 }
@@ -93,7 +95,7 @@ function create(start: Start, profile: Profile, granted: Granted): Started {
   const { parts } = run;
   if (profile.exit?.outputSchema) requireOutputSchema(profile.exit.outputSchema, profile.name);
   const workspace = workspaceOf(run, granted);
-  const system = systemPrompt(start, profile, granted, workspace);
+  const system = start.system ?? systemPrompt(start, profile, granted, workspace);
   const contract = contractOf(start, profile, granted, workspace, parts.store.keepText(system));
   const json = JSON.stringify(contract);
   const id = parts.store.newDelegationId();
@@ -165,7 +167,9 @@ function rootRules({ parts: { limits }, account, grant }: LiveRun): NarrowingRul
 function profileFor({ client, request, run, way }: Start): Profile | undefined {
   if (client !== undefined) return sessionProfile(client);
   // A job without a profile is nobody in particular: its caller's tools, and the default files.
-  if (way === "spawn" && request.profile === undefined) return unnamedProfile;
+  const isUnnamed = way === "spawn" && request.profile === undefined;
+  const wasUnnamed = request.resumedFrom !== undefined && request.profile === unnamedProfile.name;
+  if (isUnnamed || wasUnnamed) return unnamedProfile;
   return findProfile(run, request.profile ?? "general");
 }
 
