@@ -10,7 +10,7 @@ import type { RunGrant } from "./delegations/live-run.ts";
 import { compose, type Middleware } from "./delegations/middleware.ts";
 import { Scheduler } from "./delegations/scheduler.ts";
 import { createModelRegistry } from "./models/model-registry.ts";
-import { openStore } from "./open-store.ts";
+import { openStore, refuseOtherDatabases } from "./open-store.ts";
 import { type Clock, systemClock } from "./ports/clock.ts";
 import type { Model } from "./ports/model.ts";
 import type { Store } from "./ports/store.ts";
@@ -62,6 +62,7 @@ export async function createRuntime(options: RuntimeOptions): Promise<Runtime> {
   const cwd = options.cwd ?? process.cwd();
   const { flags = {} } = options;
   const config = options.config ?? (await loadConfig({ cwd, environment, flags }));
+  refuseOtherDatabases(config.database.url);
   const places = findPlaces(environment);
   const scripted = options.scripted ?? (await loadScripted(options.playbook));
   const models = createModelRegistry({

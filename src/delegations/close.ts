@@ -4,24 +4,45 @@ import { sha256 } from "../events/hash-chain.ts";
 import type { Seal } from "../events/seal.ts";
 import type { DelegationResult } from "../ports/delegator.ts";
 import { MandateError } from "../ports/mandate-error.ts";
-import { statusOf } from "../sessions/delegation-result.ts";
+import { resultOf, statusOf } from "../sessions/delegation-result.ts";
 import { fits } from "../tools/delegation/fit-result.ts";
 import type { Agent } from "./agent.ts";
 import { type Ending, failure } from "./ending.ts";
+import { reload } from "./hydrate.ts";
 import type { LiveRun } from "./live-run.ts";
 import { event, settled } from "./take-turn.ts";
 import { writeReport } from "./write-report.ts";
 
+/** So often may others get in between; each time means that they closed something themselves. */
+const patience = 50;
+
 /**
  * Ends a delegation: integrates what it made or fails it, seals it, closes it, and hands its result
- * to whoever waits, in one transaction. Whatever still runs below it is closed first.
+ * to whoever waits, in one transaction. Whatever still runs below it is closed first. When somebody
+ * else closed a part of that in the meantime, the rest is closed from what the log then says.
  */
 export async function closeWith(agent: Agent, ending: Ending): Promise<void> {
-  if (agent.isEnding) return;
+  for (let tries = 1; ; tries++) {
+    if (agent.isEnding) return;
+    const ended: Agent[] = [];
+    try {
+      return await closeOnce(agent, ending, ended);
+    } catch (error) {
+      // What was not accepted has not ended.
+      for (const one of ended) one.reopen();
+      if (!isRace(error) || tries >= patience) throw error;
+      await followLog(ended, error);
+      // Nothing below it was in the way: it is for the caller to start from the log again.
+      if (!agent.isEnding && ended.length <= 1) throw error;
+    }
+  }
+}
+
+async function closeOnce(agent: Agent, ending: Ending, ended: Agent[]): Promise<void> {
   const accepted = await integrate(agent, ending);
   if (agent.isEnding) return;
   const { run } = agent;
-  const below = agent.children?.flatMap((child) => closeBelow(child, accepted.ending)) ?? [];
+  const below = agent.children?.flatMap((child) => closeBelow(child, accepted.ending, ended)) ?? [];
   const [closing, result] = conclude(agent, accepted);
   // The parent that waits gets the result in the transaction that closes the child: once, or never.
   const delivery = agent.deliver?.(result) ?? [];
@@ -29,16 +50,33 @@ export async function closeWith(agent: Agent, ending: Ending): Promise<void> {
   const appended = run.append([...below, ...closing, ...delivery, ...finish]);
   agent.isEnding = true;
   agent.closing = appended;
-  try {
-    if (delivery.length > 0) agent.parent?.willSettle(deliveredBy(appended));
-    // Nobody acts on a result that is not on disk: inside a run, the parent's next append sees to it.
-    if (agent.parent === null) await appended;
-    agent.giveSlot();
-    agent.closed(result);
-    await appended;
-  } catch (error) {
-    agent.reopen();
-    throw error;
+  ended.push(agent);
+  if (delivery.length > 0) agent.parent?.willSettle(deliveredBy(appended));
+  // Nobody acts on a result that is not on disk: inside a run, the parent's next append sees to it.
+  if (agent.parent === null) await appended;
+  agent.giveSlot();
+  agent.closed(result);
+  await appended;
+}
+
+function isRace(error: unknown): boolean {
+  return error instanceof MandateError && error.code === "illegal-transition";
+}
+
+/** Brings agents to what the log says of them: closed by somebody else, or open as they were. */
+async function followLog(agents: readonly Agent[], cause: unknown): Promise<void> {
+  for (const agent of agents) {
+    const { run } = agent;
+    const state = await run.parts.store.readRun(run.id);
+    if (state?.fence !== run.ownership.fence) throw cause;
+    const delegation = state.delegations.get(agent.id);
+    const result = resultOf(state, agent.id);
+    if (result) {
+      agent.isEnding = true;
+      agent.closed(result);
+    } else if (delegation) {
+      await reload(agent, delegation);
+    }
   }
 }
 
@@ -57,9 +95,9 @@ function notDelivered(cause: unknown): never {
 }
 
 /** The closing events of a whole open subtree, children before parents. */
-function closeBelow(agent: Agent, cause: Ending): NewEvent[] {
+function closeBelow(agent: Agent, cause: Ending, ended: Agent[]): NewEvent[] {
   if (agent.isEnding) return [];
-  const below = agent.children?.flatMap((child) => closeBelow(child, cause)) ?? [];
+  const below = agent.children?.flatMap((child) => closeBelow(child, cause, ended)) ?? [];
   const code: CloseReason =
     cause.kind === "failure" && cause.code === "cancelled" ? "cancelled" : "parent_closed";
   const ending = failure(
@@ -70,6 +108,7 @@ function closeBelow(agent: Agent, cause: Ending): NewEvent[] {
   const [closing, result] = conclude(agent, accepted);
   const events = [...below, ...closing];
   agent.isEnding = true;
+  ended.push(agent);
   agent.stop(code, result.result);
   agent.closed(result);
   return events;

@@ -54,7 +54,8 @@ export type Started =
 export function startDelegation(start: Start): Started {
   const { run, caller, request, way } = start;
   const { parts } = run;
-  if (request.task.trim() === "") return { rule: "task", reason: "task is required" };
+  if (typeof request.task !== "string" || request.task.trim() === "")
+    return { rule: "task", reason: "task is required" };
   const profile = profileFor(start);
   if (profile === undefined) {
     return { rule: "profile", reason: `unknown profile '${request.profile ?? ""}'` };
@@ -65,6 +66,8 @@ export function startDelegation(start: Start): Started {
       reason: `the run already has ${parts.limits.maxChildren} delegations, which is its limit`,
     };
   }
+  const promise = unkeptPromise(profile);
+  if (promise !== undefined) return { rule: "promise", reason: promise };
   const granted = narrow({
     ceiling: ceilingOf(run, caller),
     profile: claimsOf(run, profile),
@@ -186,6 +189,16 @@ function findProfile(run: LiveRun, name: string): Profile | undefined {
   const found = profiles.get(name);
   if (found !== undefined || limits.onUnknownProfile === null) return found;
   return profiles.get(limits.onUnknownProfile);
+}
+
+/** What a profile asks for and this version cannot keep is refused, never taken for less. */
+function unkeptPromise({ name, onParentInterrupt, workspace }: Profile): string | undefined {
+  const isolation = workspace?.isolation ?? "shared";
+  if (isolation !== "shared") {
+    return `"${name}" asks for a workspace that is isolated as ${isolation}, which cannot be done yet. Leave it out, or say shared.`;
+  }
+  if (onParentInterrupt === undefined || onParentInterrupt === "cancel") return undefined;
+  return `"${name}" asks to ${onParentInterrupt} when its caller is interrupted, which cannot be done yet. Leave it out, or say cancel.`;
 }
 
 /** An unknown name that the operator lets another agent stand in for is said, never hidden. */

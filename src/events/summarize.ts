@@ -39,7 +39,8 @@ const lines: { readonly [T in EventType]: (payload: EventPayloads[T]) => string 
       ? "nobody answered in time"
       : `answered by ${p.by}: ${oneLine(p.answer ?? "")}`,
   "agent.retried": (p) => `${p.what} retried in ${p.delay_ms} ms: ${oneLine(p.reason)}`,
-  "agent.resumed": (p) => `taken up again (${p.resumption})`,
+  "agent.resumed": (p) =>
+    p.resumption > 0 ? `taken up again (${p.resumption})` : "taken up again",
   "agent.interjected": (p) => `${p.from} (${p.severity}): ${oneLine(p.message)}`,
   "agent.compacted": (p) => `conversation of ${p.before_messages} messages shortened`,
   "agent.paused": (p) => `paused: ${oneLine(p.reason)}`,

@@ -241,7 +241,14 @@ export class SqliteStore implements Store {
 
   #committed(events: readonly StoredEvent[]): void {
     for (const event of events) if (event.type === "run.finished") this.#runs.delete(event.run_id);
-    for (const listener of this.#listeners) listener(events);
+    for (const listener of this.#listeners) {
+      try {
+        listener(events);
+      } catch (error) {
+        // Somebody's display broke; what happened has happened, and the others hear of it.
+        process.emitWarning(error instanceof Error ? error : String(error));
+      }
+    }
     this.#index.keepUp(this.#log.lastSeq);
   }
 

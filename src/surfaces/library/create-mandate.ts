@@ -70,6 +70,11 @@ export async function createMandate(options: MandateOptions = {}): Promise<Manda
   return new LibraryMandate(runtime, recovered);
 }
 
+function requireCount(name: string, value: number | undefined, least: number): void {
+  if (value === undefined || (Number.isSafeInteger(value) && value >= least)) return;
+  throw new MandateError("usage", `${name} must be a whole number from ${least} on, not ${value}.`);
+}
+
 class LibraryMandate implements Mandate {
   readonly recovered: readonly RunHandle[];
   readonly #runtime: Runtime;
@@ -81,13 +86,17 @@ class LibraryMandate implements Mandate {
   }
 
   start(parameters: DelegationParameters): Promise<RunHandle> {
-    const { maxTokenBudget, timeout, ...rest } = parameters;
+    const { maxTokenBudget, maxDepth, timeout, ...rest } = parameters;
+    requireCount("maxTokenBudget", maxTokenBudget, 1);
+    requireCount("timeout", timeout, 1);
+    requireCount("maxDepth", maxDepth, 0);
     const { defaultTimeout, tokenBudget } = this.#runtime.config.agents.delegation;
     // Whoever calls this is the parent: what it starts has the limits of a sub-agent.
     const own = this.#runtime.profiles.get(parameters.profile)?.limits;
     const tokens = maxTokenBudget ?? own?.tokens ?? tokenBudget.default;
     return this.#runtime.engine.startRun({
       ...rest,
+      maxDepth,
       maxTokens: Math.min(tokens, tokenBudget.max),
       timeoutMs: timeout ?? own?.timeoutMs ?? defaultTimeout,
     });
