@@ -7,7 +7,7 @@ import { type CallDelegator, callerOf } from "./caller.ts";
 import { noteLateResult } from "./late-result.ts";
 
 /** So many calls are begun before the event loop gets a turn for others. */
-const burst = 64;
+const burst = 128;
 
 /**
  * Makes the calls of one turn, all through the gate. Calls that only read or delegate run side by

@@ -7,7 +7,7 @@ import type { DatabaseSync } from "node:sqlite";
 export function idBlocks(database: DatabaseSync): () => number {
   let next = 0;
   let end = 0;
-  let size = 32;
+  let size = 256;
   return () => {
     if (next === end) {
       size = Math.min(size * 2, 4096);
