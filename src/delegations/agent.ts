@@ -77,6 +77,7 @@ export class Agent {
   /** What its model is shown; the same list every turn but the last. */
   offered: OfferedTools | null = null;
   #systemBytes = 0;
+  #refused: unknown = null;
   #unsettled: Promise<unknown>[] = [];
   #interrupts: Set<(reason: Stopped) => void> | null = null;
   #closedWaiters: ((result: DelegationResult) => void)[] | null = null;
@@ -174,6 +175,8 @@ export class Agent {
   /** Writes events of this delegation. What must not run ahead of the disk awaits `durable`. */
   record(...events: readonly NewEvent[]): void {
     if (this.isEnding) throw this.stopReason ?? new Stopped("cancelled", "It has ended.");
+    // What follows from an append that was not accepted must not be accepted either.
+    if (this.#refused !== null) throw this.#refused;
     this.lastActivity = this.run.parts.clock.monotonic();
     for (const event of events) this.transcript.apply(event);
     this.willSettle(this.run.append(events));
@@ -182,6 +185,7 @@ export class Agent {
   /** An append that this agent depends on, though another may have made it. */
   willSettle(append: Promise<unknown>): void {
     this.#unsettled.push(append);
+    append.catch(this.#breakOff);
   }
 
   /** Everything recorded so far is on disk; throws when some of it was refused. */
@@ -257,6 +261,16 @@ export class Agent {
     this.run.delivered.delete(this.id);
     if (this.run.root === this) this.run.finished = false;
   }
+
+  /** It starts from its log again: what was refused is no longer part of it. */
+  startOver(): void {
+    this.#refused = null;
+    this.#unsettled = [];
+  }
+
+  readonly #breakOff = (error: unknown): void => {
+    this.#refused ??= error;
+  };
 
   addServed(model: string): void {
     if (!this.served.includes(model)) this.served = [...this.served, model];

@@ -130,6 +130,7 @@ function adopt(agent: Agent, delegation: Delegation): void {
  */
 export async function reload(agent: Agent, delegation: Delegation): Promise<void> {
   const { parts } = agent.run;
+  agent.startOver();
   agent.account.settle(agent.reservation, 0, 0);
   agent.reservation = 0;
   agent.openCalls = null;
