@@ -12,12 +12,14 @@ const stages = [
   "workspaces",
   "documents",
   "profiles",
+  "skills",
   "control",
   "models",
   "tools",
   "sessions",
   "inbox",
   "delegations",
+  "commands",
 ];
 
 /** Where parts are put together: all of them, the database alone, or what a machine has of them. */
@@ -33,8 +35,8 @@ const besideTheStages = {
   engines: { imports: ["ports", "events"], typesOf: ["contracts"] },
   testing: { imports: ["ports", "stores", "engines", ...stages, "runtime.ts"], typesOf: [] },
   surfaces: {
-    imports: ["ports", "events", "documents", "control", "sessions", ...wiring],
-    typesOf: ["contracts", "tools", "delegations"],
+    imports: ["ports", "events", "documents", "control", "sessions", "commands", ...wiring],
+    typesOf: ["contracts", "profiles", "skills", "tools", "delegations"],
   },
   bin: { imports: ["surfaces"], typesOf: [] },
   "open-store.ts": { imports: ["ports", "stores", "control"], typesOf: [] },

@@ -1,32 +1,58 @@
 import type { Selection } from "../contracts/selection.ts";
+import type { ToolRule } from "../contracts/tool-rule.ts";
+import type { McpServer } from "./mcp-server.ts";
 
 /**
- * Who an agent is. Every format (Markdown, JSON, YAML, records) becomes this one type. A field that
- * is absent says nothing and inherits; an empty list says «none».
+ * Who an agent is. Every format (Markdown, JSON, YAML, TOML, records, other programs' files) becomes
+ * this one type. A field that is absent says nothing and inherits; an empty list says «none».
  */
-export interface Profile {
+export interface Profile extends ProfileFields {
   readonly name: string;
   readonly description: string;
   readonly capabilities: readonly Capability[];
-  /** The inline prompt: the Markdown body. */
   readonly prompt: string;
+  /** Where it was read from, for people: the last of its layers. */
+  readonly origin: string;
+  /** For each field, by its dotted path, where it came from. */
+  readonly origins?: Readonly<Record<string, string>>;
+}
+
+/** What one source says of a profile. Merged field by field over what earlier sources say. */
+export interface ProfileFields {
+  /** The name as people write it, where that is more than the name. */
+  readonly title?: string;
+  readonly description?: string;
+  readonly capabilities?: readonly Capability[];
+  /** The inline prompt: the Markdown body. */
+  readonly prompt?: string;
   /** A file below the workspace root whose text comes before the inline prompt. */
   readonly systemPromptFile?: string;
   /** Files below the workspace root that come first; absent: AGENTS.md and ENVIRONMENT.md. */
   readonly bootstrapFiles?: readonly string[];
+  /** Comes before the task in the agent's first message. */
+  readonly opening?: string;
   readonly model?: ModelPolicy;
   readonly tools?: Selection;
+  readonly toolRules?: readonly ToolRule[];
   readonly skills?: Selection;
+  /** Names of MCP servers, configured ones and those below. */
   readonly mcpServers?: Selection;
+  /** Servers that this profile brings itself. */
+  readonly servers?: Readonly<Record<string, McpServer>>;
   readonly scopes?: Selection;
   readonly network?: Selection;
   readonly mayDelegate?: MayDelegate;
   readonly workspace?: WorkspacePolicy;
   readonly limits?: ProfileLimits;
+  readonly triggers?: Triggers;
   readonly exit?: ExitRule;
   readonly onParentInterrupt?: "cancel" | "pause" | "continue";
-  /** Where it was read from, for people. */
-  readonly origin: string;
+  /** Not shown to models that choose whom to delegate to; a person can still name it. */
+  readonly hidden?: boolean;
+  /** Cannot be used at all. */
+  readonly disabled?: boolean;
+  /** What has no meaning here and is kept: colours, tags, authors, hooks (which never run). */
+  readonly metadata?: Readonly<Record<string, unknown>>;
 }
 
 export type Capability = "primary" | "subtask" | "watcher" | "orchestrator";
@@ -34,11 +60,21 @@ export type Capability = "primary" | "subtask" | "watcher" | "orchestrator";
 export interface ModelPolicy {
   /** `provider/model`; absent: the configured default. */
   readonly model?: string;
-  /** What `model_override` may choose from, beside the model itself. */
+  /** A configured or shipped list of models, tried in order, in place of `model`. */
+  readonly pool?: string;
+  /** Tried in order when the model cannot be had. */
+  readonly fallbacks?: readonly string[];
+  /** What `model_override` may choose from, beside the models above. */
   readonly allow?: readonly string[];
+  /** Tokens that the model's window holds, where that is less than the model's own. */
+  readonly contextWindow?: number;
   readonly maxOutputTokens?: number;
   readonly temperature?: number;
+  readonly topP?: number;
+  readonly effort?: Effort;
 }
+
+export type Effort = "none" | "minimal" | "low" | "medium" | "high" | "xhigh";
 
 /** What the agent may hand on when that differs from what it may use. */
 export interface MayDelegate {
@@ -46,6 +82,7 @@ export interface MayDelegate {
   readonly skills?: Selection;
   readonly mcpServers?: Selection;
   readonly models?: Selection;
+  readonly scopes?: Selection;
   readonly network?: Selection;
 }
 
@@ -62,7 +99,16 @@ export interface ProfileLimits {
   readonly timeoutMs?: number;
   readonly depth?: number;
   readonly retries?: number;
+  /** Model turns of one attempt; at the last one the best result is asked for. */
+  readonly turns?: number;
   readonly joinTokens?: number;
+}
+
+/** How people call the agent beside naming it. */
+export interface Triggers {
+  /** Words for after the slash, without it. */
+  readonly slash?: readonly string[];
+  readonly hotkeys?: readonly string[];
 }
 
 export interface ExitRule {

@@ -1,0 +1,7 @@
+/** Who asks. A role holds what those before it hold. */
+export type Role = "viewer" | "operator" | "admin";
+
+export interface Principal {
+  readonly id: string;
+  readonly role: Role;
+}

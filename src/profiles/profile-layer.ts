@@ -1,0 +1,14 @@
+import type { ProfileFields } from "./profile.ts";
+
+/** What one source says about one name. Several layers of a name make a profile. */
+export interface ProfileLayer {
+  readonly name: string;
+  readonly fields: ProfileFields;
+  /** For people: `workspace: /srv/app/.mandate/agents/coder.md`. */
+  readonly origin: string;
+  /**
+   * SHA-256 of what it was read from, when that came with a repository: it counts once somebody
+   * acknowledged exactly this content. Absent: the product's or the user's own.
+   */
+  readonly unacknowledged?: string;
+}
