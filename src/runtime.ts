@@ -15,7 +15,9 @@ import { type Clock, systemClock } from "./ports/clock.ts";
 import type { Model } from "./ports/model.ts";
 import type { Store } from "./ports/store.ts";
 import type { Profile } from "./profiles/profile.ts";
+import { layerOf } from "./profiles/profile-layer.ts";
 import { loadProfiles, type ProfileRegistry } from "./profiles/profile-registry.ts";
+import { FolderSource, fixedSource } from "./profiles/profile-source.ts";
 import { shippedProfiles } from "./profiles/shipped-profiles.ts";
 import { builtInTools, optInTools } from "./tools/built-in-tools.ts";
 import type { Tool } from "./tools/tool.ts";
@@ -73,14 +75,17 @@ export async function createRuntime(options: RuntimeOptions): Promise<Runtime> {
     ...(options.models && { models: options.models }),
     ...(scripted && { scripted }),
   });
+  const folders = [
+    shippedProfiles,
+    { path: config.agents.delegation.profiles.directory, origin: "user" },
+    { path: `${cwd}/profiles`, origin: "workspace" },
+    { path: `${cwd}/.mandate/agents`, origin: "workspace" },
+  ];
   const profiles = loadProfiles({
-    directories: [
-      shippedProfiles,
-      { path: config.agents.delegation.profiles.directory, origin: "user" },
-      { path: `${cwd}/profiles`, origin: "workspace" },
-      { path: `${cwd}/.mandate/agents`, origin: "workspace" },
+    sources: [
+      ...folders.map((folder) => new FolderSource(folder)),
+      fixedSource([...config.profiles, ...(options.profiles ?? [])].map(layerOf)),
     ],
-    inline: [...config.profiles, ...(options.profiles ?? [])],
   });
   const toolbox = new Toolbox([
     ...builtInTools(config, () => profiles.names()),

@@ -8,11 +8,16 @@ import type { Profile } from "./profile.ts";
 export function profileHash(profile: Profile): string {
   let known = hashes.get(profile);
   if (known === undefined) {
-    const { origin: _origin, ...content } = profile;
-    known = hash("sha256", JSON.stringify(content, sortKeys));
+    const { origin: _origin, origins: _origins, ...content } = profile;
+    known = contentHash(content);
     hashes.set(profile, known);
   }
   return known;
+}
+
+/** SHA-256 of plain data, whatever the order of its keys. */
+export function contentHash(content: unknown): string {
+  return hash("sha256", JSON.stringify(content, sortKeys));
 }
 
 /** A profile is a value and is hashed for every delegation made from it. */

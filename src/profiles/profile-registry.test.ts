@@ -4,7 +4,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import type { Profile } from "./profile.ts";
+import { layerOf, type ProfileLayer } from "./profile-layer.ts";
 import { loadProfiles } from "./profile-registry.ts";
+import { FolderSource, fixedSource } from "./profile-source.ts";
 import { shippedProfiles } from "./shipped-profiles.ts";
 
 let base: string;
@@ -24,9 +26,11 @@ function profile(name: string, description = "d", keys = ""): string {
   return `---\nname: ${name}\ndescription: ${description}\n${keys}\n---\nPrompt.\n`;
 }
 
-function load(folders: readonly string[], inline: readonly Profile[] = []) {
-  const directories = folders.map((folder) => ({ path: join(base, folder), origin: folder }));
-  return loadProfiles({ directories, inline });
+function load(folders: readonly string[], inline: readonly ProfileLayer[] = []) {
+  const sources = folders.map(
+    (folder) => new FolderSource({ path: join(base, folder), origin: folder }),
+  );
+  return loadProfiles({ sources: [...sources, fixedSource(inline)], recheckMs: 0 });
 }
 
 test("nothing is read before someone asks", () => {
@@ -35,17 +39,138 @@ test("nothing is read before someone asks", () => {
   expect(registry.names()).toEqual(["a"]);
 });
 
-test("a later place replaces a profile of the same name, and inline wins over all", () => {
-  place("one", "a.md", profile("a", "first", "allowedTools: [shell]"));
-  place("two", "other-name.md", profile("a", "second"));
+test("a later place is merged over an earlier one, field by field, and says what came from where", () => {
+  const keys = "allowedTools: [shell]\nlimits: {tokens: 10, turns: 5}";
+  place("one", "a.md", profile("a", "first", keys));
+  place("two", "other-name.md", "---\nname: a\nlimits: {turns: 2}\n---\n");
   expect(load(["one"]).get("a")).toMatchObject({ description: "first", tools: ["shell"] });
-  const second = load(["one", "two"]).get("a");
-  expect(second?.description).toBe("second");
-  expect(second?.tools).toBeUndefined();
-  expect(second?.origin).toBe(`two: ${join(base, "two/other-name.md")}`);
+  const merged = load(["one", "two"]).get("a");
+  const first = `one: ${join(base, "one/a.md")}`;
+  const second = `two: ${join(base, "two/other-name.md")}`;
+  expect(merged).toMatchObject({
+    description: "first",
+    prompt: "Prompt.",
+    tools: ["shell"],
+    limits: { tokens: 10, turns: 2 },
+    origin: second,
+    origins: {
+      description: first,
+      prompt: first,
+      tools: first,
+      "limits.tokens": first,
+      "limits.turns": second,
+    },
+  });
+});
+
+test("an empty list in a later place is none, and not what the earlier place said", () => {
+  place("one", "a.md", profile("a", "first", "allowedTools: [shell]"));
+  place("two", "a.md", "---\nname: a\ntools: []\n---\n");
+  expect(load(["one", "two"]).get("a")?.tools).toEqual([]);
+});
+
+test("a profile that a program brings stands for itself", () => {
+  place("one", "a.md", profile("a", "first", "allowedTools: [shell]"));
   const text = { name: "a", description: "third", prompt: "", origin: "inline" };
   const inline: Profile = { ...text, capabilities: ["subtask"] };
-  expect(load(["one", "two"], [inline]).get("a")).toBe(inline);
+  expect(load(["one"], [layerOf(inline)]).get("a")).toEqual({
+    ...inline,
+    origins: expect.anything(),
+  });
+  expect(load(["one"], [layerOf(inline)]).get("a")?.tools).toBeUndefined();
+});
+
+test("a pool takes the place of a model that an earlier place chose, and the other way round", () => {
+  place("one", "a.md", profile("a", "d", "model: {model: x/y, temperature: 1}"));
+  place("two", "a.md", "---\nname: a\npool: smart\n---\n");
+  place("three", "a.md", "---\nname: a\nmodel: x/z\n---\n");
+  expect(load(["one", "two"]).get("a")?.model).toEqual({ pool: "smart", temperature: 1 });
+  const last = load(["one", "two", "three"]).get("a");
+  expect(last?.model).toEqual({ model: "x/z", temperature: 1 });
+  expect(Object.keys(last?.origins ?? {})).not.toContain("model.pool");
+});
+
+test("what says too little in all is a problem that names the last place", () => {
+  place("one", "a.md", "---\nname: a\ntools: []\n---\n");
+  place("one", "b.md", "---\nname: b\ndescription: d\n---\n");
+  const registry = load(["one"]);
+  expect(registry.names()).toEqual([]);
+  expect(registry.problemOf("a")?.message).toMatch(/a\.md: the profile "a" has no description/);
+  expect(registry.problemOf("b")?.message).toMatch(/b\.md: the profile "b" has no prompt/);
+});
+
+test("JSON and YAML files are profiles too, called what their files are called", () => {
+  place("one", "j.json", '{"description": "d", "prompt": "p", "tools": ["shell"]}');
+  place("one", "y.yaml", "description: d\nsystem_prompt: p\nallowedTools: []\n");
+  place("one", "Bad Name.yml", "description: d\nprompt: p\n");
+  const registry = load(["one"]);
+  expect(registry.get("j")).toMatchObject({ prompt: "p", tools: ["shell"] });
+  expect(registry.get("y")).toMatchObject({ prompt: "p", tools: [] });
+  expect(registry.problems[0]?.message).toMatch(/Bad Name\.yml:1: "name" is missing/);
+});
+
+test("an edit is seen, one that breaks the file keeps the last good version, a deletion counts", () => {
+  place("one", "a.md", profile("a", "first", "allowedTools: []"));
+  const registry = load(["one"]);
+  expect(registry.get("a")?.description).toBe("first");
+  place("one", "a.md", profile("a", "the second", "allowedTools: []"));
+  expect(registry.get("a")?.description).toBe("the second");
+  const before = registry.get("a");
+  place("one", "a.md", profile("a", "the third", "allowdTools: []"));
+  expect(registry.get("a")?.description).toBe("the second");
+  expect(registry.problems[0]?.message).toMatch(/allowdTools.*last good version of it is still/s);
+  place("one", "b.md", profile("b"));
+  expect(registry.names()).toEqual(["a", "b"]);
+  expect(registry.get("a")).toEqual(before);
+  rmSync(join(base, "one/a.md"));
+  expect(registry.names()).toEqual(["b"]);
+});
+
+test("nothing is read again before its time", () => {
+  place("one", "a.md", profile("a", "first"));
+  let time = 0;
+  const sources = [new FolderSource({ path: join(base, "one"), origin: "one" })];
+  const registry = loadProfiles({ sources, recheckMs: 1000, now: () => time });
+  const first = registry.get("a");
+  place("one", "a.md", profile("a", "the second"));
+  time = 999;
+  expect(registry.get("a")).toBe(first);
+  time = 1000;
+  expect(registry.get("a")?.description).toBe("the second");
+});
+
+test("what came with a project counts once exactly that content was acknowledged", () => {
+  place("own", "coder.md", profile("coder", "own", 'tools: "*"'));
+  place("repository", "coder.md", profile("coder", "theirs", "tools: []"));
+  let acknowledged: ReadonlySet<string> = new Set();
+  const path = join(base, "repository");
+  const sources = [
+    new FolderSource({ path: join(base, "own"), origin: "user" }),
+    new FolderSource({ path, origin: "workspace", needsAcknowledgement: true }),
+  ];
+  const registry = loadProfiles({ sources, acknowledged: () => acknowledged, recheckMs: 0 });
+  expect(registry.get("coder")).toBeUndefined();
+  expect(registry.problemOf("coder")?.message).toContain("mandate profiles trust coder");
+  const [pending] = registry.pending();
+  acknowledged = new Set([pending?.unacknowledged ?? ""]);
+  expect(registry.get("coder")).toMatchObject({ description: "theirs", tools: [] });
+  expect(registry.pending()).toEqual([]);
+  place("repository", "coder.md", profile("coder", "changed", "tools: []"));
+  expect(registry.get("coder")).toBeUndefined();
+  expect(registry.pending()).toHaveLength(1);
+  acknowledged = new Set();
+  expect(registry.get("coder")).toBeUndefined();
+});
+
+test("a profile that is switched off cannot be used, and a hidden one is not offered", () => {
+  place("one", "a.md", profile("a", "d", "disabled: true"));
+  place("one", "b.md", profile("b", "d", "hidden: true"));
+  place("one", "c.md", profile("c", "d", "capabilities: [primary]"));
+  place("one", "d.md", profile("d"));
+  const registry = load(["one"]);
+  expect(registry.names()).toEqual(["b", "c", "d"]);
+  expect(registry.problemOf("a")?.message).toContain("switched off");
+  expect(registry.offered().map(({ name }) => name)).toEqual(["d"]);
 });
 
 test("one bad file is reported and the others load", () => {
@@ -100,8 +225,8 @@ test("a link is followed where the operator said so", () => {
   place("dotfiles", "a.md", profile("a"));
   mkdirSync(join(base, "one"));
   symlinkSync("../dotfiles/a.md", join(base, "one/a.md"));
-  const directories = [{ path: join(base, "one"), origin: "config", followLinks: true }];
-  expect(loadProfiles({ directories }).names()).toEqual(["a"]);
+  const folder = { path: join(base, "one"), origin: "config", followLinks: true };
+  expect(loadProfiles({ sources: [new FolderSource(folder)] }).names()).toEqual(["a"]);
 });
 
 test("names that every object has are not profiles", () => {
@@ -111,7 +236,7 @@ test("names that every object has are not profiles", () => {
 });
 
 test("what is shipped loads, and general is the one that delegates", () => {
-  const registry = loadProfiles({ directories: [shippedProfiles] });
+  const registry = loadProfiles({ sources: [new FolderSource(shippedProfiles)] });
   expect(registry.problems).toEqual([]);
   expect(registry.names()).toEqual(
     expect.arrayContaining(["analyst", "coder", "general", "researcher", "summarizer"]),

@@ -1,117 +1,133 @@
-import { readdirSync } from "node:fs";
-import { join } from "node:path";
+import { MandateError } from "../ports/mandate-error.ts";
+import { mergeLayers } from "./merge-layers.ts";
 import type { Profile } from "./profile.ts";
-import {
-  type ProfileDirectory,
-  type ProfileProblem,
-  readProfileFile,
-} from "./read-profile-file.ts";
+import type { ProfileLayer } from "./profile-layer.ts";
+import type { ProfileSource, SourceContent } from "./profile-source.ts";
+import type { ProfileProblem } from "./read-profile-file.ts";
 
 export interface ProfileRegistry {
   get(name: string): Profile | undefined;
-  /** Why `get` knows nothing of a name although there is a file for it. */
+  /** Why `get` knows nothing of a name although somebody defines it. */
   problemOf(name: string): ProfileProblem | undefined;
   names(): readonly string[];
   all(): readonly Profile[];
+  /** What a model that delegates may choose from. */
+  offered(): readonly Profile[];
+  /** What waits for somebody to acknowledge it. */
+  pending(): readonly ProfileLayer[];
+  /** Everything that is said about a name, in the order in which it is merged. */
+  layersOf(name: string): readonly ProfileLayer[];
   readonly problems: readonly ProfileProblem[];
 }
 
-export interface ProfileSources {
-  /** Later ones win. */
-  readonly directories: readonly ProfileDirectory[];
-  /** Wins over every directory. */
-  readonly inline?: readonly Profile[];
+export interface ProfileRegistryOptions {
+  /** Later ones are merged over earlier ones. */
+  readonly sources: readonly ProfileSource[];
+  /** The hashes of content that somebody acknowledged: another set when that has changed. */
+  readonly acknowledged?: () => ReadonlySet<string>;
+  /** How long to trust what was read before looking for changes. */
+  readonly recheckMs?: number;
+  readonly now?: () => number;
 }
 
-type Entry = { readonly profile: Profile } | { readonly problem: ProfileProblem };
-
 /**
- * All profiles, by name. Nothing is read before someone asks. A file that cannot be used takes its
- * name with it: falling back to a profile of that name from elsewhere could be wider than what the
- * broken file was meant to allow.
+ * All profiles, by name. Nothing is read before someone asks, and what has changed since is read
+ * again. A file that cannot be used takes its name with it: falling back to a profile of that name
+ * from elsewhere could be wider than what the broken file was meant to allow. The same holds for
+ * one of ours that nobody acknowledged yet; one that was written for another program is passed over.
  */
-export function loadProfiles(sources: ProfileSources): ProfileRegistry {
+export function loadProfiles(options: ProfileRegistryOptions): ProfileRegistry {
+  const { sources, acknowledged = () => nobody, recheckMs = 1000, now = Date.now } = options;
   let loaded: Loaded | undefined;
-  const load = () => {
-    loaded ??= readAll(sources);
+  let contents: readonly SourceContent[] = [];
+  let checkedAt = 0;
+  const load = (): Loaded => {
+    const time = now();
+    const current = loaded?.acknowledged === acknowledged() ? loaded : undefined;
+    if (current !== undefined && time - checkedAt < recheckMs) return current;
+    checkedAt = time;
+    const next = sources.map((source) => source.read());
+    const isSame = next.every((content, index) => content === contents[index]);
+    if (current !== undefined && isSame) return current;
+    contents = next;
+    loaded = new Loaded(next, acknowledged());
     return loaded;
   };
   return {
-    get: (name) => profileIn(load().entries.get(name)),
-    problemOf: (name) => problemIn(load().entries.get(name)),
+    get: (name) => load().profiles.get(name),
+    problemOf: (name) => load().blocked.get(name),
     names: () => [...load().profiles.keys()],
     all: () => [...load().profiles.values()],
+    offered: () => load().offered,
+    pending: () => load().pending,
+    layersOf: (name) => load().layers.get(name) ?? [],
     get problems() {
       return load().problems;
     },
   };
 }
 
-interface Loaded {
-  readonly entries: ReadonlyMap<string, Entry>;
+const nobody: ReadonlySet<string> = new Set();
+
+class Loaded {
+  readonly acknowledged: ReadonlySet<string>;
   readonly profiles: ReadonlyMap<string, Profile>;
-  readonly problems: readonly ProfileProblem[];
-}
+  readonly offered: readonly Profile[];
+  readonly layers = new Map<string, ProfileLayer[]>();
+  readonly blocked = new Map<string, ProfileProblem>();
+  readonly problems: ProfileProblem[] = [];
+  readonly pending: ProfileLayer[] = [];
 
-function readAll(sources: ProfileSources): Loaded {
-  const entries = new Map<string, Entry>();
-  const problems: ProfileProblem[] = [];
-  for (const directory of sources.directories) {
-    for (const [name, entry] of readDirectory(directory, problems)) {
-      entries.set(name, overlay(entries.get(name), entry));
+  constructor(contents: readonly SourceContent[], acknowledged: ReadonlySet<string>) {
+    this.acknowledged = acknowledged;
+    for (const { layers, problems } of contents) {
+      for (const layer of layers) this.#add(layer);
+      for (const problem of problems) {
+        this.problems.push(problem);
+        if (problem.name !== "") this.blocked.set(problem.name, problem);
+      }
     }
+    const usable = [...this.layers.keys()].flatMap((name) => this.#merge(name) ?? []);
+    usable.sort((left, right) => (left.name < right.name ? -1 : 1));
+    this.profiles = new Map(usable.map((profile) => [profile.name, profile]));
+    this.offered = usable.filter(isOffered);
   }
-  for (const profile of sources.inline ?? []) {
-    entries.set(profile.name, overlay(entries.get(profile.name), { profile }));
-  }
-  const usable = [...entries.values()].map(profileIn).filter((profile) => profile !== undefined);
-  usable.sort((left, right) => (left.name < right.name ? -1 : 1));
-  return { entries, problems, profiles: new Map(usable.map((each) => [each.name, each])) };
-}
 
-/** How a profile is combined with one of the same name from a place before it: it replaces it. */
-function overlay(_earlier: Entry | undefined, later: Entry): Entry {
-  return later;
-}
-
-function readDirectory(
-  directory: ProfileDirectory,
-  problems: ProfileProblem[],
-): ReadonlyMap<string, Entry> {
-  const entries = new Map<string, Entry>();
-  for (const file of profileFiles(directory.path, problems)) {
-    const read = readProfileFile(directory, file);
-    let entry: Entry = "profile" in read ? read : { problem: read };
-    const name = "profile" in read ? read.profile.name : read.name;
-    const twin = entries.get(name);
-    if (twin !== undefined && "profile" in entry) {
-      const message = `${join(directory.path, file)}: another file here is called "${name}" too`;
-      entry = { problem: { name, file: join(directory.path, file), message } };
+  #add(layer: ProfileLayer): void {
+    const { name, replaces = false, unacknowledged } = layer;
+    if (unacknowledged !== undefined && !this.acknowledged.has(unacknowledged)) {
+      this.pending.push(layer);
+      // What was written for another program does not stand in the way of ours.
+      if (!replaces || !this.layers.has(name)) this.blocked.set(name, notAcknowledged(layer));
+      return;
     }
-    if ("problem" in entry) problems.push(entry.problem);
-    entries.set(name, entry);
+    if (replaces) this.blocked.delete(name);
+    this.layers.set(name, replaces ? [layer] : [...(this.layers.get(name) ?? []), layer]);
   }
-  return entries;
-}
 
-function profileFiles(path: string, problems: ProfileProblem[]): readonly string[] {
-  try {
-    // A README is about the folder; whatever begins with a dot is not ours.
-    return readdirSync(path)
-      .filter((file) => file.endsWith(".md") && !/^(\.|readme\.md$)/i.test(file))
-      .sort();
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    if (code === "ENOENT") return [];
-    problems.push({ name: "", file: path, message: `${path}: cannot be listed (${code})` });
-    return [];
+  #merge(name: string): Profile | undefined {
+    if (this.blocked.has(name)) return undefined;
+    try {
+      const profile = mergeLayers(this.layers.get(name) ?? []);
+      if (profile.disabled !== true) return profile;
+      const message = `${profile.origin}: the profile "${name}" is switched off (disabled: true)`;
+      this.blocked.set(name, { name, file: profile.origin, message });
+    } catch (error) {
+      if (!(error instanceof MandateError)) throw error;
+      const file = this.layers.get(name)?.at(-1)?.origin ?? "";
+      const problem = { name, file, message: error.message };
+      this.blocked.set(name, problem);
+      this.problems.push(problem);
+    }
+    return undefined;
   }
 }
 
-function profileIn(entry: Entry | undefined): Profile | undefined {
-  return entry !== undefined && "profile" in entry ? entry.profile : undefined;
+function isOffered({ capabilities, hidden }: Profile): boolean {
+  return hidden !== true && capabilities.some((each) => each !== "primary" && each !== "watcher");
 }
 
-function problemIn(entry: Entry | undefined): ProfileProblem | undefined {
-  return entry !== undefined && "problem" in entry ? entry.problem : undefined;
+function notAcknowledged({ name, origin }: ProfileLayer): ProfileProblem {
+  const message = `The profile "${name}" comes with this project (${origin}) and nobody has acknowledged it as it is now. Look at it with "mandate profiles show ${name}", then "mandate profiles trust ${name}".`;
+  return { name, file: origin, message };
 }

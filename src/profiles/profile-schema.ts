@@ -2,8 +2,8 @@ import { isAbsolute, win32 } from "node:path";
 import { z } from "zod";
 
 /**
- * The keys of a profile file. Every one is known and every restriction can be kept, or the file is
- * refused: a typo in a key that limits must not load as a profile without that limit.
+ * The keys of a profile in our own formats. Every one is known and every restriction can be kept,
+ * or the file is refused: a typo in a key that limits must not load as a profile without that limit.
  */
 
 export const profileName = z
@@ -13,10 +13,13 @@ export const profileName = z
     "must be 1 to 64 lower-case letters, digits, - or _, and begin with a letter or digit",
   );
 
-/** Selections compare whole names, so a pattern would silently match nothing. */
+/** Names are compared whole; only all the tools of one server can be written as a pattern. */
 const selected = z
   .string()
-  .regex(/^[^\s*]{1,256}$/, 'must be one name without spaces or *; write "*" alone for all');
+  .regex(
+    /^(?:[^\s*]{1,256}|mcp__[^\s*]{1,200}__\*)$/,
+    'must be one name without spaces or *; write "*" alone for all, mcp__server__* for a server\'s',
+  );
 
 /** `"*"` is all, `[]` is none. */
 const selection = z.union([z.literal("*"), z.array(selected)]);
@@ -30,21 +33,71 @@ export const workspacePath = z
 export const modelName = z.string().regex(/^[^\s/]+\/\S+$/, 'must be written "provider/model"');
 
 const count = z.int().positive();
+// What a timer of the platform can hold.
+const milliseconds = count.max(2 ** 31 - 1);
+const word = z.string().regex(/^[a-z][a-z0-9-]{0,31}$/, "must be one lower-case word");
 
 const mayDelegate = z.strictObject({
   tools: selection.optional(),
   skills: selection.optional(),
   mcpServers: selection.optional(),
   models: selection.optional(),
+  scopes: selection.optional(),
   network: selection.optional(),
 });
 
-const modelPolicy = z.strictObject({
-  model: modelName.optional(),
-  allow: z.array(modelName).optional(),
-  maxOutputTokens: count.optional(),
-  temperature: z.number().min(0).max(2).optional(),
+const modelPolicy = z
+  .strictObject({
+    model: modelName.optional(),
+    pool: z.string().min(1).max(64).optional(),
+    fallbacks: z.array(modelName).optional(),
+    allow: z.array(modelName).optional(),
+    contextWindow: count.optional(),
+    maxOutputTokens: count.optional(),
+    temperature: z.number().min(0).max(2).optional(),
+    topP: z.number().min(0).max(1).optional(),
+    effort: z.enum(["none", "minimal", "low", "medium", "high", "xhigh"]).optional(),
+  })
+  .refine(({ model, pool }) => model === undefined || pool === undefined, {
+    path: ["pool"],
+    error: 'says the same as "model"; keep one of them',
+  });
+
+const toolRule = z.strictObject({
+  tool: z.union([z.literal("*"), selected]),
+  match: z.string().min(1).max(1024).optional(),
+  action: z.enum(["allow", "ask", "deny"]),
 });
+
+const serverBase = {
+  tools: z.array(z.string().min(1).max(256)).optional(),
+  sharing: z.enum(["shared", "delegation"]).optional(),
+  timeoutMs: milliseconds.optional(),
+  disabled: z.boolean().optional(),
+};
+const texts = z.record(z.string(), z.string());
+
+/** How an MCP server is reached, in a profile and in the configuration alike. */
+export const mcpServer = z.union([
+  z.strictObject({
+    kind: z.literal("stdio"),
+    command: z.string().min(1),
+    args: z.array(z.string()).optional(),
+    env: texts.optional(),
+    cwd: z.string().min(1).optional(),
+    ...serverBase,
+  }),
+  z.strictObject({
+    kind: z.literal("http"),
+    url: z.string().min(1),
+    headers: texts.optional(),
+    ...serverBase,
+  }),
+]);
+
+export const serverName = z
+  .string()
+  .regex(/^[^\s*]{1,128}$/, "must be one name without spaces or *");
 
 const workspacePolicy = z.strictObject({
   isolation: z.enum(["shared", "sandbox", "custom"]).optional(),
@@ -55,10 +108,10 @@ const workspacePolicy = z.strictObject({
 const limits = z.strictObject({
   tokens: count.optional(),
   cost: z.number().positive().optional(),
-  // What a timer of the platform can hold.
-  timeoutMs: count.max(2 ** 31 - 1).optional(),
+  timeoutMs: milliseconds.optional(),
   depth: z.int().nonnegative().optional(),
   retries: z.int().nonnegative().optional(),
+  turns: count.optional(),
   joinTokens: count.optional(),
 });
 
@@ -68,41 +121,59 @@ const exitRule = z.strictObject({
   evidence: z.enum(["none", "tool_calls"]).optional(),
 });
 
-const fields = z.strictObject({
-  name: profileName,
-  description: z.string().trim().min(1).max(2000),
+const triggers = z.strictObject({
+  slash: z.array(word).optional(),
+  hotkeys: z.array(z.string().regex(/^[a-z0-9+]{1,32}$/, "as in ctrl+shift+p")).optional(),
+});
+
+const document = z.strictObject({
+  name: profileName.optional(),
+  title: z.string().min(1).max(256).optional(),
+  description: z.string().trim().min(1).max(8000).optional(),
   capabilities: z
     .array(z.enum(["primary", "subtask", "watcher", "orchestrator"]))
     .min(1)
     .optional(),
+  prompt: z.string().optional(),
+  system_prompt: z.string().optional(),
   systemPromptFile: workspacePath.optional(),
   system_prompt_file: workspacePath.optional(),
   bootstrapFiles: z.array(workspacePath).optional(),
   bootstrap_files: z.array(workspacePath).optional(),
+  opening: z.string().optional(),
   model: z.union([modelName, modelPolicy]).optional(),
+  pool: z.string().min(1).max(64).optional(),
   tools: selection.optional(),
   allowedTools: selection.optional(),
+  toolRules: z.array(toolRule).max(1000).optional(),
   skills: selection.optional(),
   mcpServers: selection.optional(),
+  servers: z.record(serverName, mcpServer).optional(),
   scopes: selection.optional(),
   network: selection.optional(),
   mayDelegate: mayDelegate.optional(),
   workspace: workspacePolicy.optional(),
   limits: limits.optional(),
   maxTokenBudget: count.optional(),
+  triggers: triggers.optional(),
   exit: exitRule.optional(),
   onParentInterrupt: z.enum(["cancel", "pause", "continue"]).optional(),
+  hidden: z.boolean().optional(),
+  disabled: z.boolean().optional(),
+  metadata: z.record(z.string(), z.unknown()).optional(),
 });
 
-export type ProfileFields = z.infer<typeof fields>;
+export type ProfileDocument = z.infer<typeof document>;
 
-const sameMeaning: readonly (readonly [keyof ProfileFields, keyof ProfileFields])[] = [
+const sameMeaning: readonly (readonly [keyof ProfileDocument, keyof ProfileDocument])[] = [
   ["allowedTools", "tools"],
   ["systemPromptFile", "system_prompt_file"],
   ["bootstrapFiles", "bootstrap_files"],
+  ["prompt", "system_prompt"],
+  ["model", "pool"],
 ];
 
-export const profileSchema = fields.superRefine((profile, context) => {
+export const profileSchema = document.superRefine((profile, context) => {
   for (const [key, other] of sameMeaning) {
     if (profile[key] === undefined || profile[other] === undefined) continue;
     const message = `means the same as "${key}", which is there too; keep one of them`;

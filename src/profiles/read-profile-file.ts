@@ -1,17 +1,25 @@
+import { hash } from "node:crypto";
 import { realpathSync } from "node:fs";
-import { basename, join } from "node:path";
+import { extname } from "node:path";
 import { isBelow } from "../contracts/write-roots.ts";
 import { readRegularFile } from "../documents/read-regular-file.ts";
 import { MandateError } from "../ports/mandate-error.ts";
-import { maximumProfileBytes, parseMarkdownProfile } from "./parse-markdown-profile.ts";
-import type { Profile } from "./profile.ts";
+import {
+  maximumProfileBytes,
+  parseDataProfile,
+  parseMarkdownProfile,
+} from "./parse-markdown-profile.ts";
+import type { ProfileLayer } from "./profile-layer.ts";
 
-export interface ProfileDirectory {
+/** Whose files a folder holds, which decides what they need before they count. */
+export interface ProfileFolder {
   readonly path: string;
   /** What people call this place: "built in", "workspace". */
   readonly origin: string;
   /** Follow links that leave the folder. For folders that only the operator writes. */
   readonly followLinks?: boolean;
+  /** Its files may have come with somebody else's work, and count once they are acknowledged. */
+  readonly needsAcknowledgement?: boolean;
 }
 
 export interface ProfileProblem {
@@ -21,21 +29,28 @@ export interface ProfileProblem {
   readonly message: string;
 }
 
-/** One file of a profile folder: what it defines, or why it cannot be used and as what. */
+/** The endings of profile files in our own formats. */
+export const profileFile = /\.(?:md|json|ya?ml)$/i;
+
+/** One file of a profile folder: what it says, or why it cannot be used and as what. */
 export function readProfileFile(
-  directory: ProfileDirectory,
-  file: string,
-): { readonly profile: Profile } | ProfileProblem {
-  const path = join(directory.path, file);
+  folder: ProfileFolder,
+  path: string,
+): { readonly layer: ProfileLayer } | { readonly problem: ProfileProblem } {
   let bytes: Buffer | undefined;
   try {
-    if (directory.followLinks !== true) requireNoWayOut(directory.path, path);
+    if (folder.followLinks !== true) requireNoWayOut(folder.path, path);
     bytes = readRegularFile(path, maximumProfileBytes);
-    const profile = parseMarkdownProfile(bytes, path);
-    return { profile: { ...profile, origin: `${directory.origin}: ${path}` } };
+    const parse = extname(path).toLowerCase() === ".md" ? parseMarkdownProfile : parseDataProfile;
+    const { name, fields } = parse(bytes, path);
+    const origin = `${folder.origin}: ${path}`;
+    const layer = { name: name ?? nameOfFile(path), fields, origin };
+    return folder.needsAcknowledgement === true
+      ? { layer: { ...layer, unacknowledged: hash("sha256", bytes) } }
+      : { layer };
   } catch (error) {
-    const name = claimedName(bytes) ?? basename(file, ".md");
-    return { name, file: path, message: describe(error, path) };
+    const name = claimedName(bytes) ?? stemOf(path);
+    return { problem: { name, file: path, message: describe(error, path) } };
   }
 }
 
@@ -45,10 +60,22 @@ function requireNoWayOut(directory: string, path: string): void {
   throw new Error("a symbolic link that leads out of its folder; copy the file instead");
 }
 
+/** A file without a name is called what its file is called, when that can be a name. */
+function nameOfFile(path: string): string {
+  const stem = stemOf(path);
+  if (/^[a-z0-9][a-z0-9_-]{0,63}$/.test(stem)) return stem;
+  throw new MandateError("profile-invalid", `${path}:1: "name" is missing`);
+}
+
+function stemOf(path: string): string {
+  return (path.split(/[\\/]/).at(-1) ?? "").replace(profileFile, "");
+}
+
 /** The name a broken file was meant for, as far as that can be told. */
 function claimedName(bytes: Buffer | undefined): string | undefined {
   const start = bytes?.subarray(0, 16_384).toString("utf8");
-  return /^name:[ \t]*["']?([a-z0-9][a-z0-9_-]{0,63})["']?[ \t]*(#.*)?\r?$/m.exec(start ?? "")?.[1];
+  const line = /^[\s{]*"?name"?:[ \t]*["']?([a-z0-9][a-z0-9_-]{0,63})["']?[ \t]*,?(?:#.*)?\r?$/m;
+  return line.exec(start ?? "")?.[1];
 }
 
 function describe(error: unknown, path: string): string {

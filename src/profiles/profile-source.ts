@@ -1,0 +1,116 @@
+import { readdirSync, type Stats, statSync } from "node:fs";
+import { join } from "node:path";
+import type { ProfileLayer } from "./profile-layer.ts";
+import {
+  type ProfileFolder,
+  type ProfileProblem,
+  profileFile,
+  readProfileFile,
+} from "./read-profile-file.ts";
+
+/** What one place says now. Later places are merged over earlier ones. */
+export interface SourceContent {
+  readonly layers: readonly ProfileLayer[];
+  readonly problems: readonly ProfileProblem[];
+}
+
+/** A place that profiles come from. `read` is cheap when nothing has changed: same object then. */
+export interface ProfileSource {
+  read(): SourceContent;
+}
+
+/** Layers that do not change while the process runs: inline configuration, a program's own. */
+export function fixedSource(layers: readonly ProfileLayer[]): ProfileSource {
+  const content = { layers, problems: [] };
+  return { read: () => content };
+}
+
+interface KnownFile {
+  readonly stamp: string;
+  readonly read: ReturnType<typeof readProfileFile>;
+  /** The last version that could be used: an edit that breaks a file takes nothing away. */
+  readonly lastGood: ProfileLayer | undefined;
+}
+
+/** The profile files of a folder, each read again when it has changed. */
+export class FolderSource implements ProfileSource {
+  readonly #folder: ProfileFolder;
+  #known: ReadonlyMap<string, KnownFile> = new Map();
+  #content: SourceContent | undefined;
+  #listProblem = "";
+
+  constructor(folder: ProfileFolder) {
+    this.#folder = folder;
+  }
+
+  read(): SourceContent {
+    const problems: ProfileProblem[] = [];
+    const next = new Map<string, KnownFile>();
+    let hasChanged = this.#content === undefined;
+    for (const file of this.#list(problems)) {
+      const known = this.#known.get(file);
+      const stamp = stampOf(file);
+      if (known?.stamp === stamp) {
+        next.set(file, known);
+        continue;
+      }
+      hasChanged = true;
+      const read = readProfileFile(this.#folder, file);
+      next.set(file, { stamp, read, lastGood: "layer" in read ? read.layer : known?.lastGood });
+    }
+    const listProblem = problems[0]?.message ?? "";
+    if (next.size !== this.#known.size || listProblem !== this.#listProblem) hasChanged = true;
+    if (this.#content !== undefined && !hasChanged) return this.#content;
+    this.#known = next;
+    this.#listProblem = listProblem;
+    this.#content = collect(next, problems);
+    return this.#content;
+  }
+
+  #list(problems: ProfileProblem[]): readonly string[] {
+    const { path } = this.#folder;
+    try {
+      // A README is about the folder; whatever begins with a dot is not ours.
+      return readdirSync(path)
+        .filter((file) => profileFile.test(file) && !/^(?:\.|readme\.)/i.test(file))
+        .sort()
+        .map((file) => join(path, file));
+    } catch (error) {
+      const { code } = error as NodeJS.ErrnoException;
+      if (code === "ENOENT") return [];
+      problems.push({ name: "", file: path, message: `${path}: cannot be listed (${code})` });
+      return [];
+    }
+  }
+}
+
+function collect(files: ReadonlyMap<string, KnownFile>, problems: ProfileProblem[]): SourceContent {
+  const layers = new Map<string, ProfileLayer>();
+  const twins = new Set<string>();
+  for (const [file, { read, lastGood }] of files) {
+    if ("problem" in read) {
+      const kept = lastGood === undefined ? "" : " The last good version of it is still used.";
+      const { message } = read.problem;
+      problems.push({ ...read.problem, message: message + kept, ...(kept && { name: "" }) });
+    }
+    const layer = "layer" in read ? read.layer : lastGood;
+    if (layer === undefined) continue;
+    if (layers.has(layer.name)) {
+      twins.add(layer.name);
+      const message = `${file}: another file here is called "${layer.name}" too`;
+      problems.push({ name: layer.name, file, message });
+    }
+    layers.set(layer.name, layer);
+  }
+  return { layers: [...layers.values()].filter(({ name }) => !twins.has(name)), problems };
+}
+
+function stampOf(file: string): string {
+  let stats: Stats;
+  try {
+    stats = statSync(file);
+  } catch {
+    return "gone";
+  }
+  return `${stats.mtimeMs} ${stats.ctimeMs} ${stats.size} ${stats.ino}`;
+}
