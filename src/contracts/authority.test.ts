@@ -45,6 +45,16 @@ describe("a selection", () => {
     );
   });
 
+  it("knows all tools of a server by one pattern, and nothing else by any", () => {
+    expect(includes(["mcp__docs__*"], "mcp__docs__search")).toBe(true);
+    expect(includes(["mcp__docs__*"], "mcp__docsx__search")).toBe(false);
+    expect(includes(["mcp__*"], "mcp__docs__*")).toBe(true);
+    expect(includes(["read*", "*_file"], "read_file")).toBe(false);
+    expect(intersect(["mcp__docs__*"], ["mcp__docs__a", "read_file"])).toEqual(["mcp__docs__a"]);
+    expect(intersect(["mcp__docs__a", "x"], ["mcp__*"])).toEqual(["mcp__docs__a"]);
+    expect(difference(["mcp__docs__a"], ["mcp__docs__*"])).toEqual([]);
+  });
+
   it("is all only as the word, never as a name in a list", () => {
     expect(includes("*", "anything")).toBe(true);
     expect(includes(["*"], "anything")).toBe(false);
@@ -72,7 +82,7 @@ describe("an authority", () => {
   });
 
   it("exceeds another in exactly the fields in which it holds more", () => {
-    const wide: Record<keyof Authority, Selection> = {
+    const wide: Record<Exclude<keyof Authority, "rules">, Selection> = {
       tools: ["t"],
       skills: "*",
       mcp_servers: ["m"],
@@ -81,11 +91,19 @@ describe("an authority", () => {
       write_roots: ["/"],
       network: ["n"],
     };
-    for (const field of Object.keys(wide) as (keyof Authority)[]) {
+    for (const field of Object.keys(wide) as (keyof typeof wide)[]) {
       const one = { ...noAuthority, [field]: wide[field] };
       expect(authorityExcess(one, noAuthority)).toEqual([field]);
       expect(authorityExcess(noAuthority, one)).toEqual([]);
       expect(authorityExcess(one, one)).toEqual([]);
     }
+  });
+
+  it("that is bound by fewer rules holds more", () => {
+    const bound = { ...noAuthority, rules: [[{ tool: "shell", action: "deny" as const }]] };
+    expect(authorityExcess(noAuthority, bound)).toEqual(["rules"]);
+    expect(authorityExcess(bound, noAuthority)).toEqual([]);
+    expect(intersectAuthority(noAuthority, bound).rules).toEqual(bound.rules);
+    expect(intersectAuthority(bound, bound).rules).toEqual(bound.rules);
   });
 });

@@ -1,4 +1,5 @@
 import { intersect, isSubset, type Selection } from "./selection.ts";
+import type { RuleSet } from "./tool-rule.ts";
 import { intersectRoots, rootsWithin } from "./write-roots.ts";
 
 /**
@@ -16,9 +17,12 @@ export interface Authority {
   readonly write_roots: readonly string[];
   /** Hosts that may be reached. */
   readonly network: Selection;
+  /** What every call has to pass besides, all of them; absent: nothing. */
+  readonly rules?: readonly RuleSet[];
 }
 
 export function intersectAuthority(left: Authority, right: Authority): Authority {
+  const rules = joinRules(left.rules, right.rules);
   return {
     tools: intersect(left.tools, right.tools),
     skills: intersect(left.skills, right.skills),
@@ -27,7 +31,27 @@ export function intersectAuthority(left: Authority, right: Authority): Authority
     scopes: intersect(left.scopes, right.scopes),
     write_roots: intersectRoots(left.write_roots, right.write_roots),
     network: intersect(left.network, right.network),
+    ...(rules.length > 0 && { rules }),
   };
+}
+
+/** More rules allow less: what is bound by both lists is bound by each of their sets. */
+export function joinRules(
+  left: readonly RuleSet[] = none,
+  right: readonly RuleSet[] = none,
+): readonly RuleSet[] {
+  if (right.length === 0 || left === right) return left;
+  const known = new Set(left.map((rules) => JSON.stringify(rules)));
+  const added = right.filter((rules) => !known.has(JSON.stringify(rules)));
+  return added.length === 0 ? left : [...left, ...added];
+}
+
+const none: readonly RuleSet[] = Object.freeze([]);
+
+function keepsRules(inner: readonly RuleSet[] = none, outer: readonly RuleSet[] = none): boolean {
+  if (inner === outer || outer.length === 0) return true;
+  const kept = new Set(inner.map((rules) => JSON.stringify(rules)));
+  return outer.every((rules) => kept.has(JSON.stringify(rules)));
 }
 
 /** The fields in which `inner` holds more than `outer`; empty means contained. */
@@ -40,5 +64,6 @@ export function authorityExcess(inner: Authority, outer: Authority): readonly (k
   if (!isSubset(inner.scopes, outer.scopes)) excess.push("scopes");
   if (!rootsWithin(inner.write_roots, outer.write_roots)) excess.push("write_roots");
   if (!isSubset(inner.network, outer.network)) excess.push("network");
+  if (!keepsRules(inner.rules, outer.rules)) excess.push("rules");
   return excess;
 }

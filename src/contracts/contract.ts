@@ -1,5 +1,8 @@
+import type { Effort } from "../ports/model.ts";
 import type { Authority } from "./authority.ts";
+import type { McpServer } from "./mcp-server.ts";
 import type { Selection } from "./selection.ts";
+import type { RuleSet } from "./tool-rule.ts";
 
 /**
  * What one child was granted: frozen at creation, stored in `sub_agents.context_json`, hashed into
@@ -29,6 +32,8 @@ export interface Contract {
     readonly hash: string;
     /** Hash of the system prompt as assembled at creation; the text is kept beside the log. */
     readonly prompt: string;
+    /** The handle it was delegated to by, when it was by one. */
+    readonly agent?: string;
   };
   readonly model: {
     readonly provider: string;
@@ -36,6 +41,12 @@ export interface Contract {
     readonly allow: Selection;
     readonly max_output_tokens: number;
     readonly temperature: number | null;
+    readonly top_p?: number;
+    readonly effort?: Effort;
+    /** Tokens of the window that may be used, where that is less than the model's own. */
+    readonly context_window?: number;
+    /** Tried in order, as `provider/model`, when the model cannot be had. */
+    readonly fallbacks?: readonly string[];
   };
   readonly principal: { readonly id: string; readonly role: string };
   readonly permissions: {
@@ -47,12 +58,18 @@ export interface Contract {
     readonly scopes: Selection;
     readonly write_roots: readonly string[];
     readonly network: Selection;
+    /** What calls have to pass besides: its own rules and those of everybody above it. */
+    readonly rules?: readonly RuleSet[];
     /** Null: the same as what it may use itself. */
     readonly may_delegate: Authority | null;
   };
+  /** The MCP servers that its profile brings and the contract grants, as they were declared then. */
+  readonly servers?: Readonly<Record<string, McpServer>>;
   readonly execution: {
     readonly attempt_timeout_ms: number;
     readonly max_retries: number;
+    /** Model turns of one attempt; absent: as many as the budget holds. */
+    readonly max_turns?: number;
     readonly close_on_completion: true;
   };
   readonly outputs: {
@@ -107,6 +124,7 @@ export function mayUse(contract: Contract): Authority {
     scopes: permissions.scopes,
     write_roots: permissions.write_roots,
     network: permissions.network,
+    ...(permissions.rules && { rules: permissions.rules }),
   };
 }
 

@@ -13,7 +13,10 @@ const probes = ["a", "b", "c", "d", ...tools, "p/one", "p/two", "q/three", "", "
 const places = ["/", "/etc", "/w", "/w/a", "/w/a/b", "/w/ab", "/tmp/x"];
 
 const allows = (selection: Selection, name: string): boolean =>
-  selection === "*" || selection.some((each) => each === name);
+  selection === "*" ||
+  selection.some(
+    (each) => each === name || (/__\*$/.test(each) && name.startsWith(each.replace(/\*$/, ""))),
+  );
 
 const segments = new Map<string, readonly string[]>();
 
@@ -39,6 +42,10 @@ function* excesses(inner: Authority, outer: Authority): Generator<string> {
       if (allows(inner[field], name) && !allows(outer[field], name)) yield `${field}: ${name}`;
     }
   }
+  const kept = (inner.rules ?? []).map((rules) => JSON.stringify(rules));
+  for (const rules of outer.rules ?? []) {
+    if (!kept.includes(JSON.stringify(rules))) yield `freedom from ${JSON.stringify(rules)}`;
+  }
   for (const place of places) {
     if (mayWrite(inner.write_roots, place) && !mayWrite(outer.write_roots, place)) {
       yield `writing in ${place}`;
@@ -51,8 +58,17 @@ function* wrongs({ ceiling, rules }: Narrowing, granted: Granted): Generator<str
   yield* excesses(granted.mayUse, ceiling.authority);
   yield* excesses(granted.mayDelegate ?? granted.mayUse, ceiling.authority);
   for (const tool of granted.mayUse.tools) {
-    if (!(tools as readonly string[]).includes(tool)) yield `unknown tool ${tool}`;
+    const server = /^mcp__(.*?)__/.exec(tool)?.[1];
+    const isKnown = server !== undefined || (tools as readonly string[]).includes(tool);
+    if (!isKnown) yield `unknown tool ${tool}`;
+    if (server !== undefined && !allows(granted.mayUse.mcp_servers, server)) {
+      yield `${tool} of a server that is not granted`;
+    }
     if (granted.depth === 0 && rules.spawningTools.has(tool)) yield `${tool} without depth`;
+  }
+  if (granted.mayUse.mcp_servers === "*") yield "servers that are not written out";
+  for (const model of granted.fallbacks) {
+    if (!allows(granted.mayUse.models, model)) yield `falls back on ${model}`;
   }
   if (!allows(granted.mayUse.models, granted.model)) yield "a model it may not use";
   if (!rules.allowsModel(granted.model)) yield "a model the operator does not allow";
@@ -100,7 +116,7 @@ describe("narrow, whatever is asked", () => {
         const lines = new Map(outcome.receipt.map((line) => [line.field, line]));
         for (const tool of asking.request.tools ?? []) {
           const line = lines.get("tools");
-          const kept = outcome.mayUse.tools.includes(tool);
+          const kept = allows(outcome.mayUse.tools, tool);
           expect(kept || line?.dropped?.includes(tool)).toBe(true);
         }
         const { modelOverride } = asking.request;
@@ -116,7 +132,7 @@ describe("narrow, whatever is asked", () => {
 
 const ceiling: Ceiling = {
   authority: {
-    tools: [...tools],
+    tools: tools.filter((tool) => !tool.startsWith("mcp__")),
     skills: "*",
     mcp_servers: "*",
     models: "*",
@@ -174,7 +190,7 @@ describe("what an agent uses and what it hands on", () => {
 
 describe("lists", () => {
   it("inherit when absent, mean none when empty and all only when they say so", () => {
-    expect(grant(ceiling, {}).mayUse.tools).toEqual([...tools]);
+    expect(grant(ceiling, {}).mayUse.tools).toEqual(ceiling.authority.tools);
     expect(grant(ceiling, { tools: [], skills: [] }).mayUse).toMatchObject({
       tools: [],
       skills: [],
@@ -183,6 +199,39 @@ describe("lists", () => {
     const registered = { entry: { allowedForwardSkills: [] }, request: { forwardSkills: ["a"] } };
     expect(grant(ceiling, {}, registered).mayUse.skills).toEqual([]);
     expect(grant(ceiling, {}, { entry: {} }).mayUse).toMatchObject({ skills: [], mcp_servers: [] });
+  });
+
+  it("of tools bring along only the servers that they speak of", () => {
+    const all = { ...ceiling.authority, tools: [...ceiling.authority.tools, "mcp__*"] };
+    const wide = { ...ceiling, authority: all };
+    const servers = (profile: Partial<Narrowing["profile"]>, more?: Partial<Narrowing>) => {
+      const { mayUse } = grant(wide, profile, more);
+      return [mayUse.mcp_servers, (mayUse.tools as string[]).filter((name) => /^mcp__/.test(name))];
+    };
+    expect(servers({})).toEqual([
+      ["docs", "web"],
+      ["mcp__docs__*", "mcp__web__*"],
+    ]);
+    expect(servers({ tools: ["read_file"] })).toEqual([[], []]);
+    expect(servers({ tools: ["mcp__docs__find"] })).toEqual([["docs"], ["mcp__docs__find"]]);
+    const listed = { tools: ["read_file"], mcp_servers: ["web"] };
+    expect(servers(listed)).toEqual([["web"], ["mcp__web__*"]]);
+    expect(servers({ mcp_servers: [] })).toEqual([[], []]);
+    const own = { tools: ["read_file"], ownServers: ["mine"] };
+    expect(servers(own)).toEqual([["mine"], ["mcp__mine__*"]]);
+    const entry = { defaultMcpServers: ["docs", "web"], allowedMcpServers: ["web"] };
+    expect(servers({ tools: ["read_file"] }, { entry })).toEqual([["web"], ["mcp__web__*"]]);
+    const request = { tools: ["mcp__docs__find", "read_file"] };
+    expect(servers({}, { request })).toEqual([["docs", "web"], ["mcp__docs__find"]]);
+  });
+
+  it("of servers that nobody knows are refused", () => {
+    const outcome = narrow({
+      ...{ ceiling, mayNest: true, inheritsSpawning: true, request: {}, rules: rules() },
+      profile: { name: "child", model: "p/one", mcp_servers: ["docs", "ghost"] },
+    });
+    expect(outcome).toMatchObject({ allowed: false, rule: "mcp_servers" });
+    expect(!outcome.allowed && outcome.reason).toContain("the MCP server ghost");
   });
 
   it("that ask for tools and get none of them refuse", () => {
@@ -230,6 +279,8 @@ function rules(): Narrowing["rules"] {
     defaultTimeMs: 1000,
     allowsModel: () => true,
     spawningTools: new Set(["delegate_task"]),
+    servers: ["docs", "web"],
+    serverPattern: (server) => `mcp__${server}__*`,
     explicitTools: "select",
   };
 }

@@ -10,9 +10,15 @@ import type {
   RequestClaims,
 } from "./narrow.ts";
 import type { Selection } from "./selection.ts";
+import type { ToolRule } from "./tool-rule.ts";
 
 /** Names that exist, and names that somebody may ask for although they do not. */
-export const tools = ["read_file", "write_file", "shell", "delegate_task", "spawn"] as const;
+export const tools = [
+  ...["read_file", "write_file", "shell", "delegate_task", "spawn"],
+  ...["mcp__a__one", "mcp__a__*", "mcp__b__*"],
+] as const;
+/** What the caller above all others holds: every tool of every server is in it. */
+const allTools = ["read_file", "write_file", "shell", "delegate_task", "spawn", "mcp__*"];
 const names = ["a", "b", "c", "d"] as const;
 const strangers = ["", "*", "READ_FILE", "read_file ", "__proto__", "constructor", "rеad_file"];
 const models = ["p/one", "p/two", "q/three"] as const;
@@ -26,6 +32,7 @@ const selectionOf = (known: readonly string[], ofAll = 1): fc.Arbitrary<Selectio
     { weight: ofAll, arbitrary: fc.constant("*" as const) },
     { weight: 4, arbitrary: listOf(known) },
   );
+const actions = fc.constantFrom("allow" as const, "ask" as const, "deny" as const);
 const maybe = <Value>(value: fc.Arbitrary<Value>): fc.Arbitrary<Value | undefined> =>
   fc.option(value, { nil: undefined });
 const oddAmount = fc.oneof(
@@ -34,6 +41,12 @@ const oddAmount = fc.oneof(
 );
 const amountTo = (most: number): fc.Arbitrary<number> =>
   fc.oneof({ weight: 12, arbitrary: fc.integer({ min: 1, max: most }) }, oddAmount);
+
+const rule: fc.Arbitrary<ToolRule> = fc.oneof(
+  fc.record({ tool: fc.constantFrom("*", ...tools), action: actions }),
+  fc.record({ tool: fc.constantFrom(...tools), match: fc.constant("x*"), action: actions }),
+);
+const ruleSet: fc.Arbitrary<readonly ToolRule[]> = fc.array(rule, { maxLength: 3 });
 
 const authority = (toolList: fc.Arbitrary<Selection>): fc.Arbitrary<Authority> =>
   fc.record({
@@ -44,11 +57,12 @@ const authority = (toolList: fc.Arbitrary<Selection>): fc.Arbitrary<Authority> =
     scopes: selectionOf(names),
     write_roots: listOf(folders),
     network: selectionOf(names),
+    rules: fc.array(ruleSet, { maxLength: 2 }),
   });
 
 /** What an operator holds: a written-out list of tools, and whole numbers. */
 export const ceilings: fc.Arbitrary<Ceiling> = fc.record({
-  authority: authority(fc.subarray([...tools], { minLength: 2 })),
+  authority: authority(fc.subarray(allTools, { minLength: 2 })),
   depth: fc.integer({ min: 1, max: 6 }),
   tokens: fc.integer({ min: 1, max: 100_000 }),
   cost: fc.option(fc.integer({ min: 0, max: 9 })),
@@ -63,7 +77,10 @@ const profiles: fc.Arbitrary<ProfileClaims> = fc.record({
   scopes: maybe(selectionOf(names)),
   network: maybe(selectionOf(names)),
   write_roots: maybe(listOf(folders)),
+  rules: maybe(ruleSet),
+  ownServers: maybe(fc.subarray([...names])),
   model: fc.constantFrom(...models),
+  fallbacks: maybe(listOf(models)),
   modelAllow: maybe(listOf(models)),
   mayDelegate: maybe(fc.oneof(authority(selectionOf(tools)), fc.constant({ tools: "*" as const }))),
   tokens: maybe(amountTo(100_000)),
@@ -101,6 +118,8 @@ const rules: fc.Arbitrary<NarrowingRules> = fc.record({
     (name: string) => name !== "p/two",
   ),
   spawningTools: fc.constant(new Set(["delegate_task", "spawn"])),
+  servers: fc.constant([...names, "READ_FILE", "constructor"]),
+  serverPattern: fc.constant((server: string) => `mcp__${server}__*`),
   explicitTools: fc.constantFrom("select", "override"),
 });
 

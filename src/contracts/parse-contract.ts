@@ -4,6 +4,16 @@ import type { Contract } from "./contract.ts";
 
 const selection = z.union([z.literal("*"), z.array(z.string())]);
 
+const rules = z.array(
+  z.array(
+    z.strictObject({
+      tool: z.string().min(1),
+      match: z.string().min(1).optional(),
+      action: z.enum(["allow", "ask", "deny"]),
+    }),
+  ),
+);
+
 const authority = z.strictObject({
   tools: selection,
   skills: selection,
@@ -12,9 +22,35 @@ const authority = z.strictObject({
   scopes: selection,
   write_roots: z.array(z.string()),
   network: selection,
+  rules: rules.optional(),
 });
 
 const count = z.int().min(0);
+const texts = z.record(z.string(), z.string());
+
+const serverBase = {
+  tools: z.array(z.string()).optional(),
+  sharing: z.enum(["shared", "delegation"]).optional(),
+  timeoutMs: count.optional(),
+  disabled: z.boolean().optional(),
+};
+
+const server = z.discriminatedUnion("kind", [
+  z.strictObject({
+    kind: z.literal("stdio"),
+    command: z.string().min(1),
+    args: z.array(z.string()).optional(),
+    env: texts.optional(),
+    cwd: z.string().optional(),
+    ...serverBase,
+  }),
+  z.strictObject({
+    kind: z.literal("http"),
+    url: z.string().min(1),
+    headers: texts.optional(),
+    ...serverBase,
+  }),
+]);
 
 const contractSchema = z.strictObject({
   version: z.literal(1),
@@ -32,13 +68,22 @@ const contractSchema = z.strictObject({
     context: z.string().nullable(),
     success_criteria: z.array(z.string()),
   }),
-  profile: z.strictObject({ id: z.string(), hash: z.string(), prompt: z.string() }),
+  profile: z.strictObject({
+    id: z.string(),
+    hash: z.string(),
+    prompt: z.string(),
+    agent: z.string().optional(),
+  }),
   model: z.strictObject({
     provider: z.string().min(1),
     model: z.string().min(1),
     allow: selection,
     max_output_tokens: count,
     temperature: z.number().nullable(),
+    top_p: z.number().optional(),
+    effort: z.enum(["none", "minimal", "low", "medium", "high", "xhigh"]).optional(),
+    context_window: z.int().positive().optional(),
+    fallbacks: z.array(z.string()).optional(),
   }),
   principal: z.strictObject({ id: z.string(), role: z.string() }),
   permissions: z.strictObject({
@@ -50,11 +95,14 @@ const contractSchema = z.strictObject({
     scopes: selection,
     write_roots: z.array(z.string()),
     network: selection,
+    rules: rules.optional(),
     may_delegate: authority.nullable(),
   }),
+  servers: z.record(z.string(), server).optional(),
   execution: z.strictObject({
     attempt_timeout_ms: z.int().positive(),
     max_retries: count,
+    max_turns: z.int().positive().optional(),
     close_on_completion: z.literal(true),
   }),
   outputs: z.strictObject({
@@ -98,7 +146,7 @@ export function parseContract(json: string): Contract {
   }
   const parsed = contractSchema.safeParse(value);
   if (!parsed.success) throw invalid(z.prettifyError(parsed.error), parsed.error);
-  return parsed.data;
+  return parsed.data as Contract;
 }
 
 function invalid(why: string, cause: unknown): MandateError {

@@ -1,13 +1,18 @@
 /**
  * A list of names someone may use. `"*"` is all, `[]` is none. «Not said» is `undefined` and is
  * resolved before a selection exists: there is no third value that could be taken for «all».
+ *
+ * A name that ends in `__*` stands for all that begin like it: the tools of an MCP server are not
+ * known before it runs, and a contract has to speak of them all the same.
  */
 export type Selection = "*" | readonly string[];
 
 export const everything: Selection = "*";
 
 export function includes(selection: Selection, name: string): boolean {
-  return selection === "*" || selection.includes(name);
+  return (
+    selection === "*" || selection.includes(name) || selection.some((each) => covers(each, name))
+  );
 }
 
 /** What both allow. Order follows the narrower list, so that receipts read as they were asked. */
@@ -15,17 +20,28 @@ export function intersect(left: Selection, right: Selection): Selection {
   if (left === "*") return right;
   if (right === "*") return left;
   if (left === right) return left;
-  return left.filter((name) => right.includes(name));
+  const common = left.filter((name) => includes(right, name));
+  if (!left.some(isPattern)) return common;
+  const narrower = right.filter((name) => !common.includes(name) && includes(left, name));
+  return narrower.length === 0 ? common : [...common, ...narrower];
 }
 
 export function isSubset(inner: Selection, outer: Selection): boolean {
   if (outer === "*") return true;
   if (inner === "*") return false;
-  return inner.every((name) => outer.includes(name));
+  return inner.every((name) => includes(outer, name));
 }
 
 /** What of `requested` did not survive in `granted`. */
 export function difference(requested: Selection, granted: Selection): readonly string[] {
   if (requested === "*" || granted === "*") return [];
-  return requested.filter((name) => !granted.includes(name));
+  return requested.filter((name) => !includes(granted, name));
+}
+
+export function isPattern(name: string): boolean {
+  return name.endsWith("__*");
+}
+
+function covers(pattern: string, name: string): boolean {
+  return isPattern(pattern) && name.startsWith(pattern.slice(0, -1));
 }

@@ -14,3 +14,6 @@ export interface ToolRule {
   readonly match?: string;
   readonly action: "allow" | "ask" | "deny";
 }
+
+/** The rules of one profile, in their order. A contract holds one for each agent that has any. */
+export type RuleSet = readonly ToolRule[];

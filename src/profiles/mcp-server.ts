@@ -1,29 +1,5 @@
-/**
- * How an MCP server is reached. Variables (`${NAME}`, `${NAME:-default}`) stay as they are written
- * until it is started: a profile that is shown, stored or hashed holds no secret.
- */
-export type McpServer = StdioServer | HttpServer;
+import type * as declared from "../contracts/mcp-server.ts";
 
-interface Common {
-  /** Names of its tools that may be called, `*` at the end allowed; absent: all of them. */
-  readonly tools?: readonly string[];
-  /** One process for everybody, or one for each delegation that uses it. */
-  readonly sharing?: "shared" | "delegation";
-  readonly timeoutMs?: number;
-  readonly disabled?: boolean;
-}
-
-export interface StdioServer extends Common {
-  readonly kind: "stdio";
-  readonly command: string;
-  readonly args?: readonly string[];
-  /** All it gets of the environment, beside what every program needs (PATH, HOME, LANG, TMPDIR). */
-  readonly env?: Readonly<Record<string, string>>;
-  readonly cwd?: string;
-}
-
-export interface HttpServer extends Common {
-  readonly kind: "http";
-  readonly url: string;
-  readonly headers?: Readonly<Record<string, string>>;
-}
+export type McpServer = declared.McpServer;
+export type StdioServer = declared.StdioServer;
+export type HttpServer = declared.HttpServer;

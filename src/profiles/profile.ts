@@ -1,6 +1,7 @@
+import type { McpServer } from "../contracts/mcp-server.ts";
 import type { Selection } from "../contracts/selection.ts";
 import type { ToolRule } from "../contracts/tool-rule.ts";
-import type { McpServer } from "./mcp-server.ts";
+import type { Effort } from "../ports/model.ts";
 
 /**
  * Who an agent is. Every format (Markdown, JSON, YAML, TOML, records, other programs' files) becomes
@@ -73,8 +74,6 @@ export interface ModelPolicy {
   readonly topP?: number;
   readonly effort?: Effort;
 }
-
-export type Effort = "none" | "minimal" | "low" | "medium" | "high" | "xhigh";
 
 /** What the agent may hand on when that differs from what it may use. */
 export interface MayDelegate {
