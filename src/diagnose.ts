@@ -4,7 +4,8 @@ import { delimiter, join } from "node:path";
 import type { Config } from "./control/config.ts";
 import { loadConfig } from "./control/load-config.ts";
 import { type Environment, findPlaces } from "./control/places.ts";
-import { findDefaultModel } from "./models/default-model.ts";
+import { detectLocalEndpoints, type LocalEndpoint } from "./models/detect-local-endpoints.ts";
+import { createModelRegistry } from "./models/model-registry.ts";
 import { builtInProviders } from "./models/provider-catalog.ts";
 import { resolveProvider } from "./models/resolve-provider.ts";
 import { openStore } from "./open-store.ts";
@@ -21,7 +22,7 @@ export interface Diagnosis {
     readonly runs: number;
   };
   readonly configuration: Finding & { readonly files: readonly string[] };
-  readonly models: { readonly default: string; readonly providers: readonly ProviderFinding[] };
+  readonly models: ModelsFinding;
   readonly programs: Readonly<Record<string, string | null>>;
   /** What can be enforced here beyond file tools, which need nothing of the machine. */
   readonly enforcement: Readonly<Record<"files" | "shell", string>>;
@@ -30,6 +31,25 @@ export interface Diagnosis {
 interface Finding {
   readonly isUsable: boolean;
   readonly problem?: string;
+}
+
+interface ModelsFinding {
+  readonly default: string;
+  /** Without a price its cost counts as nothing, and no cap on cost is ever reached. */
+  readonly hasPrice: boolean;
+  /** The day of the shipped prices. */
+  readonly pricesAsOf: string;
+  readonly providers: readonly ProviderFinding[];
+  /** Servers that answered just now. */
+  readonly local: readonly LocalEndpoint[];
+  readonly pools: readonly PoolFinding[];
+}
+
+interface PoolFinding {
+  readonly pool: string;
+  readonly models: readonly string[];
+  /** The first that can be used; null: none. */
+  readonly first: string | null;
 }
 
 interface ProviderFinding {
@@ -50,11 +70,7 @@ export async function diagnose(environment: Environment, cwd: string): Promise<D
     home: places.home,
     database: await lookAtDatabase(environment, places.database, config),
     configuration: { ...finding(loaded.problem), files: config?.files ?? [] },
-    models: {
-      default:
-        environment["MANDATE_MODEL"] || config?.models.default || findDefaultModel(environment),
-      providers: lookAtProviders(environment, config),
-    },
+    models: await lookAtModels(environment, config),
     programs: {
       git: findProgram("git", environment),
       ripgrep: findProgram("rg", environment),
@@ -90,6 +106,26 @@ async function lookAtDatabase(
     synchronous,
     schema: migrations.length,
     runs: opened.value ?? 0,
+  };
+}
+
+async function lookAtModels(
+  environment: Environment,
+  config: Config | undefined,
+): Promise<ModelsFinding> {
+  const models = createModelRegistry({ environment, ...(config && { config: config.models }) });
+  return {
+    default: models.defaultModel,
+    hasPrice: models.hasPrice(models.defaultModel),
+    pricesAsOf: models.pricesAsOf,
+    providers: lookAtProviders(environment, config),
+    local: await detectLocalEndpoints(environment),
+    pools: await Promise.all(
+      Object.entries(models.pools).map(async ([pool, names]) => {
+        const { value } = await attempt(async () => models.candidates({ pool }));
+        return { pool, models: names, first: value?.[0] ?? null };
+      }),
+    ),
   };
 }
 

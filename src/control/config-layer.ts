@@ -8,6 +8,8 @@ export interface ConfigLayer {
   /** Absent for settings that do not come from a file. */
   readonly file?: string;
   readonly lineOf?: (path: YamlPath) => number;
+  /** It was merely found, in or above the folder where the program was started. */
+  readonly isFound?: boolean;
 }
 
 /** What is wrong with a setting once all layers are known, with its place if it has one. */

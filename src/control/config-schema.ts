@@ -1,5 +1,12 @@
 import { z } from "zod";
-import { modelName, profileName, workspacePath } from "../profiles/profile-schema.ts";
+import {
+  mcpServer,
+  modelName,
+  profileName,
+  profileSchema,
+  serverName,
+  workspacePath,
+} from "../profiles/profile-schema.ts";
 
 /** What a configuration file may say. All of it is optional; nothing else is accepted. */
 
@@ -39,7 +46,7 @@ const delegation = z.strictObject({
 
 const provider = z
   .strictObject({
-    kind: z.enum(["anthropic", "openai", "openai-chat", "openai-compatible"]),
+    kind: z.enum(["anthropic", "google", "openai", "openai-chat", "openai-compatible"]),
     baseUrl: z.url({ protocol: /^https?$/, error: "must be an http or https URL" }).optional(),
     apiKey: z.string().min(1).optional(),
     apiKeyEnv: z
@@ -53,17 +60,34 @@ const provider = z
     error: 'says the same as "apiKey"; keep one of them',
   });
 
+const rates = {
+  input: price,
+  output: price,
+  cachedInput: price.optional(),
+  cacheWrite: price.optional(),
+};
+const prices = z.strictObject({
+  ...rates,
+  longPrompt: z.strictObject({ over: count, ...rates }).optional(),
+});
+
+const poolName = z
+  .string()
+  .regex(/^[A-Za-z0-9][\w.-]{0,63}$/, "must be 1 to 64 letters, digits, - _ or .");
+/** A pool is asked one by one, so a pattern would stand for no model at all. */
+const oneModel = modelName.refine((name) => !name.includes("*"), "must be one model, without *");
+const pool = z.union([
+  oneModel.transform((name): string[] => [name]),
+  z.array(oneModel).min(1).max(50),
+]);
+
 const models = z.strictObject({
   default: modelName.optional(),
+  defaultPool: z.string().min(1).optional(),
   allow: z.array(modelName).optional(),
   providers: z.record(profileName, provider).optional(),
-  prices: z
-    .record(
-      modelName,
-      z.strictObject({ input: price, output: price, cachedInput: price.optional() }),
-    )
-    .optional(),
-  pools: z.record(z.string().min(1), modelName).optional(),
+  prices: z.record(modelName, prices).optional(),
+  pools: z.record(poolName, pool).optional(),
 });
 
 export const configSchema = z.strictObject({
@@ -80,6 +104,8 @@ export const configSchema = z.strictObject({
     })
     .optional(),
   models: models.optional(),
+  mcp: z.strictObject({ servers: z.record(serverName, mcpServer).optional() }).optional(),
+  profiles: z.record(profileName, profileSchema).optional(),
   execution: z
     .strictObject({
       attemptTimeoutMs: milliseconds.optional(),

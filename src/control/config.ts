@@ -1,4 +1,6 @@
-import type { Profile } from "../profiles/profile.ts";
+import type { McpServer } from "../contracts/mcp-server.ts";
+import type { ProfileLayer } from "../profiles/profile-layer.ts";
+import { shippedPools } from "./shipped-pools.ts";
 
 /**
  * What the operator decided, complete: every default is filled in. The names are those of the
@@ -14,8 +16,9 @@ export interface Config {
   readonly retry: RetryConfig;
   readonly ask: AskConfig;
   readonly database: DatabaseConfig;
-  /** The inline profiles of `tools.spawn.profiles`. */
-  readonly profiles: readonly Profile[];
+  readonly mcp: McpConfig;
+  /** The inline profiles of `profiles` and of `tools.spawn.profiles`. */
+  readonly profiles: readonly ProfileLayer[];
   /** The files that were read, the winning one last. */
   readonly files: readonly string[];
 }
@@ -28,7 +31,11 @@ export interface DelegationConfig {
   readonly maxConcurrent: number;
   /** Tokens for one delegation: when nothing is asked for, and at most. */
   readonly tokenBudget: { readonly default: number; readonly max: number };
-  readonly profiles: { readonly directory: string };
+  readonly profiles: {
+    readonly directory: string;
+    /** A project's file names it: what lies there is the project's, beside the user's own. */
+    readonly isProjects?: boolean;
+  };
   readonly context: {
     readonly sealOnComplete: boolean;
     readonly brainWriteScope: "delegated" | "shared";
@@ -48,17 +55,19 @@ export interface SpawnConfig {
 export interface ModelsConfig {
   /** `provider/model`. */
   readonly default?: string;
+  /** The pool that is used when nobody names a model, in place of `default`. */
+  readonly defaultPool?: string;
   /** The only models anyone may use, by name or `provider/*`; absent: no such limit. */
   readonly allow?: readonly string[];
   readonly providers: Readonly<Record<string, ProviderConfig>>;
-  /** US dollars for a million tokens, by `provider/model`. */
+  /** US dollars for a million tokens, by `provider/model`, over the shipped ones. */
   readonly prices: Readonly<Record<string, PriceConfig>>;
-  /** Names that spawn profiles use in place of a model. */
-  readonly pools: Readonly<Record<string, string>>;
+  /** Names that profiles use in place of a model: models in the order in which they are tried. */
+  readonly pools: Readonly<Record<string, readonly string[]>>;
 }
 
 export interface ProviderConfig {
-  readonly kind: "anthropic" | "openai" | "openai-chat" | "openai-compatible";
+  readonly kind: "anthropic" | "google" | "openai" | "openai-chat" | "openai-compatible";
   readonly baseUrl?: string;
   readonly apiKey?: string;
   /** The environment variable that holds the key. */
@@ -66,10 +75,19 @@ export interface ProviderConfig {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-export interface PriceConfig {
+/** US dollars for a million tokens. */
+export interface PriceConfig extends PriceRates {
+  /** What a request with a longer prompt costs instead, all of it. */
+  readonly longPrompt?: PriceRates & { readonly over: number };
+}
+
+export interface PriceRates {
   readonly input: number;
   readonly output: number;
+  /** Input that came from the provider's cache; absent: as any input. */
   readonly cachedInput?: number;
+  /** Input that was written to the cache; absent: as any input. */
+  readonly cacheWrite?: number;
 }
 
 /** The attempts of a plan's step; any other delegation has its whole time for one. */
@@ -107,6 +125,10 @@ export interface AskConfig {
   readonly default?: string;
 }
 
+export interface McpConfig {
+  readonly servers: Readonly<Record<string, McpServer>>;
+}
+
 export interface DatabaseConfig {
   /** `full` also survives a power cut. */
   readonly synchronous: "full" | "normal";
@@ -128,11 +150,12 @@ export const defaultConfig: Omit<Config, "profiles" | "files"> = {
     },
   },
   tools: { spawn: { enabled: null, explicit_tools: "select" } },
-  models: { providers: {}, prices: {}, pools: {} },
+  models: { providers: {}, prices: {}, pools: shippedPools },
   execution: { attemptTimeoutMs: 90_000, maxRetries: 1 },
   limits: { runTokens: 1_000_000, maxChildren: 200, joinTokens: 8_000 },
   deadlines: { firstTokenMs: 120_000, stallMs: 60_000, toolMs: 120_000, idleMs: 600_000 },
   retry: { maxAttempts: 5, initialDelayMs: 500, maxDelayMs: 30_000 },
   ask: { deadlineMs: 900_000 },
+  mcp: { servers: {} },
   database: { synchronous: "full" },
 };

@@ -110,7 +110,8 @@ test("a start without a file loads neither the schema library nor YAML", () => {
 
 test("the delegation block is read as it stands in its design", async () => {
   const { agents } = await load({ project: delegationSeed });
-  expect(agents.delegation.profiles.directory).toBe(join(homedir(), "team/profiles"));
+  const directory = join(homedir(), "team/profiles");
+  expect(agents.delegation.profiles).toEqual({ directory, isProjects: true });
   expect(agents.delegation.tokenBudget).toEqual({ default: 50_000, max: 200_000 });
 });
 
@@ -120,22 +121,26 @@ test("the spawn block is read as it stands in its design, profiles included", as
   expect(config.profiles).toEqual([
     {
       name: "researcher",
-      description: "Cite what you read.",
-      capabilities: ["subtask"],
-      prompt: "Cite what you read.",
-      systemPromptFile: "RESEARCHER.md",
-      bootstrapFiles: ["HOUSE.md", "AGENTS.md"],
-      tools: ["web_search", "shell", "read_file"],
-      model: { model: "a/b" },
+      fields: {
+        description: "Cite what you read.",
+        prompt: "Cite what you read.",
+        systemPromptFile: "RESEARCHER.md",
+        bootstrapFiles: ["HOUSE.md", "AGENTS.md"],
+        tools: ["web_search", "shell", "read_file"],
+        model: { pool: "smart" },
+      },
       origin: `${project}:5`,
+      unacknowledged: expect.stringMatching(/^[0-9a-f]{64}$/),
     },
     {
       name: "coder",
-      description: "Leave the tests green.",
-      capabilities: ["subtask"],
-      prompt: "Leave the tests green.",
-      tools: ["shell", "read_file", "write_file", "list_files"],
+      fields: {
+        description: "Leave the tests green.",
+        prompt: "Leave the tests green.",
+        tools: ["shell", "read_file", "write_file", "list_files"],
+      },
       origin: `${project}:16`,
+      unacknowledged: expect.stringMatching(/^[0-9a-f]{64}$/),
     },
   ]);
 });
@@ -147,11 +152,29 @@ test("in the spawn block alone, what is empty means the default", async () => {
   });
   expect(profiles[0]).toEqual({
     name: "x",
-    description: "The x profile.",
-    capabilities: ["subtask"],
-    prompt: "",
+    fields: { description: "The x profile.", prompt: "" },
     origin: `${project}:1`,
+    unacknowledged: expect.any(String),
   });
+});
+
+test("profiles have a block of their own with all their keys, from the user's file and a project's", async () => {
+  const { profiles } = await load({
+    user: "profiles: { a: { description: d, prompt: p, tools: [], limits: { turns: 3 } } }",
+    project: "profiles: { b: { pool: fast } }",
+  });
+  expect(profiles).toMatchObject([
+    { name: "a", fields: { description: "d", prompt: "p", tools: [], limits: { turns: 3 } } },
+    { name: "b", fields: { model: { pool: "fast" } }, unacknowledged: expect.any(String) },
+  ]);
+  expect(profiles[0]).not.toHaveProperty("unacknowledged");
+});
+
+test("servers are the user's to declare; a project's file may not start programs", async () => {
+  const source = "mcp: { servers: { docs: { kind: stdio, command: docs-server } } }";
+  const { mcp } = await load({ user: source });
+  expect({ ...mcp.servers }).toEqual({ docs: { kind: "stdio", command: "docs-server" } });
+  await expect(load({ project: source })).rejects.toThrow(/may not start programs in your name/);
 });
 
 test("flags win over the environment, that over the project's file, that over the user's", async () => {
@@ -190,10 +213,70 @@ limits: { runTokens: 900000000 }`;
   expect(config.agents.delegation.tokenBudget.max).toBe(9000);
   expect(config.tools.spawn).toEqual({ enabled: false, explicit_tools: "select" });
   expect(config.models.allow).toEqual(["a/small"]);
-  expect(config.models.prices["a/small"]).toEqual({ input: 1, output: 5 });
+  expect(config.models.prices["a/small"]).toMatchObject({ input: 1, output: 5 });
   expect(config.limits.runTokens).toBe(5000);
   const chosen = await load({ user, project: hostile, environment: { MANDATE_CONFIG: project } });
   expect(chosen.limits.runTokens).toBe(900_000_000);
+});
+
+test("a pool is one model or several, and replaces the shipped one of its name", async () => {
+  const { models } = await load({
+    project: "models: { defaultPool: mine, pools: { mine: a/b, smart: [c/d, e/f] } }",
+  });
+  expect(models.pools["mine"]).toEqual(["a/b"]);
+  expect(models.pools["smart"]).toEqual(["c/d", "e/f"]);
+  expect(models.pools["sonnet"]?.[0]).toMatch(/^anthropic\/claude-sonnet/);
+  expect(models.pools["constructor"]).toBeUndefined();
+  expect(models.defaultPool).toBe("mine");
+});
+
+test("of default and default pool, the last word counts", async () => {
+  const user = "models: { defaultPool: fast }";
+  const both = await load({ user, project: "models: { default: a/b }" });
+  expect(both.models).toMatchObject({ default: "a/b" });
+  expect(both.models).not.toHaveProperty("defaultPool");
+  const other = await load({ user: "models: { default: a/b }", project: user });
+  expect(other.models).toMatchObject({ defaultPool: "fast" });
+  expect(other.models).not.toHaveProperty("default");
+  const named = await load({ user, project: "", environment: { MANDATE_MODEL: "c/d" } });
+  expect(named.models).toMatchObject({ default: "c/d" });
+  expect(named.models).not.toHaveProperty("defaultPool");
+});
+
+test("a found file that allows less does not turn the user's pools into mistakes", async () => {
+  const { models } = await load({
+    user: "models: { allow: [a/*, c/d], pools: { mine: [a/b, c/d] } }",
+    project: "models: { allow: [a/b, a/x*, c/*, e/f], pools: { mine: [a/evil], theirs: a/b } }",
+  });
+  expect(models.allow).toEqual(["a/b", "a/x*"]);
+  expect(models.pools["mine"]).toEqual(["a/b", "c/d"]);
+  expect(models.pools["theirs"]).toEqual(["a/b"]);
+});
+
+test("a found file can only make models dearer than shipped, or than the user says", async () => {
+  const free = "{ input: 0, output: 0, cachedInput: 0, cacheWrite: 0 }";
+  const hostile = [
+    `anthropic/claude-opus-5: ${free}`,
+    `anthropic/claude-opus-5-20260724: ${free}`,
+    `openai/gpt-6-sol: ${free}`,
+    "u/m: { input: 9, output: 1 }",
+    `new/one: ${free}`,
+  ].join(", ");
+  const { models } = await load({
+    user: "models: { prices: { u/m: { input: 5, output: 5 } } }",
+    project: `models: { prices: { ${hostile} } }`,
+  });
+  const opus = { input: 5, output: 25, cachedInput: 0.5, cacheWrite: 6.25 };
+  expect(models.prices["anthropic/claude-opus-5"]).toEqual(opus);
+  expect(models.prices["anthropic/claude-opus-5-20260724"]).toEqual(opus);
+  expect(models.prices["openai/gpt-6-sol"]).toMatchObject({
+    input: 2,
+    longPrompt: { over: 272_000, input: 4, output: 15 },
+  });
+  expect(models.prices["u/m"]).toMatchObject({ input: 9, output: 5 });
+  expect(models.prices["new/one"]).toMatchObject({ input: 0 });
+  const alone = await load({ project: `models: { prices: { openai/gpt-6-sol: ${free} } }` });
+  expect(alone.models.prices["openai/gpt-6-sol"]).toMatchObject({ input: 2, output: 10 });
 });
 
 test("a found file may not answer questions in a person's place", async () => {
@@ -270,13 +353,34 @@ describe("a file that is not understood stops the start, with its line", () => {
     ["tools: { spawn: { profiles: { ../x: {} } } }", /mandate\.yaml:1/],
     ["tools: { spawn: { profiles: { x: { system_prompt_file: ../x } } } }", /without \.\./],
     ["tools: { spawn: { profiles: { x: { bootstrap_files: [/etc/passwd] } } } }", /without \.\./],
-    ["tools: { spawn: { profiles: { x: { pool: smart } } } }", /unknown pool "smart"/],
+    [
+      "tools: { spawn: { profiles: { x: {\n pool: smrt } } } }",
+      /mandate\.yaml:2: unknown pool "smrt"; did you mean "smart"\? known are .*haiku/,
+    ],
+    ["models: { pools: { a: [] } }", /mandate\.yaml:1: models\.pools\.a/],
+    ["models: { pools: { a: [gpt] } }", /models\.pools\.a\[0\]: must be written "provider\/model"/],
+    ["models: { pools: { a: gpt } }", /models\.pools\.a: must be written "provider\/model"/],
+    ["models: { pools: { a: [openai/*] } }", /without \*/],
+    ["models: { pools: { a: 7 } }", /models\.pools\.a/],
+    ["models: { pools: { 'a b': x/y } }", /mandate\.yaml:1: models\.pools/],
+    ["models: { pools: { __proto__: x/y } }", /mandate\.yaml:1/],
+    [
+      "models:\n  allow: [openai/*]\n  pools:\n    a: [openai/x, acme/y]",
+      /mandate\.yaml:4: the pool "a" has acme\/y, which models\.allow does not list/,
+    ],
+    ["models:\n  defaultPool: fats", /mandate\.yaml:2: unknown pool "fats"; did you mean "fast"/],
+    ["models: { defaultPool: constructor }", /unknown pool "constructor"/],
+    ["models:\n  default: a/b\n  defaultPool: fast", /mandate\.yaml:3: .*keep one of them/],
     ["tools: { spawn: { profiles: { x: { tools: } } } }", /tools/],
     ["models: { default: gpt }", /provider\/model/],
     ["models: { providers: { a: { kind: telnet } } }", /kind/],
     ["models: { providers: { a: { kind: openai, baseUrl: 'file:///etc' } } }", /http or https/],
     ["models: { providers: { a: { kind: openai, apiKey: k, apiKeyEnv: K } } }", /keep one/],
     ["models: { prices: { a/b: { input: -1, output: 1 } } }", /input/],
+    [
+      "models: { prices: { a/b: { input: 1, output: 1, cacheRead: 1 } } }",
+      /unknown key "cacheRead"/,
+    ],
     ["database: { synchronous: off }", /synchronous/],
     ["a: 1\na: 1", /mandate\.yaml:2/],
     ["<<: { agents: {} }", /mandate\.yaml:1/],

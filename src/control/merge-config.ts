@@ -1,28 +1,25 @@
 import { type Config, type DelegationConfig, defaultConfig } from "./config.ts";
 import { type ConfigLayer, layerProblem } from "./config-layer.ts";
-import type { SpawnProfileSettings } from "./config-schema.ts";
-import { profileFromSpawnSettings } from "./config-spawn-profile.ts";
+import { inlineProfiles } from "./inline-profiles.ts";
+import { settleModels } from "./settle-models.ts";
 
 /**
  * Names whose values are taken whole from the last layer that has them: a project's `baseUrl` must
  * not be joined with the key that the user configured for another address.
  */
-const wholeValues: ReadonlySet<string> = new Set(["providers", "prices", "pools"]);
+const wholeValues: ReadonlySet<string> = new Set(["providers", "prices", "pools", "servers"]);
 
 /** The defaults with every layer over them, the last one on top. */
 export function mergeConfig(layers: readonly ConfigLayer[], userAgents: string): Config {
-  const spawnProfiles = new Map<string, { settings: SpawnProfileSettings; layer: ConfigLayer }>();
   let merged: Tree = defaultConfig as unknown as Tree;
   for (const layer of layers) {
-    const { profiles, ...spawn } = layer.settings.tools?.spawn ?? {};
-    for (const [name, settings] of Object.entries(profiles ?? {})) {
-      spawnProfiles.set(name, { settings, layer });
-    }
-    merged = merge(merged, { ...layer.settings, tools: { spawn } });
+    const { profiles: _inline, ...spawn } = layer.settings.tools?.spawn ?? {};
+    const { profiles: _profiles, ...settings } = layer.settings;
+    merged = merge(merged, { ...settings, tools: { spawn } });
   }
   const config = merged as unknown as Config;
   const { delegation } = config.agents;
-  const { models } = config;
+  const models = settleModels(config.models, layers);
   requireDefaultAgent(delegation, layers);
   return {
     ...config,
@@ -30,7 +27,7 @@ export function mergeConfig(layers: readonly ConfigLayer[], userAgents: string):
       delegation: {
         ...delegation,
         tokenBudget: tokenBudget(config, layers),
-        profiles: { directory: delegation.profiles.directory || userAgents },
+        profiles: profileFolder(delegation.profiles.directory, layers, userAgents),
       },
     },
     models: {
@@ -40,9 +37,8 @@ export function mergeConfig(layers: readonly ConfigLayer[], userAgents: string):
       prices: withoutPrototype(models.prices),
       pools: withoutPrototype(models.pools),
     },
-    profiles: [...spawnProfiles].map(([name, { settings, layer }]) =>
-      profileFromSpawnSettings(name, settings, withoutPrototype(models.pools), layer),
-    ),
+    mcp: { servers: withoutPrototype(config.mcp.servers) },
+    profiles: layers.flatMap((layer) => inlineProfiles(layer, withoutPrototype(models.pools))),
     files: layers.map(({ file }) => file).filter((file) => file !== undefined),
   };
 }
@@ -66,6 +62,19 @@ function isTree(value: unknown): value is Tree {
 
 function withoutPrototype<Value>(record: Readonly<Record<string, Value>>): Record<string, Value> {
   return Object.assign(Object.create(null) as Record<string, Value>, record);
+}
+
+/** A folder that a project's file names is the project's, and not the user's own. */
+function profileFolder(
+  directory: string,
+  layers: readonly ConfigLayer[],
+  userAgents: string,
+): DelegationConfig["profiles"] {
+  const isProjects = layers.some(
+    ({ isFound, settings }) =>
+      isFound === true && settings.agents?.delegation?.profiles?.directory === directory,
+  );
+  return { directory: directory || userAgents, ...(isProjects && { isProjects }) };
 }
 
 /** A default that nobody chose follows the maximum; one that somebody chose has to fit. */

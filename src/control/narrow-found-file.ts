@@ -1,6 +1,11 @@
+import type { PriceConfig } from "./config.ts";
 import type { ConfigLayer } from "./config-layer.ts";
 import { layerProblem } from "./config-layer.ts";
 import type { ConfigFile } from "./config-schema.ts";
+import { dearerPrice } from "./dearer-price.ts";
+import { findModelEntry } from "./find-model-entry.ts";
+import { createModelAllowlist } from "./model-allowlist.ts";
+import { findShippedModel } from "./shipped-models.ts";
 
 /**
  * A file that was merely found may belong to a repository that somebody else wrote. It may not say
@@ -14,10 +19,9 @@ export function narrowFoundFile(found: ConfigLayer, user: ConfigLayer | undefine
     ["models", "providers"],
     "say where models are reached",
   );
+  refuse(found, found.settings.mcp?.servers, ["mcp", "servers"], "start programs in your name");
   refuse(found, found.settings.ask?.default, ["ask", "default"], "answer questions in your place");
-  return user === undefined
-    ? found
-    : { ...found, settings: narrowed(found.settings, user.settings) };
+  return { ...found, isFound: true, settings: narrowed(found.settings, user?.settings ?? {}) };
 }
 
 function refuse(found: ConfigLayer, value: unknown, path: readonly string[], what: string): void {
@@ -41,11 +45,30 @@ function narrowed(found: ConfigFile, user: ConfigFile): ConfigFile {
     most === "select" ? most : own,
   );
   lower(result, limits, ["models", "allow"], (own, most) =>
-    (own as string[]).filter((name) => (most as string[]).includes(name)),
+    (own as string[]).filter(createModelAllowlist(most as string[])),
   );
-  // What a token costs is what caps on cost are counted by.
-  lower(result, limits, ["models", "prices"], (_own, most) => most);
+  // A name that the user gave to some models stays the user's.
+  lower(result, limits, ["models", "pools"], (own, most) => without(own as Tree, most as Tree));
+  raisePrices(pricesOf(result as ConfigFile), pricesOf(user));
   return result as ConfigFile;
+}
+
+function without(own: Tree, most: Tree): Tree {
+  return Object.fromEntries(Object.entries(own).filter(([name]) => !Object.hasOwn(most, name)));
+}
+
+/** What a token costs is what caps on cost are counted by, so a found file can only make it dearer. */
+function raisePrices(found: Prices, user: Prices): void {
+  for (const [name, own] of Object.entries(found)) {
+    const known = findModelEntry(user, name) ?? findShippedModel(name)?.price;
+    if (known !== undefined) found[name] = dearerPrice(own, known);
+  }
+}
+
+type Prices = Record<string, PriceConfig>;
+
+function pricesOf({ models }: ConfigFile): Prices {
+  return (models?.prices ?? {}) as Prices;
 }
 
 type Tree = Record<string, unknown>;

@@ -16,6 +16,7 @@ export interface Places {
   /** The user's own configuration, below that of a project. */
   readonly userConfig: string;
   readonly userAgents: string;
+  readonly userSkills: string;
   /** What no workspace may read or write, even where its root lies above. */
   readonly forbidden: readonly string[];
 }
@@ -37,6 +38,7 @@ export function findPlaces(
     tokens: join(home, "tokens"),
     userConfig: join(config, "config.yaml"),
     userAgents: join(config, "agents"),
+    userSkills: join(config, "skills"),
     forbidden: [home, config],
   };
 

@@ -2,12 +2,23 @@ import type { LanguageModelV4, LanguageModelV4CallOptions } from "@ai-sdk/provid
 import type { Model, ModelPart, ModelReply, ModelRequest } from "../ports/model.ts";
 import { AiSdkPrompt } from "./ai-sdk-prompt.ts";
 import { AiSdkReply } from "./ai-sdk-reply.ts";
+import { isAboutSettings } from "./is-about-settings.ts";
 import { toModelFault } from "./to-model-fault.ts";
 import { untilAborted } from "./until-aborted.ts";
 
 export interface AiSdkModelOptions {
-  /** Passed with every request, by provider: caching, storage and the like. */
-  readonly providerOptions?: LanguageModelV4CallOptions["providerOptions"];
+  /**
+   * What the request asks for in the provider's words; absent: its own values. With `isBare` only
+   * what no model can refuse.
+   */
+  readonly settings?: (
+    request: ModelRequest,
+    isBare: boolean,
+  ) => Partial<LanguageModelV4CallOptions>;
+  /** The provider caches up to the places that it is told. */
+  readonly hasCacheBreakpoints?: boolean;
+  /** Its client passes over which model answered, and that a stream was cut. */
+  readonly speaksGemini?: boolean;
   /** Values that must never appear in a fault's message: keys, headers. */
   readonly secrets?: readonly string[];
 }
@@ -20,27 +31,39 @@ export type AiSdkSource = LanguageModelV4 | (() => Promise<LanguageModelV4>);
  * loop would retry and convert on its own; here the agent loop does the one and caches the other.
  */
 export function aiSdkModel(source: AiSdkSource, options: AiSdkModelOptions = {}): Model {
-  const prompt = new AiSdkPrompt();
+  const client: Client = {
+    source,
+    options,
+    prompt: new AiSdkPrompt(options.hasCacheBreakpoints ?? false),
+    isBare: false,
+  };
   return (request, onPart) => {
     if (request.signal.aborted) return Promise.reject(request.signal.reason);
     const listener = createListener(request.signal, onPart);
-    return untilAborted(request.signal, ask(source, prompt, options, request, listener));
+    return untilAborted(request.signal, ask(client, request, listener));
   };
 }
 
+interface Client {
+  readonly source: AiSdkSource;
+  readonly options: AiSdkModelOptions;
+  readonly prompt: AiSdkPrompt;
+  /** The model once refused a setting, and is asked without them since. */
+  isBare: boolean;
+}
+
 async function ask(
-  source: AiSdkSource,
-  prompt: AiSdkPrompt,
-  options: AiSdkModelOptions,
+  client: Client,
   request: ModelRequest,
   onPart: (part: ModelPart) => void,
 ): Promise<ModelReply> {
+  const { source, options } = client;
   const reply = new AiSdkReply(request, onPart);
   try {
     const model = typeof source === "function" ? await source() : source;
-    const { stream } = await model.doStream(callOptions(prompt, options, request));
+    const { stream } = await startStream(client, model, request);
     await listen(stream.getReader(), reply, request.signal);
-    return reply.finish();
+    return reply.finish(options.speaksGemini ?? false);
   } catch (error) {
     throw toModelFault(error, {
       model: request.model,
@@ -50,18 +73,39 @@ async function ask(
   }
 }
 
+/** What was refused for a setting was not served: it is asked again without, and so from then on. */
+async function startStream(client: Client, model: LanguageModelV4, request: ModelRequest) {
+  try {
+    return await model.doStream(callOptions(client, request));
+  } catch (error) {
+    if (client.isBare || request.signal.aborted || !isAboutSettings(error)) throw error;
+    client.isBare = true;
+    return model.doStream(callOptions(client, request));
+  }
+}
+
 function callOptions(
-  prompt: AiSdkPrompt,
-  { providerOptions }: AiSdkModelOptions,
+  { prompt, options, isBare }: Client,
   request: ModelRequest,
 ): LanguageModelV4CallOptions {
+  const { settings = plainSettings } = options;
   return {
     prompt: prompt.messages(request),
     ...(request.tools.length === 0 ? {} : { tools: prompt.tools(request.tools) }),
-    maxOutputTokens: request.maxOutputTokens,
-    ...(request.temperature === null ? {} : { temperature: request.temperature }),
-    ...(providerOptions === undefined ? {} : { providerOptions }),
+    ...settings(request, isBare),
+    ...(options.speaksGemini ? { includeRawChunks: true } : {}),
     abortSignal: request.signal,
+  };
+}
+
+function plainSettings(request: ModelRequest, isBare: boolean) {
+  const { maxOutputTokens, temperature, topP, effort } = request;
+  if (isBare) return { maxOutputTokens };
+  return {
+    maxOutputTokens,
+    ...(temperature === null ? {} : { temperature }),
+    ...(topP == null ? {} : { topP }),
+    ...(effort == null ? {} : { reasoning: effort }),
   };
 }
 

@@ -4,6 +4,7 @@ import type {
   LanguageModelV4Prompt,
 } from "@ai-sdk/provider";
 import type { Message, ModelRequest, ToolCall, ToolDescription } from "../ports/model.ts";
+import { markPrompt, markTools } from "./cache-breakpoints.ts";
 import { type Fragment, readProviderData } from "./provider-data.ts";
 
 type AssistantMessage = Extract<Message, { role: "assistant" }>;
@@ -16,6 +17,11 @@ type AssistantContent = Extract<LanguageModelV4Message, { role: "assistant" }>["
 export class AiSdkPrompt {
   readonly #messages = new WeakMap<Message, LanguageModelV4Message | null>();
   readonly #tools = new WeakMap<readonly ToolDescription[], LanguageModelV4FunctionTool[]>();
+  readonly #hasBreakpoints: boolean;
+
+  constructor(hasBreakpoints: boolean) {
+    this.#hasBreakpoints = hasBreakpoints;
+  }
 
   messages(request: ModelRequest): LanguageModelV4Prompt {
     const prompt: LanguageModelV4Prompt = [];
@@ -28,7 +34,7 @@ export class AiSdkPrompt {
       }
       if (converted !== null) prompt.push(converted);
     }
-    return prompt;
+    return this.#hasBreakpoints ? markPrompt(prompt) : prompt;
   }
 
   tools(tools: readonly ToolDescription[]): LanguageModelV4FunctionTool[] {
@@ -40,6 +46,7 @@ export class AiSdkPrompt {
         description,
         inputSchema: parameters as LanguageModelV4FunctionTool["inputSchema"],
       }));
+      if (this.#hasBreakpoints) converted = markTools(converted);
       this.#tools.set(tools, converted);
     }
     return converted;

@@ -54,6 +54,9 @@ export class AiSdkReply {
       case "response-metadata":
         this.#served = part.modelId ?? this.#served;
         return;
+      case "raw":
+        this.#served = modelVersion(part.rawValue) ?? this.#served;
+        return;
       case "finish":
         this.#finish = part;
         return;
@@ -66,14 +69,19 @@ export class AiSdkReply {
     this.#onPart({ type: "activity" });
   }
 
-  /** The reply, or a fault when the stream ended before the provider had finished. */
-  finish(): ModelReply {
+  /**
+   * The reply, or a fault when the stream ended before the provider had finished. With
+   * `needsReason` the usage does not count as an end: Gemini repeats it in every event.
+   */
+  finish(needsReason: boolean): ModelReply {
     const usage = toModelUsage(this.#finish?.usage);
     const reason = this.#finish?.finishReason;
     // Some clients end a cut stream with a finish of their own making: no reason and no usage.
-    const isMadeUp = reason?.unified === "other" && reason.raw === undefined && usage === null;
+    const hasNoReason = reason?.unified === "other" && reason.raw === undefined;
+    const isMadeUp = hasNoReason && (needsReason || usage === null);
     if (reason === undefined || reason.unified === "error" || isMadeUp) {
-      const message = `${this.#request.model} could not be heard to the end: the stream was cut`;
+      const why = reason?.raw === undefined ? "the stream was cut" : `it stopped as ${reason.raw}`;
+      const message = `${this.#request.model} could not be heard to the end: ${why}`;
       throw new ModelFault("connection", message, { partial: this.partial });
     }
     const { calls, fragments } = this.#blocks.collect(
@@ -90,6 +98,12 @@ export class AiSdkReply {
   }
 }
 
+/** How Gemini says which model answered. */
+function modelVersion(event: unknown): string | undefined {
+  const version = (event as { modelVersion?: unknown } | null | undefined)?.modelVersion;
+  return typeof version === "string" ? version.replace(/^models\//, "") : undefined;
+}
+
 function kindOf(type: `${"text" | "reasoning"}-${string}`): "text" | "reasoning" {
   return type.startsWith("text") ? "text" : "reasoning";
 }
@@ -98,8 +112,9 @@ function finishReason(
   unified: Exclude<Finish["finishReason"]["unified"], "error">,
   calls: number,
 ): FinishReason {
-  // Some servers say "stop" after calls, or "tool-calls" without any; the calls decide.
-  if (unified === "stop" && calls > 0) return "tool-calls";
+  // Some servers say "stop" or something of their own after calls, or "tool-calls" without any; the
+  // calls decide.
+  if ((unified === "stop" || unified === "other") && calls > 0) return "tool-calls";
   if (unified === "tool-calls" && calls === 0) return "other";
   return unified;
 }

@@ -1,4 +1,4 @@
-import type { LanguageModelV4, LanguageModelV4CallOptions } from "@ai-sdk/provider";
+import type { LanguageModelV4 } from "@ai-sdk/provider";
 import type { ProviderSettings } from "./resolve-provider.ts";
 
 /**
@@ -19,6 +19,10 @@ export async function loadLanguageModel(
       const { createAnthropic } = await import("@ai-sdk/anthropic");
       return createAnthropic({ apiKey, baseURL, headers })(modelId);
     }
+    case "google": {
+      const { createGoogle } = await import("@ai-sdk/google");
+      return createGoogle({ apiKey, baseURL, headers })(modelId);
+    }
     case "openai": {
       const { createOpenAI } = await import("@ai-sdk/openai");
       return createOpenAI({ apiKey, baseURL, headers }).responses(modelId);
@@ -37,14 +41,3 @@ export async function loadLanguageModel(
       return settings.kind satisfies never;
   }
 }
-
-type ProviderOptions = NonNullable<LanguageModelV4CallOptions["providerOptions"]>;
-
-/** What is asked of each kind with every request. */
-export const requestOptions: Readonly<Partial<Record<ProviderSettings["kind"], ProviderOptions>>> =
-  {
-    // An agent sends the same growing conversation again and again: let the provider cache it.
-    anthropic: { anthropic: { cacheControl: { type: "ephemeral" } } },
-    // The conversation lives in our log; what the model needs to see again is sent, not stored there.
-    openai: { openai: { store: false } },
-  };

@@ -97,12 +97,29 @@ test("cost is counted by the configured prices, cached tokens by theirs", () => 
     "a/b": { input: 3, output: 15, cachedInput: 0.3 },
     "a/c": { input: 2, output: 4 },
   };
-  const { cost } = registry({}, { prices });
+  const { cost, hasPrice } = registry({}, { prices });
+  expect(hasPrice("a/b")).toBe(true);
+  expect(hasPrice("a/unknown")).toBe(false);
   expect(cost("a/b", { prompt: 1_000_000, completion: 100_000 })).toBeCloseTo(4.5);
   expect(cost("a/b", { prompt: 1_000_000, completion: 0, cached: 500_000 })).toBeCloseTo(1.65);
   expect(cost("a/c", { prompt: 1_000_000, completion: 0, cached: 500_000 })).toBeCloseTo(2);
   expect(cost("a/unknown", { prompt: 5, completion: 5 })).toBe(0);
   expect(cost("toString", { prompt: 5, completion: 5 })).toBe(0);
+});
+
+test("the default of every provider has a price and a known window", () => {
+  const keys = ["ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GOOGLE_GENERATIVE_AI_API_KEY"];
+  for (const key of keys) {
+    const { defaultModel, hasPrice, contextWindow, maxOutput } = registry({ [key]: "k" });
+    expect([defaultModel, hasPrice(defaultModel)]).toEqual([defaultModel, true]);
+    expect(contextWindow(defaultModel)).toBeGreaterThan(maxOutput(defaultModel) ?? 0);
+  }
+  const { contextWindow, maxOutput, pricesAsOf } = registry();
+  expect(contextWindow("anthropic/claude-haiku-4-5-20251001")).toBe(200_000);
+  expect(maxOutput("anthropic/claude-haiku-4-5")).toBe(64_000);
+  expect(contextWindow("acme/x")).toBeUndefined();
+  expect(maxOutput("constructor")).toBeUndefined();
+  expect(pricesAsOf).toMatch(/^\d{4}-/);
 });
 
 test("nothing heavy is loaded before a model is asked", () => {

@@ -1,38 +1,30 @@
+import type { PriceConfig, ProviderConfig } from "../control/config.ts";
+import { createModelAllowlist } from "../control/model-allowlist.ts";
+import { findShippedModel, pricesAsOf } from "../control/shipped-models.ts";
+import { shippedPools } from "../control/shipped-pools.ts";
 import { MandateError } from "../ports/mandate-error.ts";
 import type { Model, ModelUsage } from "../ports/model.ts";
-import { aiSdkModel } from "./ai-sdk-model.ts";
+import type { ModelPolicy } from "../profiles/profile.ts";
+import { candidateModels, type ModelChoices, modelsOfPool } from "./candidate-models.ts";
+import { connectModel } from "./connect-model.ts";
 import { findDefaultModel } from "./default-model.ts";
-import { loadLanguageModel, requestOptions } from "./load-language-model.ts";
-import type { ProviderKind } from "./provider-catalog.ts";
-import { type Environment, type ProviderSettings, resolveProvider } from "./resolve-provider.ts";
+import { PriceList } from "./price-list.ts";
+import { type Environment, keyVariableOf, resolveProvider } from "./resolve-provider.ts";
 import { unconfiguredModel } from "./scripted/unconfigured-model.ts";
 
 /** The `models:` block of mandate.yaml, already validated. */
 export interface ModelsConfig {
   /** `provider/model`. */
   readonly default?: string;
+  readonly defaultPool?: string;
   /** Names or `provider/*`; absent: no restriction. */
   readonly allow?: readonly string[];
   /** Custom providers, or others than the built-in ones under their names. */
   readonly providers?: Readonly<Record<string, ProviderConfig>>;
-  /** By `provider/model`. */
-  readonly prices?: Readonly<Record<string, Price>>;
-}
-
-export interface ProviderConfig {
-  readonly kind: ProviderKind;
-  readonly baseUrl?: string;
-  readonly apiKey?: string;
-  /** The variable that holds the key. */
-  readonly apiKeyEnv?: string;
-  readonly headers?: Readonly<Record<string, string>>;
-}
-
-/** Dollars per million tokens. */
-export interface Price {
-  readonly input: number;
-  readonly output: number;
-  readonly cachedInput?: number;
+  /** By `provider/model`, over the shipped ones. */
+  readonly prices?: Readonly<Record<string, PriceConfig>>;
+  /** Absent: the shipped ones. */
+  readonly pools?: Readonly<Record<string, readonly string[]>>;
 }
 
 export interface ModelRegistry {
@@ -42,10 +34,24 @@ export interface ModelRegistry {
    */
   resolve(name: string): Model;
   readonly defaultModel: string;
+  /** The models of a pool as it is written, reachable or not. */
+  pool(name: string): readonly string[] | undefined;
+  readonly pools: Readonly<Record<string, readonly string[]>>;
+  /**
+   * The models that a profile may run on, in the order in which they are tried, at least one. Throws
+   * "unknown-model" for a pool that nobody knows, "refused-by-policy" when none of them is allowed,
+   * and "model-not-configured" with the keys that would help when none can be reached.
+   */
+  candidates(policy: ModelPolicy): readonly string[];
   isAllowed(name: string): boolean;
-  /** In dollars, by the configured prices; 0 when the model has none. */
+  /** In dollars; 0 when the model has no price. */
   cost(name: string, usage: ModelUsage): number;
-  readonly prices: Readonly<Record<string, Price>>;
+  hasPrice(name: string): boolean;
+  /** The day the shipped prices are of. */
+  readonly pricesAsOf: string;
+  /** Tokens, prompt and answer together; undefined when the model is not known. */
+  contextWindow(name: string): number | undefined;
+  maxOutput(name: string): number | undefined;
 }
 
 export interface ModelRegistryOptions {
@@ -59,75 +65,83 @@ export interface ModelRegistryOptions {
 
 export function createModelRegistry(options: ModelRegistryOptions): ModelRegistry {
   const { environment, config = {}, scripted } = options;
+  const { pools = shippedPools } = config;
   const resolved = new Map<string, Model>(Object.entries(options.models ?? {}));
-  const isAllowed = createAllowlist(config.allow);
+  const isAllowed = createModelAllowlist(config.allow);
+  const prices = new PriceList(config.prices ?? {}, config.providers ?? {});
+  const choices: ModelChoices = {
+    pools,
+    defaults: chooseDefaults(options, pools),
+    // Resolving refuses what is not allowed; a playbook decides nothing about names.
+    isAllowed: scripted === undefined ? isAllowed : () => true,
+    obstacleTo(name) {
+      try {
+        find(name);
+        return undefined;
+      } catch (error) {
+        if (error instanceof MandateError) return error;
+        throw error;
+      }
+    },
+    keyVariableFor: (name) => keyVariableOf(name.slice(0, name.indexOf("/")), config),
+  };
 
   function find(name: string): Model {
+    const known = resolved.get(name);
+    if (known !== undefined) return known;
     const slash = name.indexOf("/");
     const provider = name.slice(0, slash);
     const modelId = name.slice(slash + 1);
     if (slash < 1 || modelId === "") throw notAName(name);
-    const users = resolved.get(provider);
-    if (users !== undefined) return users;
-    if (scripted !== undefined) return scripted;
-    if (provider === "scripted") return unconfiguredModel;
-    return connect(resolveProvider(provider, environment, config), modelId);
+    const model =
+      resolved.get(provider) ??
+      scripted ??
+      (provider === "scripted"
+        ? unconfiguredModel
+        : connectModel(resolveProvider(provider, environment, config), modelId));
+    resolved.set(name, model);
+    return model;
   }
 
   return {
-    defaultModel: chooseDefault(options),
+    defaultModel: firstReachable(choices),
+    pool: (name) => (Object.hasOwn(pools, name) ? pools[name] : undefined),
+    pools,
+    candidates: (policy) => candidateModels(policy, choices),
     isAllowed,
-    prices: config.prices ?? {},
-    cost: createPricing(config.prices ?? {}),
+    cost: (name, usage) => prices.cost(name, usage),
+    hasPrice: (name) => prices.find(name) !== undefined,
+    pricesAsOf,
+    contextWindow: (name) => findShippedModel(name)?.contextWindow,
+    maxOutput: (name) => findShippedModel(name)?.maxOutput,
     resolve(name) {
       if (!isAllowed(name)) throw notAllowed(name, config.allow ?? []);
-      let model = resolved.get(name);
-      if (model === undefined) {
-        model = find(name);
-        resolved.set(name, model);
-      }
-      return model;
+      return find(name);
     },
   };
 }
 
-function chooseDefault({ environment, config, scripted }: ModelRegistryOptions): string {
-  if (scripted !== undefined) return "scripted/playbook";
-  return environment["MANDATE_MODEL"] || config?.default || findDefaultModel(environment);
+function chooseDefaults(
+  { environment, config, scripted }: ModelRegistryOptions,
+  pools: Readonly<Record<string, readonly string[]>>,
+): readonly string[] {
+  if (scripted !== undefined) return ["scripted/playbook"];
+  const named = environment["MANDATE_MODEL"] || config?.default;
+  if (named) return [named];
+  const pool = config?.defaultPool;
+  return pool === undefined ? [findDefaultModel(environment)] : modelsOfPool(pool, pools);
 }
 
-function connect(settings: ProviderSettings, modelId: string): Model {
-  const { apiKey, headers, kind } = settings;
-  const secrets = [...(apiKey === undefined ? [] : [apiKey]), ...Object.values(headers)];
-  const providerOptions = requestOptions[kind];
-  let client: ReturnType<typeof loadLanguageModel> | undefined;
-  const source = () => {
-    client ??= loadLanguageModel(settings, modelId);
-    return client;
-  };
-  return aiSdkModel(source, { secrets, ...(providerOptions && { providerOptions }) });
-}
-
-function createAllowlist(allow: readonly string[] | undefined): (name: string) => boolean {
-  if (allow === undefined) return () => true;
-  const exact = new Set(allow);
-  const prefixes = allow.filter((each) => each.endsWith("*")).map((each) => each.slice(0, -1));
-  return (name) => exact.has(name) || prefixes.some((prefix) => name.startsWith(prefix));
-}
-
-function createPricing(prices: Readonly<Record<string, Price>>): ModelRegistry["cost"] {
-  const byName = new Map(Object.entries(prices));
-  return (name, { prompt, completion, cached = 0 }) => {
-    const price = byName.get(name);
-    if (price === undefined) return 0;
-    const cachedPrice = price.cachedInput ?? price.input;
-    const input = (prompt - cached) * price.input + cached * cachedPrice;
-    return (input + completion * price.output) / 1_000_000;
-  };
+/** A registry without a single usable model still has a name to show, and to be refused by. */
+function firstReachable(choices: ModelChoices): string {
+  const { defaults } = choices;
+  if (defaults.length === 1) return defaults[0] ?? "";
+  const first = defaults.find((name) => choices.isAllowed(name) && !choices.obstacleTo(name));
+  return first ?? defaults[0] ?? "";
 }
 
 function notAName(name: string): MandateError {
-  const message = `"${name}" is not a model: write provider/model, such as openai/gpt-6-astra.`;
+  const message = `"${name}" is not a model: write provider/model, such as openai/gpt-6.1-sol.`;
   return new MandateError("unknown-model", message);
 }
 

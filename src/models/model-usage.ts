@@ -9,8 +9,13 @@ export function toModelUsage(usage: LanguageModelV4Usage | undefined): ModelUsag
   const prompt = usage?.inputTokens?.total;
   const completion = usage?.outputTokens?.total;
   if (!isCount(prompt) || !isCount(completion) || prompt === 0) return null;
-  const cached = usage?.inputTokens.cacheRead;
-  return isCount(cached) && cached > 0 ? { prompt, completion, cached } : { prompt, completion };
+  const { cacheRead: cached, cacheWrite } = usage?.inputTokens ?? {};
+  return {
+    prompt,
+    completion,
+    ...(isCount(cached) && cached > 0 ? { cached } : {}),
+    ...(isCount(cacheWrite) && cacheWrite > 0 ? { cacheWrite } : {}),
+  };
 }
 
 function isCount(value: number | undefined): value is number {

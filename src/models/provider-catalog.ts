@@ -1,5 +1,5 @@
 /** Which client speaks to a provider. */
-export type ProviderKind = "anthropic" | "openai" | "openai-chat" | "openai-compatible";
+export type ProviderKind = "anthropic" | "google" | "openai" | "openai-chat" | "openai-compatible";
 
 export interface BuiltInProvider {
   readonly kind: ProviderKind;
@@ -9,6 +9,8 @@ export interface BuiltInProvider {
   readonly keyVariable?: string;
   /** Without a key nothing can be asked; local servers want none. */
   readonly needsKey: boolean;
+  /** Runs on the user's own machine: free, and found by `mandate doctor`. */
+  readonly isLocal?: true;
   /** Taken when nobody named a model and this provider is the first that can be used. */
   readonly defaultModel?: string;
 }
@@ -29,16 +31,15 @@ export const builtInProviders: Readonly<Record<string, BuiltInProvider>> = {
     baseUrlVariable: "OPENAI_BASE_URL",
     keyVariable: "OPENAI_API_KEY",
     needsKey: true,
-    defaultModel: "gpt-6-astra",
+    defaultModel: "gpt-6.1-sol",
   },
   google: {
-    // Google's own OpenAI-compatible surface: one client fewer to install.
-    kind: "openai-compatible",
-    baseUrl: "https://generativelanguage.googleapis.com/v1beta/openai",
+    kind: "google",
+    baseUrl: "https://generativelanguage.googleapis.com/v1beta",
     baseUrlVariable: "GOOGLE_GENERATIVE_AI_BASE_URL",
     keyVariable: "GOOGLE_GENERATIVE_AI_API_KEY",
     needsKey: true,
-    defaultModel: "gemini-flash-latest",
+    defaultModel: "gemini-3.8-flash",
   },
   openrouter: {
     kind: "openai-compatible",
@@ -55,31 +56,21 @@ export const builtInProviders: Readonly<Record<string, BuiltInProvider>> = {
     keyVariable: "OPENAI_API_KEY",
     needsKey: true,
   },
-  ollama: {
-    kind: "openai-compatible",
-    baseUrl: "http://127.0.0.1:11434/v1",
-    baseUrlVariable: "OLLAMA_HOST",
-    needsKey: false,
-    defaultModel: "qwen3",
-  },
-  lmstudio: {
-    kind: "openai-compatible",
-    baseUrl: "http://127.0.0.1:1234/v1",
-    baseUrlVariable: "LMSTUDIO_BASE_URL",
-    needsKey: false,
-  },
-  vllm: {
-    kind: "openai-compatible",
-    baseUrl: "http://127.0.0.1:8000/v1",
-    baseUrlVariable: "VLLM_BASE_URL",
-    keyVariable: "VLLM_API_KEY",
-    needsKey: false,
-  },
+  ollama: { ...local("OLLAMA_HOST", 11_434), defaultModel: "qwen3" },
+  lmstudio: local("LMSTUDIO_BASE_URL", 1234),
+  llamacpp: local("LLAMACPP_BASE_URL", 8080),
+  vllm: { ...local("VLLM_BASE_URL", 8000), keyVariable: "VLLM_API_KEY" },
 };
+
+function local(baseUrlVariable: string, port: number): BuiltInProvider {
+  const baseUrl = `http://127.0.0.1:${port}/v1`;
+  return { kind: "openai-compatible", baseUrl, baseUrlVariable, needsKey: false, isLocal: true };
+}
 
 /** Where a kind of client goes when neither catalogue nor configuration says so. */
 export const officialBaseUrls: Readonly<Record<ProviderKind, string | undefined>> = {
   anthropic: "https://api.anthropic.com/v1",
+  google: "https://generativelanguage.googleapis.com/v1beta",
   openai: "https://api.openai.com/v1",
   "openai-chat": "https://api.openai.com/v1",
   "openai-compatible": undefined,

@@ -28,7 +28,21 @@ test("addresses of the environment follow each vendor's habit", () => {
   expect(baseUrl("anthropic", { ANTHROPIC_BASE_URL: proxy })).toBe(`${proxy}/v1`);
   expect(baseUrl("anthropic", { ANTHROPIC_BASE_URL: `${proxy}/v1/` })).toBe(`${proxy}/v1`);
   expect(baseUrl("openai", { OPENAI_BASE_URL: `${proxy}/v1` })).toBe(`${proxy}/v1`);
-  expect(baseUrl("google", { GOOGLE_GENERATIVE_AI_BASE_URL: proxy })).toBe(`${proxy}/openai`);
+  expect(baseUrl("google", { GOOGLE_GENERATIVE_AI_BASE_URL: proxy })).toBe(`${proxy}/v1beta`);
+  expect(baseUrl("google", { GOOGLE_GENERATIVE_AI_BASE_URL: `${proxy}/v1/` })).toBe(`${proxy}/v1`);
+});
+
+test.each([
+  ["lmstudio", "LMSTUDIO_BASE_URL", 1234],
+  ["llamacpp", "LLAMACPP_BASE_URL", 8080],
+  ["vllm", "VLLM_BASE_URL", 8000],
+])("%s needs no key, and takes addresses as Ollama does", (provider, variable, port) => {
+  expect(resolveProvider(provider, {}, {})).toMatchObject({
+    baseUrl: `http://127.0.0.1:${port}/v1`,
+    apiKey: undefined,
+  });
+  expect(baseUrl(provider, { [variable]: "gpu" })).toBe(`http://gpu:${port}/v1`);
+  expect(baseUrl(provider, { [variable]: "http://gpu:9/v1" })).toBe("http://gpu:9/v1");
 });
 
 test("an address that is none is refused", () => {

@@ -1,6 +1,7 @@
+import type { ProviderConfig } from "../control/config.ts";
 import { nearestKey } from "../documents/nearest-key.ts";
 import { MandateError } from "../ports/mandate-error.ts";
-import type { ModelsConfig, ProviderConfig } from "./model-registry.ts";
+import type { ModelsConfig } from "./model-registry.ts";
 import {
   type BuiltInProvider,
   builtInProviders,
@@ -44,7 +45,9 @@ function baseUrl(
 ): string {
   if (configured?.baseUrl !== undefined) return configured.baseUrl;
   const moved = builtIn === undefined ? undefined : environment[builtIn.baseUrlVariable];
-  if (moved) return provider === "ollama" ? ollamaUrl(moved) : trustedUrl(provider, moved);
+  if (builtIn && moved) {
+    return builtIn.isLocal ? localUrl(builtIn, moved) : trustedUrl(builtIn.kind, moved);
+  }
   const official = builtIn?.baseUrl ?? (configured && officialBaseUrls[configured.kind]);
   if (official === undefined) {
     const where = `models.providers.${provider}.baseUrl`;
@@ -63,9 +66,7 @@ function apiKey(
   configured: ProviderConfig | undefined,
 ): string | undefined {
   if (configured?.apiKey) return configured.apiKey;
-  // A file that only moves a provider's address must not thereby receive the key of the real one.
-  const isMoved = configured?.baseUrl !== undefined;
-  const variable = configured?.apiKeyEnv ?? (isMoved ? undefined : builtIn?.keyVariable);
+  const variable = keyVariable(builtIn, configured);
   const key = variable === undefined ? undefined : environment[variable];
   if (key) return key;
   const isRequired = configured?.apiKeyEnv !== undefined || builtIn?.needsKey === true;
@@ -75,6 +76,20 @@ function apiKey(
       ? `name the variable that holds its key in models.providers.${provider}.apiKeyEnv`
       : `set ${variable}, or choose another model with MANDATE_MODEL`;
   throw new MandateError("model-not-configured", `"${provider}" has no key: ${remedy}.`);
+}
+
+/** The variable that would hold the key of a provider, if there is one. */
+export function keyVariableOf(provider: string, config: ModelsConfig): string | undefined {
+  return keyVariable(own(builtInProviders, provider), own(config.providers ?? {}, provider));
+}
+
+/** A file that only moves a provider's address must not thereby receive the key of the real one. */
+function keyVariable(
+  builtIn: BuiltInProvider | undefined,
+  configured: ProviderConfig | undefined,
+): string | undefined {
+  const isMoved = configured?.baseUrl !== undefined;
+  return configured?.apiKeyEnv ?? (isMoved ? undefined : builtIn?.keyVariable);
 }
 
 function unknownProvider(provider: string, config: ModelsConfig): MandateError {
@@ -89,23 +104,24 @@ function unknownProvider(provider: string, config: ModelsConfig): MandateError {
 }
 
 /** As Ollama reads it: scheme, host and port may be left out, and 0.0.0.0 means this machine. */
-function ollamaUrl(host: string): string {
+function localUrl({ baseUrl, baseUrlVariable }: BuiltInProvider, host: string): string {
   const address = host.startsWith(":") ? `127.0.0.1${host}` : host;
   const url = URL.parse(/^https?:\/\//.test(address) ? address : `http://${address}`);
   if (url === null) {
-    const message = `OLLAMA_HOST is "${host}", which is no address: write host:port or a URL.`;
+    const message = `${baseUrlVariable} is "${host}", which is no address: write host:port or a URL.`;
     throw new MandateError("model-not-configured", message);
   }
   if (url.hostname === "0.0.0.0") url.hostname = "127.0.0.1";
-  if (url.port === "" && url.protocol === "http:") url.port = "11434";
+  if (url.port === "" && url.protocol === "http:") url.port = new URL(baseUrl).port;
   return `${url.origin}${url.pathname.replace(/\/(?:v1\/?)?$/, "")}/v1`;
 }
 
 /** The variables follow each vendor's own habit, and those differ in what they leave out. */
-function trustedUrl(provider: string, address: string): string {
+function trustedUrl(kind: ProviderKind, address: string): string {
   const url = address.replace(/\/+$/, "");
-  if (provider === "anthropic" && !/\/v\d+$/.test(url)) return `${url}/v1`;
-  if (provider === "google" && !url.endsWith("/openai")) return `${url}/openai`;
+  const hasVersion = /\/v\d+(?:alpha|beta)?$/.test(url);
+  if (kind === "anthropic" && !hasVersion) return `${url}/v1`;
+  if (kind === "google" && !hasVersion) return `${url}/v1beta`;
   return url;
 }
 

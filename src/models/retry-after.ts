@@ -15,6 +15,12 @@ export function readRetryAfter(
   return Number.isNaN(date) ? undefined : Math.max(0, date - now);
 }
 
+/** The same as Google says it: in the body of its complaint. */
+export function readRetryDelay(text: string): number | undefined {
+  const seconds = /"retryDelay"\s*:\s*"(\d{1,6}(?:\.\d+)?)s"/.exec(text)?.[1];
+  return seconds === undefined ? undefined : Math.ceil(Number(seconds) * 1000);
+}
+
 function header(headers: Readonly<Record<string, unknown>>, wanted: string): string | undefined {
   for (const [name, value] of Object.entries(headers)) {
     if (name.toLowerCase() === wanted && typeof value === "string") return value.trim();

@@ -8,6 +8,7 @@ test.each([
   ["anthropic/claude-sonnet-4-5", "claude-sonnet-4-5-20250929"],
   ["anthropic/claude-haiku-latest", "claude-haiku-4-5-20251001"],
   ["ollama/llama3", "llama3:latest"],
+  ["google/gemini-2.5-flash", "gemini-2.5-flash-001"],
   ["openrouter/openrouter/auto", "meta/llama"],
   ["openrouter/openai/gpt-5", "openai/gpt-5"],
   ["openrouter/openai/gpt-5", "openai/gpt-5-2025-08-07"],
@@ -22,6 +23,7 @@ test.each([
   ["openai/gpt-5-mini", "gpt-5"],
   ["anthropic/claude-opus-4", "claude-opus-4-1"],
   ["openai/gpt-5", "gpt-5.1"],
+  ["google/gemini-3-pro-preview", "gemini-3.1-pro-preview"],
   ["scripted/test", "other/model"],
 ])("%s is not met by %s", (requested, served) => {
   expect(isSameModel(requested, served)).toBe(false);

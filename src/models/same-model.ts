@@ -19,7 +19,7 @@ function withoutProvider(name: string): string {
   return name.slice(name.indexOf("/") + 1);
 }
 
-/** `-20250929`, `-2025-08-07`, `@20250929`, `:latest`, or nothing at all. */
+/** `-20250929`, `-2025-08-07`, `@20250929`, `-001`, `:latest`, or nothing at all. */
 function isSnapshot(rest: string): boolean {
-  return /^(?:[-@]\d{4}-?\d{2}-?\d{2}|-\d{4}|:latest)?$/.test(rest);
+  return /^(?:[-@]\d{4}-?\d{2}-?\d{2}|-\d{3,4}|:latest)?$/.test(rest);
 }

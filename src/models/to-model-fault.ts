@@ -1,7 +1,7 @@
 import { ModelFault, type ModelFaultKind } from "../ports/model-fault.ts";
 import { type ProviderComplaint, readComplaint } from "./provider-complaint.ts";
 import { redactSecrets } from "./redact-secrets.ts";
-import { readRetryAfter } from "./retry-after.ts";
+import { readRetryAfter, readRetryDelay } from "./retry-after.ts";
 
 export interface FaultContext {
   readonly model: string;
@@ -15,7 +15,9 @@ export interface FaultContext {
 export function toModelFault(error: unknown, context: FaultContext): ModelFault {
   if (error instanceof ModelFault) return error;
   const complaint = readComplaint(error);
-  const retryAfterMs = readRetryAfter(complaint.headers ?? {}, context.now ?? Date.now());
+  const retryAfterMs =
+    readRetryAfter(complaint.headers ?? {}, context.now ?? Date.now()) ??
+    readRetryDelay(complaint.text);
   const kind = classify(complaint, retryAfterMs !== undefined);
   const status = complaint.status === undefined ? "" : ` (${complaint.status})`;
   const detail = redactSecrets(excerpt(complaint.message), context.secrets ?? []);
@@ -43,7 +45,8 @@ const contextWords =
   /context[_ ](?:length|window|size|limit)|maximum context|prompt is too long|input is too long|input length and|input token count|too many (?:input )?tokens|reduce the length|exceeds? the (?:maximum|max)[^.]{0,30}tokens/i;
 const overloadWords =
   /overloaded|server_error|internal[_ ](?:server[_ ])?error|api_error|unavailable/i;
-const keyWords = /authentication_error|permission_error|invalid[_ ]api[_ ]key|LoadAPIKey/i;
+const keyWords =
+  /authentication_error|permission_error|invalid[_ ]api[_ ]key|api[_ ]key[_ ](?:not[_ ]valid|invalid|expired)|LoadAPIKey/i;
 const refusalWords =
   /invalid_request|not_found|Unsupported|InvalidPrompt|InvalidArgument|NoSuchModel/;
 
@@ -57,7 +60,7 @@ function classify(complaint: ProviderComplaint, mayWait: boolean): ModelFaultKin
     return complaint.headers === undefined ? classifyByWords(`rate_limit ${text}`) : "spend-cap";
   }
   if (status >= 500 || /overloaded/i.test(text)) return "overloaded";
-  if (status === 401) return "unauthorized";
+  if (status === 401 || (status === 400 && keyWords.test(text))) return "unauthorized";
   if (status === 402 || (spendWords.test(text) && status !== 404)) return "spend-cap";
   if (status === 403) return "unauthorized";
   if (status === 413 || contextWords.test(text)) return "context-overflow";

@@ -25,6 +25,8 @@ function ask(
     environment: {
       ANTHROPIC_API_KEY: key,
       ANTHROPIC_BASE_URL: server.url,
+      GOOGLE_GENERATIVE_AI_API_KEY: key,
+      GOOGLE_GENERATIVE_AI_BASE_URL: server.url,
       OPENAI_API_KEY: key,
       OPENAI_BASE_URL: `${server.url}/v1`,
     },
@@ -177,7 +179,53 @@ test("an overload that comes inside a stream that began well", async () => {
   expect(early.kind).toBe("overloaded");
 });
 
-test("Anthropic is asked to cache, OpenAI not to store, and thinking goes back signed", async () => {
+test("Google says in the body when to come back, and that a key is none", async () => {
+  const json = { "content-type": "application/json" };
+  const retry = { "@type": "type.googleapis.com/google.rpc.RetryInfo", retryDelay: "34.5s" };
+  const quota = { code: 429, status: "RESOURCE_EXHAUSTED", message: "You exceeded your quota" };
+  const body = JSON.stringify({ error: { ...quota, details: [retry] } });
+  const limited = await faultOf("google/gemini-2.5-flash", refuse(429, body, json));
+  expect(limited).toMatchObject({ kind: "rate-limited", retryAfterMs: 34_500 });
+  const invalid = { code: 400, status: "INVALID_ARGUMENT", message: "API key not valid." };
+  const answer = refuse(400, JSON.stringify({ error: invalid }), json);
+  expect((await faultOf("google/gemini-2.5-flash", answer)).kind).toBe("unauthorized");
+});
+
+test("a call that Gemini could not finish writing is a cut stream that says so", async () => {
+  const [first = {}] = protocols["google/gemini-2.5-flash"]?.({ text: "so" }) ?? [];
+  const stop = { candidates: [{ finishReason: "MALFORMED_FUNCTION_CALL", index: 0 }] };
+  const fault = await faultOf("google/gemini-2.5-flash", (response) =>
+    sendEvents(response, [first, stop]),
+  );
+  expect(fault).toMatchObject({ kind: "connection", partial: "so" });
+  expect(fault.message).toContain("MALFORMED_FUNCTION_CALL");
+});
+
+test("Gemini's signatures go back with its calls, and it says which model answered", async () => {
+  const name = "google/gemini-2.5-flash";
+  const call = { id: "call_a", name: "grep", args: { pattern: "x" } };
+  const part = { functionCall: call, thoughtSignature: "signed-by-google" };
+  const content = { role: "model", parts: [part] };
+  const event = {
+    candidates: [{ content, finishReason: "STOP" }],
+    modelVersion: "models/gemini-x",
+  };
+  server.answer = (response) => sendEvents(response, [event]);
+  const { calls, providerData, finish, served } = await ask(name);
+  expect({ finish, served }).toEqual({ finish: "tool-calls", served: "gemini-x" });
+  await ask(name, {
+    messages: [
+      { role: "user", text: "hello" },
+      { role: "assistant", text: "", calls, providerData },
+      { role: "tool", callId: "call_a", tool: "grep", text: "found", isError: false },
+    ],
+  });
+  const sent = JSON.parse(server.bodies.at(-1) ?? "");
+  expect(sent.contents[1].parts[0]).toMatchObject({ thoughtSignature: "signed-by-google" });
+  expect(JSON.stringify(sent.contents[2])).toContain("found");
+});
+
+test("OpenAI is asked not to store, and thinking goes back signed", async () => {
   const name = "anthropic/claude-sonnet-4-5";
   const delta = (value: object) => ({ type: "content_block_delta", index: 0, delta: value });
   const [start = {}, ...rest] = protocols[name]?.({ text: "x" }) ?? [];
@@ -198,7 +246,6 @@ test("Anthropic is asked to cache, OpenAI not to store, and thinking goes back s
     ],
   });
   const sent = JSON.parse(server.bodies.at(-1) ?? "");
-  expect(sent.cache_control).toEqual({ type: "ephemeral" });
   expect(sent.messages[1].content).toEqual([
     { type: "thinking", thinking: "hm", signature: "signed-by-them" },
     { type: "text", text: "x" },

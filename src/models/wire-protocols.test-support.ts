@@ -10,6 +10,7 @@ export interface WireReply {
 /** By model: text, then a call of grep when there are arguments, then the end. */
 export const protocols: Record<string, (reply: WireReply) => object[]> = {
   "anthropic/claude-sonnet-4-5": anthropicEvents,
+  "google/gemini-2.5-flash": geminiEvents,
   "openai/gpt-4.1": responsesEvents,
   "openai-chat/gpt-4.1": chatEvents,
   "local/qwen": chatEvents,
@@ -47,6 +48,26 @@ function anthropicEvents(reply: WireReply): object[] {
       usage: counts,
     });
     events.push({ type: "message_stop" });
+  }
+  return events;
+}
+
+function geminiEvents(reply: WireReply): object[] {
+  const { text = "", arguments: args, isComplete = true, finish = "stop", usage = true } = reply;
+  // The real one repeats the counts in every event, cut or not.
+  const usageMetadata = { promptTokenCount: 9, candidatesTokenCount: 3, totalTokenCount: 12 };
+  const event = (parts: object[], more: object = {}) => ({
+    candidates: [{ content: { role: "model", parts }, index: 0, ...more }],
+    modelVersion: "gemini-2.5-flash",
+    responseId: "r",
+    ...(usage ? { usageMetadata } : {}),
+  });
+  const events: object[] = [event([{ text }])];
+  if (args !== undefined) {
+    events.push(event([{ functionCall: { id: "call_a", name: "grep", args } }]));
+  }
+  if (isComplete) {
+    events.push(event([], { finishReason: finish === "length" ? "MAX_TOKENS" : "STOP" }));
   }
   return events;
 }

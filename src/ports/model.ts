@@ -1,8 +1,9 @@
 /**
  * Who answers. The loop sees a model as one function: it gets a request and gives a reply, or
  * throws a `ModelFault`. It never retries by itself, never throws anything else that is part of
- * normal life, and stops soon after `signal` aborts. Parts are streamed to `onPart` while they
- * arrive; they are for people who wait and for the stall deadline, not for the record.
+ * normal life, and stops soon after `signal` aborts. A setting that a model does not take, such as
+ * temperature or effort, is left out instead of failing the request. Parts are streamed to `onPart`
+ * while they arrive; they are for people who wait and for the stall deadline, not for the record.
  */
 export type Model = (
   request: ModelRequest,
@@ -17,6 +18,9 @@ export interface ModelRequest {
   readonly tools: readonly ToolDescription[];
   readonly maxOutputTokens: number;
   readonly temperature: number | null;
+  readonly topP?: number | null | undefined;
+  /** How much the model should think; null or absent: as much as it does by itself. */
+  readonly effort?: Effort | null | undefined;
   /** Who asks: for scripted models, traces and middleware. Providers never see it. */
   readonly caller: ModelCaller;
   readonly signal: AbortSignal;
@@ -89,4 +93,9 @@ export interface ModelUsage {
   readonly completion: number;
   /** Of `prompt`, what came from the provider's cache. */
   readonly cached?: number;
+  /** Of `prompt`, what the provider put into its cache, where it charges for that. */
+  readonly cacheWrite?: number;
 }
+
+/** How hard a model shall think, in the words of those that can be told. */
+export type Effort = "none" | "minimal" | "low" | "medium" | "high" | "xhigh";

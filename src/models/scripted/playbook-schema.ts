@@ -36,7 +36,12 @@ const reply = z
     latency_ms: count.max(3_600_000).optional(),
     chunks: count.min(1).max(10_000).optional(),
     usage: z
-      .strictObject({ prompt: count, completion: count, cached: count.optional() })
+      .strictObject({
+        prompt: count,
+        completion: count,
+        cached: count.optional(),
+        cacheWrite: count.optional(),
+      })
       .optional(),
     served: z.string().optional(),
     finish: z.enum(finishes).optional(),

@@ -77,6 +77,7 @@ export interface ScriptedUsage {
   readonly prompt: number;
   readonly completion: number;
   readonly cached?: number | undefined;
+  readonly cacheWrite?: number | undefined;
 }
 
 export type ScriptedFault = (typeof faults)[number];

@@ -154,7 +154,7 @@ test("the text is streamed in pieces, and usage is estimated the same every time
 });
 
 test("usage, served model and finish can be told", async () => {
-  const usage = { prompt: 10, completion: 5, cached: 3 };
+  const usage = { prompt: 10, completion: 5, cached: 3, cacheWrite: 2 };
   const { reply } = await heard(
     playbook({ text: "x", usage, served: "other/m", finish: "length" }),
   );

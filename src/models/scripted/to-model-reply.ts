@@ -29,8 +29,13 @@ export function callId({ caller }: ModelRequest, number: number): string {
 
 function toUsage(usage: ScriptedReply["usage"]): ModelUsage | undefined {
   if (usage === undefined) return undefined;
-  const { prompt, completion, cached } = usage;
-  return cached === undefined ? { prompt, completion } : { prompt, completion, cached };
+  const { prompt, completion, cached, cacheWrite } = usage;
+  return {
+    prompt,
+    completion,
+    ...(cached === undefined ? {} : { cached }),
+    ...(cacheWrite === undefined ? {} : { cacheWrite }),
+  };
 }
 
 /** Four characters a token, the same every time. */

@@ -10,7 +10,8 @@ export const unconfiguredModel: Model = scriptedModel(({ caller }) => {
   const shown = task.length > 120 ? `${task.slice(0, 120)}…` : task;
   return [
     `[scripted model] No language model is configured, so nothing was done about: ${shown}`,
-    "Set ANTHROPIC_API_KEY, OPENAI_API_KEY or OPENROUTER_API_KEY; or OLLAMA_HOST with",
-    "MANDATE_MODEL=ollama/<model> for a local one; or give scripted answers with --playbook FILE.",
+    "Set ANTHROPIC_API_KEY, OPENAI_API_KEY, GOOGLE_GENERATIVE_AI_API_KEY or OPENROUTER_API_KEY; or",
+    "MANDATE_MODEL=ollama/<model> for a local one, which `mandate doctor` finds; or give scripted",
+    "answers with --playbook FILE.",
   ].join("\n");
 });

@@ -64,8 +64,16 @@ function describe(found: Diagnosis, { paint, glyphs }: Style, program: string): 
         ? `${models.default}: not a language model; set a key below, or MANDATE_MODEL`
         : models.default,
     ),
+    line(models.hasPrice ? "good" : "missing", "prices", aboutPrices(models)),
     ...models.providers.map(({ provider, isUsable, set }) =>
       line(isUsable ? "good" : "missing", provider, isUsable ? "configured" : `set ${set ?? ""}`),
+    ),
+    ...models.local.map((endpoint) => line("good", "running", aboutEndpoint(endpoint, models))),
+    ...(models.local.length === 0 ? [line("missing", "running", "no local model server")] : []),
+    "",
+    paint.strong("Pools"),
+    ...models.pools.map(({ pool, models: names, first }) =>
+      line(first === null ? "missing" : "good", pool, first ?? `none of ${names.join(", ")}`),
     ),
     "",
     paint.strong("This machine"),
@@ -91,6 +99,24 @@ function aboutDatabase({
   if (!isUsable) return problem ?? "";
   const survives = synchronous === "full" ? "survives a power cut" : "survives a killed process";
   return `${path} (schema ${schema}, ${countOf(runs, "run")}; synchronous ${synchronous}: ${survives})`;
+}
+
+function aboutPrices({ default: model, hasPrice, pricesAsOf }: Diagnosis["models"]): string {
+  const known = `as of ${pricesAsOf}; others under models.prices`;
+  return hasPrice
+    ? known
+    : `${known}. ${model} has none: its cost counts as 0, and no cap on cost will stop it`;
+}
+
+/** With the line that makes it the one that answers, where it is not already. */
+function aboutEndpoint(
+  { provider, baseUrl, models: listed }: Diagnosis["models"]["local"][number],
+  models: Diagnosis["models"],
+): string {
+  const name = listed.find((model) => !/embed/i.test(model));
+  const what = `${provider} at ${baseUrl}, ${countOf(listed.length, "model")}`;
+  if (name === undefined || models.default.startsWith(`${provider}/`)) return what;
+  return `${what}. To use it: export MANDATE_MODEL=${provider}/${name}`;
 }
 
 function aboutConfiguration({ isUsable, problem, files }: Diagnosis["configuration"]): string {

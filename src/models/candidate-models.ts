@@ -1,0 +1,75 @@
+import { unknownPool } from "../control/settle-models.ts";
+import { MandateError } from "../ports/mandate-error.ts";
+import type { ModelPolicy } from "../profiles/profile.ts";
+
+/** What choosing among models needs to know; a registry gives it. */
+export interface ModelChoices {
+  readonly pools: Readonly<Record<string, readonly string[]>>;
+  /** What runs when a policy names nothing. */
+  readonly defaults: readonly string[];
+  isAllowed(name: string): boolean;
+  /** Undefined when the model can be asked; otherwise what is missing. */
+  obstacleTo(name: string): MandateError | undefined;
+  /** The variable whose key would make a model reachable. */
+  keyVariableFor(name: string): string | undefined;
+}
+
+/**
+ * The models that a policy may run on, in the order in which they are tried: its model, or those of
+ * its pool, or the default; then its fallbacks. What is not allowed or cannot be reached is left out,
+ * and when that leaves nothing the error says what would help.
+ */
+export function candidateModels(policy: ModelPolicy, choices: ModelChoices): readonly string[] {
+  const named = [...new Set([...chosen(policy, choices), ...(policy.fallbacks ?? [])])];
+  const allowed = named.filter((name) => choices.isAllowed(name));
+  if (allowed.length === 0) throw noneAllowed(named);
+  const obstacles = new Map<string, MandateError>();
+  for (const name of allowed) {
+    const obstacle = choices.obstacleTo(name);
+    if (obstacle !== undefined) obstacles.set(name, obstacle);
+  }
+  const reachable = allowed.filter((name) => !obstacles.has(name));
+  if (reachable.length === 0) throw noneReachable(policy, obstacles, choices);
+  return reachable;
+}
+
+function chosen(policy: ModelPolicy, { pools, defaults }: ModelChoices): readonly string[] {
+  if (policy.model !== undefined) return [policy.model];
+  return policy.pool === undefined ? defaults : modelsOfPool(policy.pool, pools);
+}
+
+/** Throws "unknown-model" with the names that are known. */
+export function modelsOfPool(name: string, pools: ModelChoices["pools"]): readonly string[] {
+  const pool = Object.hasOwn(pools, name) ? pools[name] : undefined;
+  if (pool === undefined) throw new MandateError("unknown-model", `${unknownPool(name, pools)}.`);
+  return pool;
+}
+
+function noneAllowed(named: readonly string[]): MandateError {
+  const message = `None of the models ${named.join(", ")} is allowed here: see models.allow.`;
+  return new MandateError("refused-by-policy", message);
+}
+
+function noneReachable(
+  { pool, model }: ModelPolicy,
+  obstacles: ReadonlyMap<string, MandateError>,
+  choices: ModelChoices,
+): MandateError {
+  const [first, ...others] = obstacles.values();
+  // A name that nobody knows is a mistake, which no key mends.
+  const mistake = [first, ...others].find((each) => each?.code === "unknown-model");
+  if (first !== undefined && others.length === 0) return first;
+  if (mistake !== undefined) return mistake;
+  const names = [...obstacles.keys()];
+  const keys = names.map((name) => choices.keyVariableFor(name)).filter((key) => key !== undefined);
+  const remedy =
+    keys.length === 0
+      ? "configure one of their providers"
+      : `set ${[...new Set(keys)].join(" or ")}`;
+  const source = model === undefined && pool !== undefined ? ` of the pool "${pool}"` : "";
+  const elsewhere = source === "" ? "" : `, or list others under models.pools.${pool}`;
+  return new MandateError(
+    "model-not-configured",
+    `None of the models${source} can be reached (${names.join(", ")}): ${remedy}${elsewhere}.`,
+  );
+}

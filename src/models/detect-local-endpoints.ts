@@ -1,0 +1,80 @@
+import { MandateError } from "../ports/mandate-error.ts";
+import { builtInProviders } from "./provider-catalog.ts";
+import { type Environment, resolveProvider } from "./resolve-provider.ts";
+
+export interface LocalEndpoint {
+  readonly provider: string;
+  readonly baseUrl: string;
+  /** As the server lists them. */
+  readonly models: readonly string[];
+}
+
+const mostModels = 50;
+const mostBytes = 256 * 1024;
+const modelId = /^[\w.:@/+-]{1,200}$/;
+
+/**
+ * Which of the local servers that Mandate knows are running, where they usually listen or where the
+ * environment says. Only for who asks: a start must neither wait for this nor choose a model because
+ * something happens to answer on a port. No key is sent, and what answers is not trusted to be a
+ * model server before it lists models.
+ */
+export async function detectLocalEndpoints(
+  environment: Environment,
+  timeoutMs = 500,
+): Promise<readonly LocalEndpoint[]> {
+  const providers = Object.entries(builtInProviders).filter(([, { isLocal }]) => isLocal);
+  const found = await Promise.all(
+    providers.map(([provider]) => probe(provider, environment, timeoutMs)),
+  );
+  return found.filter((endpoint) => endpoint !== null);
+}
+
+async function probe(
+  provider: string,
+  environment: Environment,
+  timeoutMs: number,
+): Promise<LocalEndpoint | null> {
+  try {
+    const { baseUrl } = resolveProvider(provider, environment, {});
+    const response = await fetch(`${baseUrl}/models`, {
+      signal: AbortSignal.timeout(timeoutMs),
+      redirect: "error",
+    });
+    const models = response.ok ? listedModels(await readBounded(response)) : null;
+    return models === null ? null : { provider, baseUrl, models };
+  } catch (error) {
+    // Nobody there, somebody else there, or too slow to be here. An address that is none is told
+    // where the provider itself is looked at.
+    if (error instanceof MandateError || isExpected(error)) return null;
+    throw error;
+  }
+}
+
+/** Null when the answer is not a list of models. */
+function listedModels(text: string): readonly string[] | null {
+  const { data } = (JSON.parse(text) ?? {}) as { data?: unknown };
+  if (!Array.isArray(data)) return null;
+  return data
+    .map((entry: unknown) => (entry as { id?: unknown } | null)?.id)
+    .filter((id): id is string => typeof id === "string" && modelId.test(id))
+    .slice(0, mostModels);
+}
+
+async function readBounded(response: Response): Promise<string> {
+  const chunks: Uint8Array[] = [];
+  let size = 0;
+  for await (const chunk of response.body ?? []) {
+    size += chunk.length;
+    if (size > mostBytes) throw new SyntaxError("the answer is too long");
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString("utf8");
+}
+
+/** Whatever `fetch`, a deadline or `JSON.parse` can throw. */
+function isExpected(error: unknown): boolean {
+  return (
+    error instanceof TypeError || error instanceof SyntaxError || error instanceof DOMException
+  );
+}
