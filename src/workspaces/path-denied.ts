@@ -1,3 +1,5 @@
+import { CallDenied } from "../ports/call-denied.ts";
+
 /** Which part of the boundary said no; the gate puts it into `agent.tool_denied`. */
 export type PathRule =
   | "no_workspace"
@@ -12,16 +14,10 @@ export type PathRule =
   | "path_outside_write_roots"
   | "workspace_read_only";
 
-/**
- * A path that a tool call may not touch. Policy, not a fault of the file system: the gate turns it
- * into a denial that the model reads, so the message is a sentence that says what to do instead.
- */
-export class PathDenied extends Error {
-  readonly rule: PathRule;
-
+/** A path that a tool call may not touch: policy, not a fault of the file system. */
+export class PathDenied extends CallDenied<PathRule> {
   constructor(rule: PathRule, message: string, options?: ErrorOptions) {
-    super(message, options);
+    super(rule, message, options);
     this.name = "PathDenied";
-    this.rule = rule;
   }
 }

@@ -1,0 +1,22 @@
+import type { Selection } from "../contracts/selection.ts";
+import type { Skill } from "./skill.ts";
+import { skillName } from "./skill-name.ts";
+
+/**
+ * Whether a contract's selection lets an agent use this skill. `"*"` covers all but the hidden
+ * ones: whoever hid a skill from models wants it to be named.
+ */
+export function grantsSkill(
+  selection: Selection,
+  skill: Pick<Skill, "name"> & { readonly hidden?: boolean },
+): boolean {
+  if (selection === "*") return skill.hidden !== true;
+  return selection.some((id) => skillName(id) === skill.name);
+}
+
+/** What an agent is told about: granted, and acknowledged where it came with a repository. */
+export function offeredSkills(skills: readonly Skill[], selection: Selection): readonly Skill[] {
+  return skills.filter(
+    (skill) => skill.unacknowledged === undefined && grantsSkill(selection, skill),
+  );
+}
