@@ -23,7 +23,7 @@ const stages = [
 ];
 
 /** Where parts are put together: all of them, the database alone, or what a machine has of them. */
-const wiring = ["runtime.ts", "open-store.ts", "diagnose.ts"];
+const wiring = ["runtime.ts", "open-store.ts", "open-control.ts", "diagnose.ts"];
 
 /**
  * What stands beside the stages: the folders it may import, and those of which it may import types
@@ -44,8 +44,16 @@ const besideTheStages = {
     imports: ["ports", "stores", "control", "models", "open-store.ts"],
     typesOf: [],
   },
+  "open-control.ts": {
+    imports: ["ports", "control", "profiles", "skills"],
+    typesOf: [],
+  },
+  "product-version.ts": { imports: [], typesOf: [] },
   "runtime.ts": {
-    imports: ["ports", "stores", "engines", ...stages, "open-store.ts"],
+    imports: [
+      ...["ports", "stores", "engines", "open-store.ts", "open-control.ts", "product-version.ts"],
+      ...stages,
+    ],
     typesOf: [],
   },
   // The library is the surface that programs import by name.

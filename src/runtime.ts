@@ -5,21 +5,22 @@ import type { ConfigFlags } from "./control/config-overrides.ts";
 import { loadConfig } from "./control/load-config.ts";
 import { type Environment, findPlaces } from "./control/places.ts";
 import { Engine } from "./delegations/engine.ts";
-import type { EngineLimits, EngineParts } from "./delegations/engine-parts.ts";
+import type { AgentSource, EngineLimits, EngineParts } from "./delegations/engine-parts.ts";
 import type { RunGrant } from "./delegations/live-run.ts";
 import { compose, type Middleware } from "./delegations/middleware.ts";
 import { Scheduler } from "./delegations/scheduler.ts";
-import { createModelRegistry } from "./models/model-registry.ts";
+import { createModelRegistry, type ModelRegistry } from "./models/model-registry.ts";
+import { type Control, openControl } from "./open-control.ts";
 import { openStore, refuseOtherDatabases } from "./open-store.ts";
 import { type Clock, systemClock } from "./ports/clock.ts";
 import type { Model } from "./ports/model.ts";
 import type { Store } from "./ports/store.ts";
-import type { Profile } from "./profiles/profile.ts";
-import { layerOf } from "./profiles/profile-layer.ts";
-import { loadProfiles, type ProfileRegistry } from "./profiles/profile-registry.ts";
-import { FolderSource, fixedSource } from "./profiles/profile-source.ts";
-import { shippedProfiles } from "./profiles/shipped-profiles.ts";
+import { productVersion } from "./product-version.ts";
+import type { ModelPolicy, Profile } from "./profiles/profile.ts";
+import type { ProfileRegistry } from "./profiles/profile-registry.ts";
 import { builtInTools, optInTools } from "./tools/built-in-tools.ts";
+import { McpServers } from "./tools/mcp/mcp-servers.ts";
+import { serverSlug } from "./tools/mcp/tool-name.ts";
 import type { Tool } from "./tools/tool.ts";
 import { Toolbox } from "./tools/toolbox.ts";
 
@@ -41,6 +42,8 @@ export interface RuntimeOptions {
   readonly playbook?: { readonly file: string; readonly speed?: number };
   readonly tools?: readonly Tool[];
   readonly profiles?: readonly Profile[];
+  /** What lies in the workspace counts without anybody having acknowledged it. */
+  readonly trustWorkspace?: boolean;
   readonly middleware?: readonly Middleware[];
   readonly application?: string;
   readonly clock?: Clock;
@@ -55,6 +58,7 @@ export interface Runtime {
   readonly engine: Engine;
   readonly parts: EngineParts;
   readonly profiles: ProfileRegistry;
+  readonly control: Control;
   readonly config: Config;
   close(): Promise<void>;
 }
@@ -75,31 +79,33 @@ export async function createRuntime(options: RuntimeOptions): Promise<Runtime> {
     ...(options.models && { models: options.models }),
     ...(scripted && { scripted }),
   });
-  const folders = [
-    shippedProfiles,
-    { path: config.agents.delegation.profiles.directory, origin: "user" },
-    { path: `${cwd}/profiles`, origin: "workspace" },
-    { path: `${cwd}/.mandate/agents`, origin: "workspace" },
-  ];
-  const profiles = loadProfiles({
-    sources: [
-      ...folders.map((folder) => new FolderSource(folder)),
-      fixedSource([...config.profiles, ...(options.profiles ?? [])].map(layerOf)),
-    ],
-  });
-  const toolbox = new Toolbox([
-    ...builtInTools(config, () => profiles.names()),
-    ...(options.tools ?? []),
-  ]);
   const store = openStore({
     ...options,
     environment,
     synchronous: options.synchronous ?? config.database.synchronous,
   });
+  const control = await openControl({ ...options, config, cwd, environment, store });
+  const { profiles, skills } = control;
+  const toolbox = new Toolbox([
+    ...builtInTools(config, {
+      profileNames: () => profiles.offered().map(({ name }) => name),
+      skills: control.hasSkills ? skills : null,
+    }),
+    ...(options.tools ?? []),
+  ]);
+  const servers = new McpServers({ environment, version: productVersion });
   const parts: EngineParts = {
     store,
-    models,
+    models: { ...models, candidates: remember(models.candidates) },
     profiles,
+    agents: agentSource(control),
+    skills,
+    servers: {
+      declared: (name) =>
+        Object.hasOwn(config.mcp.servers, name) ? config.mcp.servers[name] : undefined,
+      open: (name, server, scope) => servers.open(name, server, scope),
+      release: (delegationId) => servers.release(delegationId),
+    },
     toolbox,
     middleware: compose(options.middleware ?? []),
     clock: options.clock ?? systemClock,
@@ -110,13 +116,7 @@ export async function createRuntime(options: RuntimeOptions): Promise<Runtime> {
     },
     application: options.application ?? "mandate",
     forbidden: [...places.forbidden, ...databaseFiles(options.database)],
-    // What the next start will read and obey: a child may look at it, and not write it.
-    guarded: [
-      ...config.files,
-      config.agents.delegation.profiles.directory,
-      `${cwd}/profiles`,
-      `${cwd}/.mandate`,
-    ],
+    guarded: control.guarded,
     ...(options.onDelta && { onDelta: options.onDelta }),
   };
   const engine = new Engine(parts, grantOf(parts, options, config.tools.spawn.enabled === true));
@@ -125,11 +125,36 @@ export async function createRuntime(options: RuntimeOptions): Promise<Runtime> {
     engine,
     parts,
     profiles,
+    control,
     config,
     async close() {
       engine.close();
+      control.close();
+      await servers.close();
       await store.close();
     },
+  };
+}
+
+/** A policy is a value of a profile and is asked for every delegation. */
+function remember(candidates: ModelRegistry["candidates"]): ModelRegistry["candidates"] {
+  const known = new WeakMap<ModelPolicy, readonly string[]>();
+  return (policy) => {
+    let models = known.get(policy);
+    if (models === undefined) {
+      models = candidates(policy);
+      known.set(policy, models);
+    }
+    return models;
+  };
+}
+
+function agentSource({ plane, view }: Control): AgentSource {
+  return {
+    entry: (agentId) => view.entry(agentId),
+    all: () => view.all(),
+    refresh: (always) => view.refresh(always),
+    pinned: (context) => plane.effectivePin(context),
   };
 }
 
@@ -151,7 +176,10 @@ async function loadScripted(playbook: RuntimeOptions["playbook"]): Promise<Model
 function grantOf(parts: EngineParts, options: RuntimeOptions, spawnIsOn: boolean): RunGrant {
   return {
     authority: {
-      tools: parts.toolbox.names.filter((name) => spawnIsOn || !optInTools.has(name)),
+      tools: [
+        ...parts.toolbox.names.filter((name) => spawnIsOn || !optInTools.has(name)),
+        "mcp__*",
+      ],
       skills: everything,
       mcp_servers: everything,
       models: everything,
@@ -180,6 +208,8 @@ function limitsOf(
     defaultTimeMs: delegation.defaultTimeout,
     allowsModel,
     spawningTools: toolbox.spawning,
+    servers: Object.keys(config.mcp.servers).filter((name) => !config.mcp.servers[name]?.disabled),
+    serverPattern: (server) => `mcp__${serverSlug(server)}__*`,
     explicitTools: config.tools.spawn.explicit_tools,
     runTokens: config.limits.runTokens,
     runTimeMs: 3_600_000,

@@ -73,7 +73,10 @@ const profiles: fc.Arbitrary<ProfileClaims> = fc.record({
   name: fc.constant("child"),
   tools: maybe(selectionOf(tools)),
   skills: maybe(selectionOf(names)),
-  mcp_servers: maybe(selectionOf(names)),
+  // One that nobody knows is refused, so most of them are known.
+  mcp_servers: maybe(
+    fc.oneof({ weight: 8, arbitrary: fc.subarray([...names]) }, selectionOf(names)),
+  ),
   scopes: maybe(selectionOf(names)),
   network: maybe(selectionOf(names)),
   write_roots: maybe(listOf(folders)),

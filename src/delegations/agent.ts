@@ -1,9 +1,10 @@
-import type { Contract } from "../contracts/contract.ts";
+import { type Contract, modelName } from "../contracts/contract.ts";
 import type { CloseReason } from "../events/close-reason.ts";
 import type { OpenAsk } from "../events/delegation.ts";
 import type { FileEvidence, NewEvent } from "../events/event.ts";
 import type { AskOutcome, DelegationResult } from "../ports/delegator.ts";
 import type { Transcript } from "../sessions/transcript.ts";
+import type { Tool } from "../tools/tool.ts";
 import type { OfferedTools } from "../tools/toolbox.ts";
 import type { WorkspaceBinding } from "../workspaces/workspace-binding.ts";
 import { Stopped } from "./ending.ts";
@@ -76,6 +77,10 @@ export class Agent {
   asking: Promise<unknown> = nothingYet;
   /** What its model is shown; the same list every turn but the last. */
   offered: OfferedTools | null = null;
+  /** The tools of its MCP servers, by name; null until they were asked. */
+  serverTools: ReadonlyMap<string, Tool> | null = null;
+  /** How many of the models that it may run on could not be had. */
+  modelsGivenUp = 0;
   #systemBytes = 0;
   #refused: unknown = null;
   #unsettled: Promise<unknown>[] = [];
@@ -95,6 +100,16 @@ export class Agent {
     this.transcript = identity.transcript;
     this.workspace = identity.workspace;
     this.createdAt = identity.createdAt;
+  }
+
+  findTool(name: string): Tool | undefined {
+    return this.run.parts.toolbox.get(name) ?? this.serverTools?.get(name);
+  }
+
+  /** The model that answers now: the contract's own, or the next of its fallbacks. */
+  get model(): string {
+    const { fallbacks } = this.contract.model;
+    return fallbacks?.[this.modelsGivenUp - 1] ?? modelName(this.contract);
   }
 
   get depth(): number {

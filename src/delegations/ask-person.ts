@@ -1,3 +1,4 @@
+import type { OpenAsk } from "../events/delegation.ts";
 import type { AskOutcome } from "../ports/delegator.ts";
 import { MandateError } from "../ports/mandate-error.ts";
 import type { Agent } from "./agent.ts";
@@ -7,18 +8,31 @@ import { event } from "./take-turn.ts";
  * Puts a question to the person behind the run and waits for an answer, the deadline, or the end of
  * the delegation. It never hangs: at the deadline the default answers, or it is known that nobody did.
  */
-export function askPerson(agent: Agent, callId: string, question: string): Promise<AskOutcome> {
-  const answered = agent.answers?.get(callId);
+export function askPerson(
+  agent: Agent,
+  callId: string,
+  question: string,
+  kind?: "approval",
+): Promise<AskOutcome> {
+  const about: Question = { callId, question, ...(kind && { kind }) };
+  const answered = agent.answers?.get(askKey(about));
   if (answered) return Promise.resolve(answered);
-  const asking = agent.asking.then(() => ask(agent, callId, question));
+  const asking = agent.asking.then(() => ask(agent, about));
   agent.asking = asking.catch(() => undefined);
   return asking;
 }
 
-async function ask(agent: Agent, callId: string, question: string): Promise<AskOutcome> {
+type Question = Pick<OpenAsk, "callId" | "kind" | "question">;
+
+/** One call can be asked about twice: whether it may be made, and what it asks itself. */
+export function askKey({ callId, kind }: Pick<OpenAsk, "callId" | "kind">): string {
+  return kind === undefined ? callId : `${kind} ${callId}`;
+}
+
+async function ask(agent: Agent, about: Question): Promise<AskOutcome> {
   const { run } = agent;
   const { clock, limits, store } = run.parts;
-  const open = agent.openAsk?.callId === callId ? agent.openAsk : null;
+  const open = agent.openAsk && askKey(agent.openAsk) === askKey(about) ? agent.openAsk : null;
   const id = open?.id ?? store.newAskId();
   const deadlineAt = open?.deadlineAt ?? clock.now() + limits.askDeadlineMs;
   const fallback = open ? open.default : limits.askDefault;
@@ -27,8 +41,9 @@ async function ask(agent: Agent, callId: string, question: string): Promise<AskO
     agent.record(
       event(agent, "agent.asked", {
         ask_id: id,
-        call_id: callId,
-        question,
+        call_id: about.callId,
+        ...(about.kind && { kind: about.kind }),
+        question: about.question,
         deadline_at: deadlineAt,
         default: fallback,
       }),

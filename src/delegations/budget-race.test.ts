@@ -97,7 +97,7 @@ describe.each([20_000, 60_000, 150_000, 400_000])(
 it("fifty children never overspend over the wire either, through a provider's own client", async () => {
   const model = "anthropic/claude-sonnet-4-5";
   const server = await startWireServer();
-  const budgetTokens = 12_000;
+  const budgetTokens = 30_000;
   let billed = 0;
   server.answer = (response) => {
     const body = JSON.parse(server.bodies.at(-1) ?? "{}");

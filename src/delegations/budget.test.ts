@@ -173,13 +173,13 @@ describe("a budget", () => {
         if (caller.turn > 3) return { text: "done", usage };
         return { calls: [{ tool: "delegate_task", input }], usage };
       },
-      { profile: "lead", maxTokens: 12_000 },
+      { profile: "lead", maxTokens: 40_000 },
     );
     const granted = ofType(events, "agent.subagent_created")
       .slice(1)
       .map(({ payload }) => payload.receipt?.find(({ field }) => field === "tokens")?.granted);
-    // The lead's own turns and its children's come out of the same twelve thousand.
-    expect(granted).toEqual([12_000 - 1100, 12_000 - 3 * 1100, 12_000 - 5 * 1100]);
+    // The lead's own turns and its children's come out of the same forty thousand.
+    expect(granted).toEqual([40_000 - 1100, 40_000 - 3 * 1100, 40_000 - 5 * 1100]);
     expect(result.status).toBe("completed");
     expect(row?.tokens).toBe(7 * 1100);
   });

@@ -1,3 +1,4 @@
+import type { ReceiptLine } from "../contracts/receipt.ts";
 import type { NewEvent } from "../events/event.ts";
 import { subtree } from "../events/run-state.ts";
 import type {
@@ -16,6 +17,7 @@ import { completion } from "../tools/gate.ts";
 import type { Agent } from "./agent.ts";
 import { askPerson } from "./ask-person.ts";
 import { cancelLive } from "./cancel.ts";
+import { isHandle } from "./resolve-profile.ts";
 import { startDelegation } from "./start-delegation.ts";
 import { event } from "./take-turn.ts";
 
@@ -49,7 +51,8 @@ class AgentDelegator implements CallDelegator {
     const agent = this.#agent;
     // After a crash the same call comes again; its child is there already.
     const existing = agent.run.byCall.get(`${agent.id} ${this.#call.id}`);
-    if (existing) return this.#started(existing.id, way);
+    if (existing) return this.#started(existing.id, way, await this.#receiptOf(existing.id));
+    if (isHandle(request)) await agent.run.parts.agents.refresh(true);
     const started = startDelegation({
       run: agent.run,
       caller: agent,
@@ -59,15 +62,26 @@ class AgentDelegator implements CallDelegator {
     });
     if (!("agent" in started))
       return { started: false, rule: started.rule, reason: started.reason };
-    const outcome = this.#started(started.agent.id, way);
+    const outcome = this.#started(started.agent.id, way, started.receipt);
     // The id is given out only when the child is on disk; a joining call waits for more anyway.
     if (way === "spawn") await started.created;
     return outcome;
   }
 
-  #started(delegationId: string, way: DelegationWay): StartOutcome {
+  #started(
+    delegationId: string,
+    way: DelegationWay,
+    receipt: readonly ReceiptLine[],
+  ): StartOutcome {
     if (way === "delegate") this.#agent.run.joining.add(delegationId);
-    return { started: true, delegationId };
+    return { started: true, delegationId, receipt };
+  }
+
+  async #receiptOf(delegationId: string): Promise<readonly ReceiptLine[]> {
+    for await (const event of this.#agent.run.parts.store.readEvents({ delegationId })) {
+      if (event.type === "agent.subagent_created") return event.payload.receipt ?? [];
+    }
+    return [];
   }
 
   async joinAndComplete(

@@ -1,8 +1,15 @@
+import type { McpServer } from "../contracts/mcp-server.ts";
 import type { NarrowingRules } from "../contracts/narrow.ts";
+import type { AgentEntry } from "../control/records/agent-registry.ts";
+import type { EffectivePin, PinContext } from "../control/records/pin.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Model, ModelUsage } from "../ports/model.ts";
 import type { Store } from "../ports/store.ts";
-import type { Profile } from "../profiles/profile.ts";
+import type { ModelPolicy } from "../profiles/profile.ts";
+import type { ProfileRegistry } from "../profiles/profile-registry.ts";
+import type { SkillRegistry } from "../skills/skill.ts";
+import type { McpScope } from "../tools/mcp/mcp-servers.ts";
+import type { Tool } from "../tools/tool.ts";
 import type { Toolbox } from "../tools/toolbox.ts";
 import type { Middleware } from "./middleware.ts";
 import type { Scheduler } from "./scheduler.ts";
@@ -12,6 +19,9 @@ export interface EngineParts {
   readonly store: Store;
   readonly models: ModelSource;
   readonly profiles: ProfileSource;
+  readonly agents: AgentSource;
+  readonly skills: Pick<SkillRegistry, "all">;
+  readonly servers: ServerSource;
   readonly toolbox: Toolbox;
   readonly middleware: Middleware;
   readonly clock: Clock;
@@ -30,12 +40,28 @@ export interface EngineParts {
 export interface ModelSource {
   resolve(name: string): Model;
   readonly defaultModel: string;
+  /** The models that a policy allows to run on, in the order in which they are tried. */
+  candidates(policy: ModelPolicy): readonly string[];
   cost(name: string, usage: ModelUsage): number;
 }
 
-export interface ProfileSource {
-  get(name: string): Profile | undefined;
-  names(): readonly string[];
+export type ProfileSource = Pick<ProfileRegistry, "get" | "problemOf" | "offered">;
+
+/** The agent registry as it was last read; `refresh` reads it again. */
+export interface AgentSource {
+  entry(agentId: string): AgentEntry | undefined;
+  all(): readonly AgentEntry[];
+  /** `always`: also when nothing is known to have changed. */
+  refresh(always?: boolean): Promise<void>;
+  /** The profile that whoever starts a run has pinned, by scope; throws when it does not exist. */
+  pinned(context: PinContext): Promise<EffectivePin | undefined>;
+}
+
+/** The MCP servers that are configured, and the way to open any server. */
+export interface ServerSource {
+  declared(name: string): McpServer | undefined;
+  open(name: string, server: McpServer, scope: McpScope): Promise<readonly Tool[]>;
+  release(delegationId: string): Promise<void>;
 }
 
 export interface EngineLimits extends NarrowingRules {

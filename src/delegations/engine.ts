@@ -1,5 +1,6 @@
 import { type Authority, intersectAuthority } from "../contracts/authority.ts";
 import { externalProvider, modelName } from "../contracts/contract.ts";
+import { isPattern } from "../contracts/selection.ts";
 import { isOpen } from "../events/delegation.ts";
 import type { NewEvent, StoredEvent } from "../events/event.ts";
 import type { CancelOutcome, DelegationRequest, DelegationResult } from "../ports/delegator.ts";
@@ -13,6 +14,7 @@ import type { EngineParts } from "./engine-parts.ts";
 import { transcriptOf } from "./hydrate.ts";
 import { LiveRun, type RunGrant } from "./live-run.ts";
 import { recoverRun } from "./recover.ts";
+import { isHandle } from "./resolve-profile.ts";
 import { resumption } from "./resumption.ts";
 import { Session } from "./session.ts";
 import { startDelegation } from "./start-delegation.ts";
@@ -22,6 +24,8 @@ export interface RunRequest extends DelegationRequest {
   readonly budgetTokens?: number | undefined;
   /** Nobody in this run may write in its workspace, whatever their profiles say. */
   readonly readOnly?: boolean | undefined;
+  /** Whose pins count before all others. */
+  readonly session?: string | undefined;
 }
 
 export interface SessionRequest {
@@ -59,10 +63,21 @@ export class Engine {
   /** Starts a run with a root agent of its own. Refusals are thrown: there is no log yet to hold them. */
   async startRun(request: RunRequest): Promise<StartedRun> {
     const workspace = realWorkspace(request.workspace);
+    await this.#parts.agents.refresh(isHandle(request));
+    const profile = request.profile ?? (await this.#pinned(request, workspace));
     return this.#start(
-      { ...request, workspace },
+      { ...request, profile, workspace },
       { authority: this.#authorityIn(workspace, request.readOnly) },
     );
+  }
+
+  /** The profile that the nearest scope has pinned, for those who name none. */
+  async #pinned(request: RunRequest, workspace: string | null): Promise<string | undefined> {
+    if (request.agent !== undefined) return undefined;
+    const { session } = request;
+    const user = this.#grant.principal.id;
+    const context = { session, user, ...(workspace !== null && { workspace }) };
+    return (await this.#parts.agents.pinned(context))?.profileId;
   }
 
   async #start(
@@ -198,8 +213,10 @@ export class Engine {
       if (!isOpen(delegation)) continue;
       try {
         const contract = await store.readContract(delegation.id);
-        if (contract.permissions.allowed_tools.some((tool) => toolbox.get(tool) === undefined))
-          return false;
+        const { allowed_tools: tools } = contract.permissions;
+        // The tools of servers are found when they are opened.
+        const isMissing = (tool: string) => !isPattern(tool) && !tool.startsWith("mcp__");
+        if (tools.some((tool) => isMissing(tool) && toolbox.get(tool) === undefined)) return false;
         if (contract.model.provider !== externalProvider) models.resolve(modelName(contract));
       } catch (error) {
         // A contract that cannot be trusted is for recovery to end; a missing key is not.
@@ -334,5 +351,7 @@ function refusal(refused: { readonly rule: string; readonly reason: string }): M
     return new MandateError("task-required", "A run needs a task: say what is to be done.");
   if (refused.rule === "profile")
     return new MandateError("unknown-profile", `There is an ${refused.reason}.`);
+  if (refused.rule === "agent")
+    return new MandateError("unknown-agent", `There is an ${refused.reason}.`);
   return new MandateError("refused-by-policy", refused.reason);
 }

@@ -9,10 +9,12 @@ import { resultOf } from "../sessions/delegation-result.ts";
 import { Transcript } from "../sessions/transcript.ts";
 import { bindWorkspace } from "../workspaces/bind-workspace.ts";
 import { Agent } from "./agent.ts";
+import { askKey } from "./ask-person.ts";
 import type { EngineParts } from "./engine-parts.ts";
+import { enlist } from "./enqueue.ts";
 import { Account } from "./ledger.ts";
 import type { LiveRun } from "./live-run.ts";
-import { enlist, openingOf } from "./start-delegation.ts";
+import { openingOf } from "./start-delegation.ts";
 
 /**
  * Rebuilds the agents of a run from its log, as they were when it last said anything. Writes
@@ -168,6 +170,7 @@ function replay(agent: Agent, event: StoredEvent): void {
       agent.openAsk = {
         id: event.payload.ask_id,
         callId: event.payload.call_id,
+        ...(event.payload.kind && { kind: event.payload.kind }),
         question: event.payload.question,
         deadlineAt: event.payload.deadline_at,
         default: event.payload.default,
@@ -178,7 +181,7 @@ function replay(agent: Agent, event: StoredEvent): void {
       if (agent.openAsk) {
         agent.answers ??= new Map();
         agent.answers.set(
-          agent.openAsk.callId,
+          askKey(agent.openAsk),
           answer === null || by === "expired"
             ? { answered: false }
             : { answered: true, answer, by },

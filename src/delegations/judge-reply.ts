@@ -29,10 +29,12 @@ export function judgeReply(
   const calls = turn.calls?.length ?? 0;
   const text = turn.text ?? "";
   const last = turn.last === true;
-  if (turn.served !== null && !isSameModel(modelName(contract), turn.served)) {
+  const pinned = [modelName(contract), ...(contract.model.fallbacks ?? [])];
+  const isPinned = pinned.includes(turn.requested);
+  if (!isPinned || (turn.served !== null && !isSameModel(turn.requested, turn.served))) {
     return fail(
       "model_mismatch",
-      `The contract pins ${modelName(contract)}, but ${turn.served} answered.`,
+      `The contract pins ${pinned.join(", then ")}, but ${turn.served ?? turn.requested} answered.`,
       false,
     );
   }

@@ -3,6 +3,7 @@ import type { ToolCall } from "../ports/model.ts";
 import { type GateSubject, passGate, refuse } from "../tools/gate.ts";
 import type { Tool, ToolContext, ToolResult } from "../tools/tool.ts";
 import type { Agent } from "./agent.ts";
+import { askPerson } from "./ask-person.ts";
 import { type CallDelegator, callerOf } from "./caller.ts";
 import { noteLateResult } from "./late-result.ts";
 
@@ -15,7 +16,6 @@ const burst = 128;
  * nothing is left but waiting for children or people, the slot is given to somebody else.
  */
 export async function performCalls(agent: Agent, withdrawn: boolean): Promise<void> {
-  const { toolbox } = agent.run.parts;
   const calls = agent.transcript.pending.filter(({ result }) => result === undefined);
   const slot = new SlotWhileWaiting(agent);
   let inOrder: Promise<unknown> = Promise.resolve();
@@ -24,9 +24,9 @@ export async function performCalls(agent: Agent, withdrawn: boolean): Promise<vo
   for (const { call, started } of calls) {
     if (++begun % burst === 0) await new Promise((resolve) => setImmediate(resolve));
     if (agent.stopReason !== null) throw agent.stopReason;
-    const tool = toolbox.get(call.name);
+    const tool = agent.findTool(call.name);
     const perform = (): Promise<unknown> =>
-      slot.during(tool, performCall(agent, call, started, withdrawn));
+      slot.during(tool, performCall(agent, call, started, withdrawn, slot));
     if (tool?.effect === "write" || tool?.effect === "exec") {
       inOrder = inOrder.then(perform);
       running.push(inOrder);
@@ -47,10 +47,11 @@ export async function performCall(
   call: ToolCall,
   started: boolean,
   withdrawn: boolean,
+  slot?: SlotWhileWaiting,
 ): Promise<ToolResult> {
-  const { middleware, toolbox } = agent.run.parts;
-  const subject = new Subject(agent, withdrawn);
-  if (middleware.call === undefined) return passGate(toolbox, subject, call, started);
+  const { middleware } = agent.run.parts;
+  const subject = new Subject(agent, withdrawn, slot);
+  if (middleware.call === undefined) return passGate(subject, call, started);
   let reason = "It was not let through.";
   try {
     const context = {
@@ -63,7 +64,7 @@ export async function performCall(
     };
     // Whatever it changes passes the gate like anything else; only the identity stays.
     const result: ToolResult | undefined = await middleware.call(context, (changed = call) =>
-      passGate(toolbox, subject, { ...changed, id: call.id }, started),
+      passGate(subject, { ...changed, id: call.id }, started),
     );
     if (subject.wasRecorded) return result ?? { text: "" };
     // It answered by itself; a call without a record would leave the model waiting.
@@ -81,12 +82,26 @@ class Subject implements GateSubject {
   readonly withdrawn: boolean;
   wasRecorded = false;
   readonly #agent: Agent;
+  readonly #slot: SlotWhileWaiting | undefined;
   #delegator: CallDelegator | undefined;
   #deadline: AbortController | undefined;
 
-  constructor(agent: Agent, withdrawn: boolean) {
+  constructor(agent: Agent, withdrawn: boolean, slot: SlotWhileWaiting | undefined) {
     this.#agent = agent;
+    this.#slot = slot;
     this.withdrawn = withdrawn;
+  }
+
+  get find(): GateSubject["find"] {
+    return (name) => this.#agent.findTool(name);
+  }
+
+  async approve(call: ToolCall, question: string): Promise<boolean> {
+    const asking = askPerson(this.#agent, call.id, question, "approval");
+    const outcome = await (this.#slot === undefined ? asking : this.#slot.whileAsking(asking));
+    return (
+      outcome.answered && /^(?:y|yes|ok|allow|approve|approved)[.!]?$/i.test(outcome.answer.trim())
+    );
   }
 
   get id(): string {
@@ -202,6 +217,10 @@ class CallContext implements ToolContext {
     return this.#subject.delegatorFor(this.#call);
   }
 
+  get skills(): ToolContext["skills"] {
+    return this.#subject.contract.permissions.skills;
+  }
+
   get signal(): AbortSignal {
     return this.#subject.signal;
   }
@@ -227,6 +246,21 @@ class SlotWhileWaiting {
       if (waits) this.#waiting--;
       else this.#busy--;
       this.#consider();
+    }
+  }
+
+  /** A person may take an hour: until then the slot is somebody else's. */
+  async whileAsking<Outcome>(asking: Promise<Outcome>): Promise<Outcome> {
+    this.#busy--;
+    this.#waiting++;
+    this.#consider();
+    try {
+      return await asking;
+    } finally {
+      this.#waiting--;
+      this.#busy++;
+      const back = this.#agent.takeSlot();
+      if (back) await this.#agent.interruptible(back);
     }
   }
 

@@ -67,6 +67,8 @@ async function run(
     environment: {
       ANTHROPIC_API_KEY: "key",
       ANTHROPIC_BASE_URL: url,
+      GOOGLE_GENERATIVE_AI_API_KEY: "key",
+      GOOGLE_GENERATIVE_AI_BASE_URL: url,
       OPENAI_API_KEY: "key",
       OPENAI_BASE_URL: `${url}/v1`,
     },

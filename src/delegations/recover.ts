@@ -8,9 +8,9 @@ import { cancelStored } from "./cancel-stored.ts";
 import { closeWith } from "./close.ts";
 import { failure } from "./ending.ts";
 import type { EngineParts } from "./engine-parts.ts";
+import { queue } from "./enqueue.ts";
 import { hydrate } from "./hydrate.ts";
 import { LiveRun, type RunGrant } from "./live-run.ts";
-import { queue } from "./start-delegation.ts";
 import { event, settled } from "./take-turn.ts";
 
 /** Taken up so often without a step forward, a delegation is what kills its worker. */

@@ -1,4 +1,3 @@
-import { modelName } from "../contracts/contract.ts";
 import { messageOf } from "../ports/message-of.ts";
 import type {
   Model,
@@ -28,7 +27,7 @@ export async function requestModel(agent: Agent, turn: TurnRequest): Promise<Mod
   const watch = new StreamWatch(agent);
   const request = new WatchedRequest(agent, turn, watch);
   try {
-    const model = parts.models.resolve(modelName(agent.contract));
+    const model = parts.models.resolve(agent.model);
     const answer = (): Promise<ModelReply> => watch.follow(model, request);
     if (parts.middleware.turn === undefined) return await answer();
     return await parts.middleware.turn(
@@ -69,17 +68,21 @@ class WatchedRequest implements ModelRequest {
   readonly tools: readonly ToolDescription[];
   readonly maxOutputTokens: number;
   readonly temperature: number | null;
+  readonly topP: number | null;
+  readonly effort: ModelRequest["effort"];
   readonly caller: ModelRequest["caller"];
   readonly #watch: StreamWatch;
 
   constructor(agent: Agent, turn: TurnRequest, watch: StreamWatch) {
     const { contract, transcript } = agent;
-    this.model = modelName(contract);
+    this.model = agent.model;
     this.system = agent.system;
     this.messages = transcript.messages;
     this.tools = turn.tools;
     this.maxOutputTokens = turn.maxOutput;
     this.temperature = contract.model.temperature;
+    this.topP = contract.model.top_p ?? null;
+    this.effort = contract.model.effort ?? null;
     this.caller = {
       delegationId: agent.id,
       profile: contract.profile.id,

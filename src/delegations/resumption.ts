@@ -66,6 +66,8 @@ function heldBy(contract: Contract): Authority {
     scopes: union(own.scopes, given.scopes),
     write_roots: [...new Set([...own.write_roots, ...given.write_roots])],
     network: union(own.network, given.network),
+    // What bound it then binds it now, and whoever it delegates to.
+    ...(own.rules && { rules: own.rules }),
   };
 }
 

@@ -1,4 +1,3 @@
-import { modelName } from "../contracts/contract.ts";
 import type { EventPayloads } from "../events/event.ts";
 import { MandateError } from "../ports/mandate-error.ts";
 import type { ModelReply, ModelUsage, ToolCall } from "../ports/model.ts";
@@ -7,6 +6,7 @@ import type { OfferedTools } from "../tools/toolbox.ts";
 import type { Agent } from "./agent.ts";
 import { type Ending, failure, Stopped } from "./ending.ts";
 import type { EngineLimits } from "./engine-parts.ts";
+import { openServers, withServerTools } from "./open-servers.ts";
 import { planTurn, promptBound, type TurnPlan } from "./plan-turn.ts";
 import { RefusedTurn, requestModel, StalledRequest } from "./request-model.ts";
 
@@ -17,6 +17,7 @@ import { RefusedTurn, requestModel, StalledRequest } from "./request-model.ts";
 export async function takeTurn(agent: Agent): Promise<Ending | null> {
   const { parts } = agent.run;
   for (let tries = 1; ; tries++) {
+    if (agent.serverTools === null) await openServers(agent);
     const plan = await planAndReserve(agent);
     if (plan.kind === "exhausted") return bestSoFar(agent);
     // The worst case is on disk before the request leaves: a crash cannot make it forgotten.
@@ -34,7 +35,9 @@ export async function takeTurn(agent: Agent): Promise<Ending | null> {
       if (!(error instanceof ModelFault)) throw error;
       settleFault(agent, error);
       const ending = await afterFault(agent, error, tries, parts.limits.requestTries);
-      if (ending !== null) return ending;
+      if (ending === null) continue;
+      if (!giveUpModel(agent, error)) return ending;
+      tries = 0;
     }
   }
 }
@@ -43,12 +46,28 @@ export async function takeTurn(agent: Agent): Promise<Ending | null> {
 function offeredTools(agent: Agent, last: boolean): OfferedTools {
   const { contract, run } = agent;
   if (last) return run.parts.toolbox.offer(contract.exit.tools);
-  agent.offered ??= run.parts.toolbox.offer(contract.permissions.allowed_tools);
+  agent.offered ??= withServerTools(
+    run.parts.toolbox.offer(contract.permissions.allowed_tools),
+    agent.serverTools,
+  );
   return agent.offered;
+}
+
+/** Another model may answer in this one's place, when the contract names one. */
+function giveUpModel(agent: Agent, { kind, message }: ModelFault): boolean {
+  const { fallbacks = [] } = agent.contract.model;
+  const next = fallbacks[agent.modelsGivenUp];
+  // A conversation that is too long, or a request that is wrong, would be so elsewhere too.
+  if (next === undefined || kind === "context-overflow") return false;
+  const reason = `${agent.model} cannot be had (${message}). ${next} is asked in its place.`;
+  agent.modelsGivenUp++;
+  agent.record(event(agent, "agent.retried", { what: "model", reason, delay_ms: 0 }));
+  return true;
 }
 
 async function planAndReserve(agent: Agent): Promise<Exclude<TurnPlan, { kind: "wait" }>> {
   const { account, contract, transcript } = agent;
+  keepToWindow(agent);
   const prompt = promptBound({
     counted: transcript.countedTokens,
     bytesSince: transcript.bytesSince,
@@ -67,11 +86,29 @@ async function planAndReserve(agent: Agent): Promise<Exclude<TurnPlan, { kind: "
     if (plan.kind === "exhausted" || account.costLeft <= 0) return { kind: "exhausted" };
     if (plan.kind !== "wait") {
       reserve(agent, plan.reserve);
-      return plan;
+      return isLastTurn(agent) ? { ...plan, kind: "last" } : plan;
     }
     if (!announced) agent.record(event(agent, "agent.paused", { reason: "budget" }));
     await agent.interruptible(account.released());
   }
+}
+
+/** The contract's count of turns ends here: what there is by now is the result. */
+function isLastTurn({ contract, transcript }: Agent): boolean {
+  const { max_turns: most } = contract.execution;
+  return most !== undefined && transcript.turns + 1 >= most;
+}
+
+/** A profile that may use only a part of the model's window has its conversation shortened early. */
+function keepToWindow(agent: Agent): void {
+  const { contract, transcript } = agent;
+  const { context_window: window, max_output_tokens: output } = contract.model;
+  if (window === undefined || transcript.countedTokens === null) return;
+  // Four bytes are about a token: a bound that is meant to be kept, not one that money hangs on.
+  const likely = transcript.countedTokens + transcript.bytesSince / 4;
+  if (likely + output <= window || transcript.compactions > 0) return;
+  const before = transcript.messages.length;
+  agent.record(event(agent, "agent.compacted", { before_messages: before }));
 }
 
 function reserve(agent: Agent, tokens: number): void {
@@ -83,7 +120,7 @@ function reserve(agent: Agent, tokens: number): void {
 }
 
 function recordTurn(agent: Agent, reply: ModelReply, last: boolean): void {
-  const model = modelName(agent.contract);
+  const { model } = agent;
   const reported = believable(reply.usage);
   const usage = reported ?? estimate(agent, reply);
   const cost = agent.run.parts.models.cost(model, usage);
@@ -139,11 +176,11 @@ function depthOf(json: string): number {
 /** A count that is none (negative, not a number) would give tokens back: it counts as not reported. */
 function believable(usage: ModelUsage | null): ModelUsage | null {
   if (usage === null) return null;
-  const { prompt, completion, cached = 0 } = usage;
-  const isCount = [prompt, completion, cached].every(
+  const { prompt, completion, cached = 0, cacheWrite = 0 } = usage;
+  const isCount = [prompt, completion, cached, cacheWrite].every(
     (count) => Number.isSafeInteger(count) && count >= 0,
   );
-  return isCount && cached <= prompt ? usage : null;
+  return isCount && cached + cacheWrite <= prompt ? usage : null;
 }
 
 /** Nothing was reported: no prompt is more tokens than its bound, no answer more than its bytes. */
@@ -271,7 +308,7 @@ function refusedTurn(agent: Agent, { reply, message, cause }: RefusedTurn): Endi
     reply === null
       ? { prompt: 0, completion: 0 }
       : (believable(reply.usage) ?? estimate(agent, reply));
-  const cost = agent.run.parts.models.cost(modelName(agent.contract), usage);
+  const cost = agent.run.parts.models.cost(agent.model, usage);
   agent.record(settled(agent, usage.prompt, usage.completion, cost, reply?.usage === null));
   if (cause instanceof MandateError) return failure("provider_unavailable", message);
   return failure("policy_denied", `The turn was refused: ${message}`);

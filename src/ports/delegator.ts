@@ -1,3 +1,4 @@
+import type { ReceiptLine } from "../contracts/receipt.ts";
 import type { CloseReason } from "../events/close-reason.ts";
 import type { DelegationStatus, WaitingOn } from "../events/delegation.ts";
 import type { ArtifactReference, TokenUsage } from "../events/event.ts";
@@ -7,6 +8,8 @@ import type { Seal } from "../events/seal.ts";
 export interface DelegationRequest {
   readonly task: string;
   readonly profile?: string | undefined;
+  /** A handle of the registry, in place of a profile: `@writer`. */
+  readonly agent?: string | undefined;
   readonly context?: string | undefined;
   readonly systemPrompt?: string | undefined;
   readonly tools?: readonly string[] | undefined;
@@ -52,7 +55,12 @@ export interface DelegationInfo {
 }
 
 export type StartOutcome =
-  | { readonly started: true; readonly delegationId: string }
+  | {
+      readonly started: true;
+      readonly delegationId: string;
+      /** What of the request was granted and what was not. */
+      readonly receipt: readonly ReceiptLine[];
+    }
   | { readonly started: false; readonly rule: string; readonly reason: string };
 
 /** How a child may be made, which decides whether it may have children of its own. */

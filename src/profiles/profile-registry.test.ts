@@ -146,7 +146,7 @@ test("what came with a project counts once exactly that content was acknowledged
   const path = join(base, "repository");
   const sources = [
     new FolderSource({ path: join(base, "own"), origin: "user" }),
-    new FolderSource({ path, origin: "workspace", needsAcknowledgement: true }),
+    new FolderSource({ path, origin: "workspace", needsAcknowledgement: "always" }),
   ];
   const registry = loadProfiles({ sources, acknowledged: () => acknowledged, recheckMs: 0 });
   expect(registry.get("coder")).toBeUndefined();
@@ -241,8 +241,7 @@ test("what is shipped loads, and general is the one that delegates", () => {
   expect(registry.names()).toEqual(
     expect.arrayContaining(["analyst", "coder", "general", "researcher", "summarizer"]),
   );
-  expect(registry.get("general")?.tools).toEqual(expect.arrayContaining(["delegate_task"]));
+  expect(registry.get("general")?.tools).toBe("*");
   expect(registry.get("analyst")).toMatchObject({ workspace: { allowWrites: false } });
   expect(registry.get("analyst")?.prompt).toMatch(/evidence/);
-  for (const each of registry.all()) expect(each.tools).toBeInstanceOf(Array);
 });

@@ -49,7 +49,7 @@ export class FolderSource implements ProfileSource {
     let hasChanged = this.#content === undefined;
     for (const file of this.#list(problems)) {
       const known = this.#known.get(file);
-      const stamp = stampOf(file);
+      const stamp = fileStamp(file);
       if (known?.stamp === stamp) {
         next.set(file, known);
         continue;
@@ -105,7 +105,8 @@ function collect(files: ReadonlyMap<string, KnownFile>, problems: ProfileProblem
   return { layers: [...layers.values()].filter(({ name }) => !twins.has(name)), problems };
 }
 
-function stampOf(file: string): string {
+/** Changes whenever the file does. */
+export function fileStamp(file: string): string {
   let stats: Stats;
   try {
     stats = statSync(file);

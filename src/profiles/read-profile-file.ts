@@ -18,8 +18,11 @@ export interface ProfileFolder {
   readonly origin: string;
   /** Follow links that leave the folder. For folders that only the operator writes. */
   readonly followLinks?: boolean;
-  /** Its files may have come with somebody else's work, and count once they are acknowledged. */
-  readonly needsAcknowledgement?: boolean;
+  /**
+   * Its files may have come with somebody else's work, and count once they are acknowledged:
+   * always, or those that would start programs.
+   */
+  readonly needsAcknowledgement?: "always" | "servers";
 }
 
 export interface ProfileProblem {
@@ -45,7 +48,8 @@ export function readProfileFile(
     const { name, fields } = parse(bytes, path);
     const origin = `${folder.origin}: ${path}`;
     const layer = { name: name ?? nameOfFile(path), fields, origin };
-    return folder.needsAcknowledgement === true
+    const { needsAcknowledgement: need } = folder;
+    return need === "always" || (need === "servers" && fields.servers !== undefined)
       ? { layer: { ...layer, unacknowledged: hash("sha256", bytes) } }
       : { layer };
   } catch (error) {

@@ -1,3 +1,4 @@
+import { escapeXml } from "./escape-xml.ts";
 import type { Profile } from "./profile.ts";
 
 const maximumDescription = 300;
@@ -21,16 +22,4 @@ function describe({ description, tools }: Profile): string {
   const sentence = /[.!?…]$/.test(short) ? short : `${short}.`;
   if (tools === undefined || tools === "*") return sentence;
   return `${sentence} Tools: ${tools.length === 0 ? "none" : tools.join(", ")}.`;
-}
-
-const entities: Readonly<Record<string, string>> = {
-  "&": "&amp;",
-  "<": "&lt;",
-  ">": "&gt;",
-  '"': "&quot;",
-  "'": "&apos;",
-};
-
-function escapeXml(text: string): string {
-  return text.replaceAll(/\p{Cc}/gu, " ").replaceAll(/[&<>"']/g, (each) => entities[each] ?? each);
 }

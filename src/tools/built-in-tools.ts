@@ -1,5 +1,7 @@
 import type { Config } from "../control/config.ts";
+import type { SkillRegistry } from "../skills/skill.ts";
 import { delegateTaskTool } from "./delegation/delegate-task.ts";
+import { delegateToAgentTool } from "./delegation/delegate-to-agent.ts";
 import { askUserTool, completeTaskTool, submitForReviewTool } from "./delegation/leave.ts";
 import {
   cancelDelegationTool,
@@ -12,15 +14,23 @@ import { spawnAwaitTool } from "./delegation/spawn-await.ts";
 import { listFiles } from "./files/list-files.ts";
 import { readFile } from "./files/read-file.ts";
 import { writeFile } from "./files/write-file.ts";
+import { loadSkillTool } from "./skills/load-skill.ts";
 import type { Tool } from "./tool.ts";
 
 /** Those that our own agents are not given unless the operator says so. */
 export const optInTools: ReadonlySet<string> = new Set(["spawn", "spawn_await"]);
 
+/** What tools need to know of the rest of the product. */
+export interface ToolSources {
+  readonly profileNames: () => readonly string[];
+  /** Null where there is no place for any. */
+  readonly skills: SkillRegistry | null;
+}
+
 /** The tools that come with the product, as far as the operator left them switched on. */
 export function builtInTools(
   config: Config,
-  profileNames: () => readonly string[],
+  { profileNames, skills }: ToolSources,
 ): readonly Tool[] {
   const delegation = config.agents.delegation.enabled;
   // Unless it is switched off, other programs' agents get it; ours only when it is switched on.
@@ -32,8 +42,9 @@ export function builtInTools(
     completeTaskTool,
     submitForReviewTool,
     askUserTool,
-    ...(delegation ? [delegateTaskTool] : []),
-    ...(spawn ? [spawnTool(profileNames()), spawnAwaitTool] : []),
+    ...(skills === null ? [] : [loadSkillTool(skills)]),
+    ...(delegation ? [delegateTaskTool, delegateToAgentTool] : []),
+    ...(spawn ? [spawnTool(profileNames), spawnAwaitTool] : []),
     ...(delegation || spawn
       ? [
           listSubAgentsTool,

@@ -4,13 +4,13 @@
  * log says that it began.
  */
 import type { Contract } from "../contracts/contract.ts";
+import { type CallSubjects, judgeByRules } from "../contracts/judge-by-rules.ts";
 import type { ArtifactReference, NewEvent } from "../events/event.ts";
+import { CallDenied } from "../ports/call-denied.ts";
 import { messageOf } from "../ports/message-of.ts";
 import type { ToolCall } from "../ports/model.ts";
-import { PathDenied } from "../workspaces/path-denied.ts";
 import { judgeCall } from "./judge-call.ts";
 import type { Tool, ToolContext, ToolResult } from "./tool.ts";
-import type { Toolbox } from "./toolbox.ts";
 
 /** Whose call it is, and how what happens to it is written down. */
 export interface GateSubject {
@@ -18,6 +18,10 @@ export interface GateSubject {
   readonly contract: Contract;
   /** The budget is nearly spent: only ways to end are left. */
   readonly withdrawn: boolean;
+  /** The tools it could have: the runtime's, and those of its MCP servers. */
+  readonly find: (name: string) => Tool | undefined;
+  /** Asks a person whether a call may be made; gives false when nobody says so in time. */
+  approve(call: ToolCall, question: string): Promise<boolean>;
   record(event: NewEvent): void;
   /** Everything recorded so far is on disk. */
   durable(): Promise<void>;
@@ -33,19 +37,20 @@ export interface GateSubject {
 }
 
 export async function passGate(
-  toolbox: Toolbox,
   subject: GateSubject,
   call: ToolCall,
   wasStarted: boolean,
 ): Promise<ToolResult> {
   const { id } = subject;
-  const judgement = judgeCall(subject.contract, toolbox, call, subject.withdrawn);
+  const judgement = judgeCall(subject.contract, subject.find, call, subject.withdrawn);
   if (!judgement.allowed) return refuse(subject, call, wasStarted, judgement);
   const { tool, input } = judgement;
   const context = subject.contextOf(call);
-  const outside = tool.preflight ? preflight(tool, input, context) : undefined;
-  if (outside)
-    return refuse(subject, call, wasStarted, { rule: outside.rule, reason: outside.message });
+  const denied = tool.preflight ? preflight(tool, input, context) : undefined;
+  if (denied)
+    return refuse(subject, call, wasStarted, { rule: denied.rule, reason: denied.message });
+  const ruled = wasStarted ? undefined : await passRules(subject, call, tool, input, context);
+  if (ruled) return refuse(subject, call, wasStarted, ruled);
   const about = { call_id: call.id, tool: tool.name };
   if (wasStarted && !tool.idempotent) {
     return outcomeUnknown(subject, call, "Look at what it did before you repeat it.");
@@ -89,14 +94,52 @@ function ending(tool: Tool, input: unknown): ToolResult {
   return { text: "Handed in.", exit: tool.ends?.(input) ?? "" };
 }
 
-function preflight(tool: Tool, input: unknown, context: ToolContext): PathDenied | undefined {
+function preflight(tool: Tool, input: unknown, context: ToolContext): CallDenied | undefined {
   try {
     tool.preflight?.(input, context);
     return undefined;
   } catch (error) {
     // Anything else (no such file) is the tool's to find again and to tell in its own words.
-    return error instanceof PathDenied ? error : undefined;
+    return error instanceof CallDenied ? error : undefined;
   }
+}
+
+/** What the contract's rules say of this very call, and a person where they say to ask. */
+async function passRules(
+  subject: GateSubject,
+  call: ToolCall,
+  tool: Tool,
+  input: unknown,
+  context: ToolContext,
+): Promise<Refusal | undefined> {
+  const { permissions, profile } = subject.contract;
+  if (permissions.rules === undefined) return undefined;
+  const subjects = subjectsOf(tool, input, context);
+  const ruling = judgeByRules(permissions.rules, tool.name, subjects);
+  if (ruling === "allow") return undefined;
+  const what = subjects?.values.join(", ") ?? "";
+  const made = what === "" ? tool.name : `${tool.name} for ${clip(what)}`;
+  if (ruling === "deny") {
+    return { rule: "tool_rule", reason: `The rules of "${profile.id}" do not allow ${made}.` };
+  }
+  const isApproved = await subject.approve(call, `May "${profile.id}" call ${made}? (yes or no)`);
+  // Whoever stopped the agent meanwhile was told that nothing more begins.
+  subject.checkStopped();
+  if (isApproved) return undefined;
+  return { rule: "not_approved", reason: `Nobody allowed ${made}. Find another way, or say so.` };
+}
+
+function subjectsOf(tool: Tool, input: unknown, context: ToolContext): CallSubjects | undefined {
+  try {
+    return tool.about?.(input, context);
+  } catch {
+    // What it is about cannot be told: the stricter reading of every rule.
+    return undefined;
+  }
+}
+
+function clip(text: string): string {
+  return text.length > 200 ? `${text.slice(0, 200)}…` : text;
 }
 
 interface Refusal {
@@ -193,6 +236,6 @@ function asResult(output: string | ToolResult | null | undefined): ToolResult {
 }
 
 function sentence(error: unknown): string {
-  if (error instanceof PathDenied) return `Refused (${error.rule}): ${error.message}`;
+  if (error instanceof CallDenied) return `Refused (${error.rule}): ${error.message}`;
   return `Error: ${messageOf(error)}`;
 }

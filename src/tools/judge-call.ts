@@ -3,7 +3,6 @@ import type { Contract } from "../contracts/contract.ts";
 import { includes } from "../contracts/selection.ts";
 import type { ToolCall } from "../ports/model.ts";
 import type { Tool } from "./tool.ts";
-import type { Toolbox } from "./toolbox.ts";
 
 export type CallJudgement =
   | { readonly allowed: true; readonly tool: Tool; readonly input: unknown }
@@ -23,6 +22,8 @@ export type CallRule =
   | "scope_missing"
   | "writes_not_allowed"
   | "tools_withdrawn"
+  | "tool_rule"
+  | "not_approved"
   | "exit_not_allowed";
 
 /**
@@ -32,16 +33,16 @@ export type CallRule =
  */
 export function judgeCall(
   contract: Contract,
-  toolbox: Toolbox,
+  find: (name: string) => Tool | undefined,
   call: ToolCall,
   withdrawn: boolean,
 ): CallJudgement {
   const { permissions } = contract;
-  const tool = toolbox.get(call.name);
+  const tool = find(call.name);
   if (tool === undefined) {
     return refuse("unknown_tool", `There is no tool "${clip(call.name)}". ${offer(contract)}`);
   }
-  if (!permissions.allowed_tools.includes(tool.name)) {
+  if (!includes(permissions.allowed_tools, tool.name)) {
     return refuse(
       "tool_not_granted",
       `"${contract.profile.id}" may not call ${tool.name}. ${offer(contract)}`,

@@ -1,4 +1,6 @@
 import type { z } from "zod";
+import type { CallSubjects } from "../contracts/judge-by-rules.ts";
+import type { Selection } from "../contracts/selection.ts";
 import type { FileEvidence } from "../events/event.ts";
 import type { Delegator } from "../ports/delegator.ts";
 import type { WorkspaceBinding } from "../workspaces/workspace-binding.ts";
@@ -29,13 +31,20 @@ export interface Tool<Input = unknown> {
   readonly isAlsoUseful?: true;
   /** What models are shown, where that is stricter than what is accepted. */
   readonly shown?: z.ZodType;
+  /** JSON Schema that models are shown as it is, for tools that others describe. */
+  readonly parameters?: Readonly<Record<string, unknown>>;
   /** May stay open as long as the delegation itself: it waits for children or for people. */
   readonly waits?: true;
   /**
-   * Looks at the input against the workspace before the call counts as begun; throws `PathDenied`.
-   * What is then opened is checked again, since the tree can change in between.
+   * Looks at the input against what the context grants (workspace, skills) before the call counts
+   * as begun; throws `CallDenied`. What is then opened is checked again, since it can change.
    */
   preflight?(input: Input, context: ToolContext): void;
+  /**
+   * What a call is about, for rules that speak of more than the tool: its paths relative to the
+   * workspace's root, links resolved, or plain text. Absent: such rules take the stricter reading.
+   */
+  about?(input: Input, context: ToolContext): CallSubjects;
   execute(input: Input, context: ToolContext): Promise<ToolOutput> | ToolOutput;
 }
 
@@ -44,6 +53,8 @@ export interface ToolContext {
   readonly delegationId: string;
   readonly callId: string;
   readonly workspace: WorkspaceBinding | null;
+  /** The contract's, by name; asked when a skill is loaded. */
+  readonly skills: Selection;
   /** Aborts at the tool's deadline, at the delegation's, and when the delegation is cancelled. */
   readonly signal: AbortSignal;
   readonly delegator: Delegator;

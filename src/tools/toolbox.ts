@@ -8,7 +8,9 @@ export class Toolbox {
   readonly names: readonly string[];
   readonly spawning: ReadonlySet<string>;
   readonly #tools = new Map<string, Tool>();
-  readonly #descriptions = new Map<string, ToolDescription>();
+  /** Those whose schema depends on what there is at the moment. */
+  readonly #changing: readonly Tool[];
+  readonly #descriptions = new Map<string, Described>();
   readonly #lists = new Map<string, OfferedTools>();
 
   constructor(tools: readonly Tool[]) {
@@ -25,6 +27,7 @@ export class Toolbox {
       this.#tools.set(tool.name, tool);
     }
     this.names = [...this.#tools.keys()];
+    this.#changing = tools.filter(changes);
     this.spawning = new Set(
       tools.filter((tool) => tool.effect === "spawn").map(({ name }) => name),
     );
@@ -38,7 +41,7 @@ export class Toolbox {
   offer(names: readonly string[]): OfferedTools {
     const key = names.join(",");
     let offered = this.#lists.get(key);
-    if (offered === undefined) {
+    if (offered === undefined || this.#hasChanged(names)) {
       const descriptions = names.flatMap((name) => this.#describe(name) ?? []);
       offered = { descriptions, bytes: Buffer.byteLength(JSON.stringify(descriptions)) };
       this.#lists.set(key, offered);
@@ -46,16 +49,53 @@ export class Toolbox {
     return offered;
   }
 
+  /** Whether a tool among them shows itself otherwise than when it was described. */
+  #hasChanged(names: readonly string[]): boolean {
+    return this.#changing.some((tool) => {
+      return names.includes(tool.name) && this.#descriptions.get(tool.name)?.shown !== tool.shown;
+    });
+  }
+
   #describe(name: string): ToolDescription | undefined {
-    const known = this.#descriptions.get(name);
-    if (known !== undefined) return known;
     const tool = this.#tools.get(name);
     if (tool === undefined) return undefined;
-    const { $schema, ...parameters } = z.toJSONSchema(tool.shown ?? tool.input, { io: "input" });
-    const description = { name, description: tool.description, parameters };
-    this.#descriptions.set(name, description);
+    const { shown } = tool;
+    const known = this.#descriptions.get(name);
+    if (known !== undefined && known.shown === shown) return known.description;
+    const { description } = describeTool(tool);
+    this.#descriptions.set(name, { shown, description });
     return description;
   }
+}
+
+interface Described {
+  readonly shown: Tool["shown"];
+  readonly description: ToolDescription;
+}
+
+function changes(tool: Tool): boolean {
+  return Object.getOwnPropertyDescriptor(tool, "shown")?.get !== undefined;
+}
+
+/** What a model is shown of one tool, also of one that stands in no toolbox. */
+export function describeTool(tool: Tool): DescribedTool {
+  const description = {
+    name: tool.name,
+    description: tool.description,
+    parameters: tool.parameters ?? schemaOf(tool),
+  };
+  return { description, bytes: Buffer.byteLength(JSON.stringify(description)) };
+}
+
+function schemaOf(tool: Tool): Readonly<Record<string, unknown>> {
+  const { $schema, ...parameters } = z.toJSONSchema(tool.shown ?? tool.input, { io: "input" });
+  return parameters;
+}
+
+export interface DescribedTool {
+  readonly description: ToolDescription;
+  /** The size of what is sent. */
+  readonly bytes: number;
 }
 
 export interface OfferedTools {

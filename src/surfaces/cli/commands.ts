@@ -47,6 +47,10 @@ export const commands: Readonly<Record<string, CommandEntry>> = {
     summary: "go on with what was interrupted, cancelled or failed",
     load: async () => (await import("./commands/resume.ts")).resumeCommand,
   },
+  agents: {
+    summary: "show and change who can be delegated to by name, and what is pinned",
+    load: async () => (await import("./commands/agents.ts")).agentsCommand,
+  },
   verify: {
     summary: "check that the log keeps its promises",
     load: async () => (await import("./commands/verify.ts")).verifyCommand,

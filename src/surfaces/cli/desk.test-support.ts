@@ -23,6 +23,8 @@ interface DeskOptions {
   readonly ask?: Io["ask"];
   readonly environment?: Io["environment"];
   readonly cwd?: string;
+  /** What comes in on standard input. */
+  readonly input?: string;
   readonly terminal?: { readonly columns: number; readonly rows: number };
 }
 
@@ -73,6 +75,7 @@ export class Desk {
       pid: process.pid,
       now: Date.now,
       ...(options.ask && { ask: options.ask }),
+      readInput: async () => Buffer.from(options.input ?? ""),
       onSignal(listener) {
         listeners.add(listener);
         return () => listeners.delete(listener);

@@ -10,6 +10,8 @@ export interface Io {
   now(): number;
   /** Puts a question to the person at the terminal; absent when there is nobody to ask. */
   readonly ask?: (prompt: string, signal: AbortSignal) => Promise<string>;
+  /** All of standard input; throws when it is more than that. Absent when there is none. */
+  readonly readInput?: (maximumBytes: number) => Promise<Uint8Array>;
   /** Calls back when the process is asked to stop, until the returned function is called. */
   onSignal(listener: (signal: StopSignal) => void): () => void;
   /** Ends the process without waiting for anything. */

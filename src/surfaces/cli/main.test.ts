@@ -39,7 +39,7 @@ describe("what was typed wrong", () => {
     [["run", "--workspace", "nowhere", "x"], /workspace .*nowhere does not exist/],
     [
       ["run", "--profile", "reseacher", "x"],
-      /no profile "reseacher". Did you mean researcher\? There are: analyst, coder/,
+      /no profile "reseacher". Did you mean researcher\? There are: analyst, builder, coder/,
     ],
     [["run", "--model", "gpt", "x"], /model must be written "provider\/model"; it is "gpt"/],
     [["run", "--model", "anthropic/claude", "x"], /"anthropic" has no key: set ANTHROPIC_API_KEY/],

@@ -20,6 +20,7 @@ export function processIo(): Io {
     pid: process.pid,
     now: Date.now,
     ...(process.stdin.isTTY && process.stderr.isTTY ? { ask: askAtTerminal } : {}),
+    readInput,
     onSignal(listener) {
       for (const signal of stopSignals) process.on(signal, listener);
       return () => {
@@ -41,6 +42,17 @@ function writerFor(stream: NodeJS.WriteStream): Writer {
       return stream.rows || 24;
     },
   };
+}
+
+async function readInput(maximumBytes: number): Promise<Uint8Array> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of process.stdin as AsyncIterable<Buffer>) {
+    bytes += chunk.length;
+    if (bytes > maximumBytes) throw new Error(`larger than ${Math.floor(maximumBytes / 1024)} KB`);
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks);
 }
 
 async function askAtTerminal(prompt: string, signal: AbortSignal): Promise<string> {

@@ -78,14 +78,14 @@ test("tree shows who delegated to whom, and what was refused", async () => {
   const [head, root, coder, researcher, sum] = (await lookAt("tree", runId)).split("\n");
   expect(head).toContain(runId);
   expect(root).toMatch(/^✓ general/);
-  expect(coder).toMatch(/^├─ ✓ coder .*Write note\.txt .*done +[\d.]+k?\/100k/);
+  expect(coder).toMatch(/^├─ ✓ coder .*Write note\.txt .*done +[\d.]+k?\/200k/);
   expect(researcher).toMatch(/^└─ ✓ researcher .*done, 1 refused/);
   expect(sum).toMatch(/3 agents/);
 });
 
 test("show tells of a delegation what it may do, what it did not get, and what was refused", async () => {
   const coder = await lookAt("show", await childOf("coder"));
-  expect(coder).toMatch(/tokens {2}asked for 900,000, granted 100,000/);
+  expect(coder).toMatch(/tokens {2}asked for 900,000, granted 200,000/);
   expect(coder).toMatch(/created +note\.txt/);
   const researcher = await lookAt("show", await childOf("researcher"));
   expect(researcher).toMatch(/may write +nothing/);

@@ -22,6 +22,7 @@ export const delegateTaskTool = defineTool({
     timeout: positive.optional().describe("Milliseconds."),
     maxDepth: z.int().min(0).optional().describe("How many levels may follow below it."),
   }),
+  about: ({ profile }) => ({ kind: "text", values: [profile] }),
   async execute(input, { delegator }) {
     if (input.task.trim() === "") return { text: "Error: task is required", isError: true };
     const outcome = await delegator.start(

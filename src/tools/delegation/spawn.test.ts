@@ -104,7 +104,10 @@ describe("spawn", () => {
     expect(spawn?.parameters["properties"]).toMatchObject({
       profile: {
         type: "string",
-        enum: ["analyst", "coder", "general", "lead", "researcher", "summarizer", "worker"],
+        enum: [
+          ...["analyst", "builder", "coder", "general", "lead", "oracle", "orchestrator", "pair"],
+          ...["planner", "researcher", "reviewer", "summarizer", "worker", "writer"],
+        ],
       },
     });
   });
@@ -124,7 +127,7 @@ describe("spawn", () => {
   });
 
   it("takes any string for `profile` where no profile is configured", () => {
-    const [spawn] = new Toolbox([spawnTool([])]).offer(["spawn"]).descriptions;
+    const [spawn] = new Toolbox([spawnTool(() => [])]).offer(["spawn"]).descriptions;
     expect(spawn?.parameters["properties"]).toMatchObject({ profile: { type: "string" } });
     expect(JSON.stringify(spawn?.parameters)).not.toContain("enum");
   });

@@ -2,9 +2,8 @@ import { z } from "zod";
 import { defineTool, type Tool } from "../tool.ts";
 
 /** `profile` lists the configured names; with none configured any string is accepted, and refused later. */
-export function spawnTool(profiles: readonly string[]): Tool {
-  const [first, ...others] = profiles;
-  const profile = first === undefined ? z.string() : z.enum([first, ...others]);
+export function spawnTool(profileNames: () => readonly string[]): Tool {
+  let known: { readonly names: string; readonly shown: z.ZodType } | undefined;
   return defineTool({
     name: "spawn",
     description:
@@ -18,13 +17,14 @@ export function spawnTool(profiles: readonly string[]): Tool {
       task: z.string().optional(),
       profile: z.string().optional(),
     }),
-    shown: z.strictObject({
-      task: z
-        .string()
-        .describe("What the sub-agent shall do. It sees nothing else of this conversation."),
-      profile: profile.optional().describe("Who does it."),
-      ...fields,
-    }),
+    about: ({ profile }) => ({ kind: "text", values: [profile ?? ""] }),
+    /** Profiles come and go while the process runs; as long as they are the same, so is this. */
+    get shown() {
+      const names = profileNames();
+      const key = names.join(",");
+      if (known?.names !== key) known = { names: key, shown: shownFor(names) };
+      return known.shown;
+    },
     async execute(input, { delegator }) {
       const task = input.task?.trim() ?? "";
       if (task === "") return { text: "Error: task is required", isError: true };
@@ -41,6 +41,17 @@ export function spawnTool(profiles: readonly string[]): Tool {
       if (outcome.started) return outcome.delegationId;
       return { text: `Error: ${outcome.reason}`, isError: true };
     },
+  });
+}
+
+function shownFor([first, ...others]: readonly string[]): z.ZodType {
+  const profile = first === undefined ? z.string() : z.enum([first, ...others]);
+  return z.strictObject({
+    task: z
+      .string()
+      .describe("What the sub-agent shall do. It sees nothing else of this conversation."),
+    profile: profile.optional().describe("Who does it."),
+    ...fields,
   });
 }
 

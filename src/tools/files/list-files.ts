@@ -3,6 +3,7 @@ import { resolveInside } from "../../workspaces/resolve-inside.ts";
 import { type FolderEntry, walkFolder } from "../../workspaces/walk-folder.ts";
 import { defineTool } from "../tool.ts";
 import { describeFileError } from "./describe-file-error.ts";
+import { pathAbout } from "./path-about.ts";
 import { requireWorkspace } from "./require-workspace.ts";
 
 /** Large, and hardly ever what was asked for; listed when they are named by path. */
@@ -25,6 +26,7 @@ export const listFiles = defineTool({
   preflight({ path }, context) {
     resolveInside(requireWorkspace(context), path);
   },
+  about: ({ path }, context) => pathAbout(path, context),
   async execute({ path, recursive, limit }, context) {
     const workspace = requireWorkspace(context);
     const found: FolderEntry[] = [];

@@ -3,6 +3,7 @@ import { z } from "zod";
 import { openFile } from "../../workspaces/open-file.ts";
 import { defineTool, type ToolResult } from "../tool.ts";
 import { describeFileError } from "./describe-file-error.ts";
+import { pathAbout } from "./path-about.ts";
 import { type LineWindow, readLines } from "./read-lines.ts";
 import { requireWorkspace } from "./require-workspace.ts";
 
@@ -25,6 +26,7 @@ export const readFile = defineTool({
   preflight({ path }, context) {
     openFile(requireWorkspace(context), path).close();
   },
+  about: ({ path }, context) => pathAbout(path, context),
   async execute({ path, offset, limit }, context) {
     const workspace = requireWorkspace(context);
     try {

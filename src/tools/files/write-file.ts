@@ -3,6 +3,7 @@ import { requireReplaceable } from "../../workspaces/open-replaceable.ts";
 import { replaceFile } from "../../workspaces/replace-file.ts";
 import { defineTool } from "../tool.ts";
 import { describeFileError } from "./describe-file-error.ts";
+import { pathAbout } from "./path-about.ts";
 import { requireWorkspace } from "./require-workspace.ts";
 
 export const writeFile = defineTool({
@@ -26,6 +27,7 @@ export const writeFile = defineTool({
   preflight({ path }, context) {
     requireReplaceable(requireWorkspace(context), path);
   },
+  about: ({ path }, context) => pathAbout(path, context),
   async execute({ path, content }, context) {
     const workspace = requireWorkspace(context);
     const bytes = Buffer.from(content);

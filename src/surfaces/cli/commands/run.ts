@@ -108,7 +108,7 @@ function requireModel({ profiles, parts, config }: Runtime, name: string): strin
       `There is no profile ${JSON.stringify(name)}.${hint} There are: ${known.join(", ")}.`,
     );
   }
-  const model = profile?.model?.model ?? parts.models.defaultModel;
+  const [model = parts.models.defaultModel] = parts.models.candidates(profile?.model ?? {});
   parts.models.resolve(model);
   return model;
 }

@@ -1,0 +1,26 @@
+import type { Agent } from "./agent.ts";
+import type { LiveRun } from "./live-run.ts";
+import { work } from "./work.ts";
+
+/** Makes an agent known to its run. */
+export function enlist(run: LiveRun, agent: Agent): void {
+  run.agents.set(agent.id, agent);
+  if (agent.parent === null) run.topLevel.push(agent);
+  else {
+    agent.parent.children ??= [];
+    agent.parent.children.push(agent);
+  }
+}
+
+/** Waits for a slot and then works; a child that ended meanwhile lets the slot go on. */
+export function queue(agent: Agent): void {
+  const { scheduler } = agent.run.parts;
+  scheduler.enter(() => {
+    if (agent.isEnding || agent.run.lost) {
+      scheduler.leave();
+      return;
+    }
+    agent.hasSlot = true;
+    void work(agent).finally(() => agent.giveSlot());
+  });
+}

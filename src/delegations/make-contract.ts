@@ -1,0 +1,148 @@
+import type { Contract } from "../contracts/contract.ts";
+import type { Granted } from "../contracts/narrow.ts";
+import { includes } from "../contracts/selection.ts";
+import type { Profile } from "../profiles/profile.ts";
+import { profileHash } from "../profiles/profile-hash.ts";
+import type { WorkspaceBinding } from "../workspaces/workspace-binding.ts";
+import type { Resolved } from "./resolve-profile.ts";
+import type { Start } from "./start-delegation.ts";
+
+/** Everything that was agreed, written out. From here on only the contract counts. */
+export function makeContract(
+  { run, caller, request }: Start,
+  { agent, profile }: Resolved,
+  granted: Granted,
+  workspace: WorkspaceBinding | null,
+  prompt: string,
+): Contract {
+  const { limits } = run.parts;
+  const slash = granted.model.indexOf("/");
+  const { exit, limits: own, model } = profile;
+  const servers = grantedServers(profile, granted);
+  return {
+    version: 1,
+    parent: {
+      run_id: run.id,
+      sub_agent_id: caller?.id ?? null,
+      step_idx: run.steps++,
+      depth: caller ? caller.depth + 1 : 0,
+      task_prompt: run.task,
+      goal_summary: caller?.contract.step.title ?? titleOf(run.task),
+    },
+    step: {
+      title: request.title ?? titleOf(request.task),
+      description: request.task,
+      context: joined(profile.opening, request.context),
+      success_criteria: request.successCriteria ?? none,
+    },
+    profile: {
+      id: profile.name,
+      hash: profileHash(profile),
+      prompt,
+      ...(agent !== undefined && { agent }),
+    },
+    model: {
+      provider: granted.model.slice(0, slash),
+      model: granted.model.slice(slash + 1),
+      allow: granted.mayUse.models,
+      max_output_tokens: model?.maxOutputTokens ?? limits.maxOutputTokens,
+      temperature: model?.temperature ?? null,
+      ...(model?.topP !== undefined && { top_p: model.topP }),
+      ...(model?.effort !== undefined && { effort: model.effort }),
+      ...(model?.contextWindow !== undefined && { context_window: model.contextWindow }),
+      ...(granted.fallbacks.length > 0 && { fallbacks: granted.fallbacks }),
+    },
+    principal: run.grant.principal,
+    permissions: {
+      allowed_tools: granted.mayUse.tools as readonly string[],
+      can_spawn_children: granted.canSpawn,
+      max_delegation_depth: granted.depth,
+      skills: granted.mayUse.skills,
+      mcp_servers: granted.mayUse.mcp_servers,
+      scopes: granted.mayUse.scopes,
+      write_roots: workspace?.writeRoots ?? none,
+      network: granted.mayUse.network,
+      ...(granted.mayUse.rules && { rules: granted.mayUse.rules }),
+      may_delegate: granted.mayDelegate,
+    },
+    ...(servers && { servers }),
+    execution: {
+      attempt_timeout_ms: granted.timeMs,
+      max_retries: own?.retries ?? limits.maxRetries,
+      ...(own?.turns !== undefined && { max_turns: own.turns }),
+      close_on_completion: true,
+    },
+    outputs: {
+      report_format: "markdown",
+      report_path_pattern: caller
+        ? caller.contract.outputs.report_path_pattern
+        : workspace === null || run.readOnly
+          ? null
+          : limits.reportPathPattern,
+    },
+    budget: {
+      tokens: granted.tokens,
+      cost: granted.cost,
+      reserve: Math.min(1000, Math.floor(granted.tokens / 20)),
+    },
+    workspace:
+      workspace === null
+        ? noWorkspace
+        : {
+            isolation: workspace.isolation,
+            root: workspace.root,
+            allow_writes: workspace.allowWrites,
+            base: null,
+            owns: none,
+          },
+    exit:
+      exit === undefined
+        ? noExitRule
+        : {
+            tools: exit.tools ?? none,
+            output_schema: exit.outputSchema ?? null,
+            evidence: exit.evidence ?? "none",
+          },
+    on_parent_interrupt: profile.onParentInterrupt ?? "cancel",
+    join: { max_tokens: own?.joinTokens ?? limits.joinTokens },
+    deadlines: {
+      first_token: limits.deadlines.firstTokenMs,
+      stall: limits.deadlines.stallMs,
+      tool: limits.deadlines.toolMs,
+      idle: limits.deadlines.idleMs,
+      total: granted.timeMs,
+    },
+  };
+}
+
+// Parts that most contracts have in common are one object: a thousand siblings share them.
+const none: readonly string[] = Object.freeze([]);
+const noWorkspace: Contract["workspace"] = Object.freeze({
+  isolation: "shared",
+  root: null,
+  allow_writes: false,
+  base: null,
+  owns: none,
+});
+const noExitRule: Contract["exit"] = Object.freeze({
+  tools: none,
+  output_schema: null,
+  evidence: "none",
+});
+
+/** The declarations of its own servers that were granted: another profile's may share the name. */
+function grantedServers({ servers }: Profile, { mayUse }: Granted): Contract["servers"] {
+  if (servers === undefined) return undefined;
+  const granted = Object.entries(servers).filter(([name]) => includes(mayUse.mcp_servers, name));
+  return granted.length === 0 ? undefined : Object.fromEntries(granted);
+}
+
+function joined(opening: string | undefined, context: string | undefined): string | null {
+  if (opening === undefined) return context ?? null;
+  return context === undefined ? opening : `${opening}\n\n${context}`;
+}
+
+function titleOf(task: string): string {
+  const [line = ""] = task.trim().split("\n", 1);
+  return line.length > 80 ? `${line.slice(0, 79)}…` : line;
+}

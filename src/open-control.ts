@@ -1,0 +1,139 @@
+/** The part of the wiring that says who agents are and who decides: without models, tools or engine. */
+import { existsSync } from "node:fs";
+import { dirname, join } from "node:path";
+import type { Config } from "./control/config.ts";
+import { type Environment, findPlaces } from "./control/places.ts";
+import { ControlPlane } from "./control/records/control-plane.ts";
+import { ControlView } from "./control/records/control-view.ts";
+import type { Store } from "./ports/store.ts";
+import { ForeignSource } from "./profiles/foreign-source.ts";
+import type { Profile } from "./profiles/profile.ts";
+import { profileById } from "./profiles/profile-id.ts";
+import { layerOf, type ProfileLayer } from "./profiles/profile-layer.ts";
+import { loadProfiles, type ProfileRegistry } from "./profiles/profile-registry.ts";
+import { FolderSource, fixedSource, type ProfileSource } from "./profiles/profile-source.ts";
+import type { ProfileFolder } from "./profiles/read-profile-file.ts";
+import { shippedProfiles } from "./profiles/shipped-profiles.ts";
+import type { SkillRegistry } from "./skills/skill.ts";
+import { loadSkills } from "./skills/skill-registry.ts";
+
+export interface ControlOptions {
+  readonly cwd: string;
+  readonly environment: Environment;
+  readonly config: Config;
+  readonly store: Store;
+  /** A program's own profiles: they stand for themselves, above all others. */
+  readonly profiles?: readonly Profile[];
+  /** What lies in the workspace counts without anybody having acknowledged it. */
+  readonly trustWorkspace?: boolean;
+}
+
+export interface Control {
+  readonly plane: ControlPlane;
+  readonly view: ControlView;
+  readonly profiles: ProfileRegistry;
+  readonly skills: SkillRegistry;
+  /** Whether there is any place where skills could be. */
+  readonly hasSkills: boolean;
+  /** What the next start will read and obey: a child may look at it, and not write it. */
+  readonly guarded: readonly string[];
+  close(): void;
+}
+
+export async function openControl(options: ControlOptions): Promise<Control> {
+  const { config, cwd, environment, store } = options;
+  const places = findPlaces(environment);
+  const isTrusted = options.trustWorkspace === true;
+  // What came with a repository was written by others; in a plain folder the files are one's own.
+  const need = isTrusted ? undefined : isInRepository(cwd) ? "always" : "servers";
+  const ofWorkspace = (path: string): ProfileFolder => ({
+    path,
+    origin: "workspace",
+    ...(need && { needsAcknowledgement: need }),
+  });
+  const plane = new ControlPlane({
+    store,
+    profiles: { has: (id) => profileById(profiles, id) !== undefined },
+    defaultWorkspace: cwd,
+  });
+  const view = new ControlView(plane, store);
+  const acknowledged = (): ReadonlySet<string> => view.acknowledged();
+  const { profiles: named } = config.agents.delegation;
+  const userFolder = named.isProjects === true ? places.userAgents : named.directory;
+  const folders = [
+    ...(named.isProjects === true ? [named.directory] : []),
+    ...["profiles", ".mandate/agents"].map((path) => join(cwd, path)),
+  ];
+  const profiles = loadProfiles({
+    sources: [
+      new FolderSource(shippedProfiles),
+      new FolderSource({ path: userFolder, origin: "user" }),
+      ...(await foreignSources(cwd)),
+      ...folders.map((path) => new FolderSource(ofWorkspace(path))),
+      fixedSource(config.profiles.map((layer) => (isOwn(layer, need) ? owned(layer) : layer))),
+      view,
+      fixedSource((options.profiles ?? []).map(layerOf)),
+    ],
+    acknowledged,
+  });
+  const skillFolders = [
+    { path: places.userSkills, origin: "user" },
+    ...skillPlaces.map(({ origin, path }) => ({
+      path: join(cwd, path),
+      origin,
+      isRepository: !isTrusted,
+      boundary: cwd,
+    })),
+  ];
+  await view.refresh();
+  return {
+    plane,
+    view,
+    profiles,
+    skills: loadSkills({ directories: skillFolders, acknowledged }),
+    hasSkills: skillFolders.some(({ path }) => existsSync(path)),
+    guarded: [
+      ...config.files,
+      userFolder,
+      named.directory,
+      ...["profiles", ".mandate", ...skillPlaces.map(({ path }) => path)].map((path) =>
+        join(cwd, path),
+      ),
+    ],
+    close: () => view.close(),
+  };
+}
+
+/** Where a project keeps skills, ours and other programs'. */
+const skillPlaces = [
+  { path: ".mandate/skills", origin: "workspace" },
+  { path: "skills", origin: "workspace" },
+  { path: ".agents/skills", origin: "agents" },
+  { path: ".claude/skills", origin: "claude" },
+];
+
+/** Other programs' agents. Their formats are many, so the readers are loaded where there are any. */
+async function foreignSources(cwd: string): Promise<readonly ProfileSource[]> {
+  if (cwd !== "TEMPORARY") return [];
+  const { discoverAgentPlaces } = await import("./profiles/foreign/discover-agent-places.ts");
+  if (discoverAgentPlaces(cwd).length === 0) return [];
+  const { findAgentFiles } = await import("./profiles/foreign/find-agent-files.ts");
+  const { readAgentFile } = await import("./profiles/foreign/read-agent-file.ts");
+  const find = (): readonly string[] => [...findAgentFiles(discoverAgentPlaces(cwd))];
+  return [new ForeignSource({ find, read: (file) => readAgentFile(file, { root: cwd }) })];
+}
+
+/** The configuration of a project is judged like its files. */
+function isOwn({ fields }: ProfileLayer, need: ProfileFolder["needsAcknowledgement"]): boolean {
+  return need !== "always" && (need === undefined || fields.servers === undefined);
+}
+
+function owned({ unacknowledged: _unacknowledged, ...layer }: ProfileLayer): ProfileLayer {
+  return layer;
+}
+
+function isInRepository(folder: string): boolean {
+  if (existsSync(join(folder, ".git"))) return true;
+  const parent = dirname(folder);
+  return parent !== folder && isInRepository(parent);
+}

@@ -1,0 +1,131 @@
+import { resolve } from "node:path";
+import type { CommandContext } from "../../../commands/command.ts";
+import { executeCommand } from "../../../commands/execute-command.ts";
+import { summarizeProfile } from "../../../commands/summarize-profile.ts";
+import { fromUser } from "../../../commands/user-text.ts";
+import { pinScopes } from "../../../control/records/pin.ts";
+import { type Principal, type Role, roles } from "../../../control/records/principal.ts";
+import { quote } from "../../../control/records/shown-text.ts";
+import { decodeText } from "../../../documents/decode-text.ts";
+import { readRegularFile } from "../../../documents/read-regular-file.ts";
+import { MandateError } from "../../../ports/mandate-error.ts";
+import { messageOf } from "../../../ports/message-of.ts";
+import type { Runtime } from "../../../runtime.ts";
+import type { Arguments } from "../arguments.ts";
+import { type Command, type CommandOption, jsonOption } from "../command.ts";
+import { exitCode } from "../exit-code.ts";
+import type { Io } from "../io.ts";
+import { openRuntime } from "../open-runtime.ts";
+import { ordinaryApplication } from "../playbook-application.ts";
+import { printable, printableJson } from "../printable.ts";
+
+const maximumBytes = 1_000_000;
+
+export const agentsCommand: Command = {
+  name: "agents",
+  usage: "[options] [list|show|register|unregister|set-…|pin|unpin|pins|export-yaml|apply-yaml] …",
+  about:
+    "Shows and changes who can be delegated to by name, and which profile is the default where. These\n" +
+    "are the chat's /agents commands with the same words and the same answers; parts that stand\n" +
+    'between bars there are words here: register @writer writer "Writes documents".\n' +
+    "apply-yaml takes a file, or - for standard input.",
+  options: {
+    json: jsonOption,
+    ...Object.fromEntries(pinScopes.map((scope) => [scope, scopeOption(scope)])),
+    "session-id": { type: "text", value: "ID", help: "the session that session pins are about" },
+    role: { type: "text", value: "ROLE", help: "act as viewer, operator or admin (operator)" },
+  },
+  words: { least: 0, most: Number.POSITIVE_INFINITY },
+  examples: [
+    'agents register @writer writer "Writes clear documents"',
+    "agents pin @writer --workspace",
+    "agents export-yaml > agents.yaml",
+    "agents apply-yaml agents.yaml",
+  ],
+  run: agents,
+};
+
+function scopeOption(scope: string): CommandOption {
+  const where = scope === "global" ? "everywhere" : `for this ${scope}`;
+  return { type: "flag", help: `pin or unpin ${where}` };
+}
+
+async function agents(given: Arguments, io: Io): Promise<number> {
+  const principal: Principal = { id: "local", role: roleOf(given) };
+  const said = fromUser(await commandText(given, io), principal);
+  const runtime = await openRuntime(given, io, ordinaryApplication);
+  try {
+    const context = contextOf(runtime, principal, given, io);
+    const outcome = await executeCommand(said, context);
+    if (!outcome.ok) throw new MandateError(outcome.code, outcome.reply);
+    const reply = given.flag("json") ? printableJson(outcome.data, 2) : outcome.reply.trimEnd();
+    io.stdout.write(`${io.stdout.isTerminal ? printable(reply) : reply}\n`);
+    return exitCode.done;
+  } finally {
+    await runtime.close();
+  }
+}
+
+/** Whoever can open the database is its operator; for scripts that may do less, it can be less. */
+function roleOf(given: Arguments): Role {
+  const text = given.text("role") ?? "operator";
+  const role = roles.find((each) => each === text);
+  if (role !== undefined) return role;
+  throw new MandateError("usage", `--role takes ${roles.join(", ")}; it is ${quote(text)}.`);
+}
+
+function contextOf(
+  { control, parts }: Runtime,
+  principal: Principal,
+  given: Arguments,
+  io: Io,
+): CommandContext {
+  const session = given.text("session-id");
+  return {
+    controlPlane: control.plane,
+    pinContext: { session, user: principal.id, workspace: io.cwd },
+    describeProfile: (id) => summarizeProfile(parts, id),
+  };
+}
+
+/** How many parts stand between bars in the chat; here the last one takes the words that are left. */
+const fieldCounts: ReadonlyMap<string, number> = new Map([
+  ["register", 3],
+  ["set-description", 2],
+  ["set-profile", 2],
+  ["set-tags", 2],
+  ["set-skills", 3],
+  ["set-servers", 3],
+]);
+
+/** The same command as a person would type it in the chat, so that one parser judges both. */
+async function commandText(given: Arguments, io: Io): Promise<string> {
+  const [word = "list", ...words] = given.words;
+  if (word === "apply-yaml") return `/agents apply-yaml ${await readDocument(words, io)}`;
+  const count = words.some((each) => each.includes("|")) ? 1 : (fieldCounts.get(word) ?? 1);
+  const first = words.slice(0, count - 1);
+  const last = words.slice(count - 1).join(" ");
+  const fields = [...first, ...(last === "" ? [] : [last])].join(" | ");
+  const scopes = pinScopes.filter((scope) => given.flag(scope)).map((scope) => `--${scope}`);
+  return ["/agents", word, fields, ...scopes].filter((part) => part !== "").join(" ");
+}
+
+async function readDocument(words: readonly string[], io: Io): Promise<string> {
+  const [file, ...more] = words;
+  if (file === undefined || more.length > 0) {
+    throw new MandateError("usage", "apply-yaml takes one file, or - for standard input.");
+  }
+  const decoded = decodeText(await readBytes(file, io));
+  if ("text" in decoded) return decoded.text;
+  throw new MandateError("usage", `${file}: ${decoded.problem}.`);
+}
+
+async function readBytes(file: string, io: Io): Promise<Uint8Array> {
+  try {
+    if (file !== "-") return readRegularFile(resolve(io.cwd, file), maximumBytes);
+    if (io.readInput === undefined) throw new Error("there is no standard input");
+    return await io.readInput(maximumBytes);
+  } catch (error) {
+    throw new MandateError("usage", `${file}: ${messageOf(error)}.`, { cause: error });
+  }
+}

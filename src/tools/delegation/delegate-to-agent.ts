@@ -1,0 +1,64 @@
+import { z } from "zod";
+import type { ReceiptLine } from "../../contracts/receipt.ts";
+import { defineTool } from "../tool.ts";
+import { fitResult } from "./fit-result.ts";
+
+/** Delegation by handle: the registry says who that is and what may be forwarded to it. */
+export const delegateToAgentTool = defineTool({
+  name: "delegate_to_agent",
+  description:
+    "Delegate a task to a registered agent and wait for its result. The agents are listed in your " +
+    "instructions; each runs on its own profile, whatever you ask for.",
+  effect: "spawn",
+  idempotent: true,
+  scopes: [],
+  waits: true,
+  about: ({ agentId }) => ({ kind: "text", values: [agentId] }),
+  input: z.strictObject({
+    agentId: z.string().min(1).max(64).describe("The agent's handle, such as @writer."),
+    task_instructions: z
+      .string()
+      .min(1)
+      .describe("What it shall do. It sees nothing else of this conversation."),
+    forward_skills: z
+      .array(z.string().min(1).max(128))
+      .max(100)
+      .optional()
+      .describe("Skills it shall have, among those it may be given."),
+    model_override: z
+      .string()
+      .min(1)
+      .max(256)
+      .optional()
+      .describe("Another model, among those its profile allows."),
+  }),
+  async execute(input, { delegator }) {
+    const outcome = await delegator.start(
+      {
+        agent: input.agentId,
+        task: input.task_instructions,
+        forwardSkills: input.forward_skills,
+        modelOverride: input.model_override,
+      },
+      "delegate",
+    );
+    if (!outcome.started) return { text: `Error: ${outcome.reason}`, isError: true };
+    const { delegationId, receipt } = outcome;
+    const clamped = describeClamps(receipt);
+    const text = await delegator.joinAndComplete(delegationId, (result) => {
+      const said = fitResult(result, delegator.joinTokens);
+      const answer = result.status === "completed" ? said : `Error: ${said}`;
+      return [answer, ...clamped].join("\n\n");
+    });
+    return { text, recorded: true };
+  },
+});
+
+/** What was asked for and not given, in fixed words. */
+function describeClamps(receipt: readonly ReceiptLine[]): readonly string[] {
+  return receipt.flatMap(({ dropped = [], field, granted, reason }) => {
+    if (field === "skills" && dropped.length > 0) return `Clamped skills: ${dropped.join(", ")}.`;
+    if (field !== "model" || reason === undefined) return [];
+    return `Model override clamped to delegated profile model (${String(granted)}).`;
+  });
+}
