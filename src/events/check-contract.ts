@@ -10,7 +10,7 @@ export function checkContract(run: CheckedRun): RunCheck {
       if (problem) report("I2", problem, { delegationId: delegation.id, seq: event.seq });
     },
     end() {
-      for (const { id } of run.record.delegations) {
+      for (const { id } of run.rows.delegations) {
         if (!run.delegations.has(id)) {
           report("I2", "It is stored, but the log does not create it.", { delegationId: id });
         }

@@ -8,6 +8,7 @@ import { type CheckOptions, checkStore } from "./check-store.ts";
 import type { StoredEvent } from "./event.ts";
 import { forgedLives } from "./forged-lives.test-support.ts";
 import { ForgedLog } from "./forged-log.test-support.ts";
+import { forgedRecords } from "./forged-records.test-support.ts";
 import { forgedWork } from "./forged-work.test-support.ts";
 import { type HealthyRuns, makeHealthyDatabase } from "./healthy-database.test-support.ts";
 import { tamperings } from "./tamperings.test-support.ts";
@@ -65,6 +66,33 @@ describe("checkStore", () => {
     expect(report).toMatchObject({ ok: true, delegations: 3 });
   });
 
+  it("looks at the control log alone when asked to", async () => {
+    const report = await reportAfter(() => {}, { runId: runs.control });
+    expect(report).toMatchObject({ ok: true, events: 9, delegations: 0 });
+    const eve = "UPDATE records SET updated_by = 'eve'";
+    const tampered = await reportAfter(({ database }) => database.exec(eve), {
+      runId: runs.control,
+    });
+    expect(tampered.violations).toMatchObject([
+      { invariant: "I7", runId: runs.control },
+      { invariant: "I7", runId: runs.control },
+    ]);
+  });
+
+  it("remembers what was done to a record behind its back when it is changed again", async () => {
+    const path = join(folder, `${++copies}.db`);
+    copyFileSync(healthy, path);
+    const log = new ForgedLog(path);
+    log.database.exec("UPDATE records SET value = '[]' WHERE resource_id = 'profile-pin:me'");
+    log.close();
+    const store = new SqliteStore({ path, synchronous: "normal", artifacts: null });
+    const change = { resourceType: "policy", resourceId: "profile-pin:me", expectedVersion: 3 };
+    await store.changeRecords([{ ...change, value: { profileId: "coder" } }], "ann");
+    const report = await checkStore(store);
+    expect(report.violations).toMatchObject([{ invariant: "I1", runId: runs.control }]);
+    await store.close();
+  });
+
   it("says that a run does not exist", async () => {
     const report = reportAfter(() => {}, { runId: "rffffff" });
     await expect(report).rejects.toMatchObject({ code: "unknown-run" });
@@ -105,7 +133,7 @@ describe("a database that somebody changed", () => {
 });
 
 describe("a log that a runtime with a bug wrote", () => {
-  for (const { title, invariant, change } of [...forgedLives, ...forgedWork]) {
+  for (const { title, invariant, change } of [...forgedLives, ...forgedWork, ...forgedRecords]) {
     it(`breaks ${invariant}: ${title}`, async () => {
       const report = await reportAfter(change);
       expect(report.ok).toBe(false);

@@ -1,3 +1,4 @@
+import { controlRunId } from "../ports/identity.ts";
 import type { Inspection } from "../ports/inspection.ts";
 import { MandateError } from "../ports/mandate-error.ts";
 import type { Store } from "../ports/store.ts";
@@ -7,6 +8,7 @@ import { verifiedEvents } from "./check-chain.ts";
 import { checkCancel, checkClosing } from "./check-closing.ts";
 import { checkContainment } from "./check-containment.ts";
 import { checkContract } from "./check-contract.ts";
+import { checkControlLog } from "./check-control-log.ts";
 import { checkEnding } from "./check-ending.ts";
 import { LifecycleCheck } from "./check-lifecycle.ts";
 import { checkNumbering } from "./check-numbering.ts";
@@ -17,6 +19,7 @@ import { checkAnswers, checkSeals } from "./check-results.ts";
 import { StoredStateCheck } from "./check-stored-state.ts";
 import { checkTools } from "./check-tools.ts";
 import { CheckedRun, type RunCheck } from "./checked-run.ts";
+import { isControlEvent } from "./control-event.ts";
 import type { StoredEvent } from "./event.ts";
 
 export interface CheckOptions {
@@ -47,7 +50,8 @@ export async function checkStore(store: Store, options: CheckOptions = {}): Prom
       const report: Report = (invariant, message, where) => {
         violations.push({ invariant, runId, ...where, message });
       };
-      const counted = await checkRun(store, inspection, runId, report, acknowledged.get(runId));
+      const check = runId === controlRunId ? checkControlLog : checkRun;
+      const counted = await check(store, inspection, runId, report, acknowledged.get(runId));
       sum.events += counted.events;
       sum.delegations += counted.delegations;
     }
@@ -61,7 +65,8 @@ async function chosenRuns(
   inspection: Inspection,
   only: string | undefined,
 ): Promise<readonly string[]> {
-  const all = await inspection.runIds();
+  // The control log is always there, also when it is empty: there may be records without it.
+  const all = [controlRunId, ...(await inspection.runIds())];
   if (only === undefined) return all;
   if (all.includes(only)) return [only];
   throw new MandateError("unknown-run", `There is no run ${only} to verify.`);
@@ -74,11 +79,12 @@ async function checkRun(
   report: Report,
   acknowledged: readonly Acknowledged[] = [],
 ): Promise<Pick<CheckReport, "events" | "delegations">> {
-  const run = new CheckedRun(runId, await inspection.readRecord(runId), report);
+  const run = new CheckedRun(runId, await inspection.readRows(runId), report);
   const missing = new Map(acknowledged.map(({ seq, hash }) => [seq, hash]));
   const lifecycle = new LifecycleCheck(run);
   const state = new StoredStateCheck(run);
   const checks: readonly RunCheck[] = [
+    checkPlace(run),
     checkContract(run),
     checkContainment(run),
     checkAttempts(run),
@@ -114,4 +120,13 @@ async function checkRun(
   // A log with an illegal event is told the same way by nobody.
   if (events > 0 && state.folded === events) await checkAnswers(store, run, state.fold);
   return counted;
+}
+
+/** I4: what people decide is in the control log, and in no run. */
+function checkPlace({ report }: CheckedRun): RunCheck {
+  return {
+    see({ seq, type }) {
+      if (isControlEvent(type)) report("I4", `${type} does not belong into a run.`, { seq });
+    },
+  };
 }

@@ -28,12 +28,12 @@ export class StoredStateCheck implements RunCheck {
   }
 
   end(): void {
-    const { record, report } = this.#run;
+    const { rows, report } = this.#run;
     for (const [id, delegation] of this.fold.delegations) {
       const problem = this.#delegationProblem(delegation);
       if (problem) report("I7", problem, { delegationId: id });
     }
-    const stored = new Map(record.asks.map(({ id, answered }) => [id, answered]));
+    const stored = new Map(rows.asks.map(({ id, answered }) => [id, answered]));
     for (const id of new Set([...stored.keys(), ...this.#asked.keys()])) {
       if (stored.get(id) === this.#asked.get(id)) continue;
       report("I7", `Question ${id} is stored otherwise than the log has it.`);
@@ -65,7 +65,7 @@ export class StoredStateCheck implements RunCheck {
 
   #runProblem(): string | undefined {
     const { outcome, worker, fence, delegations } = this.fold;
-    const row = this.#run.record.run;
+    const row = this.#run.rows.run;
     if (this.fold.lastRunSeq === 0) {
       return row === undefined ? undefined : "The run is stored, and the log does not have it.";
     }

@@ -1,4 +1,6 @@
-import { externalProvider } from "../contracts/contract.ts";
+import { type Contract, externalProvider } from "../contracts/contract.ts";
+import { isDeniedOutright } from "../contracts/judge-by-rules.ts";
+import { includes } from "../contracts/selection.ts";
 import type { CheckedRun, Known, RunCheck } from "./checked-run.ts";
 import type { StoredEvent } from "./event.ts";
 
@@ -44,7 +46,7 @@ function follow(event: StoredEvent, calls: Calls, { contract }: Known): string |
       if (!isExternal && !calls.asked.has(id)) return `The model made no call ${id}.`;
       if (calls.begun.has(id)) return `Call ${id} begins a second time.`;
       calls.begun.set(id, tool);
-      if (contract?.permissions.allowed_tools.includes(tool) === false) {
+      if (contract !== undefined && contract !== null && !isGranted(contract, tool)) {
         return `${tool} runs, and the contract does not grant it.`;
       }
       return undefined;
@@ -68,6 +70,12 @@ function follow(event: StoredEvent, calls: Calls, { contract }: Known): string |
     default:
       return undefined;
   }
+}
+
+function isGranted({ permissions }: Contract, tool: string): boolean {
+  return (
+    includes(permissions.allowed_tools, tool) && !isDeniedOutright(permissions.rules ?? [], tool)
+  );
 }
 
 function unended({ begun }: Calls): string | undefined {

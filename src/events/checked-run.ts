@@ -1,6 +1,6 @@
 import type { Contract } from "../contracts/contract.ts";
 import { parseContract } from "../contracts/parse-contract.ts";
-import type { StoredDelegation, StoredRecord } from "../ports/inspection.ts";
+import type { StoredDelegation, StoredRows } from "../ports/inspection.ts";
 import type { Report } from "./check-report.ts";
 import type { EventPayloads, StoredEvent } from "./event.ts";
 import { sha256 } from "./hash-chain.ts";
@@ -29,21 +29,21 @@ export interface Known {
 /** What all checks of one run share: its rows, and the tree of its delegations so far. */
 export class CheckedRun {
   readonly id: string;
-  readonly record: StoredRecord;
+  readonly rows: StoredRows;
   readonly report: Report;
   readonly delegations = new Map<string, Known>();
   readonly #rows: ReadonlyMap<string, StoredDelegation>;
 
-  constructor(id: string, record: StoredRecord, report: Report) {
+  constructor(id: string, rows: StoredRows, report: Report) {
     this.id = id;
-    this.record = record;
+    this.rows = rows;
     // Of a delegation with an illegal event no more is told: what follows from that proves nothing.
     this.report = (invariant, message, where) => {
       if (!this.delegations.get(where?.delegationId ?? "")?.isBroken) {
         report(invariant, message, where);
       }
     };
-    this.#rows = new Map(record.delegations.map((row) => [row.id, row]));
+    this.#rows = new Map(rows.delegations.map((row) => [row.id, row]));
   }
 
   rowOf(id: string): StoredDelegation | undefined {

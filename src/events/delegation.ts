@@ -42,6 +42,8 @@ export interface Reservation {
 export interface OpenAsk {
   readonly id: string;
   readonly callId: string;
+  /** Whether the call may be made at all; absent: the call itself asks. */
+  readonly kind?: "approval";
   readonly question: string;
   readonly deadlineAt: number;
   readonly default: string | null;

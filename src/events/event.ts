@@ -141,6 +141,8 @@ export interface EventPayloads {
   "agent.asked": {
     readonly ask_id: string;
     readonly call_id: string;
+    /** It is asked whether the call may be made; absent: the call itself asks. */
+    readonly kind?: "approval";
     readonly question: string;
     readonly deadline_at: number;
     readonly default: string | null;
@@ -151,7 +153,8 @@ export interface EventPayloads {
     readonly by: "person" | "default" | "expired";
   };
   "agent.retried": {
-    readonly what: "request" | "attempt";
+    /** `model`: the next one of those that may answer is asked. */
+    readonly what: "request" | "attempt" | "model";
     readonly reason: string;
     readonly delay_ms: number;
   };
@@ -173,14 +176,22 @@ export interface EventPayloads {
     readonly granted: readonly string[];
   };
 
-  // People and programs steering the product.
+  // People and programs steering the product: the control log, and nothing else is in that.
   "control.record_changed": {
+    /** `policy/agent-registry:default` */
     readonly record: string;
     readonly actor: string;
+    /** The version that it has from now on; a deletion takes one as well. */
+    readonly version: number;
+    /** Of the stored text of its value; null where there was or is none. */
     readonly before_hash: string | null;
     readonly after_hash: string | null;
   };
-  "command.executed": { readonly command: string; readonly actor: string };
+  "command.executed": {
+    readonly command: string;
+    readonly actor: string;
+    readonly outcome: string;
+  };
 }
 
 export interface FileEvidence {

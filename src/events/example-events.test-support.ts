@@ -70,8 +70,14 @@ export const examplePayloads: EventPayloads = {
   "agent.paused": { reason: "budget" },
   "agent.model_clamped": { requested: "m/x", granted: "m/m" },
   "agent.skills_clamped": { requested: ["a"], granted: [] },
-  "control.record_changed": { record: "r", actor: "me", before_hash: null, after_hash: "h" },
-  "command.executed": { command: "/help", actor: "me" },
+  "control.record_changed": {
+    record: "policy/r",
+    actor: "me",
+    version: 1,
+    before_hash: null,
+    after_hash: "h",
+  },
+  "command.executed": { command: "/help", actor: "me", outcome: "done" },
 };
 
 export const eventTypes = Object.keys(examplePayloads) as EventType[];
@@ -91,3 +97,8 @@ export function stored<Type extends EventType>(
   } as NewEvent;
   return { ...event, seq, run_seq: seq, run_id: "r000000", at, hash: `hash ${seq}` } as StoredEvent;
 }
+
+export const exampleRecordChange: NewEvent<"control.record_changed"> = {
+  type: "control.record_changed",
+  payload: examplePayloads["control.record_changed"],
+};

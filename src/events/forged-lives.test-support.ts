@@ -93,7 +93,7 @@ export const forgedLives: readonly SeededBug[] = [
   }),
   inRun("rich", "something happens after the end", "I14", (events) => [
     ...events,
-    { type: "command.executed", at: 1, payload: { command: "/help", actor: "me" } },
+    { type: "run.planned", at: 1, payload: { steps: 1 } },
   ]),
   inRun("rich", "the run starts twice", "I14", (events, find) =>
     repeat(events, find("run.started")),

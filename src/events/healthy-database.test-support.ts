@@ -1,4 +1,5 @@
 import { DatabaseSync } from "node:sqlite";
+import { controlRunId } from "../ports/identity.ts";
 import type { Store } from "../ports/store.ts";
 import { openEngine, type Script, type TestEngine, testProfile } from "../testing/index.ts";
 import type { StoredEvent } from "./event.ts";
@@ -6,7 +7,8 @@ import type { StoredEvent } from "./event.ts";
 /**
  * A database with a bit of everything, written by the real engine: a run with nesting, a retry, a
  * denial, a question, a failure that was delivered and spawned children; a run with a subtree that
- * was cancelled; a run that was taken up after its process was gone.
+ * was cancelled; a run that was taken up after its process was gone; records that were made, changed,
+ * deleted and made again.
  */
 export async function makeHealthyDatabase(into: string): Promise<HealthyRuns> {
   await using mandate = await openEngine({ profiles, model: script });
@@ -14,18 +16,20 @@ export async function makeHealthyDatabase(into: string): Promise<HealthyRuns> {
   const { workspace } = mandate;
   const rich = await mandate.run({ task: "everything", profile: "lead", workspace });
   unsubscribe();
+  await decideThings(mandate.store);
   const cancelled = await runAndCancel(mandate);
   const resumed = await crashAndRecover(mandate);
   const copy = new DatabaseSync(mandate.database);
   copy.prepare("VACUUM INTO ?").run(into);
   copy.close();
-  return { rich: rich.runId, cancelled, resumed };
+  return { rich: rich.runId, cancelled, resumed, control: controlRunId };
 }
 
 export interface HealthyRuns {
   readonly rich: string;
   readonly cancelled: string;
   readonly resumed: string;
+  readonly control: string;
 }
 
 const profiles = [
@@ -92,6 +96,22 @@ function answerEverything({ engine, store }: TestEngine): () => void {
       if (event.type === "agent.asked") void engine.answer(event.payload.ask_id, "yes");
     }
   });
+}
+
+/** One record that was changed twice, one that is gone, and one that was gone for a while. */
+async function decideThings(store: Store): Promise<void> {
+  const change = (resourceId: string, expectedVersion: number, value: unknown) =>
+    ({ resourceType: "policy", resourceId, expectedVersion, value }) as const;
+  const [registry, gone, back] = ["agent-registry:default", "profile-pin:global", "profile-pin:me"];
+  const pin = { profileId: "leaf" };
+  const agents = [{ agentId: "@writer", profileId: "leaf", description: "writes" }];
+  await store.changeRecords([change(registry, 0, { version: 1, agents: [] })], "ann");
+  await store.noteCommand("/agents pin leaf", "ann", "pinned");
+  await store.changeRecords([change(gone, 0, pin), change(back, 0, pin)], "ann");
+  await store.changeRecords([change(registry, 1, { version: 1, agents: [] })], "bob");
+  await store.changeRecords([change(gone, 1, null), change(back, 1, null)], "bob");
+  const both = [change(registry, 2, { version: 1, agents }), change(back, 0, pin)];
+  await store.changeRecords(both, "ann");
 }
 
 async function runAndCancel(mandate: TestEngine): Promise<string> {

@@ -180,10 +180,11 @@ function applyToRunning(delegation: In<"running">, event: StoredEvent): Delegati
     case "agent.asked":
       return {
         ...delegation,
-        waitingOn: { on: "answer", detail: event.payload.ask_id },
+        waitingOn: { on: event.payload.kind ?? "answer", detail: event.payload.ask_id },
         ask: {
           id: event.payload.ask_id,
           callId: event.payload.call_id,
+          ...(event.payload.kind && { kind: event.payload.kind }),
           question: event.payload.question,
           deadlineAt: event.payload.deadline_at,
           default: event.payload.default,

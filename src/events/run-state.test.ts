@@ -1,4 +1,6 @@
 import { describe, expect, it } from "vitest";
+import { controlRunId } from "../ports/identity.ts";
+import { isControlEvent } from "./control-event.ts";
 import type { StoredEvent } from "./event.ts";
 import { eventTypes, stored } from "./example-events.test-support.ts";
 import { applyToRun, childrenOf, emptyRun, foldRun, subtree } from "./run-state.ts";
@@ -81,5 +83,35 @@ describe("a run", () => {
     expect(ids(subtree(run, "a"))).toEqual(["d", "b", "c", "a"]);
     expect(ids(subtree(run, "b"))).toEqual(["d", "b"]);
     expect(subtree(run, "nobody")).toEqual([]);
+  });
+});
+
+describe("the control log", () => {
+  it("takes its own events from the first on, and no run's", () => {
+    for (const type of eventTypes) {
+      for (const log of [
+        emptyRun(controlRunId),
+        foldRun(controlRunId, [stored("command.executed")]),
+      ]) {
+        const [before, seq] = [structuredClone(log), log.lastRunSeq + 1];
+        const event = stored(type, {}, { seq });
+        if (isControlEvent(type)) {
+          applyToRun(log, event);
+          expect(log).toEqual({ ...before, lastRunSeq: seq, head: event.hash });
+        } else {
+          expect(() => applyToRun(log, event), type).toThrow(/control log takes no/);
+          expect(log).toEqual(before);
+        }
+      }
+    }
+  });
+
+  it("is about no delegation, and its events are in no run", () => {
+    const about = { ...stored("command.executed"), sub_agent_id: "c00000" } as StoredEvent;
+    expect(() => applyToRun(emptyRun(controlRunId), about)).toThrow(/no delegation/);
+    const run = foldRun("r000000", [stored("run.started")]);
+    for (const type of ["control.record_changed", "command.executed"] as const) {
+      expect(() => applyToRun(run, stored(type, {}, { seq: 2 }))).toThrow(/r000000 takes no/);
+    }
   });
 });

@@ -1,4 +1,6 @@
+import { controlRunId } from "../ports/identity.ts";
 import { MandateError } from "../ports/mandate-error.ts";
+import { isControlEvent } from "./control-event.ts";
 import type { Delegation } from "./delegation.ts";
 import type { StoredEvent } from "./event.ts";
 import { genesis } from "./hash-chain.ts";
@@ -50,8 +52,13 @@ export function applyToRun(run: RunState, event: StoredEvent): void {
       `Run ${run.id} is finished: it takes no ${event.type}.`,
     );
   }
-  // It begins once, and nothing is before its beginning.
-  if ((run.lastRunSeq === 0) !== (event.type === "run.started")) {
+  const isControlLog = run.id === controlRunId;
+  if (isControlLog !== isControlEvent(event.type)) {
+    const log = isControlLog ? "The control log" : `Run ${run.id}`;
+    throw new MandateError("illegal-transition", `${log} takes no ${event.type}.`);
+  }
+  // A run begins once, and nothing is before its beginning. The control log was always there.
+  if (!isControlLog && (run.lastRunSeq === 0) !== (event.type === "run.started")) {
     const state = run.lastRunSeq === 0 ? "has not started" : "has started already";
     throw new MandateError(
       "illegal-transition",

@@ -46,8 +46,9 @@ const lines: { readonly [T in EventType]: (payload: EventPayloads[T]) => string 
   "agent.paused": (p) => `paused: ${oneLine(p.reason)}`,
   "agent.model_clamped": (p) => `model ${p.requested} clamped to ${p.granted}`,
   "agent.skills_clamped": (p) => `skills clamped to ${p.granted.join(", ") || "none"}`,
-  "control.record_changed": (p) => `${p.record} changed by ${p.actor}`,
-  "command.executed": (p) => `${p.actor} ran ${oneLine(p.command)}`,
+  "control.record_changed": (p) =>
+    `${p.record} ${p.after_hash === null ? "deleted" : "changed"} by ${p.actor} (version ${p.version})`,
+  "command.executed": (p) => `${p.actor} ran ${oneLine(p.command)}: ${oneLine(p.outcome)}`,
 };
 
 export function summarize(event: StoredEvent): string {

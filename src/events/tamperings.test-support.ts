@@ -111,6 +111,68 @@ export const tamperings: readonly SeededBug[] = [
     "I15",
     "INSERT INTO meta VALUES ('indexed_seq', 100) ON CONFLICT (key) DO UPDATE SET value = 100",
   ),
+  bySql(
+    "a record's value changed",
+    "I7",
+    `UPDATE records SET value = replace(value, '@writer', '@root') WHERE value LIKE '%@writer%'`,
+  ),
+  bySql(
+    "a record's value that is no JSON any more",
+    "I7",
+    "UPDATE records SET value = substr(value, 2) WHERE version = 3",
+  ),
+  bySql(
+    "a record's version rolled back",
+    "I7",
+    "UPDATE records SET version = version - 1 WHERE resource_id = 'agent-registry:default'",
+  ),
+  bySql(
+    "the last version of a deleted record forgotten, so that it could be used again",
+    "I7",
+    "UPDATE record_versions SET version = 1 WHERE resource_id = 'profile-pin:global'",
+  ),
+  bySql(
+    "a record taken out of the table",
+    "I7",
+    "DELETE FROM records WHERE resource_id = 'agent-registry:default'",
+  ),
+  bySql(
+    "a record taken out with everything that reminds of it",
+    "I7",
+    `DELETE FROM records WHERE resource_id = 'profile-pin:me';
+     DELETE FROM record_versions WHERE resource_id = 'profile-pin:me'`,
+  ),
+  bySql(
+    "a deleted record put back",
+    "I7",
+    `INSERT INTO records VALUES ('policy', 'profile-pin:global', 2, '{"profileId":"leaf"}', 'ann', 1)`,
+  ),
+  bySql(
+    "a record that nobody decided",
+    "I7",
+    `INSERT INTO records VALUES ('policy', 'profile-pin:you', 1, '{"profileId":"root"}', 'ann', 1)`,
+  ),
+  bySql(
+    "somebody else made to have changed a record",
+    "I7",
+    "UPDATE records SET updated_by = 'eve'",
+  ),
+  bySql(
+    "an actor changed in the control log",
+    "I1",
+    `UPDATE event_batches SET events = replace(events, '"ann"', '"eve"') WHERE run = 0`,
+  ),
+  bySql(
+    "the control log taken out, with all records",
+    "I1",
+    `DELETE FROM event_batches WHERE run = 0; DELETE FROM run_index WHERE run = 0;
+     DELETE FROM records; DELETE FROM record_versions`,
+  ),
+  bySql(
+    "the control log made a run",
+    "I7",
+    "INSERT INTO runs SELECT 0, task, application, workspace, worker, fence, outcome, started_at, finished_at, delegations, tokens, cost FROM runs LIMIT 1",
+  ),
 ];
 
 function editSecondBatch(

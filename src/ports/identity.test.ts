@@ -1,6 +1,14 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { askIdOf, askNumberOf, hexOf, numberOf, runIdOf, runNumberOf } from "./identity.ts";
+import {
+  askIdOf,
+  askNumberOf,
+  controlRunId,
+  hexOf,
+  numberOf,
+  runIdOf,
+  runNumberOf,
+} from "./identity.ts";
 
 const number = fc.oneof(
   fc.integer({ min: 0, max: 2 ** 32 - 1 }),
@@ -67,6 +75,15 @@ describe("an id", () => {
         expect(numberOf(runIdOf(value))).toBeUndefined();
         expect(askNumberOf(runIdOf(value))).toBeUndefined();
         expect(runNumberOf(hexOf(value))).toBeUndefined();
+      }),
+    );
+  });
+
+  it("of the control log is that of number zero, which stores give to nobody", () => {
+    expect(runNumberOf(controlRunId)).toBe(0);
+    fc.assert(
+      fc.property(number, (value) => {
+        expect(runIdOf(value) === controlRunId).toBe(value === 0);
       }),
     );
   });

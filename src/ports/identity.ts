@@ -34,6 +34,12 @@ const askPrefix = "q";
 export const runIdOf = (number: number): string => runPrefix + hexOf(number);
 export const askIdOf = (number: number): string => askPrefix + hexOf(number);
 
+/**
+ * The log of the control plane: what people and programs decided, beside the runs. It is read like
+ * a run and is none. Stores count from one, so its number is nobody else's.
+ */
+export const controlRunId = runIdOf(0);
+
 export function runNumberOf(id: string): number | undefined {
   return id.startsWith(runPrefix) ? numberOf(id.slice(1)) : undefined;
 }

@@ -8,9 +8,11 @@ export interface Inspection {
   runIds(): Promise<readonly string[]>;
   /** Which run has which sequence numbers, in their order. */
   spans(): AsyncIterable<LogSpan>;
-  readRecord(runId: string): Promise<StoredRecord>;
+  readRows(runId: string): Promise<StoredRows>;
   /** The events of a run, in order. */
   readBatches(runId: string): AsyncIterable<StoredBatch>;
+  /** Every control record there is or was. */
+  records(): AsyncIterable<StoredRecord>;
   close(): Promise<void>;
 }
 
@@ -29,7 +31,7 @@ export interface StoredBatch extends LogSpan {
 }
 
 /** The rows of a run that are not events. */
-export interface StoredRecord {
+export interface StoredRows {
   readonly run: StoredRun | undefined;
   readonly delegations: readonly StoredDelegation[];
   readonly asks: readonly StoredAsk[];
@@ -56,4 +58,19 @@ export interface StoredAsk {
   readonly id: string;
   readonly delegationId: string;
   readonly answered: boolean;
+}
+
+export interface StoredRecord {
+  readonly resourceType: string;
+  readonly resourceId: string;
+  /** What is remembered so that no version is used twice; null when nothing is. */
+  readonly lastVersion: number | null;
+  /** Null when it was deleted. */
+  readonly now: {
+    readonly version: number;
+    /** JSON, to the letter. */
+    readonly text: string;
+    readonly updatedBy: string;
+    readonly updatedAt: number;
+  } | null;
 }

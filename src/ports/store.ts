@@ -2,6 +2,7 @@ import type { Contract } from "../contracts/contract.ts";
 import type { NewEvent, StoredEvent } from "../events/event.ts";
 import type { RunState } from "../events/run-state.ts";
 import type { Inspection } from "./inspection.ts";
+import type { RecordStore } from "./record-store.ts";
 
 /**
  * Where events live, and with them everything else: the stored state of runs, delegations and asks
@@ -13,14 +14,20 @@ import type { Inspection } from "./inspection.ts";
  * Appends of one process take effect in the order of the calls; those of one turn of the event
  * loop share a transaction, so a caller that has nothing to do in the outside world before the
  * next append need not wait for this one.
+ *
+ * The control log (`controlRunId`) is read and heard like a run and is none: no list shows it,
+ * nobody owns it, and only `changeRecords` and `noteCommand` write to it.
  */
-export interface Store {
+export interface Store extends RecordStore {
   /** Fresh ids, unique in the store, given out without waiting. */
   newDelegationId(): string;
   newRunId(): string;
   newAskId(): string;
 
   append(append: Append): Promise<readonly StoredEvent[]>;
+
+  /** Writes down that somebody gave a command, and what came of it. Long ones are cut. */
+  noteCommand(command: string, actor: string, outcome: string): Promise<void>;
 
   /** The run as its events tell it now; the same live object for a run this process works on. */
   readRun(runId: string): Promise<RunState | undefined>;

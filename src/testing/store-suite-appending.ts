@@ -102,14 +102,12 @@ export const appendingTests: readonly StoreTest[] = [
     title: "accepts nothing for a run that has not started, and nothing after its end",
     async run({ store }) {
       const unborn = { runId: store.newRunId(), by: "operator" } as const;
-      const command: NewEvent = {
-        type: "command.executed",
-        payload: { command: "/help", actor: "me" },
-      };
-      await refused(store.append({ ...unborn, events: [command] }), "illegal-transition");
+      const plan: NewEvent = { type: "run.planned", payload: { steps: 1 } };
+      await refused(store.append({ ...unborn, events: [plan] }), "illegal-transition");
+      assert.equal(await store.readRun(unborn.runId), undefined);
       const run = await StoredRun.start(store);
       await run.finish();
-      await refused(run.append(command), "illegal-transition");
+      await refused(run.append(plan), "illegal-transition");
       await refused(run.finish(), "illegal-transition");
       assert.equal((await collect(store)).length, 2);
     },
@@ -123,6 +121,17 @@ export const appendingTests: readonly StoreTest[] = [
       const again = { type: first?.type, payload: first?.payload } as NewEvent;
       await refused(run.append(again), "illegal-transition");
       await run.append(note(id, "goes on"));
+    },
+  },
+  {
+    title: "starts no run under a name that is no run's",
+    async run({ store }) {
+      const payload = { task: "t", application: "a", workspace: null, budget: { tokens: 1 } };
+      for (const runId of ["", "r", "c00000", "rABCDEF", "../etc"]) {
+        const start = { type: "run.started", payload: { ...payload, ...store.ownership } } as const;
+        await refused(store.append({ runId, by: store.ownership, events: [start] }), "unknown-run");
+      }
+      assert.deepEqual(await collect(store), []);
     },
   },
   {

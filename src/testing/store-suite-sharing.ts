@@ -141,6 +141,21 @@ export const sharingTests: readonly StoreTest[] = [
     },
   },
   {
+    title:
+      "tells subscribers of a run that they meet in the moment they write to it as it is stored",
+    async run({ store, reopen }) {
+      const other = await reopen();
+      const heard: StoredEvent[] = [];
+      other.subscribe((events) => heard.push(...events));
+      const run = await StoredRun.start(store);
+      const id = await run.child();
+      await run.append(note(id, "owner"));
+      await other.append({ runId: run.id, by: "operator", events: [note(id, "beside")] });
+      assert.deepEqual(heard, await collect(store));
+      await assertSound(other, heard);
+    },
+  },
+  {
     title: "tells a subscriber nothing of what was refused",
     async run({ store }) {
       const run = await StoredRun.start(store);

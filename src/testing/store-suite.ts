@@ -1,6 +1,10 @@
 import type { Store } from "../ports/store.ts";
 import { appendingTests } from "./store-suite-appending.ts";
+import { controlLogTests } from "./store-suite-control-log.ts";
 import { readingTests } from "./store-suite-reading.ts";
+import { recordSharingTests } from "./store-suite-record-sharing.ts";
+import { recordValueTests } from "./store-suite-record-values.ts";
+import { recordTests } from "./store-suite-records.ts";
 import { sharingTests } from "./store-suite-sharing.ts";
 import { assertSound } from "./stored-run.ts";
 
@@ -43,6 +47,10 @@ export function storeSuite(
     ["appending", appendingTests],
     ["reading", readingTests],
     ["sharing", sharingTests],
+    ["records", recordTests],
+    ["values of records", recordValueTests],
+    ["the control log", controlLogTests],
+    ["sharing records", recordSharingTests],
   ];
   describe(`store: ${name}`, () => {
     for (const [title, tests] of groups) {

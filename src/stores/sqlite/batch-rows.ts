@@ -41,6 +41,8 @@ export class BatchReader {
   readonly #indexedOfRun: StatementSync;
   readonly #recentOfRun: StatementSync;
   readonly #after: StatementSync;
+  readonly #lastIndexed: StatementSync;
+  readonly #lastRecent: StatementSync;
 
   constructor(database: DatabaseSync, index: RunIndex) {
     this.#index = index;
@@ -52,6 +54,12 @@ export class BatchReader {
     );
     this.#after = database.prepare(
       "SELECT * FROM event_batches WHERE first_seq + count > ? AND first_seq > ? ORDER BY first_seq LIMIT ?",
+    );
+    this.#lastIndexed = database.prepare(
+      "SELECT b.* FROM run_index i JOIN event_batches b ON b.first_seq = i.first_seq WHERE i.run = ? AND i.first_seq < ? ORDER BY i.first_seq DESC LIMIT 1",
+    );
+    this.#lastRecent = database.prepare(
+      "SELECT * FROM event_batches WHERE first_seq > ? AND first_seq < ? AND run = ? ORDER BY first_seq DESC LIMIT 1",
     );
   }
 
@@ -83,12 +91,12 @@ export class BatchReader {
   }
 
   /**
-   * All events with a greater sequence number than `seq`, of every run. `headOf` knows the hash that
-   * stands before the first of them, for runs that are in memory.
+   * All events with a greater sequence number than `seq`, of every run. `headOf` knows the hash after
+   * a run's n-th event, for runs that are in memory and have come just so far.
    */
   *after(
     seq: number,
-    headOf: (run: number) => string | undefined = () => undefined,
+    headOf: (run: number, runSeq: number) => string | undefined = () => undefined,
   ): Generator<StoredEvent> {
     // A batch that straddles `seq` begins before it, but never more than a batch's length before.
     let position = seq - maximumBatch;
@@ -96,7 +104,8 @@ export class BatchReader {
     for (;;) {
       const rows = this.#after.all(seq + 1, position, pageSize) as unknown as BatchRow[];
       for (const row of rows) {
-        const before = heads.get(row.run) ?? headOf(row.run) ?? this.hashBefore(row);
+        const known = heads.get(row.run) ?? headOf(row.run, row.first_run_seq - 1);
+        const before = known ?? this.endOf(row.run, row.first_seq).head;
         heads.set(row.run, row.hash);
         for (const event of eventsOf(row, before)) if (event.seq > seq) yield event;
         position = row.first_seq;
@@ -105,13 +114,12 @@ export class BatchReader {
     }
   }
 
-  hashBefore(row: Pick<BatchRow, "run" | "first_seq">): string {
-    let before = genesis(runIdOf(row.run));
-    for (const earlier of this.batchesOf(row.run)) {
-      if (earlier.first_seq >= row.first_seq) break;
-      before = earlier.hash;
-    }
-    return before;
+  /** How far a run had come before a sequence number, without reading all of it. */
+  endOf(run: number, beforeSeq: number): { readonly lastRunSeq: number; readonly head: string } {
+    const last = (this.#lastRecent.get(this.#index.indexedThrough(), beforeSeq, run) ??
+      this.#lastIndexed.get(run, beforeSeq)) as BatchRow | undefined;
+    if (last === undefined) return { lastRunSeq: 0, head: genesis(runIdOf(run)) };
+    return { lastRunSeq: last.first_run_seq + last.count - 1, head: last.hash };
   }
 }
 

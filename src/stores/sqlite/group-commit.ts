@@ -1,25 +1,23 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
-import type { Delegation } from "../../events/delegation.ts";
-import type { NewEvent, StoredEvent } from "../../events/event.ts";
-import { canonical, link } from "../../events/hash-chain.ts";
-import { applyToRun, type RunState } from "../../events/run-state.ts";
+import type { StoredEvent } from "../../events/event.ts";
 import type { Clock } from "../../ports/clock.ts";
-import { runNumberOf } from "../../ports/identity.ts";
+import { controlRunId } from "../../ports/identity.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
 import type { Append } from "../../ports/store.ts";
-import { maximumBatch } from "./batch-rows.ts";
 import { Projections, TamperedContract } from "./projections.ts";
+import type { RecordRows } from "./record-rows.ts";
 import type { ReserveFile } from "./reserve-file.ts";
+import { type Ground, type RecordChanges, Transaction } from "./transaction.ts";
 
 interface Pending {
   readonly append: Append;
+  /** Set when the events are still to be decided, from what is stored when they are written. */
+  readonly records: RecordChanges | undefined;
   readonly resolve: (events: readonly StoredEvent[]) => void;
   readonly reject: (error: unknown) => void;
 }
 
-export interface RunCache {
-  /** The run's state as last seen; loads it, or makes an empty one for a run that is new. */
-  stateOf(runId: string, isNew: boolean): RunState;
+export interface RunCache extends Ground {
   /** Reads what other processes wrote since; called when a number we wanted was taken. */
   catchUp(): void;
   lastSeq: number;
@@ -39,6 +37,7 @@ export class GroupCommit {
   readonly #cache: RunCache;
   readonly #clock: Clock;
   readonly #projections: Projections;
+  readonly #recordRows: RecordRows;
   readonly #begin: StatementSync;
   readonly #commit: StatementSync;
   readonly #insertBatch: StatementSync;
@@ -47,25 +46,31 @@ export class GroupCommit {
   #texts: [hash: string, body: string][] = [];
   #scheduled: NodeJS.Immediate | undefined;
 
-  constructor(database: DatabaseSync, cache: RunCache, clock: Clock) {
+  constructor(database: DatabaseSync, cache: RunCache, recordRows: RecordRows, clock: Clock) {
     this.#database = database;
     this.#cache = cache;
     this.#clock = clock;
     this.#projections = new Projections(database);
+    this.#recordRows = recordRows;
     this.#begin = database.prepare("BEGIN IMMEDIATE");
     this.#commit = database.prepare("COMMIT");
     this.#insertBatch = database.prepare("INSERT INTO event_batches VALUES (?, ?, ?, ?, ?, ?)");
     this.#insertText = database.prepare("INSERT OR IGNORE INTO texts VALUES (?, ?)");
   }
 
-  append(append: Append): Promise<readonly StoredEvent[]> {
+  append(append: Append, records?: RecordChanges): Promise<readonly StoredEvent[]> {
     const done = new Promise<readonly StoredEvent[]>((resolve, reject) => {
-      this.#queue.push({ append, resolve, reject });
+      this.#queue.push({ append, records, resolve, reject });
     });
     // A caller may go on and wait later; until then a refusal is nobody's unhandled rejection.
     done.catch(ignore);
     this.#scheduled ??= setImmediate(() => this.flush());
     return done;
+  }
+
+  /** The events of the changes, in their order. */
+  changeRecords(records: RecordChanges): Promise<readonly StoredEvent[]> {
+    return this.append({ runId: controlRunId, by: "operator", events: [] }, records);
   }
 
   keepText(hash: string, body: string): void {
@@ -134,8 +139,11 @@ export class GroupCommit {
   }
 
   #stage(pending: readonly Pending[], tampered: ReadonlySet<string>): Transaction {
-    const transaction = new Transaction(this.#cache, this.#clock.now());
-    for (const one of pending) transaction.stage(one.append, tampered);
+    const transaction = new Transaction(this.#cache, this.#recordRows, this.#clock.now());
+    for (const { append, records } of pending) {
+      if (records === undefined) transaction.stage(append, tampered);
+      else transaction.stageChanges(append, records);
+    }
     return transaction;
   }
 
@@ -143,7 +151,8 @@ export class GroupCommit {
     let events = 0;
     let count = 0;
     while (count < this.#queue.length && events < eventsPerTransaction) {
-      events += this.#queue[count]?.append.events.length ?? 0;
+      const next = this.#queue[count];
+      events += next?.records?.changes.length ?? next?.append.events.length ?? 0;
       count++;
     }
     if (count === this.#queue.length) {
@@ -169,187 +178,8 @@ export class GroupCommit {
       if (event.type === "agent.asked") this.#projections.writeAsk(run, event);
       else this.#projections.answerAsk(event);
     }
+    for (const record of transaction.records.values()) this.#recordRows.write(record);
   }
-}
-
-interface Batch {
-  readonly firstSeq: number;
-  readonly run: number;
-  readonly firstRunSeq: number;
-  readonly texts: string[];
-  hash: string;
-}
-
-/** One try at writing: applies events to the cached state and remembers how to take that back. */
-class Transaction {
-  readonly events: StoredEvent[] = [];
-  readonly outcomes: (readonly StoredEvent[] | Error)[] = [];
-  readonly batches: Batch[] = [];
-  readonly movedRuns = new Map<RunState, boolean>();
-  readonly movedDelegations = new Map<string, { run: RunState; contract: string | undefined }>();
-  readonly asks: [RunState, StoredEvent<"agent.asked" | "agent.answered">][] = [];
-  readonly #cache: RunCache;
-  readonly #at: number;
-  readonly #undo: Undo[] = [];
-  readonly #texts: string[] = [];
-  #currentRun: RunState | undefined;
-
-  constructor(cache: RunCache, at: number) {
-    this.#cache = cache;
-    this.#at = at;
-  }
-
-  stage(append: Append, tampered: ReadonlySet<string>): void {
-    const starts = append.events[0]?.type === "run.started";
-    const run = this.#cache.stateOf(append.runId, starts);
-    const mark = { undo: this.#undo.length, events: this.events.length };
-    this.#undo.push({
-      run,
-      id: undefined,
-      delegation: undefined,
-      before: beforeAppend(run, append),
-    });
-    try {
-      this.#checkOwner(run, append);
-      for (const event of append.events) this.#stageOne(run, event, tampered);
-    } catch (error) {
-      this.#rewind(mark.undo);
-      this.events.length = mark.events;
-      this.#texts.length = mark.events;
-      this.outcomes.push(error instanceof Error ? error : new Error(String(error)));
-      return;
-    }
-    this.outcomes.push(this.events.slice(mark.events));
-    for (let index = mark.events; index < this.events.length; index++)
-      this.#accept(run, append, index);
-  }
-
-  get hasRefusals(): boolean {
-    return this.outcomes.some((outcome) => outcome instanceof Error);
-  }
-
-  undo(): void {
-    this.#rewind(0);
-  }
-
-  #stageOne(run: RunState, event: NewEvent, tampered: ReadonlySet<string>): void {
-    const id = event.sub_agent_id;
-    if (id !== undefined) {
-      if (tampered.size > 0 && tampered.has(id) && !endsTampered(event))
-        throw new TamperedContract(id);
-      const last = this.#undo.at(-1);
-      // Only the first change of a delegation in a row needs taking back.
-      if (last?.id !== id)
-        this.#undo.push({ run, id, delegation: run.delegations.get(id), before: undefined });
-    }
-    const text = canonical(event, this.#at);
-    const seq = this.#cache.lastSeq + this.events.length + 1;
-    const run_seq = run.lastRunSeq + 1;
-    const hash = link(run.head, text);
-    const { type, payload } = event;
-    // Two literals, not a spread: this is made for every event there is.
-    const stored = (
-      id === undefined
-        ? { seq, run_seq, run_id: run.id, type, at: this.#at, payload, hash }
-        : { seq, run_seq, run_id: run.id, sub_agent_id: id, type, at: this.#at, payload, hash }
-    ) as StoredEvent;
-    applyToRun(run, stored);
-    this.events.push(stored);
-    this.#texts.push(text);
-  }
-
-  #checkOwner(run: RunState, append: Append): void {
-    if (append.ifRunSeq !== undefined && append.ifRunSeq !== run.lastRunSeq) {
-      throw new MandateError("conflict", `Run ${run.id} has moved on in the meantime.`);
-    }
-    if (append.by === "operator" || append.events[0]?.type === "run.started") return;
-    if (append.by.worker === run.worker && append.by.fence === run.fence) return;
-    // Taking a run over is itself an append, by its new owner, one fence higher.
-    if (append.events[0]?.type === "run.resumed" && append.by.fence === run.fence + 1) return;
-    throw new MandateError("fenced", `Run ${run.id} is now worked on by another process.`);
-  }
-
-  #accept(run: RunState, append: Append, index: number): void {
-    const event = this.events[index];
-    if (event === undefined) return;
-    this.#addToBatch(run, event, this.#texts[index] ?? "");
-    const id = event.sub_agent_id;
-    switch (event.type) {
-      case "run.started":
-        this.movedRuns.set(run, true);
-        break;
-      case "run.resumed":
-      case "run.finished":
-        this.movedRuns.set(run, this.movedRuns.get(run) ?? false);
-        break;
-      case "agent.asked":
-      case "agent.answered":
-        this.asks.push([run, event]);
-        break;
-      case "agent.subagent_created":
-        if (id !== undefined)
-          this.movedDelegations.set(id, { run, contract: append.contracts?.[id] });
-        break;
-      case "agent.subagent_started":
-      case "agent.subagent_waiting_for_merge":
-      case "agent.subagent_completed":
-      case "agent.subagent_failed":
-      case "agent.subagent_closed":
-        if (id !== undefined && !this.movedDelegations.has(id)) {
-          this.movedDelegations.set(id, { run, contract: undefined });
-        }
-        break;
-      default:
-    }
-  }
-
-  #addToBatch(run: RunState, event: StoredEvent, text: string): void {
-    let batch = this.batches.at(-1);
-    if (batch === undefined || this.#currentRun !== run || batch.texts.length >= maximumBatch) {
-      batch = {
-        firstSeq: event.seq,
-        run: runNumberOf(run.id) ?? 0,
-        firstRunSeq: event.run_seq,
-        texts: [],
-        hash: "",
-      };
-      this.batches.push(batch);
-      this.#currentRun = run;
-    }
-    batch.texts.push(text);
-    batch.hash = event.hash;
-  }
-
-  #rewind(mark: number): void {
-    for (let index = this.#undo.length - 1; index >= mark; index--) {
-      const change = this.#undo[index];
-      if (change === undefined) continue;
-      const { run, id, delegation, before } = change;
-      if (before) Object.assign(run, before);
-      else if (id !== undefined && delegation) run.delegations.set(id, delegation);
-      else if (id !== undefined) run.delegations.delete(id);
-    }
-    this.#undo.length = mark;
-  }
-}
-
-/** How to take back one change: a delegation's, or the run's own fields before an append. */
-interface Undo {
-  readonly run: RunState;
-  readonly id: string | undefined;
-  readonly delegation: Delegation | undefined;
-  readonly before: Partial<RunState> | undefined;
-}
-
-/** Most appends are about delegations; only a run's own events change more of it than its end. */
-function beforeAppend(run: RunState, { events }: Append): Partial<RunState> {
-  const isAboutRun = events.some(({ type }) => type.startsWith("run."));
-  return isAboutRun ? { ...run } : { lastRunSeq: run.lastRunSeq, head: run.head };
-}
-
-function endsTampered(event: Append["events"][number]): boolean {
-  if (event.type === "agent.subagent_failed") return event.payload.code === "policy_denied";
-  return event.type === "agent.subagent_closed" || event.type === "agent.budget_settled";
 }
 
 function isKeyConflict(error: unknown): boolean {

@@ -15,7 +15,8 @@ export function idBlocks(database: DatabaseSync): () => number {
         .prepare("UPDATE meta SET value = value + ? WHERE key = 'next_id' RETURNING value")
         .get(size);
       end = Number(row?.["value"]);
-      next = end - size;
+      // Zero is the control log's.
+      next = Math.max(1, end - size);
     }
     return next++;
   };

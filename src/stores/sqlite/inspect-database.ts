@@ -1,6 +1,12 @@
 import { DatabaseSync } from "node:sqlite";
 import { askIdOf, runIdOf, runNumberOf } from "../../ports/identity.ts";
-import type { Inspection, LogSpan, StoredBatch, StoredRecord } from "../../ports/inspection.ts";
+import type {
+  Inspection,
+  LogSpan,
+  StoredBatch,
+  StoredRecord,
+  StoredRows,
+} from "../../ports/inspection.ts";
 
 /**
  * Reads rows as they stand, in one read transaction of its own, so that what others write meanwhile
@@ -9,7 +15,7 @@ import type { Inspection, LogSpan, StoredBatch, StoredRecord } from "../../ports
  */
 export function inspectDatabase(live: DatabaseSync): Inspection {
   const path = live.location();
-  const own = path === null ? undefined : new DatabaseSync(path, { readOnly: true });
+  const own = path === null ? undefined : new DatabaseSync(path, { readOnly: true, timeout: 5000 });
   own?.exec("BEGIN");
   const database = own ?? live;
   // One pass each: an index by run is something to be checked, and without one a scan for every
@@ -27,7 +33,7 @@ export function inspectDatabase(live: DatabaseSync): Inspection {
       const rows = database.prepare("SELECT first_seq, run, count FROM event_batches ORDER BY 1");
       for (const row of rows.iterate()) yield spanOf(row);
     },
-    async readRecord(runId) {
+    async readRows(runId) {
       const run = runNumberOf(runId) ?? -1;
       return {
         run: runOf(database, run),
@@ -41,6 +47,14 @@ export function inspectDatabase(live: DatabaseSync): Inspection {
         const row = rows.get(key);
         if (row) yield batchOf(row);
       }
+    },
+    async *records() {
+      const rows = database.prepare(
+        `SELECT resource_type, resource_id, v.version AS last_version,
+                r.version, r.value, r.updated_by, r.updated_at
+         FROM records r FULL JOIN record_versions v USING (resource_type, resource_id)`,
+      );
+      for (const row of rows.iterate()) yield recordOf(row);
     },
     async close() {
       own?.close();
@@ -78,7 +92,7 @@ function batchOf(row: Row): StoredBatch {
   };
 }
 
-function runOf(database: DatabaseSync, run: number): StoredRecord["run"] {
+function runOf(database: DatabaseSync, run: number): StoredRows["run"] {
   const row = database.prepare("SELECT * FROM runs WHERE number = ?").get(run);
   return (
     row && {
@@ -92,7 +106,7 @@ function runOf(database: DatabaseSync, run: number): StoredRecord["run"] {
   );
 }
 
-function delegationOf(database: DatabaseSync, number: number): StoredRecord["delegations"] {
+function delegationOf(database: DatabaseSync, number: number): StoredRows["delegations"] {
   const row = database.prepare("SELECT * FROM sub_agents WHERE number = ?").get(number);
   if (row === undefined) return [];
   return [
@@ -106,7 +120,7 @@ function delegationOf(database: DatabaseSync, number: number): StoredRecord["del
   ];
 }
 
-function asksOf(database: DatabaseSync, run: number): StoredRecord["asks"] {
+function asksOf(database: DatabaseSync, run: number): StoredRows["asks"] {
   return database
     .prepare("SELECT * FROM asks WHERE run = ?")
     .all(run)
@@ -115,6 +129,23 @@ function asksOf(database: DatabaseSync, run: number): StoredRecord["asks"] {
       delegationId: String(row["sub_agent_id"]),
       answered: row["answered"] === 1,
     }));
+}
+
+function recordOf(row: Row): StoredRecord {
+  return {
+    resourceType: String(row["resource_type"]),
+    resourceId: String(row["resource_id"]),
+    lastVersion: row["last_version"] === null ? null : Number(row["last_version"]),
+    now:
+      row["version"] === null
+        ? null
+        : {
+            version: Number(row["version"]),
+            text: String(row["value"]),
+            updatedBy: String(row["updated_by"]),
+            updatedAt: Number(row["updated_at"]),
+          },
+  };
 }
 
 function textOrNull(value: unknown): string | null {

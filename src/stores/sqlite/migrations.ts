@@ -59,4 +59,22 @@ export const migrations: readonly string[] = [
 
   CREATE TABLE texts (hash TEXT PRIMARY KEY, body TEXT NOT NULL) WITHOUT ROWID;
   `,
+  `
+  CREATE TABLE records (
+    resource_type TEXT NOT NULL,
+    resource_id TEXT NOT NULL,
+    version INTEGER NOT NULL,
+    value TEXT NOT NULL,
+    updated_by TEXT NOT NULL,
+    updated_at INTEGER NOT NULL,
+    PRIMARY KEY (resource_type, resource_id)
+  );
+  -- The greatest version of every id, also of one whose record is gone: none is used twice.
+  CREATE TABLE record_versions (
+    resource_type TEXT NOT NULL,
+    resource_id TEXT NOT NULL,
+    version INTEGER NOT NULL,
+    PRIMARY KEY (resource_type, resource_id)
+  ) WITHOUT ROWID;
+  `,
 ];

@@ -5,6 +5,7 @@ import { DatabaseSync } from "node:sqlite";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { migrations } from "./migrations.ts";
 import { openDatabase } from "./open-database.ts";
+import { startBeside } from "./process-beside.test-support.ts";
 
 let folder: string;
 let path: string;
@@ -28,6 +29,38 @@ describe("openDatabase", () => {
       return rows;
     };
     expect(schema()).toEqual(schema());
+  });
+
+  it("brings a database of the first version up to date and keeps what is in it", () => {
+    const old = new DatabaseSync(path);
+    old.exec("PRAGMA journal_mode = WAL; CREATE TABLE meta (key TEXT PRIMARY KEY, value INTEGER)");
+    old.exec(migrations[0] ?? "");
+    old.exec("INSERT INTO meta VALUES ('schema', 1), ('next_id', 77)");
+    old.exec("INSERT INTO texts VALUES ('h', 'kept')");
+    old.close();
+    const database = open();
+    const value = (sql: string): unknown => database.prepare(sql).get();
+    expect(value("SELECT value FROM meta WHERE key = 'schema'")).toEqual({
+      value: migrations.length,
+    });
+    expect(value("SELECT value FROM meta WHERE key = 'next_id'")).toEqual({ value: 77 });
+    expect(value("SELECT body FROM texts")).toEqual({ body: "kept" });
+    expect(value("SELECT count(*) AS records FROM records")).toEqual({ records: 0 });
+    database.close();
+  });
+
+  it("waits for who makes the same database in this moment", async () => {
+    for (let round = 0; round < 3; round++) {
+      // Waiting blocks, so those who race have to be others.
+      const at = Date.now() + 500;
+      const openers = Array.from({ length: 5 }, () =>
+        startBeside(new URL("./open-beside.test-support.ts", import.meta.url), [
+          join(folder, `${round}.db`),
+          at,
+        ]),
+      );
+      expect(await Promise.all(openers.map(({ ended }) => ended))).toEqual([0, 0, 0, 0, 0]);
+    }
   });
 
   it("is durable as asked: full by default, normal by choice, both with a write-ahead log", () => {

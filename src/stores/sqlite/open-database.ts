@@ -13,10 +13,11 @@ export interface DatabaseOptions {
 export function openDatabase(options: DatabaseOptions): DatabaseSync {
   let database: DatabaseSync | undefined;
   try {
-    database = new DatabaseSync(options.path, { timeout: 5000 });
+    database = new DatabaseSync(options.path, { timeout: patienceMs });
+    useWriteAheadLog(database);
     // Checkpoints every 16 MB: a quarter of the work of SQLite's own 4 MB, and still little to read.
     database.exec(
-      `PRAGMA journal_mode = WAL; PRAGMA wal_autocheckpoint = 4000; PRAGMA synchronous = ${options.synchronous === "full" ? "FULL" : "NORMAL"};`,
+      `PRAGMA wal_autocheckpoint = 4000; PRAGMA synchronous = ${options.synchronous === "full" ? "FULL" : "NORMAL"};`,
     );
     migrate(database, options.path);
     return database;
@@ -25,6 +26,33 @@ export function openDatabase(options: DatabaseOptions): DatabaseSync {
     if (cause instanceof MandateError) throw cause;
     throw unusable(options.path, cause);
   }
+}
+
+/** How long to wait for others who write. */
+const patienceMs = 5000;
+
+/**
+ * SQLite waits for others wherever it can, but not here: of several processes that make a database
+ * write-ahead at once, all but one are told at once that it is locked. So we wait ourselves.
+ */
+function useWriteAheadLog(database: DatabaseSync): void {
+  const end = performance.now() + patienceMs;
+  for (;;) {
+    try {
+      database.exec("PRAGMA journal_mode = WAL");
+      return;
+    } catch (error) {
+      if (!isBusy(error) || performance.now() > end) throw error;
+      Atomics.wait(nobodyWakes, 0, 0, 2);
+    }
+  }
+}
+
+const nobodyWakes = new Int32Array(new SharedArrayBuffer(4));
+
+function isBusy(error: unknown): boolean {
+  const code = error instanceof Error ? (error as { errcode?: unknown }).errcode : undefined;
+  return typeof code === "number" && (code & 0xff) === 5;
 }
 
 function migrate(database: DatabaseSync, path: string): void {

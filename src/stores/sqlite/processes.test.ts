@@ -1,13 +1,10 @@
-import { type ChildProcess, spawn } from "node:child_process";
-import { once } from "node:events";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { createInterface } from "node:readline";
-import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { type Acknowledged, checkStore } from "../../events/check-store.ts";
 import { assertSound, collect, notes, StoredRun } from "../../testing/stored-run.ts";
+import { type ProcessBeside, startBeside, until } from "./process-beside.test-support.ts";
 import { SqliteStore } from "./sqlite-store.ts";
 
 let folder: string;
@@ -23,31 +20,21 @@ afterEach(() => rmSync(folder, { recursive: true, force: true }));
 const open = (): SqliteStore =>
   new SqliteStore({ path, synchronous: "normal", artifacts: null, pollMs: 10 });
 
-interface Writer {
-  readonly process: ChildProcess;
+interface Writer extends ProcessBeside {
   readonly acknowledged: Acknowledged[];
-  readonly ended: Promise<number | null>;
 }
 
 function startWriter(appends: number): Writer {
-  const script = new URL("./write-beside.test-support.ts", import.meta.url);
-  const child = spawn(process.execPath, [fileURLToPath(script), path, String(appends)], {
-    stdio: ["ignore", "pipe", "inherit"],
-  });
   const acknowledged: Acknowledged[] = [];
-  const lines = createInterface({ input: child.stdout });
-  lines.on("line", (line) => {
-    // A line that a kill cut short acknowledges nothing.
-    if (line.endsWith("}")) acknowledged.push(JSON.parse(line) as Acknowledged);
-  });
-  const ended = Promise.all([once(child, "exit"), once(lines, "close")]).then(
-    ([[code]]) => code as number | null,
+  const beside = startBeside(
+    new URL("./write-beside.test-support.ts", import.meta.url),
+    [path, appends],
+    (line) => {
+      // A line that a kill cut short acknowledges nothing.
+      if (line.endsWith("}")) acknowledged.push(JSON.parse(line) as Acknowledged);
+    },
   );
-  return { process: child, acknowledged, ended };
-}
-
-async function until(isTrue: () => boolean): Promise<void> {
-  while (!isTrue()) await new Promise((resolve) => setTimeout(resolve, 2));
+  return { ...beside, acknowledged };
 }
 
 describe("several processes on one database", () => {
@@ -76,7 +63,8 @@ describe("several processes on one database", () => {
   it("leave the runs of those that live alone, and hand those of the killed to one", async () => {
     const [killed, living] = [startWriter(1e9), startWriter(1e9)];
     try {
-      await until(() => killed.acknowledged.length > 40 && living.acknowledged.length > 40);
+      const isUnderWay = ({ acknowledged }: Writer): boolean => acknowledged.length > 40;
+      await until(() => isUnderWay(killed) && isUnderWay(living), [killed, living]);
       const stores = [open(), open()];
       const [lost = "", kept = ""] = [killed, living].map(
         ({ acknowledged }) => acknowledged[0]?.run_id,

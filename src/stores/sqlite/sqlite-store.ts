@@ -2,11 +2,13 @@ import type { DatabaseSync, StatementSync } from "node:sqlite";
 import type { Contract } from "../../contracts/contract.ts";
 import type { StoredEvent } from "../../events/event.ts";
 import { sha256 } from "../../events/hash-chain.ts";
+import { prepareRecordChanges } from "../../events/prepare-record-changes.ts";
 import { applyToRun, emptyRun, foldRun, type RunState } from "../../events/run-state.ts";
 import { type Clock, systemClock } from "../../ports/clock.ts";
 import {
   askIdOf,
   askNumberOf,
+  controlRunId,
   hexOf,
   numberOf,
   runIdOf,
@@ -14,6 +16,7 @@ import {
 } from "../../ports/identity.ts";
 import type { Inspection } from "../../ports/inspection.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
+import type { ControlRecord, RecordChange } from "../../ports/record-store.ts";
 import type { Append, EventQuery, Ownership, RunQuery, RunRow, Store } from "../../ports/store.ts";
 import { ArtifactFolder } from "./artifact-folder.ts";
 import { BatchReader } from "./batch-rows.ts";
@@ -21,6 +24,7 @@ import { GroupCommit, type RunCache } from "./group-commit.ts";
 import { idBlocks } from "./id-blocks.ts";
 import { inspectDatabase } from "./inspect-database.ts";
 import { type DatabaseOptions, openDatabase } from "./open-database.ts";
+import { RecordRows } from "./record-rows.ts";
 import { ReserveFile } from "./reserve-file.ts";
 import { RunIndex } from "./run-index.ts";
 import { dismissWorker, enrolWorker, isWorkerAlive } from "./worker.ts";
@@ -40,6 +44,7 @@ export class SqliteStore implements Store {
   readonly #reader: BatchReader;
   readonly #log: RunCache;
   readonly #commits: GroupCommit;
+  readonly #records: RecordRows;
   readonly #artifacts: ArtifactFolder;
   readonly #nextNumber: () => number;
   readonly #runs = new Map<string, RunState>();
@@ -65,7 +70,9 @@ export class SqliteStore implements Store {
       committed: (events) => this.#committed(events),
       reserve: new ReserveFile(options.path === ":memory:" ? null : `${options.path}-reserve`),
     };
-    this.#commits = new GroupCommit(this.#database, this.#log, options.clock ?? systemClock);
+    this.#records = new RecordRows(this.#database);
+    const clock = options.clock ?? systemClock;
+    this.#commits = new GroupCommit(this.#database, this.#log, this.#records, clock);
     this.#poll = setInterval(() => this.#lookAround(), options.pollMs ?? 100).unref();
   }
 
@@ -82,19 +89,50 @@ export class SqliteStore implements Store {
   }
 
   append(append: Append): Promise<readonly StoredEvent[]> {
-    if (!this.#closed) return this.#commits.append(append);
-    const refused = Promise.reject(new MandateError("closed", "The store is closed."));
+    if (!this.#closed && append.runId !== controlRunId) return this.#commits.append(append);
+    const refused = Promise.reject(this.#closed ? closed() : notAppendable());
     // As with every append, a caller may look at the outcome later, or never.
     refused.catch(() => undefined);
     return refused;
   }
 
+  async readRecord(resourceType: string, resourceId: string): Promise<ControlRecord | undefined> {
+    return this.#records.read(resourceType, resourceId);
+  }
+
+  async listRecords(resourceType: string, prefix = ""): Promise<readonly ControlRecord[]> {
+    return this.#records.list(resourceType, prefix);
+  }
+
+  async changeRecords(
+    changes: readonly RecordChange[],
+    actor: string,
+  ): Promise<readonly (ControlRecord | null)[]> {
+    if (this.#closed) throw closed();
+    const prepared = prepareRecordChanges(changes, actor);
+    if (prepared.length === 0) return [];
+    const events = await this.#commits.changeRecords({ changes: prepared, actor });
+    return prepared.map(({ resourceType, resourceId, text }, index) => {
+      const event = events[index];
+      if (text === null || event?.type !== "control.record_changed") return null;
+      const { version } = event.payload;
+      const value: unknown = JSON.parse(text);
+      return { resourceType, resourceId, version, value, updatedBy: actor, updatedAt: event.at };
+    });
+  }
+
+  async noteCommand(command: string, actor: string, outcome: string): Promise<void> {
+    if (this.#closed) throw closed();
+    const payload = { command: cut(command), actor: cut(actor), outcome: cut(outcome) };
+    const events = [{ type: "command.executed", payload } as const];
+    await this.#commits.append({ runId: controlRunId, by: "operator", events });
+  }
+
   async readRun(runId: string): Promise<RunState | undefined> {
+    if (runId === controlRunId) return undefined;
     this.#lookAround();
-    const cached = this.#runs.get(runId);
-    if (cached) return cached;
-    const loaded = this.#load(runId);
-    return loaded.lastRunSeq === 0 ? undefined : loaded;
+    const run = this.#runs.get(runId) ?? this.#load(runId);
+    return run.lastRunSeq === 0 ? undefined : run;
   }
 
   async *readEvents(query: EventQuery): AsyncIterable<StoredEvent> {
@@ -236,6 +274,10 @@ export class SqliteStore implements Store {
   #load(runId: string): RunState {
     const number = runNumberOf(runId);
     if (number === undefined) return emptyRun(runId);
+    // Nothing is folded from the control log, and it grows for ever: its end is all that is needed.
+    if (runId === controlRunId) {
+      return { ...emptyRun(runId), ...this.#reader.endOf(number, Number.MAX_SAFE_INTEGER) };
+    }
     return foldRun(runId, this.#reader.ofRun(number));
   }
 
@@ -263,7 +305,11 @@ export class SqliteStore implements Store {
 
   #catchUp(): void {
     const foreign: StoredEvent[] = [];
-    const headOf = (run: number): string | undefined => this.#runs.get(runIdOf(run))?.head;
+    // A run may be ahead of what we have heard of: then its head is not the one to go on from.
+    const headOf = (number: number, runSeq: number): string | undefined => {
+      const run = this.#runs.get(runIdOf(number));
+      return run?.lastRunSeq === runSeq ? run.head : undefined;
+    };
     for (const event of this.#reader.after(this.#log.lastSeq, headOf)) {
       const run = this.#runs.get(event.run_id);
       if (run && event.run_seq === run.lastRunSeq + 1) applyToRun(run, event);
@@ -286,4 +332,20 @@ export class SqliteStore implements Store {
       .get();
     return Number(row?.["seq"] ?? 0);
   }
+}
+
+/** Commands are remembered as a line is, whatever was typed; half a character is not kept. */
+function cut(text: string): string {
+  return text.length <= 500 ? text : text.slice(0, 500).replace(/[\ud800-\udbff]$/, "");
+}
+
+function closed(): MandateError {
+  return new MandateError("closed", "The store is closed.");
+}
+
+function notAppendable(): MandateError {
+  return new MandateError(
+    "illegal-transition",
+    "The control log takes no appends: changing a record or noting a command writes to it.",
+  );
 }

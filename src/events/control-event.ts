@@ -1,0 +1,8 @@
+import type { EventType } from "./event.ts";
+
+export type ControlEventType = "control.record_changed" | "command.executed";
+
+/** Whether it belongs into the control log. Such events stand nowhere else, and no others there. */
+export function isControlEvent(type: EventType): type is ControlEventType {
+  return type === "control.record_changed" || type === "command.executed";
+}

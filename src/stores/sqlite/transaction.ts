@@ -1,0 +1,244 @@
+import { decideRecordChange, type RecordStanding } from "../../events/decide-record-change.ts";
+import type { Delegation } from "../../events/delegation.ts";
+import type { NewEvent, StoredEvent } from "../../events/event.ts";
+import { canonical, link } from "../../events/hash-chain.ts";
+import type { PreparedChange } from "../../events/prepare-record-changes.ts";
+import { applyToRun, type RunState } from "../../events/run-state.ts";
+import { runNumberOf } from "../../ports/identity.ts";
+import { MandateError } from "../../ports/mandate-error.ts";
+import type { Append } from "../../ports/store.ts";
+import { maximumBatch } from "./batch-rows.ts";
+import { TamperedContract } from "./projections.ts";
+import type { RecordRows, WrittenRecord } from "./record-rows.ts";
+
+/** What a transaction finds when it begins: the states in memory, and the records on disk. */
+export interface Ground {
+  /** The run's state as last seen; loads it, or makes an empty one for a run that is new. */
+  stateOf(runId: string, isNew: boolean): RunState;
+  readonly lastSeq: number;
+}
+
+/** Changes of records become events when it is known what they meet. */
+export interface RecordChanges {
+  readonly changes: readonly PreparedChange[];
+  readonly actor: string;
+}
+
+interface Batch {
+  readonly firstSeq: number;
+  readonly run: number;
+  readonly firstRunSeq: number;
+  readonly texts: string[];
+  hash: string;
+}
+
+/** One try at writing: applies events to the cached state and remembers how to take that back. */
+export class Transaction {
+  readonly events: StoredEvent[] = [];
+  readonly outcomes: (readonly StoredEvent[] | Error)[] = [];
+  readonly batches: Batch[] = [];
+  readonly movedRuns = new Map<RunState, boolean>();
+  readonly movedDelegations = new Map<string, { run: RunState; contract: string | undefined }>();
+  readonly asks: [RunState, StoredEvent<"agent.asked" | "agent.answered">][] = [];
+  readonly records = new Map<string, WrittenRecord>();
+  readonly #ground: Ground;
+  readonly #recordRows: RecordRows;
+  readonly #at: number;
+  readonly #undo: Undo[] = [];
+  readonly #texts: string[] = [];
+  #currentRun: RunState | undefined;
+
+  constructor(ground: Ground, recordRows: RecordRows, at: number) {
+    this.#ground = ground;
+    this.#recordRows = recordRows;
+    this.#at = at;
+  }
+
+  stage(append: Append, tampered: ReadonlySet<string>): void {
+    const starts = append.events[0]?.type === "run.started";
+    if (starts && runNumberOf(append.runId) === undefined) {
+      this.outcomes.push(new MandateError("unknown-run", `"${append.runId}" is no id of a run.`));
+      return;
+    }
+    const run = this.#ground.stateOf(append.runId, starts);
+    const mark = { undo: this.#undo.length, events: this.events.length };
+    this.#undo.push({
+      run,
+      id: undefined,
+      delegation: undefined,
+      before: beforeAppend(run, append),
+    });
+    try {
+      this.#checkOwner(run, append);
+      for (const event of append.events) this.#stageOne(run, event, tampered);
+    } catch (error) {
+      this.#rewind(mark.undo);
+      this.events.length = mark.events;
+      this.#texts.length = mark.events;
+      this.outcomes.push(error instanceof Error ? error : new Error(String(error)));
+      return;
+    }
+    this.outcomes.push(this.events.slice(mark.events));
+    for (let index = mark.events; index < this.events.length; index++)
+      this.#accept(run, append, index);
+  }
+
+  /** The control log's own kind of append; all of the changes take effect, or none. */
+  stageChanges(append: Append, { changes, actor }: RecordChanges): void {
+    let events: NewEvent[];
+    try {
+      events = changes.map((change) => decideRecordChange(this.#standingOf(change), change, actor));
+    } catch (error) {
+      // A refusal is this caller's; that the disk cannot be read is everybody's.
+      if (!(error instanceof MandateError)) throw error;
+      this.outcomes.push(error);
+      return;
+    }
+    this.stage({ ...append, events }, noneTampered);
+    const outcome = this.outcomes.at(-1);
+    if (outcome === undefined || outcome instanceof Error) return;
+    for (const [index, change] of changes.entries()) {
+      const event = outcome[index];
+      if (event?.type !== "control.record_changed") continue;
+      const { version } = event.payload;
+      this.records.set(change.name, { ...change, version, actor, at: event.at });
+    }
+  }
+
+  get hasRefusals(): boolean {
+    return this.outcomes.some((outcome) => outcome instanceof Error);
+  }
+
+  undo(): void {
+    this.#rewind(0);
+  }
+
+  /** As it will be when everything that was staged before is written. */
+  #standingOf(change: PreparedChange): RecordStanding {
+    const staged = this.records.get(change.name);
+    if (staged === undefined) return this.#recordRows.standingOf(change);
+    const { text, version } = staged;
+    return { text, version: text === null ? 0 : version, lastVersion: version };
+  }
+
+  #stageOne(run: RunState, event: NewEvent, tampered: ReadonlySet<string>): void {
+    const id = event.sub_agent_id;
+    if (id !== undefined) {
+      if (tampered.size > 0 && tampered.has(id) && !endsTampered(event))
+        throw new TamperedContract(id);
+      const last = this.#undo.at(-1);
+      // Only the first change of a delegation in a row needs taking back.
+      if (last?.id !== id)
+        this.#undo.push({ run, id, delegation: run.delegations.get(id), before: undefined });
+    }
+    const text = canonical(event, this.#at);
+    const seq = this.#ground.lastSeq + this.events.length + 1;
+    const run_seq = run.lastRunSeq + 1;
+    const hash = link(run.head, text);
+    const { type, payload } = event;
+    // Two literals, not a spread: this is made for every event there is.
+    const stored = (
+      id === undefined
+        ? { seq, run_seq, run_id: run.id, type, at: this.#at, payload, hash }
+        : { seq, run_seq, run_id: run.id, sub_agent_id: id, type, at: this.#at, payload, hash }
+    ) as StoredEvent;
+    applyToRun(run, stored);
+    this.events.push(stored);
+    this.#texts.push(text);
+  }
+
+  #checkOwner(run: RunState, append: Append): void {
+    if (append.ifRunSeq !== undefined && append.ifRunSeq !== run.lastRunSeq) {
+      throw new MandateError("conflict", `Run ${run.id} has moved on in the meantime.`);
+    }
+    if (append.by === "operator" || append.events[0]?.type === "run.started") return;
+    if (append.by.worker === run.worker && append.by.fence === run.fence) return;
+    // Taking a run over is itself an append, by its new owner, one fence higher.
+    if (append.events[0]?.type === "run.resumed" && append.by.fence === run.fence + 1) return;
+    throw new MandateError("fenced", `Run ${run.id} is now worked on by another process.`);
+  }
+
+  #accept(run: RunState, append: Append, index: number): void {
+    const event = this.events[index];
+    if (event === undefined) return;
+    this.#addToBatch(run, event, this.#texts[index] ?? "");
+    const id = event.sub_agent_id;
+    switch (event.type) {
+      case "run.started":
+        this.movedRuns.set(run, true);
+        break;
+      case "run.resumed":
+      case "run.finished":
+        this.movedRuns.set(run, this.movedRuns.get(run) ?? false);
+        break;
+      case "agent.asked":
+      case "agent.answered":
+        this.asks.push([run, event]);
+        break;
+      case "agent.subagent_created":
+        if (id !== undefined)
+          this.movedDelegations.set(id, { run, contract: append.contracts?.[id] });
+        break;
+      case "agent.subagent_started":
+      case "agent.subagent_waiting_for_merge":
+      case "agent.subagent_completed":
+      case "agent.subagent_failed":
+      case "agent.subagent_closed":
+        if (id !== undefined && !this.movedDelegations.has(id)) {
+          this.movedDelegations.set(id, { run, contract: undefined });
+        }
+        break;
+      default:
+    }
+  }
+
+  #addToBatch(run: RunState, event: StoredEvent, text: string): void {
+    let batch = this.batches.at(-1);
+    if (batch === undefined || this.#currentRun !== run || batch.texts.length >= maximumBatch) {
+      batch = {
+        firstSeq: event.seq,
+        run: runNumberOf(run.id) ?? -1,
+        firstRunSeq: event.run_seq,
+        texts: [],
+        hash: "",
+      };
+      this.batches.push(batch);
+      this.#currentRun = run;
+    }
+    batch.texts.push(text);
+    batch.hash = event.hash;
+  }
+
+  #rewind(mark: number): void {
+    for (let index = this.#undo.length - 1; index >= mark; index--) {
+      const change = this.#undo[index];
+      if (change === undefined) continue;
+      const { run, id, delegation, before } = change;
+      if (before) Object.assign(run, before);
+      else if (id !== undefined && delegation) run.delegations.set(id, delegation);
+      else if (id !== undefined) run.delegations.delete(id);
+    }
+    this.#undo.length = mark;
+  }
+}
+
+/** How to take back one change: a delegation's, or the run's own fields before an append. */
+interface Undo {
+  readonly run: RunState;
+  readonly id: string | undefined;
+  readonly delegation: Delegation | undefined;
+  readonly before: Partial<RunState> | undefined;
+}
+
+/** Most appends are about delegations; only a run's own events change more of it than its end. */
+function beforeAppend(run: RunState, { events }: Append): Partial<RunState> {
+  const isAboutRun = events.some(({ type }) => type.startsWith("run."));
+  return isAboutRun ? { ...run } : { lastRunSeq: run.lastRunSeq, head: run.head };
+}
+
+function endsTampered(event: Append["events"][number]): boolean {
+  if (event.type === "agent.subagent_failed") return event.payload.code === "policy_denied";
+  return event.type === "agent.subagent_closed" || event.type === "agent.budget_settled";
+}
+
+const noneTampered: ReadonlySet<string> = new Set();
