@@ -16,3 +16,24 @@ export interface EffectivePin {
   /** The record it comes from: `profile-pin:session:abc`. */
   readonly source: string;
 }
+
+const prefix = "profile-pin:";
+
+/** The record of a scope's pin; undefined when the context does not say whose. */
+export function pinRecordId(scope: PinScope, context: PinContext): string | undefined {
+  if (scope === "global") return `${prefix}global`;
+  const id = context[scope];
+  return id === undefined || !isScopeId(id) ? undefined : `${prefix}${scope}:${id}`;
+}
+
+/** Whether a record's id is that of a pin: one of the four forms, and nothing that resembles them. */
+export function isPinRecordId(resourceId: string): boolean {
+  if (resourceId === `${prefix}global`) return true;
+  const [, id] = /^profile-pin:(?:session|user|workspace):(.+)$/su.exec(resourceId) ?? [];
+  return id !== undefined && isScopeId(id);
+}
+
+/** Sessions, users and folders have names that can be read and stored as they are. */
+function isScopeId(id: string): boolean {
+  return /^[^\p{Cc}\p{Cs}]{1,1024}$/u.test(id);
+}

@@ -1,6 +1,9 @@
 /** Who asks. A role holds what those before it hold. */
 export type Role = "viewer" | "operator" | "admin";
 
+/** From the least to the most. */
+export const roles: readonly Role[] = ["viewer", "operator", "admin"];
+
 export interface Principal {
   readonly id: string;
   readonly role: Role;

@@ -51,6 +51,14 @@ export const commands: Readonly<Record<string, CommandEntry>> = {
     summary: "show and change who can be delegated to by name, and what is pinned",
     load: async () => (await import("./commands/agents.ts")).agentsCommand,
   },
+  profiles: {
+    summary: "show who an agent can be, check agent files, trust a project's own",
+    load: async () => (await import("./commands/profiles.ts")).profilesCommand,
+  },
+  import: {
+    summary: "turn other programs' agent files into profiles",
+    load: async () => (await import("./commands/import.ts")).importCommand,
+  },
   verify: {
     summary: "check that the log keeps its promises",
     load: async () => (await import("./commands/verify.ts")).verifyCommand,

@@ -1,0 +1,55 @@
+import type { ControlPlane } from "../control/records/control-plane.ts";
+import type { PinContext } from "../control/records/pin.ts";
+import type { Principal } from "../control/records/principal.ts";
+
+/** What commands work on; the same for every surface. */
+export interface CommandContext {
+  readonly controlPlane: ControlPlane;
+  /** Session, user and workspace in which the person spoke: their own, by the surface's word. */
+  readonly pinContext: PinContext;
+  /** What replies say about a profile; undefined when there is none of this id. */
+  describeProfile(profileId: string): ProfileSummary | undefined;
+}
+
+export interface ProfileSummary {
+  /** `provider/model`; absent when none is chosen yet. */
+  readonly model?: string | undefined;
+}
+
+/** What a command says when it worked. The reply is fixed text: no model rewords it. */
+export interface CommandResult {
+  readonly reply: string;
+  /** The same for programs, as JSON. */
+  readonly data?: unknown;
+}
+
+/** Why a text is not a command of this form. */
+export interface UsageProblem {
+  readonly problem: string;
+}
+
+/** One command. Refusals are thrown as MandateErrors, whose sentences are the fixed replies. */
+export interface CommandDefinition<Given extends object> {
+  /** After the slash: `agents register`. */
+  readonly name: string;
+  /** What follows the name, for people. */
+  readonly form: string;
+  readonly about: string;
+  /** Everything after the first white space belongs to the command, byte for byte. */
+  readonly takesRawText?: true;
+  /** Decides by the text alone. */
+  parse(rest: string): Given | UsageProblem;
+  execute(given: Given, context: CommandContext, principal: Principal): Promise<CommandResult>;
+}
+
+/** A command among others: what it was given is its own business. */
+export type AnyCommand = CommandDefinition<object>;
+
+export function defineCommand<Given extends object>(command: CommandDefinition<Given>): AnyCommand {
+  // Only what the command's own `parse` returned is ever handed to its `execute`.
+  return command as unknown as AnyCommand;
+}
+
+export function usageOf({ name, form }: Pick<AnyCommand, "name" | "form">): string {
+  return `/${name} ${form}`.trimEnd();
+}

@@ -1,0 +1,20 @@
+import { sha256 } from "../events/hash-chain.ts";
+import { redactSecrets } from "../models/redact-secrets.ts";
+import { commandOf, type ParsedCommand, type UsageError } from "./parse-command.ts";
+
+const maximumLength = 500;
+
+/**
+ * What the log keeps of a command. Of raw text the size and the hash, since a document may hold
+ * what somebody should not have pasted; of what was no command only its name, since it may be
+ * anything.
+ */
+export function describeForLog(text: string, parsed: ParsedCommand | UsageError): string {
+  if ("usage" in parsed) return parsed.name === undefined ? "/?" : `/${parsed.name} ?`;
+  const command = commandOf(parsed);
+  if (command.takesRawText) {
+    return `/${parsed.name} (${text.length} characters, SHA-256 ${sha256(text)})`;
+  }
+  const line = redactSecrets(text.trimEnd(), []);
+  return line.length > maximumLength ? `${line.slice(0, maximumLength - 1)}…` : line;
+}

@@ -1,0 +1,187 @@
+import type { ControlRecord } from "../../ports/record-store.ts";
+import {
+  type AcknowledgedFile,
+  type Acknowledgement,
+  acknowledgeContent,
+  readAcknowledged,
+  readAcknowledgements,
+  withdrawContent,
+} from "./acknowledgements.ts";
+import type { AgentEntry } from "./agent-registry.ts";
+import { type Applied, applyDocument, exportDocument } from "./apply-document.ts";
+import type { ControlDocument } from "./control-document.ts";
+import { type ControlParts, knownProfiles } from "./control-store.ts";
+import { editRecord } from "./edit-allowlisted.ts";
+import { parseAgentRegistry } from "./parse-agent-registry.ts";
+import type { EffectivePin, PinContext, PinScope } from "./pin.ts";
+import { decidePin, readPins, removePin, writePin } from "./pin-records.ts";
+import type { Principal } from "./principal.ts";
+import { deleteProfileRecord, writeProfile } from "./profile-records.ts";
+import {
+  type AgentChange,
+  changeAgents,
+  readRegistry,
+  replaceRegistry,
+  requireEntry,
+  type StoredRegistry,
+  withChange,
+  withEntry,
+  withoutEntry,
+} from "./registry-record.ts";
+import { holdsRole, requirePinRole, requireRole } from "./require-role.ts";
+
+/**
+ * Who can be delegated to, what is pinned, what is trusted: records that people change. Every
+ * method that changes one takes who asks and checks the role first, so a surface that forgets to
+ * ask cannot give anything away. Reading is public.
+ */
+export class ControlPlane {
+  readonly #parts: ControlParts;
+
+  constructor(parts: ControlParts) {
+    this.#parts = parts;
+  }
+
+  registry(): Promise<StoredRegistry> {
+    return readRegistry(this.#parts.store);
+  }
+
+  /** Throws "unknown-agent". The profile it leads to may be gone; running it would tell. */
+  async entry(agentId: string): Promise<AgentEntry> {
+    return requireEntry((await this.registry()).registry.agents, agentId);
+  }
+
+  /** Adds an agent, or changes one: what the entry leaves unsaid stays as it was. */
+  async register(entry: AgentEntry, by: Principal): Promise<StoredRegistry> {
+    requireRole("register", by);
+    return changeAgents(this.#parts, by.id, (agents, isKnown) => withEntry(agents, entry, isKnown));
+  }
+
+  async change(agentId: string, change: AgentChange, by: Principal): Promise<StoredRegistry> {
+    requireRole("change", by);
+    return changeAgents(this.#parts, by.id, (agents, isKnown) =>
+      withChange(agents, agentId, change, isKnown),
+    );
+  }
+
+  async unregister(agentId: string, by: Principal): Promise<StoredRegistry> {
+    requireRole("unregister", by);
+    return changeAgents(this.#parts, by.id, (agents) => withoutEntry(agents, agentId));
+  }
+
+  /** JSON text or data. Throws "conflict" when the registry is not at the version any more. */
+  async replaceRegistry(
+    source: unknown,
+    expectedVersion: number,
+    by: Principal,
+  ): Promise<StoredRegistry> {
+    requireRole("edit", by);
+    const registry = parseAgentRegistry(source, await knownProfiles(this.#parts));
+    return replaceRegistry(this.#parts, registry, expectedVersion, by.id);
+  }
+
+  /** Registry, profile records and shared pins in one transaction. */
+  async apply(document: unknown, by: Principal): Promise<Applied> {
+    requireRole("apply", by);
+    return applyDocument(this.#parts, document, by.id);
+  }
+
+  /** The registry is public; prompts and servers in profile records are for operators. */
+  async exportDocument(by: Principal): Promise<ControlDocument> {
+    requireRole("read", by);
+    return exportDocument(this.#parts, holdsRole("operator", by));
+  }
+
+  /** For editors of records as JSON; see `editRecord` for what can be edited. */
+  async editAllowlisted(
+    record: string,
+    source: unknown,
+    expectedVersion: number,
+    by: Principal,
+  ): Promise<ControlRecord | null> {
+    requireRole("edit", by);
+    return editRecord(this.#parts, record, source, expectedVersion, by.id);
+  }
+
+  async pin(
+    scope: PinScope,
+    profileId: string,
+    context: PinContext,
+    by: Principal,
+  ): Promise<string> {
+    requirePinRole(scope, context, by);
+    return writePin(this.#parts, scope, profileId, context, by.id);
+  }
+
+  /** Pins the profile that the agent leads to now; the pin stays when the agent is gone. */
+  async pinAgent(
+    scope: PinScope,
+    agentId: string,
+    context: PinContext,
+    by: Principal,
+  ): Promise<EffectivePin> {
+    requirePinRole(scope, context, by);
+    const { profileId } = await this.entry(agentId);
+    const source = await writePin(this.#parts, scope, profileId, context, by.id);
+    return { scope, profileId, source };
+  }
+
+  /** Deletes the record; false when there was none. */
+  async unpin(scope: PinScope, context: PinContext, by: Principal): Promise<boolean> {
+    requirePinRole(scope, context, by);
+    return removePin(this.#parts, scope, context, by.id);
+  }
+
+  pins(context: PinContext): Promise<readonly EffectivePin[]> {
+    return readPins(this.#parts, context);
+  }
+
+  /** Throws "unknown-profile" for a pin whose profile is gone; no other pin takes its place. */
+  effectivePin(context: PinContext): Promise<EffectivePin | undefined> {
+    return decidePin(this.#parts, context);
+  }
+
+  async acknowledge(hash: string, about: AcknowledgedFile, by: Principal): Promise<void> {
+    requireRole("acknowledge", by);
+    await acknowledgeContent(this.#parts.store, hash, about, by.id);
+  }
+
+  async withdrawAcknowledgement(hash: string, by: Principal): Promise<boolean> {
+    requireRole("acknowledge", by);
+    return withdrawContent(this.#parts.store, hash, by.id);
+  }
+
+  /** What was acknowledged, with the files that it was then. */
+  acknowledgements(): Promise<readonly Acknowledgement[]> {
+    return readAcknowledgements(this.#parts.store);
+  }
+
+  acknowledged(): Promise<ReadonlySet<string>> {
+    return readAcknowledged(this.#parts.store);
+  }
+
+  profileRecords(): Promise<readonly ControlRecord[]> {
+    return this.#parts.store.listRecords("profile");
+  }
+
+  async putProfile(
+    id: string,
+    source: unknown,
+    expectedVersion: number,
+    by: Principal,
+  ): Promise<ControlRecord> {
+    requireRole("change-profile", by);
+    return writeProfile(this.#parts, id, source, expectedVersion, by.id);
+  }
+
+  /** Throws "refused-by-policy" while an agent leads to it. */
+  async deleteProfile(id: string, expectedVersion: number, by: Principal): Promise<void> {
+    requireRole("change-profile", by);
+    await deleteProfileRecord(this.#parts, id, expectedVersion, by.id);
+  }
+
+  /** For the log: who said what, and what came of it. */
+  async noteCommand(command: string, by: Principal, outcome: string): Promise<void> {
+    await this.#parts.store.noteCommand(command, by.id, outcome);
+  }
+}

@@ -1,0 +1,87 @@
+import { messageOf } from "../../ports/message-of.ts";
+import type { Store } from "../../ports/store.ts";
+import type { ProfileLayer } from "../../profiles/profile-layer.ts";
+import type { ProfileSource, SourceContent } from "../../profiles/profile-source.ts";
+import type { ProfileProblem } from "../../profiles/read-profile-file.ts";
+import type { AgentEntry } from "./agent-registry.ts";
+import type { ControlPlane } from "./control-plane.ts";
+import { layerOfRecord } from "./layer-of-record.ts";
+
+/**
+ * The control plane as this process last read it, for those who cannot wait: who decides whether a
+ * delegation may start does so in one step. The log says when something has changed.
+ */
+export class ControlView implements ProfileSource {
+  readonly #plane: ControlPlane;
+  readonly #forget: () => void;
+  #agents: readonly AgentEntry[] = [];
+  #byId: ReadonlyMap<string, AgentEntry> = new Map();
+  #acknowledged: ReadonlySet<string> = new Set();
+  #profiles: SourceContent = { layers: [], problems: [] };
+  #isStale = true;
+  #reading: Promise<void> | undefined;
+
+  constructor(plane: ControlPlane, store: Pick<Store, "subscribe">) {
+    this.#plane = plane;
+    this.#forget = store.subscribe((events) => {
+      if (events.some(({ type }) => type === "control.record_changed")) this.#isStale = true;
+    });
+  }
+
+  /** Reads again what has changed since; `always` also asks whether something has. */
+  async refresh(always = false): Promise<void> {
+    if (!this.#isStale && !always) return;
+    this.#isStale = false;
+    this.#reading = this.#read();
+    await this.#reading;
+  }
+
+  entry(agentId: string): AgentEntry | undefined {
+    return this.#byId.get(agentId);
+  }
+
+  /** The same list as long as nothing has changed. */
+  all(): readonly AgentEntry[] {
+    return this.#agents;
+  }
+
+  acknowledged(): ReadonlySet<string> {
+    return this.#acknowledged;
+  }
+
+  /** Profiles that are records: the operators' last word on a name. */
+  read(): SourceContent {
+    return this.#profiles;
+  }
+
+  close(): void {
+    this.#forget();
+  }
+
+  async #read(): Promise<void> {
+    try {
+      const { registry } = await this.#plane.registry();
+      this.#agents = registry.agents;
+      this.#byId = new Map(registry.agents.map((entry) => [entry.agentId, entry]));
+      this.#acknowledged = await this.#plane.acknowledged();
+      this.#profiles = collect(await this.#plane.profileRecords());
+    } catch (error) {
+      // What could not be read is read the next time; until then what was known stays.
+      this.#isStale = true;
+      throw error;
+    }
+  }
+}
+
+function collect(records: Awaited<ReturnType<ControlPlane["profileRecords"]>>): SourceContent {
+  const layers: ProfileLayer[] = [];
+  const problems: ProfileProblem[] = [];
+  for (const { resourceId: name, value } of records) {
+    try {
+      layers.push(layerOfRecord(name, value));
+    } catch (error) {
+      problems.push({ name, file: `record: profile/${name}`, message: messageOf(error) });
+    }
+  }
+  return { layers, problems };
+}

@@ -1,0 +1,23 @@
+import { MandateError } from "../../ports/mandate-error.ts";
+import { parseProfileDocument } from "../../profiles/parse-profile-document.ts";
+import type { ProfileLayer } from "../../profiles/profile-layer.ts";
+import { quote } from "./shown-text.ts";
+
+/**
+ * What a profile record says, as a source of profiles; records are the operators' own and need no
+ * acknowledgement. Throws "profile-invalid" for what cannot be a profile: it is judged before it is
+ * stored, and again when it is read.
+ */
+export function layerOfRecord(id: string, value: unknown): ProfileLayer {
+  const origin = `record: profile/${id}`;
+  if (!/^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$/.test(id)) {
+    const rule = "1 to 128 of A-Z, a-z, 0-9, . _ : and -, the first a letter or digit";
+    throw new MandateError("profile-invalid", `${quote(id)} cannot be a profile's id: ${rule}.`);
+  }
+  const { name = id, fields } = parseProfileDocument({ value, lineOf: () => 1 }, `profile/${id}`);
+  if (name === id) return { name, fields, origin };
+  throw new MandateError(
+    "profile-invalid",
+    `profile/${id}: "name" is ${quote(name)}; a record is called by its id. Leave the name out.`,
+  );
+}

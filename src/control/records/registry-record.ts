@@ -1,0 +1,124 @@
+import { MandateError } from "../../ports/mandate-error.ts";
+import { messageOf } from "../../ports/message-of.ts";
+import { type AgentEntry, type AgentRegistry, emptyRegistry } from "./agent-registry.ts";
+import type { IsKnownProfile } from "./check-agents.ts";
+import {
+  type ControlParts,
+  type ControlStore,
+  knownProfiles,
+  registryId,
+} from "./control-store.ts";
+import { parseAgentEntry, parseAgentRegistry } from "./parse-agent-registry.ts";
+import { isRecord, readJson } from "./read-json.ts";
+import { retryOnConflict } from "./retry-on-conflict.ts";
+import { quote } from "./shown-text.ts";
+
+export interface StoredRegistry {
+  readonly registry: AgentRegistry;
+  /** 0 while nobody has registered anything. */
+  readonly version: number;
+}
+
+/** What a change says of an agent: what it leaves out stays, null takes it away. */
+export type AgentChange = {
+  readonly [Key in Exclude<keyof AgentEntry, "agentId">]?: AgentEntry[Key] | null;
+};
+
+/**
+ * Profiles in files come and go, so an entry whose profile is gone is still an entry: it can be
+ * shown, changed and taken out, and delegating to it is an error.
+ */
+export async function readRegistry(store: ControlStore): Promise<StoredRegistry> {
+  const record = await store.readRecord("policy", registryId);
+  if (record === undefined) return { registry: emptyRegistry, version: 0 };
+  try {
+    const registry = parseAgentRegistry(JSON.stringify(record.value), () => true);
+    return { registry, version: record.version };
+  } catch (cause) {
+    const problem = `The stored record policy/${registryId} cannot be used: ${messageOf(cause)}`;
+    const remedy = "An operator has to replace it as a whole.";
+    throw new MandateError("config-invalid", `${problem}\n${remedy}`, { cause });
+  }
+}
+
+export async function replaceRegistry(
+  { store }: ControlParts,
+  registry: AgentRegistry,
+  expectedVersion: number,
+  actor: string,
+): Promise<StoredRegistry> {
+  const change = { resourceType: "policy", resourceId: registryId, expectedVersion };
+  const [record] = await store.changeRecords([{ ...change, value: registry }], actor);
+  return { registry, version: record?.version ?? 0 };
+}
+
+/** Reads, changes and writes until nobody else wrote in between. */
+export function changeAgents(
+  parts: ControlParts,
+  actor: string,
+  change: (agents: readonly AgentEntry[], isKnown: IsKnownProfile) => readonly AgentEntry[],
+): Promise<StoredRegistry> {
+  return retryOnConflict(async () => {
+    const { registry, version } = await readRegistry(parts.store);
+    const agents = change(registry.agents, await knownProfiles(parts));
+    // Once more as a whole, for what no single entry can be blamed for: the size.
+    const next = parseAgentRegistry({ version: 1, agents }, () => true);
+    return replaceRegistry(parts, next, version, actor);
+  });
+}
+
+/**
+ * An agent that is registered again keeps what the new entry leaves unsaid: a restriction must not
+ * vanish because somebody wrote a better description.
+ */
+export function withEntry(
+  agents: readonly AgentEntry[],
+  entry: AgentEntry,
+  isKnown: IsKnownProfile,
+): readonly AgentEntry[] {
+  const said = readJson(entry, "the agent");
+  const { agentId } = entry;
+  const before = agents.find((each) => each.agentId === agentId);
+  const after = checked(isRecord(said) ? { ...before, ...said } : said, isKnown);
+  if (before === undefined) return [...agents, after];
+  return agents.map((each) => (each === before ? after : each));
+}
+
+export function withChange(
+  agents: readonly AgentEntry[],
+  agentId: string,
+  change: AgentChange,
+  isKnown: IsKnownProfile,
+): readonly AgentEntry[] {
+  const before = requireEntry(agents, agentId);
+  const said = Object.entries({ ...before, ...change, agentId });
+  const kept = Object.fromEntries(said.filter(([, value]) => value !== null));
+  // A profile that is gone is no reason to refuse a change that is not about it.
+  const after = checked(kept, "profileId" in change ? isKnown : () => true);
+  return agents.map((each) => (each === before ? after : each));
+}
+
+export function withoutEntry(
+  agents: readonly AgentEntry[],
+  agentId: string,
+): readonly AgentEntry[] {
+  const entry = requireEntry(agents, agentId);
+  return agents.filter((each) => each !== entry);
+}
+
+export function requireEntry(agents: readonly AgentEntry[], agentId: string): AgentEntry {
+  const entry = agents.find((each) => each.agentId === agentId);
+  if (entry !== undefined) return entry;
+  throw new MandateError("unknown-agent", `Agent not found: ${quote(agentId).slice(1, -1)}`);
+}
+
+function checked(value: unknown, isKnown: IsKnownProfile): AgentEntry {
+  const entry = parseAgentEntry(value, () => true);
+  requireProfile(entry.profileId, isKnown);
+  return entry;
+}
+
+export function requireProfile(profileId: string, isKnown: IsKnownProfile): void {
+  if (isKnown(profileId)) return;
+  throw new MandateError("unknown-profile", `There is no profile ${quote(profileId)}.`);
+}

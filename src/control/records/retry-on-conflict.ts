@@ -1,0 +1,21 @@
+import { setTimeout as wait } from "node:timers/promises";
+import { MandateError } from "../../ports/mandate-error.ts";
+
+const maximumTries = 64;
+const maximumWaitMs = 50;
+
+/**
+ * For changes that hold whatever the record said before: reads and writes again when somebody else
+ * wrote in between. Waits for a random while first, or those who met once would meet again.
+ */
+export async function retryOnConflict<Value>(attempt: () => Promise<Value>): Promise<Value> {
+  for (let tries = 1; ; tries += 1) {
+    try {
+      return await attempt();
+    } catch (error) {
+      const isConflict = error instanceof MandateError && error.code === "conflict";
+      if (!isConflict || tries === maximumTries) throw error;
+    }
+    await wait(Math.random() * Math.min(maximumWaitMs, 2 ** tries));
+  }
+}

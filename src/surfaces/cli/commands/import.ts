@@ -1,0 +1,125 @@
+import { existsSync, mkdirSync, writeFileSync } from "node:fs";
+import { join, resolve } from "node:path";
+import {
+  type Conversion,
+  type ConvertedAgent,
+  convertAgentFiles,
+  requireNothingLost,
+} from "../../../commands/import-agents.ts";
+import { findPlaces } from "../../../control/places.ts";
+import { MandateError } from "../../../ports/mandate-error.ts";
+import { countOf } from "../amounts.ts";
+import type { Arguments } from "../arguments.ts";
+import { type Command, jsonOption } from "../command.ts";
+import { exitCode } from "../exit-code.ts";
+import type { Io } from "../io.ts";
+import { printableJson, printableLine } from "../printable.ts";
+import { type Style, styleFor } from "../style.ts";
+
+export const importCommand: Command = {
+  name: "import",
+  usage: "[options] PATH...",
+  about:
+    "Turns agent files of other programs into profiles of ours: Claude Code, opencode, Gemini CLI,\n" +
+    "Codex, Copilot, Cursor, Kiro, Roo, Goose, pi. Says for every field what does not carry over. The\n" +
+    "files are written to .mandate/agents of this folder, or to your own profiles with --user. MCP\n" +
+    "servers are printed for your configuration; they are never started by an import.",
+  options: {
+    json: jsonOption,
+    strict: { type: "flag", help: "import nothing unless everything carries over" },
+    "dry-run": { type: "flag", help: "say what would be written, and write nothing" },
+    user: { type: "flag", help: "write to your own profiles, for all projects" },
+    force: { type: "flag", help: "replace files that are already there" },
+    to: { type: "text", value: "FOLDER", help: "write there instead" },
+  },
+  words: { least: 1, most: Number.POSITIVE_INFINITY },
+  examples: ["import .claude/agents", "import --strict --user ~/work/agents/reviewer.md"],
+  run: importAgents,
+};
+
+interface Written {
+  readonly name: string;
+  readonly source: string;
+  readonly file: string;
+  readonly status: "written" | "kept" | "planned";
+  readonly loss: ConvertedAgent["loss"];
+}
+
+async function importAgents(given: Arguments, io: Io): Promise<number> {
+  const conversion = convertAgentFiles(given.words.map((path) => resolve(io.cwd, path)));
+  if (given.flag("strict")) requireNothingLost(conversion);
+  const folder = folderFor(given, io);
+  const written = conversion.agents.map((agent) => write(agent, folder, given));
+  if (given.flag("json")) {
+    const { duplicates, files, servers, skills } = conversion;
+    const failed = files.filter(({ status }) => status === "error");
+    const report = { written, servers, skills, duplicates, failed };
+    io.stdout.write(`${printableJson(report, 2)}\n`);
+  } else say(conversion, written, io);
+  const hasFailed = conversion.files.some(({ status }) => status === "error");
+  return hasFailed || conversion.agents.length + conversion.skills.length === 0
+    ? exitCode.failed
+    : exitCode.done;
+}
+
+function folderFor(given: Arguments, io: Io): string {
+  const to = given.text("to");
+  if (to !== undefined && given.flag("user")) {
+    throw new MandateError("usage", "--to and --user both say where to write; keep one of them.");
+  }
+  if (to !== undefined) return resolve(io.cwd, to);
+  return given.flag("user")
+    ? findPlaces(io.environment).userAgents
+    : join(io.cwd, ".mandate", "agents");
+}
+
+/** A file that is there is somebody's work: it is replaced only when that was asked for. */
+function write(agent: ConvertedAgent, folder: string, given: Arguments): Written {
+  const file = join(folder, `${agent.name}.md`);
+  const { loss, name, source } = agent;
+  const about = { name, source, file, loss };
+  if (given.flag("dry-run")) return { ...about, status: "planned" };
+  if (existsSync(file) && !given.flag("force")) return { ...about, status: "kept" };
+  mkdirSync(folder, { recursive: true });
+  writeFileSync(file, agent.markdown, { flag: given.flag("force") ? "w" : "wx" });
+  return { ...about, status: "written" };
+}
+
+function say(conversion: Conversion, written: readonly Written[], io: Io): void {
+  const style = styleFor(io.stdout, io);
+  for (const each of written) io.stdout.write(describe(each, style));
+  for (const { diagnostics, file, status } of conversion.files) {
+    if (status !== "error") continue;
+    const { message = "" } = diagnostics.find(({ severity }) => severity === "error") ?? {};
+    io.stderr.write(
+      `${style.paint.bad(style.glyphs.failed)} ${printableLine(file)}: ${printableLine(message)}\n`,
+    );
+  }
+  for (const { name, source } of conversion.duplicates) {
+    io.stderr.write(`! ${name} is there twice; left out: ${printableLine(source)}\n`);
+  }
+  const servers = Object.keys(conversion.servers);
+  if (servers.length > 0) {
+    const block = JSON.stringify({ mcp: { servers: conversion.servers } }, null, 2);
+    io.stdout.write(
+      `\n${countOf(servers.length, "MCP server")} (${servers.join(", ")}), for your own configuration (JSON is YAML too):\n${block}\n`,
+    );
+  }
+  for (const file of conversion.skills) {
+    io.stdout.write(
+      `A skill, used where it lies or copied to .mandate/skills: ${printableLine(file)}\n`,
+    );
+  }
+  if (written.some(({ status }) => status === "written")) {
+    io.stderr.write(`Look at what counts now: ${io.program} profiles\n`);
+  }
+}
+
+function describe({ file, loss, name, status }: Written, { glyphs, paint }: Style): string {
+  const done = { written: paint.good(glyphs.done), planned: glyphs.queued, kept: paint.warn("!") };
+  const note = status === "kept" ? "  is there already; --force replaces it" : "";
+  const lines = loss.map(({ detail, field, kind }) => {
+    return paint.dim(`    ${kind} ${printableLine(`${field}: ${detail}`)}`);
+  });
+  return `${[`${done[status]} ${name}  ${paint.dim(printableLine(file))}${note}`, ...lines].join("\n")}\n`;
+}

@@ -1,0 +1,53 @@
+import { resolve } from "node:path";
+import { checkAgentFiles, type FileReport } from "../../../commands/check-agent-files.ts";
+import { MandateError } from "../../../ports/mandate-error.ts";
+import { countOf } from "../amounts.ts";
+import type { Arguments } from "../arguments.ts";
+import { exitCode } from "../exit-code.ts";
+import type { Io } from "../io.ts";
+import { printableJson, printableLine } from "../printable.ts";
+import { type Style, styleFor } from "../style.ts";
+
+/** Reports on every agent file that is found; exits 1 when one of them cannot be used. */
+export async function checkProfiles(
+  given: Arguments,
+  io: Io,
+  paths: readonly string[],
+): Promise<number> {
+  if (paths.length === 0) {
+    throw new MandateError("usage", "profiles check takes files or folders: check .claude/agents");
+  }
+  const reports = checkAgentFiles(paths.map((path) => resolve(io.cwd, path)));
+  if (given.flag("json")) io.stdout.write(`${printableJson(reports, 2)}\n`);
+  else {
+    const style = styleFor(io.stdout, io);
+    for (const report of reports) io.stdout.write(describe(report, style));
+    io.stdout.write(`${summary(reports)}\n`);
+  }
+  return reports.some(({ status }) => status === "error") ? exitCode.failed : exitCode.done;
+}
+
+function describe(report: FileReport, { glyphs, paint }: Style): string {
+  const { diagnostics, file, format, loss, name, names, status } = report;
+  const mark = {
+    ok: paint.good(glyphs.done),
+    warning: paint.warn("!"),
+    error: paint.bad(glyphs.failed),
+    skipped: paint.dim(glyphs.queued),
+  }[status];
+  const who = names === undefined ? (name ?? "") : `${names.length} agents`;
+  const lines = [`${mark} ${printableLine(file)}  ${paint.dim(`${format} ${printableLine(who)}`)}`];
+  for (const { line, message } of diagnostics) {
+    lines.push(`    ${line === undefined ? "" : `line ${line}: `}${printableLine(message)}`);
+  }
+  for (const { detail, field, kind } of loss) {
+    lines.push(paint.dim(`    ${kind} ${printableLine(`${field}: ${detail}`)}`));
+  }
+  return `${lines.join("\n")}\n`;
+}
+
+function summary(reports: readonly FileReport[]): string {
+  const count = (status: FileReport["status"]): number =>
+    reports.filter((report) => report.status === status).length;
+  return `${countOf(reports.length, "file")}: ${count("ok")} ok, ${count("warning")} with warnings, ${count("error")} that cannot be used, ${count("skipped")} skipped`;
+}

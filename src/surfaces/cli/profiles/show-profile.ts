@@ -1,0 +1,61 @@
+import { type EffectiveField, effectiveProfile } from "../../../commands/effective-profile.ts";
+import { nearestKey } from "../../../documents/nearest-key.ts";
+import type { Control } from "../../../open-control.ts";
+import { MandateError } from "../../../ports/mandate-error.ts";
+import type { Arguments } from "../arguments.ts";
+import { padEnd } from "../display-width.ts";
+import { exitCode } from "../exit-code.ts";
+import type { Io } from "../io.ts";
+import { printable, printableJson, printableLine } from "../printable.ts";
+import { styleFor } from "../style.ts";
+import { withControl } from "../with-control.ts";
+
+export function showProfile(
+  given: Arguments,
+  io: Io,
+  [name, ...more]: readonly string[],
+): Promise<number> {
+  if (name === undefined || more.length > 0) {
+    throw new MandateError("usage", "profiles show takes one name.");
+  }
+  return withControl(io, async (control) => {
+    const shown = effectiveProfile(control.profiles, name);
+    if (shown === undefined) throw unknown(control, name);
+    if (given.flag("json")) {
+      io.stdout.write(`${printableJson(shown, 2)}\n`);
+      return exitCode.done;
+    }
+    const { paint } = styleFor(io.stdout, io);
+    io.stdout.write(`${paint.strong(shown.name)}\n`);
+    if (shown.problem !== undefined) {
+      io.stdout.write(`${paint.warn(printableLine(shown.problem))}\n`);
+    }
+    for (const line of table(shown.fields)) {
+      io.stdout.write(`${line.text}  ${paint.dim(line.origin)}\n`);
+    }
+    if (shown.prompt !== "") io.stdout.write(`\n${printable(shown.prompt)}\n`);
+    return exitCode.done;
+  });
+}
+
+function table(fields: readonly EffectiveField[]): readonly { text: string; origin: string }[] {
+  const widest = Math.max(0, ...fields.map(({ field }) => field.length));
+  return fields.map(({ field, origin, value }) => ({
+    text: `  ${padEnd(field, widest)}  ${printableLine(describe(value))}`,
+    origin: printableLine(origin),
+  }));
+}
+
+function describe(value: unknown): string {
+  if (typeof value === "string") return value;
+  if (!Array.isArray(value)) return JSON.stringify(value);
+  if (value.length === 0) return "none";
+  const isPlain = value.every((each) => typeof each === "string");
+  return isPlain ? value.join(", ") : JSON.stringify(value);
+}
+
+function unknown({ profiles }: Control, name: string): MandateError {
+  const nearest = nearestKey(name, profiles.names());
+  const hint = nearest === undefined ? "" : ` Did you mean ${nearest}?`;
+  return new MandateError("unknown-profile", `There is no profile ${JSON.stringify(name)}.${hint}`);
+}

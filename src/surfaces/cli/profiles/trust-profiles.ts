@@ -1,0 +1,74 @@
+import type { Control } from "../../../open-control.ts";
+import { MandateError } from "../../../ports/mandate-error.ts";
+import type { Arguments } from "../arguments.ts";
+import { exitCode } from "../exit-code.ts";
+import type { Io } from "../io.ts";
+import { printableJson, printableLine } from "../printable.ts";
+import { withControl } from "../with-control.ts";
+
+interface Waiting {
+  readonly name: string;
+  readonly file: string;
+  readonly hash: string;
+}
+
+/** Acknowledges what came with the project, by its content, or takes that back. */
+export function trustProfiles(
+  given: Arguments,
+  io: Io,
+  names: readonly string[],
+  isTrusted: boolean,
+): Promise<number> {
+  return withControl(io, async (control) => {
+    const by = { id: "local", role: "operator" } as const;
+    const chosen = isTrusted
+      ? choose(waitingIn(control), names, given.flag("all"))
+      : choose(await trustedIn(control), names, given.flag("all"));
+    for (const { file, hash, name } of chosen) {
+      if (isTrusted) await control.plane.acknowledge(hash, { file, name }, by);
+      else await control.plane.withdrawAcknowledgement(hash, by);
+    }
+    if (given.flag("json")) io.stdout.write(`${printableJson(chosen, 2)}\n`);
+    else {
+      const verb = isTrusted ? "Trusted" : "No longer trusted";
+      for (const { file, name } of chosen) {
+        io.stdout.write(`${verb}: ${printableLine(`${name}  ${file}`)}\n`);
+      }
+      if (chosen.length === 0) io.stderr.write("There is nothing here that waits to be trusted.\n");
+    }
+    return exitCode.done;
+  });
+}
+
+function waitingIn({ profiles, skills }: Control): readonly Waiting[] {
+  return [
+    ...profiles.pending().map(({ name, origin, unacknowledged = "" }) => {
+      return { name, file: origin, hash: unacknowledged };
+    }),
+    ...skills.all().flatMap(({ folder, name, unacknowledged }) => {
+      return unacknowledged === undefined ? [] : { name, file: folder, hash: unacknowledged };
+    }),
+  ];
+}
+
+async function trustedIn({ plane }: Control): Promise<readonly Waiting[]> {
+  return plane.acknowledgements();
+}
+
+function choose(
+  all: readonly Waiting[],
+  names: readonly string[],
+  everything: boolean,
+): readonly Waiting[] {
+  if (everything) return all;
+  if (names.length === 0) {
+    throw new MandateError("usage", "Say which by name, or --all.");
+  }
+  return names.flatMap((name) => {
+    const found = all.filter((each) => each.name === name);
+    if (found.length > 0) return found;
+    const known = all.map((each) => each.name);
+    const list = known.length === 0 ? "Nothing does." : `There are: ${known.join(", ")}.`;
+    throw new MandateError("usage", `Nothing called "${name}" waits for that. ${list}`);
+  });
+}
