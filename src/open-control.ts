@@ -53,7 +53,7 @@ export async function openControl(options: ControlOptions): Promise<Control> {
   });
   const plane = new ControlPlane({
     store,
-    profiles: { has: (id) => profileById(profiles, id) !== undefined },
+    profiles: { has: (id) => isInFiles(profiles, id) },
     defaultWorkspace: cwd,
   });
   const view = new ControlView(plane, store);
@@ -104,6 +104,12 @@ export async function openControl(options: ControlOptions): Promise<Control> {
   };
 }
 
+/** Apart from the records, which the control plane reads itself: one may just have been deleted. */
+function isInFiles(profiles: ProfileRegistry, id: string): boolean {
+  const name = profileById(profiles, id)?.name ?? "";
+  return profiles.layersOf(name).some(({ origin }) => !origin.startsWith("record:"));
+}
+
 /** Where a project keeps skills, ours and other programs'. */
 const skillPlaces = [
   { path: ".mandate/skills", origin: "workspace" },
@@ -114,7 +120,6 @@ const skillPlaces = [
 
 /** Other programs' agents. Their formats are many, so the readers are loaded where there are any. */
 async function foreignSources(cwd: string): Promise<readonly ProfileSource[]> {
-  if (cwd !== "TEMPORARY") return [];
   const { discoverAgentPlaces } = await import("./profiles/foreign/discover-agent-places.ts");
   if (discoverAgentPlaces(cwd).length === 0) return [];
   const { findAgentFiles } = await import("./profiles/foreign/find-agent-files.ts");

@@ -1,4 +1,6 @@
 /** The only wiring: puts stores, models, profiles, tools and the engine together. */
+
+import { serverSlug } from "./contracts/mcp-tool-name.ts";
 import { everything } from "./contracts/selection.ts";
 import type { Config } from "./control/config.ts";
 import type { ConfigFlags } from "./control/config-overrides.ts";
@@ -20,7 +22,6 @@ import type { ModelPolicy, Profile } from "./profiles/profile.ts";
 import type { ProfileRegistry } from "./profiles/profile-registry.ts";
 import { builtInTools, optInTools } from "./tools/built-in-tools.ts";
 import { McpServers } from "./tools/mcp/mcp-servers.ts";
-import { serverSlug } from "./tools/mcp/tool-name.ts";
 import type { Tool } from "./tools/tool.ts";
 import { Toolbox } from "./tools/toolbox.ts";
 
@@ -93,7 +94,13 @@ export async function createRuntime(options: RuntimeOptions): Promise<Runtime> {
     }),
     ...(options.tools ?? []),
   ]);
-  const servers = new McpServers({ environment, version: productVersion });
+  const servers = new McpServers({
+    environment,
+    version: productVersion,
+    onNotice: ({ delegationId, server, text }) => {
+      engine.tell(delegationId, `About the MCP server "${server}": ${text}`);
+    },
+  });
   const parts: EngineParts = {
     store,
     models: { ...models, candidates: remember(models.candidates) },

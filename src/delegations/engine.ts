@@ -18,6 +18,7 @@ import { isHandle } from "./resolve-profile.ts";
 import { resumption } from "./resumption.ts";
 import { Session } from "./session.ts";
 import { startDelegation } from "./start-delegation.ts";
+import { event } from "./take-turn.ts";
 
 export interface RunRequest extends DelegationRequest {
   readonly workspace?: string | null | undefined;
@@ -233,6 +234,15 @@ export class Engine {
     if (run === undefined) return null;
     const root = [...run.delegations.values()].find(({ parentId }) => parentId === null);
     return resultOf(run, id === runId ? (root?.id ?? "") : id);
+  }
+
+  /** A sentence for an agent that works here, about what is around it. */
+  tell(delegationId: string, message: string): void {
+    for (const run of this.#runs.values()) {
+      const agent = run.agents.get(delegationId);
+      if (agent === undefined || agent.isEnding || agent.stopReason !== null) continue;
+      agent.record(event(agent, "agent.interjected", { from: "mcp", severity: "info", message }));
+    }
   }
 
   get liveRuns(): readonly LiveRun[] {

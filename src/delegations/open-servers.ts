@@ -30,14 +30,16 @@ async function open(agent: Agent, name: string): Promise<readonly Tool[]> {
   const { parts, workspace } = agent.run;
   const server = declarationOf(agent, name);
   try {
-    if (server === undefined) throw new Error("it is not configured any more");
+    if (server === undefined) {
+      throw new Error(`The MCP server "${name}" is not configured any more.`);
+    }
     if (server.disabled === true) return [];
     const scope = { delegationId: agent.id, workspace };
     return await agent.interruptible(parts.servers.open(name, server, scope));
   } catch (error) {
     if (error instanceof Stopped) throw error;
-    const message = `The MCP server ${name} cannot be used: ${messageOf(error)} Its tools are not available to you.`;
-    const said = { from: "runtime", severity: "warn" as const, message };
+    const message = `${messageOf(error)} Its tools are not available to you.`;
+    const said = { from: "mcp", severity: "warn" as const, message };
     agent.record(event(agent, "agent.interjected", said));
     return [];
   }

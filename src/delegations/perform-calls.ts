@@ -240,6 +240,8 @@ class SlotWhileWaiting {
     const waits = tool?.waits === true;
     if (waits) this.#waiting++;
     else this.#busy++;
+    // The call has begun by now, and may already be asking.
+    this.#consider();
     try {
       await call;
     } finally {

@@ -15,10 +15,11 @@ export class Toolbox {
 
   constructor(tools: readonly Tool[]) {
     for (const tool of tools) {
-      if (!/^[a-z][a-z0-9_]{0,63}$/.test(tool.name)) {
+      // What begins with mcp__ is a server's: rules and contracts speak of those by pattern.
+      if (!/^(?!mcp__)[a-z][a-z0-9_]{0,63}$/.test(tool.name)) {
         throw new MandateError(
           "usage",
-          `"${tool.name}" cannot be a tool's name: use lower-case letters, digits and underscores.`,
+          `"${tool.name}" cannot be a tool's name: use lower-case letters, digits and underscores, and begin with something else than mcp__.`,
         );
       }
       if (this.#tools.has(tool.name)) {

@@ -1,0 +1,162 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import type { HttpServer, StdioServer } from "../../profiles/mcp-server.ts";
+import { expandServer } from "./expand-server.ts";
+import { variable } from "./opened.test-support.ts";
+
+const stdio = (more: Partial<StdioServer>): StdioServer => ({
+  kind: "stdio",
+  command: "x",
+  ...more,
+});
+const http = (more: Partial<HttpServer>): HttpServer => ({
+  kind: "http",
+  url: "http://h/",
+  ...more,
+});
+
+describe("variables", () => {
+  const environment = { TOKEN: "t0k3n", EMPTY: "", HOME: "/home/x" };
+
+  it("are replaced in every field that is used at the start", () => {
+    const token = variable("TOKEN");
+    expect(
+      expandServer(
+        stdio({
+          command: `${variable("workspaceFolder")}/bin/${token}`,
+          args: [`--key=${token}`, variable("env:TOKEN"), variable("MISSING:-a:-b")],
+          env: { A: `${token}${token}`, B: variable("EMPTY:-full") },
+          cwd: variable("workspaceFolder"),
+        }),
+        environment,
+        "/work",
+      ),
+    ).toMatchObject({
+      command: "/work/bin/t0k3n",
+      args: ["--key=t0k3n", "t0k3n", "a:-b"],
+      env: { A: "t0k3nt0k3n", B: "full", HOME: "/home/x" },
+      cwd: "/work",
+    });
+    expect(
+      expandServer(
+        http({
+          url: `https://h/${token}?k=${token}`,
+          headers: { Authorization: `Bearer ${token}` },
+        }),
+        environment,
+        null,
+      ),
+    ).toMatchObject({
+      url: "https://h/t0k3n?k=t0k3n",
+      headers: { Authorization: "Bearer t0k3n" },
+    });
+  });
+
+  it.each([
+    ["NOT_SET", `Its env.A uses \${NOT_SET}, which is not set.`],
+    ["EMPTY", `Its env.A uses \${EMPTY}, which is not set.`],
+    ["env:NOT_SET", `Its env.A uses \${NOT_SET}, which is not set.`],
+    ["constructor", `Its env.A uses \${constructor}, which is not set.`],
+    [
+      "workspaceFolder",
+      `Its env.A uses \${workspaceFolder}, and this delegation has no workspace.`,
+    ],
+    ["input:key", `Its env.A uses \${input:key}, which is not known here.`],
+    ["", `Its env.A uses \${}, which is not known here.`],
+    ["A:-${B", "Its env.A holds a variable that is not closed or stands inside another one."],
+  ])("%s without a value is an error that names it", (name, sentence) => {
+    const server = stdio({ env: { A: variable(name) } });
+    expect(() => expandServer(server, environment, null)).toThrow(sentence);
+  });
+
+  it("are replaced once: a value that looks like a variable stays", () => {
+    const sneaky = { A: variable("TOKEN"), TOKEN: "t0k3n" };
+    const server = stdio({ args: [variable("A")] });
+    expect(expandServer(server, sneaky, null)).toMatchObject({ args: [variable("TOKEN")] });
+  });
+});
+
+describe("the environment of a process", () => {
+  it("holds what was declared and what every program needs, whatever else there is", () => {
+    const needed = ["PATH", "HOME", "LANG", "LC_ALL", "TMPDIR"];
+    fc.assert(
+      fc.property(
+        fc.dictionary(fc.string({ minLength: 1 }), fc.string()),
+        fc.dictionary(fc.stringMatching(/^[A-Z_]{1,8}$/), fc.stringMatching(/^[^$\0]*$/)),
+        (environment, env) => {
+          const expanded = expandServer(stdio({ env }), environment, null);
+          if (expanded.kind !== "stdio") throw new Error("not stdio");
+          for (const [name, value] of Object.entries(expanded.env)) {
+            const isDeclared = Object.hasOwn(env, name);
+            expect(isDeclared || needed.includes(name)).toBe(true);
+            expect(value).toBe(isDeclared ? env[name] : environment[name]);
+          }
+          expect(Object.keys(expanded.env)).toEqual(expect.arrayContaining(Object.keys(env)));
+        },
+      ),
+    );
+  });
+});
+
+describe("the folder of a process", () => {
+  const folderOf = (cwd: string | undefined, workspace: string | null) => {
+    const expanded = expandServer(stdio(cwd === undefined ? {} : { cwd }), {}, workspace);
+    return expanded.kind === "stdio" ? expanded.cwd : "";
+  };
+
+  it("is the workspace, below it, or what an absolute path names", () => {
+    expect(folderOf(undefined, "/work")).toBe("/work");
+    expect(folderOf(undefined, null)).toBe(null);
+    expect(folderOf("tools/..b", "/work")).toBe("/work/tools/..b");
+    expect(folderOf("/opt", "/work")).toBe("/opt");
+  });
+
+  it("is not found by walking out of the workspace", () => {
+    expect(() => folderOf("a/../..", "/work")).toThrow("Its cwd leads out of the workspace.");
+    expect(() => folderOf("..", "/work")).toThrow("Its cwd leads out of the workspace.");
+    expect(() => folderOf("a", null)).toThrow("Its cwd is relative, and this delegation has no");
+  });
+});
+
+describe("what cannot be used is refused without quoting it", () => {
+  it.each([
+    [stdio({ command: " " }), "Its command is empty."],
+    [stdio({ args: ["a\0secret"] }), "Its args[0] holds a NUL character."],
+    [stdio({ env: { "A=B": "secret" } }), '"A=B" cannot be the name of a variable.'],
+    [stdio({ env: JSON.parse('{"__proto__":"secret"}') }), '"__proto__" cannot be the name'],
+    [http({ url: "ftp://secret" }), "Its url is not an address that begins with http"],
+    [http({ url: "http://user:secret@host/" }), "Its url holds a name or password."],
+    [http({ headers: { "X Y": "secret" } }), '"X Y" cannot be the name of a header.'],
+    [http({ headers: { X: "secret\r\nHost: evil" } }), "Its headers.X holds a character"],
+    [http({ headers: { X: "secret ✓" } }), "Its headers.X holds a character"],
+  ])("%#", (server, sentence) => {
+    const thrown = (() => {
+      try {
+        return expandServer(server, {}, null);
+      } catch (error) {
+        return String(error);
+      }
+    })();
+    expect(thrown).toContain(sentence);
+    expect(thrown).not.toContain("secret");
+  });
+});
+
+describe("hidden values", () => {
+  it("are all of them in errors, and the secret ones in results", () => {
+    const environment = { API_KEY: "abcdefgh+1", FOLDER: "/data/files", HOME: "/home/x" };
+    const args = [variable("FOLDER"), variable("HOME")];
+    const env = { SERVICE: variable("API_KEY"), MODE: "verbose" };
+    const { hidden } = expandServer(stdio({ args, env }), environment, null);
+    expect(hidden.inErrors).toEqual(
+      expect.arrayContaining(["abcdefgh+1", "abcdefgh%2B1", "/data/files", "verbose"]),
+    );
+    expect(hidden.inErrors).not.toContain("/home/x");
+    expect(hidden.inResults).toEqual(["abcdefgh%2B1", "abcdefgh+1"]);
+  });
+
+  it("are the token as well as the whole header", () => {
+    const { hidden } = expandServer(http({ headers: { X: "Bearer abcdefgh" } }), {}, null);
+    expect(hidden.inResults).toEqual(expect.arrayContaining(["Bearer abcdefgh", "abcdefgh"]));
+  });
+});

@@ -1,0 +1,142 @@
+import { isAbsolute, relative, resolve } from "node:path";
+import { MandateError } from "../../ports/mandate-error.ts";
+import type { HttpServer, McpServer, StdioServer } from "../../profiles/mcp-server.ts";
+import { expandVariables, type VariableSource } from "./expand-variables.ts";
+import { hiddenForms, namesSecret } from "./hide-values.ts";
+import { isNeeded, scrubEnvironment } from "./scrub-environment.ts";
+
+/** A server as it is started: all variables have their values, so it is never shown or stored. */
+export type ExpandedServer = (ExpandedStdio | ExpandedHttp) & {
+  readonly hidden: HiddenValues;
+};
+
+export interface ExpandedStdio {
+  readonly kind: "stdio";
+  readonly command: string;
+  readonly args: readonly string[];
+  /** The whole environment of the process. */
+  readonly env: Readonly<Record<string, string>>;
+  /** Null where neither the declaration nor the delegation names a folder. */
+  readonly cwd: string | null;
+}
+
+export interface ExpandedHttp {
+  readonly kind: "http";
+  readonly url: string;
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+/** Longest first. */
+export interface HiddenValues {
+  /** Everything declared or taken from the environment. */
+  readonly inErrors: readonly string[];
+  /** What is secret by its name: results may well speak of folders and other plain values. */
+  readonly inResults: readonly string[];
+}
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+/** Throws `MandateError` with a sentence that names the field and the variable, never a value. */
+export function expandServer(
+  server: McpServer,
+  environment: Environment,
+  workspace: string | null,
+): ExpandedServer {
+  const values = new Set<string>();
+  const secrets = new Set<string>();
+  const source: VariableSource = {
+    environment,
+    workspace,
+    onUse(name, value) {
+      if (!isNeeded(name)) values.add(value);
+      if (namesSecret(name)) secrets.add(value);
+    },
+  };
+  const expanded =
+    server.kind === "stdio" ? expandStdio(server, source, environment) : expandHttp(server, source);
+  if (expanded.kind === "stdio") {
+    for (const name of Object.keys(server.kind === "stdio" ? (server.env ?? {}) : {})) {
+      const value = expanded.env[name] ?? "";
+      values.add(value);
+      if (namesSecret(name)) secrets.add(value);
+    }
+  } else {
+    for (const value of Object.values(expanded.headers)) {
+      values.add(value);
+      secrets.add(value);
+    }
+  }
+  const hidden = { inErrors: hiddenForms(values), inResults: hiddenForms(secrets, 8) };
+  return { ...expanded, hidden };
+}
+
+function expandStdio(
+  server: StdioServer,
+  source: VariableSource,
+  environment: Environment,
+): ExpandedStdio {
+  const env = scrubEnvironment(environment);
+  for (const [name, value] of Object.entries(server.env ?? {})) {
+    if (name === "" || name === "__proto__" || /[=\0]/.test(name)) {
+      throw problem(`${JSON.stringify(name)} cannot be the name of a variable.`);
+    }
+    env[name] = checked(expandVariables(value, `env.${name}`, source), `env.${name}`);
+  }
+  const command = checked(expandVariables(server.command, "command", source), "command");
+  if (command.trim() === "") throw problem("Its command is empty.");
+  const args = (server.args ?? []).map((arg, index) =>
+    checked(expandVariables(arg, `args[${index}]`, source), `args[${index}]`),
+  );
+  return { kind: "stdio", command, args, env, cwd: folderOf(server, source) };
+}
+
+function folderOf(server: StdioServer, source: VariableSource): string | null {
+  const { workspace } = source;
+  if (server.cwd === undefined) return workspace;
+  const cwd = checked(expandVariables(server.cwd, "cwd", source), "cwd");
+  if (isAbsolute(cwd)) return cwd;
+  if (workspace === null) {
+    throw problem("Its cwd is relative, and this delegation has no workspace.");
+  }
+  const folder = resolve(workspace, cwd);
+  const below = relative(workspace, folder);
+  if (isAbsolute(below) || /^\.\.(?:$|[\\/])/.test(below)) {
+    throw problem(
+      "Its cwd leads out of the workspace. Name a folder below it, or an absolute one.",
+    );
+  }
+  return folder;
+}
+
+function expandHttp(server: HttpServer, source: VariableSource): ExpandedHttp {
+  const written = expandVariables(server.url, "url", source);
+  const url = URL.canParse(written) ? new URL(written) : null;
+  if (url === null || (url.protocol !== "http:" && url.protocol !== "https:")) {
+    throw problem("Its url is not an address that begins with http:// or https://.");
+  }
+  if (url.username !== "" || url.password !== "") {
+    throw problem("Its url holds a name or password. Put it into a header, as a variable.");
+  }
+  const headers: Record<string, string> = {};
+  for (const [name, value] of Object.entries(server.headers ?? {})) {
+    if (!/^[A-Za-z0-9!#$%&'*+.^_`|~-]+$/.test(name) || name === "__proto__") {
+      throw problem(`${JSON.stringify(name)} cannot be the name of a header.`);
+    }
+    const expanded = expandVariables(value, `headers.${name}`, source).trim();
+    if (!/^[\t\x20-\x7e\x80-\xff]*$/.test(expanded)) {
+      throw problem(`Its headers.${name} holds a character that headers cannot hold.`);
+    }
+    headers[name] = expanded;
+  }
+  return { kind: "http", url: url.href, headers };
+}
+
+/** A NUL would end the text early for the system, and Node quotes the whole value when it objects. */
+function checked(value: string, field: string): string {
+  if (value.includes("\0")) throw problem(`Its ${field} holds a NUL character.`);
+  return value;
+}
+
+function problem(says: string): MandateError {
+  return new MandateError("config-invalid", says);
+}

@@ -1,0 +1,28 @@
+const mostFailures = 5;
+const windowMs = 60_000;
+
+/**
+ * Remembers how often a server failed lately. A broken one costs its start-up time at every try,
+ * and a hundred agents may all want it: after a few failures it is left alone for a while.
+ */
+export class FailureLimit {
+  readonly #failures = new Map<string, number[]>();
+
+  note(key: string): void {
+    this.#failures.set(key, [...this.#recent(key), performance.now()]);
+  }
+
+  /** How long until it may be started again; 0: now. */
+  waitFor(key: string): number {
+    const recent = this.#recent(key);
+    const oldest = recent.at(-mostFailures);
+    return oldest === undefined ? 0 : Math.ceil(oldest + windowMs - performance.now());
+  }
+
+  #recent(key: string): number[] {
+    const since = performance.now() - windowMs;
+    const recent = (this.#failures.get(key) ?? []).filter((at) => at > since);
+    if (recent.length === 0) this.#failures.delete(key);
+    return recent;
+  }
+}

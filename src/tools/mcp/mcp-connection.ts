@@ -1,0 +1,176 @@
+import { untilAborted } from "../../models/until-aborted.ts";
+import type { ToolResult } from "../tool.ts";
+import type { AcceptedTool } from "./accept-tools.ts";
+import type { ExpandedServer } from "./expand-server.ts";
+import type { FailureLimit } from "./failure-limit.ts";
+import { HttpTransport } from "./http-transport.ts";
+import { type ListedTools, listTools } from "./list-tools.ts";
+import { McpUnavailable } from "./mcp-unavailable.ts";
+import type { Session } from "./open-session.ts";
+import { renderResult } from "./render-result.ts";
+import { explain, startSession } from "./start-session.ts";
+import { StdioTransport } from "./stdio-transport.ts";
+import { ToolListing } from "./tool-listing.ts";
+
+export interface ConnectionOptions {
+  readonly name: string;
+  /** The same for the same definition. */
+  readonly key: string;
+  readonly server: ExpandedServer;
+  readonly version: string;
+  readonly startTimeoutMs: number;
+  readonly failures: FailureLimit;
+}
+
+export interface CallOptions {
+  readonly signal: AbortSignal;
+  readonly timeoutMs: number;
+}
+
+/**
+ * One server, reached when it is needed. It may die at any time: calls that are open then fail, and
+ * the next one starts it again. No call is ever repeated by itself, except one that the server
+ * refused because it had forgotten the session.
+ */
+export class McpConnection {
+  readonly #options: ConnectionOptions;
+  readonly #listing: ToolListing;
+  #session: Promise<Session> | null = null;
+  #transport: Session["transport"] | null = null;
+  readonly #ending = new Set<Promise<void>>();
+  #isModern = false;
+  #isClosed = false;
+
+  constructor(options: ConnectionOptions) {
+    this.#options = options;
+    this.#listing = new ToolListing(() => this.#list());
+  }
+
+  /** What it offers now. A list that may have changed since is asked for again. */
+  listTools(): Promise<ListedTools> {
+    return this.#listing.read();
+  }
+
+  /** Rejects only with the signal's reason; whatever the server does is a result. */
+  async call(tool: AcceptedTool, input: unknown, options: CallOptions): Promise<ToolResult> {
+    const { signal, timeoutMs } = options;
+    for (let isSecond = false; ; isSecond = true) {
+      let session: Session | undefined;
+      try {
+        session = await untilAborted(signal, this.#ready());
+        return await this.#ask(session, tool, input, options);
+      } catch (error) {
+        signal.throwIfAborted();
+        const failed = { text: this.#complaint(error, timeoutMs, session), isError: true };
+        if (!hasForgottenUs(error, session)) return failed;
+        this.#lose(session.transport);
+        if (isSecond) return failed;
+      }
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    const starting = this.#session?.catch(ignore);
+    await this.#transport?.close();
+    await Promise.all([starting, ...this.#ending]);
+  }
+
+  async #ask(
+    { client }: Session,
+    tool: AcceptedTool,
+    input: unknown,
+    { signal, timeoutMs }: CallOptions,
+  ): Promise<ToolResult> {
+    const result = await client.callTool(
+      { name: tool.name, arguments: input as Record<string, unknown> },
+      {
+        signal,
+        timeout: timeoutMs,
+        // What was offered, not what the server says by now.
+        toolDefinition: { name: tool.name, inputSchema: { ...tool.parameters, type: "object" } },
+      },
+    );
+    return renderResult(result, this.#options.server.hidden.inResults);
+  }
+
+  #complaint(error: unknown, timeoutMs: number, session: Session | undefined): string {
+    if (error instanceof McpUnavailable) return error.message;
+    const { name, server } = this.#options;
+    const reason = explain(error, session?.transport, { server, timeoutMs });
+    return new McpUnavailable(name, reason).message;
+  }
+
+  async #list(): Promise<{ listed: ListedTools; isLasting: boolean }> {
+    const { name, server, startTimeoutMs: timeoutMs } = this.#options;
+    const { client, transport, isModern } = await this.#ready();
+    try {
+      const listed = await listTools(client, timeoutMs);
+      // Only a local server of the older revision says by itself that its list has changed.
+      return { listed, isLasting: transport instanceof StdioTransport && !isModern };
+    } catch (error) {
+      throw new McpUnavailable(name, explain(error, transport, { server, timeoutMs }));
+    }
+  }
+
+  #ready(): Promise<Session> {
+    if (this.#session !== null) return this.#session;
+    const starting = this.#start();
+    this.#session = starting;
+    starting.catch(() => {
+      if (this.#session === starting) this.#session = null;
+    });
+    return starting;
+  }
+
+  async #start(): Promise<Session> {
+    const { name, key, server, version, startTimeoutMs, failures } = this.#options;
+    if (this.#isClosed) throw new McpUnavailable(name, "is no longer open for this delegation.");
+    const wait = failures.waitFor(key);
+    if (wait > 0) {
+      const seconds = Math.ceil(wait / 1000);
+      throw new McpUnavailable(name, `failed too often; it is tried again in ${seconds} s.`);
+    }
+    try {
+      const session = await startSession({
+        name,
+        server,
+        version,
+        timeoutMs: startTimeoutMs,
+        isModern: this.#isModern,
+        isClosed: () => this.#isClosed,
+        onTransport: (transport) => {
+          this.#transport = transport;
+        },
+        onClosed: () => this.#lose(session.transport),
+        onToolsChanged: () => this.#listing.forget(),
+      });
+      this.#isModern = session.isModern;
+      return session;
+    } catch (error) {
+      if (!this.#isClosed) failures.note(key);
+      throw error;
+    }
+  }
+
+  /** The next call begins anew, unless one has already done so. */
+  #lose(transport: Session["transport"]): void {
+    if (this.#transport !== transport || this.#isClosed) return;
+    this.#transport = null;
+    this.#session = null;
+    this.#listing.forget();
+    this.#options.failures.note(this.#options.key);
+    // A process may have left others behind, and they are ended before we say that all is.
+    const ending = transport.close().finally(() => this.#ending.delete(ending));
+    this.#ending.add(ending);
+  }
+}
+
+/** A server that keeps sessions and was started anew answers so, having done nothing. */
+function hasForgottenUs(error: unknown, session: Session | undefined): session is Session {
+  const hadSession = session?.transport instanceof HttpTransport && session.transport.sessionId;
+  if (!hadSession || !(error instanceof Error) || !("status" in error)) return false;
+  return error.status === 404 || error.status === 400;
+}
+
+function ignore(): void {}

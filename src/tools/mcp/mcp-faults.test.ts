@@ -1,0 +1,218 @@
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, describe, expect, it } from "vitest";
+import type { McpServers } from "./mcp-servers.ts";
+import {
+  call,
+  isAlive,
+  openFor,
+  processOf,
+  scriptOf,
+  testServers,
+  until,
+  variable,
+} from "./opened.test-support.ts";
+
+let servers: McpServers;
+afterEach(() => servers.close());
+
+const stayAlive = "setInterval(() => {}, 1000);";
+
+describe("a server that does not start", () => {
+  it("because it never answers, is given up and ended", async () => {
+    servers = testServers({ startTimeoutMs: 300 });
+    const silent = scriptOf(`console.error("loading " + process.pid); ${stayAlive}`);
+    const error: Error = await openFor(servers, silent).then(
+      () => new Error("opened"),
+      (reason) => reason,
+    );
+    expect(error.message).toMatch(
+      /^The MCP server "example" did not answer within 300 ms\. It said: loading \d+$/,
+    );
+    expect(isAlive(Number(/\d+$/.exec(error.message)?.[0]))).toBe(false);
+  });
+
+  it("because it exits at once, says how and what its last words were", async () => {
+    servers = testServers();
+    const lines = "for (let i = 0; i < 9; i++) console.error('line ' + i + '\\u001b[2J');";
+    await expect(openFor(servers, scriptOf(`${lines} process.exit(3)`))).rejects.toThrow(
+      'The MCP server "example" ended with exit code 3. It said: line 4 | line 5 | line 6 | line 7 | line 8',
+    );
+  });
+
+  it("because its command does not exist", async () => {
+    servers = testServers();
+    const missing = { kind: "stdio", command: "no-such-command-here" } as const;
+    await expect(openFor(servers, missing)).rejects.toThrow(
+      'The MCP server "example" cannot be started: its command or its folder does not exist.',
+    );
+    const nowhere = processOf("legacy", { cwd: "/no/such/folder" });
+    await expect(openFor(servers, nowhere)).rejects.toThrow("its folder does not exist");
+  });
+
+  it("because it talks of other things, quotes them", async () => {
+    servers = testServers({ startTimeoutMs: 300 });
+    const chatty = scriptOf(`console.log("Listening on port 3000"); ${stayAlive}`);
+    await expect(openFor(servers, chatty)).rejects.toThrow("It said: Listening on port 3000");
+  });
+
+  it("too often, is left alone for a while", async () => {
+    servers = testServers();
+    const broken = scriptOf("process.exit(1)");
+    for (let at = 0; at < 5; at++) {
+      await expect(openFor(servers, broken, `agent_${at}`)).rejects.toThrow("exit code 1");
+    }
+    await expect(openFor(servers, broken, "agent_6")).rejects.toThrow(
+      /failed too often; it is tried again in \d+ s\.$/,
+    );
+  });
+
+  it("before it is released, leaves nothing behind", async () => {
+    servers = testServers();
+    const folder = mkdtempSync(join(tmpdir(), "mcp-"));
+    const file = join(folder, "pid");
+    const write = `require("fs").writeFileSync(${JSON.stringify(file)}, String(process.pid));`;
+    const slow = { ...scriptOf(`${write} ${stayAlive}`), sharing: "delegation" } as const;
+    const opening = openFor(servers, slow);
+    const failed = expect(opening).rejects.toThrow('The MCP server "example"');
+    await until(() => readIfThere(file) !== "");
+    await servers.release("agent_1");
+    await failed;
+    expect(isAlive(Number(readIfThere(file)))).toBe(false);
+    rmSync(folder, { recursive: true });
+  });
+});
+
+describe("a server that misbehaves", () => {
+  it("prints garbage between its messages: that is skipped", async () => {
+    servers = testServers();
+    const tools = await openFor(servers, processOf("noisy"));
+    expect(await call(tools, "echo", { text: "clear" })).toEqual({ text: "clear" });
+  });
+
+  it("dies in the middle of a call: all open calls fail, the next one starts it again", async () => {
+    servers = testServers({ environment: { PATH: process.env["PATH"], KEY: "s3cret-canary" } });
+    const tools = await openFor(
+      servers,
+      processOf("legacy", { env: { SERVICE_TOKEN: variable("KEY") } }),
+    );
+    const waiting = call(tools, "wait");
+    const died = await call(tools, "die");
+    expect(died).toEqual({
+      text: 'The MCP server "example" ended with exit code 7. It said: out of luck [hidden]',
+      isError: true,
+    });
+    expect(await waiting).toEqual(died);
+    expect(await call(tools, "echo", { text: "back" })).toEqual({ text: "back" });
+  });
+
+  it("dies again and again: it is not started for ever", async () => {
+    servers = testServers();
+    const tools = await openFor(servers, processOf("legacy"));
+    for (let at = 0; at < 5; at++) expect((await call(tools, "die")).text).toContain("exit code 7");
+    expect(await call(tools, "die")).toMatchObject({
+      text: expect.stringContaining("failed too often"),
+      isError: true,
+    });
+  });
+
+  it("gives ten megabytes: they arrive", async () => {
+    servers = testServers();
+    const tools = await openFor(servers, processOf("legacy"));
+    const { text } = await call(tools, "large", { bytes: 10_000_000 });
+    expect(text).toHaveLength(10_000_000);
+  });
+
+  it("gives more than can be held: the call fails, and the next one works", async () => {
+    servers = testServers();
+    const tools = await openFor(servers, processOf("legacy"));
+    expect(await call(tools, "large", { bytes: 17_000_000 })).toEqual({
+      text: 'The MCP server "example" sent a message of more than 16 MB and was stopped.',
+      isError: true,
+    });
+    expect(await call(tools, "echo", { text: "small" })).toEqual({ text: "small" });
+  });
+
+  it("does not answer a call: that fails after its time", async () => {
+    servers = testServers({ callTimeoutMs: 100 });
+    const tools = await openFor(servers, processOf("legacy"));
+    expect(await call(tools, "wait")).toEqual({
+      text: 'The MCP server "example" did not answer within 100 ms.',
+      isError: true,
+    });
+    expect(await call(tools, "echo", { text: "still here" })).toEqual({ text: "still here" });
+  });
+
+  it("asks for a model or floods us: nothing is obeyed and calls go on", async () => {
+    servers = testServers();
+    const tools = await openFor(servers, processOf("legacy"));
+    expect((await call(tools, "ask")).text).toContain("refused");
+    const flooding = await openFor(servers, processOf("floods"), "agent_1", "flood");
+    expect(await call(flooding, "go")).toEqual({ text: "flooded" });
+    expect(await call(flooding, "go")).toEqual({ text: "flooded" });
+  });
+
+  it("does not read what it is sent: that is noticed before memory is gone", async () => {
+    servers = testServers();
+    const deaf = scriptOf(`
+      process.stdin.once("data", (data) => {
+        process.stdin.pause();
+        const say = (m) => process.stdout.write(JSON.stringify({ jsonrpc: "2.0", ...m }) + "\\n");
+        const { id, params } = JSON.parse(data);
+        const tools = [{ name: "x", inputSchema: { type: "object" } }];
+        const { protocolVersion } = params;
+        const serverInfo = { name: "deaf", version: "1" };
+        say({ id, result: { protocolVersion, serverInfo, capabilities: { tools: {} } } });
+        say({ id: id + 1, result: { tools } });
+        setInterval(() => {}, 1000);
+      });`);
+    const tools = await openFor(servers, deaf);
+    const filler = "x".repeat(1_000_000);
+    const calls = Array.from({ length: 20 }, () => call(tools, "x", { filler }));
+    const results = await Promise.all(calls);
+    expect(new Set(results.map(({ text }) => text))).toEqual(
+      new Set(['The MCP server "example" stopped reading what it was sent.']),
+    );
+  });
+});
+
+describe("ending", () => {
+  it("takes what a server has started with it", async () => {
+    servers = testServers();
+    const tools = await openFor(servers, processOf("legacy"));
+    const grandchild = Number((await call(tools, "grandchild")).text);
+    const { pid } = JSON.parse((await call(tools, "where")).text);
+    expect([isAlive(pid), isAlive(grandchild)]).toEqual([true, true]);
+    await servers.close();
+    expect([isAlive(pid), isAlive(grandchild)]).toEqual([false, false]);
+  });
+
+  it("takes it also when the server died by itself", async () => {
+    servers = testServers();
+    const tools = await openFor(servers, processOf("legacy"));
+    const grandchild = Number((await call(tools, "grandchild")).text);
+    await call(tools, "die");
+    await until(() => !isAlive(grandchild));
+  });
+
+  it("kills what ignores every request to end", async () => {
+    servers = testServers();
+    const folder = mkdtempSync(join(tmpdir(), "mcp-"));
+    const file = join(folder, "pids");
+    await openFor(servers, processOf("stubborn", {}, file));
+    const pids = readIfThere(file).split(" ").map(Number);
+    expect(pids.map(isAlive)).toEqual([true, true]);
+    await servers.close();
+    expect(pids.map(isAlive)).toEqual([false, false]);
+    rmSync(folder, { recursive: true });
+  });
+});
+
+function readIfThere(file: string): string {
+  try {
+    return readFileSync(file, "utf8");
+  } catch {
+    return "";
+  }
+}

@@ -1,0 +1,160 @@
+import { serverSlug } from "../../contracts/mcp-tool-name.ts";
+import { messageOf } from "../../ports/message-of.ts";
+import type { McpServer } from "../../profiles/mcp-server.ts";
+import type { Tool } from "../tool.ts";
+import { acceptTools } from "./accept-tools.ts";
+import { type ExpandedServer, expandServer } from "./expand-server.ts";
+import type { McpConnection } from "./mcp-connection.ts";
+import { McpUnavailable } from "./mcp-unavailable.ts";
+import { type ServerLine, ServerLines } from "./server-lines.ts";
+import { toTool } from "./to-tool.ts";
+
+export interface McpScope {
+  readonly delegationId: string;
+  /** Absolute; null where the delegation has no workspace. */
+  readonly workspace: string | null;
+}
+
+/** Something about a server that people should know and nothing fails of. */
+export interface McpNotice {
+  readonly server: string;
+  readonly delegationId: string;
+  readonly text: string;
+}
+
+export interface McpServersOptions {
+  readonly environment: Readonly<Record<string, string | undefined>>;
+  readonly version: string;
+  readonly startTimeoutMs?: number;
+  readonly callTimeoutMs?: number;
+  /** How long a shared server is kept when nobody uses it. */
+  readonly idleMs?: number;
+  onNotice?(notice: McpNotice): void;
+}
+
+/** One server in one delegation. */
+interface Use {
+  readonly name: string;
+  readonly line: ServerLine;
+  readonly connection: McpConnection;
+  /** The names of its tools that may be called. */
+  readonly patterns: readonly string[] | undefined;
+  readonly timeoutMs: number;
+  tools?: Promise<readonly Tool[]>;
+  isOver: boolean;
+}
+
+/**
+ * The MCP servers of this process: started when first opened, shared where the definition is the
+ * same to the letter (folder and values of variables included), ended when nobody needs them.
+ */
+export class McpServers {
+  readonly #options: McpServersOptions;
+  readonly #lines: ServerLines;
+  /** By delegation, then by the server's part of its tools' names. */
+  readonly #uses = new Map<string, Map<string, Use>>();
+  #isClosed = false;
+
+  constructor(options: McpServersOptions) {
+    this.#options = options;
+    this.#lines = new ServerLines(options.version, options.idleMs ?? 60_000);
+  }
+
+  /**
+   * The server's tools, for this delegation alone; `McpUnavailable` where it cannot be had. Whoever
+   * opens it again gets the same ones: what was once described to a model stays so for it, whatever
+   * the server says later.
+   */
+  async open(name: string, server: McpServer, scope: McpScope): Promise<readonly Tool[]> {
+    if (this.#isClosed) throw new McpUnavailable(name, "cannot be opened: the runtime is closing.");
+    if (server.disabled) throw new McpUnavailable(name, "is disabled in its declaration.");
+    const line = this.#lineFor(name, server, scope);
+    const uses = this.#uses.get(scope.delegationId) ?? new Map<string, Use>();
+    const slug = serverSlug(name);
+    const known = uses.get(slug);
+    if (known?.tools && isSame(known, name, line, server)) return known.tools;
+    if (known !== undefined) {
+      // Looking it up has made a line that nobody will use.
+      void this.#lines.leave(line, scope, false);
+      throw collision(known, name, slug);
+    }
+    const use: Use = {
+      name,
+      line,
+      connection: line.connection,
+      patterns: server.tools,
+      timeoutMs: server.timeoutMs ?? this.#options.callTimeoutMs ?? 300_000,
+      isOver: false,
+    };
+    this.#uses.set(scope.delegationId, uses.set(slug, use));
+    this.#lines.join(line, use);
+    use.tools = this.#offer(use, scope);
+    try {
+      return await use.tools;
+    } catch (error) {
+      if (uses.get(slug) === use) uses.delete(slug);
+      if (uses.size === 0) this.#uses.delete(scope.delegationId);
+      void this.#leave(use, true);
+      throw error;
+    }
+  }
+
+  /** Resolves when what only this delegation used has ended. */
+  async release(delegationId: string): Promise<void> {
+    const uses = [...(this.#uses.get(delegationId)?.values() ?? [])];
+    this.#uses.delete(delegationId);
+    await Promise.all(uses.map((use) => this.#leave(use, false)));
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    for (const uses of this.#uses.values()) for (const use of uses.values()) use.isOver = true;
+    this.#uses.clear();
+    await this.#lines.close();
+  }
+
+  async #offer(use: Use, { delegationId }: McpScope): Promise<readonly Tool[]> {
+    const listed = await use.connection.listTools();
+    if (use.isOver) throw new McpUnavailable(use.name, "was released while it started.");
+    const { tools, notes } = acceptTools(use.name, listed.tools, use.patterns);
+    const cut = listed.isCut ? [`Only its first ${listed.tools.length} tools are offered.`] : [];
+    for (const text of [...notes, ...cut]) {
+      this.#options.onNotice?.({ server: use.name, delegationId, text });
+    }
+    return tools.map((tool) => toTool(tool, use));
+  }
+
+  #lineFor(name: string, server: McpServer, scope: McpScope): ServerLine {
+    const { environment, startTimeoutMs = 30_000 } = this.#options;
+    let expanded: ExpandedServer;
+    try {
+      expanded = expandServer(server, environment, scope.workspace);
+    } catch (error) {
+      throw new McpUnavailable(name, `cannot be started. ${messageOf(error)}`, { cause: error });
+    }
+    return this.#lines.find({
+      name,
+      server: expanded,
+      owner: server.sharing === "delegation" ? scope.delegationId : null,
+      // Whoever gives a server more time means its start as well.
+      startTimeoutMs: Math.max(startTimeoutMs, server.timeoutMs ?? 0),
+    });
+  }
+
+  async #leave(use: Use, hasFailed: boolean): Promise<void> {
+    if (use.isOver) return;
+    use.isOver = true;
+    await this.#lines.leave(use.line, use, hasFailed);
+  }
+}
+
+function isSame(use: Use, name: string, line: ServerLine, server: McpServer): boolean {
+  const patterns = JSON.stringify(use.patterns) === JSON.stringify(server.tools);
+  return use.name === name && use.line === line && patterns;
+}
+
+function collision(known: Use, name: string, slug: string): McpUnavailable {
+  const other = known.name === name ? "another definition of it" : `"${known.name}"`;
+  const names = `would give its tools the same names (mcp__${slug}__…)`;
+  return new McpUnavailable(name, `${names} as ${other}. Rename one.`);
+}

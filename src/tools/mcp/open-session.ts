@@ -1,0 +1,99 @@
+import type {
+  Client,
+  JsonSchemaValidatorResult,
+  jsonSchemaValidator,
+  Transport,
+} from "@modelcontextprotocol/client";
+import { cappedFetch } from "./capped-fetch.ts";
+import type { ExpandedServer } from "./expand-server.ts";
+import { HttpTransport } from "./http-transport.ts";
+import { StdioTransport } from "./stdio-transport.ts";
+
+type Sdk = typeof import("@modelcontextprotocol/client");
+
+/** A connection that was greeted and answered. */
+export interface Session {
+  readonly client: Client;
+  readonly transport: StdioTransport | HttpTransport;
+  /** It speaks the newer revision of the protocol. */
+  readonly isModern: boolean;
+}
+
+export interface SessionOptions {
+  readonly server: ExpandedServer;
+  readonly version: string;
+  readonly timeoutMs: number;
+  /** Known from an earlier start of the same server. */
+  readonly isModern: boolean;
+  onTransport(transport: Session["transport"]): void;
+  onClosed(): void;
+  onToolsChanged(): void;
+}
+
+/**
+ * Starts a server and greets it. HTTP servers are asked first which revision they speak, as the
+ * protocol proposes. Local ones are greeted in the older way: nearly all understand it, some end at
+ * the sight of anything else, and those that know the newer one alone say so and are started again.
+ */
+export async function openSession(options: SessionOptions): Promise<Session> {
+  const sdk = await import("@modelcontextprotocol/client");
+  const isLocal = options.server.kind === "stdio";
+  try {
+    return await greet(sdk, options, isLocal && !options.isModern ? "legacy" : "auto");
+  } catch (error) {
+    if (isLocal && !options.isModern && error instanceof sdk.ProtocolError) {
+      return greet(sdk, options, "auto");
+    }
+    throw error;
+  }
+}
+
+async function greet(sdk: Sdk, options: SessionOptions, mode: "legacy" | "auto"): Promise<Session> {
+  const transport = openTransport(sdk, options.server);
+  options.onTransport(transport);
+  const client = new sdk.Client(
+    { name: "mandate", version: options.version },
+    {
+      // No sampling, elicitation or roots: a server gets calls, and gives answers.
+      capabilities: {},
+      inputRequired: { autoFulfill: false },
+      versionNegotiation: { mode },
+      jsonSchemaValidator: noValidation,
+    },
+  );
+  client.onerror = ignore;
+  client.setNotificationHandler("notifications/tools/list_changed", () => options.onToolsChanged());
+  try {
+    await client.connect(transport as Transport, { timeout: options.timeoutMs });
+  } catch (error) {
+    await transport.close();
+    throw error;
+  }
+  client.onclose = () => options.onClosed();
+  return { client, transport, isModern: client.getProtocolEra() === "modern" };
+}
+
+function openTransport(sdk: Sdk, server: ExpandedServer): StdioTransport | HttpTransport {
+  if (server.kind === "stdio") return new StdioTransport(server, sdk.deserializeMessage);
+  return new HttpTransport(
+    new sdk.StreamableHTTPClientTransport(new URL(server.url), {
+      requestInit: { headers: { ...server.headers } },
+      fetch: cappedFetch(),
+      redirectPolicy: "same-origin",
+      onInsufficientScope: "throw",
+    }),
+  );
+}
+
+/** Results are text for a model; foreign schemas are not compiled here. */
+const noValidation: jsonSchemaValidator = {
+  getValidator<Value>() {
+    return (input: unknown): JsonSchemaValidatorResult<Value> => ({
+      valid: true,
+      data: input as Value,
+      errorMessage: undefined,
+    });
+  },
+};
+
+function ignore(): void {}

@@ -1,0 +1,73 @@
+import { readFileSync } from "node:fs";
+import { setTimeout as pause } from "node:timers/promises";
+import type { McpServer, StdioServer } from "../../profiles/mcp-server.ts";
+import type { Tool, ToolContext, ToolResult } from "../tool.ts";
+import { McpServers, type McpServersOptions } from "./mcp-servers.ts";
+import { stdioServerPath } from "./stdio-server.test-support.ts";
+
+const plainEnvironment = {
+  PATH: process.env["PATH"],
+  HOME: process.env["HOME"],
+};
+
+export function testServers(options: Partial<McpServersOptions> = {}): McpServers {
+  return new McpServers({ environment: plainEnvironment, version: "0.0.0", ...options });
+}
+
+/** The test server as a process; `extra` follows the mode on its command line. */
+export function processOf(mode: string, more: Partial<StdioServer> = {}, extra = ""): StdioServer {
+  const args = [stdioServerPath, mode, ...(extra === "" ? [] : [extra])];
+  return { kind: "stdio", command: process.execPath, args, ...more };
+}
+
+/** A process that runs this program text. */
+export function scriptOf(text: string): StdioServer {
+  return { kind: "stdio", command: process.execPath, args: ["-e", text] };
+}
+
+export function openFor(
+  servers: McpServers,
+  server: McpServer,
+  delegationId = "agent_1",
+  name = "example",
+): Promise<readonly Tool[]> {
+  return servers.open(name, server, { delegationId, workspace: import.meta.dirname });
+}
+
+export async function call(
+  tools: readonly Tool[],
+  name: string,
+  input: unknown = {},
+  signal: AbortSignal = new AbortController().signal,
+): Promise<ToolResult> {
+  const tool = tools.find((one) => one.name.endsWith(`__${name}`));
+  if (tool === undefined) throw new Error(`There is no tool ${name} among ${tools.length}`);
+  const result = await tool.execute(input, { signal } as ToolContext);
+  return typeof result === "string" ? { text: result } : result;
+}
+
+/** A process that ended and was not yet waited for is gone as well. */
+export function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return !/^\d+ \(.*\) Z/.test(readFileSync(`/proc/${pid}/stat`, "utf8"));
+  } catch (error) {
+    // No /proc on this system: the signal has answered already.
+    return error instanceof Error && "syscall" in error && error.syscall === "open" && !isLinux;
+  }
+}
+
+const isLinux = process.platform === "linux";
+
+export async function until(isTrue: () => boolean | Promise<boolean>): Promise<void> {
+  const end = performance.now() + 10_000;
+  while (!(await isTrue())) {
+    if (performance.now() > end) throw new Error("It did not become true within 10 s.");
+    await pause(10);
+  }
+}
+
+/** `${NAME}`, as declarations write it. */
+export function variable(name: string): string {
+  return `\${${name}}`;
+}

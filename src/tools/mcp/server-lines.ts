@@ -1,0 +1,87 @@
+import { createHash } from "node:crypto";
+import type { ExpandedServer } from "./expand-server.ts";
+import { FailureLimit } from "./failure-limit.ts";
+import { McpConnection } from "./mcp-connection.ts";
+
+/** A connection, and who uses it. */
+export interface ServerLine {
+  readonly connection: McpConnection;
+  readonly users: Set<object>;
+  /** It belongs to one delegation and goes with it. */
+  readonly isOwn: boolean;
+  readonly key: string;
+  idle?: NodeJS.Timeout;
+}
+
+export interface LineRequest {
+  readonly name: string;
+  readonly server: ExpandedServer;
+  /** Whose alone it is to be; null: it is shared. */
+  readonly owner: string | null;
+  readonly startTimeoutMs: number;
+}
+
+/** The connections of this process: one for each definition, or for each definition and owner. */
+export class ServerLines {
+  readonly #version: string;
+  readonly #idleMs: number;
+  readonly #lines = new Map<string, ServerLine>();
+  readonly #failures = new FailureLimit();
+  readonly #ending = new Set<Promise<void>>();
+
+  constructor(version: string, idleMs: number) {
+    this.#version = version;
+    this.#idleMs = idleMs;
+  }
+
+  /** Nothing is started by this. */
+  find({ name, server, owner, startTimeoutMs }: LineRequest): ServerLine {
+    const definition = hash([name, server]);
+    const key = owner === null ? definition : hash([definition, owner]);
+    const known = this.#lines.get(key);
+    if (known !== undefined) return known;
+    const connection = new McpConnection({
+      name,
+      key: definition,
+      server,
+      version: this.#version,
+      startTimeoutMs,
+      failures: this.#failures,
+    });
+    const line = { key, connection, users: new Set<object>(), isOwn: owner !== null };
+    this.#lines.set(key, line);
+    return line;
+  }
+
+  join(line: ServerLine, user: object): void {
+    clearTimeout(line.idle);
+    line.users.add(user);
+  }
+
+  /** The last one out ends it: at once if nobody else could want it, otherwise after a while. */
+  async leave(line: ServerLine, user: object, isUseless: boolean): Promise<void> {
+    line.users.delete(user);
+    if (line.users.size > 0) return;
+    if (line.isOwn || isUseless) return this.#end(line);
+    clearTimeout(line.idle);
+    line.idle = setTimeout(() => void this.#end(line), this.#idleMs);
+    line.idle.unref();
+  }
+
+  async close(): Promise<void> {
+    for (const line of this.#lines.values()) void this.#end(line);
+    await Promise.all(this.#ending);
+  }
+
+  #end(line: ServerLine): Promise<void> {
+    clearTimeout(line.idle);
+    if (this.#lines.get(line.key) === line) this.#lines.delete(line.key);
+    const ending = line.connection.close().finally(() => this.#ending.delete(ending));
+    this.#ending.add(ending);
+    return ending;
+  }
+}
+
+function hash(definition: unknown): string {
+  return createHash("sha256").update(JSON.stringify(definition)).digest("hex");
+}

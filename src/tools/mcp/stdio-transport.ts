@@ -1,0 +1,86 @@
+import type { JSONRPCMessage, Transport } from "@modelcontextprotocol/client";
+import type { ExpandedStdio } from "./expand-server.ts";
+import { ServerProcess } from "./server-process.ts";
+
+/**
+ * Messages over the pipes of a process that we start ourselves: the SDK's own transport hands on
+ * more of the environment than we want to, and ends the process without what that has started.
+ */
+export class StdioTransport implements Transport {
+  onclose?: (() => void) | undefined;
+  onerror?: ((error: Error) => void) | undefined;
+  onmessage?: ((message: JSONRPCMessage) => void) | undefined;
+  /** The last line on stdout that was no message: what a server says that was started wrongly. */
+  noise = "";
+  readonly #server: ExpandedStdio;
+  readonly #deserialize: (line: string) => JSONRPCMessage;
+  #process: ServerProcess | null = null;
+  #isClosed = false;
+
+  constructor(server: ExpandedStdio, deserialize: (line: string) => JSONRPCMessage) {
+    this.#server = server;
+    this.#deserialize = deserialize;
+  }
+
+  async start(): Promise<void> {
+    const started = await ServerProcess.start(this.#server, {
+      onLine: (line) => this.#receive(line),
+      onEnd: () => this.#closed(),
+    });
+    this.#process = started;
+    if (this.#isClosed) {
+      await started.stop();
+      throw new Error("it was stopped while it started");
+    }
+  }
+
+  send(message: JSONRPCMessage): Promise<void> {
+    if (this.#process === null) return Promise.reject(new Error("it is not running"));
+    return this.#process.write(`${JSON.stringify(message)}\n`);
+  }
+
+  /** Never rejects: the SDK calls it without waiting. */
+  async close(): Promise<void> {
+    await this.#process?.stop();
+    this.#closed();
+  }
+
+  /** The SDK tells a local process from a distant server by these two. */
+  get pid(): number | null {
+    return this.#process?.pid ?? null;
+  }
+
+  get stderr(): null {
+    return null;
+  }
+
+  /** How it ended; null while it runs, where it never did, and when we stopped it. */
+  get ended(): string | null {
+    return this.#process?.ended ?? null;
+  }
+
+  /** What it said about itself, for an error. */
+  get lastWords(): string {
+    const said = this.#process?.stderr.trim() ?? "";
+    return said === "" ? this.noise : said;
+  }
+
+  #receive(bytes: Buffer): void {
+    const line = bytes.toString("utf8");
+    let message: JSONRPCMessage;
+    try {
+      message = this.#deserialize(line);
+    } catch {
+      // Banners and debug output are common on stdout. Whatever it is, it is not for us.
+      if (line.trim() !== "") this.noise = line.slice(0, 1000);
+      return;
+    }
+    this.onmessage?.(message);
+  }
+
+  #closed(): void {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    this.onclose?.();
+  }
+}
