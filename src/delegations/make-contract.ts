@@ -99,7 +99,7 @@ export function makeContract(
       exit === undefined
         ? noExitRule
         : {
-            tools: exit.tools ?? none,
+            tools: exit.tools?.filter((tool) => includes(granted.mayUse.tools, tool)) ?? none,
             output_schema: exit.outputSchema ?? null,
             evidence: exit.evidence ?? "none",
           },

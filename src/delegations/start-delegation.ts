@@ -1,6 +1,7 @@
 import type { Contract } from "../contracts/contract.ts";
 import { type Granted, narrow } from "../contracts/narrow.ts";
 import type { ReceiptLine } from "../contracts/receipt.ts";
+import { includes } from "../contracts/selection.ts";
 import type { NewEvent } from "../events/event.ts";
 import { sha256 } from "../events/hash-chain.ts";
 import type { DelegationRequest, DelegationWay } from "../ports/delegator.ts";
@@ -65,6 +66,8 @@ export function startDelegation(start: Start): Started {
   try {
     const granted = grant(start, resolved);
     if (!granted.allowed) return { rule: granted.rule, reason: granted.reason };
+    const closedIn = lackOfExit(resolved, granted);
+    if (closedIn !== undefined) return { rule: "exit", reason: closedIn };
     const receipt = [...resolved.receipt, ...granted.receipt];
     return create(start, resolved, { ...granted, receipt });
   } catch (error) {
@@ -91,6 +94,15 @@ function grant({ caller, request, run, way }: Start, { entry, profile }: Resolve
     mayNest: way !== "spawn",
     inheritsSpawning: caller === null,
   });
+}
+
+/** A child that may not call what it has to end with could only fail, in the end. */
+function lackOfExit({ profile: { exit, name } }: Resolved, granted: Granted): string | undefined {
+  const exits = exit?.tools ?? [];
+  if (exits.length === 0 || exits.some((tool) => includes(granted.mayUse.tools, tool))) {
+    return undefined;
+  }
+  return `"${name}" may end only by calling ${exits.join(" or ")}, and its caller may hand on none of them.`;
 }
 
 function create(start: Start, resolved: Resolved, granted: Granted): Started {

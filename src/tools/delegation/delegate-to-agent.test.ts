@@ -100,7 +100,8 @@ describe("delegate_to_agent", () => {
   it("sees an agent that was registered or removed while the run was under way", async () => {
     const { mandate } = await open(({ caller }) => {
       if (caller.depth > 0) return "written";
-      return caller.turn > 2 ? "done" : { calls: [{ tool: "delegate_to_agent", input: task }] };
+      const calls = [{ tool: "delegate_to_agent", input: task }];
+      return caller.turn > 2 ? "done" : { calls, latency_ms: 50 };
     }, []);
     await using _ = mandate;
     let turns = 0;
