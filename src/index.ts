@@ -1,5 +1,12 @@
+export type { EffectiveProfile } from "./commands/effective-profile.ts";
+export type { CommandReply } from "./commands/execute-command.ts";
 export type { Contract } from "./contracts/contract.ts";
+export type { McpServer } from "./contracts/mcp-server.ts";
 export type { ReceiptLine } from "./contracts/receipt.ts";
+export type { ToolRule } from "./contracts/tool-rule.ts";
+export type { AgentEntry, AgentRegistry } from "./control/records/agent-registry.ts";
+export type { ControlPlane } from "./control/records/control-plane.ts";
+export type { Principal, Role } from "./control/records/principal.ts";
 export type { Middleware } from "./delegations/middleware.ts";
 export type { CheckReport, Violation } from "./events/check-report.ts";
 export { type CloseReason, closeReasons } from "./events/close-reason.ts";
@@ -12,7 +19,9 @@ export { MandateError, type MandateErrorCode } from "./ports/mandate-error.ts";
 export type { Message, Model, ModelReply, ModelRequest, ToolCall } from "./ports/model.ts";
 export { ModelFault, type ModelFaultKind } from "./ports/model-fault.ts";
 export type { Profile } from "./profiles/profile.ts";
+export type { Skill } from "./skills/skill.ts";
 export {
+  type CommandAuthor,
   createMandate,
   type DelegationParameters,
   type Mandate,

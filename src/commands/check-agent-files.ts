@@ -39,6 +39,11 @@ function reportOf({
     name: names[0] ?? null,
     ...(names.length > 1 && { names }),
     diagnostics,
-    loss: [...loss, ...agents.flatMap((agent) => agent.loss)],
+    loss: withoutRepetition([...loss, ...agents.flatMap((agent) => agent.loss)]),
   };
+}
+
+/** What holds for the file and for its only agent is said once. */
+function withoutRepetition(loss: readonly Loss[]): readonly Loss[] {
+  return [...new Map(loss.map((each) => [JSON.stringify(each), each])).values()];
 }

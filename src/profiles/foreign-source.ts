@@ -1,3 +1,4 @@
+import { basename } from "node:path";
 import type { AgentFile } from "./foreign/agent-file.ts";
 import type { ProfileLayer } from "./profile-layer.ts";
 import { fileStamp, type ProfileSource, type SourceContent } from "./profile-source.ts";
@@ -47,15 +48,15 @@ export class ForeignSource implements ProfileSource {
 function collect(files: readonly AgentFile[]): SourceContent {
   const layers = new Map<string, ProfileLayer>();
   const problems: ProfileProblem[] = [];
-  // Nothing of ours is called what a broken file of another program is called: no name is taken.
-  const report = (file: string, message: string): void => {
-    problems.push({ name: "", file, message: `${file}: ${message}` });
+  // A broken file of another program takes no name of ours with it.
+  const report = (file: string, message: string, name = ""): void => {
+    problems.push({ name, file, message: `${file}: ${message}`, isHarmless: true });
   };
   for (const { agents, diagnostics, file, format, hash, status } of files) {
     if (status === "error") {
       const { message = "cannot be read" } =
         diagnostics.find((each) => each.severity === "error") ?? {};
-      report(file, message);
+      report(file, message, basename(file).replace(/\..*$/, ""));
       continue;
     }
     for (const { fields, name } of agents) {

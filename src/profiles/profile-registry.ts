@@ -84,13 +84,20 @@ class Loaded {
       for (const layer of layers) this.#add(layer);
       for (const problem of problems) {
         this.problems.push(problem);
-        if (problem.name !== "") this.blocked.set(problem.name, problem);
+        if (problem.name !== "" && problem.isHarmless !== true) {
+          this.blocked.set(problem.name, problem);
+        }
       }
     }
     const usable = [...this.layers.keys()].flatMap((name) => this.#merge(name) ?? []);
     usable.sort((left, right) => (left.name < right.name ? -1 : 1));
     this.profiles = new Map(usable.map((profile) => [profile.name, profile]));
     this.offered = usable.filter(isOffered);
+    for (const problem of this.problems) {
+      const { isHarmless, name } = problem;
+      if (isHarmless !== true || this.profiles.has(name)) continue;
+      if (!this.blocked.has(name)) this.blocked.set(name, problem);
+    }
   }
 
   #add(layer: ProfileLayer): void {

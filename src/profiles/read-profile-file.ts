@@ -30,6 +30,8 @@ export interface ProfileProblem {
   readonly name: string;
   readonly file: string;
   readonly message: string;
+  /** It says only why a name is missing: another profile of that name can be used. */
+  readonly isHarmless?: boolean;
 }
 
 /** The endings of profile files in our own formats. */

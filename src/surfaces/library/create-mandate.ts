@@ -1,3 +1,9 @@
+import { type EffectiveProfile, effectiveProfile } from "../../commands/effective-profile.ts";
+import { type CommandReply, executeCommand } from "../../commands/execute-command.ts";
+import { summarizeProfile } from "../../commands/summarize-profile.ts";
+import { fromUser } from "../../commands/user-text.ts";
+import type { ControlPlane } from "../../control/records/control-plane.ts";
+import type { Principal } from "../../control/records/principal.ts";
 import type { CheckReport } from "../../events/check-report.ts";
 import { checkStore } from "../../events/check-store.ts";
 import type { OpenAsk } from "../../events/delegation.ts";
@@ -5,6 +11,7 @@ import type { EventType, StoredEvent } from "../../events/event.ts";
 import type { DelegationInfo, DelegationResult } from "../../ports/delegator.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
 import type { EventQuery } from "../../ports/store.ts";
+import type { Profile } from "../../profiles/profile.ts";
 import { createRuntime, type Runtime, type RuntimeOptions } from "../../runtime.ts";
 import { infoOf } from "../../sessions/delegation-result.ts";
 import { type DelegationTools, delegationTools } from "./delegation-tools.ts";
@@ -16,6 +23,7 @@ export interface MandateOptions extends RuntimeOptions {
 
 /** What is asked of a delegation; the names are those of the manager that other code knows. */
 export interface DelegationParameters {
+  /** A profile's name, or an agent's handle: `@writer`. */
   readonly profile: string;
   readonly task: string;
   readonly context?: string;
@@ -24,8 +32,16 @@ export interface DelegationParameters {
   /** Milliseconds. */
   readonly timeout?: number;
   readonly modelOverride?: string;
+  /** Skills of a registered agent, among those that it may be given. */
+  readonly forwardSkills?: readonly string[];
   readonly tools?: readonly string[];
   /** The folder it works in; absent: none. */
+  readonly workspace?: string;
+}
+
+/** Who typed a command, and where. */
+export interface CommandAuthor extends Principal {
+  readonly session?: string;
   readonly workspace?: string;
 }
 
@@ -57,6 +73,17 @@ export interface Mandate {
     readonly client?: string;
     readonly workspace?: string;
   }): Promise<DelegationTools>;
+  /** Who an agent can be: every profile that can be used now. */
+  profiles(): readonly Profile[];
+  /** One profile, with where each field came from; also why it cannot be used. */
+  describeProfile(name: string): EffectiveProfile | undefined;
+  /** The agent registry, pins and acknowledgements; each change names who makes it. */
+  readonly control: ControlPlane;
+  /**
+   * Executes a slash command, with the same parser and the same fixed replies as every surface.
+   * Pass only what a person typed: never a model's words, a tool's output or a file.
+   */
+  command(text: string, by: CommandAuthor): Promise<CommandReply>;
   verify(query?: { readonly runId?: string }): Promise<CheckReport>;
   /** What was interrupted and is worked on again. */
   readonly recovered: readonly RunHandle[];
@@ -172,6 +199,29 @@ class LibraryMandate implements Mandate {
     const tools = delegationTools(opened, this.#runtime.parts.toolbox);
     this.#sessions.push(tools);
     return tools;
+  }
+
+  get control(): ControlPlane {
+    return this.#runtime.control.plane;
+  }
+
+  profiles(): readonly Profile[] {
+    return this.#runtime.profiles.all();
+  }
+
+  describeProfile(name: string): EffectiveProfile | undefined {
+    return effectiveProfile(this.#runtime.profiles, name);
+  }
+
+  async command(text: string, { session, workspace, ...by }: CommandAuthor): Promise<CommandReply> {
+    const { control, parts } = this.#runtime;
+    const reply = await executeCommand(fromUser(text, by), {
+      controlPlane: control.plane,
+      pinContext: { session, user: by.id, workspace },
+      describeProfile: (id) => summarizeProfile(parts, id),
+    });
+    await control.view.refresh();
+    return reply;
   }
 
   verify(query: { readonly runId?: string } = {}): Promise<CheckReport> {

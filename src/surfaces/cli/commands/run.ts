@@ -1,10 +1,10 @@
 import { statSync } from "node:fs";
 import { resolve } from "node:path";
-import { nearestKey } from "../../../documents/nearest-key.ts";
 import { MandateError } from "../../../ports/mandate-error.ts";
 import type { Runtime } from "../../../runtime.ts";
 import type { Arguments } from "../arguments.ts";
 import { announceModel, attend, attendOptions, displayFor, takeUp } from "../attend.ts";
+import { chooseProfile } from "../choose-profile.ts";
 import type { Command } from "../command.ts";
 import { describeReceipt, reductions } from "../describe-contract.ts";
 import type { Display } from "../display.ts";
@@ -21,7 +21,12 @@ export const runCommand: Command = {
     "happens meanwhile to standard error. Ctrl-C cancels (and the run can be resumed); a second one\n" +
     "leaves at once. Runs that a crash interrupted are taken up first.",
   options: {
-    profile: { type: "text", value: "NAME", short: "p", help: "who does it (general)" },
+    profile: {
+      type: "text",
+      value: "NAME",
+      short: "p",
+      help: "who does it, or @handle (what is pinned, or general)",
+    },
     context: { type: "text", value: "TEXT", help: "what the agent needs to know besides the task" },
     workspace: {
       type: "text",
@@ -58,14 +63,17 @@ async function run(given: Arguments, io: Io): Promise<number> {
   const readOnly = given.flag("read-only");
   const runtime = await openRuntime(given, io, applicationFor(playbook), { cwd: workspace });
   try {
-    const profile = given.text("profile") ?? "general";
-    const model = requireModel(runtime, profile);
+    const { model, profile, note } = await chooseProfile(runtime, given.text("profile"), {
+      workspace,
+      io,
+    });
     const work: Work = {
       runtime,
       io,
       display: displayFor(given, io),
       async begin(watch) {
         announceModel(model, playbook, work);
+        if (note !== undefined) work.display.say(note);
         await takeUp(work, watch);
         const started = await runtime.engine.startRun({
           task,
@@ -92,25 +100,6 @@ function folder(path: string): string {
   if (stats?.isDirectory()) return path;
   const problem = stats === undefined ? "does not exist" : "is not a folder";
   throw new MandateError("usage", `The workspace ${path} ${problem}.`);
-}
-
-/** Names what is wrong before a run exists: who is unknown, which key is missing. */
-function requireModel({ profiles, parts, config }: Runtime, name: string): string {
-  const profile = profiles.get(name);
-  if (profile === undefined && config.agents.delegation.onUnknown !== "fallback") {
-    const problem = profiles.problemOf(name);
-    if (problem) throw new MandateError("profile-invalid", problem.message);
-    const known = profiles.names();
-    const nearest = nearestKey(name, known);
-    const hint = nearest === undefined ? "" : ` Did you mean ${nearest}?`;
-    throw new MandateError(
-      "unknown-profile",
-      `There is no profile ${JSON.stringify(name)}.${hint} There are: ${known.join(", ")}.`,
-    );
-  }
-  const [model = parts.models.defaultModel] = parts.models.candidates(profile?.model ?? {});
-  parts.models.resolve(model);
-  return model;
 }
 
 async function sayReductions({ store }: Runtime, run: StartedRun, display: Display): Promise<void> {

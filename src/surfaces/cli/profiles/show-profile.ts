@@ -30,20 +30,24 @@ export function showProfile(
     if (shown.problem !== undefined) {
       io.stdout.write(`${paint.warn(printableLine(shown.problem))}\n`);
     }
-    for (const line of table(shown.fields)) {
-      io.stdout.write(`${line.text}  ${paint.dim(line.origin)}\n`);
-    }
+    for (const line of table(shown.fields, paint.dim)) io.stdout.write(`${line}\n`);
     if (shown.prompt !== "") io.stdout.write(`\n${printable(shown.prompt)}\n`);
     return exitCode.done;
   });
 }
 
-function table(fields: readonly EffectiveField[]): readonly { text: string; origin: string }[] {
+/** Each place has a number, so that a field and where it came from fit on one line. */
+function table(fields: readonly EffectiveField[], dim: (text: string) => string): string[] {
+  const places = [...new Set(fields.map(({ origin }) => origin))];
   const widest = Math.max(0, ...fields.map(({ field }) => field.length));
-  return fields.map(({ field, origin, value }) => ({
-    text: `  ${padEnd(field, widest)}  ${printableLine(describe(value))}`,
-    origin: printableLine(origin),
-  }));
+  return [
+    ...fields.map(({ field, origin, value }) => {
+      const number = dim(`[${places.indexOf(origin) + 1}]`);
+      return `  ${number} ${padEnd(field, widest)}  ${printableLine(describe(value))}`;
+    }),
+    "",
+    ...places.map((place, index) => dim(`  [${index + 1}] ${printableLine(place)}`)),
+  ];
 }
 
 function describe(value: unknown): string {

@@ -1,0 +1,67 @@
+import { nearestKey } from "../../documents/nearest-key.ts";
+import { MandateError } from "../../ports/mandate-error.ts";
+import type { Profile } from "../../profiles/profile.ts";
+import type { Runtime } from "../../runtime.ts";
+import type { Io } from "./io.ts";
+import { printableLine } from "./printable.ts";
+
+export interface ChosenProfile {
+  /** A name or a handle, as the engine takes it. */
+  readonly profile: string;
+  readonly model: string;
+  /** What the person should know about the choice. */
+  readonly note?: string;
+}
+
+/** Who does it, and on which model; names what is wrong before a run exists. */
+export async function chooseProfile(
+  runtime: Runtime,
+  asked: string | undefined,
+  where: { readonly workspace: string; readonly io: Io },
+): Promise<ChosenProfile> {
+  const { control, parts } = runtime;
+  const context = { user: "local", workspace: where.workspace };
+  const pin = asked === undefined ? await control.plane.effectivePin(context) : undefined;
+  const name = asked ?? pin?.profileId ?? "general";
+  await offerToTrust(runtime, name, where.io);
+  const profile = name.startsWith("@") ? await behindHandle(runtime, name) : named(runtime, name);
+  const [model = parts.models.defaultModel] = parts.models.candidates(profile?.model ?? {});
+  parts.models.resolve(model);
+  const note = pin && `${pin.profileId} is pinned for this ${pin.scope}`;
+  return { profile: name, model, ...(note && { note }) };
+}
+
+async function behindHandle({ control, profiles }: Runtime, handle: string) {
+  const { profileId } = await control.plane.entry(handle);
+  return profiles.get(profileId);
+}
+
+function named({ config, profiles }: Runtime, name: string): Profile | undefined {
+  const profile = profiles.get(name);
+  if (profile !== undefined || config.agents.delegation.onUnknown === "fallback") return profile;
+  const problem = profiles.problemOf(name);
+  if (problem) throw new MandateError("profile-invalid", problem.message);
+  const known = profiles.names();
+  const nearest = nearestKey(name, known);
+  const hint = nearest === undefined ? "" : ` Did you mean ${nearest}?`;
+  throw new MandateError(
+    "unknown-profile",
+    `There is no profile ${JSON.stringify(name)}.${hint} There are: ${known.join(", ")}.`,
+  );
+}
+
+/** At a terminal the question is put where it comes up; elsewhere the refusal says what to type. */
+async function offerToTrust({ control, profiles }: Runtime, name: string, io: Io): Promise<void> {
+  if (io.ask === undefined || profiles.get(name) !== undefined) return;
+  const waiting = profiles.pending().filter((layer) => layer.name === name);
+  if (waiting.length === 0) return;
+  const files = waiting.map(({ origin }) => printableLine(origin)).join(", ");
+  const question = `"${name}" comes with this project (${files}).\nUse it as it is now? [y/N] `;
+  const answer = await io.ask(question, new AbortController().signal);
+  if (!/^y(?:es)?$/i.test(answer.trim())) return;
+  for (const { origin, unacknowledged = "" } of waiting) {
+    const by = { id: "local", role: "operator" } as const;
+    await control.plane.acknowledge(unacknowledged, { file: origin, name }, by);
+  }
+  await control.view.refresh(true);
+}

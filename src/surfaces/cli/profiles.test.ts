@@ -1,0 +1,208 @@
+import { execFileSync } from "node:child_process";
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { Desk } from "./desk.test-support.ts";
+
+let desk: Desk;
+
+beforeEach(() => {
+  desk = new Desk();
+});
+
+afterEach(() => desk.clear());
+
+function place(file: string, text: string): string {
+  const path = join(desk.folder, file);
+  mkdirSync(dirname(path), { recursive: true });
+  writeFileSync(path, text);
+  return path;
+}
+
+const hunter = (more = "") =>
+  `---\nname: bug-hunter\ndescription: Finds bugs\ntools: Read, Grep\ncolor: red\n${more}---\nHunt.\n`;
+
+const asRepository = () => execFileSync("git", ["init", "-q", desk.folder]);
+
+describe("profiles", () => {
+  it("lists what there is, what waits to be trusted, and what is wrong", async () => {
+    place(".claude/agents/bug-hunter.md", hunter());
+    place(".mandate/agents/mine.md", "---\ndescription: Mine.\n---\nPrompt.");
+    place(".mandate/agents/bad.md", "---\ndescription: Bad.\ntolls: []\n---\nPrompt.");
+    const { code, out, err } = await desk.type(["profiles"]);
+    expect(code).toBe(0);
+    expect(out).toMatch(/^PROFILE +FOR +FROM +DESCRIPTION\nanalyst +primary subtask +built in/);
+    expect(out).toMatch(/\nmine +subtask +workspace +Mine\.\n/);
+    expect(out).toMatch(/nobody has trusted it yet:\n {2}\? profile bug-hunter {2}claude: /);
+    expect(err).toMatch(/bad\.md:3: unknown key "tolls"; did you mean "tools"\?/);
+  });
+
+  it("prints one JSON document", async () => {
+    place(".claude/agents/bug-hunter.md", hunter());
+    const { out } = await desk.type(["profiles", "--json"]);
+    const { profiles, waiting } = JSON.parse(out);
+    expect(profiles.map(({ name }: { name: string }) => name)).toContain("reviewer");
+    expect(waiting).toEqual([
+      { name: "bug-hunter", origin: expect.any(String), hash: expect.stringMatching(/^\w{64}$/) },
+    ]);
+  });
+
+  it("shows the effective profile, and for each field where it came from", async () => {
+    place("profiles/coder.md", "---\nname: coder\nlimits: {turns: 7}\n---\n");
+    place(".mandate/agents/coder.yaml", "description: Ours.\n");
+    const { out } = await desk.type(["profiles", "show", "coder"]);
+    expect(out).toMatch(/^coder\n {2}\[1\] capabilities +primary, subtask\n/);
+    expect(out).toMatch(/\[2\] description +Ours\.\n/);
+    expect(out).toMatch(/\[3\] limits\.turns +7\n/);
+    expect(out).toMatch(
+      /\[1\] built in: .*\n {2}\[2\] workspace: .*coder\.yaml\n {2}\[3\] workspace: /,
+    );
+    const json = JSON.parse((await desk.type(["profiles", "show", "coder", "--json"])).out);
+    expect(json.fields).toContainEqual({
+      field: "limits.turns",
+      value: 7,
+      origin: expect.stringMatching(/^workspace: .*profiles\/coder\.md$/),
+    });
+  });
+
+  it.each([
+    [["profiles", "show"], /takes one name/],
+    [["profiles", "show", "codr"], /no profile "codr"\. Did you mean coder\?/],
+    [["profiles", "what"], /does not know "what"/],
+    [["profiles", "check"], /takes files or folders/],
+    [["profiles", "trust"], /by name, or --all/],
+    [["profiles", "trust", "x"], /Nothing called "x" waits/],
+  ])("%j is answered with a sentence and exit code 2", async (words, sentence) => {
+    const { code, err } = await desk.type(words);
+    expect(err).toMatch(sentence);
+    expect(code).toBe(2);
+  });
+});
+
+describe("profiles check", () => {
+  it("reports on every file, in the published form, and exits 1 when one cannot be used", async () => {
+    place("a/.claude/agents/good.md", hunter());
+    place("a/.claude/agents/bad.md", "---\nname: bad\ndescription: d\ntolls: Read\n---\nx");
+    place("a/.claude/agents/README.md", "# About");
+    place(
+      "a/.roomodes",
+      "customModes:\n  - {slug: one, name: One, roleDefinition: r, whenToUse: w, groups: [read]}\n  - {slug: two, name: Two, roleDefinition: r, whenToUse: w, groups: []}\n",
+    );
+    const { code, out } = await desk.type(["profiles", "check", "a", "--json"]);
+    expect(code).toBe(1);
+    const reports = JSON.parse(out) as { file: string; status: string; name: string | null }[];
+    const told = reports.map(({ file, status, name }) => [file.split("/").at(-1), status, name]);
+    expect(told).toEqual([
+      ["README.md", "skipped", null],
+      ["bad.md", "error", null],
+      ["good.md", "ok", "bug-hunter"],
+      [".roomodes", "ok", "one"],
+    ]);
+    for (const report of reports) {
+      expect(report).toMatchObject({ format: expect.any(String), diagnostics: expect.any(Array) });
+      expect(report).toMatchObject({ loss: expect.any(Array) });
+    }
+  });
+
+  it("tells people what is wrong and what is lost", async () => {
+    place("good.md", hunter());
+    const { code, out } = await desk.type(["profiles", "check", "good.md"]);
+    expect(code).toBe(0);
+    expect(out).toMatch(/✓ .*good\.md {2}claude bug-hunter\n {4}kept color: /);
+    expect(out).toMatch(/1 file: 1 ok, 0 with warnings, 0 that cannot be used, 0 skipped\n$/);
+  });
+});
+
+describe("what came with a repository", () => {
+  const task = ["run", "--profile", "mine", "--playbook", "book.yaml", "hello"];
+
+  beforeEach(() => {
+    asRepository();
+    place("book.yaml", "version: 1\nname: hi\nreplies: [{ text: hi there }]\n");
+    place(".mandate/agents/mine.md", "---\ndescription: Mine.\ntools: []\n---\nPrompt.");
+  });
+
+  it("does not run before somebody trusted exactly that", async () => {
+    const refused = await desk.type(task);
+    expect(refused.code).not.toBe(0);
+    expect(refused.err).toMatch(/nobody has acknowledged it as it is now.*profiles trust mine/s);
+    const trusted = await desk.type(["profiles", "trust", "mine"]);
+    expect(trusted.out).toMatch(/^Trusted: mine workspace: /);
+    expect((await desk.type(task)).out).toContain("hi there");
+    place(".mandate/agents/mine.md", "---\ndescription: Mine.\ntools: []\n---\nAnother prompt.");
+    expect((await desk.type(task)).err).toMatch(/nobody has acknowledged it as it is now/);
+    await desk.type(["profiles", "trust", "--all"]);
+    expect((await desk.type(task)).out).toContain("hi there");
+    await desk.type(["profiles", "distrust", "mine"]);
+    expect((await desk.type(task)).code).not.toBe(0);
+  });
+
+  it("is asked about at a terminal, where it comes up", async () => {
+    const terminal = { columns: 100, rows: 30 };
+    const no = await desk.type(task, { terminal, ask: async () => "n" });
+    expect(no.code).not.toBe(0);
+    const asked: string[] = [];
+    const ask = async (prompt: string) => {
+      asked.push(prompt);
+      return "y";
+    };
+    expect((await desk.type(task, { terminal, ask })).out).toContain("hi there");
+    expect(asked[0]).toMatch(/"mine" comes with this project .*Use it as it is now\? \[y\/N\]/s);
+    expect((await desk.type(task)).out).toContain("hi there");
+  });
+
+  it("does not stand in the way of a profile of ours when it is another program's", async () => {
+    place(".claude/agents/reviewer.md", "---\nname: reviewer\ndescription: Theirs.\n---\nx");
+    const { out } = await desk.type(["profiles", "show", "reviewer"]);
+    expect(out).toMatch(/built in: /);
+    expect(out).not.toContain("Theirs.");
+  });
+
+  it("may not bring servers into a folder that is no repository either", async () => {
+    const { folder } = desk;
+    execFileSync("rm", ["-rf", join(folder, ".git")]);
+    const server = "servers: { x: { kind: stdio, command: evil } }";
+    place(".mandate/agents/mine.md", `---\ndescription: Mine.\n${server}\n---\nPrompt.`);
+    expect((await desk.type(task)).err).toMatch(/nobody has acknowledged/);
+    place(".mandate/agents/mine.md", "---\ndescription: Mine.\ntools: []\n---\nPrompt.");
+    expect((await desk.type(task)).out).toContain("hi there");
+  });
+});
+
+describe("import", () => {
+  it("writes a profile of ours that says the same, and tells what is lost", async () => {
+    place(".claude/agents/bug-hunter.md", hunter());
+    const { code, out } = await desk.type(["import", ".claude/agents"]);
+    expect(code).toBe(0);
+    expect(out).toMatch(/✓ bug-hunter .*\n {4}kept color: /);
+    const file = join(desk.folder, ".mandate/agents/bug-hunter.md");
+    expect(readFileSync(file, "utf8")).toMatch(/^---\nname: bug-hunter\n/);
+    const shown = JSON.parse((await desk.type(["profiles", "show", "bug-hunter", "--json"])).out);
+    expect(shown.fields).toContainEqual(
+      expect.objectContaining({ field: "tools", value: ["read_file", "grep"] }),
+    );
+    const again = await desk.type(["import", ".claude/agents"]);
+    expect(again.out).toContain("is there already; --force replaces it");
+  });
+
+  it("imports nothing with --strict when something would be lost or cannot be used", async () => {
+    place("agents/bug-hunter.md", hunter("tools2: x\n"));
+    place("agents/bad.md", "---\nname: bad\ndescription: d\ntolls: Read\n---\nx");
+    const { code, err } = await desk.type(["import", "--strict", "agents"]);
+    expect(code).toBe(3);
+    expect(err).toMatch(/Nothing was imported, since --strict allows no loss/);
+    expect(existsSync(join(desk.folder, ".mandate"))).toBe(false);
+  });
+
+  it("only says what it would do with --dry-run, and prints servers for the configuration", async () => {
+    place(
+      ".mcp.json",
+      '{"mcpServers": {"Docs": {"command": "npx", "args": ["docs"], "env": {"KEY": "$HOME"}}}}',
+    );
+    place("a/good.md", hunter());
+    const { out } = await desk.type(["import", "--dry-run", "a", ".mcp.json"]);
+    expect(existsSync(join(desk.folder, ".mandate"))).toBe(false);
+    expect(out).toMatch(/1 MCP server \(.*ocs\)/);
+    expect(out).toContain('"KEY": "$HOME"');
+  });
+});
