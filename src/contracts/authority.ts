@@ -23,7 +23,7 @@ export interface Authority {
 
 export function intersectAuthority(left: Authority, right: Authority): Authority {
   const rules = joinRules(left.rules, right.rules);
-  return {
+  const both: Authority = {
     tools: intersect(left.tools, right.tools),
     skills: intersect(left.skills, right.skills),
     mcp_servers: intersect(left.mcp_servers, right.mcp_servers),
@@ -31,8 +31,8 @@ export function intersectAuthority(left: Authority, right: Authority): Authority
     scopes: intersect(left.scopes, right.scopes),
     write_roots: intersectRoots(left.write_roots, right.write_roots),
     network: intersect(left.network, right.network),
-    ...(rules.length > 0 && { rules }),
   };
+  return rules.length === 0 ? both : { ...both, rules };
 }
 
 /** More rules allow less: what is bound by both lists is bound by each of their sets. */

@@ -1,7 +1,7 @@
 import { type Contract, modelName } from "../contracts/contract.ts";
 import type { CloseReason } from "../events/close-reason.ts";
 import type { OpenAsk } from "../events/delegation.ts";
-import type { FileEvidence, NewEvent } from "../events/event.ts";
+import type { FileEvidence, NewEvent, TokenUsage } from "../events/event.ts";
 import type { AskOutcome, DelegationResult } from "../ports/delegator.ts";
 import type { Transcript } from "../sessions/transcript.ts";
 import type { Tool } from "../tools/tool.ts";
@@ -45,7 +45,6 @@ export class Agent {
   reservation = 0;
   /** The bound on the prompt of the request under way. */
   promptBound = 0;
-  resumptions = 0;
   /** How often it had to start from its log again because others wrote. */
   reconciliations = 0;
   turns = 0;
@@ -55,7 +54,7 @@ export class Agent {
   usedMs = 0;
   beganAt = 0;
   lastActivity = 0;
-  usage = { prompt: 0, completion: 0, cost: 0 };
+  usage: TokenUsage = noUsage;
   served: string[] = noNames;
   files: FileEvidence[] | null = null;
   /** Calls that have begun and have no result, by id. */
@@ -292,6 +291,7 @@ export class Agent {
   }
 }
 
+const noUsage: TokenUsage = Object.freeze({ prompt: 0, completion: 0, cost: 0 });
 const noNames: string[] = [];
 const nothingYet: Promise<unknown> = Promise.resolve();
 

@@ -115,7 +115,6 @@ function adopt(agent: Agent, delegation: Delegation): void {
   if (delegation.status === "running") {
     agent.status = "running";
     agent.requests = delegation.requests;
-    agent.resumptions = delegation.resumptions;
     agent.openAsk = delegation.ask;
     if (delegation.reservation) {
       agent.reservation = delegation.reservation.tokens;

@@ -5,6 +5,7 @@ import type { Profile } from "../profiles/profile.ts";
 import { profileHash } from "../profiles/profile-hash.ts";
 import type { WorkspaceBinding } from "../workspaces/workspace-binding.ts";
 import type { Resolved } from "./resolve-profile.ts";
+import { SharedValues } from "./shared-values.ts";
 import type { Start } from "./start-delegation.ts";
 
 /** Everything that was agreed, written out. From here on only the contract counts. */
@@ -19,7 +20,7 @@ export function makeContract(
   const slash = granted.model.indexOf("/");
   const { exit, limits: own, model } = profile;
   const servers = grantedServers(profile, granted);
-  return {
+  const contract: Contract = {
     version: 1,
     parent: {
       run_id: run.id,
@@ -35,13 +36,13 @@ export function makeContract(
       context: joined(profile.opening, request.context),
       success_criteria: request.successCriteria ?? none,
     },
-    profile: {
+    profile: profiles.share({
       id: profile.name,
       hash: profileHash(profile),
       prompt,
       ...(agent !== undefined && { agent }),
-    },
-    model: {
+    }),
+    model: models.share({
       provider: granted.model.slice(0, slash),
       model: granted.model.slice(slash + 1),
       allow: granted.mayUse.models,
@@ -51,9 +52,9 @@ export function makeContract(
       ...(model?.effort !== undefined && { effort: model.effort }),
       ...(model?.contextWindow !== undefined && { context_window: model.contextWindow }),
       ...(granted.fallbacks.length > 0 && { fallbacks: granted.fallbacks }),
-    },
+    }),
     principal: run.grant.principal,
-    permissions: {
+    permissions: permissions.share({
       allowed_tools: granted.mayUse.tools as readonly string[],
       can_spawn_children: granted.canSpawn,
       max_delegation_depth: granted.depth,
@@ -64,22 +65,21 @@ export function makeContract(
       network: granted.mayUse.network,
       ...(granted.mayUse.rules && { rules: granted.mayUse.rules }),
       may_delegate: granted.mayDelegate,
-    },
-    ...(servers && { servers }),
-    execution: {
+    }),
+    execution: executions.share({
       attempt_timeout_ms: granted.timeMs,
       max_retries: own?.retries ?? limits.maxRetries,
       ...(own?.turns !== undefined && { max_turns: own.turns }),
       close_on_completion: true,
-    },
-    outputs: {
+    }),
+    outputs: outputs.share({
       report_format: "markdown",
       report_path_pattern: caller
         ? caller.contract.outputs.report_path_pattern
         : workspace === null || run.readOnly
           ? null
           : limits.reportPathPattern,
-    },
+    }),
     budget: {
       tokens: granted.tokens,
       cost: granted.cost,
@@ -104,18 +104,26 @@ export function makeContract(
             evidence: exit.evidence ?? "none",
           },
     on_parent_interrupt: profile.onParentInterrupt ?? "cancel",
-    join: { max_tokens: own?.joinTokens ?? limits.joinTokens },
-    deadlines: {
+    join: joins.share({ max_tokens: own?.joinTokens ?? limits.joinTokens }),
+    deadlines: deadlines.share({
       first_token: limits.deadlines.firstTokenMs,
       stall: limits.deadlines.stallMs,
       tool: limits.deadlines.toolMs,
       idle: limits.deadlines.idleMs,
       total: granted.timeMs,
-    },
+    }),
   };
+  return servers === undefined ? contract : { ...contract, servers };
 }
 
 // Parts that most contracts have in common are one object: a thousand siblings share them.
+const profiles = new SharedValues<Contract["profile"]>();
+const models = new SharedValues<Contract["model"]>();
+const permissions = new SharedValues<Contract["permissions"]>();
+const executions = new SharedValues<Contract["execution"]>();
+const outputs = new SharedValues<Contract["outputs"]>();
+const joins = new SharedValues<Contract["join"]>();
+const deadlines = new SharedValues<Contract["deadlines"]>();
 const none: readonly string[] = Object.freeze([]);
 const noWorkspace: Contract["workspace"] = Object.freeze({
   isolation: "shared",

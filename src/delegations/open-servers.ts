@@ -14,17 +14,16 @@ import { event } from "./take-turn.ts";
  */
 export async function openServers(agent: Agent): Promise<void> {
   const { mcp_servers: servers } = agent.contract.permissions;
-  if (servers === "*" || servers.length === 0) {
-    agent.serverTools = none;
-    return;
-  }
-  const opened = await Promise.all(servers.map((server) => open(agent, server)));
+  const names = servers === "*" ? [] : servers;
+  const opened = await Promise.all(names.map((server) => open(agent, server)));
   agent.throwIfStopped();
   const granted = opened.flat().filter((tool) => isGranted(agent, tool));
   agent.serverTools = new Map(granted.map((tool) => [tool.name, tool]));
 }
 
-const none: ReadonlyMap<string, Tool> = new Map();
+export function hasServers({ contract }: Agent): boolean {
+  return contract.permissions.mcp_servers.length > 0;
+}
 
 async function open(agent: Agent, name: string): Promise<readonly Tool[]> {
   const { parts, workspace } = agent.run;

@@ -6,6 +6,7 @@ import type { Agent } from "./agent.ts";
 import { askPerson } from "./ask-person.ts";
 import { type CallDelegator, callerOf } from "./caller.ts";
 import { noteLateResult } from "./late-result.ts";
+import { OpenCalls } from "./open-calls.ts";
 
 /** So many calls are begun before the event loop gets a turn for others. */
 const burst = 128;
@@ -17,28 +18,35 @@ const burst = 128;
  */
 export async function performCalls(agent: Agent, withdrawn: boolean): Promise<void> {
   const calls = agent.transcript.pending.filter(({ result }) => result === undefined);
-  const slot = new SlotWhileWaiting(agent);
-  let inOrder: Promise<unknown> = Promise.resolve();
-  const running: Promise<unknown>[] = [];
+  const open = new OpenCalls(agent);
+  const inOrder: PendingCall[] = [];
   let begun = 0;
-  for (const { call, started } of calls) {
+  for (const pending of calls) {
     if (++begun % burst === 0) await new Promise((resolve) => setImmediate(resolve));
     if (agent.stopReason !== null) throw agent.stopReason;
+    const { call, started } = pending;
     const tool = agent.findTool(call.name);
-    const perform = (): Promise<unknown> =>
-      slot.during(tool, performCall(agent, call, started, withdrawn, slot));
-    if (tool?.effect === "write" || tool?.effect === "exec") {
-      inOrder = inOrder.then(perform);
-      running.push(inOrder);
-    } else {
-      running.push(perform());
-    }
-    // They are waited for below; until then one that fails is nobody's unhandled rejection.
-    running.at(-1)?.catch(ignore);
+    if (tool?.effect === "write" || tool?.effect === "exec") inOrder.push(pending);
+    else open.follow(performCall(agent, call, started, withdrawn, open), tool?.waits === true);
   }
-  slot.allBegun();
-  await (running.length === 1 ? running[0] : Promise.all(running));
-  await slot.end();
+  if (inOrder.length > 0) open.follow(performInOrder(agent, inOrder, withdrawn, open), false);
+  await open.finished();
+  const back = agent.takeSlot();
+  if (back) await agent.interruptible(back);
+}
+
+type PendingCall = Agent["transcript"]["pending"][number];
+
+async function performInOrder(
+  agent: Agent,
+  calls: readonly PendingCall[],
+  withdrawn: boolean,
+  open: OpenCalls,
+): Promise<void> {
+  for (const { call, started } of calls) {
+    agent.throwIfStopped();
+    await performCall(agent, call, started, withdrawn, open);
+  }
 }
 
 /** One call, through the user's middleware and the gate. */
@@ -47,10 +55,10 @@ export async function performCall(
   call: ToolCall,
   started: boolean,
   withdrawn: boolean,
-  slot?: SlotWhileWaiting,
+  open?: OpenCalls,
 ): Promise<ToolResult> {
   const { middleware } = agent.run.parts;
-  const subject = new Subject(agent, withdrawn, slot);
+  const subject = new Subject(agent, withdrawn, open);
   if (middleware.call === undefined) return passGate(subject, call, started);
   let reason = "It was not let through.";
   try {
@@ -82,13 +90,13 @@ class Subject implements GateSubject {
   readonly withdrawn: boolean;
   wasRecorded = false;
   readonly #agent: Agent;
-  readonly #slot: SlotWhileWaiting | undefined;
+  readonly #open: OpenCalls | undefined;
   #delegator: CallDelegator | undefined;
   #deadline: AbortController | undefined;
 
-  constructor(agent: Agent, withdrawn: boolean, slot: SlotWhileWaiting | undefined) {
+  constructor(agent: Agent, withdrawn: boolean, open: OpenCalls | undefined) {
     this.#agent = agent;
-    this.#slot = slot;
+    this.#open = open;
     this.withdrawn = withdrawn;
   }
 
@@ -98,7 +106,7 @@ class Subject implements GateSubject {
 
   async approve(call: ToolCall, question: string): Promise<boolean> {
     const asking = askPerson(this.#agent, call.id, question, "approval");
-    const outcome = await (this.#slot === undefined ? asking : this.#slot.whileAsking(asking));
+    const outcome = await (this.#open === undefined ? asking : this.#open.whileAsking(asking));
     return (
       outcome.answered && /^(?:y|yes|ok|allow|approve|approved)[.!]?$/i.test(outcome.answer.trim())
     );
@@ -195,88 +203,43 @@ class Subject implements GateSubject {
 
 function ignore(): void {}
 
-/** What a tool gets to see. A class, since a thousand calls may be open at once. */
+/** What a tool gets to see. A class of few fields, since a thousand calls may be open at once. */
 class CallContext implements ToolContext {
-  readonly delegationId: string;
-  readonly runId: string;
-  readonly callId: string;
-  readonly workspace: ToolContext["workspace"];
+  readonly #agent: Agent;
   readonly #call: ToolCall;
   readonly #subject: Subject;
 
   constructor(agent: Agent, call: ToolCall, subject: Subject) {
-    this.delegationId = agent.id;
-    this.runId = agent.run.id;
-    this.callId = call.id;
-    this.workspace = agent.workspace;
+    this.#agent = agent;
     this.#call = call;
     this.#subject = subject;
+  }
+
+  get delegationId(): string {
+    return this.#agent.id;
+  }
+
+  get runId(): string {
+    return this.#agent.run.id;
+  }
+
+  get callId(): string {
+    return this.#call.id;
+  }
+
+  get workspace(): ToolContext["workspace"] {
+    return this.#agent.workspace;
+  }
+
+  get skills(): ToolContext["skills"] {
+    return this.#agent.contract.permissions.skills;
   }
 
   get delegator(): CallDelegator {
     return this.#subject.delegatorFor(this.#call);
   }
 
-  get skills(): ToolContext["skills"] {
-    return this.#subject.contract.permissions.skills;
-  }
-
   get signal(): AbortSignal {
     return this.#subject.signal;
-  }
-}
-
-/** Gives the agent's slot back once every call that is still open only waits. */
-class SlotWhileWaiting {
-  readonly #agent: Agent;
-  #busy = 1;
-  #waiting = 0;
-
-  constructor(agent: Agent) {
-    this.#agent = agent;
-  }
-
-  async during(tool: Tool | undefined, call: Promise<unknown>): Promise<void> {
-    const waits = tool?.waits === true;
-    if (waits) this.#waiting++;
-    else this.#busy++;
-    // The call has begun by now, and may already be asking.
-    this.#consider();
-    try {
-      await call;
-    } finally {
-      if (waits) this.#waiting--;
-      else this.#busy--;
-      this.#consider();
-    }
-  }
-
-  /** A person may take an hour: until then the slot is somebody else's. */
-  async whileAsking<Outcome>(asking: Promise<Outcome>): Promise<Outcome> {
-    this.#busy--;
-    this.#waiting++;
-    this.#consider();
-    try {
-      return await asking;
-    } finally {
-      this.#waiting--;
-      this.#busy++;
-      const back = this.#agent.takeSlot();
-      if (back) await this.#agent.interruptible(back);
-    }
-  }
-
-  allBegun(): void {
-    this.#busy--;
-    this.#consider();
-  }
-
-  async end(): Promise<void> {
-    const back = this.#agent.takeSlot();
-    if (back) await this.#agent.interruptible(back);
-  }
-
-  #consider(): void {
-    if (this.#busy === 0 && this.#waiting > 0) this.#agent.giveSlot();
   }
 }

@@ -68,8 +68,6 @@ class WatchedRequest implements ModelRequest {
   readonly tools: readonly ToolDescription[];
   readonly maxOutputTokens: number;
   readonly temperature: number | null;
-  readonly topP: number | null;
-  readonly effort: ModelRequest["effort"];
   readonly caller: ModelRequest["caller"];
   readonly #watch: StreamWatch;
 
@@ -81,8 +79,6 @@ class WatchedRequest implements ModelRequest {
     this.tools = turn.tools;
     this.maxOutputTokens = turn.maxOutput;
     this.temperature = contract.model.temperature;
-    this.topP = contract.model.top_p ?? null;
-    this.effort = contract.model.effort ?? null;
     this.caller = {
       delegationId: agent.id,
       profile: contract.profile.id,
@@ -93,6 +89,14 @@ class WatchedRequest implements ModelRequest {
       task: contract.step.description,
     };
     this.#watch = watch;
+  }
+
+  get topP(): number | null {
+    return this.#watch.contract.model.top_p ?? null;
+  }
+
+  get effort(): ModelRequest["effort"] {
+    return this.#watch.contract.model.effort ?? null;
   }
 
   /** Scripted models never look: the controller is made when somebody does. */
@@ -116,6 +120,10 @@ class StreamWatch {
     this.#agent = agent;
     this.#began = agent.run.parts.clock.monotonic();
     agent.watched = this;
+  }
+
+  get contract(): Agent["contract"] {
+    return this.#agent.contract;
   }
 
   get signal(): AbortSignal {

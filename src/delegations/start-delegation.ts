@@ -68,7 +68,9 @@ export function startDelegation(start: Start): Started {
     if (!granted.allowed) return { rule: granted.rule, reason: granted.reason };
     const closedIn = lackOfExit(resolved, granted);
     if (closedIn !== undefined) return { rule: "exit", reason: closedIn };
-    const receipt = [...resolved.receipt, ...granted.receipt];
+    // Most have nothing to say, and a thousand siblings share the one list that says so.
+    const lines = resolved.receipt.length + granted.receipt.length;
+    const receipt = lines === 0 ? nothing : [...resolved.receipt, ...granted.receipt];
     return create(start, resolved, { ...granted, receipt });
   } catch (error) {
     if (error instanceof MandateError) return { rule: error.code, reason: error.message };
@@ -80,7 +82,7 @@ function grant({ caller, request, run, way }: Start, { entry, profile }: Resolve
   const { limits, models } = run.parts;
   return narrow({
     ceiling: ceilingOf(run, caller),
-    profile: claimsOf(run, profile, models.candidates(profile.model ?? {})),
+    profile: claimsOf(run, profile, models.candidates(profile.model ?? anyModel)),
     entry,
     request: {
       tools: request.tools,
@@ -95,6 +97,9 @@ function grant({ caller, request, run, way }: Start, { entry, profile }: Resolve
     inheritsSpawning: caller === null,
   });
 }
+
+const anyModel = Object.freeze({});
+const nothing: readonly ReceiptLine[] = Object.freeze([]);
 
 /** A child that may not call what it has to end with could only fail, in the end. */
 function lackOfExit({ profile: { exit, name } }: Resolved, granted: Granted): string | undefined {

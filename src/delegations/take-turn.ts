@@ -6,7 +6,7 @@ import type { OfferedTools } from "../tools/toolbox.ts";
 import type { Agent } from "./agent.ts";
 import { type Ending, failure, Stopped } from "./ending.ts";
 import type { EngineLimits } from "./engine-parts.ts";
-import { openServers, withServerTools } from "./open-servers.ts";
+import { hasServers, openServers, withServerTools } from "./open-servers.ts";
 import { planTurn, promptBound, type TurnPlan } from "./plan-turn.ts";
 import { RefusedTurn, requestModel, StalledRequest } from "./request-model.ts";
 
@@ -17,7 +17,7 @@ import { RefusedTurn, requestModel, StalledRequest } from "./request-model.ts";
 export async function takeTurn(agent: Agent): Promise<Ending | null> {
   const { parts } = agent.run;
   for (let tries = 1; ; tries++) {
-    if (agent.serverTools === null) await openServers(agent);
+    if (agent.serverTools === null && hasServers(agent)) await openServers(agent);
     const plan = await planAndReserve(agent);
     if (plan.kind === "exhausted") return bestSoFar(agent);
     // The worst case is on disk before the request leaves: a crash cannot make it forgotten.

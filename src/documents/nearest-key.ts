@@ -1,13 +1,13 @@
 /**
  * The known key a person most likely meant, or undefined when none is near enough to be worth
- * naming: a wrong suggestion costs more than none.
+ * naming: a wrong suggestion costs more than none. `atMost` slips, fewer where the key is short.
  */
-export function nearestKey(key: string, known: Iterable<string>): string | undefined {
+export function nearestKey(key: string, known: Iterable<string>, atMost = 3): string | undefined {
   const wanted = normalise(key);
   // Keys are short; a pasted paragraph must not cost a quadratic comparison with every known key.
   if (wanted.length > 64) return undefined;
   let best: string | undefined;
-  let bestDistance = Math.min(3, Math.max(1, Math.floor(wanted.length / 3))) + 1;
+  let bestDistance = Math.min(atMost, Math.max(1, Math.floor(wanted.length / 3))) + 1;
   for (const candidate of known) {
     if (candidate.length > 64) continue;
     const distance = editDistance(wanted, normalise(candidate));

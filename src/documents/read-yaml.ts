@@ -27,9 +27,13 @@ export interface YamlOptions {
   readonly code?: MandateErrorCode;
   /** The line of `text`'s first line within its file: front matter begins at 2. */
   readonly firstLine?: number;
+  /** Characters; a million unless told. */
+  readonly maximumLength?: number;
+  /** For files of other programs: the last of two equal keys counts, and is told of here. */
+  readonly onDuplicate?: (line: number, key: string) => void;
 }
 
-const maximumLength = 1_000_000;
+const defaultLength = 1_000_000;
 // biome-ignore lint/suspicious/noControlCharactersInRegex: finding control characters is the point.
 const controlCharacter = /[\u0000-\u0008\u000b\u000c\u000e-\u001f]/;
 
@@ -49,7 +53,10 @@ export function parseYaml(text: string, file: string, options: YamlOptions = {})
       `${file}:${lineAt(offset)}: ${problem}`,
     );
   };
-  if (text.length > maximumLength) refuse(0, "the file is larger than 1 MB");
+  const { maximumLength = defaultLength } = options;
+  if (text.length > maximumLength) {
+    refuse(0, `the file is larger than ${Math.floor(maximumLength / 1_000_000)} MB`);
+  }
 
   const document = compose(text, lineCounter, refuse);
   const strayAt = text.search(controlCharacter);
@@ -59,7 +66,12 @@ export function parseYaml(text: string, file: string, options: YamlOptions = {})
   const { explicit, version } = document.directives.yaml;
   if (explicit && version !== "1.2") refuse(0, "only YAML 1.2 is read; remove the %YAML line");
 
-  const value = toPlainValue(document, refuse);
+  const { onDuplicate } = options;
+  const value = toPlainValue(
+    document,
+    refuse,
+    onDuplicate && ((offset, key) => onDuplicate(lineAt(offset), key)),
+  );
   return { value, lineOf: (path) => lineAt(offsetOf(document, path)) };
 }
 
@@ -68,6 +80,8 @@ function compose(text: string, lineCounter: LineCounter, refuse: Refuse): Docume
     prettyErrors: false,
     resolveKnownTags: false,
     schema: "core",
+    // Compared when they are converted: here every key would be compared with every other.
+    uniqueKeys: false,
     version: "1.2",
   });
   const documents = composer.compose(readTokens(text, lineCounter, refuse), true, text.length);

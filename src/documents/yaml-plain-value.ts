@@ -7,7 +7,11 @@ const maximumAliases = 20;
 export type Refuse = (offset: number, problem: string) => never;
 
 /** By hand, since a conversion that trusts keys and aliases is where such files do harm. */
-export function toPlainValue(document: Document.Parsed, refuse: Refuse): unknown {
+export function toPlainValue(
+  document: Document.Parsed,
+  refuse: Refuse,
+  onDuplicate?: (offset: number, key: string) => void,
+): unknown {
   // Counted each time one is followed, so a bomb and a circle both run into the limit.
   let aliases = 0;
 
@@ -39,7 +43,10 @@ export function toPlainValue(document: Document.Parsed, refuse: Refuse): unknown
       const name = String(key.value);
       if (name === "<<") refuse(offset, 'merge keys ("<<") are not read; write the keys out');
       if (name === "__proto__") refuse(offset, '"__proto__" cannot be a key');
-      if (Object.hasOwn(plain, name)) refuse(offset, `the key "${name}" is there twice`);
+      if (Object.hasOwn(plain, name)) {
+        if (onDuplicate === undefined) refuse(offset, `the key "${name}" is there twice`);
+        onDuplicate(offset, name);
+      }
       plain[name] = convert(value, depth + 1);
     }
     return plain;

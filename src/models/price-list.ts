@@ -8,6 +8,8 @@ import { builtInProviders } from "./provider-catalog.ts";
 export class PriceList {
   readonly #configured: Readonly<Record<string, PriceConfig>>;
   readonly #providers: Readonly<Record<string, unknown>>;
+  /** Asked after every turn, for the same few models. */
+  readonly #known = new Map<string, PriceConfig | undefined>();
 
   /** `providers` are the configured ones, which may be others than the built-in ones of their name. */
   constructor(
@@ -19,11 +21,13 @@ export class PriceList {
   }
 
   find(name: string): PriceConfig | undefined {
-    return (
+    if (this.#known.has(name)) return this.#known.get(name);
+    const price =
       findModelEntry(this.#configured, name) ??
       findShippedModel(name)?.price ??
-      (this.#isFree(name) ? nothing : undefined)
-    );
+      (this.#isFree(name) ? nothing : undefined);
+    this.#known.set(name, price);
+    return price;
   }
 
   /** In dollars; 0 when the price is not known. */

@@ -11,5 +11,6 @@ export interface Clock {
 
 export const systemClock: Clock = {
   now: () => Date.now(),
-  monotonic: () => performance.now(),
+  // Whole milliseconds: every deadline is one, and engines keep small integers without a box.
+  monotonic: () => Math.floor(performance.now()),
 };

@@ -49,8 +49,11 @@ export async function passGate(
   const denied = tool.preflight ? preflight(tool, input, context) : undefined;
   if (denied)
     return refuse(subject, call, wasStarted, { rule: denied.rule, reason: denied.message });
-  const ruled = wasStarted ? undefined : await passRules(subject, call, tool, input, context);
-  if (ruled) return refuse(subject, call, wasStarted, ruled);
+  // Most contracts have none, and their calls need not wait a turn to hear so.
+  if (!wasStarted && subject.contract.permissions.rules !== undefined) {
+    const ruled = await passRules(subject, call, tool, input, context);
+    if (ruled) return refuse(subject, call, wasStarted, ruled);
+  }
   const about = { call_id: call.id, tool: tool.name };
   if (wasStarted && !tool.idempotent) {
     return outcomeUnknown(subject, call, "Look at what it did before you repeat it.");
@@ -113,9 +116,8 @@ async function passRules(
   context: ToolContext,
 ): Promise<Refusal | undefined> {
   const { permissions, profile } = subject.contract;
-  if (permissions.rules === undefined) return undefined;
   const subjects = subjectsOf(tool, input, context);
-  const ruling = judgeByRules(permissions.rules, tool.name, subjects);
+  const ruling = judgeByRules(permissions.rules ?? [], tool.name, subjects);
   if (ruling === "allow") return undefined;
   const what = subjects?.values.join(", ") ?? "";
   const made = what === "" ? tool.name : `${tool.name} for ${clip(what)}`;

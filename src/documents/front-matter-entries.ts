@@ -1,0 +1,133 @@
+import type { FrontMatterProblem } from "./front-matter.ts";
+import { readEntryText } from "./front-matter-text.ts";
+import { parseYaml } from "./read-yaml.ts";
+
+export interface EntryLine {
+  readonly text: string;
+  /** From 1, in the file. */
+  readonly line: number;
+}
+
+export interface RepairedEntries {
+  readonly fields: Record<string, unknown>;
+  /** Lines that belong to no value: text that slipped into the front matter. */
+  readonly leftOver: readonly string[];
+  readonly problems: readonly FrontMatterProblem[];
+  lineOf(key: string): number;
+}
+
+interface Entry {
+  readonly key: string;
+  readonly indent: number;
+  readonly line: number;
+  /** What stands behind the colon on the first line. */
+  readonly first: string;
+  readonly more: string[];
+}
+
+/** Not `http://…`: behind the colon of a key come a space, the line's end or a value's first sign. */
+const keyLine = /^([ \t]*)(["']?)([A-Za-z_][\w.-]*)\2[ \t]*:(?!\/\/)(.*)$/;
+
+/**
+ * The entries of a front matter that is not YAML. A known key begins one; in prose nothing else
+ * does, since «user:» and «Context:» are what descriptions are full of. Each entry is then parsed
+ * by itself, and only one that fails is taken as text.
+ */
+export function repairEntries(
+  lines: readonly EntryLine[],
+  known: ReadonlySet<string>,
+  prose: ReadonlySet<string>,
+  guarded: ReadonlySet<string>,
+): RepairedEntries {
+  const problems: FrontMatterProblem[] = [];
+  const leftOver: string[] = [];
+  const values = new Map<string, unknown>();
+  const lineByKey = new Map<string, number>();
+  for (const entry of splitEntries(lines, known, prose, leftOver)) {
+    const { key, line } = entry;
+    const tell = (severity: "warning" | "error", message: string) =>
+      problems.push({ severity, line, message });
+    if (key === "__proto__") {
+      tell("error", '"__proto__" cannot be a key');
+      continue;
+    }
+    if (values.has(key)) tell("warning", `the key "${key}" is there twice; the last one counts`);
+    const isWhole = prose.has(key) || guarded.has(key);
+    values.set(key, readValue(entry, { isProse: prose.has(key), isWhole }, leftOver));
+    lineByKey.set(key, line);
+  }
+  const fields = Object.fromEntries(values);
+  return { fields, leftOver, problems, lineOf: (key) => lineByKey.get(key) ?? 1 };
+}
+
+function splitEntries(
+  lines: readonly EntryLine[],
+  known: ReadonlySet<string>,
+  prose: ReadonlySet<string>,
+  leftOver: string[],
+): Entry[] {
+  const entries: Entry[] = [];
+  let current: Entry | undefined;
+  for (const { text, line } of lines) {
+    const [, space = "", , key = "", first = ""] = keyLine.exec(text) ?? [];
+    if (key !== "" && startsEntry(key, space.length, first, current, known, prose)) {
+      current = { key, indent: space.length, line, first: first.trim(), more: [] };
+      entries.push(current);
+    } else if (current !== undefined) current.more.push(text);
+    else if (text.trim() !== "") leftOver.push(text);
+  }
+  return entries;
+}
+
+function startsEntry(
+  key: string,
+  indent: number,
+  first: string,
+  current: Entry | undefined,
+  known: ReadonlySet<string>,
+  prose: ReadonlySet<string>,
+): boolean {
+  if (known.has(key)) {
+    if (current === undefined || indent <= current.indent) return true;
+    // Deeper than the key before: its value, unless that one is complete on its own line.
+    return !prose.has(current.key) && current.more.length === 0 && isPlainText(current.first);
+  }
+  if (current === undefined || indent > current.indent || prose.has(current.key)) return false;
+  return first === "" || /^\s/.test(first);
+}
+
+function isPlainText(value: string): boolean {
+  return value !== "" && !/^[[{|>"'&*!]/.test(value);
+}
+
+/** `isWhole`: all lines belong to it. Of other values only the first one does, the rest is text. */
+function readValue(
+  entry: Entry,
+  { isProse, isWhole }: { readonly isProse: boolean; readonly isWhole: boolean },
+  leftOver: string[],
+): unknown {
+  const more = entry.more.map((line) => dedent(line, entry.indent));
+  const whole = parseValue([entry.first, ...more]);
+  if (whole !== undefined) return whole.value;
+  const alone = isWhole || entry.first === "" ? undefined : parseValue([entry.first]);
+  if (alone === undefined || typeof alone.value === "object") {
+    return readEntryText(entry.first, more, { isProse });
+  }
+  for (const line of more) if (line.trim() !== "") leftOver.push(line);
+  return alone.value;
+}
+
+function parseValue(lines: readonly string[]): { readonly value: unknown } | undefined {
+  try {
+    const { value } = parseYaml(`k: ${lines.join("\n")}`, "", { onDuplicate: () => undefined });
+    if (typeof value !== "object" || value === null) return undefined;
+    const record = value as Record<string, unknown>;
+    return Object.keys(record).length === 1 ? { value: record["k"] } : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function dedent(line: string, indent: number): string {
+  return line.slice(Math.min(indent, line.length - line.trimStart().length));
+}

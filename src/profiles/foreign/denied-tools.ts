@@ -1,0 +1,70 @@
+import type { ToolRule } from "../../contracts/tool-rule.ts";
+import { nearestKey } from "../../documents/nearest-key.ts";
+import { splitTools } from "./split-tools.ts";
+import type { ToolAuthority } from "./tool-authority.ts";
+import { canonicalTools, knownSpellings } from "./tool-names.ts";
+import { toMatches } from "./tool-patterns.ts";
+import { readToolReference } from "./tool-reference.ts";
+import { shorten, type ToolsPlace } from "./tools-place.ts";
+
+/** Tools of other programs that look like a misspelling of one of ours. */
+const otherTools = new Set(["lsp", "todo", "todos", "skill", "skills", "tasks", "reads", "notes"]);
+
+const allServers = "mcp__*";
+
+/**
+ * A list of what must not be used. A name that cannot be understood is refused: passing over it
+ * would allow what was forbidden.
+ */
+export function readDeniedTools(value: unknown, place: ToolsPlace): ToolAuthority {
+  const { field, findings, line } = place;
+  const split = splitTools(value);
+  switch (split.kind) {
+    case "all":
+      return { rules: [{ tool: "*", action: "deny" }] };
+    case "none":
+      if (split.reason !== undefined && value !== false) {
+        findings.refuse(`"${field}": ${split.reason}; write [] where nothing is denied`, line);
+      }
+      return { rules: [] };
+    case "map":
+      findings.refuse(`"${field}" is a map; list the tools that are denied`, line);
+      return { rules: [] };
+    case "items": {
+      if (split.dropped > 0) findings.refuse(`"${field}" lists what is not a tool's name`, line);
+      const items = split.items.filter((item) => item !== allServers);
+      const isWithoutServers = items.length < split.items.length;
+      return { rules: items.flatMap((item) => denyTool(item, place)), isWithoutServers };
+    }
+  }
+}
+
+/** The rules that forbid what one word names; none after refusing it. */
+export function denyTool(item: string, place: ToolsPlace): readonly ToolRule[] {
+  const { field, findings, line, servers } = place;
+  const reference = readToolReference(item, servers);
+  if (reference.kind === "all") return [{ tool: "*", action: "deny" }];
+  if (reference.kind === "unusable") {
+    findings.refuse(`"${field}" denies "${shorten(item)}": ${reference.reason}`, line);
+    return [];
+  }
+  if (!reference.isKnown && refuseMisspelt(item, place)) return [];
+  if (!reference.isKnown) findings.lose(field, "unknown", shorten(item));
+  return reference.names.flatMap((tool): readonly ToolRule[] => {
+    if (reference.pattern === undefined) return [{ tool, action: "deny" }];
+    const matches = toMatches(tool, reference.pattern, "deny");
+    if (matches !== undefined) return matches.map((match) => ({ tool, match, action: "deny" }));
+    findings.lose(field, "narrowed", `${shorten(item)}: all of ${tool} is denied`);
+    return [{ tool, action: "deny" }];
+  });
+}
+
+/** A prohibition of «Bsah» forbids nothing. */
+export function refuseMisspelt(name: string, { field, findings, line }: ToolsPlace): boolean {
+  const plain = name.replace(/\(.*$/s, "").trim();
+  if (canonicalTools(plain) !== undefined || otherTools.has(plain.toLowerCase())) return false;
+  const nearest = nearestKey(plain, knownSpellings(), 2);
+  if (nearest === undefined) return false;
+  findings.refuse(`"${field}" denies "${shorten(plain)}"; did you mean "${nearest}"?`, line);
+  return true;
+}

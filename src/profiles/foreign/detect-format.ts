@@ -1,0 +1,132 @@
+import { basename } from "node:path";
+import type { AgentFormat } from "./agent-file.ts";
+import { isRecord } from "./plain-data.ts";
+
+export type Syntax = "markdown" | "toml" | "json" | "yaml";
+
+export interface PathFormat {
+  readonly syntax: Syntax | undefined;
+  /** Undefined where the path says nothing. */
+  readonly format: AgentFormat | undefined;
+  /** Why the file is no agent, whatever it holds. */
+  readonly skip?: string;
+}
+
+const documents =
+  /^(?:readme|changelog|contributing|licen[cs]es?|code_of_conduct|notice)(?:[._-][a-z]{2}(?:[-_][a-z]{2,4})?)?(?:\.\w+)?$/i;
+const notes = /^(?:agents|claude|gemini|copilot-instructions|index|notes?|todo|security)\.md$/i;
+const schemas =
+  /(?:[.-]schema\.(?:json|ya?ml)|^(?:package|tsconfig|settings|plugin|marketplace)\b.*\.json)$/i;
+
+const syntaxOfEnding: ReadonlyMap<string, Syntax> = new Map([
+  ["md", "markdown"],
+  ["mdc", "markdown"],
+  ["markdown", "markdown"],
+  ["toml", "toml"],
+  ["json", "json"],
+  ["jsonc", "json"],
+  ["yaml", "yaml"],
+  ["yml", "yaml"],
+]);
+
+const byFolder: readonly (readonly [string, AgentFormat, readonly Syntax[]])[] = [
+  [".mandate", "mandate", ["markdown"]],
+  [".claude", "claude", ["markdown"]],
+  [".opencode", "opencode", ["markdown"]],
+  [".gemini", "gemini", ["markdown"]],
+  [".codex", "codex", ["toml"]],
+  [".github", "copilot", ["markdown"]],
+  [".copilot", "copilot", ["markdown"]],
+  [".cursor", "cursor", ["markdown"]],
+  [".kiro", "kiro", ["markdown", "json"]],
+  [".pi", "pi", ["markdown"]],
+  [".roo", "roo", ["yaml", "json"]],
+  ["custom_modes.d", "roo", ["yaml", "json"]],
+  [".goose", "goose", ["yaml"]],
+];
+
+const otherFolders =
+  /(?:^|\/)\.(?:claude|opencode|gemini|cursor|github|codex|kiro|roo)\/(?:commands?|hooks|rules|prompts|instructions|workflows|issue_template|steering|specs)\//i;
+
+/** Whether a file is one of the documents that lie among agents and are none. */
+export function isNote(path: string): boolean {
+  return notes.test(basename(path));
+}
+
+/** What a path alone says. Path parts `dot-x` stand for `.x`: collections are kept that way. */
+export function formatOfPath(path: string): PathFormat {
+  const parts = path.split(/[\\/]/).map((part) => part.replace(/^dot-(?=.)/, "."));
+  const file = parts.at(-1) ?? "";
+  const syntax = syntaxOfEnding.get(/\.(\w+)$/.exec(file)?.[1]?.toLowerCase() ?? "");
+  if (/^skill\.md$/i.test(file)) return { syntax, format: "skill" };
+  if (file === ".roomodes") return { syntax: "yaml", format: "roo" };
+  if (documents.test(file)) return { syntax, format: undefined, skip: "a document about agents" };
+  if (syntax === undefined) return { syntax, format: undefined, skip: "not a format of agents" };
+  if (schemas.test(file)) return { syntax, format: undefined, skip: "not a definition of agents" };
+  if (/\.chatmode\.md$/i.test(file)) return { syntax, format: "chatmode" };
+  if (/\.agent\.md$/i.test(file)) return { syntax, format: "copilot" };
+  if (/^opencode\.jsonc?$/i.test(file)) return { syntax, format: "opencode-json" };
+  if (/^custom_modes\.(?:ya?ml|json)$/i.test(file)) return { syntax, format: "roo" };
+  if (/^(?:\.?mcp|mcp_config|mcp_settings|claude_desktop_config)\.json$/i.test(file)) {
+    return { syntax, format: "mcp" };
+  }
+  if (otherFolders.test(parts.join("/"))) {
+    return { syntax, format: undefined, skip: "commands, rules and hooks are no agents" };
+  }
+  const folders = new Set(parts.slice(0, -1));
+  const found = byFolder.find(([folder, , kinds]) => folders.has(folder) && kinds.includes(syntax));
+  return { syntax, format: found?.[1] };
+}
+
+/** Whether a front matter is that of an agent at all; pages of documentation have one too. */
+export function isAgentLike(fields: Readonly<Record<string, unknown>>): boolean {
+  return ["name", "description", "tools", "mode"].some((key) => Object.hasOwn(fields, key));
+}
+
+/** What the content of Markdown says where the path says nothing. */
+export function formatOfFields(fields: Readonly<Record<string, unknown>>): AgentFormat {
+  const has = (...keys: readonly string[]) => keys.some((key) => Object.hasOwn(fields, key));
+  if (has("toolRules", "maxTokenBudget", "mayDelegate", "bootstrapFiles", "systemPromptFile")) {
+    return "mandate";
+  }
+  const { mode, tools } = fields;
+  const isOpencode = mode === "subagent" || mode === "primary" || mode === "all";
+  if (isOpencode || has("permission") || (isRecord(tools) && !has("color"))) return "opencode";
+  if (has("readonly", "is_background")) return "cursor";
+  if (has("argument-hint", "handoffs", "mcp-servers", "user-invocable", "target")) return "copilot";
+  if (has("max_turns", "timeout_mins") || String(fields["model"]).startsWith("gemini-")) {
+    return "gemini";
+  }
+  if (has("allowedTools")) return "kiro";
+  return "claude";
+}
+
+/** What parsed data says. `unknown` where it is no agent at all: most data is none. */
+export function formatOfData(value: unknown, path: string, syntax: Syntax): AgentFormat {
+  if (!isRecord(value)) return "unknown";
+  const has = (...keys: readonly string[]) => keys.some((key) => Object.hasOwn(value, key));
+  const hasPrompt = has("instructions", "prompt", "systemPrompt", "system_prompt");
+  if (has("customModes") || (has("slug") && has("roleDefinition", "groups"))) return "roo";
+  if (String(value["$schema"]).includes("opencode") || isRecord(value["agent"])) {
+    return "opencode-json";
+  }
+  if (has("title", "extensions") && has("instructions", "prompt")) return "goose";
+  if (syntax === "json" && has("name") && has("prompt", "allowedTools")) return "kiro";
+  if (syntax === "json" && (has("mcpServers") || hasServers(value["servers"] ?? value))) {
+    return "mcp";
+  }
+  const isAmongAgents = /(?:^|[\\/])agents[\\/]/.test(path) && has("name") && has("description");
+  if (has("name", "type") && (hasPrompt || isAmongAgents)) return "yaml-agent";
+  return has("type") && has("capabilities") ? "yaml-agent" : "unknown";
+}
+
+/** By what a server must have: that all values are maps says nothing. */
+function hasServers(value: unknown): boolean {
+  if (!isRecord(value)) return false;
+  const entries = Object.values(value);
+  return entries.length > 0 && entries.every((entry) => isRecord(entry) && hasWay(entry));
+}
+
+function hasWay(entry: Readonly<Record<string, unknown>>): boolean {
+  return Object.hasOwn(entry, "command") || Object.hasOwn(entry, "url");
+}

@@ -1,0 +1,69 @@
+import type { McpServer } from "../mcp-server.ts";
+import { readAllowedTools } from "./allowed-tools.ts";
+import type { ForeignAgent } from "./foreign-agent.ts";
+import { readMcpServer } from "./mcp-servers.ts";
+import { recordOf } from "./plain-data.ts";
+import type { ToolAuthority } from "./tool-authority.ts";
+import { toMcpTool, toServerName } from "./tool-reference.ts";
+import { shorten } from "./tools-place.ts";
+
+/** What Goose's own extensions can do, in tools of ours. */
+const builtIn: ReadonlyMap<string, readonly string[]> = new Map([
+  ["developer", ["read_file", "write_file", "edit_file", "list_files", "glob", "grep", "shell"]],
+  ["computercontroller", ["web_fetch"]],
+]);
+
+/** The extensions of a recipe are all that it can use: a list of tools, and servers it brings. */
+export function readExtensions(
+  value: unknown,
+  { findings, lineOf }: ForeignAgent,
+): ToolAuthority & { readonly servers: Readonly<Record<string, McpServer>> } {
+  const servers: Record<string, McpServer> = {};
+  const tools = new Set<string>();
+  const line = lineOf("extensions");
+  if (!Array.isArray(value)) findings.warn('"extensions" is not a list; no tool is allowed', line);
+  for (const item of Array.isArray(value) ? value : []) {
+    const extension = recordOf(item);
+    const name = toServerName(String(extension["name"] ?? ""));
+    const field = `extensions.${shorten(name)}`;
+    const place = { field, line, findings, servers: [] };
+    const listed = extension["available_tools"];
+    const own = builtIn.get(name.toLowerCase());
+    if (own !== undefined) {
+      const chosen = isGiven(listed) ? readAllowedTools(listed, place).tools : "*";
+      for (const tool of own) if (chosen === "*" || chosen?.includes(tool)) tools.add(tool);
+      continue;
+    }
+    const server = readMcpServer(withKeys(extension), field, findings);
+    if (server === undefined || name === "" || name === "__proto__") {
+      findings.lose("extensions", "narrowed", `${shorten(name)} is not known here`);
+      continue;
+    }
+    servers[name] = withSeconds(server);
+    const pattern = toMcpTool(name, "*");
+    if (pattern !== undefined && server.tools?.length !== 0) tools.add(pattern);
+  }
+  return { tools: [...tools], rules: [], servers };
+}
+
+/** Goose writes an empty list where it means all of them. */
+function isGiven(listed: unknown): boolean {
+  return listed !== undefined && !(Array.isArray(listed) && listed.length === 0);
+}
+
+/** `env_keys` are variables that are asked for: they are taken from the environment here. */
+function withKeys(extension: Readonly<Record<string, unknown>>) {
+  const { env_keys, available_tools, ...rest } = extension;
+  const names = Array.isArray(env_keys) ? env_keys.filter((key) => typeof key === "string") : [];
+  const env = Object.fromEntries(names.map((key) => [key, `\${${key}}`]));
+  return {
+    ...rest,
+    ...(isGiven(available_tools) && { available_tools }),
+    ...(names.length > 0 && { env: { ...env, ...recordOf(rest["envs"]) } }),
+  };
+}
+
+function withSeconds(server: McpServer): McpServer {
+  if (server.timeoutMs === undefined) return server;
+  return { ...server, timeoutMs: Math.min(2 ** 31 - 1, server.timeoutMs * 1000) };
+}

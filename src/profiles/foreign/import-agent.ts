@@ -1,0 +1,126 @@
+import { maximumProfileBytes } from "../parse-markdown-profile.ts";
+import type { ProfileFields } from "../profile.ts";
+import type { ImportedAgent } from "./agent-file.ts";
+import { authorityKey, nearestAuthorityKey } from "./authority-keys.ts";
+import type { ForeignAgent } from "./foreign-agent.ts";
+import { knownKeys } from "./known-keys.ts";
+import { toPlainData, toPlainText } from "./plain-data.ts";
+import { readAuthority } from "./read-authority.ts";
+import { readLimits } from "./read-limits.ts";
+import { readModelPolicy } from "./read-model-policy.ts";
+import { readVisibility } from "./read-visibility.ts";
+import { toProfileName } from "./to-profile-name.ts";
+import type { ToolAuthority } from "./tool-authority.ts";
+import { shorten } from "./tools-place.ts";
+import { writeMarkdownProfile } from "./write-markdown-profile.ts";
+
+/** Where a dialect says what. The first key that is there counts; of prompts, all of them. */
+export interface Meaning {
+  readonly name?: readonly string[];
+  readonly title?: readonly string[];
+  readonly description?: readonly string[];
+  readonly prompt?: readonly string[];
+  readonly opening?: readonly string[];
+  /** Lists that approve beforehand: they restrict nothing, and grant nothing here. */
+  readonly preApproved?: readonly string[];
+  /** Keys that the dialect has read itself. */
+  readonly used?: readonly string[];
+  /** What the dialect has found that restricts. */
+  readonly parts?: readonly ToolAuthority[];
+  readonly fields?: ProfileFields;
+}
+
+/**
+ * An agent of ours from one of theirs. The dialects differ in few keys, so all of them are read
+ * alike: a restriction that belongs to another dialect counts, since its author meant one.
+ */
+export function importAgent(agent: ForeignAgent, meaning: Meaning = {}): ImportedAgent {
+  const { fields, findings } = agent;
+  if (Object.keys(fields).length > 1000) {
+    findings.refuse("more than 1,000 keys");
+    return { name: "agent", fields: {}, loss: [] };
+  }
+  const used = new Set(meaning.used ?? []);
+  const textOf = (keys: readonly string[]): string | undefined => {
+    const texts = keys.flatMap((key) => {
+      used.add(key);
+      return readText(fields[key]) ?? [];
+    });
+    return texts[0];
+  };
+  const named = textOf(meaning.name ?? ["name"]);
+  const shown = textOf(meaning.title ?? ["title", "displayName", "display_name"]);
+  const name = toProfileName(named ?? shown ?? "", agent.fallbackName);
+  const title = [shown, named].find((text) => text !== undefined && text !== name);
+  const description = limitText(textOf(meaning.description ?? ["description"]), 8000, agent);
+  if (description === undefined) {
+    findings.warn("there is no description; say when to delegate to it");
+  }
+  const prompts = (meaning.prompt ?? []).flatMap((key) => textOf([key]) ?? []);
+  const prompt = [agent.body, ...prompts].map((text) => toPlainText(text).trim());
+  const opening = textOf(meaning.opening ?? ["initialPrompt"]);
+
+  const authority = readAuthority(agent, meaning);
+  const policies = [readModelPolicy(agent), readLimits(agent), readVisibility(agent)];
+  for (const key of [...authority.keys, ...policies.flatMap((policy) => [...policy.keys])]) {
+    used.add(key);
+  }
+  const own: ProfileFields = {
+    ...(title !== undefined && { title: toPlainText(title).slice(0, 256).trim().toWellFormed() }),
+    ...(description !== undefined && { description }),
+    ...(prompt.some((text) => text !== "") && {
+      prompt: prompt.filter((text) => text !== "").join("\n\n"),
+    }),
+    ...(opening !== undefined && { opening }),
+    ...Object.assign({}, ...policies.map((policy) => policy.fields)),
+    ...authority.fields,
+    ...meaning.fields,
+  };
+  const metadata = keepRest(agent, used);
+  const all = toPlainData({ ...own, ...(metadata !== undefined && { metadata }) }) as ProfileFields;
+  if (!fitsIntoFile(name, all)) findings.refuse("larger than 256 KB when written as a profile");
+  return { name, fields: all, loss: findings.loss };
+}
+
+/** What cannot be written down in our own format could not be converted and loaded again. */
+function fitsIntoFile(name: string, fields: ProfileFields): boolean {
+  const { prompt = "", ...rest } = fields;
+  // Written out only where it could be too much: nearly all agents are far from it.
+  if (prompt.length < 50_000 && JSON.stringify(rest).length < 10_000) return true;
+  return Buffer.byteLength(writeMarkdownProfile(name, fields)) <= maximumProfileBytes;
+}
+
+/** What has no meaning here is kept; what may have been meant as a restriction is refused. */
+function keepRest({ fields, findings, format, lineOf }: ForeignAgent, used: ReadonlySet<string>) {
+  const metadata: Record<string, unknown> = {};
+  for (const [key, value] of Object.entries(fields)) {
+    if (used.has(key)) continue;
+    const isKnown =
+      knownKeys.has(key) || authorityKey(key, format) !== undefined || format === "skill";
+    const nearest = isKnown ? undefined : nearestAuthorityKey(key, format);
+    if (nearest !== undefined) {
+      const message = `"${shorten(key)}" is not a key; did you mean "${nearest}"?`;
+      findings.refuse(message, lineOf(key));
+    }
+    metadata[key] = value;
+    const detail = /^hooks?$/i.test(key) ? "hooks are never run" : "it has no effect here";
+    findings.lose(shorten(key), "kept", detail);
+  }
+  return Object.keys(metadata).length > 0 ? metadata : undefined;
+}
+
+export function readText(value: unknown): string | undefined {
+  if (typeof value === "number" || typeof value === "boolean") return String(value);
+  if (Array.isArray(value) && value.length > 0 && value.every((item) => typeof item === "string")) {
+    return readText(value.join("\n"));
+  }
+  if (typeof value !== "string") return undefined;
+  const text = toPlainText(value).trim();
+  return text === "" ? undefined : text;
+}
+
+function limitText(text: string | undefined, maximum: number, { findings }: ForeignAgent) {
+  if (text === undefined || text.length <= maximum) return text;
+  findings.lose("description", "narrowed", `cut after ${maximum} characters`);
+  return text.slice(0, maximum).toWellFormed().trim();
+}

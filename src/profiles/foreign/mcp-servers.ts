@@ -1,0 +1,134 @@
+import type { ToolRule } from "../../contracts/tool-rule.ts";
+import type { McpServer } from "../mcp-server.ts";
+import type { Findings } from "./findings.ts";
+import { isRecord } from "./plain-data.ts";
+import { splitTools } from "./split-tools.ts";
+import { toMcpTool, toServerName } from "./tool-reference.ts";
+import { shorten } from "./tools-place.ts";
+
+export interface ForeignServers {
+  readonly servers: Readonly<Record<string, McpServer>>;
+  /** What their files forbid of them: a server here knows only what it allows. */
+  readonly rules: readonly ToolRule[];
+}
+
+type Config = Readonly<Record<string, unknown>>;
+
+/**
+ * The servers of a map from name to configuration, in the spellings of all programs. Variables
+ * stay as they are written; what approves calls beforehand has no effect.
+ */
+export function readMcpServers(value: unknown, field: string, findings: Findings): ForeignServers {
+  const servers: Record<string, McpServer> = {};
+  const rules: ToolRule[] = [];
+  if (!isRecord(value)) {
+    if (value !== null) findings.warn(`"${field}" is not a map of servers`);
+    return { servers, rules };
+  }
+  for (const [written, config] of Object.entries(value)) {
+    const name = toServerName(written);
+    const place = `${field}.${shorten(written)}`;
+    const server = isRecord(config) ? readMcpServer(config, place, findings) : undefined;
+    if (server === undefined || name === "" || name === "__proto__") {
+      findings.warn(`"${place}" has neither a command nor an address; it was left out`);
+      continue;
+    }
+    servers[name] = server;
+    const denied = first(config as Config, ["excludeTools", "disabled_tools", "disabledTools"]);
+    if (denied !== undefined) rules.push(...denyOf(name, denied, place, findings));
+  }
+  return { servers, rules };
+}
+
+export function readMcpServer(
+  config: Config,
+  place: string,
+  findings: Findings,
+): McpServer | undefined {
+  const [program, ...inline] = wordsOf(config["command"] ?? config["cmd"]);
+  const url = first(config, ["url", "httpUrl", "serverUrl", "uri"]);
+  const type = typeof config["type"] === "string" ? config["type"].toLowerCase() : "";
+  const common = readCommon(config);
+  for (const key of Object.keys(config)) {
+    if (!known.has(key)) findings.lose(`${place}.${key}`, "kept", "it has no effect here");
+  }
+  if (program !== undefined && program !== "" && typeof url !== "string") {
+    const args = [...inline, ...(Array.isArray(config["args"]) ? config["args"].map(String) : [])];
+    const env = textsOf(config["env"] ?? config["environment"] ?? config["envs"]);
+    const { cwd } = config;
+    return {
+      kind: "stdio",
+      command: withVariables(program),
+      ...(args.length > 0 && { args: args.map(withVariables) }),
+      ...(env !== undefined && { env }),
+      ...(typeof cwd === "string" && cwd !== "" && { cwd }),
+      ...common,
+    };
+  }
+  if (typeof url !== "string" || url.trim() === "") return undefined;
+  if (type === "sse") {
+    findings.warn(`"${place}" speaks SSE, which is reached as streamable HTTP here`);
+  }
+  const headers = textsOf(config["headers"] ?? config["http_headers"]);
+  return { kind: "http", url: withVariables(url), ...(headers && { headers }), ...common };
+}
+
+const known = new Set(
+  `type command cmd args env environment envs env_keys cwd url httpUrl serverUrl uri headers
+   http_headers disabled enabled timeout tools includeTools enabled_tools available_tools
+   excludeTools disabled_tools disabledTools name description display_name bundled`.split(/\s+/),
+);
+
+function readCommon(config: Config) {
+  const allowed = first(config, ["tools", "includeTools", "enabled_tools", "available_tools"]);
+  const split = allowed === undefined ? undefined : splitTools(allowed);
+  const tools = split?.kind === "items" ? split.items : [];
+  // A map is a restriction in a shape that nobody uses: none is allowed.
+  const limits = split !== undefined && split.kind !== "all";
+  const isOff =
+    isTrue(config["disabled"]) || (config["enabled"] !== undefined && !isTrue(config["enabled"]));
+  const { timeout } = config;
+  const isTimeout = typeof timeout === "number" && Number.isInteger(timeout) && timeout > 0;
+  return {
+    ...(limits && { tools: tools.filter((tool) => tool.length <= 256) }),
+    ...(isTimeout && timeout < 2 ** 31 && { timeoutMs: timeout }),
+    ...(isOff && { disabled: true }),
+  };
+}
+
+function denyOf(server: string, denied: unknown, place: string, findings: Findings): ToolRule[] {
+  const split = splitTools(denied);
+  if (split.kind === "none" && split.reason === undefined) return [];
+  const items = split.kind === "items" ? split.items : ["*"];
+  return items.map((item) => {
+    const tool = toMcpTool(server, item);
+    if (tool === undefined) findings.lose(place, "narrowed", "all of its tools are denied");
+    return { tool: tool ?? `mcp__${server}__*`, action: "deny" };
+  });
+}
+
+function wordsOf(command: unknown): readonly string[] {
+  if (typeof command === "string") return [command.trim()];
+  return Array.isArray(command) ? command.map(String) : [];
+}
+
+function textsOf(value: unknown): Record<string, string> | undefined {
+  if (!isRecord(value)) return undefined;
+  const entries = Object.entries(value).filter(([key]) => key !== "__proto__");
+  return Object.fromEntries(
+    entries.map(([key, text]) => [key, withVariables(text === null ? "" : String(text))]),
+  );
+}
+
+/** `${env:NAME}` is `${NAME}` here; what asks a person or an editor stays as it is. */
+function withVariables(text: string): string {
+  return text.replaceAll("${env:", "${");
+}
+
+function first(config: Config, keys: readonly string[]): unknown {
+  return keys.map((key) => config[key]).find((value) => value !== undefined);
+}
+
+function isTrue(value: unknown): boolean {
+  return value === true || value === "true";
+}

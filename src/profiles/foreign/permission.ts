@@ -1,0 +1,113 @@
+import type { ToolRule } from "../../contracts/tool-rule.ts";
+import { refuseMisspelt } from "./denied-tools.ts";
+import type { ToolAuthority } from "./tool-authority.ts";
+import { isPlainSpelling } from "./tool-names.ts";
+import { toMatches } from "./tool-patterns.ts";
+import { readToolReference } from "./tool-reference.ts";
+import { shorten, type ToolsPlace } from "./tools-place.ts";
+
+type Action = ToolRule["action"];
+
+/** What has no counterpart, because the workspace and the loop guard it here already. */
+const withoutCounterpart = new Set(["external_directory", "doom_loop", "question"]);
+
+/** opencode's `permission`: for each tool an action, or actions by glob; the last match decides. */
+export function readPermission(value: unknown, place: ToolsPlace): ToolAuthority {
+  const { field, findings, line } = place;
+  if (Array.isArray(value)) {
+    findings.refuse(`"${field}" is a list; name tools, each with allow, ask or deny`, line);
+    return { rules: [] };
+  }
+  if (typeof value !== "object" || value === null) {
+    const action = readAction(value, "*", place);
+    return { rules: action === "allow" ? [] : [{ tool: "*", action }] };
+  }
+  const names = Object.keys(value);
+  if (names.length > 1000) {
+    findings.refuse(`"${field}" names more than 1,000 tools`, line);
+    return { rules: [] };
+  }
+  const hasPlain = (tool: string) =>
+    names.some(
+      (name) => isPlainSpelling(name) && toolsOf(name, place)?.names.includes(tool) === true,
+    );
+  const rules = Object.entries(value).flatMap(([name, entry]) => {
+    const own = readPermissionEntry(name, entry, place);
+    // `patch` beside `edit`: a second way to the same tool does not decide about it.
+    return isPlainSpelling(name) ? own : own.filter(({ tool }) => !hasPlain(tool));
+  });
+  return { rules };
+}
+
+export function readPermissionEntry(
+  name: string,
+  value: unknown,
+  place: ToolsPlace,
+): readonly ToolRule[] {
+  const { field, findings, line } = place;
+  if (withoutCounterpart.has(name)) {
+    findings.lose(`${field}.${name}`, "kept", "it has no counterpart here");
+    return [];
+  }
+  const tools = toolsOf(name, place);
+  const globs = typeof value === "object" && value !== null ? Object.entries(value) : undefined;
+  const actions: readonly (readonly [string | undefined, Action])[] =
+    globs === undefined || globs.length === 0
+      ? [[undefined, readAction(globs === undefined ? value : null, name, place)]]
+      : globs.map(([glob, action]) => [glob, readAction(action, `${name}.${glob}`, place)]);
+  if (tools === undefined) {
+    const onlyAllows = actions.every(([, action]) => action === "allow");
+    if (onlyAllows) findings.lose(`${field}.${name}`, "narrowed", "no tool is known by this name");
+    else findings.refuse(`"${field}" restricts "${shorten(name)}", which names no tool`, line);
+    return [];
+  }
+  if (!tools.isKnown) {
+    const said = globs === undefined ? [value] : globs.map(([, action]) => action);
+    if (!said.every(isAction)) {
+      findings.refuse(`"${field}.${shorten(name)}" is neither a tool nor allow, ask or deny`, line);
+      return [];
+    }
+    const restricts = actions.some(([, action]) => action !== "allow");
+    if (restricts && refuseMisspelt(name, place)) return [];
+    findings.lose(field, "unknown", shorten(name));
+  }
+  return tools.names.flatMap((tool) =>
+    actions.flatMap(([glob, action]) => rulesOf(tool, glob, action)),
+  );
+}
+
+function rulesOf(tool: string, glob: string | undefined, action: Action): readonly ToolRule[] {
+  if (glob === undefined || glob === "*" || glob === "**" || glob === "**/*") {
+    return [{ tool, action }];
+  }
+  const matches = toMatches(tool, glob, action);
+  if (matches !== undefined) return matches.map((match) => ({ tool, match, action }));
+  // An exception that cannot be kept is none; a prohibition covers all of the tool.
+  return action === "allow" ? [] : [{ tool, action }];
+}
+
+/** Undefined where the name is a pattern that fits nothing known. */
+function toolsOf(name: string, { servers }: ToolsPlace) {
+  if (name === "*") return { names: ["*"], isKnown: true };
+  // One permission for everything that changes files.
+  if (/^edit$/i.test(name)) return { names: ["edit_file", "write_file"], isKnown: true };
+  const reference = readToolReference(name, servers);
+  if (reference.kind !== "tools" || reference.pattern !== undefined) return undefined;
+  return reference;
+}
+
+function isAction(value: unknown): boolean {
+  return typeof value === "boolean" || /^(?:allow|ask|deny|true|false)$/i.test(String(value));
+}
+
+export function readAction(value: unknown, name: string, place: ToolsPlace): Action {
+  const { field, findings, line } = place;
+  const word = typeof value === "string" ? value.trim().toLowerCase() : value;
+  if (word === true || word === "allow" || word === "true") return "allow";
+  if (word === "ask") return "ask";
+  if (word !== false && word !== "deny" && word !== "false") {
+    const said = word === null ? "has no value" : "is none of allow, ask, deny";
+    findings.warn(`"${field}.${shorten(name)}" ${said}; it is taken as deny`, line);
+  }
+  return "deny";
+}

@@ -1,0 +1,89 @@
+import { basename, dirname, relative } from "node:path";
+import type { AgentFile, AgentFormat } from "./agent-file.ts";
+import { AgentSource, decodeLeniently } from "./agent-source.ts";
+import { formatOfPath } from "./detect-format.ts";
+import { Findings } from "./findings.ts";
+import { maximumDataBytes } from "./read-data.ts";
+import { readDataAgents } from "./read-data-agents.ts";
+import { readMarkdownAgent } from "./read-markdown-agent.ts";
+
+export interface ReadAgentOptions {
+  /** Links that lead out of this folder are refused; its first folder can name the format. */
+  readonly root?: string;
+}
+
+const maximumTextBytes = 256 * 1024;
+
+/**
+ * What one file of another program defines: lenient about syntax, strict about authority. Never
+ * throws for anything that a file contains or is; what is wrong with it is in `diagnostics`. Where
+ * one agent of several cannot be used, `status` is "error" and `agents` holds the others.
+ */
+export function readAgentFile(path: string, options: ReadAgentOptions = {}): AgentFile {
+  const findings = new Findings();
+  const source = new AgentSource(path);
+  const { syntax, format: byPath, skip } = formatOfPath(path);
+  const format = byPath ?? formatOfRoot(path, options.root);
+  const shared = { file: path, agents: [], servers: {}, loss: findings.loss };
+  if (skip !== undefined || syntax === undefined) {
+    findings.note(`skipped: ${skip ?? "not a format of agents"}`);
+    const { diagnostics } = findings;
+    return { ...shared, format: "unknown", status: "skipped", diagnostics, hash: source.hash() };
+  }
+  try {
+    const isCollection = syntax === "json" || syntax === "yaml";
+    const bytes = source.read(isCollection ? maximumDataBytes : maximumTextBytes, options.root);
+    const text = decodeLeniently(bytes, findings);
+    const include = (written: string) => source.include(written, findings);
+    const agent = { path, text, format, fallbackName: stemOf(path), findings, include };
+    const read =
+      syntax === "markdown"
+        ? { ...readMarkdownAgent(agent), servers: {} }
+        : readDataAgents(agent, syntax);
+    const hasFailed = findings.hasFailed;
+    return {
+      ...shared,
+      format: read.format,
+      status: read.isSkipped === true ? "skipped" : statusOf(findings),
+      agents: hasFailed && read.agents.length === 1 && syntax === "markdown" ? [] : read.agents,
+      servers: read.servers,
+      diagnostics: findings.diagnostics,
+      hash: source.hash(),
+    };
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException;
+    findings.refuse(code === undefined ? message : `cannot be read (${code})`);
+    const { diagnostics } = findings;
+    return {
+      ...shared,
+      format: format ?? "unknown",
+      status: "error",
+      diagnostics,
+      hash: source.hash(),
+    };
+  }
+}
+
+function statusOf({ diagnostics }: Findings): AgentFile["status"] {
+  if (diagnostics.some(({ severity }) => severity === "error")) return "error";
+  return diagnostics.some(({ severity }) => severity === "warning") ? "warning" : "ok";
+}
+
+function stemOf(path: string): string {
+  const file = basename(path);
+  if (/^skill\.md$/i.test(file)) return basename(dirname(path));
+  return file.replace(/\.(?:agent|chatmode)\.md$|\.\w+$/i, "").replace(/^(?:dot-|\.)/, "");
+}
+
+const formatNames: ReadonlySet<string> = new Set<AgentFormat>([
+  ...(["claude", "opencode", "gemini", "codex", "copilot", "chatmode", "cursor"] as const),
+  ...(["kiro", "roo", "goose", "pi"] as const),
+]);
+
+/** Collections are sorted by format: the first folder below the root names it. */
+function formatOfRoot(path: string, root: string | undefined): AgentFormat | undefined {
+  if (root === undefined) return undefined;
+  const first = relative(root, path).split(/[\\/]/)[0] ?? "";
+  const isFormat = formatNames.has(first) && formatOfPath(path).syntax === "markdown";
+  return isFormat ? (first as AgentFormat) : undefined;
+}

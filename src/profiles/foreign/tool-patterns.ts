@@ -1,0 +1,74 @@
+import { toProfileName } from "./to-profile-name.ts";
+
+const paths = new Set(["read_file", "write_file", "edit_file", "list_files", "glob", "grep"]);
+const maximumGlobs = 50;
+
+/**
+ * The globs of ours for what another program writes behind a tool's name. An exception has to mean
+ * at most what was written, a prohibition at least. Undefined where that cannot be said.
+ */
+export function toMatches(
+  tool: string,
+  pattern: string,
+  action: "allow" | "ask" | "deny",
+): readonly string[] | undefined {
+  const matches = translate(tool, pattern.trim(), action === "allow");
+  if (matches === undefined || matches.length === 0) return undefined;
+  return matches.every((match) => match !== "" && match.length <= 1024) ? matches : undefined;
+}
+
+function translate(tool: string, pattern: string, allows: boolean): readonly string[] | undefined {
+  if (pattern === "" || pattern.length > 1024) return undefined;
+  if (paths.has(tool)) return allows ? allowedPaths(pattern) : deniedPaths(pattern);
+  if (tool === "web_fetch") return addresses(pattern, allows);
+  if (tool === "delegate_task") return agents(pattern, allows);
+  // `git diff:*` is that command, alone or with arguments.
+  const prefix =
+    /^(.*):\*$/s.exec(pattern)?.[1] ?? (allows ? undefined : /^(.*) \*$/s.exec(pattern)?.[1]);
+  return prefix === undefined ? [pattern] : [prefix, `${prefix} *`];
+}
+
+function allowedPaths(pattern: string): readonly string[] | undefined {
+  if (/^(?:~|\/\/|\$|[A-Za-z]:)|\.\.|[[\]!\\]/.test(pattern)) return undefined;
+  const relative = pattern.replace(/^\.?\//, "").replace(/\/$/, "/**");
+  // Elsewhere a star crosses folders; here only two do.
+  return expandBraces(relative.replace(/^\*(?!\*)/, "**/*"));
+}
+
+function deniedPaths(pattern: string): readonly string[] | undefined {
+  const isAnywhere = /^(?:~|\/|\$|[A-Za-z]:)|\.\./.test(pattern);
+  const tail = pattern
+    .replace(/^\$\{?\w+\}?|^[A-Za-z]:/, "")
+    .replace(/^(?:\.\.?[\\/]|[~\\/])+/, "")
+    .replaceAll("**/", "*")
+    .replaceAll(/\[[^\]]*\]/g, "?")
+    .replace(/\/$/, "/*");
+  return expandBraces(isAnywhere ? `*${tail}` : tail)?.map((glob) => (glob === "" ? "*" : glob));
+}
+
+function expandBraces(pattern: string): readonly string[] | undefined {
+  let globs = [pattern];
+  for (;;) {
+    const next = globs.flatMap((glob) => {
+      const [, before, inside, after] = /^(.*?)\{([^{}]*)\}(.*)$/s.exec(glob) ?? [];
+      if (inside === undefined) return [glob];
+      return inside.split(",").map((choice) => `${before}${choice}${after}`);
+    });
+    if (next.length > maximumGlobs) return undefined;
+    if (next.length === globs.length && next.every((glob, index) => glob === globs[index])) break;
+    globs = next;
+  }
+  return globs.some((glob) => /[{}]/.test(glob)) ? undefined : globs;
+}
+
+function addresses(pattern: string, allows: boolean): readonly string[] | undefined {
+  const host = /^domain:\s*([\w.-]+)$/.exec(pattern)?.[1];
+  if (host === undefined) return allows && pattern.includes("domain:") ? undefined : [pattern];
+  return allows ? [`https://${host}`, `https://${host}/*`] : [`*${host}*`];
+}
+
+function agents(pattern: string, allows: boolean): readonly string[] | undefined {
+  if (/[*?]/.test(pattern)) return allows ? undefined : [pattern];
+  const names = pattern.split(",").map((name) => name.trim());
+  return [...new Set(names.flatMap((name) => [name, toProfileName(name, name)]))];
+}

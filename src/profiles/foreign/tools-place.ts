@@ -1,0 +1,15 @@
+import type { Findings } from "./findings.ts";
+
+/** Where a restriction stands, for what is said about it. */
+export interface ToolsPlace {
+  readonly field: string;
+  readonly line: number | undefined;
+  readonly findings: Findings;
+  /** Names of MCP servers that the file declares. */
+  readonly servers: readonly string[];
+}
+
+/** For messages: a file can hold a name of any length. */
+export function shorten(text: string): string {
+  return text.length > 60 ? `${text.slice(0, 57)}…` : text;
+}
