@@ -1,6 +1,6 @@
 /** The only wiring: puts stores, models, profiles, tools and the engine together. */
 
-import { serverSlug } from "./contracts/mcp-tool-name.ts";
+import { serverPattern } from "./contracts/mcp-tool-name.ts";
 import { everything } from "./contracts/selection.ts";
 import type { Config } from "./control/config.ts";
 import type { ConfigFlags } from "./control/config-overrides.ts";
@@ -216,7 +216,7 @@ function limitsOf(
     allowsModel,
     spawningTools: toolbox.spawning,
     servers: Object.keys(config.mcp.servers).filter((name) => !config.mcp.servers[name]?.disabled),
-    serverPattern: (server) => `mcp__${serverSlug(server)}__*`,
+    serverPattern,
     explicitTools: config.tools.spawn.explicit_tools,
     runTokens: config.limits.runTokens,
     runTimeMs: 3_600_000,

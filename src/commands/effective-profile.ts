@@ -1,6 +1,8 @@
+import type { McpServer } from "../contracts/mcp-server.ts";
 import type { ProfileFields } from "../profiles/profile.ts";
 import type { ProfileLayer } from "../profiles/profile-layer.ts";
 import type { ProfileRegistry } from "../profiles/profile-registry.ts";
+import { describeServer } from "../tools/mcp/describe-server.ts";
 
 export interface EffectiveField {
   /** A dotted path: `model.temperature`. */
@@ -64,7 +66,9 @@ function rowsOf(fields: ProfileFields, originOf: (path: string) => string): Effe
     if (!isCompound) return { field: key, value, origin: originOf(key) };
     return Object.entries(value).map(([inner, each]) => {
       const field = `${key}.${inner}`;
-      return { field, value: each, origin: originOf(field) };
+      // A declaration may hold a secret that somebody wrote into it.
+      const shown = key === "servers" ? describeServer(each as McpServer) : each;
+      return { field, value: shown, origin: originOf(field) };
     });
   });
 }

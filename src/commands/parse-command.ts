@@ -26,7 +26,7 @@ const nameAt = /^\/([^ \t\r\n]*)(?:[ \t]+([^ \t\r\n]+))?/;
  * A text is a command when its first character is a slash, and only then: with a space before it,
  * in a code block, in quotes or further down, it is ordinary text.
  */
-export function isCommand(text: string): boolean {
+function isCommand(text: string): boolean {
   return text.startsWith("/");
 }
 

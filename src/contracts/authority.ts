@@ -36,7 +36,7 @@ export function intersectAuthority(left: Authority, right: Authority): Authority
 }
 
 /** More rules allow less: what is bound by both lists is bound by each of their sets. */
-export function joinRules(
+function joinRules(
   left: readonly RuleSet[] = none,
   right: readonly RuleSet[] = none,
 ): readonly RuleSet[] {

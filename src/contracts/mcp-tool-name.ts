@@ -26,6 +26,11 @@ export function serverSlug(server: string): string {
   return shorten(slug, server, longestServer);
 }
 
+/** What stands for all tools of a server. */
+export function serverPattern(server: string): string {
+  return `mcp__${serverSlug(server)}__*`;
+}
+
 /** Keeps the beginning; the digest of the whole tells long names apart that begin alike. */
 function shorten(slug: string, whole: string, longest: number): string {
   if (slug.length <= longest) return slug;

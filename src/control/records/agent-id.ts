@@ -2,16 +2,12 @@ import { nameCharacter, quote } from "./shown-text.ts";
 
 const agentId = /^@[a-z0-9_-]{2,32}$/;
 
-export function isAgentId(text: string): boolean {
-  return agentId.test(text);
-}
-
 /**
  * What is wrong with a handle; undefined when nothing is. Letters that merely look like the allowed
  * ones are named by their code points, since people cannot tell them apart.
  */
 export function agentIdProblem(text: string): string | undefined {
-  if (isAgentId(text)) return undefined;
+  if (agentId.test(text)) return undefined;
   const rule = 'must be "@" and 2 to 32 of a-z, 0-9, _ and -';
   if (!text.startsWith("@")) return `${quote(text)} ${rule}`;
   const [stranger] = /[^a-z0-9_-]/u.exec(text.slice(1)) ?? [];

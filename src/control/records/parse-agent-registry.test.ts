@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { MandateError } from "../../ports/mandate-error.ts";
-import { isAgentId } from "./agent-id.ts";
+import { agentIdProblem } from "./agent-id.ts";
 import { parseAgentRegistry } from "./parse-agent-registry.ts";
 
 const isKnown = (id: string) => ["writer", "profile:writer:v1"].includes(id);
@@ -203,7 +203,7 @@ describe("registry schema validation", () => {
     );
     fc.assert(
       fc.property(texts, (agentId) => {
-        expect(isAgentId(agentId)).toBe(rule.test(agentId));
+        expect(agentIdProblem(agentId) === undefined).toBe(rule.test(agentId));
         expect(refusal(registry({ ...entry, agentId })) === "accepted").toBe(rule.test(agentId));
       }),
     );

@@ -1,4 +1,4 @@
-import type { McpServer } from "../mcp-server.ts";
+import type { McpServer } from "../../contracts/mcp-server.ts";
 import type { ProfileFields } from "../profile.ts";
 
 /** The dialects of agent files in the wild. `mandate` is our own. */

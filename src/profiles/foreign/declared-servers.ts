@@ -1,6 +1,7 @@
+import type { McpServer } from "../../contracts/mcp-server.ts";
+import { serverSlug } from "../../contracts/mcp-tool-name.ts";
 import type { Selection } from "../../contracts/selection.ts";
 import type { ToolRule } from "../../contracts/tool-rule.ts";
-import type { McpServer } from "../mcp-server.ts";
 import type { ProfileFields } from "../profile.ts";
 import type { ForeignAgent } from "./foreign-agent.ts";
 import { readMcpServers } from "./mcp-servers.ts";
@@ -48,7 +49,7 @@ export function serversOf(
 ): Pick<ProfileFields, "mcpServers" | "servers"> {
   const isListed = tools !== undefined && tools !== "*";
   const named = new Set(isListed ? tools.flatMap((tool) => serverOfTool(tool) ?? []) : []);
-  const left = declared.names.filter((name) => isListed && !named.has(name));
+  const left = declared.names.filter((name) => isListed && !named.has(serverSlug(name)));
   for (const name of left) {
     findings.lose("mcpServers", "narrowed", `${name}: the list of tools names none of its tools`);
   }

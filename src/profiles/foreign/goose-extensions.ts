@@ -1,4 +1,4 @@
-import type { McpServer } from "../mcp-server.ts";
+import type { McpServer } from "../../contracts/mcp-server.ts";
 import { readAllowedTools } from "./allowed-tools.ts";
 import type { ForeignAgent } from "./foreign-agent.ts";
 import { readMcpServer } from "./mcp-servers.ts";

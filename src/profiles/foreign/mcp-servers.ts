@@ -1,5 +1,6 @@
+import type { McpServer } from "../../contracts/mcp-server.ts";
+import { serverPattern } from "../../contracts/mcp-tool-name.ts";
 import type { ToolRule } from "../../contracts/tool-rule.ts";
-import type { McpServer } from "../mcp-server.ts";
 import type { Findings } from "./findings.ts";
 import { isRecord } from "./plain-data.ts";
 import { splitTools } from "./split-tools.ts";
@@ -103,7 +104,7 @@ function denyOf(server: string, denied: unknown, place: string, findings: Findin
   return items.map((item) => {
     const tool = toMcpTool(server, item);
     if (tool === undefined) findings.lose(place, "narrowed", "all of its tools are denied");
-    return { tool: tool ?? `mcp__${server}__*`, action: "deny" };
+    return { tool: tool ?? serverPattern(server), action: "deny" };
   });
 }
 

@@ -1,5 +1,6 @@
+import type { McpServer } from "../../contracts/mcp-server.ts";
+import { serverSlug } from "../../contracts/mcp-tool-name.ts";
 import type { YamlPath } from "../../documents/read-yaml.ts";
-import type { McpServer } from "../mcp-server.ts";
 import type { AgentFormat, ImportedAgent } from "./agent-file.ts";
 import { formatOfData, type Syntax } from "./detect-format.ts";
 import { importCodex } from "./dialects/codex.ts";
@@ -14,6 +15,7 @@ import { readMcpServers } from "./mcp-servers.ts";
 import { isRecord, recordOf } from "./plain-data.ts";
 import { readData } from "./read-data.ts";
 import type { MarkdownSource, ReadAgents } from "./read-markdown-agent.ts";
+import { serverOfTool } from "./tool-reference.ts";
 
 export interface ReadDataAgents extends ReadAgents {
   readonly servers: Readonly<Record<string, McpServer>>;
@@ -105,7 +107,8 @@ function readOne(
 /** Nobody calls their tools through this file, so a prohibition has no place: the server goes. */
 function readServers(value: unknown, field: string, findings: Findings) {
   const { servers, rules } = readMcpServers(value, field, findings);
-  const limited = new Set(rules.map(({ tool }) => /^mcp__(.+?)__/.exec(tool)?.[1]));
+  const forbidden = new Set(rules.map(({ tool }) => serverOfTool(tool)));
+  const limited = new Set(Object.keys(servers).filter((name) => forbidden.has(serverSlug(name))));
   for (const name of limited) {
     findings.refuse(`"${name}" forbids some of its tools; list those that it allows as "tools"`);
   }

@@ -1,3 +1,4 @@
+import { mcpToolName, serverPattern } from "../../contracts/mcp-tool-name.ts";
 import { builtInTools, canonicalTools } from "./tool-names.ts";
 
 /** What one word in a list of tools stands for. */
@@ -80,7 +81,7 @@ export function toMcpTool(server: string, tool: string): string | undefined {
   const name = toServerName(server);
   if (!/^[\p{L}\p{N}.@+_-]+$/u.test(name) || (tool !== "*" && !/^[^\s*]{1,128}$/.test(tool)))
     return undefined;
-  return `mcp__${name}__${tool}`;
+  return tool === "*" ? serverPattern(name) : mcpToolName(name, tool);
 }
 
 /** Server names are one word here; capitals and dots stay. */
@@ -88,7 +89,7 @@ export function toServerName(name: string): string {
   return name.trim().replaceAll(/\s+/g, "-").replaceAll("*", "").slice(0, 128);
 }
 
-/** The server of a tool by its name here. */
+/** The server of a tool by its name here, as names have it: see `serverSlug`. */
 export function serverOfTool(tool: string): string | undefined {
   return /^mcp__(.+?)__/.exec(tool)?.[1];
 }

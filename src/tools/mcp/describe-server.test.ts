@@ -19,7 +19,7 @@ describe("a server in one line", () => {
         sharing: "delegation",
       }),
     ).toBe(
-      `stdio: npx -y @modelcontextprotocol/server-everything@2025.1.14 ${variable("workspaceFolder")}; env GITHUB_TOKEN, MODE; in tools; tools get_*; one for each delegation`,
+      `stdio: npx -y @modelcontextprotocol/server-everything@2025.1.14 ${variable("workspaceFolder")}; env GITHUB_TOKEN (from GITHUB_TOKEN), MODE; in tools; tools get_*; one for each delegation`,
     );
     expect(
       describeServer({

@@ -1,5 +1,5 @@
+import type { McpServer } from "../../contracts/mcp-server.ts";
 import { redactSecrets } from "../../models/redact-secrets.ts";
-import type { McpServer } from "../../profiles/mcp-server.ts";
 import { cleanLine } from "./clean-text.ts";
 import { namesSecret } from "./hide-values.ts";
 
@@ -12,10 +12,10 @@ export function describeServer(server: McpServer): string {
     server.kind === "stdio"
       ? [
           ["stdio:", plain(server.command), ...withoutSecrets(server.args ?? [])].join(" "),
-          listed("env", Object.keys(server.env ?? {})),
+          listed("env", given(server.env)),
           server.cwd === undefined ? "" : `in ${plain(server.cwd)}`,
         ]
-      : [`http: ${withoutQuery(server.url)}`, listed("headers", Object.keys(server.headers ?? {}))];
+      : [`http: ${withoutQuery(server.url)}`, listed("headers", given(server.headers))];
   if (server.tools !== undefined) parts.push(listed("tools", server.tools) || "no tools");
   if (server.sharing === "delegation") parts.push("one for each delegation");
   if (server.disabled) parts.push("disabled");
@@ -24,6 +24,14 @@ export function describeServer(server: McpServer): string {
 
 function listed(what: string, names: readonly string[]): string {
   return names.length === 0 ? "" : `${what} ${names.join(", ")}`;
+}
+
+/** Names, and the variables that their values come from: somebody may be about to trust this. */
+function given(values: Readonly<Record<string, string>> = {}): readonly string[] {
+  return Object.entries(values).map(([name, value]) => {
+    const variables = [...value.matchAll(/\$\{(?:env:)?([^{}:]+)/g)].map(([, each]) => each);
+    return variables.length === 0 ? name : `${name} (from ${variables.join(", ")})`;
+  });
 }
 
 /** Variables stay, since they are names; what they fall back to may be anything. */

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { HttpServer, StdioServer } from "../../profiles/mcp-server.ts";
+import type { HttpServer, StdioServer } from "../../contracts/mcp-server.ts";
 import { expandServer } from "./expand-server.ts";
 import { variable } from "./opened.test-support.ts";
 

@@ -1,6 +1,6 @@
 import { isAbsolute, relative, resolve } from "node:path";
+import type { HttpServer, McpServer, StdioServer } from "../../contracts/mcp-server.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
-import type { HttpServer, McpServer, StdioServer } from "../../profiles/mcp-server.ts";
 import { expandVariables, type VariableSource } from "./expand-variables.ts";
 import { hiddenForms, namesSecret } from "./hide-values.ts";
 import { isNeeded, scrubEnvironment } from "./scrub-environment.ts";

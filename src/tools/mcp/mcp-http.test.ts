@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from "vitest";
-import type { HttpServer } from "../../profiles/mcp-server.ts";
+import type { HttpServer } from "../../contracts/mcp-server.ts";
 import { exampleServer, seen } from "./example-server.test-support.ts";
 import {
   type HttpTestServer,

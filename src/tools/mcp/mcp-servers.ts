@@ -1,6 +1,6 @@
+import type { McpServer } from "../../contracts/mcp-server.ts";
 import { serverSlug } from "../../contracts/mcp-tool-name.ts";
 import { messageOf } from "../../ports/message-of.ts";
-import type { McpServer } from "../../profiles/mcp-server.ts";
 import type { Tool } from "../tool.ts";
 import { acceptTools } from "./accept-tools.ts";
 import { type ExpandedServer, expandServer } from "./expand-server.ts";

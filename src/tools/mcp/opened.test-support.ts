@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { setTimeout as pause } from "node:timers/promises";
-import type { McpServer, StdioServer } from "../../profiles/mcp-server.ts";
+import type { McpServer, StdioServer } from "../../contracts/mcp-server.ts";
 import type { Tool, ToolContext, ToolResult } from "../tool.ts";
 import { McpServers, type McpServersOptions } from "./mcp-servers.ts";
 import { stdioServerPath } from "./stdio-server.test-support.ts";
