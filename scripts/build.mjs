@@ -60,6 +60,7 @@ function build() {
     if (status !== 0) return false;
     for (const path of find(assets)) copyInto(output, path);
     chmodSync(join(output, executable), 0o755);
+    if (!writeSchemas(output)) return false;
     writeFileSync(join(output, ".built-from"), builtFrom);
     // The old build stays in place until the new one is whole.
     rmSync(dist, { recursive: true, force: true });
@@ -70,6 +71,19 @@ function build() {
   } finally {
     rmSync(output, { recursive: true, force: true });
   }
+}
+
+/** The JSON Schemas for editors are made by the code that was just compiled. */
+function writeSchemas(output) {
+  const script = `
+    const { mkdirSync, writeFileSync } = await import("node:fs");
+    const { publishedSchemas } = await import("./control/published-schemas.js");
+    mkdirSync("schemas");
+    for (const [name, schema] of Object.entries(publishedSchemas())) {
+      writeFileSync("schemas/" + name, JSON.stringify(schema, null, 2) + "\\n");
+    }`;
+  const words = ["--input-type=module", "-e", script];
+  return spawnSync(process.execPath, words, { cwd: output, stdio: "inherit" }).status === 0;
 }
 
 function copyInto(output, path) {

@@ -17,9 +17,9 @@ export class SharedValues<Value extends object> {
   }
 }
 
-/** Field by field; what lies deeper is shared already, or not equal. */
+/** Field by field; what lies deeper is shared already, or not equal. Made for every delegation. */
 function isEqual<Value extends object>(left: Value, right: Value): boolean {
-  const keys = Object.keys(left) as (keyof Value)[];
-  if (keys.length !== Object.keys(right).length) return false;
-  return keys.every((key) => left[key] === right[key]);
+  for (const key in right) if (left[key] !== right[key]) return false;
+  for (const key in left) if (!(key in right)) return false;
+  return true;
 }

@@ -1,8 +1,10 @@
 import { type Diagnosis, diagnose } from "../../../diagnose.ts";
+import { MandateError } from "../../../ports/mandate-error.ts";
 import { countOf } from "../amounts.ts";
 import { type Command, jsonOption } from "../command.ts";
 import { padEnd } from "../display-width.ts";
 import { exitCode } from "../exit-code.ts";
+import type { Io } from "../io.ts";
 import { printableJson, printableLine } from "../printable.ts";
 import { type Style, styleFor } from "../style.ts";
 
@@ -13,9 +15,18 @@ export const doctorCommand: Command = {
     "Says what Mandate finds on this machine: its own folder and database, configuration, models and\n" +
     "which variable to set for others, and what can be enforced here. Never prints a key. Exits 1 when\n" +
     "something keeps it from working.",
-  options: { json: jsonOption },
+  options: {
+    json: jsonOption,
+    schema: {
+      type: "text",
+      value: "NAME",
+      help: "print the JSON Schema for editors: mandate (the configuration) or profile",
+    },
+  },
   words: { least: 0, most: 0 },
   async run(given, io) {
+    const schema = given.text("schema");
+    if (schema !== undefined) return printSchema(schema, io);
     const found = await diagnose(io.environment, io.cwd);
     const isWell =
       found.node.isSupported && found.database.isUsable && found.configuration.isUsable;
@@ -27,6 +38,19 @@ export const doctorCommand: Command = {
     return isWell ? exitCode.done : exitCode.failed;
   },
 };
+
+async function printSchema(name: string, io: Io): Promise<number> {
+  const { publishedSchemas } = await import("../../../control/published-schemas.ts");
+  const schemas = publishedSchemas();
+  const file = `${name}.schema.json`;
+  const schema = Object.hasOwn(schemas, file) ? schemas[file] : undefined;
+  if (schema === undefined) {
+    const known = Object.keys(schemas).map((each) => each.replace(/\.schema\.json$/, ""));
+    throw new MandateError("usage", `--schema takes ${known.join(" or ")}; it is "${name}".`);
+  }
+  io.stdout.write(`${printableJson(schema, 2)}\n`);
+  return exitCode.done;
+}
 
 type Level = "good" | "missing" | "wrong";
 
