@@ -1,5 +1,6 @@
 export type { EffectiveProfile } from "./commands/effective-profile.ts";
 export type { CommandReply } from "./commands/execute-command.ts";
+export type { WaitingContent } from "./commands/waiting-content.ts";
 export type { Contract } from "./contracts/contract.ts";
 export type { McpServer } from "./contracts/mcp-server.ts";
 export type { ReceiptLine } from "./contracts/receipt.ts";

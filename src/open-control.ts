@@ -53,7 +53,7 @@ export async function openControl(options: ControlOptions): Promise<Control> {
   });
   const plane = new ControlPlane({
     store,
-    profiles: { has: (id) => isInFiles(profiles, id) },
+    profiles: { has: (id) => isInFiles(profiles, id), refresh: () => view.refresh() },
     defaultWorkspace: cwd,
   });
   const view = new ControlView(plane, store);

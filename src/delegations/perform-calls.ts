@@ -235,6 +235,10 @@ class CallContext implements ToolContext {
     return this.#agent.contract.permissions.skills;
   }
 
+  get network(): ToolContext["network"] {
+    return this.#agent.contract.permissions.network;
+  }
+
   get delegator(): CallDelegator {
     return this.#subject.delegatorFor(this.#call);
   }

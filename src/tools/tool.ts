@@ -55,6 +55,8 @@ export interface ToolContext {
   readonly workspace: WorkspaceBinding | null;
   /** The contract's, by name; asked when a skill is loaded. */
   readonly skills: Selection;
+  /** Hosts that the contract lets be reached. */
+  readonly network: Selection;
   /** Aborts at the tool's deadline, at the delegation's, and when the delegation is cancelled. */
   readonly signal: AbortSignal;
   readonly delegator: Delegator;

@@ -8,6 +8,8 @@ export type ControlStore = RecordStore & Pick<Store, "noteCommand">;
 /** The profiles that are not records: shipped, in files, in the configuration. */
 export interface ProfileCatalog {
   has(id: string): boolean;
+  /** Takes in what was acknowledged a moment ago. */
+  refresh?(): Promise<void>;
 }
 
 export interface ControlParts {
@@ -22,6 +24,7 @@ export const acknowledgedPrefix = "acknowledged:";
 
 /** Records as they are now: somebody else may have written or deleted one since. */
 export async function knownProfiles({ store, profiles }: ControlParts): Promise<IsKnownProfile> {
+  await profiles.refresh?.();
   const stored = new Set((await store.listRecords("profile")).map(({ resourceId }) => resourceId));
   return (id) => stored.has(id) || profiles.has(id);
 }

@@ -43,7 +43,12 @@ describe("profiles", () => {
     const { profiles, waiting } = JSON.parse(out);
     expect(profiles.map(({ name }: { name: string }) => name)).toContain("reviewer");
     expect(waiting).toEqual([
-      { name: "bug-hunter", origin: expect.any(String), hash: expect.stringMatching(/^\w{64}$/) },
+      {
+        kind: "profile",
+        name: "bug-hunter",
+        file: expect.any(String),
+        hash: expect.stringMatching(/^\w{64}$/),
+      },
     ]);
   });
 

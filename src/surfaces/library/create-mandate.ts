@@ -2,6 +2,7 @@ import { type EffectiveProfile, effectiveProfile } from "../../commands/effectiv
 import { type CommandReply, executeCommand } from "../../commands/execute-command.ts";
 import { summarizeProfile } from "../../commands/summarize-profile.ts";
 import { fromUser } from "../../commands/user-text.ts";
+import { type WaitingContent, waitingContent } from "../../commands/waiting-content.ts";
 import type { ControlPlane } from "../../control/records/control-plane.ts";
 import type { Principal } from "../../control/records/principal.ts";
 import type { CheckReport } from "../../events/check-report.ts";
@@ -77,6 +78,8 @@ export interface Mandate {
   profiles(): readonly Profile[];
   /** One profile, with where each field came from; also why it cannot be used. */
   describeProfile(name: string): EffectiveProfile | undefined;
+  /** Profiles and skills that came with a project, and count once they are acknowledged. */
+  waiting(): readonly WaitingContent[];
   /** The agent registry, pins and acknowledgements; each change names who makes it. */
   readonly control: ControlPlane;
   /**
@@ -211,6 +214,10 @@ class LibraryMandate implements Mandate {
 
   describeProfile(name: string): EffectiveProfile | undefined {
     return effectiveProfile(this.#runtime.profiles, name);
+  }
+
+  waiting(): readonly WaitingContent[] {
+    return waitingContent(this.#runtime.control);
   }
 
   async command(text: string, { session, workspace, ...by }: CommandAuthor): Promise<CommandReply> {

@@ -1,3 +1,4 @@
+import { waitingContent } from "../../../commands/waiting-content.ts";
 import type { Control } from "../../../open-control.ts";
 import type { Profile } from "../../../profiles/profile.ts";
 import type { Arguments } from "../arguments.ts";
@@ -19,9 +20,7 @@ export function listProfiles(given: Arguments, io: Io): Promise<number> {
 function asJson({ profiles, skills }: Control): unknown {
   return {
     profiles: profiles.all().map(({ origins: _origins, prompt: _prompt, ...profile }) => profile),
-    waiting: profiles.pending().map(({ name, origin, unacknowledged }) => {
-      return { name, origin, hash: unacknowledged };
-    }),
+    waiting: waitingContent({ profiles, skills }),
     problems: profiles.problems,
     skills: skills.all(),
     skillProblems: skills.problems,
@@ -53,17 +52,11 @@ function writeTable({ profiles, skills }: Control, io: Io): void {
       .join("  ");
   io.stdout.write(`${paint.dim(draw(head))}\n`);
   for (const row of rows) io.stdout.write(`${draw(row)}\n`);
-  const waiting = [
-    ...profiles.pending().map(({ name, origin }) => ({ name, origin, what: "profile" })),
-    ...skills
-      .all()
-      .filter(({ unacknowledged }) => unacknowledged !== undefined)
-      .map(({ name, folder }) => ({ name, origin: folder, what: "skill" })),
-  ];
+  const waiting = waitingContent({ profiles, skills });
   if (waiting.length > 0) {
     io.stdout.write(`\n${paint.warn("Came with this project, and nobody has trusted it yet:")}\n`);
-    for (const { name, origin, what } of waiting) {
-      io.stdout.write(`  ${glyphs.asking} ${what} ${name}  ${paint.dim(printableLine(origin))}\n`);
+    for (const { file, kind, name } of waiting) {
+      io.stdout.write(`  ${glyphs.asking} ${kind} ${name}  ${paint.dim(printableLine(file))}\n`);
     }
     io.stderr.write(
       `Look with: ${io.program} profiles show NAME. Then: ${io.program} profiles trust NAME\n`,

@@ -1,3 +1,4 @@
+import { type WaitingContent, waitingContent } from "../../../commands/waiting-content.ts";
 import type { Control } from "../../../open-control.ts";
 import { MandateError } from "../../../ports/mandate-error.ts";
 import type { Arguments } from "../arguments.ts";
@@ -6,11 +7,7 @@ import type { Io } from "../io.ts";
 import { printableJson, printableLine } from "../printable.ts";
 import { withControl } from "../with-control.ts";
 
-interface Waiting {
-  readonly name: string;
-  readonly file: string;
-  readonly hash: string;
-}
+type Waiting = Pick<WaitingContent, "file" | "hash" | "name">;
 
 /** Acknowledges what came with the project, by its content, or takes that back. */
 export function trustProfiles(
@@ -22,7 +19,7 @@ export function trustProfiles(
   return withControl(io, async (control) => {
     const by = { id: "local", role: "operator" } as const;
     const chosen = isTrusted
-      ? choose(waitingIn(control), names, given.flag("all"))
+      ? choose(waitingContent(control), names, given.flag("all"))
       : choose(await trustedIn(control), names, given.flag("all"));
     for (const { file, hash, name } of chosen) {
       if (isTrusted) await control.plane.acknowledge(hash, { file, name }, by);
@@ -38,17 +35,6 @@ export function trustProfiles(
     }
     return exitCode.done;
   });
-}
-
-function waitingIn({ profiles, skills }: Control): readonly Waiting[] {
-  return [
-    ...profiles.pending().map(({ name, origin, unacknowledged = "" }) => {
-      return { name, file: origin, hash: unacknowledged };
-    }),
-    ...skills.all().flatMap(({ folder, name, unacknowledged }) => {
-      return unacknowledged === undefined ? [] : { name, file: folder, hash: unacknowledged };
-    }),
-  ];
 }
 
 async function trustedIn({ plane }: Control): Promise<readonly Waiting[]> {
