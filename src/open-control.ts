@@ -32,6 +32,8 @@ export interface Control {
   readonly plane: ControlPlane;
   readonly view: ControlView;
   readonly profiles: ProfileRegistry;
+  /** The profile behind an id of the control plane. */
+  profileById(id: string): Profile | undefined;
   readonly skills: SkillRegistry;
   /** Whether there is any place where skills could be. */
   readonly hasSkills: boolean;
@@ -53,7 +55,11 @@ export async function openControl(options: ControlOptions): Promise<Control> {
   });
   const plane = new ControlPlane({
     store,
-    profiles: { has: (id) => isInFiles(profiles, id), refresh: () => view.refresh() },
+    profiles: {
+      has: (id) => isInFiles(profiles, id),
+      problemOf: (id) => profiles.problemOf(id)?.message,
+      refresh: () => view.refresh(),
+    },
     defaultWorkspace: cwd,
   });
   const view = new ControlView(plane, store);
@@ -68,7 +74,7 @@ export async function openControl(options: ControlOptions): Promise<Control> {
     sources: [
       new FolderSource(shippedProfiles),
       new FolderSource({ path: userFolder, origin: "user" }),
-      ...(await foreignSources(cwd)),
+      ...(await foreignSources(cwd, isTrusted)),
       ...folders.map((path) => new FolderSource(ofWorkspace(path))),
       fixedSource(config.profiles.map((layer) => (isOwn(layer, need) ? owned(layer) : layer))),
       view,
@@ -90,6 +96,7 @@ export async function openControl(options: ControlOptions): Promise<Control> {
     plane,
     view,
     profiles,
+    profileById: (id) => profileById(profiles, id),
     skills: loadSkills({ directories: skillFolders, acknowledged }),
     hasSkills: skillFolders.some(({ path }) => existsSync(path)),
     guarded: [
@@ -119,13 +126,14 @@ const skillPlaces = [
 ];
 
 /** Other programs' agents. Their formats are many, so the readers are loaded where there are any. */
-async function foreignSources(cwd: string): Promise<readonly ProfileSource[]> {
+async function foreignSources(cwd: string, isTrusted: boolean): Promise<readonly ProfileSource[]> {
   const { discoverAgentPlaces } = await import("./profiles/foreign/discover-agent-places.ts");
   if (discoverAgentPlaces(cwd).length === 0) return [];
   const { findAgentFiles } = await import("./profiles/foreign/find-agent-files.ts");
   const { readAgentFile } = await import("./profiles/foreign/read-agent-file.ts");
   const find = (): readonly string[] => [...findAgentFiles(discoverAgentPlaces(cwd))];
-  return [new ForeignSource({ find, read: (file) => readAgentFile(file, { root: cwd }) })];
+  const read = (file: string) => readAgentFile(file, { root: cwd });
+  return [new ForeignSource({ find, read }, isTrusted)];
 }
 
 /** The configuration of a project is judged like its files. */

@@ -1,5 +1,8 @@
 import type { McpServer } from "../contracts/mcp-server.ts";
-import type { ProfileFields } from "../profiles/profile.ts";
+import type { ToolRule } from "../contracts/tool-rule.ts";
+import { MandateError } from "../ports/mandate-error.ts";
+import { mergeLayers } from "../profiles/merge-layers.ts";
+import type { Profile } from "../profiles/profile.ts";
 import type { ProfileLayer } from "../profiles/profile-layer.ts";
 import type { ProfileRegistry } from "../profiles/profile-registry.ts";
 import { describeServer } from "../tools/mcp/describe-server.ts";
@@ -23,52 +26,80 @@ export interface EffectiveProfile {
 }
 
 /**
- * The profile as it is in effect. One that waits to be acknowledged is shown as its file says it:
+ * The profile as it is in effect. One that waits to be acknowledged is shown as it would be then:
  * that is what somebody wants to look at before they do.
  */
 export function effectiveProfile(
   profiles: ProfileRegistry,
   name: string,
 ): EffectiveProfile | undefined {
-  const profile = profiles.get(name);
+  const own = profiles.layersOf(name);
   const waiting = profiles.pending().filter((layer) => layer.name === name);
   const layers = [
-    ...profiles.layersOf(name).map(({ origin }) => ({ origin })),
+    ...own.map(({ origin }) => ({ origin })),
     ...waiting.map(({ origin }) => ({ origin, waiting: true as const })),
   ];
-  if (profile !== undefined) {
-    const { name: _name, origin: _origin, origins = {}, prompt, ...fields } = profile;
-    const rows = rowsOf(fields, (path) => origins[path] ?? "default");
-    return { name, usable: true, fields: rows, prompt, layers };
-  }
+  const profile = profiles.get(name);
+  if (profile !== undefined) return { name, usable: true, ...shown(profile), layers };
   const problem = profiles.problemOf(name)?.message;
-  const [layer] = waiting.slice(-1);
-  if (layer === undefined && problem === undefined) return undefined;
+  if (waiting.length === 0 && problem === undefined) return undefined;
   return {
     name,
     usable: false,
     ...(problem !== undefined && { problem }),
-    ...saidBy(layer),
+    ...shown(afterAll([...own, ...waiting])),
     layers,
   };
 }
 
-function saidBy(layer: ProfileLayer | undefined): Pick<EffectiveProfile, "fields" | "prompt"> {
-  if (layer === undefined) return { fields: [], prompt: "" };
-  const { prompt = "", ...fields } = layer.fields;
-  return { fields: rowsOf(fields, () => layer.origin), prompt };
+/** All of it, as if nothing had to be acknowledged; as much as there is, if that is not enough. */
+function afterAll(layers: readonly ProfileLayer[]): Partial<Profile> {
+  const first = layers.findLastIndex(({ replaces }) => replaces === true);
+  const counting = layers.slice(Math.max(0, first));
+  try {
+    return mergeLayers(counting);
+  } catch (error) {
+    if (!(error instanceof MandateError)) throw error;
+    const { fields = {}, origin = "" } = counting.at(-1) ?? {};
+    const keys = Object.keys(fields);
+    return { ...fields, origins: Object.fromEntries(keys.map((key) => [key, origin])) };
+  }
 }
 
-/** Compound fields are merged field by field, and shown so. */
-function rowsOf(fields: ProfileFields, originOf: (path: string) => string): EffectiveField[] {
-  return Object.entries(fields).flatMap(([key, value]) => {
-    const isCompound = typeof value === "object" && value !== null && !Array.isArray(value);
-    if (!isCompound) return { field: key, value, origin: originOf(key) };
-    return Object.entries(value).map(([inner, each]) => {
-      const field = `${key}.${inner}`;
-      // A declaration may hold a secret that somebody wrote into it.
-      const shown = key === "servers" ? describeServer(each as McpServer) : each;
-      return { field, value: shown, origin: originOf(field) };
+function shown(profile: Partial<Profile>): Pick<EffectiveProfile, "fields" | "prompt"> {
+  const { name: _name, origin: _origin, origins = {}, prompt = "", ...fields } = profile;
+  const originOf = (path: string): string => origins[path] ?? originAbove(origins, path);
+  const lines = prompt === "" ? 0 : prompt.split("\n").length;
+  const about = { field: "prompt", value: `${lines} lines`, origin: originOf("prompt") };
+  const rows = Object.entries(fields).flatMap(([key, value]) => rowsOf(key, value, originOf));
+  return { fields: lines === 0 ? rows : [...rows, about], prompt };
+}
+
+function originAbove(origins: Readonly<Record<string, string>>, path: string): string {
+  return origins[path.split(".", 1)[0] ?? ""] ?? "default";
+}
+
+/** Compound fields are merged field by field, and shown so; a rule is one line. */
+function rowsOf(
+  key: string,
+  value: unknown,
+  originOf: (path: string) => string,
+): readonly EffectiveField[] {
+  if (key === "toolRules") {
+    return (value as readonly ToolRule[]).map((rule, index) => {
+      return { field: `toolRules.${index + 1}`, value: describeRule(rule), origin: originOf(key) };
     });
+  }
+  const isCompound = typeof value === "object" && value !== null && !Array.isArray(value);
+  if (!isCompound) return [{ field: key, value, origin: originOf(key) }];
+  return Object.entries(value).map(([inner, each]) => {
+    const field = `${key}.${inner}`;
+    // A declaration may hold a secret that somebody wrote into it.
+    const told = key === "servers" ? describeServer(each as McpServer) : each;
+    return { field, value: told, origin: originOf(field) };
   });
+}
+
+function describeRule({ action, match, tool }: ToolRule): string {
+  return match === undefined ? `${action} ${tool}` : `${action} ${tool} for ${match}`;
 }

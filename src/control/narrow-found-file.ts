@@ -20,6 +20,12 @@ export function narrowFoundFile(found: ConfigLayer, user: ConfigLayer | undefine
     "say where models are reached",
   );
   refuse(found, found.settings.mcp?.servers, ["mcp", "servers"], "start programs in your name");
+  refuse(
+    found,
+    found.settings.database,
+    ["database"],
+    "say where and how safely your runs are kept",
+  );
   refuse(found, found.settings.ask?.default, ["ask", "default"], "answer questions in your place");
   return { ...found, isFound: true, settings: narrowed(found.settings, user?.settings ?? {}) };
 }

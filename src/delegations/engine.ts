@@ -359,9 +359,8 @@ function realWorkspace(folder: string | null | undefined): string | null {
 function refusal(refused: { readonly rule: string; readonly reason: string }): MandateError {
   if (refused.rule === "task")
     return new MandateError("task-required", "A run needs a task: say what is to be done.");
-  if (refused.rule === "profile")
-    return new MandateError("unknown-profile", `There is an ${refused.reason}.`);
-  if (refused.rule === "agent")
-    return new MandateError("unknown-agent", `There is an ${refused.reason}.`);
+  const sentence = `${refused.reason.replace(/^unknown/, "There is no")}.`;
+  if (refused.rule === "profile") return new MandateError("unknown-profile", sentence);
+  if (refused.rule === "agent") return new MandateError("unknown-agent", sentence);
   return new MandateError("refused-by-policy", refused.reason);
 }

@@ -57,7 +57,7 @@ function offeredTools(agent: Agent, last: boolean): OfferedTools {
 function giveUpModel(agent: Agent, { kind, message }: ModelFault): boolean {
   const { fallbacks = [] } = agent.contract.model;
   const next = fallbacks[agent.modelsGivenUp];
-  // A conversation that is too long, or a request that is wrong, would be so elsewhere too.
+  // A conversation that is too long is so elsewhere too; a model that is not known there may be here.
   if (next === undefined || kind === "context-overflow") return false;
   const reason = `${agent.model} cannot be had (${message}). ${next} is asked in its place.`;
   agent.modelsGivenUp++;

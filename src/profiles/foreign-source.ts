@@ -1,5 +1,6 @@
 import { basename } from "node:path";
 import type { AgentFile } from "./foreign/agent-file.ts";
+import { contentHash } from "./profile-hash.ts";
 import type { ProfileLayer } from "./profile-layer.ts";
 import { fileStamp, type ProfileSource, type SourceContent } from "./profile-source.ts";
 import type { ProfileProblem } from "./read-profile-file.ts";
@@ -17,11 +18,13 @@ export interface ForeignReader {
  */
 export class ForeignSource implements ProfileSource {
   readonly #reader: ForeignReader;
+  readonly #isTrusted: boolean;
   #known: ReadonlyMap<string, { readonly stamp: string; readonly file: AgentFile }> = new Map();
   #content: SourceContent | undefined;
 
-  constructor(reader: ForeignReader) {
+  constructor(reader: ForeignReader, isTrusted: boolean) {
     this.#reader = reader;
+    this.#isTrusted = isTrusted;
   }
 
   read(): SourceContent {
@@ -40,12 +43,13 @@ export class ForeignSource implements ProfileSource {
       return this.#content;
     }
     this.#known = next;
-    this.#content = collect([...next.values()].map(({ file }) => file));
+    const files = [...next.values()].map(({ file }) => file);
+    this.#content = collect(files, this.#isTrusted);
     return this.#content;
   }
 }
 
-function collect(files: readonly AgentFile[]): SourceContent {
+function collect(files: readonly AgentFile[], isTrusted: boolean): SourceContent {
   const layers = new Map<string, ProfileLayer>();
   const problems: ProfileProblem[] = [];
   // A broken file of another program takes no name of ours with it.
@@ -53,11 +57,11 @@ function collect(files: readonly AgentFile[]): SourceContent {
     problems.push({ name, file, message: `${file}: ${message}`, isHarmless: true });
   };
   for (const { agents, diagnostics, file, format, hash, status } of files) {
+    if (format === "skill") continue;
     if (status === "error") {
       const { message = "cannot be read" } =
         diagnostics.find((each) => each.severity === "error") ?? {};
       report(file, message, basename(file).replace(/\..*$/, ""));
-      continue;
     }
     for (const { fields, name } of agents) {
       const first = layers.get(name);
@@ -66,7 +70,10 @@ function collect(files: readonly AgentFile[]): SourceContent {
         continue;
       }
       const origin = `${format}: ${file}`;
-      layers.set(name, { name, fields, origin, unacknowledged: hash, replaces: true });
+      const layer = { name, fields, origin, replaces: true };
+      // Each agent of a file is acknowledged by itself: one look is not a look at all of them.
+      const unacknowledged = contentHash([hash, name]);
+      layers.set(name, isTrusted ? layer : { ...layer, unacknowledged });
     }
   }
   return { layers: [...layers.values()], problems };

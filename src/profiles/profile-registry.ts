@@ -89,6 +89,12 @@ class Loaded {
         }
       }
     }
+    // What was written for another program does not stand in the way of ours.
+    for (const layer of this.pending) {
+      const { name, replaces = false } = layer;
+      const isAlone = !this.layers.has(name) && !this.blocked.has(name);
+      if (replaces && isAlone) this.blocked.set(name, notAcknowledged(layer));
+    }
     const usable = [...this.layers.keys()].flatMap((name) => this.#merge(name) ?? []);
     usable.sort((left, right) => (left.name < right.name ? -1 : 1));
     this.profiles = new Map(usable.map((profile) => [profile.name, profile]));
@@ -104,8 +110,7 @@ class Loaded {
     const { name, replaces = false, unacknowledged } = layer;
     if (unacknowledged !== undefined && !this.acknowledged.has(unacknowledged)) {
       this.pending.push(layer);
-      // What was written for another program does not stand in the way of ours.
-      if (!replaces || !this.layers.has(name)) this.blocked.set(name, notAcknowledged(layer));
+      if (!replaces) this.blocked.set(name, notAcknowledged(layer));
       return;
     }
     if (replaces) this.blocked.delete(name);

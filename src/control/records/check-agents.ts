@@ -4,7 +4,11 @@ import { checkKeys, isRecord } from "./read-json.ts";
 import { countCharacters, findHiddenCharacter, quote } from "./shown-text.ts";
 
 /** Whether a profile of this id exists; what does not exist cannot be registered. */
-export type IsKnownProfile = (profileId: string) => boolean;
+export interface IsKnownProfile {
+  (profileId: string): boolean;
+  /** Why one that somebody defines cannot be used. */
+  readonly problemOf?: (profileId: string) => string | undefined;
+}
 
 const maximumDescription = 300;
 const maximumTag = 64;

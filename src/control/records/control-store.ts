@@ -8,6 +8,8 @@ export type ControlStore = RecordStore & Pick<Store, "noteCommand">;
 /** The profiles that are not records: shipped, in files, in the configuration. */
 export interface ProfileCatalog {
   has(id: string): boolean;
+  /** Why a profile that somebody defines cannot be used. */
+  problemOf?(id: string): string | undefined;
   /** Takes in what was acknowledged a moment ago. */
   refresh?(): Promise<void>;
 }
@@ -26,7 +28,8 @@ export const acknowledgedPrefix = "acknowledged:";
 export async function knownProfiles({ store, profiles }: ControlParts): Promise<IsKnownProfile> {
   await profiles.refresh?.();
   const stored = new Set((await store.listRecords("profile")).map(({ resourceId }) => resourceId));
-  return (id) => stored.has(id) || profiles.has(id);
+  const isKnown = (id: string): boolean => stored.has(id) || profiles.has(id);
+  return Object.assign(isKnown, { problemOf: (id: string) => profiles.problemOf?.(id) });
 }
 
 /** What a change has to expect: 0 where there is no record. */

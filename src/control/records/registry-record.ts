@@ -120,5 +120,6 @@ function checked(value: unknown, isKnown: IsKnownProfile): AgentEntry {
 
 export function requireProfile(profileId: string, isKnown: IsKnownProfile): void {
   if (isKnown(profileId)) return;
-  throw new MandateError("unknown-profile", `There is no profile ${quote(profileId)}.`);
+  const problem = isKnown.problemOf?.(profileId);
+  throw new MandateError("unknown-profile", problem ?? `There is no profile ${quote(profileId)}.`);
 }

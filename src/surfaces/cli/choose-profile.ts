@@ -1,7 +1,9 @@
+import { effectiveProfile } from "../../commands/effective-profile.ts";
 import { nearestKey } from "../../documents/nearest-key.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
 import type { Profile } from "../../profiles/profile.ts";
 import type { Runtime } from "../../runtime.ts";
+import { shorten } from "./display-width.ts";
 import type { Io } from "./io.ts";
 import { printableLine } from "./printable.ts";
 
@@ -27,7 +29,8 @@ export async function chooseProfile(
   const profile = name.startsWith("@") ? await behindHandle(runtime, name) : named(runtime, name);
   const [model = parts.models.defaultModel] = parts.models.candidates(profile?.model ?? {});
   parts.models.resolve(model);
-  const note = pin && `${pin.profileId} is pinned for this ${pin.scope}`;
+  const place = pin?.scope === "global" ? "everywhere" : `for this ${pin?.scope}`;
+  const note = pin && `${pin.profileId} is pinned ${place}`;
   return { profile: name, model, ...(note && { note }) };
 }
 
@@ -40,7 +43,10 @@ function named({ config, profiles }: Runtime, name: string): Profile | undefined
   const profile = profiles.get(name);
   if (profile !== undefined || config.agents.delegation.onUnknown === "fallback") return profile;
   const problem = profiles.problemOf(name);
-  if (problem) throw new MandateError("profile-invalid", problem.message);
+  if (problem) {
+    const isWaiting = profiles.pending().some((layer) => layer.name === name);
+    throw new MandateError(isWaiting ? "refused-by-policy" : "profile-invalid", problem.message);
+  }
   const known = profiles.names();
   const nearest = nearestKey(name, known);
   const hint = nearest === undefined ? "" : ` Did you mean ${nearest}?`;
@@ -56,12 +62,22 @@ async function offerToTrust({ control, profiles }: Runtime, name: string, io: Io
   const waiting = profiles.pending().filter((layer) => layer.name === name);
   if (waiting.length === 0) return;
   const files = waiting.map(({ origin }) => printableLine(origin)).join(", ");
-  const question = `"${name}" comes with this project (${files}).\nUse it as it is now? [y/N] `;
-  const answer = await io.ask(question, new AbortController().signal);
+  const question = [
+    `"${name}" comes with this project (${files}). It says:`,
+    ...(effectiveProfile(profiles, name)?.fields ?? []).map(({ field, value }) => {
+      return `  ${field}: ${shorten(printableLine(plain(value)), 200, "…")}`;
+    }),
+    "Use it as it is now? [y/N] ",
+  ];
+  const answer = await io.ask(question.join("\n"), new AbortController().signal);
   if (!/^y(?:es)?$/i.test(answer.trim())) return;
   for (const { origin, unacknowledged = "" } of waiting) {
     const by = { id: "local", role: "operator" } as const;
     await control.plane.acknowledge(unacknowledged, { file: origin, name }, by);
   }
   await control.view.refresh(true);
+}
+
+function plain(value: unknown): string {
+  return typeof value === "string" ? value : JSON.stringify(value);
 }

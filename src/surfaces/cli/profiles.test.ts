@@ -132,7 +132,7 @@ describe("what came with a repository", () => {
     expect(refused.code).not.toBe(0);
     expect(refused.err).toMatch(/nobody has acknowledged it as it is now.*profiles trust mine/s);
     const trusted = await desk.type(["profiles", "trust", "mine"]);
-    expect(trusted.out).toMatch(/^Trusted: mine workspace: /);
+    expect(trusted.out).toMatch(/^Trusted: mine {2}workspace: /);
     expect((await desk.type(task)).out).toContain("hi there");
     place(".mandate/agents/mine.md", "---\ndescription: Mine.\ntools: []\n---\nAnother prompt.");
     expect((await desk.type(task)).err).toMatch(/nobody has acknowledged it as it is now/);

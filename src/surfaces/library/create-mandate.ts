@@ -122,7 +122,7 @@ class LibraryMandate implements Mandate {
     requireCount("maxDepth", maxDepth, 0);
     const { defaultTimeout, tokenBudget } = this.#runtime.config.agents.delegation;
     // Whoever calls this is the parent: what it starts has the limits of a sub-agent.
-    const own = this.#runtime.profiles.get(parameters.profile)?.limits;
+    const own = this.#profileOf(parameters.profile)?.limits;
     const tokens = maxTokenBudget ?? own?.tokens ?? tokenBudget.default;
     return this.#runtime.engine.startRun({
       ...rest,
@@ -130,6 +130,13 @@ class LibraryMandate implements Mandate {
       maxTokens: Math.min(tokens, tokenBudget.max),
       timeoutMs: timeout ?? own?.timeoutMs ?? defaultTimeout,
     });
+  }
+
+  /** Behind a handle as well as by name. */
+  #profileOf(name: string): Profile | undefined {
+    const { control } = this.#runtime;
+    const id = name.startsWith("@") ? (control.view.entry(name)?.profileId ?? "") : name;
+    return control.profileById(id);
   }
 
   async delegate(parameters: DelegationParameters): Promise<DelegationResult> {

@@ -1,5 +1,5 @@
-import { existsSync, mkdirSync, writeFileSync } from "node:fs";
-import { join, resolve } from "node:path";
+import { lstatSync, mkdirSync, realpathSync, renameSync, writeFileSync } from "node:fs";
+import { dirname, join, resolve } from "node:path";
 import {
   type Conversion,
   type ConvertedAgent,
@@ -57,9 +57,17 @@ async function importAgents(given: Arguments, io: Io): Promise<number> {
     io.stdout.write(`${printableJson(report, 2)}\n`);
   } else say(conversion, written, io);
   const hasFailed = conversion.files.some(({ status }) => status === "error");
-  return hasFailed || conversion.agents.length + conversion.skills.length === 0
-    ? exitCode.failed
-    : exitCode.done;
+  const { agents, servers, skills } = conversion;
+  const isNothing = agents.length + skills.length + Object.keys(servers).length === 0;
+  if (isNothing && !given.flag("json")) io.stderr.write(nothingFound(conversion));
+  return hasFailed || isNothing ? exitCode.failed : exitCode.done;
+}
+
+function nothingFound({ files }: Conversion): string {
+  const why = files.slice(0, 5).map(({ diagnostics, file }) => {
+    return `  ${printableLine(file)}: ${printableLine(diagnostics[0]?.message ?? "nothing in it")}\n`;
+  });
+  return ["There is nothing to import.\n", ...why].join("");
 }
 
 function folderFor(given: Arguments, io: Io): string {
@@ -68,9 +76,25 @@ function folderFor(given: Arguments, io: Io): string {
     throw new MandateError("usage", "--to and --user both say where to write; keep one of them.");
   }
   if (to !== undefined) return resolve(io.cwd, to);
-  return given.flag("user")
-    ? findPlaces(io.environment).userAgents
-    : join(io.cwd, ".mandate", "agents");
+  if (given.flag("user")) return findPlaces(io.environment).userAgents;
+  const folder = join(io.cwd, ".mandate", "agents");
+  requireNoWayOut(folder, io.cwd);
+  return folder;
+}
+
+/** A repository can hold a link in the place of the folder, to anywhere. */
+function requireNoWayOut(folder: string, cwd: string): void {
+  for (const path of [dirname(folder), folder]) {
+    if (lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() !== true) continue;
+    const target = realpathSync(path);
+    const isInside = target.startsWith(`${realpathSync(cwd)}/`);
+    if (!isInside) {
+      throw new MandateError(
+        "refused-by-policy",
+        `${path} is a link that leads out of this folder, to ${target}. Name a folder with --to.`,
+      );
+    }
+  }
 }
 
 /** A file that is there is somebody's work: it is replaced only when that was asked for. */
@@ -79,9 +103,13 @@ function write(agent: ConvertedAgent, folder: string, given: Arguments): Written
   const { loss, name, source } = agent;
   const about = { name, source, file, loss };
   if (given.flag("dry-run")) return { ...about, status: "planned" };
-  if (existsSync(file) && !given.flag("force")) return { ...about, status: "kept" };
+  const isThere = lstatSync(file, { throwIfNoEntry: false }) !== undefined;
+  if (isThere && !given.flag("force")) return { ...about, status: "kept" };
   mkdirSync(folder, { recursive: true });
-  writeFileSync(file, agent.markdown, { flag: given.flag("force") ? "w" : "wx" });
+  // Renamed into its place: a link that lies there is replaced, and what it points at is not.
+  const fresh = join(folder, `.${agent.name}.${process.pid}.tmp`);
+  writeFileSync(fresh, agent.markdown, { flag: "wx" });
+  renameSync(fresh, file);
   return { ...about, status: "written" };
 }
 

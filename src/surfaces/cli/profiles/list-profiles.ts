@@ -47,7 +47,9 @@ function writeTable({ profiles, skills }: Control, io: Io): void {
   const draw = (row: readonly string[]): string =>
     row
       .map((cell, column) =>
-        column === 3 ? shorten(cell, room, glyphs.ellipsis) : padEnd(cell, widths[column] ?? 0),
+        column === head.length - 1
+          ? shorten(cell, room, glyphs.ellipsis)
+          : padEnd(cell, widths[column] ?? 0),
       )
       .join("  ");
   io.stdout.write(`${paint.dim(draw(head))}\n`);
@@ -56,7 +58,9 @@ function writeTable({ profiles, skills }: Control, io: Io): void {
   if (waiting.length > 0) {
     io.stdout.write(`\n${paint.warn("Came with this project, and nobody has trusted it yet:")}\n`);
     for (const { file, kind, name } of waiting) {
-      io.stdout.write(`  ${glyphs.asking} ${kind} ${name}  ${paint.dim(printableLine(file))}\n`);
+      io.stdout.write(
+        `  ${glyphs.asking} ${kind} ${name}  ${paint.dim(printableLine(file))}${blocks(profiles, name, kind)}\n`,
+      );
     }
     io.stderr.write(
       `Look with: ${io.program} profiles show NAME. Then: ${io.program} profiles trust NAME\n`,
@@ -70,4 +74,10 @@ function writeTable({ profiles, skills }: Control, io: Io): void {
 /** The place alone: the file is in `show`. */
 function placeOf({ origin }: Profile): string {
   return /^[a-z][a-z -]*(?=: )/.exec(origin)?.[0] ?? "configuration";
+}
+
+/** One of ours that waits keeps its name from being used: an earlier one could be wider. */
+function blocks(profiles: Control["profiles"], name: string, kind: string): string {
+  if (kind === "skill" || profiles.get(name) !== undefined) return "";
+  return profiles.layersOf(name).length > 0 ? `  (until then ${name} cannot be used)` : "";
 }

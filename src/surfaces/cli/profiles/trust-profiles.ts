@@ -20,7 +20,7 @@ export function trustProfiles(
     const by = { id: "local", role: "operator" } as const;
     const chosen = isTrusted
       ? choose(waitingContent(control), names, given.flag("all"))
-      : choose(await trustedIn(control), names, given.flag("all"));
+      : choose(await trustedIn(control, io.cwd), names, given.flag("all"));
     for (const { file, hash, name } of chosen) {
       if (isTrusted) await control.plane.acknowledge(hash, { file, name }, by);
       else await control.plane.withdrawAcknowledgement(hash, by);
@@ -29,7 +29,7 @@ export function trustProfiles(
     else {
       const verb = isTrusted ? "Trusted" : "No longer trusted";
       for (const { file, name } of chosen) {
-        io.stdout.write(`${verb}: ${printableLine(`${name}  ${file}`)}\n`);
+        io.stdout.write(`${verb}: ${printableLine(name)}  ${printableLine(file)}\n`);
       }
       if (chosen.length === 0) io.stderr.write("There is nothing here that waits to be trusted.\n");
     }
@@ -37,8 +37,10 @@ export function trustProfiles(
   });
 }
 
-async function trustedIn({ plane }: Control): Promise<readonly Waiting[]> {
-  return plane.acknowledgements();
+/** Of this project: what was trusted elsewhere is for its own folder to say. */
+async function trustedIn({ plane }: Control, cwd: string): Promise<readonly Waiting[]> {
+  const all = await plane.acknowledgements();
+  return all.filter(({ file }) => file.includes(`${cwd}/`));
 }
 
 function choose(
