@@ -6,9 +6,9 @@ import { type Environment, findPlaces } from "./control/places.ts";
 import { ControlPlane } from "./control/records/control-plane.ts";
 import { ControlView } from "./control/records/control-view.ts";
 import type { Store } from "./ports/store.ts";
+import { agentPlaces, discoverAgentPlaces } from "./profiles/foreign/discover-agent-places.ts";
 import { ForeignSource } from "./profiles/foreign-source.ts";
 import type { Profile } from "./profiles/profile.ts";
-import { profileById } from "./profiles/profile-id.ts";
 import { layerOf, type ProfileLayer } from "./profiles/profile-layer.ts";
 import { loadProfiles, type ProfileRegistry } from "./profiles/profile-registry.ts";
 import { FolderSource, fixedSource, type ProfileSource } from "./profiles/profile-source.ts";
@@ -32,8 +32,6 @@ export interface Control {
   readonly plane: ControlPlane;
   readonly view: ControlView;
   readonly profiles: ProfileRegistry;
-  /** The profile behind an id of the control plane. */
-  profileById(id: string): Profile | undefined;
   readonly skills: SkillRegistry;
   /** Whether there is any place where skills could be. */
   readonly hasSkills: boolean;
@@ -58,14 +56,15 @@ export async function openControl(options: ControlOptions): Promise<Control> {
     profiles: {
       has: (id) => isInFiles(profiles, id),
       problemOf: (id) => profiles.problemOf(id)?.message,
-      refresh: () => view.refresh(),
+      refresh: async () => view.refresh(),
     },
     defaultWorkspace: cwd,
   });
   const view = new ControlView(plane, store);
   const acknowledged = (): ReadonlySet<string> => view.acknowledged();
   const { profiles: named } = config.agents.delegation;
-  const userFolder = named.isProjects === true ? places.userAgents : named.directory;
+  const userFolder =
+    named.isProjects === true ? (named.userDirectory ?? places.userAgents) : named.directory;
   const folders = [
     ...(named.isProjects === true ? [named.directory] : []),
     ...["profiles", ".mandate/agents"].map((path) => join(cwd, path)),
@@ -96,13 +95,13 @@ export async function openControl(options: ControlOptions): Promise<Control> {
     plane,
     view,
     profiles,
-    profileById: (id) => profileById(profiles, id),
     skills: loadSkills({ directories: skillFolders, acknowledged }),
     hasSkills: skillFolders.some(({ path }) => existsSync(path)),
     guarded: [
       ...config.files,
       userFolder,
       named.directory,
+      ...agentPlaces(cwd),
       ...["profiles", ".mandate", ...skillPlaces.map(({ path }) => path)].map((path) =>
         join(cwd, path),
       ),
@@ -113,7 +112,7 @@ export async function openControl(options: ControlOptions): Promise<Control> {
 
 /** Apart from the records, which the control plane reads itself: one may just have been deleted. */
 function isInFiles(profiles: ProfileRegistry, id: string): boolean {
-  const name = profileById(profiles, id)?.name ?? "";
+  const name = profiles.get(id)?.name ?? "";
   return profiles.layersOf(name).some(({ origin }) => !origin.startsWith("record:"));
 }
 
@@ -127,7 +126,6 @@ const skillPlaces = [
 
 /** Other programs' agents. Their formats are many, so the readers are loaded where there are any. */
 async function foreignSources(cwd: string, isTrusted: boolean): Promise<readonly ProfileSource[]> {
-  const { discoverAgentPlaces } = await import("./profiles/foreign/discover-agent-places.ts");
   if (discoverAgentPlaces(cwd).length === 0) return [];
   const { findAgentFiles } = await import("./profiles/foreign/find-agent-files.ts");
   const { readAgentFile } = await import("./profiles/foreign/read-agent-file.ts");
@@ -146,7 +144,7 @@ function owned({ unacknowledged: _unacknowledged, ...layer }: ProfileLayer): Pro
 }
 
 function isInRepository(folder: string): boolean {
-  if (existsSync(join(folder, ".git"))) return true;
+  if ([".git", ".hg", ".jj", ".svn"].some((each) => existsSync(join(folder, each)))) return true;
   const parent = dirname(folder);
   return parent !== folder && isInRepository(parent);
 }

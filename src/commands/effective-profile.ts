@@ -22,7 +22,17 @@ export interface EffectiveProfile {
   readonly problem?: string;
   readonly fields: readonly EffectiveField[];
   readonly prompt: string;
-  readonly layers: readonly { readonly origin: string; readonly waiting?: true }[];
+  /** What is said about the name, in the order in which it is merged. */
+  readonly layers: readonly string[];
+  /** What would be trusted, each whole: whoever trusts it shall have seen it. */
+  readonly waiting: readonly WaitingLayer[];
+}
+
+export interface WaitingLayer {
+  readonly origin: string;
+  readonly hash: string;
+  readonly fields: readonly EffectiveField[];
+  readonly prompt: string;
 }
 
 /**
@@ -35,12 +45,9 @@ export function effectiveProfile(
 ): EffectiveProfile | undefined {
   const own = profiles.layersOf(name);
   const waiting = profiles.pending().filter((layer) => layer.name === name);
-  const layers = [
-    ...own.map(({ origin }) => ({ origin })),
-    ...waiting.map(({ origin }) => ({ origin, waiting: true as const })),
-  ];
+  const about = { layers: own.map(({ origin }) => origin), waiting: waiting.map(whole) };
   const profile = profiles.get(name);
-  if (profile !== undefined) return { name, usable: true, ...shown(profile), layers };
+  if (profile !== undefined) return { name, usable: true, ...shown(profile), ...about };
   const problem = profiles.problemOf(name)?.message;
   if (waiting.length === 0 && problem === undefined) return undefined;
   return {
@@ -48,8 +55,15 @@ export function effectiveProfile(
     usable: false,
     ...(problem !== undefined && { problem }),
     ...shown(afterAll([...own, ...waiting])),
-    layers,
+    ...about,
   };
+}
+
+/** A repository's file holds no secret of the user's, and may hide a program in any of its parts. */
+function whole({ fields, origin, unacknowledged: hash = "" }: ProfileLayer): WaitingLayer {
+  const { prompt = "", ...rest } = fields;
+  const rows = Object.entries(rest).map(([field, value]) => ({ field, value, origin }));
+  return { origin, hash, fields: rows, prompt };
 }
 
 /** All of it, as if nothing had to be acknowledged; as much as there is, if that is not enough. */

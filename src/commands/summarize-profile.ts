@@ -1,6 +1,5 @@
 import { MandateError } from "../ports/mandate-error.ts";
 import type { ModelPolicy, Profile } from "../profiles/profile.ts";
-import { profileById } from "../profiles/profile-id.ts";
 import type { ProfileSummary } from "./command.ts";
 
 /** The profiles and models of a runtime. */
@@ -14,7 +13,7 @@ export function summarizeProfile(
   { profiles, models }: ProfileSummarySources,
   profileId: string,
 ): ProfileSummary | undefined {
-  const profile = profileById(profiles, profileId);
+  const profile = profiles.get(profileId);
   if (profile === undefined) return undefined;
   const { model: policy = {} } = profile;
   try {

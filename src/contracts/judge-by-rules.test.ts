@@ -56,6 +56,20 @@ describe("rules for calls", () => {
     expect(judge("notes/a/b.md")).toBe("allow");
   });
 
+  it.each([
+    ["**/.env", ".env"],
+    ["**/.env", "a/b/.env"],
+    ["src/**/secret.ts", "src/secret.ts"],
+    ["secrets/**", "secrets"],
+    ["secrets/*", "secrets/a/b"],
+    ["./secrets/*", "secrets/a"],
+    ["/secrets/**", "secrets/a"],
+  ])("that forbid %s forbid %s", (match, value) => {
+    expect(
+      judgeByRules([[{ tool: "read_file", match, action: "deny" }]], "read_file", path(value)),
+    ).toBe("deny");
+  });
+
   it("forbid a tool outright when no call of it can pass", () => {
     const deny: ToolRule = { tool: "shell", action: "deny" };
     const except: ToolRule = { tool: "shell", match: "git *", action: "allow" };

@@ -58,5 +58,10 @@ function rulingOf(rules: readonly ToolRule[], value: string | null, isPath: bool
 function matches({ action, match }: ToolRule, value: string | null, isPath: boolean): boolean {
   if (match === undefined || match === "*") return true;
   if (value === null) return action !== "allow";
-  return matchGlob(match, value, isPath && action === "allow");
+  if (!isPath) return matchGlob(match, value);
+  const path = match.replace(/^(?:\.?\/)+/, "");
+  if (action === "allow") return matchGlob(path, value, true);
+  // What forbids a folder's content forbids the folder, and what holds it when that is listed.
+  const folder = path.replace(/\/\**$/, "");
+  return matchGlob(path, value) || matchGlob(folder, value);
 }

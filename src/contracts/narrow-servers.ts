@@ -12,7 +12,17 @@ export function narrowServers(
   receipt: ReceiptLine[],
 ): readonly string[] | Refused {
   const { ownServers = none } = profile;
-  const asked = profile.mcp_servers ?? unsaidServers(profile, rules, entry !== undefined);
+  const twin = ownServers.find((own) =>
+    rules.servers.some((server) => rules.serverPattern(server) === rules.serverPattern(own)),
+  );
+  if (twin !== undefined) {
+    return {
+      allowed: false,
+      rule: "mcp_servers",
+      reason: `"${profile.name}" brings an MCP server of its own called ${twin}, which is the name of a configured one: a grant for the one must not be taken for the other. Rename it.`,
+    };
+  }
+  const asked = profile.mcp_servers ?? unsaidServers(profile, rules);
   const unknown =
     asked === "*"
       ? []
@@ -48,9 +58,8 @@ const none: readonly string[] = Object.freeze([]);
 function unsaidServers(
   { ownServers = none, tools }: ProfileClaims,
   { serverPattern, servers }: NarrowingRules,
-  hasEntry: boolean,
 ): Selection {
-  if (tools === undefined || tools === "*" || hasEntry) return everything;
+  if (tools === undefined || tools === "*") return everything;
   const named = servers.filter((server) => {
     const prefix = serverPattern(server).slice(0, -1);
     return tools.some((tool) => tool.startsWith(prefix));

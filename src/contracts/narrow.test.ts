@@ -220,7 +220,11 @@ describe("lists", () => {
     const own = { tools: ["read_file"], ownServers: ["mine"] };
     expect(servers(own)).toEqual([["mine"], ["mcp__mine__*"]]);
     const entry = { defaultMcpServers: ["docs", "web"], allowedMcpServers: ["web"] };
-    expect(servers({ tools: ["read_file"] }, { entry })).toEqual([["web"], ["mcp__web__*"]]);
+    expect(servers({}, { entry })).toEqual([["web"], ["mcp__web__*"]]);
+    expect(servers({ tools: ["read_file"] }, { entry })).toEqual([[], []]);
+    expect(servers({ tools: [] }, { entry })).toEqual([[], []]);
+    const both = { tools: ["read_file"], mcp_servers: ["docs", "web"] };
+    expect(servers(both, { entry })).toEqual([["web"], ["mcp__web__*"]]);
     const request = { tools: ["mcp__docs__find", "read_file"] };
     expect(servers({}, { request })).toEqual([["docs", "web"], ["mcp__docs__find"]]);
   });

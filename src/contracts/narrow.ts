@@ -179,9 +179,9 @@ function claimedAuthority({ ceiling, profile }: Narrowing): Authority {
  * on every one that its own caller could, since which of them it uses is about itself. Its own
  * rules bind those below it too, unless it was said apart what they may use.
  */
-function handedOn({ ceiling, profile }: Narrowing, mayUse: Authority): Authority {
+function handedOn({ ceiling, entry, profile }: Narrowing, mayUse: Authority): Authority {
   const said = profile.mayDelegate ?? {};
-  const { authority } = ceiling;
+  const authority = withinEntry(ceiling.authority, entry);
   const servers =
     profile.mcp_servers === undefined && profile.tools === undefined
       ? { mcp_servers: authority.mcp_servers, tools: withServerTools(mayUse.tools, authority) }
@@ -190,6 +190,16 @@ function handedOn({ ceiling, profile }: Narrowing, mayUse: Authority): Authority
   if (said.tools === undefined) return intersectAuthority(own, authority);
   const { rules: _rules, ...unbound } = own;
   return intersectAuthority(unbound, authority);
+}
+
+/** What the registry does not let an agent have, it does not let it hand on either. */
+function withinEntry(authority: Authority, entry: EntryClaims | undefined): Authority {
+  const { allowedForwardSkills: skills, allowedMcpServers: servers } = entry ?? {};
+  return {
+    ...authority,
+    ...(skills && { skills: intersect(authority.skills, skills) }),
+    ...(servers && { mcp_servers: intersect(authority.mcp_servers, servers) }),
+  };
 }
 
 /** The names of a server's tools follow from its grant, so the ceiling's own patterns go with it. */

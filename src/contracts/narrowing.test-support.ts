@@ -81,7 +81,7 @@ const profiles: fc.Arbitrary<ProfileClaims> = fc.record({
   network: maybe(selectionOf(names)),
   write_roots: maybe(listOf(folders)),
   rules: maybe(ruleSet),
-  ownServers: maybe(fc.subarray([...names])),
+  ownServers: maybe(fc.subarray(["own", "other"])),
   model: fc.constantFrom(...models),
   fallbacks: maybe(listOf(models)),
   modelAllow: maybe(listOf(models)),

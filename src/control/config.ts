@@ -35,6 +35,8 @@ export interface DelegationConfig {
     readonly directory: string;
     /** A project's file names it: what lies there is the project's, beside the user's own. */
     readonly isProjects?: boolean;
+    /** The user's own, then. */
+    readonly userDirectory?: string;
   };
   readonly context: {
     readonly sealOnComplete: boolean;

@@ -111,7 +111,8 @@ test("a start without a file loads neither the schema library nor YAML", () => {
 test("the delegation block is read as it stands in its design", async () => {
   const { agents } = await load({ project: delegationSeed });
   const directory = join(homedir(), "team/profiles");
-  expect(agents.delegation.profiles).toEqual({ directory, isProjects: true });
+  const userDirectory = join(base, "config/mandate/agents");
+  expect(agents.delegation.profiles).toEqual({ directory, isProjects: true, userDirectory });
   expect(agents.delegation.tokenBudget).toEqual({ default: 50_000, max: 200_000 });
 });
 

@@ -70,11 +70,13 @@ function profileFolder(
   layers: readonly ConfigLayer[],
   userAgents: string,
 ): DelegationConfig["profiles"] {
-  const isProjects = layers.some(
-    ({ isFound, settings }) =>
-      isFound === true && settings.agents?.delegation?.profiles?.directory === directory,
-  );
-  return { directory: directory || userAgents, ...(isProjects && { isProjects }) };
+  const namedBy = (layer: ConfigLayer): string | undefined =>
+    layer.settings.agents?.delegation?.profiles?.directory;
+  const own = layers.findLast((layer) => layer.isFound !== true && namedBy(layer) !== undefined);
+  const found = layers.findLast((layer) => layer.isFound === true && namedBy(layer) !== undefined);
+  const userDirectory = (own && namedBy(own)) || userAgents;
+  if (found === undefined) return { directory: userDirectory };
+  return { directory: directory || userDirectory, isProjects: true, userDirectory };
 }
 
 /** A default that nobody chose follows the maximum; one that somebody chose has to fit. */

@@ -16,7 +16,7 @@ export function askPerson(
 ): Promise<AskOutcome> {
   const about: Question = { callId, question, ...(kind && { kind }) };
   const answered = agent.answers?.get(askKey(about));
-  if (answered) return Promise.resolve(answered);
+  if (answered?.question === question) return Promise.resolve(answered.outcome);
   const asking = agent.asking.then(() => ask(agent, about));
   agent.asking = asking.catch(() => undefined);
   return asking;
@@ -26,16 +26,23 @@ type Question = Pick<OpenAsk, "callId" | "kind" | "question">;
 
 /** One call can be asked about twice: whether it may be made, and what it asks itself. */
 export function askKey({ callId, kind }: Pick<OpenAsk, "callId" | "kind">): string {
-  return kind === undefined ? callId : `${kind} ${callId}`;
+  // The id is the model's own word: no id of one kind may read like one of the other.
+  return JSON.stringify([kind ?? "", callId]);
+}
+
+/** After a crash the same call comes again; another question under its id is another question. */
+function isSame(open: OpenAsk, about: Question): boolean {
+  return askKey(open) === askKey(about) && open.question === about.question;
 }
 
 async function ask(agent: Agent, about: Question): Promise<AskOutcome> {
   const { run } = agent;
   const { clock, limits, store } = run.parts;
-  const open = agent.openAsk && askKey(agent.openAsk) === askKey(about) ? agent.openAsk : null;
+  const open = agent.openAsk && isSame(agent.openAsk, about) ? agent.openAsk : null;
   const id = open?.id ?? store.newAskId();
   const deadlineAt = open?.deadlineAt ?? clock.now() + limits.askDeadlineMs;
-  const fallback = open ? open.default : limits.askDefault;
+  // A default answers questions; that a call may be made is for a person to say.
+  const fallback = open ? open.default : about.kind === undefined ? limits.askDefault : null;
   const answer = new Promise<AskOutcome>((resolve) => run.asks.set(id, resolve));
   if (!open) {
     agent.record(

@@ -52,7 +52,9 @@ class AgentDelegator implements CallDelegator {
     // After a crash the same call comes again; its child is there already.
     const existing = agent.run.byCall.get(`${agent.id} ${this.#call.id}`);
     if (existing) return this.#started(existing.id, way, await this.#receiptOf(existing.id));
-    if (isHandle(request)) await agent.run.parts.agents.refresh(true);
+    // What was withdrawn or registered meanwhile counts for every new delegation.
+    const refreshing = agent.run.parts.agents.refresh(isHandle(request));
+    if (refreshing) await refreshing;
     const started = startDelegation({
       run: agent.run,
       caller: agent,
@@ -126,6 +128,10 @@ class AgentDelegator implements CallDelegator {
     );
     this.#onRecorded();
     return text;
+  }
+
+  profileBehind(name: string): string | undefined {
+    return name.startsWith("@") ? this.#agent.run.parts.agents.entry(name)?.profileId : name;
   }
 
   async join(

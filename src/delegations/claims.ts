@@ -19,7 +19,7 @@ export function claimsOf(run: LiveRun, profile: Profile, models: readonly string
     rules: profile.toolRules,
     skills: skillNames(profile.skills),
     mcp_servers: profile.mcpServers,
-    ownServers: profile.servers === undefined ? undefined : Object.keys(profile.servers),
+    ownServers: ownServers(run, profile),
     scopes: profile.scopes,
     network: profile.network,
     write_roots:
@@ -37,6 +37,14 @@ export function claimsOf(run: LiveRun, profile: Profile, models: readonly string
     timeMs: limits?.timeoutMs,
     depth: limits?.depth,
   };
+}
+
+/** One that says the same as a configured one is that one. */
+function ownServers({ parts }: LiveRun, { servers }: Profile): readonly string[] | undefined {
+  if (servers === undefined) return undefined;
+  return Object.keys(servers).filter((name) => {
+    return JSON.stringify(servers[name]) !== JSON.stringify(parts.servers.declared(name));
+  });
 }
 
 /** Who names skills means to load them, so the tool that does it comes with them. */

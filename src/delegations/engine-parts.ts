@@ -52,7 +52,7 @@ export interface AgentSource {
   entry(agentId: string): AgentEntry | undefined;
   all(): readonly AgentEntry[];
   /** `always`: also when nothing is known to have changed. */
-  refresh(always?: boolean): Promise<void>;
+  refresh(always?: boolean): Promise<void> | undefined;
   /** The profile that whoever starts a run has pinned, by scope; throws when it does not exist. */
   pinned(context: PinContext): Promise<EffectivePin | undefined>;
 }

@@ -3,6 +3,7 @@ import { type Delegation, isOpen } from "../events/delegation.ts";
 import type { StoredEvent } from "../events/event.ts";
 import { sha256 } from "../events/hash-chain.ts";
 import type { RunState } from "../events/run-state.ts";
+import type { AskOutcome } from "../ports/delegator.ts";
 import { MandateError } from "../ports/mandate-error.ts";
 import type { Store } from "../ports/store.ts";
 import { resultOf } from "../sessions/delegation-result.ts";
@@ -179,12 +180,12 @@ function replay(agent: Agent, event: StoredEvent): void {
       const { answer, by } = event.payload;
       if (agent.openAsk) {
         agent.answers ??= new Map();
-        agent.answers.set(
-          askKey(agent.openAsk),
+        const { question } = agent.openAsk;
+        const outcome: AskOutcome =
           answer === null || by === "expired"
             ? { answered: false }
-            : { answered: true, answer, by },
-        );
+            : { answered: true, answer, by };
+        agent.answers.set(askKey(agent.openAsk), { question, outcome });
       }
       agent.openAsk = null;
       break;

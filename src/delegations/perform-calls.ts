@@ -108,7 +108,9 @@ class Subject implements GateSubject {
     const asking = askPerson(this.#agent, call.id, question, "approval");
     const outcome = await (this.#open === undefined ? asking : this.#open.whileAsking(asking));
     return (
-      outcome.answered && /^(?:y|yes|ok|allow|approve|approved)[.!]?$/i.test(outcome.answer.trim())
+      outcome.answered &&
+      outcome.by === "person" &&
+      /^(?:y|yes|ok|allow|approve|approved)[.!]?$/i.test(outcome.answer.trim())
     );
   }
 

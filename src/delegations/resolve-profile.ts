@@ -3,7 +3,6 @@ import type { ReceiptLine } from "../contracts/receipt.ts";
 import type { AgentEntry } from "../control/records/agent-registry.ts";
 import type { DelegationRequest } from "../ports/delegator.ts";
 import type { Profile } from "../profiles/profile.ts";
-import { profileById } from "../profiles/profile-id.ts";
 import { skillName } from "../skills/skill-name.ts";
 import type { EngineParts } from "./engine-parts.ts";
 import { sessionProfile } from "./session-profile.ts";
@@ -51,7 +50,7 @@ const unnamedProfile: Profile = {
 function resolveAgent(parts: EngineParts, agent: string, way: Start["way"]): Resolved | Unresolved {
   const entry = parts.agents.entry(agent);
   if (entry === undefined) return { rule: "agent", reason: `unknown agent '${agent}'` };
-  const profile = profileById(parts.profiles, entry.profileId);
+  const profile = parts.profiles.get(entry.profileId);
   if (profile === undefined) {
     const reason = `The agent ${agent} points at the profile "${entry.profileId}", which ${whyMissing(parts, entry.profileId)}`;
     return { rule: "profile_missing", reason };
@@ -83,7 +82,7 @@ function resolveName(
 ): Resolved | Unresolved {
   const asked = request.profile ?? "general";
   const { profiles, limits } = parts;
-  const found = profileById(profiles, asked);
+  const found = profiles.get(asked);
   const stand =
     limits.onUnknownProfile === null ? undefined : profiles.get(limits.onUnknownProfile);
   // A name that somebody defines and that cannot be used is no unknown one: nobody stands in for it.

@@ -1,5 +1,6 @@
 import { authorityExcess } from "../contracts/authority.ts";
 import { type Contract, mayDelegate, mayUse } from "../contracts/contract.ts";
+import { includes, type Selection } from "../contracts/selection.ts";
 import type { CheckedRun, Known, RunCheck } from "./checked-run.ts";
 
 /** I11: a child holds nothing that its parent could not hand on, and its parent could have it. */
@@ -32,6 +33,14 @@ function* problemsOf({ contract, created, parent }: Known): Generator<string> {
   if (contract && parent.contract) yield* excesses(contract, parent.contract);
 }
 
+function* modelExcesses({ model }: Contract, ceiling: Selection): Generator<string> {
+  const names = [`${model.provider}/${model.model}`, ...(model.fallbacks ?? [])];
+  for (const name of names) {
+    if (!includes(ceiling, name)) yield `It runs on ${name}, which its parent may not hand on.`;
+    else if (!includes(model.allow, name)) yield `It runs on ${name}, which it may not use.`;
+  }
+}
+
 function* excesses(child: Contract, parent: Contract): Generator<string> {
   const ceiling = mayDelegate(parent);
   const used = authorityExcess(mayUse(child), ceiling);
@@ -42,6 +51,20 @@ function* excesses(child: Contract, parent: Contract): Generator<string> {
   const levels = parent.permissions.max_delegation_depth;
   if (child.permissions.max_delegation_depth >= Math.max(1, levels)) {
     yield `Below its parent ${levels} levels are left, below itself as many or more.`;
+  }
+  yield* modelExcesses(child, ceiling.models);
+  if (child.permissions.can_spawn_children && child.permissions.allowed_tools.length === 0) {
+    yield "It may have children, and no tool to make them with.";
+  }
+  const { cost } = parent.budget;
+  if (cost !== null && (child.budget.cost === null || child.budget.cost > cost)) {
+    yield "It may cost more than its parent.";
+  }
+  if (child.workspace.allow_writes && child.permissions.write_roots.length === 0) {
+    yield "It may write, and there is no folder to write in.";
+  }
+  if (child.workspace.root !== null && child.workspace.root !== parent.workspace.root) {
+    yield "It works in another folder than its parent.";
   }
   if (child.budget.tokens > parent.budget.tokens) yield "Its budget is larger than its parent's.";
   if (child.deadlines.total > parent.deadlines.total) yield "It has more time than its parent.";

@@ -95,6 +95,8 @@ export interface Delegator {
   /** Own children that no call has been given the result of yet, in spawn order. */
   notYetJoined(): readonly string[];
   isMine(id: string): boolean;
+  /** The profile that a name or handle leads to, for rules that speak of it. */
+  profileBehind(name: string): string | undefined;
   list(): Promise<readonly DelegationInfo[]>;
   result(id: string): Promise<DelegationResult | null>;
   cancel(id: string, reason: string): Promise<CancelOutcome>;

@@ -1,5 +1,5 @@
 import { execFileSync } from "node:child_process";
-import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
@@ -24,6 +24,11 @@ function place(folder: string, file: string, content: string): void {
 
 function profile(name: string, description = "d", keys = ""): string {
   return `---\nname: ${name}\ndescription: ${description}\n${keys}\n---\nPrompt.\n`;
+}
+
+function profileOf(name: string): Profile {
+  const text = { name, description: "theirs", prompt: "", origin: "claude" };
+  return { ...text, capabilities: ["subtask"] };
 }
 
 function load(folders: readonly string[], inline: readonly ProfileLayer[] = []) {
@@ -160,6 +165,32 @@ test("what came with a project counts once exactly that content was acknowledged
   expect(registry.pending()).toHaveLength(1);
   acknowledged = new Set();
   expect(registry.get("coder")).toBeUndefined();
+});
+
+test("what was acknowledged under one name is not acknowledged under another", () => {
+  place("repository", "docs.md", "---\ndescription: d\n---\nPrompt.");
+  const path = join(base, "repository");
+  const sources = [new FolderSource({ path, origin: "workspace", needsAcknowledgement: "always" })];
+  let acknowledged: ReadonlySet<string> = new Set();
+  const registry = loadProfiles({ sources, acknowledged: () => acknowledged, recheckMs: 0 });
+  acknowledged = new Set(registry.pending().map(({ unacknowledged = "" }) => unacknowledged));
+  expect(registry.names()).toEqual(["docs"]);
+  renameSync(join(path, "docs.md"), join(path, "reviewer.md"));
+  expect(registry.names()).toEqual([]);
+  expect(registry.pending().map(({ name }) => name)).toEqual(["reviewer"]);
+});
+
+test("what another program's file waits for keeps no profile of ours from its name", () => {
+  place("own", "docs.md", profile("docs", "ours"));
+  const foreign = { ...layerOf(profileOf("docs")), unacknowledged: "0".repeat(64) };
+  const own = new FolderSource({ path: join(base, "own"), origin: "workspace" });
+  for (const sources of [
+    [fixedSource([foreign]), own],
+    [own, fixedSource([foreign])],
+  ]) {
+    expect(loadProfiles({ sources }).get("docs")?.description).toBe("ours");
+  }
+  expect(loadProfiles({ sources: [fixedSource([foreign])] }).problemOf("docs")).toBeDefined();
 });
 
 test("a profile that is switched off cannot be used, and a hidden one is not offered", () => {

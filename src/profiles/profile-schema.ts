@@ -65,7 +65,12 @@ const modelPolicy = z
 
 const toolRule = z.strictObject({
   tool: z.union([z.literal("*"), selected]),
-  match: z.string().min(1).max(1024).optional(),
+  // Other programs' patterns know more; taken for plain text they would match nothing.
+  match: z
+    .string()
+    .max(1024)
+    .regex(/^[^{}[\]~]+$/, "may hold * and ?, and none of { } [ ] ~")
+    .optional(),
   action: z.enum(["allow", "ask", "deny"]),
 });
 

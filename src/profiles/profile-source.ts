@@ -25,6 +25,9 @@ export function fixedSource(layers: readonly ProfileLayer[]): ProfileSource {
   return { read: () => content };
 }
 
+/** More than anybody has; a folder of a million is somebody's attack, or somebody's mistake. */
+const maximumFiles = 10_000;
+
 interface KnownFile {
   readonly stamp: string;
   readonly read: ReturnType<typeof readProfileFile>;
@@ -74,6 +77,7 @@ export class FolderSource implements ProfileSource {
       return readdirSync(path)
         .filter((file) => profileFile.test(file) && !/^(?:\.|readme\.)/i.test(file))
         .sort()
+        .slice(0, maximumFiles)
         .map((file) => join(path, file));
     } catch (error) {
       const { code } = error as NodeJS.ErrnoException;

@@ -1,4 +1,3 @@
-import { hash } from "node:crypto";
 import { realpathSync } from "node:fs";
 import { extname } from "node:path";
 import { isBelow } from "../contracts/write-roots.ts";
@@ -9,6 +8,7 @@ import {
   parseDataProfile,
   parseMarkdownProfile,
 } from "./parse-markdown-profile.ts";
+import { contentHash } from "./profile-hash.ts";
 import type { ProfileLayer } from "./profile-layer.ts";
 
 /** Whose files a folder holds, which decides what they need before they count. */
@@ -52,7 +52,7 @@ export function readProfileFile(
     const layer = { name: name ?? nameOfFile(path), fields, origin };
     const { needsAcknowledgement: need } = folder;
     return need === "always" || (need === "servers" && fields.servers !== undefined)
-      ? { layer: { ...layer, unacknowledged: hash("sha256", bytes) } }
+      ? { layer: { ...layer, unacknowledged: contentHash([layer.name, bytes.toString("base64")]) } }
       : { layer };
   } catch (error) {
     const name = claimedName(bytes) ?? stemOf(path);

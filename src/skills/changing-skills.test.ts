@@ -28,9 +28,12 @@ describe("while it runs", () => {
     async (isRepository) => {
       using folder = new TestFolder();
       const clock = testClock();
+      const all = Object.assign(new Set<string>(), { has: () => true });
       const registry = loadSkills({
         directories: [{ ...user(folder), isRepository }],
         now: clock.now,
+        // Everything is acknowledged: this is about what an edit does.
+        acknowledged: () => all,
       });
       folder.skill("one", "description: Good.", "good body");
       folder.skill("unread", "description: Good.", "never read");

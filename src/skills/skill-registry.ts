@@ -65,6 +65,13 @@ class FolderSkills implements SkillRegistry {
       const names = [...this.#current().skills.keys()].join(", ") || "none";
       throw new MandateError("usage", `There is no skill "${name}". There are: ${names}.`);
     }
+    // Looked at again here: it may have changed since it was offered.
+    if (this.get(name)?.unacknowledged !== undefined) {
+      throw new MandateError(
+        "refused-by-policy",
+        `The skill "${name}" is not what was acknowledged: it changed meanwhile, or nobody did.`,
+      );
+    }
     return file === undefined ? this.#readBody(scanned) : this.#readFile(scanned, file);
   }
 

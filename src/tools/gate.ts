@@ -124,7 +124,8 @@ async function passRules(
   if (ruling === "deny") {
     return { rule: "tool_rule", reason: `The rules of "${profile.id}" do not allow ${made}.` };
   }
-  const isApproved = await subject.approve(call, `May "${profile.id}" call ${made}? (yes or no)`);
+  const question = `May "${profile.id}" call ${tool.name} with ${shown(input)}? (yes or no)`;
+  const isApproved = await subject.approve(call, question);
   // Whoever stopped the agent meanwhile was told that nothing more begins.
   subject.checkStopped();
   if (isApproved) return undefined;
@@ -139,6 +140,16 @@ function subjectsOf(tool: Tool, input: unknown, context: ToolContext): CallSubje
     return undefined;
   }
 }
+
+/** All of the call on one line; of a long one its beginning, its end, and how long it is. */
+function shown(input: unknown): string {
+  const text = JSON.stringify(input) ?? "nothing";
+  if (text.length <= longestShown) return text;
+  const [head, tail] = [text.slice(0, longestShown / 2), text.slice(-longestShown / 2)];
+  return `${head} […${text.length - longestShown} characters are not shown…] ${tail}`;
+}
+
+const longestShown = 2000;
 
 function clip(text: string): string {
   return text.length > 200 ? `${text.slice(0, 200)}…` : text;

@@ -28,12 +28,15 @@ export class ControlView implements ProfileSource {
     });
   }
 
-  /** Reads again what has changed since; `always` also asks whether something has. */
-  async refresh(always = false): Promise<void> {
-    if (!this.#isStale && !always) return;
+  /** Reads again what has changed since, or always; undefined when there is nothing to wait for. */
+  refresh(always = false): Promise<void> | undefined {
+    if (!this.#isStale && !always) return this.#reading;
     this.#isStale = false;
-    this.#reading = this.#read();
-    await this.#reading;
+    const reading = this.#read().finally(() => {
+      if (this.#reading === reading) this.#reading = undefined;
+    });
+    this.#reading = reading;
+    return reading;
   }
 
   entry(agentId: string): AgentEntry | undefined {

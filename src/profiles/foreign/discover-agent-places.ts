@@ -25,7 +25,12 @@ const places = [
   ".agents/agents",
 ];
 
+/** All of them, also those that a project does not have yet: nobody's child shall make one. */
+export function agentPlaces(projectFolder: string): readonly string[] {
+  return places.map((place) => join(projectFolder, place));
+}
+
 /** The well-known places of other programs that a project has, to be read where they are. */
 export function discoverAgentPlaces(projectFolder: string): readonly string[] {
-  return places.map((place) => join(projectFolder, place)).filter((path) => existsSync(path));
+  return agentPlaces(projectFolder).filter((path) => existsSync(path));
 }

@@ -61,12 +61,13 @@ async function offerToTrust({ control, profiles }: Runtime, name: string, io: Io
   if (io.ask === undefined || profiles.get(name) !== undefined) return;
   const waiting = profiles.pending().filter((layer) => layer.name === name);
   if (waiting.length === 0) return;
-  const files = waiting.map(({ origin }) => printableLine(origin)).join(", ");
   const question = [
-    `"${name}" comes with this project (${files}). It says:`,
-    ...(effectiveProfile(profiles, name)?.fields ?? []).map(({ field, value }) => {
-      return `  ${field}: ${shorten(printableLine(plain(value)), 200, "…")}`;
-    }),
+    `"${name}" comes with this project. It says:`,
+    ...(effectiveProfile(profiles, name)?.waiting ?? []).flatMap(({ fields, origin, prompt }) => [
+      `${printableLine(origin)}`,
+      ...fields.map(({ field, value }) => `  ${field}: ${printableLine(JSON.stringify(value))}`),
+      `  prompt: ${shorten(printableLine(prompt), 400, "…")}`,
+    ]),
     "Use it as it is now? [y/N] ",
   ];
   const answer = await io.ask(question.join("\n"), new AbortController().signal);
@@ -76,8 +77,4 @@ async function offerToTrust({ control, profiles }: Runtime, name: string, io: Io
     await control.plane.acknowledge(unacknowledged, { file: origin, name }, by);
   }
   await control.view.refresh(true);
-}
-
-function plain(value: unknown): string {
-  return typeof value === "string" ? value : JSON.stringify(value);
 }

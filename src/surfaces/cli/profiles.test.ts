@@ -152,15 +152,19 @@ describe("what came with a repository", () => {
       return "y";
     };
     expect((await desk.type(task, { terminal, ask })).out).toContain("hi there");
-    expect(asked[0]).toMatch(/"mine" comes with this project .*Use it as it is now\? \[y\/N\]/s);
+    expect(asked[0]).toMatch(
+      /"mine" comes with this project\. It says:.*tools: \[\].*Use it as it is now\? \[y\/N\]/s,
+    );
     expect((await desk.type(task)).out).toContain("hi there");
   });
 
   it("does not stand in the way of a profile of ours when it is another program's", async () => {
     place(".claude/agents/reviewer.md", "---\nname: reviewer\ndescription: Theirs.\n---\nx");
     const { out } = await desk.type(["profiles", "show", "reviewer"]);
-    expect(out).toMatch(/built in: /);
-    expect(out).not.toContain("Theirs.");
+    const [ours = "", theirs] = out.split("Waits to be trusted");
+    expect(ours).toMatch(/built in: /);
+    expect(ours).not.toContain("Theirs.");
+    expect(theirs).toContain("Theirs.");
   });
 
   it("may not bring servers into a folder that is no repository either", async () => {

@@ -134,9 +134,9 @@ class LibraryMandate implements Mandate {
 
   /** Behind a handle as well as by name. */
   #profileOf(name: string): Profile | undefined {
-    const { control } = this.#runtime;
+    const { control, profiles } = this.#runtime;
     const id = name.startsWith("@") ? (control.view.entry(name)?.profileId ?? "") : name;
-    return control.profileById(id);
+    return profiles.get(id);
   }
 
   async delegate(parameters: DelegationParameters): Promise<DelegationResult> {

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import type { DelegationResult } from "../../ports/delegator.ts";
 import { defineTool } from "../tool.ts";
+import { delegateAbout } from "./delegate-about.ts";
 import { fitResult } from "./fit-result.ts";
 
 const positive = z.int().positive();
@@ -22,7 +23,7 @@ export const delegateTaskTool = defineTool({
     timeout: positive.optional().describe("Milliseconds."),
     maxDepth: z.int().min(0).optional().describe("How many levels may follow below it."),
   }),
-  about: ({ profile }) => ({ kind: "text", values: [profile] }),
+  about: ({ profile }, context) => delegateAbout(profile, context),
   async execute(input, { delegator }) {
     if (input.task.trim() === "") return { text: "Error: task is required", isError: true };
     const outcome = await delegator.start(

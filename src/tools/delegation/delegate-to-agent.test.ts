@@ -68,10 +68,8 @@ describe("delegate_to_agent", () => {
     expect(contract.profile).toMatchObject({ id: "scribe", agent: "@writer" });
   });
 
-  it("finds a profile by an id of the control plane, and by a record's", async () => {
-    const { mandate } = await open(leadThat(task, { ...task, agentId: "@recorded" }), [
-      { ...writer, profileId: "profile:scribe:v1" },
-    ]);
+  it("finds a profile by its name, and by the id of a record", async () => {
+    const { mandate } = await open(leadThat(task, { ...task, agentId: "@recorded" }), [writer]);
     await using _ = mandate;
     const { plane } = mandate.control;
     const value = { description: "d", prompt: "From the record.", tools: ["read_file"] };
@@ -191,6 +189,59 @@ describe("skills of a delegated agent", () => {
     const lead = { mayDelegate: { tools: ["read_file", "load_skill"], skills: ["tone"] } };
     const { skills } = await skilled({}, { forward_skills: ["style", "tone"] }, lead);
     expect(skills).toEqual(["tone"]);
+  });
+});
+
+describe("what the registry does not allow", () => {
+  it("is not handed on by the agent either", async () => {
+    const boss = testProfile("boss", { tools: "*", mayDelegate: { skills: "*", mcpServers: "*" } });
+    const { mandate } = await open(
+      ({ caller }) => {
+        if (caller.turn > 1 || caller.depth > 1) return "done";
+        const input = { profile: "general", task: "x" };
+        if (caller.depth === 1) return { calls: [{ tool: "delegate_task", input }] };
+        return { calls: [{ tool: "delegate_to_agent", input: { ...task, agentId: "@boss" } }] };
+      },
+      [],
+      { profiles: [testProfile("lead", { tools: "*" }), boss] },
+    );
+    await using _ = mandate;
+    const entry = { agentId: "@boss", profileId: "boss", description: "d" };
+    const none = { allowedForwardSkills: [], allowedMcpServers: [] };
+    await mandate.control.plane.register({ ...entry, ...none }, operator);
+    const { events } = await mandate.run({ task: "go", profile: "lead" });
+    const created = ofType(events, "agent.subagent_created");
+    expect(created).toHaveLength(3);
+    for (const { sub_agent_id: id } of created.slice(1)) {
+      const { permissions } = await mandate.store.readContract(id ?? "");
+      expect([permissions.skills, permissions.mcp_servers]).toEqual([[], []]);
+      const { skills = [], mcp_servers: servers = [] } = permissions.may_delegate ?? {};
+      expect([skills, servers]).toEqual([[], []]);
+    }
+  });
+
+  it("cannot be reached by another name: rules speak of the profile behind a handle too", async () => {
+    const lead = testProfile("lead", {
+      tools: ["delegate_task", "delegate_to_agent", "read_file"],
+      toolRules: [
+        { tool: "delegate_task", match: "scribe", action: "deny" },
+        { tool: "delegate_to_agent", match: "scribe", action: "deny" },
+      ],
+    });
+    const { mandate } = await open(
+      ({ caller }) => {
+        const input = { profile: "@writer", task: "x" };
+        if (caller.turn === 1) return { calls: [{ tool: "delegate_task", input }] };
+        return caller.turn === 2 ? { calls: [{ tool: "delegate_to_agent", input: task }] } : "done";
+      },
+      [],
+      { profiles: [lead, profiles[1] as never] },
+    );
+    await using _ = mandate;
+    await mandate.control.plane.register(writer, operator);
+    const { events } = await mandate.run({ task: "go", profile: "lead" });
+    expect(ofType(events, "agent.tool_denied")).toHaveLength(2);
+    expect(ofType(events, "agent.subagent_created")).toHaveLength(1);
   });
 });
 

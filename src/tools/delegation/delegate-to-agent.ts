@@ -1,6 +1,7 @@
 import { z } from "zod";
 import type { ReceiptLine } from "../../contracts/receipt.ts";
 import { defineTool } from "../tool.ts";
+import { delegateAbout } from "./delegate-about.ts";
 import { fitResult } from "./fit-result.ts";
 
 /** Delegation by handle: the registry says who that is and what may be forwarded to it. */
@@ -13,7 +14,7 @@ export const delegateToAgentTool = defineTool({
   idempotent: true,
   scopes: [],
   waits: true,
-  about: ({ agentId }) => ({ kind: "text", values: [agentId] }),
+  about: ({ agentId }, context) => delegateAbout(agentId, context),
   input: z.strictObject({
     agentId: z.string().min(1).max(64).describe("The agent's handle, such as @writer."),
     task_instructions: z

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { defineTool, type Tool } from "../tool.ts";
+import { delegateAbout } from "./delegate-about.ts";
 
 /** `profile` lists the configured names; with none configured any string is accepted, and refused later. */
 export function spawnTool(profileNames: () => readonly string[]): Tool {
@@ -17,7 +18,7 @@ export function spawnTool(profileNames: () => readonly string[]): Tool {
       task: z.string().optional(),
       profile: z.string().optional(),
     }),
-    about: ({ profile }) => ({ kind: "text", values: [profile ?? ""] }),
+    about: ({ profile }, context) => delegateAbout(profile ?? "", context),
     /** Profiles come and go while the process runs; as long as they are the same, so is this. */
     get shown() {
       const names = profileNames();

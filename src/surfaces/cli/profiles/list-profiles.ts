@@ -19,7 +19,7 @@ export function listProfiles(given: Arguments, io: Io): Promise<number> {
 
 function asJson({ profiles, skills }: Control): unknown {
   return {
-    profiles: profiles.all().map(({ origins: _origins, prompt: _prompt, ...profile }) => profile),
+    profiles: profiles.all().map(withoutSecrets),
     waiting: waitingContent({ profiles, skills }),
     problems: profiles.problems,
     skills: skills.all(),
@@ -80,4 +80,10 @@ function placeOf({ origin }: Profile): string {
 function blocks(profiles: Control["profiles"], name: string, kind: string): string {
   if (kind === "skill" || profiles.get(name) !== undefined) return "";
   return profiles.layersOf(name).length > 0 ? `  (until then ${name} cannot be used)` : "";
+}
+
+/** A declaration may hold a secret that somebody wrote into it; `show` describes servers. */
+function withoutSecrets(profile: Profile): object {
+  const { origins: _origins, prompt: _prompt, servers, ...rest } = profile;
+  return servers === undefined ? rest : { ...rest, servers: Object.keys(servers) };
 }

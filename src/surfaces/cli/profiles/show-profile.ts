@@ -1,4 +1,8 @@
-import { type EffectiveField, effectiveProfile } from "../../../commands/effective-profile.ts";
+import {
+  type EffectiveField,
+  effectiveProfile,
+  type WaitingLayer,
+} from "../../../commands/effective-profile.ts";
 import { nearestKey } from "../../../documents/nearest-key.ts";
 import type { Control } from "../../../open-control.ts";
 import { MandateError } from "../../../ports/mandate-error.ts";
@@ -7,7 +11,7 @@ import { padEnd } from "../display-width.ts";
 import { exitCode } from "../exit-code.ts";
 import type { Io } from "../io.ts";
 import { printable, printableJson, printableLine } from "../printable.ts";
-import { styleFor } from "../style.ts";
+import { type Paint, styleFor } from "../style.ts";
 import { withControl } from "../with-control.ts";
 
 export function showProfile(
@@ -32,6 +36,7 @@ export function showProfile(
     }
     for (const line of table(shown.fields, paint.dim)) io.stdout.write(`${line}\n`);
     if (shown.prompt !== "") io.stdout.write(`\n${printable(shown.prompt)}\n`);
+    for (const layer of shown.waiting) io.stdout.write(describeWaiting(layer, paint));
     return exitCode.done;
   });
 }
@@ -48,6 +53,18 @@ function table(fields: readonly EffectiveField[], dim: (text: string) => string)
     "",
     ...places.map((place, index) => dim(`  [${index + 1}] ${printableLine(place)}`)),
   ];
+}
+
+/** All that would be trusted, as it was written. */
+function describeWaiting({ fields, hash, origin, prompt }: WaitingLayer, paint: Paint): string {
+  const lines = [
+    "",
+    paint.warn(`Waits to be trusted, as ${hash.slice(0, 12)}: ${printableLine(origin)}`),
+    ...fields.map(({ field, value }) => `  ${field}: ${printableLine(JSON.stringify(value))}`),
+    "",
+    printable(prompt),
+  ];
+  return `${lines.join("\n")}\n`;
 }
 
 function describe(value: unknown): string {

@@ -19,8 +19,8 @@ export function trustProfiles(
   return withControl(io, async (control) => {
     const by = { id: "local", role: "operator" } as const;
     const chosen = isTrusted
-      ? choose(waitingContent(control), names, given.flag("all"))
-      : choose(await trustedIn(control, io.cwd), names, given.flag("all"));
+      ? choose(waitingContent(control), names, given.flag("all"), 1)
+      : choose(await trustedIn(control, io.cwd), names, given.flag("all"), Number.MAX_VALUE);
     for (const { file, hash, name } of chosen) {
       if (isTrusted) await control.plane.acknowledge(hash, { file, name }, by);
       else await control.plane.withdrawAcknowledgement(hash, by);
@@ -47,16 +47,27 @@ function choose(
   all: readonly Waiting[],
   names: readonly string[],
   everything: boolean,
+  /** Who trusts looks at one thing at a time; to stop trusting, a name is enough. */
+  most: number,
 ): readonly Waiting[] {
   if (everything) return all;
   if (names.length === 0) {
     throw new MandateError("usage", "Say which by name, or --all.");
   }
   return names.flatMap((name) => {
-    const found = all.filter((each) => each.name === name);
-    if (found.length > 0) return found;
-    const known = all.map((each) => each.name);
-    const list = known.length === 0 ? "Nothing does." : `There are: ${known.join(", ")}.`;
-    throw new MandateError("usage", `Nothing called "${name}" waits for that. ${list}`);
+    const isHash = /^[0-9a-f]{8,64}$/.test(name);
+    const found = all.filter(
+      (each) => each.name === name || (isHash && each.hash.startsWith(name)),
+    );
+    if (found.length > 0 && found.length <= most) return found;
+    const known = (found.length > 0 ? found : all).map(({ file, hash, name: each }) => {
+      return `\n  ${hash.slice(0, 12)}  ${each}  ${file}`;
+    });
+    const list = known.length === 0 ? "Nothing does." : `There are:${known.join("")}`;
+    const problem =
+      found.length === 0
+        ? `Nothing called "${name}" waits for that.`
+        : `"${name}" is more than one thing. Look at each, and name them by what is in front.`;
+    throw new MandateError("usage", `${problem} ${list}`);
   });
 }
