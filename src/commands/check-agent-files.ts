@@ -11,15 +11,35 @@ export interface FileReport {
   readonly name: string | null;
   /** Of all its agents, where it holds several. */
   readonly names?: readonly string[];
+  /** The MCP servers that it defines, by name; absent where it defines none. */
+  readonly servers?: readonly string[];
   readonly diagnostics: readonly Diagnostic[];
   readonly loss: readonly Loss[];
 }
 
 /** Reads every agent file of these files and folders and reports on each; nothing is changed. */
 export function checkAgentFiles(paths: readonly string[], root?: string): readonly FileReport[] {
-  return findAgentFiles(paths).map((file) => {
-    return reportOf(readAgentFile(file, root === undefined ? {} : { root }));
+  const files = findAgentFiles(paths).map((file) => {
+    return readAgentFile(file, root === undefined ? {} : { root });
   });
+  const first = new Map<string, string>();
+  return files.map((file) => reportOf(withTwins(file, first)));
+}
+
+/** Names that an earlier file has are told of: only the first of them is kept, by path. */
+function withTwins(file: AgentFile, first: Map<string, string>): AgentFile {
+  const twins = file.agents.flatMap(({ name }): readonly Diagnostic[] => {
+    const key = file.format === "skill" ? `skill ${name}` : name;
+    const earlier = first.get(key);
+    if (earlier === undefined) first.set(key, file.file);
+    if (earlier === undefined) return [];
+    const place = earlier === file.file ? "this file" : earlier;
+    const message = `"${name}" is defined in ${place} already; that one is kept`;
+    return [{ severity: "warning", ...(file.agents.length > 1 && { agent: name }), message }];
+  });
+  if (twins.length === 0) return file;
+  const status = file.status === "ok" ? "warning" : file.status;
+  return { ...file, status, diagnostics: [...file.diagnostics, ...twins] };
 }
 
 function reportOf({
@@ -31,19 +51,20 @@ function reportOf({
   servers,
   status,
 }: AgentFile): FileReport {
-  const names = agents.length > 0 ? agents.map(({ name }) => name) : Object.keys(servers);
+  const names = agents.map(({ name }) => name);
+  const serverNames = Object.keys(servers);
   return {
     file,
     format,
     status,
     name: names[0] ?? null,
     ...(names.length > 1 && { names }),
+    ...(serverNames.length > 0 && { servers: serverNames }),
     diagnostics,
-    loss: withoutRepetition([...loss, ...agents.flatMap((agent) => agent.loss)]),
+    loss: withoutRepetition(loss),
   };
 }
 
-/** What holds for the file and for its only agent is said once. */
 function withoutRepetition(loss: readonly Loss[]): readonly Loss[] {
   return [...new Map(loss.map((each) => [JSON.stringify(each), each])).values()];
 }

@@ -1,4 +1,5 @@
 import { fieldsOfDocument } from "../profiles/fields-of-document.ts";
+import { firstSentence } from "../profiles/first-sentence.ts";
 import type { ProfileFields } from "../profiles/profile.ts";
 import { contentHash } from "../profiles/profile-hash.ts";
 import type { ProfileLayer } from "../profiles/profile-layer.ts";
@@ -59,10 +60,4 @@ function spawnFields(name: string, settings: SpawnProfileSettings): ProfileField
 
 function isFilled(list: readonly string[] | undefined): list is readonly string[] {
   return list !== undefined && list.length > 0;
-}
-
-/** The format has no description, and a parent has to choose by something. */
-function firstSentence(prompt: string): string {
-  const line = prompt.split("\n", 1)[0] ?? "";
-  return /^.{1,200}?[.!?](?=\s|$)/.exec(line)?.[0] ?? line.slice(0, 200);
 }

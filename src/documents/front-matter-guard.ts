@@ -26,10 +26,10 @@ export function findMislaidKeys(
   if (missing.size === 0) return [];
   const problems: FrontMatterProblem[] = [];
   const isInStructure = structuresOf(text);
-  const ownLines = new Set(Object.keys(text.fields).map((key) => text.lineOf(key)));
+  const keyOfLine = new Map(Object.keys(text.fields).map((key) => [text.lineOf(key), key]));
   for (const { text: line, line: number } of text.lines) {
     const [, word = "", sign] = wordAtStart.exec(line) ?? [];
-    if (word === "" || ownLines.has(number)) continue;
+    if (word === "" || isOwnKey(keyOfLine.get(number), word)) continue;
     const isAtStart = !/^\s/.test(line);
     // Without its colon only where a key would stand: further in, prose begins with any word.
     const isMeant = missing.has(word) && (sign !== undefined || isAtStart);
@@ -46,9 +46,17 @@ export function findMislaidKeys(
   return problems;
 }
 
+/** To YAML `tools { bash: false }` and `tools:{ bash: false }` are keys too, and other ones. */
+function isOwnKey(key: string | undefined, word: string): boolean {
+  if (key === undefined) return false;
+  return !key.startsWith(word) || !/^[^\w.-]/.test(key.slice(word.length));
+}
+
 /** Sentences begin with a capital: «Tool:» in a talk is no key, «Tools:» may be one. */
 function findMeant(word: string, missing: ReadonlySet<string>): string | undefined {
-  if (/^[a-z]/.test(word)) return nearestKey(word, missing, 2);
+  // Two slips and two dashes at most: comparing every line with every key takes its time.
+  const near = [...missing].filter((key) => Math.abs(key.length - word.length) <= 4);
+  if (/^[a-z]/.test(word)) return nearestKey(word, near, 2);
   return [...missing].find((key) => key.toLowerCase() === word.toLowerCase());
 }
 

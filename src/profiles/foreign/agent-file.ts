@@ -25,12 +25,16 @@ export interface Diagnostic {
   readonly severity: "note" | "warning" | "error";
   /** From 1, where it is known. */
   readonly line?: number;
+  /** Which agent it is about, where the file holds several. */
+  readonly agent?: string;
   readonly message: string;
 }
 
 /** What a file said and the profile does not do: per field, and what became of it. */
 export interface Loss {
   readonly field: string;
+  /** Which agent it is about, where the file holds several. */
+  readonly agent?: string;
   /**
    * `kept`: as metadata, without effect; `narrowed`: stricter here than where it came from;
    * `unknown`: a name of a tool, model or server that is not known here and was kept as it is.

@@ -5,6 +5,7 @@ import { readToolMap } from "./tool-map.ts";
 import { toMatches } from "./tool-patterns.ts";
 import { readToolReference } from "./tool-reference.ts";
 import { shorten, type ToolsPlace } from "./tools-place.ts";
+import { warnIfNoneIsKnown } from "./warn-if-none-is-known.ts";
 
 /** A list of what may be used: text, list, map, `*` or true. Empty in any way is none. */
 export function readAllowedTools(value: unknown, place: ToolsPlace): ToolAuthority {
@@ -29,17 +30,22 @@ export function readAllowedTools(value: unknown, place: ToolsPlace): ToolAuthori
   }
 }
 
-function readItems(items: readonly string[], { field, findings, servers }: ToolsPlace) {
+function readItems(items: readonly string[], place: ToolsPlace): ToolAuthority {
+  const { field, findings, servers } = place;
   const whole = new Set<string>();
   const parts = new Map<string, string[]>();
   let all = false;
+  let isWithServers = false;
+  let isAnyKnown = false;
   for (const item of items) {
     const reference = readToolReference(item, servers);
     if (reference.kind === "all") all = true;
+    else if (reference.kind === "servers") isWithServers = true;
     else if (reference.kind === "unusable") {
       findings.lose(field, "narrowed", `${shorten(item)} is not allowed: ${reference.reason}`);
     } else {
-      if (!reference.isKnown) findings.lose(field, "unknown", shorten(item));
+      if (reference.isKnown) isAnyKnown = true;
+      else findings.lose(field, "unknown", shorten(item));
       for (const name of reference.names) {
         if (reference.pattern === undefined) {
           whole.add(name);
@@ -52,11 +58,12 @@ function readItems(items: readonly string[], { field, findings, servers }: Tools
       }
     }
   }
+  warnIfNoneIsKnown(items, isAnyKnown || isWithServers || all, place);
   const limited = [...parts].filter(([tool]) => !whole.has(tool) && !all);
   const rules = limited.flatMap(([tool, matches]): ToolRule[] => [
     { tool, action: "deny" },
     ...matches.map((match): ToolRule => ({ tool, match, action: "allow" })),
   ]);
   const tools = all ? ("*" as const) : [...whole, ...limited.map(([tool]) => tool)];
-  return { tools, rules };
+  return { tools, rules, ...(isWithServers && { isWithServers }) };
 }

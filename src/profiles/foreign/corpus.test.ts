@@ -1,6 +1,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
+import { mergeLayers } from "../merge-layers.ts";
 import { parseMarkdownProfile } from "../parse-markdown-profile.ts";
 import type { AgentFile } from "./agent-file.ts";
 import { findAgentFiles } from "./find-agent-files.ts";
@@ -62,11 +63,17 @@ describe.skipIf(!isThere)(title, () => {
     expect(milliseconds).toBeLessThan(5000);
   });
 
-  test("every agent comes back from our own Markdown as it was", () => {
+  test("every agent can be used, and comes back from our own Markdown as it was", () => {
     for (const [path, { agents }] of files) {
       for (const { name, fields } of agents) {
         const text = writeMarkdownProfile(name, fields);
-        expect(parseMarkdownProfile(text, path), path).toEqual({ name, fields });
+        const again = parseMarkdownProfile(text, path);
+        expect(again, path).toEqual({ name, fields });
+        // What loads can be used: a profile says what it is for and has a prompt.
+        const profile = mergeLayers([{ name, fields, origin: path, replaces: true }]);
+        const layer = { name, fields: again.fields, origin: path, replaces: true };
+        expect(mergeLayers([layer]), path).toEqual(profile);
+        expect(profile.description !== "" && profile.prompt !== "", path).toBe(true);
       }
     }
   });

@@ -1,10 +1,11 @@
 import type { McpServer } from "../../contracts/mcp-server.ts";
 import { serverSlug } from "../../contracts/mcp-tool-name.ts";
-import type { Selection } from "../../contracts/selection.ts";
 import type { ToolRule } from "../../contracts/tool-rule.ts";
 import type { ProfileFields } from "../profile.ts";
 import type { ForeignAgent } from "./foreign-agent.ts";
 import { readMcpServers } from "./mcp-servers.ts";
+import { recordOf } from "./plain-data.ts";
+import type { ToolAuthority } from "./tool-authority.ts";
 import { serverOfTool, toServerName } from "./tool-reference.ts";
 
 export interface DeclaredServers {
@@ -12,6 +13,8 @@ export interface DeclaredServers {
   readonly isDeclared: boolean;
   readonly servers: Readonly<Record<string, McpServer>>;
   readonly rules: readonly ToolRule[];
+  /** What was said about them and has no effect here, by the key it stands below. */
+  readonly rest: Readonly<Record<string, unknown>>;
 }
 
 /** A map of servers, or a list of names in which a map can stand for one of them. */
@@ -22,6 +25,7 @@ export function readServers(
   const names = new Set<string>();
   const servers: Record<string, McpServer> = {};
   const rules: ToolRule[] = [];
+  const rest: Record<string, unknown> = {};
   for (const [key, value] of values) {
     if (value === null) findings.warn(`"${key}" has no value; no server is given`, lineOf(key));
     for (const item of Array.isArray(value) ? value : [value]) {
@@ -30,12 +34,13 @@ export function readServers(
         const read = readMcpServers(item, key, findings);
         Object.assign(servers, read.servers);
         rules.push(...read.rules);
+        if (Object.keys(read.rest).length > 0) rest[key] = { ...recordOf(rest[key]), ...read.rest };
         for (const name of Object.keys(read.servers)) names.add(name);
       }
     }
   }
   names.delete("");
-  return { names: [...names], isDeclared: values.length > 0, servers, rules };
+  return { names: [...names], isDeclared: values.length > 0, servers, rules, rest };
 }
 
 /**
@@ -43,10 +48,14 @@ export function readServers(
  * brought along, since all tools of a server that is given by itself could be called.
  */
 export function serversOf(
-  tools: Selection | undefined,
+  { isWithServers, tools }: ToolAuthority,
   declared: DeclaredServers,
   { findings }: ForeignAgent,
 ): Pick<ProfileFields, "mcpServers" | "servers"> {
+  if (isWithServers === true) {
+    const { servers } = declared;
+    return { mcpServers: "*", ...(Object.keys(servers).length > 0 && { servers }) };
+  }
   const isListed = tools !== undefined && tools !== "*";
   const named = new Set(isListed ? tools.flatMap((tool) => serverOfTool(tool) ?? []) : []);
   const left = declared.names.filter((name) => isListed && !named.has(serverSlug(name)));

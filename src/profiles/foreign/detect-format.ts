@@ -1,5 +1,6 @@
 import { basename } from "node:path";
 import type { AgentFormat } from "./agent-file.ts";
+import { hasOwnKeys } from "./own-keys.ts";
 import { isRecord } from "./plain-data.ts";
 
 export type Syntax = "markdown" | "toml" | "json" | "yaml";
@@ -30,7 +31,7 @@ const syntaxOfEnding: ReadonlyMap<string, Syntax> = new Map([
 ]);
 
 const byFolder: readonly (readonly [string, AgentFormat, readonly Syntax[]])[] = [
-  [".mandate", "mandate", ["markdown"]],
+  [".mandate", "mandate", ["markdown", "json", "yaml"]],
   [".claude", "claude", ["markdown"]],
   [".opencode", "opencode", ["markdown"]],
   [".gemini", "gemini", ["markdown"]],
@@ -70,6 +71,9 @@ export function formatOfPath(path: string): PathFormat {
   if (/^(?:\.?mcp|mcp_config|mcp_settings|claude_desktop_config)\.json$/i.test(file)) {
     return { syntax, format: "mcp" };
   }
+  if (/(?:^|\/)\.mandate\/skills\//.test(parts.join("/"))) {
+    return { syntax, format: undefined, skip: "it belongs to a skill" };
+  }
   if (otherFolders.test(parts.join("/"))) {
     return { syntax, format: undefined, skip: "commands, rules and hooks are no agents" };
   }
@@ -86,9 +90,7 @@ export function isAgentLike(fields: Readonly<Record<string, unknown>>): boolean 
 /** What the content of Markdown says where the path says nothing. */
 export function formatOfFields(fields: Readonly<Record<string, unknown>>): AgentFormat {
   const has = (...keys: readonly string[]) => keys.some((key) => Object.hasOwn(fields, key));
-  if (has("toolRules", "maxTokenBudget", "mayDelegate", "bootstrapFiles", "systemPromptFile")) {
-    return "mandate";
-  }
+  if (hasOwnKeys(fields)) return "mandate";
   const { mode, tools } = fields;
   const isOpencode = mode === "subagent" || mode === "primary" || mode === "all";
   if (isOpencode || has("permission") || (isRecord(tools) && !has("color"))) return "opencode";
@@ -110,6 +112,8 @@ export function formatOfData(value: unknown, path: string, syntax: Syntax): Agen
   if (String(value["$schema"]).includes("opencode") || isRecord(value["agent"])) {
     return "opencode-json";
   }
+  // Before Kiro's: there `allowedTools` approves, here it restricts.
+  if (hasOwnKeys(value) && has("name", "description", "prompt", "system_prompt")) return "mandate";
   if (has("title", "extensions") && has("instructions", "prompt")) return "goose";
   if (syntax === "json" && has("name") && has("prompt", "allowedTools")) return "kiro";
   if (syntax === "json" && (has("mcpServers") || hasServers(value["servers"] ?? value))) {

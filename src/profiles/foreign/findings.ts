@@ -28,9 +28,13 @@ export class Findings {
     return this.diagnostics.some(({ severity }) => severity === "error");
   }
 
-  take(other: Findings): void {
-    for (const diagnostic of other.diagnostics) this.add(diagnostic);
-    for (const { field, kind, detail } of other.loss) this.lose(field, kind, detail);
+  /** `agent`: whom it is about, where the file holds several. */
+  take(other: Findings, agent?: string): void {
+    const about = agent === undefined ? {} : { agent };
+    for (const diagnostic of other.diagnostics) this.add({ ...diagnostic, ...about });
+    for (const loss of other.loss) {
+      if (this.loss.length < maximumFindings) this.loss.push({ ...loss, ...about });
+    }
   }
 
   /** An error is never left out, however much has been said already. */

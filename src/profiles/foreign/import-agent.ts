@@ -2,8 +2,10 @@ import { maximumProfileBytes } from "../parse-markdown-profile.ts";
 import type { ProfileFields } from "../profile.ts";
 import type { ImportedAgent } from "./agent-file.ts";
 import { authorityKey, nearestAuthorityKey } from "./authority-keys.ts";
+import { completeTexts } from "./complete-texts.ts";
 import type { ForeignAgent } from "./foreign-agent.ts";
 import { knownKeys } from "./known-keys.ts";
+import { joinFields, readOwnAuthority } from "./own-authority.ts";
 import { toPlainData, toPlainText } from "./plain-data.ts";
 import { readAuthority } from "./read-authority.ts";
 import { readLimits } from "./read-limits.ts";
@@ -28,6 +30,8 @@ export interface Meaning {
   /** What the dialect has found that restricts. */
   readonly parts?: readonly ToolAuthority[];
   readonly fields?: ProfileFields;
+  /** What describes the agent where it has neither a description nor a prompt. */
+  readonly substitute?: string;
 }
 
 /**
@@ -52,34 +56,39 @@ export function importAgent(agent: ForeignAgent, meaning: Meaning = {}): Importe
   const shown = textOf(meaning.title ?? ["title", "displayName", "display_name"]);
   const name = toProfileName(named ?? shown ?? "", agent.fallbackName);
   const title = [shown, named].find((text) => text !== undefined && text !== name);
-  const description = limitText(textOf(meaning.description ?? ["description"]), 8000, agent);
-  if (description === undefined) {
-    findings.warn("there is no description; say when to delegate to it");
-  }
+  const described = limitText(textOf(meaning.description ?? ["description"]), 8000, agent);
   const prompts = (meaning.prompt ?? []).flatMap((key) => textOf([key]) ?? []);
-  const prompt = [agent.body, ...prompts].map((text) => toPlainText(text).trim());
+  const written = [agent.body, ...prompts].map((text) => toPlainText(text).trim());
+  const said = { description: described, prompt: written.filter(isFilled).join("\n\n") };
+  const texts = completeTexts(said, { ...meaning, called: title ?? name }, findings);
   const opening = textOf(meaning.opening ?? ["initialPrompt"]);
 
-  const authority = readAuthority(agent, meaning);
+  const ours = readOwnAuthority(agent);
+  const { toolRules: ownRules = [], ...restrictions } = ours.fields;
+  const parts = [{ rules: ownRules }, ...(meaning.parts ?? [])];
+  const authority = readAuthority(agent, { ...meaning, parts });
   const policies = [readModelPolicy(agent), readLimits(agent), readVisibility(agent)];
-  for (const key of [...authority.keys, ...policies.flatMap((policy) => [...policy.keys])]) {
-    used.add(key);
-  }
+  const readers = [authority, ours, ...policies];
+  for (const key of readers.flatMap((reader) => [...reader.keys])) used.add(key);
   const own: ProfileFields = {
     ...(title !== undefined && { title: toPlainText(title).slice(0, 256).trim().toWellFormed() }),
-    ...(description !== undefined && { description }),
-    ...(prompt.some((text) => text !== "") && {
-      prompt: prompt.filter((text) => text !== "").join("\n\n"),
-    }),
+    ...texts,
     ...(opening !== undefined && { opening }),
     ...Object.assign({}, ...policies.map((policy) => policy.fields)),
     ...authority.fields,
     ...meaning.fields,
   };
-  const metadata = keepRest(agent, used);
-  const all = toPlainData({ ...own, ...(metadata !== undefined && { metadata }) }) as ProfileFields;
+  const metadata = { ...authority.metadata, ...keepRest(agent, used) };
+  const all = toPlainData({
+    ...joinFields(own, restrictions),
+    ...(Object.keys(metadata).length > 0 && { metadata }),
+  }) as ProfileFields;
   if (!fitsIntoFile(name, all)) findings.refuse("larger than 256 KB when written as a profile");
   return { name, fields: all, loss: findings.loss };
+}
+
+function isFilled(text: string): boolean {
+  return text !== "";
 }
 
 /** What cannot be written down in our own format could not be converted and loaded again. */
@@ -101,12 +110,13 @@ function keepRest({ fields, findings, format, lineOf }: ForeignAgent, used: Read
     if (nearest !== undefined) {
       const message = `"${shorten(key)}" is not a key; did you mean "${nearest}"?`;
       findings.refuse(message, lineOf(key));
+      continue;
     }
     metadata[key] = value;
     const detail = /^hooks?$/i.test(key) ? "hooks are never run" : "it has no effect here";
     findings.lose(shorten(key), "kept", detail);
   }
-  return Object.keys(metadata).length > 0 ? metadata : undefined;
+  return metadata;
 }
 
 export function readText(value: unknown): string | undefined {

@@ -3,6 +3,7 @@ import { serverPattern } from "../../contracts/mcp-tool-name.ts";
 import type { ToolRule } from "../../contracts/tool-rule.ts";
 import type { Findings } from "./findings.ts";
 import { isRecord } from "./plain-data.ts";
+import { headersOf, textsOf, variablesOf, withVariables } from "./server-texts.ts";
 import { splitTools } from "./split-tools.ts";
 import { toMcpTool, toServerName } from "./tool-reference.ts";
 import { shorten } from "./tools-place.ts";
@@ -11,6 +12,8 @@ export interface ForeignServers {
   readonly servers: Readonly<Record<string, McpServer>>;
   /** What their files forbid of them: a server here knows only what it allows. */
   readonly rules: readonly ToolRule[];
+  /** For each server, the keys that have no effect here. */
+  readonly rest: Readonly<Record<string, Config>>;
 }
 
 type Config = Readonly<Record<string, unknown>>;
@@ -22,9 +25,10 @@ type Config = Readonly<Record<string, unknown>>;
 export function readMcpServers(value: unknown, field: string, findings: Findings): ForeignServers {
   const servers: Record<string, McpServer> = {};
   const rules: ToolRule[] = [];
+  const rest: Record<string, Config> = {};
   if (!isRecord(value)) {
     if (value !== null) findings.warn(`"${field}" is not a map of servers`);
-    return { servers, rules };
+    return { servers, rules, rest };
   }
   for (const [written, config] of Object.entries(value)) {
     const name = toServerName(written);
@@ -35,10 +39,12 @@ export function readMcpServers(value: unknown, field: string, findings: Findings
       continue;
     }
     servers[name] = server;
+    const other = Object.entries(config as Config).filter(([key]) => !known.has(key));
+    if (other.length > 0) rest[name] = Object.fromEntries(other);
     const denied = first(config as Config, ["excludeTools", "disabled_tools", "disabledTools"]);
     if (denied !== undefined) rules.push(...denyOf(name, denied, place, findings));
   }
-  return { servers, rules };
+  return { servers, rules, rest };
 }
 
 export function readMcpServer(
@@ -55,7 +61,9 @@ export function readMcpServer(
   }
   if (program !== undefined && program !== "" && typeof url !== "string") {
     const args = [...inline, ...(Array.isArray(config["args"]) ? config["args"].map(String) : [])];
-    const env = textsOf(config["env"] ?? config["environment"] ?? config["envs"]);
+    const own = textsOf(config["env"] ?? config["environment"] ?? config["envs"]);
+    const asked = variablesOf(config["env_keys"] ?? config["env_vars"]);
+    const env = own === undefined ? asked : { ...asked, ...own };
     const { cwd } = config;
     return {
       kind: "stdio",
@@ -70,13 +78,14 @@ export function readMcpServer(
   if (type === "sse") {
     findings.warn(`"${place}" speaks SSE, which is reached as streamable HTTP here`);
   }
-  const headers = textsOf(config["headers"] ?? config["http_headers"]);
+  const headers = headersOf(config);
   return { kind: "http", url: withVariables(url), ...(headers && { headers }), ...common };
 }
 
 const known = new Set(
   `type command cmd args env environment envs env_keys cwd url httpUrl serverUrl uri headers
-   http_headers disabled enabled timeout tools includeTools enabled_tools available_tools
+   http_headers env_http_headers bearer_token_env_var env_vars tool_timeout_sec
+   disabled enabled timeout tools includeTools enabled_tools available_tools
    excludeTools disabled_tools disabledTools name description display_name bundled`.split(/\s+/),
 );
 
@@ -88,7 +97,8 @@ function readCommon(config: Config) {
   const limits = split !== undefined && split.kind !== "all";
   const isOff =
     isTrue(config["disabled"]) || (config["enabled"] !== undefined && !isTrue(config["enabled"]));
-  const { timeout } = config;
+  const { timeout: written, tool_timeout_sec: seconds } = config;
+  const timeout = typeof seconds === "number" ? Math.ceil(seconds * 1000) : written;
   const isTimeout = typeof timeout === "number" && Number.isInteger(timeout) && timeout > 0;
   return {
     ...(limits && { tools: tools.filter((tool) => tool.length <= 256) }),
@@ -111,19 +121,6 @@ function denyOf(server: string, denied: unknown, place: string, findings: Findin
 function wordsOf(command: unknown): readonly string[] {
   if (typeof command === "string") return [command.trim()];
   return Array.isArray(command) ? command.map(String) : [];
-}
-
-function textsOf(value: unknown): Record<string, string> | undefined {
-  if (!isRecord(value)) return undefined;
-  const entries = Object.entries(value).filter(([key]) => key !== "__proto__");
-  return Object.fromEntries(
-    entries.map(([key, text]) => [key, withVariables(text === null ? "" : String(text))]),
-  );
-}
-
-/** `${env:NAME}` is `${NAME}` here; what asks a person or an editor stays as it is. */
-function withVariables(text: string): string {
-  return text.replaceAll("${env:", "${");
 }
 
 function first(config: Config, keys: readonly string[]): unknown {

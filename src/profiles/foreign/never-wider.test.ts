@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { parseMarkdownProfile } from "../parse-markdown-profile.ts";
-import { findWider } from "./authority-of.test-support.ts";
+import { findWider, mayHaveChildren } from "./authority-of.test-support.ts";
 import { foreignFiles } from "./foreign-files.test-support.ts";
 import { readAgentFile } from "./read-agent-file.ts";
 import { writeMarkdownProfile } from "./write-markdown-profile.ts";
@@ -19,7 +19,24 @@ interface Restricted {
 
 function markdown(path: string, key: string, value: string, more = ""): Restricted {
   const before = `---\nname: guard\ndescription: Looks after things\n${more}`;
-  return { path, before, key, value, after: "model: opus\n---\n\nYou look after things.\n" };
+  const model = path.startsWith("profiles/") ? "a/b" : "opus";
+  const after = `model: ${model}\n---\n\nYou look after things.\n`;
+  return { path, before, key, value, after };
+}
+
+function codex(name: string, key: string, value: string): Restricted {
+  const before = 'name = "guard"\ndescription = "Looks"\n';
+  const after = 'developer_instructions = "Look."\n';
+  return { path: `.codex/agents/${name}.toml`, before, key, value, after };
+}
+
+function kiro(name: string, start: string, key: string, value: string, after: string): Restricted {
+  const before = `{"name": "guard", "description": "Looks", "prompt": "Look.", ${start}`;
+  return { path: `.kiro/agents/${name}.json`, before, key, value, after };
+}
+
+function setting(tool: string): string {
+  return `"toolsSettings": {"${tool}": {"`;
 }
 
 const restricted: readonly Restricted[] = [
@@ -39,12 +56,49 @@ const restricted: readonly Restricted[] = [
   markdown(".cursor/agents/a.md", "readonly", ": true\n"),
   markdown("x/a.agent.md", "tools", ": ['search', 'read']\n"),
   markdown(".kiro/agents/a.md", "allowedTools", ":\n  - read\n"),
+  markdown(".claude/agents/j.md", "disallowedTools", ": Task\n"),
+  markdown(".claude/agents/k.md", "disallowedTools", ": [Agent]\n", "tools: Read, Task\n"),
+  markdown(".claude/agents/l.md", "disallowedTools", ': "Agent(reviewer)"\n'),
+  markdown(".claude/agents/m.md", "tools", ': "Agent(reviewer, planner), Read"\n'),
+  markdown(".claude/agents/n.md", "permissionMode", ": dontAsk\n"),
+  markdown(".opencode/agent/d.md", "permission", ":\n  task: deny\n"),
+  markdown(".opencode/agent/e.md", "permission", ":\n  task: ask\n"),
+  markdown(
+    ".opencode/agent/f.md",
+    "permission",
+    ":\n  task:\n    '*': deny\n    reviewer: allow\n",
+  ),
+  markdown(".opencode/agent/g.md", "permission", ":\n  skill:\n    '*': deny\n    style: allow\n"),
+  markdown(".opencode/agent/h.md", "tools", ": { task: false }\n"),
+  markdown("x/b.agent.md", "agents", ": []\n"),
+  markdown("x/c.agent.md", "agents", ": [reviewer]\n"),
+  markdown(".gemini/agents/b.md", "tools", ": [read_file, mcp_github_*]\n"),
+  ...["profiles/own", ".claude/agents/own", ".cursor/agents/own"].flatMap((path) => [
+    markdown(`${path}-a.md`, "workspace", ": { allowWrites: false }\n"),
+    markdown(`${path}-b.md`, "workspace", ":\n  allowWrites: false\n"),
+    markdown(`${path}-c.md`, "limits", ": { turns: 3, tokens: 500 }\n"),
+    markdown(`${path}-d.md`, "toolRules", ": [{ tool: shell, action: deny }]\n"),
+    markdown(`${path}-e.md`, "maxTokenBudget", ": 500\n"),
+    markdown(`${path}-f.md`, "scopes", ": []\n"),
+    markdown(`${path}-g.md`, "network", ": [example.com]\n"),
+    markdown(`${path}-h.md`, "mayDelegate", ": { tools: [] }\n"),
+  ]),
+  codex("a", "sandbox_mode", ' = "read-only"\n'),
+  codex("b", "web_search", ' = "disabled"\n'),
+  codex("c", "web_search", " = false\n"),
+  kiro("b", '"', "toolsSettings", '": {"fs_write": {"deniedPaths": ["secrets/**"]}}', "}"),
+  kiro("c", setting("fs_write"), "deniedPaths", '": ["secrets/**"]', "}}}"),
+  kiro("d", setting("execute_bash"), "deniedCommands", '": ["rm .*"]', "}}}"),
+  kiro("e", setting("fs_write"), "allowedPaths", '": ["docs/**"]', "}}}"),
+  kiro("f", setting("shell"), "allowedCommands", '": ["git status", "npm .*"]', "}}}"),
+  kiro("g", setting("fs_read"), "deniedPaths", '": ["secrets/**"]', "}}}"),
   {
-    path: ".codex/agents/a.toml",
-    before: 'name = "guard"\ndescription = "Looks"\n',
-    key: "sandbox_mode",
-    value: ' = "read-only"\n',
-    after: 'developer_instructions = "Look."\n',
+    path: "profiles/own.json",
+    before:
+      '{"name": "guard", "description": "Looks", "prompt": "Look.", "limits": {"turns": 3}, "',
+    key: "allowedTools",
+    value: '": ["read_file"]',
+    after: "}",
   },
   {
     path: "modes/custom_modes.yaml",
@@ -127,13 +181,50 @@ test("every file restricts something as it stands", () => {
   }
 });
 
+test("whoever may not delegate cannot have children in any other way", () => {
+  const forbidding = [
+    markdown(".claude/agents/1.md", "disallowedTools", ": Task\n"),
+    markdown(".claude/agents/2.md", "disallowedTools", ': "*"\n'),
+    markdown(".opencode/agent/3.md", "permission", ": { task: deny }\n"),
+    markdown(".opencode/agent/4.md", "tools", ": { task: false }\n"),
+    markdown(".opencode/agent/5.md", "permission", ": { '*': deny, read: allow }\n"),
+    markdown("x/6.agent.md", "agents", ": []\n"),
+    markdown("x/7.agent.md", "tools", ": [read]\n"),
+  ];
+  for (const file of forbidding) {
+    expect(mayHaveChildren(intact(file)), file.path).toBe("no");
+  }
+  const asking = markdown(".opencode/agent/8.md", "permission", ": { task: ask }\n");
+  expect(mayHaveChildren(intact(asking))).toBe("ask");
+  const allowing = markdown(".opencode/agent/9.md", "permission", ": { task: allow }\n");
+  expect(intact(allowing).toolRules).toBeUndefined();
+});
+
+test("what two parts of a file say holds together, the stricter one for each call", () => {
+  const both = (more: string, key: string, value: string) =>
+    intact(markdown(".claude/agents/both.md", key, value, more));
+  const hooked = both('disallowedTools: "Bash(rm:*)"\n', "hooks", ": { PreToolUse: [] }\n");
+  expect(
+    findWider(hooked, { toolRules: [{ tool: "shell", match: "rm*", action: "deny" }] }),
+  ).toEqual([]);
+  const asked = both(
+    "capabilities: { restricted_tools: [Bash] }\n",
+    "permission",
+    ": { bash: ask }\n",
+  );
+  expect(findWider(asked, { toolRules: [{ tool: "shell", action: "deny" }] })).toEqual([]);
+});
+
 test.each(corruptions)("%s in place of a restriction gives nothing more", (what, corrupt) => {
-  for (const file of [...restricted, ...restricted.map(toBroken)]) {
+  const files = restricted.flatMap((file) => [
+    { file, held: intact(file) },
+    { file: toBroken(file), held: intact(file) },
+  ]);
+  for (const { file, held } of files) {
     const text = textOf(corrupt(file));
     const { agents, diagnostics } = read(file.path, text);
-    const held = intact(file);
     for (const { fields } of agents) {
-      expect(findWider(fields, held), `${file.path}, ${what}:\n${text}`).toEqual([]);
+      expect(findWider(fields, held).slice(0, 5), `${file.path}, ${what}:\n${text}`).toEqual([]);
     }
     if (agents.length === 0) expect(diagnostics, text).not.toEqual([]);
   }

@@ -1,5 +1,7 @@
 import type { ToolRule } from "../../contracts/tool-rule.ts";
+import { coverDelegating } from "./delegation-rules.ts";
 import { refuseMisspelt } from "./denied-tools.ts";
+import type { Findings } from "./findings.ts";
 import type { ToolAuthority } from "./tool-authority.ts";
 import { isPlainSpelling } from "./tool-names.ts";
 import { toMatches } from "./tool-patterns.ts";
@@ -31,12 +33,26 @@ export function readPermission(value: unknown, place: ToolsPlace): ToolAuthority
     names.some(
       (name) => isPlainSpelling(name) && toolsOf(name, place)?.names.includes(tool) === true,
     );
-  const rules = Object.entries(value).flatMap(([name, entry]) => {
+  const entries = Object.entries(value);
+  const ofServers = entries.filter(([name]) => readToolReference(name).kind === "servers");
+  const denials = ofServers.filter(([name, entry]) => deniesServers(name, entry, place));
+  const rules = entries.flatMap(([name, entry]) => {
+    if (ofServers.some(([each]) => each === name)) return [];
     const own = readPermissionEntry(name, entry, place);
     // `patch` beside `edit`: a second way to the same tool does not decide about it.
     return isPlainSpelling(name) ? own : own.filter(({ tool }) => !hasPlain(tool));
   });
-  return { rules };
+  return { rules, ...(denials.length > 0 && { isWithoutServers: true }) };
+}
+
+/** What is said about all tools of all servers. They cannot be asked about: then they are denied. */
+export function deniesServers(name: string, value: unknown, place: ToolsPlace): boolean {
+  const action = readAction(typeof value === "object" ? null : value, name, place);
+  if (action === "ask") {
+    const detail = "they cannot be asked about together; no server is given";
+    place.findings.lose(`${place.field}.${name}`, "narrowed", detail);
+  }
+  return action !== "allow";
 }
 
 export function readPermissionEntry(
@@ -71,18 +87,28 @@ export function readPermissionEntry(
     if (restricts && refuseMisspelt(name, place)) return [];
     findings.lose(field, "unknown", shorten(name));
   }
-  return tools.names.flatMap((tool) =>
-    actions.flatMap(([glob, action]) => rulesOf(tool, glob, action)),
+  const rules = tools.names.flatMap((tool) =>
+    actions.flatMap(([glob, action]) => rulesOf(tool, glob, action, `${field}.${name}`, findings)),
   );
+  return coverDelegating(rules);
 }
 
-function rulesOf(tool: string, glob: string | undefined, action: Action): readonly ToolRule[] {
+function rulesOf(
+  tool: string,
+  glob: string | undefined,
+  action: Action,
+  field: string,
+  findings: Findings,
+): readonly ToolRule[] {
   if (glob === undefined || glob === "*" || glob === "**" || glob === "**/*") {
     return [{ tool, action }];
   }
   const matches = toMatches(tool, glob, action);
   if (matches !== undefined) return matches.map((match) => ({ tool, match, action }));
   // An exception that cannot be kept is none; a prohibition covers all of the tool.
+  const detail =
+    action === "allow" ? "is no exception here" : `cannot be kept: ${action} for all of ${tool}`;
+  findings.lose(shorten(field), "narrowed", `${shorten(glob)} ${detail}`);
   return action === "allow" ? [] : [{ tool, action }];
 }
 

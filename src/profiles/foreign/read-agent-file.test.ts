@@ -131,7 +131,7 @@ test("a link that leads out of the root is refused, and so is an include through
     status: "warning",
     agents: [{ fields: { description: "d" } }],
   });
-  expect(including.agents[0]?.fields.prompt).toBeUndefined();
+  expect(including.agents[0]?.fields.prompt).toBe("d");
 });
 
 test("the format of a flat folder is told by content, or by the first folder below the root", () => {

@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs";
 import { basename, dirname, relative } from "node:path";
 import type { AgentFile, AgentFormat } from "./agent-file.ts";
 import { AgentSource, decodeLeniently } from "./agent-source.ts";
@@ -26,6 +27,7 @@ export function readAgentFile(path: string, options: ReadAgentOptions = {}): Age
   const format = byPath ?? formatOfRoot(path, options.root);
   const shared = { file: path, agents: [], servers: {}, loss: findings.loss };
   if (skip !== undefined || syntax === undefined) {
+    if (!existsSync(path)) return missing(path, format);
     findings.note(`skipped: ${skip ?? "not a format of agents"}`);
     const { diagnostics } = findings;
     return { ...shared, format: "unknown", status: "skipped", diagnostics, hash: source.hash() };
@@ -52,6 +54,7 @@ export function readAgentFile(path: string, options: ReadAgentOptions = {}): Age
     };
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException;
+    if (code === "ENOENT") return missing(path, format);
     findings.refuse(code === undefined ? message : `cannot be read (${code})`);
     const { diagnostics } = findings;
     return {
@@ -62,6 +65,15 @@ export function readAgentFile(path: string, options: ReadAgentOptions = {}): Age
       hash: source.hash(),
     };
   }
+}
+
+/** Whoever named it meant a file: that it is not there is not «nothing to say about it». */
+function missing(file: string, format: AgentFormat = "unknown"): AgentFile {
+  const findings = new Findings();
+  findings.refuse("does not exist");
+  const { diagnostics, loss } = findings;
+  const nothing = { agents: [], servers: {}, diagnostics, loss };
+  return { file, format, status: "error", ...nothing, hash: new AgentSource(file).hash() };
 }
 
 function statusOf({ diagnostics }: Findings): AgentFile["status"] {

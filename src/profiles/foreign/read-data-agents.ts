@@ -1,6 +1,7 @@
 import type { McpServer } from "../../contracts/mcp-server.ts";
 import { serverSlug } from "../../contracts/mcp-tool-name.ts";
 import type { YamlPath } from "../../documents/read-yaml.ts";
+import { parseDataProfile } from "../parse-markdown-profile.ts";
 import type { AgentFormat, ImportedAgent } from "./agent-file.ts";
 import { formatOfData, type Syntax } from "./detect-format.ts";
 import { importCodex } from "./dialects/codex.ts";
@@ -15,6 +16,7 @@ import { readMcpServers } from "./mcp-servers.ts";
 import { isRecord, recordOf } from "./plain-data.ts";
 import { readData } from "./read-data.ts";
 import type { MarkdownSource, ReadAgents } from "./read-markdown-agent.ts";
+import { readOwnProfile } from "./read-own-profile.ts";
 import { serverOfTool } from "./tool-reference.ts";
 
 export interface ReadDataAgents extends ReadAgents {
@@ -56,13 +58,16 @@ export function readDataAgents(source: MarkdownSource, syntax: Syntax): ReadData
       const agent = { ...source, format, fields, body: "", fallbackName: name };
       return readOne(agent, path, importer, data);
     }
-    findings.refuse(`"${path.join(".")}" is not a map of keys and values`, data.lineOf(path));
+    const about = { severity: "error", line: data.lineOf(path), agent: name } as const;
+    findings.add({ ...about, message: `"${path.join(".")}" is not a map of keys and values` });
     return [];
   };
 
   switch (format) {
     case "unknown":
       return { format, ...none, ...skip(findings) };
+    case "mandate":
+      return { ...readOwnProfile(source, parseDataProfile), servers: {} };
     case "mcp": {
       const servers = value["mcpServers"] ?? value["servers"] ?? value["mcp"] ?? value;
       return { format, agents: [], servers: readServers(servers, "mcpServers", findings) };
@@ -78,8 +83,9 @@ export function readDataAgents(source: MarkdownSource, syntax: Syntax): ReadData
     case "roo": {
       const modes = value["customModes"] ?? [value];
       if (!Array.isArray(modes)) findings.refuse('"customModes" is not a list');
+      const isBare = value["customModes"] === undefined;
       const agents = (Array.isArray(modes) ? modes : []).flatMap((mode, index) =>
-        read(["customModes", index], mode, source.fallbackName, importRoo),
+        read(isBare ? [] : ["customModes", index], mode, source.fallbackName, importRoo),
       );
       return { format, agents, servers: {} };
     }
@@ -100,7 +106,8 @@ function readOne(
   const findings = new Findings();
   const lineOf = (key: string) => data.lineOf([...path, key]);
   const agent = importer({ ...source, findings, lineOf });
-  source.findings.take(findings);
+  // Below a path lies one agent of several; a file that is one as a whole needs no name for it.
+  source.findings.take(findings, path.length === 0 ? undefined : agent.name);
   return findings.hasFailed ? [] : [agent];
 }
 

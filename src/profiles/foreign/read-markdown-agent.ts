@@ -1,8 +1,8 @@
 import { readFrontMatter } from "../../documents/front-matter.ts";
-import { MandateError } from "../../ports/mandate-error.ts";
+import { firstSentence } from "../first-sentence.ts";
 import { parseMarkdownProfile } from "../parse-markdown-profile.ts";
 import type { AgentFormat, ImportedAgent } from "./agent-file.ts";
-import { guardedKeys } from "./authority-keys.ts";
+import { guardedKeysOf } from "./authority-keys.ts";
 import { formatOfFields, isAgentLike, isNote } from "./detect-format.ts";
 import { importClaude } from "./dialects/claude.ts";
 import { importGemini } from "./dialects/gemini.ts";
@@ -12,6 +12,8 @@ import { importSkill } from "./dialects/skill.ts";
 import type { Findings } from "./findings.ts";
 import type { ForeignAgent } from "./foreign-agent.ts";
 import { knownKeys, proseKeys } from "./known-keys.ts";
+import { toPlainText } from "./plain-data.ts";
+import { readOwnProfile } from "./read-own-profile.ts";
 import { toProfileName } from "./to-profile-name.ts";
 
 export interface MarkdownSource {
@@ -40,11 +42,12 @@ const importers: Partial<Record<AgentFormat, (agent: ForeignAgent) => ImportedAg
 /** One agent as Markdown, in whichever dialect. */
 export function readMarkdownAgent(source: MarkdownSource): ReadAgents {
   const { findings, path, text } = source;
-  if (source.format === "mandate") return readOwn(source);
-  const guarded = source.format === "skill" ? new Set<string>() : guardedKeys;
+  if (source.format === "mandate") return readOwnProfile(source, parseMarkdownProfile);
+  const guarded = guardedKeysOf(source.format);
   const read = readFrontMatter(text, { knownKeys, proseKeys, guardedKeys: guarded });
-  for (const problem of read.problems) findings.add(problem);
   const format = source.format ?? formatOfFields(read.fields);
+  if (format === "mandate") return readOwnProfile(source, parseMarkdownProfile);
+  for (const problem of read.problems) findings.add(problem);
   if (findings.hasFailed) return { format, agents: [] };
   if (!read.isPresent) return withoutFrontMatter(source);
   const isOther = source.format === undefined && !isAgentLike(read.fields);
@@ -52,7 +55,6 @@ export function readMarkdownAgent(source: MarkdownSource): ReadAgents {
     findings.note("skipped: its front matter is not that of an agent");
     return { format, agents: [], isSkipped: true };
   }
-  if (format === "mandate") return readOwn(source);
   const agent: ForeignAgent = {
     ...source,
     format,
@@ -80,22 +82,12 @@ function withoutFrontMatter({ fallbackName, findings, format, text }: MarkdownSo
   }
   findings.warn("there is no front matter; say at least when to delegate to it");
   const name = toProfileName(fallbackName, fallbackName);
-  return { format, agents: [{ name, fields: { prompt: text.trim() }, loss: [] }] };
+  const prompt = toPlainText(text.replace(/^\uFEFF/, "")).trim();
+  const fields = { description: firstSentence(prompt) || name, prompt };
+  return { format, agents: [{ name, fields, loss: [] }] };
 }
 
 function isKey(line: string): boolean {
   const key = /[\w-]+/.exec(line)?.[0] ?? "";
   return knownKeys.has(key);
-}
-
-function readOwn({ fallbackName, findings, path, text }: MarkdownSource): ReadAgents {
-  try {
-    const { name, fields } = parseMarkdownProfile(text, path);
-    const agent = { name: name ?? toProfileName(fallbackName, fallbackName), fields, loss: [] };
-    return { format: "mandate", agents: [agent] };
-  } catch (error) {
-    if (!(error instanceof MandateError)) throw error;
-    findings.refuse(error.message);
-    return { format: "mandate", agents: [] };
-  }
 }

@@ -21,7 +21,9 @@ export function readGroups(
     return { tools: [], rules: [], canEdit: false };
   }
   const tools = new Set<string>();
-  const rules: ToolRule[] = [];
+  /** The files that each group is limited to; both limits hold where it is there twice. */
+  const limited = new Map<string, readonly string[]>();
+  const groups = new Set<string>();
   for (const item of value) {
     const [name, limits]: readonly unknown[] = Array.isArray(item) ? item : [item];
     const group = typeof name === "string" ? name.trim().toLowerCase() : "";
@@ -35,9 +37,23 @@ export function readGroups(
     if (limits !== undefined && globs === undefined) {
       const detail = `${group} is not allowed: its limit cannot be kept as globs`;
       findings.lose(field, "narrowed", detail);
+      limited.set(group, []);
       continue;
     }
-    for (const tool of granted) {
+    groups.add(group);
+    const before = limited.get(group);
+    if (globs === undefined) continue;
+    if (before !== undefined) {
+      const detail = `${group} is limited twice; only what both limits name alike is allowed`;
+      findings.lose(field, "narrowed", detail);
+    }
+    limited.set(group, before?.filter((glob) => globs.includes(glob)) ?? globs);
+  }
+  const rules: ToolRule[] = [];
+  for (const group of groups) {
+    const globs = limited.get(group);
+    if (globs?.length === 0) continue;
+    for (const tool of toolsOfGroup.get(group) ?? []) {
       tools.add(tool);
       if (globs === undefined) continue;
       rules.push({ tool, action: "deny" });

@@ -7,28 +7,54 @@ export interface ToolAuthority {
   readonly rules: readonly ToolRule[];
   /** No tool of any MCP server: those have no common name that a rule could speak of. */
   readonly isWithoutServers?: boolean;
+  /** All tools of all MCP servers, beside those that are listed. */
+  readonly isWithServers?: boolean;
 }
 
 /**
- * What all parts say together. Rules are read with the last match deciding, so an exception of a
- * later part would lift a prohibition of an earlier one: it is left out where they meet.
+ * What all parts say together: for each call the strictest of them. Rules are read with the last
+ * match deciding, so that a later part must not lift what an earlier one takes away: its exceptions
+ * are left out where they meet, and its questions stand behind prohibitions.
  */
 export function combineAuthority(parts: readonly ToolAuthority[]): ToolAuthority {
   let tools: Selection | undefined;
-  const rules: ToolRule[] = [];
+  let rules: readonly ToolRule[] = [];
   for (const part of parts) {
     if (part.tools !== undefined) {
       tools = tools === undefined ? part.tools : intersect(tools, part.tools);
     }
-    const earlier = [...rules];
-    rules.push(
-      ...part.rules.filter(
-        (rule) => rule.action !== "allow" || !earlier.some((other) => meets(rule.tool, other.tool)),
-      ),
-    );
+    rules = joinRules(rules, part.rules);
   }
   const effective = withoutIdle(rules);
-  return tools === undefined ? { rules: effective } : { tools, rules: effective };
+  const lists = parts.filter((part) => part.tools !== undefined && part.tools !== "*");
+  const isWithoutServers = parts.some((part) => part.isWithoutServers === true);
+  const isWithServers =
+    !isWithoutServers && lists.length > 0 && lists.every((part) => part.isWithServers === true);
+  const servers = { isWithoutServers, isWithServers };
+  return { ...servers, rules: effective, ...(tools !== undefined && { tools }) };
+}
+
+function joinRules(earlier: readonly ToolRule[], later: readonly ToolRule[]): readonly ToolRule[] {
+  let before = earlier;
+  const after: ToolRule[] = [];
+  for (const rule of later) {
+    const met = earlier.filter((other) => meets(rule.tool, other.tool));
+    const isDenied = met.some(({ action }) => action === "deny");
+    if (met.length === 0 || rule.action === "deny") after.push(rule);
+    else if (rule.action === "ask" && !isDenied) after.push(rule);
+    else if (rule.action === "ask" && rule.match === undefined) {
+      // In front of what denies: whatever nothing else is said about is asked about.
+      before = [
+        rule,
+        ...before.map((other) => (met.includes(other) ? withoutAllow(other) : other)),
+      ];
+    } else if (rule.action === "ask") after.push({ ...rule, action: "deny" });
+  }
+  return [...before, ...after];
+}
+
+function withoutAllow(rule: ToolRule): ToolRule {
+  return rule.action === "allow" ? { ...rule, action: "ask" } : rule;
 }
 
 /** Without rules that cannot decide: overruled by a later one, or allowing what nothing took. */

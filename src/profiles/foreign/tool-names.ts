@@ -10,12 +10,21 @@ export const builtInTools = [
   "web_fetch",
   "web_search",
   "delegate_task",
+  "load_skill",
 ] as const;
 
 export type BuiltInTool = (typeof builtInTools)[number];
 
 /** Tools that can change files. A shell can, whatever it was meant for. */
 export const writingTools: readonly BuiltInTool[] = ["write_file", "edit_file", "shell"];
+
+/**
+ * Everything that makes children. Other programs have one tool for it: what they deny, ask about or
+ * limit is the right to have children, whichever of these it would be used by.
+ */
+export const delegatingTools: readonly string[] = [
+  ...["delegate_task", "delegate_to_agent", "spawn", "spawn_await", "spawn_subagent"],
+];
 
 /** Spellings without case, `_` and `-`. The first of each line is the one that names a tool plainly. */
 const spellings: Readonly<Record<BuiltInTool, string>> = {
@@ -32,12 +41,14 @@ const spellings: Readonly<Record<BuiltInTool, string>> = {
   web_search: "websearch googlewebsearch searchweb web/search web/websearch",
   delegate_task:
     "task agent delegatetask invokeagent runsubagent agent/runsubagent subagent usesubagent",
+  load_skill: "skill loadskill",
 };
 
-const toolBySpelling = new Map<string, readonly BuiltInTool[]>([
+const toolBySpelling = new Map<string, readonly string[]>([
   ...builtInTools.flatMap((tool) =>
     spellings[tool].split(" ").map((spelling) => [spelling, [tool]] as const),
   ),
+  ...delegatingTools.map((tool) => [squash(tool), [tool]] as const),
   ["web", ["web_fetch", "web_search"]],
 ]);
 
@@ -47,7 +58,7 @@ const plainSpellings: ReadonlySet<string> = new Set([
 ]);
 
 /** The tools of ours that a name stands for, or undefined where it is not known. */
-export function canonicalTools(name: string): readonly BuiltInTool[] | undefined {
+export function canonicalTools(name: string): readonly string[] | undefined {
   return toolBySpelling.get(squash(name));
 }
 

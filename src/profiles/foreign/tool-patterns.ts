@@ -22,6 +22,7 @@ function translate(tool: string, pattern: string, allows: boolean): readonly str
   if (paths.has(tool)) return allows ? allowedPaths(pattern) : deniedPaths(pattern);
   if (tool === "web_fetch") return addresses(pattern, allows);
   if (tool === "delegate_task") return agents(pattern, allows);
+  if (tool === "load_skill") return skills(pattern, allows);
   // `git diff:*` is that command, alone or with arguments.
   const prefix =
     /^(.*):\*$/s.exec(pattern)?.[1] ?? (allows ? undefined : /^(.*) \*$/s.exec(pattern)?.[1]);
@@ -65,6 +66,14 @@ function addresses(pattern: string, allows: boolean): readonly string[] | undefi
   const host = /^domain:\s*([\w.-]+)$/.exec(pattern)?.[1];
   if (host === undefined) return allows && pattern.includes("domain:") ? undefined : [pattern];
   return allows ? [`https://${host}`, `https://${host}/*`] : [`*${host}*`];
+}
+
+/** Skills go by slugs here: a prohibition covers the name as written and as a slug. */
+function skills(pattern: string, allows: boolean): readonly string[] | undefined {
+  const isPattern = /[*?]/.test(pattern);
+  if (isPattern && allows) return undefined;
+  const slug = pattern.toLowerCase().replaceAll(/[^\p{L}\p{M}\p{N}._*?-]+/gu, "-");
+  return allows ? [slug] : [...new Set([pattern, slug])];
 }
 
 function agents(pattern: string, allows: boolean): readonly string[] | undefined {

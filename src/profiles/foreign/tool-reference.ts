@@ -11,6 +11,8 @@ export type ToolReference =
       readonly isKnown: boolean;
     }
   | { readonly kind: "all" }
+  /** All tools of all MCP servers: those have no common name that a rule could speak of. */
+  | { readonly kind: "servers" }
   | { readonly kind: "unusable"; readonly reason: string };
 
 /** Groups of tools in VS Code; elsewhere a word before a slash is an MCP server. */
@@ -24,6 +26,9 @@ export function readToolReference(item: string, servers: readonly string[] = [])
   if (/[()]/.test(base)) return { kind: "unusable", reason: "its parentheses do not match" };
   const name = base.trim();
   if (name === "*") return { kind: "all" };
+  if (/^mcp__?\*$/.test(name) && (pattern === undefined || pattern.trim() === "*")) {
+    return { kind: "servers" };
+  }
   const named = namesOf(name, servers);
   if (named === undefined) {
     return { kind: "unusable", reason: "it is not one name, and cannot be written as one here" };
@@ -41,7 +46,9 @@ interface Named {
 }
 
 function namesOf(name: string, servers: readonly string[]): Named | undefined {
-  if (/^@builtin$/i.test(name)) return { names: builtInTools, isKnown: true };
+  if (/^@builtin$/i.test(name)) {
+    return { names: builtInTools.filter((tool) => tool !== "load_skill"), isKnown: true };
+  }
   const built = canonicalTools(name.replace(/\/\*$/, ""));
   if (built !== undefined) return { names: built, isKnown: true };
   const server = serverOf(name, servers);
@@ -58,9 +65,6 @@ function serverOf(
 ): { readonly name: string; readonly tool: string } | undefined {
   const double = /^mcp__(.+?)(?:__(.+))?$/.exec(name);
   if (double) return { name: double[1] ?? "", tool: double[2] ?? "*" };
-  // opencode writes all tools of a server so.
-  const underscore = /^([^/]+)_\*$/.exec(name)?.[1];
-  if (underscore !== undefined) return { name: underscore, tool: "*" };
   if (name.startsWith("mcp_")) {
     const rest = name.slice(4);
     const declared = servers.filter((each) => rest === each || rest.startsWith(`${each}_`));
@@ -68,6 +72,9 @@ function serverOf(
     const cut = longest?.length ?? (rest.includes("_") ? rest.indexOf("_") : rest.length);
     return { name: rest.slice(0, cut), tool: rest.slice(cut + 1) || "*" };
   }
+  // opencode writes all tools of a server so.
+  const underscore = /^([^/]+)_\*$/.exec(name)?.[1];
+  if (underscore !== undefined) return { name: underscore, tool: "*" };
   const [, at, before = "", after = "*"] = /^(@?)([^/]+)(?:\/(.+))?$/.exec(name) ?? [];
   if (at === "@") return { name: before, tool: after };
   if (!name.includes("/") || toolSets.has(before.toLowerCase())) {

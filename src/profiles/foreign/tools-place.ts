@@ -7,6 +7,8 @@ export interface ToolsPlace {
   readonly findings: Findings;
   /** Names of MCP servers that the file declares. */
   readonly servers: readonly string[];
+  /** A map of tools says nothing about those that it does not name, as in opencode. */
+  readonly isOpenMap?: boolean;
 }
 
 /** For messages: a file can hold a name of any length. */

@@ -20,7 +20,7 @@ skills: [style]
 initialPrompt: Begin with the diff.
 color: blue
 hooks:
-  PreToolUse: rm -rf /
+  PostToolUse: rm -rf /
 ---
 
 You review.
@@ -42,7 +42,7 @@ You review.
       { tool: "web_fetch", action: "deny" },
     ],
     skills: ["style"],
-    metadata: { color: "blue", hooks: { PreToolUse: "rm -rf /" } },
+    metadata: { color: "blue", hooks: { PostToolUse: "rm -rf /" } },
   });
   expect(loss).toEqual([
     { field: "tools", kind: "unknown", detail: "Skydive" },
@@ -73,8 +73,8 @@ Build.`,
     capabilities: ["subtask"],
     model: { model: "ollama/llama3.2:1b", temperature: 0.2 },
     limits: { turns: 9 },
-    tools: ["read_file", "edit_file", "shell"],
   });
+  expect("tools" in fields).toBe(false);
   expect(fields.toolRules).toEqual([
     { tool: "shell", action: "ask" },
     { tool: "shell", match: "git *", action: "allow" },
@@ -115,15 +115,20 @@ test("opencode.json: comments, included prompts, servers, and rules for all agen
       { tool: "write_file", action: "deny" },
     ],
   });
-  expect(agents[1]?.fields).toEqual({ description: "Builds", disabled: true });
+  expect(agents[1]?.fields).toEqual({ description: "Builds", prompt: "Builds", disabled: true });
   expect(servers).toEqual({
     docs: { kind: "stdio", command: "npx", args: ["docs"], env: { K: "{env:K}" } },
     web: { kind: "http", url: "https://example.com/mcp", disabled: true },
   });
   expect(status).toBe("error");
-  expect(diagnostics.map(({ message }) => message)).toEqual([
-    expect.stringContaining('"../outside.txt" is not included'),
-    expect.stringContaining('did you mean "tools"?'),
+  expect(diagnostics.filter(({ message }) => !message.includes("no prompt"))).toEqual([
+    expect.objectContaining({
+      message: expect.stringContaining('"../outside.txt" is not included'),
+    }),
+    expect.objectContaining({
+      agent: "bad",
+      message: expect.stringContaining('did you mean "tools"?'),
+    }),
   ]);
   write("json/prompts/plan.txt", "Plan something else.");
   expect(readAgentFile(join(root, "json/opencode.json")).hash).not.toBe(hash);
@@ -210,6 +215,9 @@ P`,
     toolRules: [
       { tool: "delegate_task", action: "deny" },
       { tool: "delegate_task", match: "qa-lead", action: "allow" },
+      ...["delegate_to_agent", "spawn", "spawn_await", "spawn_subagent"].map((tool) => {
+        return { tool, action: "deny" };
+      }),
     ],
     servers: { azure: { kind: "http", url: "https://example.com", headers: { key: `\${KEY}` } } },
     metadata: { handoffs: [{ label: "Go", agent: "other" }] },
@@ -224,6 +232,7 @@ test("a chat mode has its file's name, and may have no front matter", () => {
     file: { format: "chatmode" },
   });
   expect(agent("x/plain.chatmode.md", "# Plain\n\nDo it.").fields).toEqual({
+    description: "Do it.",
     prompt: "# Plain\n\nDo it.",
   });
   const broken = read("x/broken.chatmode.md", "x--\ndescription: d\ntools: []\n---\nP");
@@ -291,7 +300,7 @@ test("Roo: groups, files by expression, several modes, as YAML and as JSON", () 
   });
   const json = read(
     "roo2/.roomodes",
-    '{"customModes":[{"slug":"a","name":"A","groups":["read"]}]}',
+    '{"customModes":[{"slug":"a","name":"A","description":"d","groups":["read"]}]}',
   );
   expect(json.agents[0]?.name).toBe("a");
   const bare = agent("roo3/mode.yaml", "slug: b\nname: B\nroleDefinition: R\n");

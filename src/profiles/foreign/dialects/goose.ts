@@ -2,10 +2,13 @@ import type { ProfileFields } from "../../profile.ts";
 import type { ImportedAgent } from "../agent-file.ts";
 import type { ForeignAgent } from "../foreign-agent.ts";
 import { readExtensions } from "../goose-extensions.ts";
-import { importAgent } from "../import-agent.ts";
+import { importAgent, readText } from "../import-agent.ts";
 import { isRecord, recordOf } from "../plain-data.ts";
 
-/** A recipe of Goose. `instructions` are the prompt, `prompt` is what is said first. */
+/**
+ * A recipe of Goose. `instructions` are the prompt and `prompt` is what is said first; a recipe
+ * without instructions has only that to go by.
+ */
 export function importGoose(agent: ForeignAgent): ImportedAgent {
   const { fields, findings } = agent;
   const { extensions, settings, response, sub_recipes } = fields;
@@ -28,6 +31,7 @@ export function importGoose(agent: ForeignAgent): ImportedAgent {
   if (Array.isArray(fields["parameters"])) {
     findings.lose("parameters", "kept", "{{ }} is not filled in; the task has to say it");
   }
+  const hasInstructions = readText(fields["instructions"]) !== undefined;
   const own: ProfileFields = {
     ...exit,
     ...(read && Object.keys(read.servers).length > 0 && { servers: read.servers }),
@@ -37,8 +41,8 @@ export function importGoose(agent: ForeignAgent): ImportedAgent {
     {
       name: ["name", "title"],
       title: ["title"],
-      prompt: ["instructions"],
-      opening: ["prompt"],
+      prompt: hasInstructions ? ["instructions"] : ["instructions", "prompt"],
+      opening: hasInstructions ? ["prompt"] : [],
       used: ["extensions", "settings", ...(isRecord(json_schema) ? ["response"] : [])],
       parts: read === undefined ? [] : [read],
       fields: own,

@@ -11,8 +11,10 @@ export function importOpencode(agent: ForeignAgent): ImportedAgent {
   const prompt = includeFiles(agent.fields["prompt"] ?? agent.fields["system"], agent);
   const body = [agent.body, prompt].filter((text) => text !== "").join("\n\n");
   const used = ["prompt", "system"];
-  const isWithoutSkills = restrictsSkills(agent.fields) && { fields: { skills: [] } };
-  return importAgent({ ...agent, body }, { used, ...isWithoutSkills });
+  // An entry may only change an agent that opencode brings itself.
+  const substitute = `The agent ${agent.fallbackName} of an opencode configuration.`;
+  const isEntry = agent.format === "opencode-json";
+  return importAgent({ ...agent, body }, { used, ...(isEntry && { substitute }) });
 }
 
 /**
@@ -43,9 +45,4 @@ function mergePermissions(common: unknown, own: unknown): unknown {
 
 function deniedTools(tools: unknown): Fields {
   return Object.fromEntries(Object.entries(recordOf(tools)).filter(([, isOn]) => isOn !== true));
-}
-
-function restrictsSkills(fields: Fields): boolean {
-  const { skill } = recordOf(fields["permission"] ?? fields["permissions"]);
-  return skill !== undefined && skill !== "allow";
 }

@@ -28,20 +28,24 @@ export async function checkProfiles(
 }
 
 function describe(report: FileReport, { glyphs, paint }: Style): string {
-  const { diagnostics, file, format, loss, name, names, status } = report;
+  const { diagnostics, file, format, loss, name, names, servers, status } = report;
   const mark = {
     ok: paint.good(glyphs.done),
     warning: paint.warn("!"),
     error: paint.bad(glyphs.failed),
     skipped: paint.dim(glyphs.queued),
   }[status];
-  const who = names === undefined ? (name ?? "") : `${names.length} agents`;
+  const of = (agent: string | undefined): string => (agent === undefined ? "" : `${agent}: `);
+  const agents = names === undefined ? (name ?? "") : `${names.length} agents`;
+  const isServers = servers !== undefined && name === null;
+  const who = isServers ? countOf(servers.length, "server") : agents;
   const lines = [`${mark} ${printableLine(file)}  ${paint.dim(`${format} ${printableLine(who)}`)}`];
-  for (const { line, message } of diagnostics) {
-    lines.push(`    ${line === undefined ? "" : `line ${line}: `}${printableLine(message)}`);
+  for (const { agent, line, message } of diagnostics) {
+    const place = line === undefined ? "" : `line ${line}: `;
+    lines.push(`    ${place}${printableLine(of(agent) + message)}`);
   }
-  for (const { detail, field, kind } of loss) {
-    lines.push(paint.dim(`    ${kind} ${printableLine(`${field}: ${detail}`)}`));
+  for (const { agent, detail, field, kind } of loss) {
+    lines.push(paint.dim(`    ${kind} ${printableLine(`${of(agent)}${field}: ${detail}`)}`));
   }
   return `${lines.join("\n")}\n`;
 }

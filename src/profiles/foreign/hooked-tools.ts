@@ -1,0 +1,66 @@
+import type { ToolRule } from "../../contracts/tool-rule.ts";
+import type { AgentFormat } from "./agent-file.ts";
+import { coverDelegating } from "./delegation-rules.ts";
+import { toolsOfKiro } from "./kiro-settings.ts";
+import { isRecord, recordOf } from "./plain-data.ts";
+import type { ToolAuthority } from "./tool-authority.ts";
+import { readToolReference } from "./tool-reference.ts";
+import { shorten, type ToolsPlace } from "./tools-place.ts";
+
+const guarding = /^(?:pretooluse|permissionrequest|beforetool(?:call|use)?)$/;
+const mentions = /\b(?:pre[-_]?tool[-_]?use|permission[-_]?request|before[-_]?tool)\b/i;
+
+/**
+ * A hook that runs before a tool is called can forbid the call. It is never run here, so a person
+ * is asked in its place, about the tools that it would have looked at. Undefined: there is none.
+ */
+export function readHookedTools(
+  value: unknown,
+  place: ToolsPlace,
+  format: AgentFormat,
+): ToolAuthority | undefined {
+  const matchers = findMatchers(value);
+  if (matchers.length === 0) return undefined;
+  const rules = matchers.flatMap((matcher) => rulesOf(matcher, place, format === "kiro"));
+  const isAll = rules.some(({ tool }) => tool === "*");
+  const tools = isAll
+    ? "every tool"
+    : [...new Set(rules.map(({ tool }) => shorten(tool)))].slice(0, 10).join(", ");
+  const { field, findings, line } = place;
+  findings.warn(`"${field}" can forbid calls and is never run; a person is asked instead`, line);
+  findings.lose(field, "narrowed", `asked about before it is called: ${tools}`);
+  return { rules: isAll ? [{ tool: "*", action: "ask" }] : rules };
+}
+
+/** What each of them looks at; undefined where that is everything, or cannot be told. */
+function findMatchers(value: unknown): readonly (string | undefined)[] {
+  if (!isRecord(value)) return mentions.test(JSON.stringify(value) ?? "") ? [undefined] : [];
+  return Object.entries(value).flatMap(([event, entries]) => {
+    if (!guarding.test(event.toLowerCase().replaceAll(/[-_]/g, ""))) return [];
+    if (Array.isArray(entries) && entries.length === 0) return [];
+    if (!Array.isArray(entries)) return [undefined];
+    return entries.map((entry) => {
+      const { matcher } = recordOf(entry);
+      return typeof matcher === "string" ? matcher : undefined;
+    });
+  });
+}
+
+function rulesOf(
+  matcher: string | undefined,
+  { servers }: ToolsPlace,
+  isKiro: boolean,
+): readonly ToolRule[] {
+  const all: readonly ToolRule[] = [{ tool: "*", action: "ask" }];
+  if (matcher === undefined) return all;
+  // Names, and alternatives of names. Any other expression may fit every tool.
+  const names = matcher.split("|").map((name) => name.trim().replace(/__\.\*$/, "__*"));
+  const rules = names.flatMap((name): readonly ToolRule[] => {
+    if (!/^@?[\w/-]+(?:__\*)?$/.test(name)) return all;
+    const reference = readToolReference(name, servers);
+    if (reference.kind !== "tools") return all;
+    const tools = isKiro ? reference.names.flatMap(toolsOfKiro) : reference.names;
+    return tools.map((tool) => ({ tool, action: "ask" }));
+  });
+  return coverDelegating(rules);
+}
