@@ -99,6 +99,9 @@ function fitsIntoFile(name: string, fields: ProfileFields): boolean {
   return Buffer.byteLength(writeMarkdownProfile(name, fields)) <= maximumProfileBytes;
 }
 
+/** Not near enough to a known key to be a typo, and yet somebody may rely on it. */
+const soundsLikeAuthority = /tool|permi|allow|deny|denied|forbid|restrict|sandbox|read.?only/i;
+
 /** What has no meaning here is kept; what may have been meant as a restriction is refused. */
 function keepRest({ fields, findings, format, lineOf }: ForeignAgent, used: ReadonlySet<string>) {
   const metadata: Record<string, unknown> = {};
@@ -115,6 +118,12 @@ function keepRest({ fields, findings, format, lineOf }: ForeignAgent, used: Read
     metadata[key] = value;
     const detail = /^hooks?$/i.test(key) ? "hooks are never run" : "it has no effect here";
     findings.lose(shorten(key), "kept", detail);
+    if (!isKnown && soundsLikeAuthority.test(key)) {
+      findings.warn(
+        `"${shorten(key)}" sounds like a restriction, and has no effect here`,
+        lineOf(key),
+      );
+    }
   }
   return metadata;
 }
