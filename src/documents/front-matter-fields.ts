@@ -50,7 +50,11 @@ function describeFailure(error: unknown, firstLine: number): FrontMatterProblem 
   if (!(error instanceof MandateError)) throw error;
   const [, line = String(firstLine), problem = ""] =
     /^:(\d+): ([\s\S]*)$/.exec(error.message) ?? [];
-  const message = `not valid YAML, repaired: ${problem.split("\n")[0]}`;
+  const [what = ""] = problem.split("\n");
+  // What would have been merged in may be a restriction, and no repair brings it back.
+  if (what.startsWith("merge keys"))
+    return { severity: "error", line: Number(line), message: what };
+  const message = `not valid YAML, repaired: ${what}`;
   return { severity: "warning", line: Number(line), message };
 }
 

@@ -196,3 +196,12 @@ test("whatever the text, it is answered, and what it holds is plain", () => {
     { numRuns: 2000 },
   );
 });
+
+test("a merge key is refused: what it brings may be a restriction", () => {
+  const text = "---\nname: a\n<<: { tools: [Read] }\n---\nbody";
+  const { fields, problems } = readFrontMatter(text, { knownKeys: ["name", "tools"] });
+  expect(fields).toEqual({});
+  expect(problems).toContainEqual(
+    expect.objectContaining({ severity: "error", line: 3, message: expect.stringMatching(/<</) }),
+  );
+});

@@ -48,10 +48,6 @@ export function readMarkdownAgent(source: MarkdownSource): ReadAgents {
   const format = source.format ?? formatOfFields(read.fields);
   if (format === "mandate") return readOwnProfile(source, parseMarkdownProfile);
   for (const problem of read.problems) findings.add(problem);
-  // What it would have merged in may be a restriction.
-  if (Object.hasOwn(read.fields, "<<")) {
-    findings.refuse('merge keys ("<<") are not read; write the keys out', read.lineOf("<<"));
-  }
   if (findings.hasFailed) return { format, agents: [] };
   if (!read.isPresent) return withoutFrontMatter(source);
   const isOther = source.format === undefined && !isAgentLike(read.fields);
