@@ -156,17 +156,26 @@ describe("a server that misbehaves", () => {
   it("does not read what it is sent: that is noticed before memory is gone", async () => {
     servers = testServers();
     const deaf = scriptOf(`
-      process.stdin.once("data", (data) => {
-        process.stdin.pause();
-        const say = (m) => process.stdout.write(JSON.stringify({ jsonrpc: "2.0", ...m }) + "\\n");
-        const { id, params } = JSON.parse(data);
-        const tools = [{ name: "x", inputSchema: { type: "object" } }];
-        const { protocolVersion } = params;
-        const serverInfo = { name: "deaf", version: "1" };
-        say({ id, result: { protocolVersion, serverInfo, capabilities: { tools: {} } } });
-        say({ id: id + 1, result: { tools } });
-        setInterval(() => {}, 1000);
-      });`);
+      const say = (m) => process.stdout.write(JSON.stringify({ jsonrpc: "2.0", ...m }) + "\\n");
+      const tools = [{ name: "x", inputSchema: { type: "object" } }];
+      const serverInfo = { name: "deaf", version: "1" };
+      let read = "";
+      const hear = (data) => {
+        read += data;
+        const lines = read.split("\\n");
+        read = lines.pop();
+        for (const { id, method, params } of lines.map((line) => JSON.parse(line))) {
+          if (method === "initialize") {
+            const { protocolVersion } = params;
+            say({ id, result: { protocolVersion, serverInfo, capabilities: { tools: {} } } });
+          }
+          if (method !== "tools/list") continue;
+          process.stdin.off("data", hear).pause();
+          say({ id, result: { tools } });
+        }
+      };
+      process.stdin.on("data", hear);
+      setInterval(() => {}, 1000);`);
     const tools = await openFor(servers, deaf);
     const filler = "x".repeat(1_000_000);
     const calls = Array.from({ length: 20 }, () => call(tools, "x", { filler }));
