@@ -51,6 +51,6 @@ rmSync(project, { recursive: true, force: true });
 const isRight =
   before?.usable === false &&
   reply === "Registered agent @changelog -> changelog-writer." &&
-  result === "changelog-writer may call read_file" &&
+  result === "changelog-writer may call read_file and grep" &&
   report.ok;
 if (!isRight) process.exitCode = 1;

@@ -41,7 +41,7 @@ const besideTheStages = {
   bin: { imports: ["surfaces"], typesOf: [] },
   "open-store.ts": { imports: ["ports", "stores", "control"], typesOf: [] },
   "diagnose.ts": {
-    imports: ["ports", "stores", "control", "models", "open-store.ts"],
+    imports: ["ports", "stores", "workspaces", "control", "models", "open-store.ts"],
     typesOf: [],
   },
   "open-control.ts": {

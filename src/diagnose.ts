@@ -11,6 +11,7 @@ import { resolveProvider } from "./models/resolve-provider.ts";
 import { openStore } from "./open-store.ts";
 import { MandateError } from "./ports/mandate-error.ts";
 import { migrations } from "./stores/sqlite/migrations.ts";
+import { detectSandbox } from "./workspaces/sandbox/detect-sandbox.ts";
 
 export interface Diagnosis {
   readonly node: { readonly version: string; readonly isSupported: boolean };
@@ -64,7 +65,6 @@ export async function diagnose(environment: Environment, cwd: string): Promise<D
   const places = findPlaces(environment);
   const loaded = await attempt(() => loadConfig({ cwd, environment }));
   const config = loaded.value;
-  const bubblewrap = findProgram("bwrap", environment);
   return {
     node: { version: process.version, isSupported: isSupported(process.versions.node) },
     home: places.home,
@@ -74,16 +74,26 @@ export async function diagnose(environment: Environment, cwd: string): Promise<D
     programs: {
       git: findProgram("git", environment),
       ripgrep: findProgram("rg", environment),
-      bubblewrap,
+      bubblewrap: findProgram("bwrap", environment),
     },
     enforcement: {
       files: "always: every path is checked at the call, links included",
-      shell:
-        bubblewrap === null
-          ? "not offered: no sandbox was found (bubblewrap on Linux)"
-          : "not offered yet; a sandbox is installed",
+      shell: aboutShell(environment, config),
     },
   };
+}
+
+function aboutShell(environment: Environment, config: Config | undefined): string {
+  const finding = detectSandbox(environment);
+  const { enabled = true, network = false, unsandboxed = false } = config?.tools.shell ?? {};
+  if (!enabled) return "switched off (tools.shell.enabled)";
+  if (finding.isUsable) {
+    const reach = network ? "network where a contract grants it" : "no network";
+    return `in a sandbox (${finding.sandbox.name}): writes below the write roots only, ${reach}`;
+  }
+  return unsandboxed
+    ? `WITHOUT a sandbox, as configured; read-only agents have none. ${finding.problem}`
+    : `not offered: ${finding.problem}`;
 }
 
 async function lookAtDatabase(

@@ -22,8 +22,10 @@ import type { ModelPolicy, Profile } from "./profiles/profile.ts";
 import type { ProfileRegistry } from "./profiles/profile-registry.ts";
 import { builtInTools, optInTools } from "./tools/built-in-tools.ts";
 import { McpServers } from "./tools/mcp/mcp-servers.ts";
+import { createShellTool, type Shell } from "./tools/shell/shell-tool.ts";
 import type { Tool } from "./tools/tool.ts";
 import { Toolbox } from "./tools/toolbox.ts";
+import { detectSandbox, mayHaveSandbox } from "./workspaces/sandbox/detect-sandbox.ts";
 
 export interface RuntimeOptions {
   readonly environment?: Environment;
@@ -87,13 +89,19 @@ export async function createRuntime(options: RuntimeOptions): Promise<Runtime> {
   });
   const control = await openControl({ ...options, config, cwd, environment, store });
   const { profiles, skills } = control;
-  const toolbox = new Toolbox([
+  const shell = openShell(config, environment, places.forbidden);
+  const { tools: own = [] } = options;
+  const shipped = [
     ...builtInTools(config, {
+      environment,
       profileNames: () => profiles.offered().map(({ name }) => name),
       skills: control.hasSkills ? skills : null,
     }),
-    ...(options.tools ?? []),
-  ]);
+    ...(shell === undefined ? [] : [shell.tool]),
+  ];
+  // A program's own tool takes the place of ours of the same name.
+  const isReplaced = ({ name }: Tool): boolean => own.some((tool) => tool.name === name);
+  const toolbox = new Toolbox([...shipped.filter((tool) => !isReplaced(tool)), ...own]);
   const servers = new McpServers({
     environment,
     version: productVersion,
@@ -111,7 +119,9 @@ export async function createRuntime(options: RuntimeOptions): Promise<Runtime> {
       declared: (name) =>
         Object.hasOwn(config.mcp.servers, name) ? config.mcp.servers[name] : undefined,
       open: (name, server, scope) => servers.open(name, server, scope),
-      release: (delegationId) => servers.release(delegationId),
+    },
+    async release(delegationId) {
+      await Promise.all([servers.release(delegationId), shell?.release(delegationId)]);
     },
     toolbox,
     middleware: compose(options.middleware ?? []),
@@ -126,7 +136,7 @@ export async function createRuntime(options: RuntimeOptions): Promise<Runtime> {
     guarded: control.guarded,
     ...(options.onDelta && { onDelta: options.onDelta }),
   };
-  const engine = new Engine(parts, grantOf(parts, options, config.tools.spawn.enabled === true));
+  const engine = new Engine(parts, grantOf(parts, options, config));
   return {
     store,
     engine,
@@ -137,10 +147,23 @@ export async function createRuntime(options: RuntimeOptions): Promise<Runtime> {
     async close() {
       engine.close();
       control.close();
+      await shell?.close();
       await servers.close();
       await store.close();
     },
   };
+}
+
+/** Offered where commands can be held to a contract, or the operator said that they need not be. */
+function openShell(
+  config: Config,
+  environment: Environment,
+  forbidden: readonly string[],
+): Shell | undefined {
+  const { enabled, network, unsandboxed } = config.tools.shell;
+  if (!enabled || !(unsandboxed || mayHaveSandbox(environment))) return undefined;
+  const sandbox = () => detectSandbox(environment);
+  return createShellTool({ sandbox, unsandboxed, network, environment, forbidden });
 }
 
 /** A policy is a value of a profile and is asked for every delegation. */
@@ -180,7 +203,8 @@ async function loadScripted(playbook: RuntimeOptions["playbook"]): Promise<Model
 }
 
 /** What the operator holds: everything this runtime has, within the configured limits. */
-function grantOf(parts: EngineParts, options: RuntimeOptions, spawnIsOn: boolean): RunGrant {
+function grantOf(parts: EngineParts, options: RuntimeOptions, config: Config): RunGrant {
+  const spawnIsOn = config.tools.spawn.enabled === true;
   return {
     authority: {
       tools: [
@@ -192,7 +216,7 @@ function grantOf(parts: EngineParts, options: RuntimeOptions, spawnIsOn: boolean
       models: everything,
       scopes: everything,
       write_roots: [],
-      network: [],
+      network: config.network.allow,
     },
     sessionTools: parts.toolbox.names,
     principal: options.principal ?? { id: "local", role: "operator" },

@@ -17,7 +17,7 @@ export function openRuntime(job: Job): Promise<Runtime> {
       agents: {
         delegation: { ...agents.delegation, profiles: { directory: `${job.home}/agents` } },
       },
-      tools: { spawn: { ...tools.spawn, enabled: true } },
+      tools: { ...tools, spawn: { ...tools.spawn, enabled: true } },
       profiles: [],
       files: [],
     },

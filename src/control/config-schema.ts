@@ -81,6 +81,8 @@ const pool = z.union([
   z.array(oneModel).min(1).max(50),
 ]);
 
+const host = z.string().regex(/^(?:\*\.)?[^\s*/:]{1,253}$/, "must be a host, or *. and a domain");
+
 const models = z.strictObject({
   default: modelName.optional(),
   defaultPool: z.string().min(1).optional(),
@@ -101,10 +103,25 @@ export const configSchema = z.strictObject({
           profiles: z.record(profileName, spawnProfile).optional(),
         })
         .optional(),
+      shell: z
+        .strictObject({
+          enabled: z.boolean().optional(),
+          network: z.boolean().optional(),
+          unsandboxed: z.boolean().optional(),
+        })
+        .optional(),
     })
     .optional(),
   models: models.optional(),
   mcp: z.strictObject({ servers: z.record(serverName, mcpServer).optional() }).optional(),
+  network: z
+    .strictObject({
+      allow: z.union([z.literal("*"), z.array(host)]).optional(),
+      allowPrivate: z
+        .array(z.string().regex(/^[^\s/]+:\d{1,5}$/, "must be written host:port"))
+        .optional(),
+    })
+    .optional(),
   profiles: z.record(profileName, profileSchema).optional(),
   execution: z
     .strictObject({

@@ -1,4 +1,5 @@
 import type { McpServer } from "../contracts/mcp-server.ts";
+import type { Selection } from "../contracts/selection.ts";
 import type { ProfileLayer } from "../profiles/profile-layer.ts";
 import { shippedPools } from "./shipped-pools.ts";
 
@@ -8,7 +9,7 @@ import { shippedPools } from "./shipped-pools.ts";
  */
 export interface Config {
   readonly agents: { readonly delegation: DelegationConfig };
-  readonly tools: { readonly spawn: SpawnConfig };
+  readonly tools: { readonly spawn: SpawnConfig; readonly shell: ShellConfig };
   readonly models: ModelsConfig;
   readonly execution: ExecutionConfig;
   readonly limits: LimitsConfig;
@@ -17,6 +18,7 @@ export interface Config {
   readonly ask: AskConfig;
   readonly database: DatabaseConfig;
   readonly mcp: McpConfig;
+  readonly network: NetworkConfig;
   /** The inline profiles of `profiles` and of `tools.spawn.profiles`. */
   readonly profiles: readonly ProfileLayer[];
   /** The files that were read, the winning one last. */
@@ -52,6 +54,21 @@ export interface SpawnConfig {
   readonly enabled: boolean | null;
   /** `override`: the call's `tools` replace the profile's, still below the caller's ceiling. */
   readonly explicit_tools: "select" | "override";
+}
+
+export interface ShellConfig {
+  readonly enabled: boolean;
+  /** Commands of contracts that may reach every host may use the network. */
+  readonly network: boolean;
+  /** Commands run without a sandbox where there is none; never those of read-only contracts. */
+  readonly unsandboxed: boolean;
+}
+
+export interface NetworkConfig {
+  /** Hosts that agents may reach, by name or `*.example.com`; "*": every public one. */
+  readonly allow: Selection;
+  /** Private addresses that may be reached all the same, as `host:port`. */
+  readonly allowPrivate: readonly string[];
 }
 
 export interface ModelsConfig {
@@ -151,7 +168,10 @@ export const defaultConfig: Omit<Config, "profiles" | "files"> = {
       onUnknown: "error",
     },
   },
-  tools: { spawn: { enabled: null, explicit_tools: "select" } },
+  tools: {
+    spawn: { enabled: null, explicit_tools: "select" },
+    shell: { enabled: true, network: false, unsandboxed: false },
+  },
   models: { providers: {}, prices: {}, pools: shippedPools },
   execution: { attemptTimeoutMs: 90_000, maxRetries: 1 },
   limits: { runTokens: 1_000_000, maxChildren: 200, joinTokens: 8_000 },
@@ -159,5 +179,6 @@ export const defaultConfig: Omit<Config, "profiles" | "files"> = {
   retry: { maxAttempts: 5, initialDelayMs: 500, maxDelayMs: 30_000 },
   ask: { deadlineMs: 900_000 },
   mcp: { servers: {} },
+  network: { allow: "*", allowPrivate: [] },
   database: { synchronous: "full" },
 };

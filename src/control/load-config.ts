@@ -54,7 +54,8 @@ function projectFile(request: ConfigRequest): string | undefined {
   for (let folder = start; ; folder = dirname(folder)) {
     const file = join(folder, "mandate.yaml");
     const stats = statSync(file, { throwIfNoEntry: false });
-    if (stats !== undefined) {
+    // A folder of that name holds the place so that no command can put a file there.
+    if (stats !== undefined && !stats.isDirectory()) {
       if (folder !== start) requireOwnFile(file, stats.uid, start);
       return file;
     }

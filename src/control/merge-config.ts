@@ -15,7 +15,8 @@ export function mergeConfig(layers: readonly ConfigLayer[], userAgents: string):
   for (const layer of layers) {
     const { profiles: _inline, ...spawn } = layer.settings.tools?.spawn ?? {};
     const { profiles: _profiles, ...settings } = layer.settings;
-    merged = merge(merged, { ...settings, tools: { spawn } });
+    const shell = layer.settings.tools?.shell;
+    merged = merge(merged, { ...settings, tools: { spawn, ...(shell && { shell }) } });
   }
   const config = merged as unknown as Config;
   const { delegation } = config.agents;

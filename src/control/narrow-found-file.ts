@@ -1,3 +1,4 @@
+import { intersect, type Selection } from "../contracts/selection.ts";
 import type { PriceConfig } from "./config.ts";
 import type { ConfigLayer } from "./config-layer.ts";
 import { layerProblem } from "./config-layer.ts";
@@ -18,6 +19,20 @@ export function narrowFoundFile(found: ConfigLayer, user: ConfigLayer | undefine
     found.settings.models?.providers,
     ["models", "providers"],
     "say where models are reached",
+  );
+  const { network, tools } = found.settings;
+  refuse(found, network?.allowPrivate, ["network", "allowPrivate"], "open your own network");
+  refuse(
+    found,
+    tools?.shell?.network || undefined,
+    ["tools", "shell", "network"],
+    "open the network",
+  );
+  refuse(
+    found,
+    tools?.shell?.unsandboxed || undefined,
+    ["tools", "shell", "unsandboxed"],
+    "take the sandbox away",
   );
   refuse(found, found.settings.mcp?.servers, ["mcp", "servers"], "start programs in your name");
   refuse(
@@ -49,6 +64,9 @@ function narrowed(found: ConfigFile, user: ConfigFile): ConfigFile {
     lower(result, limits, path, (own, most) => own === true && most === true);
   lower(result, limits, ["tools", "spawn", "explicit_tools"], (own, most) =>
     most === "select" ? most : own,
+  );
+  lower(result, limits, ["network", "allow"], (own, most) =>
+    intersect(own as Selection, most as Selection),
   );
   lower(result, limits, ["models", "allow"], (own, most) =>
     (own as string[]).filter(createModelAllowlist(most as string[])),
@@ -94,6 +112,7 @@ const amounts = [
 const switches = [
   ["agents", "delegation", "enabled"],
   ["tools", "spawn", "enabled"],
+  ["tools", "shell", "enabled"],
 ];
 
 /** Where both files say something, the found one's word is replaced by the lower of the two. */

@@ -78,6 +78,8 @@ export class Agent {
   offered: OfferedTools | null = null;
   /** The tools of its MCP servers, by name; null until they were asked. */
   serverTools: ReadonlyMap<string, Tool> | null = null;
+  /** It may have left something running that has to end before it does. */
+  holdsProcesses = false;
   /** How many of the models that it may run on could not be had. */
   modelsGivenUp = 0;
   #systemBytes = 0;

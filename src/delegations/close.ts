@@ -39,6 +39,8 @@ export async function closeWith(agent: Agent, ending: Ending): Promise<void> {
 }
 
 async function closeOnce(agent: Agent, ending: Ending, ended: Agent[]): Promise<void> {
+  const holding = holders(agent);
+  if (holding.length > 0) await Promise.all(holding.map(release));
   const accepted = await integrate(agent, ending);
   if (agent.isEnding) return;
   const { run } = agent;
@@ -57,6 +59,16 @@ async function closeOnce(agent: Agent, ending: Ending, ended: Agent[]): Promise<
   agent.giveSlot();
   agent.closed(result);
   await appended;
+}
+
+/** Nothing that bears the id of a closed delegation may still run. */
+function holders(agent: Agent): readonly Agent[] {
+  const below = agent.children?.flatMap(holders) ?? [];
+  return agent.holdsProcesses && !agent.isEnding ? [agent, ...below] : below;
+}
+
+async function release(agent: Agent): Promise<void> {
+  await agent.run.parts.release(agent.id).catch(() => undefined);
 }
 
 function isRace(error: unknown): boolean {

@@ -22,6 +22,8 @@ export interface EngineParts {
   readonly agents: AgentSource;
   readonly skills: Pick<SkillRegistry, "all">;
   readonly servers: ServerSource;
+  /** Ends what a delegation left running, commands and servers of its own; safe to repeat. */
+  release(delegationId: string): Promise<void>;
   readonly toolbox: Toolbox;
   readonly middleware: Middleware;
   readonly clock: Clock;
@@ -61,7 +63,6 @@ export interface AgentSource {
 export interface ServerSource {
   declared(name: string): McpServer | undefined;
   open(name: string, server: McpServer, scope: McpScope): Promise<readonly Tool[]>;
-  release(delegationId: string): Promise<void>;
 }
 
 export interface EngineLimits extends NarrowingRules {

@@ -16,6 +16,7 @@ export async function openServers(agent: Agent): Promise<void> {
   const { mcp_servers: servers } = agent.contract.permissions;
   const names = servers === "*" ? [] : servers;
   const opened = await Promise.all(names.map((server) => open(agent, server)));
+  agent.holdsProcesses = true;
   agent.throwIfStopped();
   const granted = opened.flat().filter((tool) => isGranted(agent, tool));
   agent.serverTools = new Map(granted.map((tool) => [tool.name, tool]));

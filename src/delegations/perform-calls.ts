@@ -132,6 +132,7 @@ class Subject implements GateSubject {
     if (event.type === "agent.tool_started") {
       agent.openCalls ??= new Map();
       agent.openCalls.set(event.payload.call_id, event.payload.tool);
+      if (agent.findTool(event.payload.tool)?.effect === "exec") agent.holdsProcesses = true;
     } else {
       this.wasRecorded = true;
       if ("call_id" in event.payload && event.payload.call_id !== null)
@@ -239,6 +240,10 @@ class CallContext implements ToolContext {
 
   get network(): ToolContext["network"] {
     return this.#agent.contract.permissions.network;
+  }
+
+  get rules(): ToolContext["rules"] {
+    return this.#agent.contract.permissions.rules;
   }
 
   get delegator(): CallDelegator {

@@ -37,10 +37,6 @@ export async function work(agent: Agent): Promise<void> {
     }
   } catch (error) {
     await end(agent, error);
-  } finally {
-    if (agent.serverTools !== null && agent.serverTools.size > 0) {
-      void agent.run.parts.servers.release(agent.id).catch(() => undefined);
-    }
   }
 }
 

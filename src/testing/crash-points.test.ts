@@ -7,7 +7,7 @@ import { testProfile } from "./engine-fixture.ts";
 
 const config = {
   ...defaultConfig,
-  tools: { spawn: { ...defaultConfig.tools.spawn, enabled: true } },
+  tools: { ...defaultConfig.tools, spawn: { ...defaultConfig.tools.spawn, enabled: true } },
   profiles: [],
   files: [],
 };

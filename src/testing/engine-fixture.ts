@@ -116,7 +116,7 @@ function testConfig(userFolder: string): Config {
   return {
     ...rest,
     agents: { delegation: { ...agents.delegation, profiles: { directory } } },
-    tools: { spawn: { ...tools.spawn, enabled: true } },
+    tools: { ...tools, spawn: { ...tools.spawn, enabled: true } },
     profiles: [],
     files: [],
   };

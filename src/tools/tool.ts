@@ -1,6 +1,7 @@
 import type { z } from "zod";
 import type { CallSubjects } from "../contracts/judge-by-rules.ts";
 import type { Selection } from "../contracts/selection.ts";
+import type { RuleSet } from "../contracts/tool-rule.ts";
 import type { FileEvidence } from "../events/event.ts";
 import type { Delegator } from "../ports/delegator.ts";
 import type { WorkspaceBinding } from "../workspaces/workspace-binding.ts";
@@ -57,6 +58,8 @@ export interface ToolContext {
   readonly skills: Selection;
   /** Hosts that the contract lets be reached. */
   readonly network: Selection;
+  /** The contract's rules, for what a call comes to be about on its way, such as a redirect. */
+  readonly rules?: readonly RuleSet[] | undefined;
   /** Aborts at the tool's deadline, at the delegation's, and when the delegation is cancelled. */
   readonly signal: AbortSignal;
   readonly delegator: Delegator;

@@ -4,6 +4,7 @@ import {
   constants,
   fchmodSync,
   fsync,
+  lstatSync,
   openSync,
   read,
   renameSync,
@@ -14,6 +15,7 @@ import {
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { ensureWorkspaceWriteAccess } from "./ensure-workspace-write-access.ts";
+import { FileChanged } from "./file-changed.ts";
 import { type OpenFile, shownPath } from "./open-file.ts";
 import type { OpenFolder } from "./open-folder.ts";
 import { openFolderForWriting } from "./open-folder-for-writing.ts";
@@ -37,13 +39,15 @@ const fsyncAsync = promisify(fsync);
  * Gives a file new content, whole or not at all: readers see the old or the new one, also after a
  * power cut. Missing folders are created inside the boundary. Hashing, writing and syncing leave
  * the event loop free; the short calls around them are made at once, which also leaves a race less
- * room.
+ * room. With `expected`, the SHA-256 of the content that the new one was made from, it throws
+ * `FileChanged` when that is no longer what is there.
  */
 export async function replaceFile(
   binding: WorkspaceBinding,
   asked: string,
   content: Uint8Array,
   signal?: AbortSignal,
+  expected?: string,
 ): Promise<ReplacedFile> {
   const target = resolveForWriting(binding, asked);
   const folder = openFolderForWriting(binding, target, asked);
@@ -54,7 +58,14 @@ export async function replaceFile(
     const before = old === undefined ? null : await hashAndClose(old, signal);
     const after = createHash("sha256").update(content).digest("hex");
     const result = { path: shownPath(binding, place), before, after };
-    if (before !== after) await swapIn(folder, target.file, content, old?.stats, signal);
+    if (expected !== undefined && before !== expected) throw new FileChanged(result.path);
+    const requireUnchanged = () => {
+      if (expected === undefined || isUnchanged(folder.entry(target.file), old?.stats)) return;
+      throw new FileChanged(result.path);
+    };
+    if (before !== after) {
+      await swapIn(folder, target.file, content, old?.stats, requireUnchanged, signal);
+    }
     return result;
   } finally {
     folder.close();
@@ -81,6 +92,7 @@ async function swapIn(
   name: string,
   content: Uint8Array,
   old: Stats | undefined,
+  requireUnchanged: () => void,
   signal: AbortSignal | undefined,
 ): Promise<void> {
   const temporary = folder.entry(`.mandate-${randomBytes(8).toString("hex")}.tmp`);
@@ -95,6 +107,7 @@ async function swapIn(
       closeSync(descriptor);
     }
     signal?.throwIfAborted();
+    requireUnchanged();
     // Replaces the name itself: a link that was put there meanwhile is not followed.
     renameSync(temporary, folder.entry(name));
   } catch (error) {
@@ -103,6 +116,19 @@ async function swapIn(
   }
   // The name is durable only once its folder is. Not every platform can sync one.
   await fsyncAsync(folder.descriptor).catch(() => undefined);
+}
+
+/** Whether a name still leads to the file that was hashed, as far as its times can tell. */
+function isUnchanged(path: string, old: Stats | undefined): boolean {
+  const now = lstatSync(path, { throwIfNoEntry: false });
+  if (now === undefined || old === undefined) return now === old;
+  return (
+    now.ino === old.ino &&
+    now.dev === old.dev &&
+    now.size === old.size &&
+    now.mtimeMs === old.mtimeMs &&
+    now.ctimeMs === old.ctimeMs
+  );
 }
 
 function discard(path: string): void {

@@ -1,68 +1,16 @@
-import {
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  realpathSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-} from "node:fs";
-import { tmpdir } from "node:os";
+import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
-import { Worker } from "node:worker_threads";
 import { expect, test } from "vitest";
 import { bindWorkspace } from "./bind-workspace.ts";
+import { startSwapper } from "./folder-swapper.test-support.ts";
 import { openFile } from "./open-file.ts";
 import { readWholeFile } from "./read-whole-file.ts";
 import { replaceFile } from "./replace-file.ts";
 import { walkFolder } from "./walk-folder.ts";
 
-/** Swaps a folder with a link to the outside as fast as it can, until it is told to stop. */
-const swapper = `
-  const { renameSync } = require("node:fs");
-  const { parentPort, workerData } = require("node:worker_threads");
-  const { folder, link, spare, stop } = workerData;
-  const stopped = new Int32Array(stop);
-  let swaps = 0;
-  function replace(from, to) {
-    for (;;) {
-      // A write that met the gap creates the folder anew.
-      try { return renameSync(from, to); } catch { renameSync(to, spare + Math.random()); }
-    }
-  }
-  while (Atomics.load(stopped, 0) === 0) {
-    renameSync(folder, spare);
-    replace(link, folder);
-    renameSync(folder, link);
-    replace(spare, folder);
-    swaps += 1;
-  }
-  parentPort.postMessage(swaps);
-`;
-
 test("a folder that is swapped with a link in a race never lets a call out", async () => {
-  const base = realpathSync(mkdtempSync(join(tmpdir(), "mandate-race-")));
-  const root = join(base, "app");
-  const outside = join(base, "outside");
-  mkdirSync(join(root, "folder/deep"), { recursive: true });
-  mkdirSync(join(outside, "deep"), { recursive: true });
-  for (const [place, content] of [
-    [join(root, "folder"), "inside"],
-    [outside, "CANARY"],
-  ] as const) {
-    writeFileSync(join(place, "a.txt"), content);
-    writeFileSync(join(place, "deep/a.txt"), content);
-  }
-  writeFileSync(join(outside, "only-outside"), "");
-  symlinkSync(outside, join(root, "link"));
-  const stop = new SharedArrayBuffer(4);
-  const paths = { folder: join(root, "folder"), link: join(root, "link") };
-  const workerData = { ...paths, spare: join(root, "spare"), stop };
-  const worker = new Worker(swapper, { eval: true, workerData });
-  const finished = new Promise<number>((done) => worker.once("message", done));
-  await new Promise((online) => worker.once("online", online));
-
+  const swapper = await startSwapper();
+  const { root, outside } = swapper;
   const binding = bindWorkspace({ root, isolation: "shared", allowWrites: true });
   let inside = 0;
   let denied = 0;
@@ -89,8 +37,7 @@ test("a folder that is swapped with a link in a race never lets a call out", asy
       }
     }
   }
-  Atomics.store(new Int32Array(stop), 0, 1);
-  const swaps = await finished;
+  const swaps = await swapper.stop();
 
   expect(escapes).toBe(0);
   expect(readdirSync(outside).sort()).toEqual(["a.txt", "deep", "only-outside"]);
@@ -99,7 +46,7 @@ test("a folder that is swapped with a link in a race never lets a call out", asy
   expect(swaps).toBeGreaterThan(1000);
   expect(inside).toBeGreaterThan(0);
   expect(denied).toBeGreaterThan(0);
-  rmSync(base, { recursive: true, force: true });
+  swapper.remove();
 }, 10_000);
 
 async function* listOrNothing(binding: ReturnType<typeof bindWorkspace>) {

@@ -16,7 +16,7 @@ const lead = testProfile("lead", {
 
 /** As the design writes it: `tools.spawn.profiles`. */
 const configured = {
-  tools: { spawn: { ...defaultConfig.tools.spawn, enabled: true } },
+  tools: { ...defaultConfig.tools, spawn: { ...defaultConfig.tools.spawn, enabled: true } },
   profiles: [
     {
       name: "researcher",

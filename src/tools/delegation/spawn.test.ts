@@ -201,7 +201,12 @@ describe("spawn", () => {
     const { seen, model } = recording(
       leadThat({ task: "look", profile: "worker", tools: "tick, write_file, spawn" }),
     );
-    const config = { tools: { spawn: { enabled: true, explicit_tools: "override" as const } } };
+    const config = {
+      tools: {
+        ...defaultConfig.tools,
+        spawn: { enabled: true, explicit_tools: "override" as const },
+      },
+    };
     await using mandate = await openEngine({ profiles, tools: [tick], model, config });
     const { events } = await mandate.run({ task: "go", profile: "lead" });
     const child = seen.find(({ caller }) => caller.depth === 1);
@@ -227,7 +232,11 @@ describe("spawn", () => {
     ["it is switched off", { enabled: false, explicit_tools: "select" as const }],
   ])("is neither offered nor let through when %s", async (_when, spawn) => {
     const { seen, model } = recording(leadThat({ task: "look", profile: "worker" }));
-    await using mandate = await openEngine({ profiles, model, config: { tools: { spawn } } });
+    await using mandate = await openEngine({
+      profiles,
+      model,
+      config: { tools: { ...defaultConfig.tools, spawn } },
+    });
     const { events } = await mandate.run({ task: "go", profile: "lead" });
     const names = seen[0]?.tools.map(({ name }) => name);
     expect(names).toEqual(["delegate_task", "list_sub_agents"]);

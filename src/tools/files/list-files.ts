@@ -3,6 +3,7 @@ import { resolveInside } from "../../workspaces/resolve-inside.ts";
 import { type FolderEntry, walkFolder } from "../../workspaces/walk-folder.ts";
 import { defineTool } from "../tool.ts";
 import { describeFileError } from "./describe-file-error.ts";
+import { oneLine } from "./one-line.ts";
 import { pathAbout } from "./path-about.ts";
 import { requireWorkspace } from "./require-workspace.ts";
 
@@ -59,9 +60,4 @@ function renderEntry({ path, kind, target }: FolderEntry): string {
   if (kind === "folder") return `${name}/`;
   if (kind === "link") return `${name} -> ${oneLine(target ?? "?")}`;
   return kind === "file" ? name : `${name} (not a regular file)`;
-}
-
-/** A name can hold line breaks; it must not look like further entries. */
-function oneLine(name: string): string {
-  return /[\p{Cc}\u2028\u2029]/u.test(name) ? JSON.stringify(name) : name;
 }

@@ -3,18 +3,26 @@ import { z } from "zod";
 import { openFile } from "../../workspaces/open-file.ts";
 import { defineTool, type ToolResult } from "../tool.ts";
 import { describeFileError } from "./describe-file-error.ts";
+import { hintAtOrigin } from "./hint-at-origin.ts";
 import { pathAbout } from "./path-about.ts";
 import { type LineWindow, readLines } from "./read-lines.ts";
+import { type RecognisedFile, recogniseFile } from "./recognise-file.ts";
 import { requireWorkspace } from "./require-workspace.ts";
 
 const maximumBytes = 256 * 1024;
 const defaultLimit = 2000;
 
+/**
+ * The text comes without line numbers unless they are asked for: it can then be copied into
+ * edit_file as it is, costs less, and a whole file adds up to its content. Who needs numbers has
+ * them from grep, or sets `numbered`.
+ */
 export const readFile = defineTool({
   name: "read_file",
   description:
-    "Read a text file of the workspace. Returns whole lines, at most 256 KB at a time; when the " +
-    "file goes on, the answer ends with the offset to read on from.",
+    "Read a text file of the workspace. Returns whole lines as they are, at most 256 KB at a time; " +
+    "when the file goes on, the answer ends with the offset to read on from. Of an image or a PDF " +
+    "it says what it is, and how large.",
   effect: "read",
   idempotent: true,
   scopes: ["files:read"],
@@ -22,21 +30,29 @@ export const readFile = defineTool({
     path: z.string().min(1).max(4096).describe("Relative to the workspace's root."),
     offset: z.int().min(1).default(1).describe("The first line to return, from 1."),
     limit: z.int().min(1).max(100_000).default(defaultLimit).describe("How many lines at most."),
+    numbered: z
+      .boolean()
+      .default(false)
+      .describe("Begin each line with its number and a tab, which are not in the file."),
   }),
   preflight({ path }, context) {
     openFile(requireWorkspace(context), path).close();
   },
   about: ({ path }, context) => pathAbout(path, context),
-  async execute({ path, offset, limit }, context) {
+  async execute({ path, offset, limit, numbered }, context) {
     const workspace = requireWorkspace(context);
     try {
       const file = openFile(workspace, path);
       try {
         const { size } = file.stats;
+        const recognised = recogniseFile(file.descriptor);
+        if (recognised?.isDocument) return { text: describeDocument(file.path, size, recognised) };
         const request = { offset, limit, maximumBytes };
         const window = await readLines(file.descriptor, size, request, context.signal);
-        if (window !== null) return describeWindow(window, offset, file.path, size);
-        const text = `${file.path} is not text (${size} bytes, binary), so its content is not shown.`;
+        if (window !== null)
+          return describeWindow(window, { path: file.path, size, offset, numbered });
+        const kind = recognised?.kind ?? "binary";
+        const text = `${file.path} is not text (${size} bytes, ${kind}), so its content is not shown.`;
         return { text, isError: true };
       } finally {
         file.close();
@@ -47,21 +63,37 @@ export const readFile = defineTool({
   },
 });
 
-function describeWindow(
-  window: LineWindow,
-  offset: number,
-  path: string,
-  size: number,
-): ToolResult {
+function describeDocument(path: string, size: number, { kind, pixels }: RecognisedFile): string {
+  const dimensions = pixels === undefined ? "" : `, ${pixels.width} × ${pixels.height} pixels`;
+  const advice = kind.startsWith("a PDF")
+    ? "document_query reads what it says, where you have it."
+    : "What it shows cannot be told in text.";
+  return `${path} is ${kind}${dimensions} (${size} bytes). ${advice}`;
+}
+
+interface WindowRequest {
+  readonly path: string;
+  readonly size: number;
+  readonly offset: number;
+  readonly numbered: boolean;
+}
+
+function describeWindow(window: LineWindow, request: WindowRequest): ToolResult {
+  const { path, size, offset } = request;
   const { bytes, lines, total } = window;
   if (lines === 0 && total !== undefined) {
     if (total === 0) return { text: `${path} is empty.` };
     return { text: `${path} has ${total} lines; offset ${offset} is past its end.`, isError: true };
   }
+  // A multi-byte character at a cut is dropped, not shown as damage that is not there.
+  const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
+  const text = decoder.decode(bytes, { stream: window.isCut });
   const notes: string[] = [];
   if (!isUtf8(bytes) && !window.isCut) {
     notes.push("not valid UTF-8: the bytes that are none are shown as �; do not write them back");
   }
+  const hint = offset === 1 && !window.isCut ? hintAtOrigin(text, lines) : undefined;
+  if (hint !== undefined) notes.push(hint);
   const next = offset + lines;
   if (window.isCut) {
     notes.push(
@@ -73,10 +105,15 @@ function describeWindow(
       `lines ${offset} to ${next - 1}; the file goes on (${size} bytes in all): read on with offset ${next}`,
     );
   }
-  // A multi-byte character at a cut is dropped, not shown as damage that is not there.
-  const text = new TextDecoder("utf-8", { ignoreBOM: true }).decode(bytes, {
-    stream: window.isCut,
-  });
-  if (notes.length === 0) return { text };
-  return { text: `${text}${text.endsWith("\n") ? "" : "\n"}[${notes.join(". ")}]` };
+  const shown = request.numbered ? numberLines(text, offset) : text;
+  if (notes.length === 0) return { text: shown };
+  return { text: `${shown}${shown.endsWith("\n") ? "" : "\n"}[${notes.join(". ")}]` };
+}
+
+function numberLines(text: string, first: number): string {
+  const lines = text.split("\n");
+  const hasEnd = lines.at(-1) === "";
+  if (hasEnd) lines.pop();
+  const numbered = lines.map((line, index) => `${first + index}\t${line}`);
+  return numbered.join("\n") + (hasEnd ? "\n" : "");
 }

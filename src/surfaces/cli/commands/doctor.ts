@@ -105,7 +105,11 @@ function describe(found: Diagnosis, { paint, glyphs }: Style, program: string): 
       line(path === null ? "missing" : "good", name, path ?? "not found"),
     ),
     line("good", "files", enforcement.files),
-    line("missing", "shell", enforcement.shell),
+    line(
+      enforcement.shell.startsWith("in a sandbox") ? "good" : "missing",
+      "shell",
+      enforcement.shell,
+    ),
     "",
     isScripted ? `Without a key: ${program} demo` : `Ready: ${program} run "…"`,
     "",

@@ -1,0 +1,55 @@
+import type { OpenDocument } from "./document-part.ts";
+import type { DocumentView, WindowReply } from "./document-request.ts";
+
+type Window = Extract<DocumentView, { kind: "window" }>;
+
+/** So many characters from a place on, cut where a line ends if one does; pages are announced. */
+export async function cutWindow(
+  document: OpenDocument,
+  view: Window,
+  isLate: () => boolean,
+): Promise<WindowReply> {
+  const { page, offset, limit } = view;
+  const wanted = offset + limit;
+  const pieces: string[] = [];
+  let length = 0;
+  let isWhole = true;
+  let hasText = false;
+  for await (const part of document.parts(page)) {
+    const piece = pieces.length === 0 ? part.text : `\n\n[page ${part.page}]\n${part.text}`;
+    pieces.push(piece);
+    hasText ||= part.text !== "";
+    length += piece.length;
+    // One character more than wanted tells that there is more.
+    isWhole = length <= wanted && !isLate();
+    if (!isWhole && document.pages !== null) break;
+  }
+  const all = pieces.join("");
+  const isMore = all.length > wanted;
+  const end = isMore ? placeToCut(all, offset, wanted) : all.length;
+  return {
+    kind: "window",
+    title: document.title,
+    pages: document.pages,
+    page: document.pages === null ? null : page,
+    offset,
+    // Announcements of empty pages are nothing to read: such a document is pictures of pages.
+    text: hasText ? all.slice(startOfCharacter(all, offset), end) : "",
+    next: isMore || !isWhole ? end : null,
+    total: document.pages === null ? all.length : null,
+  };
+}
+
+/** A line's end in the second half of the window, so that no more than half is given away. */
+function placeToCut(text: string, start: number, end: number): number {
+  const lineEnd = text.lastIndexOf("\n", end - 1) + 1;
+  if (lineEnd > start + (end - start) / 2) return lineEnd;
+  const cut = startOfCharacter(text, end);
+  return cut > start ? cut : end;
+}
+
+/** Not between the two halves of one character. */
+function startOfCharacter(text: string, at: number): number {
+  const code = text.charCodeAt(at);
+  return code >= 0xdc00 && code <= 0xdfff && at > 0 ? at - 1 : at;
+}

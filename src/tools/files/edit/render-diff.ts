@@ -1,0 +1,130 @@
+import type { ReplacedRegion } from "./apply-edit.ts";
+import { type DiffLine, diffLines } from "./diff-lines.ts";
+
+const newline = 10;
+const contextLines = 3;
+const mostLines = 200;
+const longestLine = 300;
+/** Of the text that an edit touches at one place; more of it is not looked at line by line. */
+const largestHunk = 64 * 1024;
+const noLineEnd = "\n\\ No newline at end of file";
+
+/** Lines that an edit touched, in the old content and in the new one, with those around them. */
+interface Hunk {
+  start: number;
+  end: number;
+  /** How much longer the new content is before the hunk, and after it. */
+  readonly shiftBefore: number;
+  shiftAfter: number;
+}
+
+/** What an edit changed, as a unified diff; cut where it gets long. */
+export function renderDiff(
+  path: string,
+  before: Buffer,
+  after: Buffer,
+  regions: readonly ReplacedRegion[],
+): string {
+  const lines = [`--- ${path}`, `+++ ${path}`];
+  let counted = 0;
+  let lineNumber = 1;
+  let shift = 0;
+  const hunks = gatherHunks(before, regions);
+  for (const [index, hunk] of hunks.entries()) {
+    if (lines.length >= mostLines) {
+      lines.push(`[${hunks.length - index} more places changed]`);
+      break;
+    }
+    lineNumber += countLines(before, counted, hunk.start);
+    counted = hunk.start;
+    const rendered = renderHunk(before, after, hunk);
+    const removed = rendered.filter(({ mark }) => mark !== "+").length;
+    const added = rendered.filter(({ mark }) => mark !== "-").length;
+    lines.push(`@@ -${lineNumber},${removed} +${lineNumber + shift},${added} @@`);
+    shift += added - removed;
+    const room = Math.max(mostLines - lines.length, 20);
+    lines.push(...rendered.slice(0, room).map(({ mark, text }) => mark + clip(text)));
+    if (rendered.length > room) lines.push(`[${rendered.length - room} more lines here]`);
+  }
+  return lines.join("\n");
+}
+
+/** Lines are looked for once, however many regions lie in them: a minified file is one line. */
+function gatherHunks(before: Buffer, regions: readonly ReplacedRegion[]): readonly Hunk[] {
+  const hunks: Hunk[] = [];
+  let shift = 0;
+  let lineEnd = -1;
+  let to = 0;
+  for (const { start, end, newLength } of regions) {
+    // What ends with its line has not touched the next one.
+    const last = end > 0 && before[end - 1] === newline ? end - 1 : end;
+    if (last > lineEnd) {
+      const found = before.indexOf(newline, last);
+      lineEnd = found < 0 ? before.length : found;
+      to = linesOn(before, lineEnd);
+    }
+    const grown = shift + newLength - (end - start);
+    const open = hunks.at(-1);
+    const from = open !== undefined && start <= open.end ? open.start : linesBack(before, start);
+    if (open !== undefined && from <= open.end) {
+      open.end = to;
+      open.shiftAfter = grown;
+    } else hunks.push({ start: from, end: to, shiftBefore: shift, shiftAfter: grown });
+    shift = grown;
+  }
+  return hunks;
+}
+
+function renderHunk(before: Buffer, after: Buffer, hunk: Hunk): DiffLine[] {
+  const { start, end, shiftBefore, shiftAfter } = hunk;
+  return diffLines(
+    linesOf(before, start, end),
+    linesOf(after, start + shiftBefore, end + shiftAfter),
+  );
+}
+
+function linesOf(content: Buffer, from: number, to: number): readonly string[] {
+  if (to <= from) return [];
+  const end = Math.min(to, from + largestHunk);
+  const lines = content.toString("utf8", from, end).split("\n");
+  const last = lines.pop() ?? "";
+  // Part of the line, so that the missing end is a difference like any other.
+  if (last !== "") lines.push(end === content.length ? `${last}${noLineEnd}` : last);
+  if (end < to) lines.push("[…]");
+  return lines;
+}
+
+/** The beginning of the line that lies so many lines before the one with this place. */
+function linesBack(content: Buffer, place: number): number {
+  let start = place;
+  for (let count = 0; count <= contextLines; count += 1) {
+    if (start === 0) return 0;
+    const from = count === 0 ? start : start - 1;
+    start = from === 0 ? 0 : content.lastIndexOf(newline, from - 1) + 1;
+  }
+  return start;
+}
+
+/** The end of the line so many lines after the one that ends here. */
+function linesOn(content: Buffer, lineEnd: number): number {
+  let end = Math.min(lineEnd + 1, content.length);
+  for (let count = 0; count < contextLines && end < content.length; count += 1) {
+    const found = content.indexOf(newline, end);
+    end = found < 0 ? content.length : found + 1;
+  }
+  return end;
+}
+
+function countLines(content: Buffer, from: number, to: number): number {
+  let count = 0;
+  for (let at = content.indexOf(newline, from); at >= 0 && at < to; ) {
+    count += 1;
+    at = content.indexOf(newline, at + 1);
+  }
+  return count;
+}
+
+function clip(line: string): string {
+  const text = line.endsWith("\r") ? line.slice(0, -1) : line;
+  return text.length > longestLine ? `${text.slice(0, longestLine).toWellFormed()}…` : text;
+}

@@ -1,0 +1,80 @@
+import { z } from "zod";
+import { resolveInside } from "../../workspaces/resolve-inside.ts";
+import type { TreeEntry } from "../../workspaces/walk-tree.ts";
+import { defineTool } from "../tool.ts";
+import { describeFileError } from "./describe-file-error.ts";
+import { oneLine } from "./one-line.ts";
+import { globMatcher } from "./pattern/glob-matcher.ts";
+import { PatternRefused } from "./pattern/pattern-node.ts";
+import { requireWorkspace } from "./require-workspace.ts";
+import { Pace } from "./search/pace.ts";
+import { searchAbout } from "./search/search-about.ts";
+import { selectFiles } from "./search/select-files.ts";
+
+/**
+ * By path unless asked otherwise: the same tree gives the same answer on every machine, after every
+ * clone and after a crash, and the search ends as soon as there are enough. The time of the last
+ * change does none of that; it tells what somebody works on, so it can be asked for.
+ */
+export const globFiles = defineTool({
+  name: "glob",
+  description:
+    "Find files of the workspace by name. * and ? stay within a name, ** goes through folders, " +
+    "{a,b} and [a-z] choose. A pattern without / is looked for in every folder, one with / counts " +
+    "from path. Hidden files are found; .git, node_modules and what .gitignore names are not.",
+  effect: "read",
+  idempotent: true,
+  scopes: ["files:read"],
+  input: z.strictObject({
+    pattern: z
+      .string()
+      .min(1)
+      .max(1000)
+      .describe('Such as "*.test.ts", "src/**/*.{ts,tsx}" or "/*.json" (not in folders).'),
+    path: z.string().min(1).max(4096).default(".").describe("The folder to look in."),
+    sort: z.enum(["path", "modified"]).default("path").describe("modified: the newest first."),
+    limit: z.int().min(1).max(5000).default(200).describe("How many files at most."),
+    include_ignored: z.boolean().default(false).describe("Also what .gitignore leaves out."),
+  }),
+  preflight({ path }, context) {
+    resolveInside(requireWorkspace(context), path);
+  },
+  about: ({ pattern: glob, path, include_ignored }, context) =>
+    searchAbout({ glob, path, include_ignored }, context),
+  async execute({ pattern, path, sort, limit, include_ignored: includeIgnored }, context) {
+    const workspace = requireWorkspace(context);
+    const pace = new Pace(context.signal);
+    const found: TreeEntry[] = [];
+    const withTimes = sort === "modified";
+    try {
+      const selection = { path, glob: globMatcher(pattern), includeIgnored, withTimes };
+      for (const entry of selectFiles(workspace, selection)) {
+        if (pace.isOver) await pace.pause();
+        if (entry === null) continue;
+        found.push(entry);
+        // One more tells that there are more. By time, the last one seen can be the newest.
+        if (!withTimes && found.length > limit) break;
+      }
+    } catch (error) {
+      if (error instanceof PatternRefused) return { text: error.message, isError: true };
+      return describeFileError(error, path);
+    }
+    if (found.length === 0) {
+      const more = includeIgnored ? "" : " What .gitignore leaves out was not looked at.";
+      return `No file below ${JSON.stringify(path)} is like ${JSON.stringify(pattern)}.${more}`;
+    }
+    // Sorting is stable: what changed at the same time stays in the order of paths.
+    if (withTimes) found.sort((left, right) => (right.modified ?? 0) - (left.modified ?? 0));
+    const lines = found.slice(0, limit).map(renderEntry);
+    if (found.length > limit) {
+      lines.push(
+        `[${limit} files shown, and there are more. Narrow pattern or path, or raise limit.]`,
+      );
+    }
+    return lines.join("\n");
+  },
+});
+
+function renderEntry({ path, kind, target }: TreeEntry): string {
+  return kind === "link" ? `${oneLine(path)} -> ${oneLine(target ?? "?")}` : oneLine(path);
+}

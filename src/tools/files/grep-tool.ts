@@ -1,0 +1,141 @@
+import { statSync } from "node:fs";
+import { z } from "zod";
+import { openFile } from "../../workspaces/open-file.ts";
+import { resolveInside } from "../../workspaces/resolve-inside.ts";
+import type { WorkspaceBinding } from "../../workspaces/workspace-binding.ts";
+import { defineTool, type Tool } from "../tool.ts";
+import { describeFileError } from "./describe-file-error.ts";
+import { oneLine } from "./one-line.ts";
+import { globMatcher } from "./pattern/glob-matcher.ts";
+import { parsePattern } from "./pattern/parse-pattern.ts";
+import { PatternRefused } from "./pattern/pattern-node.ts";
+import { requireWorkspace } from "./require-workspace.ts";
+import { Pace } from "./search/pace.ts";
+import { renderMatches } from "./search/render-matches.ts";
+import { searchAbout } from "./search/search-about.ts";
+import { SearchAnswer } from "./search/search-answer.ts";
+import { searchTree } from "./search/search-tree.ts";
+import { selectFiles } from "./search/select-files.ts";
+
+const input = z.strictObject({
+  pattern: z
+    .string()
+    .min(1)
+    .max(2000)
+    .refine((text) => text.isWellFormed(), "must not contain half of a surrogate pair")
+    .describe("A regular expression, matched against each line."),
+  path: z.string().min(1).max(4096).default(".").describe("The file or folder to search."),
+  glob: z
+    .string()
+    .min(1)
+    .max(1000)
+    .optional()
+    .describe('Only files like this: "*.ts" in any folder, "src/**/*.{ts,tsx}" below path.'),
+  ignore_case: z.boolean().default(false),
+  context: z.int().min(0).max(20).default(0).describe("Lines to show before and after each."),
+  output: z
+    .enum(["content", "files", "count"])
+    .default("content")
+    .describe("The lines, only the paths of their files, or the number of lines in each file."),
+  limit: z.int().min(1).max(5000).default(200).describe("How many lines or files at most."),
+  include_ignored: z.boolean().default(false).describe("Also what .gitignore leaves out."),
+});
+
+type Input = z.infer<typeof input>;
+
+/** `locate` says where ripgrep is; without it the answers are the same and take longer. */
+export function grepTool(locate: () => Promise<string | null>): Tool {
+  return defineTool({
+    name: "grep",
+    description:
+      "Search the text files of the workspace for a regular expression, line by line. Answers are " +
+      "ordered by path. Hidden files are searched; .git, node_modules, binary files, links and " +
+      "what .gitignore names are not. No lookaround and no backreferences.",
+    effect: "read",
+    idempotent: true,
+    scopes: ["files:read"],
+    input,
+    preflight({ path }, context) {
+      const workspace = requireWorkspace(context);
+      const place = resolveInside(workspace, path).path;
+      if (!isFolder(place)) openFile(workspace, path).close();
+    },
+    about: (asked, context) => searchAbout(asked, context),
+    async execute(asked, context) {
+      const workspace = requireWorkspace(context);
+      try {
+        return await search(workspace, asked, await locate(), new Pace(context.signal));
+      } catch (error) {
+        if (error instanceof PatternRefused) return { text: error.message, isError: true };
+        return describeFileError(error, asked.path);
+      }
+    },
+  });
+}
+
+async function search(
+  workspace: WorkspaceBinding,
+  asked: Input,
+  ripgrep: string | null,
+  pace: Pace,
+): Promise<string> {
+  pace.signal.throwIfAborted();
+  const { output, limit, context } = asked;
+  const sought = {
+    node: parsePattern(asked.pattern, asked.ignore_case),
+    paths: pathsOf(workspace, asked),
+    ripgrep,
+    // One more tells that there are more.
+    most: () => (output === "content" ? answer.room + 1 : 1),
+    countsAll: output === "count",
+  };
+  const answer = new SearchAnswer(limit);
+  for await (const { path, file, lines, count } of searchTree(workspace, sought, pace)) {
+    if (output === "files") answer.add(oneLine(path), true);
+    else if (output === "count") answer.add(`${oneLine(path)}:${count}`, true);
+    else {
+      if (context > 0 && answer.found > 0) answer.add("--", false);
+      const kept = lines.slice(0, answer.room);
+      for (const { text, isMatch } of renderMatches(file.descriptor, path, kept, context)) {
+        answer.add(text, isMatch);
+      }
+      answer.isCapped ||= kept.length < lines.length;
+    }
+    if (answer.isCapped) break;
+  }
+  if (answer.found === 0) return describeNothing(asked);
+  if (answer.lines.at(-1) === "--") answer.lines.pop();
+  if (answer.isCapped) answer.lines.push(describeCap(asked, answer.found));
+  return answer.lines.join("\n");
+}
+
+function* pathsOf(workspace: WorkspaceBinding, asked: Input): Generator<string | null> {
+  const { path, glob, include_ignored: includeIgnored } = asked;
+  const place = resolveInside(workspace, path).path;
+  if (!isFolder(place)) {
+    const file = openFile(workspace, path);
+    file.close();
+    yield file.path;
+    return;
+  }
+  const only = glob === undefined ? {} : { glob: globMatcher(glob) };
+  for (const entry of selectFiles(workspace, { path, includeIgnored, ...only })) {
+    if (entry === null) yield null;
+    else if (entry.kind === "file") yield entry.path;
+  }
+}
+
+function isFolder(place: string): boolean {
+  return statSync(place, { throwIfNoEntry: false })?.isDirectory() === true;
+}
+
+function describeNothing({ path, glob, include_ignored }: Input): string {
+  const where = glob === undefined ? "" : ` in files like ${JSON.stringify(glob)}`;
+  const more = include_ignored ? "" : " What .gitignore leaves out was not searched.";
+  return `No line below ${JSON.stringify(path)}${where} matches.${more}`;
+}
+
+function describeCap({ output }: Input, found: number): string {
+  const what = output === "content" ? "matching lines" : "files";
+  return `[${found} ${what} shown, and there are more. Narrow pattern, path or glob, or raise limit.]`;
+}

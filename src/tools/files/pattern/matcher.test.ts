@@ -1,0 +1,175 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { Matcher } from "./matcher.ts";
+import { parsePattern } from "./parse-pattern.ts";
+
+function finds(pattern: string, text: string, ignoreCase = false): boolean {
+  return new Matcher(parsePattern(pattern, ignoreCase)).test(text);
+}
+
+test.each([
+  ["foo", "a foo b", true],
+  ["^foo$", "foo", true],
+  ["^foo$", "foot", false],
+  ["colou?r", "color", true],
+  ["a{2,3}b", "ab", false],
+  ["a{2,3}b", "aaab", true],
+  ["(ab|cd)+e", "abcde", true],
+  ["\\bid\\b", "an id.", true],
+  ["\\bid\\b", "idea", false],
+  ["\\bnaï\\b", "naïve", false],
+  ["o\\B", "foot", true],
+  ["o\\B", "foo", true],
+  ["oo\\B", "foo", false],
+  ["\\B", "", true],
+  ["[[:digit:]]{3}", "a123", true],
+  ["[^[:space:]]", " \t", false],
+  ["[]a]", "]", true],
+  ["[a-]", "-", true],
+  ["[[]", "[", true],
+  ["\\x41\\u0042\\u{43}", "ABC", true],
+  ["(?i)abc", "xABC", true],
+  ["(?i:a)b", "AB", false],
+  ["(?<name>a)(?P<other>b)", "ab", true],
+  ["interface{}", "type x interface{}", true],
+  ["func() {", "func() {", false],
+  ["a||b", "", true],
+  ["(|a)b", "b", true],
+  ["\\d", "٣", true],
+  ["\\w", "é", true],
+  ["\\s", "\u00a0", true],
+  ["😀?x", "x", true],
+  ["^.$", "😀", true],
+])("%j in %j: %j", (pattern, text, expected) => {
+  expect(finds(pattern, text)).toBe(expected);
+});
+
+test.each([
+  ["straße", "STRASSE", false],
+  ["k", "\u212a", true],
+  ["σ", "ς", true],
+  ["i", "ı", false],
+  ["[^a]", "A", false],
+  ["É", "é", true],
+])("without regard to case, %j in %j: %j", (pattern, text, expected) => {
+  expect(finds(pattern, text, true)).toBe(expected);
+});
+
+test.each([
+  ["(?=a)b", /Lookaround/],
+  ["(?<!a)b", /Lookaround/],
+  ["(?>a)", /\(\? begins/],
+  ["(a)\\1", /refers back/],
+  ["a++", /possessive/],
+  ["a**", /two repetitions/],
+  ["*a", /nothing stands before \*/],
+  ["^*", /cannot be repeated/],
+  ["(a", /has no \)/],
+  ["a)", /has no \(/],
+  ["[a", /has no \]/],
+  ["[z-a]", /a range goes from/],
+  ["[a-z&&[^b]]", /cannot be combined/],
+  ["a\\", /ends in a backslash/],
+  ["\\q", /means nothing here/],
+  ["\\Aa", /Write \^/],
+  ["a\\z", /Write \$/],
+  ["a\\nb", /line break/],
+  ["a\nb", /line break/],
+  ["[\\n]", /line break/],
+  ["a{5000}", /at most 1000/],
+  ["a{3,2}", /reversed/],
+  ["(.{1000}){5}", /too large/],
+  ["\\p{Klingon}", /\\p knows/],
+  ["\\x{110000}", /number of a character/],
+  ["\\ud800", /number of a character/],
+  ["(".repeat(200), /nested too deeply/],
+])("%j is refused in words", (pattern, reason) => {
+  expect(() => finds(pattern, "")).toThrow(reason);
+});
+
+/** The same pattern for JavaScript, whose own `\w`, `\b` and `\s` mean other characters. */
+function translate(pattern: string): RegExp {
+  const word = "\\p{Alphabetic}\\p{M}\\p{Nd}\\p{Pc}\\p{Join_Control}";
+  const source = pattern
+    .replaceAll("\\w", `[${word}]`)
+    .replaceAll("\\W", `[^${word}]`)
+    .replaceAll("\\d", "\\p{Nd}")
+    .replaceAll("\\s", "\\p{White_Space}")
+    .replaceAll("\\b", `(?:(?<=[${word}])(?![${word}])|(?<![${word}])(?=[${word}]))`);
+  return new RegExp(source, "su");
+}
+
+const atom = fc.constantFrom(
+  ...["a", "b", "c", "é", "😀", ".", "\\d", "\\w", "\\W", "\\s", "\\b", "^", "$"],
+  ...["[ab]", "[^ab]", "[a-cé]", "[😀-😂]", "_", "1", " "],
+);
+const pattern = fc.letrec<{ node: string; unit: string }>((tie) => ({
+  unit: fc.oneof(
+    { weight: 4, arbitrary: atom },
+    { weight: 1, arbitrary: tie("node").map((inside) => `(?:${inside})`) },
+  ),
+  node: fc
+    .array(
+      fc.tuple(tie("unit"), fc.constantFrom("", "", "", "*", "+", "?", "{2}", "{0,2}", "|", "*?")),
+      { minLength: 1, maxLength: 5 },
+    )
+    .map((parts) => parts.map(([unit, after]) => unit + after).join("")),
+})).node;
+const text = fc.array(fc.constantFrom("a", "b", "c", "é", "😀", "😁", "1", "_", " ", "."), {
+  maxLength: 8,
+});
+
+test("a line is found exactly when JavaScript finds it", () => {
+  let compared = 0;
+  fc.assert(
+    fc.property(pattern, fc.array(text, { minLength: 3, maxLength: 6 }), (source, texts) => {
+      let matcher: Matcher;
+      let expected: RegExp;
+      try {
+        matcher = new Matcher(parsePattern(source, false));
+        expected = translate(source);
+      } catch {
+        return; // Repeated assertions: refused here, and partly there.
+      }
+      for (const each of texts.map((parts) => parts.join(""))) {
+        expect([source, each, matcher.test(each)]).toEqual([source, each, expected.test(each)]);
+        compared += 1;
+      }
+    }),
+    { numRuns: 500 },
+  );
+  expect(compared).toBeGreaterThan(800);
+});
+
+test.each(["(a*)*b", "(a|aa)+$", "(a|a?)+b", "^(([a-z])+.)+[A-Z]([a-z])+$", "(.*a){12}b"])(
+  "%j does not make it go back: a megabyte takes no longer for it",
+  (source) => {
+    const matcher = new Matcher(parsePattern(source, false));
+    const start = performance.now();
+    matcher.test("a".repeat(1_000_000));
+    expect(performance.now() - start).toBeLessThan(2000);
+  },
+);
+
+test("a line can come in pieces", () => {
+  const matcher = new Matcher(parsePattern("^ab+c$", false));
+  const bytes = Buffer.from("abbbc");
+  matcher.begin();
+  expect(matcher.scan(bytes, 0, 2)).toBe(-1);
+  expect(matcher.scan(bytes, 2, 5)).toBe(-1);
+  expect(matcher.end()).toBe(true);
+});
+
+test("more states than are kept give the same answer", () => {
+  const source = "[ab].{12}c";
+  const matcher = new Matcher(parsePattern(source, false));
+  let random = 7;
+  for (let count = 0; count < 300; count += 1) {
+    const letters = Array.from({ length: 200 }, () => {
+      random = (random * 16807) % 2147483647;
+      return random % 50 === 0 ? "c" : "abd"[random % 3];
+    });
+    const line = letters.join("");
+    expect(matcher.test(line)).toBe(new RegExp(source).test(line));
+  }
+});

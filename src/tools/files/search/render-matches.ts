@@ -1,0 +1,55 @@
+import { oneLine } from "../one-line.ts";
+import { LineReader } from "./line-text.ts";
+import type { MatchedLine } from "./search-file.ts";
+
+export interface RenderedLine {
+  readonly text: string;
+  readonly isMatch: boolean;
+}
+
+/**
+ * The lines as `path:number:text`, those around them as `path-number-text`, and `--` where lines are
+ * left out: what grep and ripgrep print, and models have read most often.
+ */
+export function renderMatches(
+  descriptor: number,
+  path: string,
+  matches: readonly MatchedLine[],
+  context: number,
+): readonly RenderedLine[] {
+  const reader = new LineReader(descriptor);
+  const name = oneLine(path);
+  if (context === 0) {
+    return matches.map(({ number, start, matchEnd }) => {
+      return { text: `${name}:${number}:${reader.read(start, matchEnd).text}`, isMatch: true };
+    });
+  }
+  const rendered: RenderedLine[] = [];
+  const byNumber = new Map(matches.map((match) => [match.number, match]));
+  let shown = 0;
+  for (const match of matches) {
+    if (match.number <= shown) continue;
+    let { number, start } = match;
+    for (let back = 0; back < context && number > shown + 1; back += 1) {
+      const before = reader.before(start);
+      if (before === null) break;
+      start = before;
+      number -= 1;
+    }
+    if (rendered.length > 0 && number > shown + 1) rendered.push({ text: "--", isMatch: false });
+    let last = match.number + context;
+    for (let place: number | null = start; place !== null && number <= last; number += 1) {
+      const found = byNumber.get(number);
+      // A match among the lines around another brings its own along.
+      if (found !== undefined) last = number + context;
+      const line = reader.read(place, found?.matchEnd);
+      if (line.next === null && line.text === "" && found === undefined) break;
+      const isMatch = found !== undefined;
+      const mark = isMatch ? ":" : "-";
+      rendered.push({ text: `${name}${mark}${number}${mark}${line.text}`, isMatch });
+      shown = number;
+      place = line.next;
+    }
+  }
+  return rendered;
+}

@@ -1,0 +1,84 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { ripgrepEnvironment } from "./find-ripgrep.ts";
+
+/** How long one batch may take before it is searched without help. */
+const longestRunMs = 60_000;
+
+export interface RipgrepSearch {
+  readonly program: string;
+  /** In ripgrep's words. */
+  readonly pattern: string;
+  /** The folder that the paths count from. */
+  readonly root: string;
+}
+
+/**
+ * Nothing is left to ripgrep but looking into the files it is handed: no configuration, no walking,
+ * no ignore files, no preprocessor, no idea of its own about encodings or what is binary.
+ */
+const options = [
+  ...["--no-config", "--no-ignore", "--hidden", "--text", "--encoding=none", "--no-mmap"],
+  ...["--case-sensitive", "--color=never", "--no-messages", "--files-with-matches", "--null"],
+];
+
+/**
+ * Which of these files, relative to the root, may match. Null when that is not certain: ripgrep
+ * met an error (a file it could not open, a pattern too large for it), was ended, or never began.
+ */
+export async function filesWithMatches(
+  search: RipgrepSearch,
+  paths: readonly string[],
+  signal: AbortSignal,
+): Promise<ReadonlySet<string> | null> {
+  const { code, output } = await run(
+    search,
+    paths.map((path) => `./${path}`),
+    signal,
+  );
+  if (code !== 0 && code !== 1) return null;
+  const found = output.toString().split("\0");
+  return new Set(found.filter((path) => path !== "").map((path) => path.slice(2)));
+}
+
+interface Ended {
+  /** Null: it was ended, or never began. */
+  readonly code: number | null;
+  readonly output: Buffer;
+}
+
+async function run(
+  { program, pattern, root }: RipgrepSearch,
+  paths: readonly string[],
+  signal: AbortSignal,
+): Promise<Ended> {
+  signal.throwIfAborted();
+  const child = start(program, [...options, "-e", pattern, "--", ...paths], root);
+  if (child === null) return { code: null, output: Buffer.alloc(0) };
+  const output: Buffer[] = [];
+  const end = () => child.kill("SIGKILL");
+  const timer = setTimeout(end, longestRunMs);
+  signal.addEventListener("abort", end);
+  try {
+    const code = await new Promise<number | null>((resolve) => {
+      // At most the paths that were handed over: this cannot grow beyond them.
+      child.stdout?.on("data", (chunk: Buffer) => output.push(chunk));
+      child.on("error", () => resolve(null));
+      child.on("close", resolve);
+    });
+    signal.throwIfAborted();
+    return { code, output: Buffer.concat(output) };
+  } finally {
+    clearTimeout(timer);
+    signal.removeEventListener("abort", end);
+  }
+}
+
+/** Null where the system does not take so many words. */
+function start(program: string, words: readonly string[], cwd: string): ChildProcess | null {
+  const stdio: ["ignore", "pipe", "ignore"] = ["ignore", "pipe", "ignore"];
+  try {
+    return spawn(program, words, { cwd, stdio, env: ripgrepEnvironment(), windowsHide: true });
+  } catch {
+    return null;
+  }
+}

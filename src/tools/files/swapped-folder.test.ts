@@ -1,0 +1,59 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { startSwapper } from "../../workspaces/folder-swapper.test-support.ts";
+import type { Tool } from "../tool.ts";
+import { editFile } from "./edit-file.ts";
+import { contextFor } from "./file-tool.test-support.ts";
+import { globFiles } from "./glob-files.ts";
+import { grepTool } from "./grep-tool.ts";
+import { readFile } from "./read-file.ts";
+import { findRipgrep } from "./search/find-ripgrep.ts";
+
+const calls: readonly (readonly [Tool, object])[] = [
+  [grepTool(async () => null), { pattern: "CANARY|inside", context: 2 }],
+  [grepTool(async () => null), { pattern: "CANARY|inside", path: "folder" }],
+  [grepTool(async () => null), { pattern: "CANARY|inside", path: "folder/deep/a.txt" }],
+  // Opens by path, and what it sees must not come out.
+  [grepTool(findRipgrep), { pattern: "CANARY|inside" }],
+  [grepTool(findRipgrep), { pattern: "CANARY", output: "count" }],
+  [globFiles, { pattern: "**" }],
+  [globFiles, { pattern: "**", path: "folder", sort: "modified" }],
+  [readFile, { path: "folder/deep/a.txt" }],
+  [editFile, { path: "folder/deep/a.txt", old_text: "CANARY", new_text: "EVIL" }],
+  [editFile, { path: "folder/a.txt", old_text: "inside", new_text: "inside" }],
+  [editFile, { path: "folder/deep/a.txt", old_text: "s", new_text: "s\n", replace_all: true }],
+];
+
+test("no tool shows or changes anything outside while a folder is swapped with a link", async () => {
+  const swapper = await startSwapper();
+  const context = contextFor(swapper.root);
+  const escapes: string[] = [];
+  let answers = 0;
+  let denials = 0;
+  const end = Date.now() + 2500;
+  for (let round = 0; Date.now() < end; round += 1) {
+    const [tool, input] = calls[round % calls.length] ?? [readFile, {}];
+    try {
+      const output = await tool.execute(tool.input.parse(input), context);
+      const { text, isError } = typeof output === "string" ? { text: output } : output;
+      // The link itself may be named, with what it says.
+      const told = text.replaceAll(/^(?:link|folder|spare[\d.]*) -> .*$/gm, "");
+      if (/CANARY|only-outside/.test(told) && !isError) escapes.push(`${tool.name}: ${text}`);
+      if (!isError && /inside|a\.txt/.test(text)) answers += 1;
+    } catch {
+      denials += 1;
+    }
+  }
+  const swaps = await swapper.stop();
+  expect(escapes).toEqual([]);
+  expect(readdirSync(swapper.outside).sort()).toEqual(["a.txt", "deep", "only-outside"]);
+  for (const file of ["a.txt", "deep/a.txt"]) {
+    expect(readFileSync(join(swapper.outside, file), "utf8")).toBe("CANARY");
+  }
+  // Otherwise the race was not run.
+  expect(swaps).toBeGreaterThan(500);
+  expect(answers).toBeGreaterThan(10);
+  expect(denials).toBeGreaterThan(0);
+  swapper.remove();
+}, 20_000);

@@ -1,0 +1,47 @@
+import { mkdtempSync, realpathSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { bindWorkspace, type WorkspaceRequest } from "../../workspaces/bind-workspace.ts";
+import { detectSandbox, type SandboxFinding } from "../../workspaces/sandbox/detect-sandbox.ts";
+import type { ToolContext, ToolResult } from "../tool.ts";
+import { createShellTool, type ShellOptions } from "./shell-tool.ts";
+
+export const machine: SandboxFinding = detectSandbox(process.env);
+
+/** Part of a title, so that a summary says why tests were left out. */
+export const whySkipped = machine.isUsable ? "" : ` (skipped: ${machine.problem})`;
+
+export function makeFolder(name: string): string {
+  return realpathSync(mkdtempSync(join(tmpdir(), `mandate-${name}-`)));
+}
+
+export interface Setting {
+  readonly root: string;
+  readonly request?: Partial<WorkspaceRequest>;
+  readonly options?: Partial<ShellOptions>;
+  readonly context?: Partial<ToolContext>;
+}
+
+/** A shell of one delegation over one folder, as the gate would call it. */
+export function openShell({ root, request, options, context }: Setting) {
+  const environment = { ...process.env };
+  const shell = createShellTool({ sandbox: machine, environment, ...options });
+  const workspace = bindWorkspace({ root, isolation: "shared", allowWrites: true, ...request });
+  const { signal } = new AbortController();
+  const given = { runId: "r", delegationId: "d", callId: "c", workspace, skills: [], network: [] };
+  const full = { ...given, signal, ...context } as unknown as ToolContext;
+  const call = async (input: object): Promise<ToolResult> => {
+    const parsed = shell.tool.input.parse(input);
+    shell.tool.preflight?.(parsed, full);
+    const output = await shell.tool.execute(parsed, full);
+    return typeof output === "string" ? { text: output } : output;
+  };
+  return {
+    ...shell,
+    context: full,
+    call,
+    run: async (command: string) => (await call({ command })).text,
+  };
+}
+
+export type OpenedShell = ReturnType<typeof openShell>;

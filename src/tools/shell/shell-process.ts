@@ -1,0 +1,176 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import type { Readable } from "node:stream";
+import { messageOf } from "../../ports/message-of.ts";
+import { countTasks, signalProcess } from "../../workspaces/sandbox/process-tree.ts";
+import { HeadAndTail } from "./head-and-tail.ts";
+import { markedScope, namespaceScope, type ProcessScope } from "./process-scope.ts";
+
+const keptBytes = 512 * 1024;
+const watchMs = 50;
+const markName = "MANDATE_COMMAND";
+
+/** How a process ended. `endedBecause` is set when it was not by itself. */
+export interface Outcome {
+  readonly code: number | null;
+  readonly signal: NodeJS.Signals | null;
+  readonly endedBecause?: string;
+}
+
+export interface ProcessOptions {
+  readonly file: string;
+  readonly args: readonly string[];
+  readonly environment: Readonly<Record<string, string>>;
+  readonly cwd: string;
+  /** In a sandbox descriptor 3 says which process all others descend from. */
+  readonly isSandboxed: boolean;
+  /** Beyond so many all are ended; null where the system itself sees to it. */
+  readonly maximumProcesses: number | null;
+  readonly graceMs: number;
+}
+
+/**
+ * One command with everything it starts. Its output is kept in bounds while it comes; its end is
+ * the end of all its descendants.
+ */
+export class ShellProcess {
+  /** Rejects when the command could not be started at all. */
+  readonly ended: Promise<Outcome>;
+  isRunning = true;
+  readonly #child: ChildProcess;
+  readonly #options: ProcessOptions;
+  #scope: ProcessScope | undefined;
+  #output = new HeadAndTail(keptBytes, keptBytes);
+  #complaint = "";
+  #endedBecause: string | undefined;
+  #ending: Promise<void> | undefined;
+
+  constructor(options: ProcessOptions) {
+    this.#options = options;
+    const mark = crypto.randomUUID();
+    const { environment, isSandboxed } = options;
+    this.#child = spawn(options.file, options.args, {
+      cwd: options.cwd,
+      env: isSandboxed ? environment : { ...environment, [markName]: mark },
+      stdio: ["ignore", "pipe", "pipe", isSandboxed ? "pipe" : "ignore"],
+      // Not in our group: what a terminal sends to us is not meant for it.
+      detached: true,
+    });
+    const { pid, stdout, stderr, stdio } = this.#child;
+    if (!isSandboxed && pid !== undefined) this.#scope = markedScope(pid, `${markName}=${mark}`);
+    stdout?.on("data", (chunk: Buffer) => {
+      this.#output.push(chunk);
+      free(chunk);
+    });
+    stderr?.on("data", (chunk: Buffer) => {
+      this.#complaint = (this.#complaint + chunk.toString("utf8")).slice(0, 2000);
+    });
+    (stdio[3] as Readable | null)?.on("data", (chunk: Buffer) => this.#readStatus(chunk));
+    this.ended = this.#run();
+    this.ended.catch(() => undefined);
+  }
+
+  /** What came since the last time. */
+  takeOutput(): HeadAndTail {
+    const taken = this.#output;
+    this.#output = new HeadAndTail(keptBytes, keptBytes);
+    return taken;
+  }
+
+  /** Resolves when nothing of it is left. The first reason is the one that is told. */
+  end(because: string): Promise<void> {
+    if (this.isRunning) this.#endedBecause ??= because;
+    this.#ending ??= this.#endAll();
+    return this.#ending;
+  }
+
+  async #run(): Promise<Outcome> {
+    const stopWatching = this.#watchNumber();
+    try {
+      const exited = once(this.#child, "exit") as Promise<[number | null, NodeJS.Signals | null]>;
+      const [code, signal] = await exited;
+      // What a sandbox holds went with it; without one, whoever is left holds the output open.
+      if (!this.#options.isSandboxed) await this.#endLeftovers();
+      await this.#drain();
+      const because = this.#endedBecause;
+      if (this.#scope === undefined && because === undefined) {
+        throw new Error(`the sandbox could not be set up: ${this.#complaint.trim()}`);
+      }
+      return { code, signal, ...(because !== undefined && { endedBecause: because }) };
+    } catch (error) {
+      throw new Error(`The command could not be started: ${messageOf(error)}`, { cause: error });
+    } finally {
+      stopWatching();
+      this.isRunning = false;
+    }
+  }
+
+  async #drain(): Promise<void> {
+    const { stdio } = this.#child;
+    const open = stdio.filter((stream) => stream?.closed === false);
+    const closed = Promise.all(open.map((stream) => stream && once(stream, "close")));
+    await Promise.race([closed, delay(1000)]);
+    for (const stream of stdio) stream?.destroy();
+  }
+
+  async #endAll(): Promise<void> {
+    const gone = this.ended.catch(() => undefined);
+    for (const pid of this.#processes()) signalProcess(pid, "SIGTERM");
+    await Promise.race([gone, delay(this.#options.graceMs)]);
+    this.#kill();
+    await gone;
+  }
+
+  #processes(): readonly number[] {
+    return this.isRunning ? (this.#scope?.processes() ?? []) : [];
+  }
+
+  #kill(): void {
+    if (!this.isRunning) return;
+    this.#scope?.kill();
+    const { pid } = this.#child;
+    if (pid !== undefined) signalProcess(-pid, "SIGKILL");
+  }
+
+  async #endLeftovers(): Promise<void> {
+    const left = () => this.#processes().filter((pid) => pid > 0);
+    for (const pid of this.#processes()) signalProcess(pid, "SIGTERM");
+    const end = performance.now() + this.#options.graceMs;
+    while (left().length > 0 && performance.now() < end) await delay(25);
+    this.#kill();
+  }
+
+  #readStatus(chunk: Buffer): void {
+    const named = /"child-pid"\s*:\s*(\d+)/.exec(chunk.toString("latin1"));
+    if (named === null) return;
+    this.#scope = namespaceScope(Number(named[1]));
+    // It was to end before anybody knew whom to tell.
+    if (this.#endedBecause !== undefined) this.#kill();
+  }
+
+  /** Looks at every process only when the machine as a whole has many more than before. */
+  #watchNumber(): () => void {
+    const { maximumProcesses: maximum } = this.#options;
+    if (maximum === null || process.platform !== "linux") return () => undefined;
+    const before = countTasks();
+    const timer = setInterval(() => {
+      if (countTasks() - before <= maximum || this.#processes().length <= maximum) return;
+      this.#endedBecause ??= `It started more than ${maximum} processes and was ended.`;
+      this.#kill();
+    }, watchMs);
+    timer.unref();
+    return () => clearInterval(timer);
+  }
+}
+
+/** At once: collecting garbage waits for far more of it than all that is kept. */
+function free({ buffer, byteLength }: Buffer): void {
+  const isWhole = buffer instanceof ArrayBuffer && buffer.byteLength === byteLength;
+  if (isWhole) buffer.transfer(0);
+}
+
+function delay(ms: number): Promise<void> {
+  return new Promise((resolve) => {
+    setTimeout(resolve, ms);
+  });
+}

@@ -1,0 +1,224 @@
+import { mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import {
+  machine,
+  makeFolder,
+  type OpenedShell,
+  openShell,
+  whySkipped,
+} from "./shell-fixture.test-support.ts";
+
+let root: string;
+const opened: OpenedShell[] = [];
+
+beforeEach(() => {
+  root = makeFolder("shell");
+});
+
+afterEach(async () => {
+  await Promise.all(opened.splice(0).map((shell) => shell.close()));
+  rmSync(root, { recursive: true, force: true });
+});
+
+function open(setting: Partial<Parameters<typeof openShell>[0]> = {}): OpenedShell {
+  const shell = openShell({ root, ...setting });
+  opened.push(shell);
+  return shell;
+}
+
+describe.skipIf(!machine.isUsable)(`a command${whySkipped}`, () => {
+  it("gives its exit code and both outputs in the order they were written", async () => {
+    expect(await open().run("echo one; echo two >&2; echo three; exit 3")).toBe(
+      "Exit code 3.\none\ntwo\nthree\n",
+    );
+  });
+
+  it("tells in words that it said nothing, was not found, or was ended by a signal", async () => {
+    const shell = open();
+    expect(await shell.run("true")).toBe("Exit code 0. No output.");
+    expect(await shell.run("no-such-program")).toMatch(/^Exit code 127 \(a program was not found/);
+    expect(await shell.run("kill -SEGV $$")).toMatch(/^Exit code 139 \(ended by SIGSEGV\)/);
+  });
+
+  it("runs a program without a shell when it is given as words", async () => {
+    const { text } = await open().call({ argv: ["printf", "%s|", "$HOME", "a b", "; id", "*"] });
+    expect(text).toBe("Exit code 0.\n$HOME|a b|; id|*|");
+  });
+
+  it("begins in the workspace, or in a folder of it", async () => {
+    mkdirSync(join(root, "src"));
+    const shell = open();
+    expect(await shell.run("pwd")).toContain(`\n${root}\n`);
+    expect((await shell.call({ command: "pwd", cwd: "src" })).text).toContain(`\n${root}/src\n`);
+    await expect(shell.call({ command: "pwd", cwd: "none" })).rejects.toThrow("not a folder");
+  });
+
+  it("is refused a folder outside, also through a link", async () => {
+    symlinkSync("/etc", join(root, "etc"));
+    for (const cwd of ["..", "/etc", "etc", "src/../../.."]) {
+      await expect(open().call({ command: "pwd", cwd })).rejects.toMatchObject({
+        rule: "path_outside_workspace",
+      });
+    }
+  });
+
+  it("changes files of the workspace, and keeps /tmp and the home until the end", async () => {
+    const shell = open();
+    await shell.run("echo kept > /tmp/a; echo too > ~/b; mkdir -p new && echo text > new/file");
+    expect(readFileSync(join(root, "new/file"), "utf8")).toBe("text\n");
+    expect(await shell.run("cat /tmp/a ~/b")).toBe("Exit code 0.\nkept\ntoo\n");
+  });
+
+  it("begins with nothing that an earlier one set", async () => {
+    const shell = open();
+    await shell.run("export PAGER=evil; cd /tmp; alias ls=evil");
+    expect(await shell.run('echo "[$PAGER]"; pwd')).toBe(`Exit code 0.\n[]\n${root}\n`);
+  });
+
+  it("is ended when it takes too long, and what it said is kept", async () => {
+    const { text, isError } = await open().call({
+      command: "echo begun; sleep 60",
+      timeout_ms: 800,
+    });
+    expect(isError).toBe(true);
+    expect(text).toBe("It took longer than 800 ms and was ended.\nbegun\n");
+  });
+
+  it("is ended when the call is", async () => {
+    const abort = new AbortController();
+    const shell = open({ context: { signal: abort.signal } });
+    const began = performance.now();
+    const running = shell.call({ command: "sleep 60" });
+    setTimeout(() => abort.abort(), 100);
+    expect((await running).text).toContain("It was stopped.");
+    expect(performance.now() - began).toBeLessThan(5000);
+  });
+
+  it("shows the end of a long output first, and says what was left out", async () => {
+    const { text } = await open().call({ command: "seq 1 400000; echo LAST" });
+    expect(text).toMatch(/^Exit code 0\. 2688900 bytes of output, the end of it first:\n/);
+    expect(text.slice(0, 17_000)).toContain("\n400000\nLAST\n");
+    expect(text).toContain("[From the beginning:]\n1\n2\n3\n");
+    expect(text).toContain("[… 1640324 bytes left out …]");
+    expect(text.length).toBeLessThan(1_200_000);
+  });
+
+  it("hands over no characters that drive a terminal", async () => {
+    expect(await open().run("printf 'a\\033[31mred\\033[0m\\007\\r\\nb'")).toBe(
+      "Exit code 0.\nared\nb",
+    );
+  });
+});
+
+describe.skipIf(!machine.isUsable)(`a command in the background${whySkipped}`, () => {
+  it("gives a handle at once; what it says is read piece by piece", async () => {
+    const shell = open();
+    const line = "echo first; while [ ! -e go ]; do sleep 0.02; done; echo second";
+    const { text } = await shell.call({ command: line, background: true });
+    expect(text).toMatch(/^It runs in the background as bg-1\./);
+    const read = async () => (await shell.call({ handle: "bg-1", action: "read" })).text;
+    if (!text.includes("first")) await expect.poll(read).toBe("It still runs.\nfirst\n");
+    expect(await read()).toBe("It still runs. No output.");
+    writeFileSync(join(root, "go"), "");
+    expect((await shell.call({ handle: "bg-1", action: "wait" })).text).toBe(
+      "Exit code 0.\nsecond\n",
+    );
+  });
+
+  it("can be stopped, and can be asked about afterwards", async () => {
+    const shell = open();
+    await shell.call({ argv: ["sleep", "60"], background: true });
+    expect(await shell.call({ handle: "bg-1", action: "stop" })).toEqual({
+      text: "It was stopped. No output.",
+    });
+    expect((await shell.call({ handle: "bg-1", action: "read" })).text).toContain("stopped");
+  });
+
+  it("is one of at most eight, and a handle is known to its own delegation alone", async () => {
+    const shell = open();
+    for (let count = 0; count < 8; count++) {
+      await shell.call({ argv: ["sleep", "60"], background: true });
+    }
+    const ninth = await shell.call({ argv: ["sleep", "60"], background: true });
+    expect(ninth).toMatchObject({ isError: true, text: expect.stringContaining("8 commands") });
+    const other = { ...shell.context, delegationId: "another" };
+    expect(await shell.tool.execute({ handle: "bg-1", action: "read" }, other)).toMatchObject({
+      isError: true,
+      text: 'There is no command "bg-1" in the background. There are: none.',
+    });
+  });
+
+  it("is about what it was started for, so that rules judge it the same", async () => {
+    const shell = open();
+    await shell.call({ command: "sleep 60 && git status", background: true });
+    const about = shell.tool.about?.({ handle: "bg-1", action: "read" }, shell.context);
+    expect(about).toEqual({ kind: "text", values: ["sleep 60", "git status"] });
+  });
+});
+
+describe("without a sandbox", () => {
+  const sandbox = {
+    isUsable: false,
+    problem: "There is none.",
+    programs: machine.programs,
+  } as const;
+
+  it("a command is refused, with the reason", async () => {
+    const shell = open({ options: { sandbox } });
+    await expect(shell.call({ command: "true" })).rejects.toMatchObject({
+      rule: "no_sandbox",
+      message: expect.stringContaining("There is none."),
+    });
+  });
+
+  it("it runs when the operator said so, and never where the workspace is read-only", async () => {
+    const waived = open({ options: { sandbox, unsandboxed: true } });
+    expect(await waived.run("echo ran; exit 2")).toBe("Exit code 2.\nran\n");
+    const request = { allowWrites: false };
+    const readOnly = open({ options: { sandbox, unsandboxed: true }, request });
+    await expect(readOnly.call({ command: "true" })).rejects.toMatchObject({ rule: "no_sandbox" });
+  });
+
+  it("the environment is as bare as in one", async () => {
+    const environment = { ...process.env, ANTHROPIC_API_KEY: "sk-canary", GIT_DIR: "/elsewhere" };
+    const shell = open({ options: { sandbox, unsandboxed: true, environment } });
+    const text = await shell.run("env");
+    expect(text).not.toMatch(/canary|GIT_DIR|VITEST/);
+    expect(text).toContain("PATH=");
+  });
+
+  it("ends a process that left its group as well", async () => {
+    const shell = open({ options: { sandbox, unsandboxed: true } });
+    const began = performance.now();
+    await shell.run("setsid sh -c 'sleep 0.6; touch late' & sleep 0.1");
+    await new Promise((resolve) => setTimeout(resolve, 900));
+    expect(readdirSync(root)).toEqual([]);
+    expect(performance.now() - began).toBeLessThan(5000);
+  });
+});
+
+describe("the input of a command", () => {
+  const parse = (input: object) => open().tool.input.safeParse(input).success;
+
+  it("is one thing at a time", () => {
+    expect(parse({ command: "ls" })).toBe(true);
+    expect(parse({ argv: ["ls"], cwd: "src", timeout_ms: 5 })).toBe(true);
+    expect(parse({ handle: "bg-1", action: "wait", timeout_ms: 5 })).toBe(true);
+    expect(parse({})).toBe(false);
+    expect(parse({ command: "ls", argv: ["ls"] })).toBe(false);
+    expect(parse({ command: "ls", handle: "bg-1", action: "read" })).toBe(false);
+    expect(parse({ handle: "bg-1" })).toBe(false);
+    expect(parse({ command: "ls", action: "read" })).toBe(false);
+    expect(parse({ handle: "bg-1", action: "read", cwd: "src" })).toBe(false);
+  });
+
+  it("holds nothing that a system call would cut or take for something else", () => {
+    expect(parse({ command: "ls\0-la" })).toBe(false);
+    expect(parse({ command: "echo \ud800" })).toBe(false);
+    expect(parse({ argv: ["-c", "evil"] })).toBe(false);
+    expect(parse({ argv: [""] })).toBe(false);
+    expect(parse({ argv: Array(1000).fill("x".repeat(1000)) })).toBe(false);
+    expect(parse({ command: "ls", shell: "/bin/zsh" })).toBe(false);
+  });
+});

@@ -1,0 +1,176 @@
+import { statSync } from "node:fs";
+import { resolve } from "node:path";
+import { nearestRealPath } from "../../workspaces/nearest-real-path.ts";
+import { resolveInside } from "../../workspaces/resolve-inside.ts";
+import type { SandboxFinding } from "../../workspaces/sandbox/detect-sandbox.ts";
+import type { WorkspaceBinding } from "../../workspaces/workspace-binding.ts";
+import { requireWorkspace } from "../files/require-workspace.ts";
+import { defineTool, type Tool, type ToolContext, type ToolResult } from "../tool.ts";
+import { failure, tellEnd, tellState, waitFor } from "./attend-process.ts";
+import { CommandRunner } from "./command-runner.ts";
+import { DelegationShell } from "./delegation-shell.ts";
+import { requireEnforceable } from "./require-enforceable.ts";
+import { removeStaleScratchFolders } from "./scratch-folder.ts";
+import { type ShellInput, shellInput } from "./shell-input.ts";
+import type { ShellProcess } from "./shell-process.ts";
+import { subjectsOfArguments, subjectsOfCommand } from "./subjects-of-command.ts";
+
+export interface ShellOptions {
+  /** What `detectSandbox` finds; asked when the first command comes, since it takes its time. */
+  readonly sandbox: SandboxFinding | (() => SandboxFinding);
+  /** The operator's word that commands may run without one; never for read-only contracts. */
+  readonly unsandboxed?: boolean;
+  /** Lets contracts that reach every host do so from commands as well. */
+  readonly network?: boolean;
+  /** Ours; commands get a fresh one with what names no secret. */
+  readonly environment: Readonly<Record<string, string | undefined>>;
+  /** Hidden beside what the binding forbids: MANDATE_HOME may lie around a working copy. */
+  readonly forbidden?: readonly string[];
+  /** What a working copy needs to be shown besides itself, such as the objects it borrows. */
+  readonly visible?: (workspace: WorkspaceBinding) => readonly string[];
+  readonly maximumProcesses?: number;
+}
+
+export interface Shell {
+  readonly tool: Tool;
+  /** Ends what a delegation left running; resolves when nothing is left of it. */
+  release(delegationId: string): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** Below the usual deadline of a tool, so that what was said until then is not lost. */
+const defaultTimeoutMs = 100_000;
+const maximumInBackground = 8;
+const firstWordsMs = 150;
+
+export function createShellTool(options: ShellOptions): Shell {
+  const shells = new Map<string, DelegationShell>();
+  let known: { readonly runner: CommandRunner; readonly sandbox: SandboxFinding } | undefined;
+  const prepare = () => {
+    const sandbox = typeof options.sandbox === "function" ? options.sandbox() : options.sandbox;
+    known ??= {
+      sandbox,
+      runner: new CommandRunner({
+        sandbox,
+        environment: options.environment,
+        forbidden: (options.forbidden ?? []).map((place) => nearestRealPath(resolve(place)).path),
+        visible: options.visible ?? (() => []),
+        maximumProcesses: options.maximumProcesses ?? 1024,
+      }),
+    };
+    return known;
+  };
+  let isClosed = false;
+  void removeStaleScratchFolders(Date.now());
+
+  const tool = defineTool<ShellInput>({
+    name: "shell",
+    description:
+      "Run a command in the workspace: a line for sh (command), or a program with its arguments " +
+      "(argv). Gives the exit code and the output. The system is read-only outside the workspace, " +
+      "and there is usually no network; /tmp and the home are private and kept until you are " +
+      "done. Everything a command starts ends with it: use background for servers, then handle " +
+      "with action read, wait or stop.",
+    effect: "exec",
+    idempotent: false,
+    scopes: ["shell"],
+    input: shellInput,
+    preflight({ cwd }, context) {
+      const workspace = requireWorkspace(context);
+      requireEnforceable(workspace, { ...options, sandbox: prepare().sandbox });
+      if (cwd !== undefined) resolveInside(workspace, cwd);
+    },
+    about({ command, argv, handle }, { delegationId }) {
+      const started = handle && shells.get(delegationId)?.find(handle);
+      if (started) return started.subjects;
+      const known = argv ? subjectsOfArguments(argv) : subjectsOfCommand(command ?? "");
+      // About nothing that could be named: each rule takes its stricter reading.
+      return known ?? { kind: "text", values: [] };
+    },
+    execute(input, context) {
+      if (isClosed) throw new Error("The runtime is closing; no command is started any more.");
+      return input.handle === undefined ? run(input, context) : attend(input, context);
+    },
+  });
+
+  return {
+    tool,
+    release,
+    async close() {
+      isClosed = true;
+      await Promise.all([...shells.keys()].map(release));
+    },
+  };
+
+  async function release(delegationId: string): Promise<void> {
+    const shell = shells.get(delegationId);
+    shells.delete(delegationId);
+    await shell?.release();
+    known?.runner.release(delegationId);
+  }
+
+  async function run(input: ShellInput, context: ToolContext): Promise<ToolResult> {
+    const { signal, delegationId } = context;
+    signal.throwIfAborted();
+    const shell = shellOf(delegationId);
+    if (input.background && shell.runningInBackground >= maximumInBackground) {
+      return failure(`${maximumInBackground} commands run in the background already. Stop one.`);
+    }
+    const started = start(input, context, shell);
+    shell.follow(started);
+    const onAbort = () => void started.end("It was stopped.");
+    signal.addEventListener("abort", onAbort, { once: true });
+    if (input.background) {
+      const subjects = tool.about?.(input, context) ?? { kind: "text", values: [] };
+      const handle = shell.keep({ process: started, subjects });
+      await waitFor(started, firstWordsMs, signal);
+      return tellState(started, `It runs in the background as ${handle}.`);
+    }
+    try {
+      const ms = input.timeout_ms ?? defaultTimeoutMs;
+      if (!(await waitFor(started, ms, signal))) {
+        await started.end(`It took longer than ${ms} ms and was ended.`);
+      }
+      return await tellEnd(started);
+    } finally {
+      signal.removeEventListener("abort", onAbort);
+    }
+  }
+
+  function start(input: ShellInput, context: ToolContext, shell: DelegationShell): ShellProcess {
+    const workspace = requireWorkspace(context);
+    const { runner, sandbox } = prepare();
+    requireEnforceable(workspace, { ...options, sandbox });
+    const cwd = resolveInside(workspace, input.cwd ?? ".").path;
+    if (statSync(cwd, { throwIfNoEntry: false })?.isDirectory() !== true) {
+      throw new Error(`"${input.cwd}" is not a folder of the workspace.`);
+    }
+    return runner.start({
+      delegationId: context.delegationId,
+      workspace,
+      argv: input.argv ?? ["/bin/sh", "-c", input.command ?? ""],
+      cwd,
+      network: options.network === true && context.network === "*",
+      scratch: shell.scratch,
+    });
+  }
+
+  async function attend(input: ShellInput, { delegationId, signal }: ToolContext) {
+    const shell = shells.get(delegationId);
+    const { handle = "", action } = input;
+    const process = shell?.find(handle)?.process;
+    if (process === undefined) {
+      const known = shell?.handles.join(", ") || "none";
+      return failure(`There is no command "${handle}" in the background. There are: ${known}.`);
+    }
+    if (action === "stop") await process.end("It was stopped.");
+    if (action === "wait") await waitFor(process, input.timeout_ms ?? 30_000, signal);
+    return tellState(process, "It still runs.");
+  }
+
+  function shellOf(delegationId: string): DelegationShell {
+    const known = shells.get(delegationId) ?? new DelegationShell();
+    shells.set(delegationId, known);
+    return known;
+  }
+}

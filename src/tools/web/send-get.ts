@@ -1,0 +1,101 @@
+import { type IncomingMessage, request as requestPlain } from "node:http";
+import { request as requestSecure } from "node:https";
+import { isIP, type LookupFunction, type Socket } from "node:net";
+import { FetchFailure } from "./fetch-failure.ts";
+import { canonicalAddress } from "./public-address.ts";
+import { hostOf, portOf } from "./read-address.ts";
+import type { HostAddress } from "./resolve-host.ts";
+
+export interface GetLimits {
+  readonly connectMs: number;
+  /** Until the reply's headers are complete, the connection included. */
+  readonly headersMs: number;
+}
+
+/** Nobody's browser, and nothing about who asks: no cookies, no credentials, no referrer. */
+const headers: Readonly<Record<string, string>> = {
+  "user-agent": "Mozilla/5.0 (compatible; mandate)",
+  accept: "text/markdown, text/html;q=0.9, application/json;q=0.8, text/*;q=0.8, */*;q=0.5",
+  "accept-encoding": "gzip, br",
+  "accept-language": "en, *;q=0.5",
+};
+
+/**
+ * One request on one new connection, to exactly the addresses given: the name is not asked for
+ * again, and proxies of the environment do not come in between.
+ */
+export function sendGet(
+  url: URL,
+  addresses: readonly HostAddress[],
+  limits: GetLimits,
+  signal: AbortSignal,
+): Promise<IncomingMessage> {
+  const host = hostOf(url);
+  const isSecure = url.protocol === "https:";
+  const send = isSecure ? requestSecure : requestPlain;
+  return new Promise((resolve, reject) => {
+    const request = send({
+      hostname: host,
+      port: portOf(url),
+      path: `${url.pathname}${url.search}`,
+      method: "GET",
+      headers: { ...headers, host: url.host },
+      agent: false,
+      lookup: answerWith(addresses),
+      signal,
+      maxHeaderSize: 32 * 1024,
+      ...(isSecure && { rejectUnauthorized: true, servername: isIP(host) === 0 ? host : "" }),
+    });
+    const giveUp = (what: string) => () =>
+      request.destroy(new FetchFailure(`${url.host} ${what}.`));
+    const connecting = setTimeout(giveUp("could not be connected to in time"), limits.connectMs);
+    const waiting = setTimeout(giveUp("did not answer in time"), limits.headersMs);
+    const clear = () => {
+      clearTimeout(connecting);
+      clearTimeout(waiting);
+    };
+    request.on("socket", (socket: Socket) => {
+      socket.once("connect", () => {
+        if (!isOneOf(socket.remoteAddress, addresses)) giveUp("changed its address")();
+      });
+      socket.once(isSecure ? "secureConnect" : "connect", () => clearTimeout(connecting));
+    });
+    request.once("response", (response) => {
+      clear();
+      resolve(response);
+    });
+    // The socket is ours alone from here on: the request no longer closes it or hears its errors.
+    request.once("upgrade", (_response, socket) => {
+      clear();
+      socket.on("error", () => undefined);
+      socket.destroy();
+      reject(new FetchFailure(`${url.host} answered with another protocol.`));
+    });
+    request.on("error", (error) => {
+      clear();
+      reject(describeError(error, url));
+    });
+    request.end();
+  });
+}
+
+function answerWith(addresses: readonly HostAddress[]): LookupFunction {
+  return (_host, options, callback) => {
+    const [first] = addresses;
+    if (options.all) callback(null, [...addresses]);
+    else callback(null, first?.address ?? "", first?.family ?? 0);
+  };
+}
+
+function isOneOf(address: string | undefined, addresses: readonly HostAddress[]): boolean {
+  if (address === undefined) return false;
+  const connected = canonicalAddress(address);
+  return addresses.some((each) => canonicalAddress(each.address) === connected);
+}
+
+/** By code only: messages of the system name addresses. */
+function describeError(error: Error, url: URL): Error {
+  if (error instanceof FetchFailure || error.name === "AbortError") return error;
+  const code = (error as NodeJS.ErrnoException).code ?? "unknown error";
+  return new FetchFailure(`${url.host} could not be fetched (${code}).`, { cause: error });
+}

@@ -1,0 +1,69 @@
+import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { Worker } from "node:worker_threads";
+
+/** Swaps a folder with a link to the outside as fast as it can, until it is told to stop. */
+const swapper = `
+  const { renameSync } = require("node:fs");
+  const { parentPort, workerData } = require("node:worker_threads");
+  const { folder, link, spare, stop } = workerData;
+  const stopped = new Int32Array(stop);
+  let swaps = 0;
+  function replace(from, to) {
+    for (;;) {
+      // A write that met the gap creates the folder anew.
+      try { return renameSync(from, to); } catch { renameSync(to, spare + Math.random()); }
+    }
+  }
+  while (Atomics.load(stopped, 0) === 0) {
+    renameSync(folder, spare);
+    replace(link, folder);
+    renameSync(folder, link);
+    replace(spare, folder);
+    swaps += 1;
+  }
+  parentPort.postMessage(swaps);
+`;
+
+export interface FolderSwapper {
+  readonly root: string;
+  /** Holds `a.txt` and `deep/a.txt` with "CANARY", and the file `only-outside`. */
+  readonly outside: string;
+  /** Gives how often the folder was swapped. */
+  stop(): Promise<number>;
+  remove(): void;
+}
+
+/** A workspace whose folder `folder`, with "inside" in `a.txt` and `deep/a.txt`, is being swapped. */
+export async function startSwapper(): Promise<FolderSwapper> {
+  const base = realpathSync(mkdtempSync(join(tmpdir(), "mandate-race-")));
+  const root = join(base, "app");
+  const outside = join(base, "outside");
+  mkdirSync(join(root, "folder/deep"), { recursive: true });
+  mkdirSync(join(outside, "deep"), { recursive: true });
+  for (const [place, content] of [
+    [join(root, "folder"), "inside"],
+    [outside, "CANARY"],
+  ] as const) {
+    writeFileSync(join(place, "a.txt"), content);
+    writeFileSync(join(place, "deep/a.txt"), content);
+  }
+  writeFileSync(join(outside, "only-outside"), "");
+  symlinkSync(outside, join(root, "link"));
+  const stop = new SharedArrayBuffer(4);
+  const paths = { folder: join(root, "folder"), link: join(root, "link") };
+  const workerData = { ...paths, spare: join(root, "spare"), stop };
+  const worker = new Worker(swapper, { eval: true, workerData });
+  const finished = new Promise<number>((done) => worker.once("message", done));
+  await new Promise((online) => worker.once("online", online));
+  return {
+    root,
+    outside,
+    stop() {
+      Atomics.store(new Int32Array(stop), 0, 1);
+      return finished;
+    },
+    remove: () => rmSync(base, { recursive: true, force: true }),
+  };
+}

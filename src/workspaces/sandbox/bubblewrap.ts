@@ -1,0 +1,34 @@
+import { isolation, mountPolicy, showSystem } from "./bubblewrap-arguments.ts";
+import type { Sandbox } from "./sandbox.ts";
+
+export interface BubblewrapOptions {
+  /** Absolute: what a workspace puts on PATH must not be taken for it. */
+  readonly program: string;
+  readonly version: string;
+  /** Whether namespaces can be forbidden inside; older ones cannot. */
+  readonly closesNamespaces: boolean;
+  /** Shown read-only, besides what every machine has. */
+  readonly programFolders: readonly string[];
+}
+
+export function createBubblewrap(options: BubblewrapOptions): Sandbox {
+  const { program, programFolders } = options;
+  const fixed = [
+    ...isolation,
+    ...(options.closesNamespaces ? ["--disable-userns"] : []),
+    ...showSystem(programFolders),
+  ];
+  return {
+    name: `bubblewrap ${options.version}`,
+    wrap(policy, argv, cwd) {
+      const { args, placeholders } = mountPolicy(policy, programFolders);
+      const network = policy.network ? [] : ["--unshare-net"];
+      const status = ["--json-status-fd", "3", "--chdir", cwd, "--"];
+      return {
+        file: program,
+        args: [...fixed, ...network, ...args, ...status, ...argv],
+        placeholders,
+      };
+    },
+  };
+}

@@ -1,0 +1,107 @@
+import { type Dirent, lstatSync, readdirSync, readlinkSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { shownPath } from "./open-file.ts";
+import { type OpenFolder, openFolder } from "./open-folder.ts";
+import { resolveInside } from "./resolve-inside.ts";
+import type { WorkspaceBinding } from "./workspace-binding.ts";
+
+export interface TreeEntry {
+  readonly name: string;
+  /** Relative to the workspace's root, with `/`. */
+  readonly path: string;
+  readonly kind: "file" | "link";
+  /** What a link says, as it is written there. */
+  readonly target?: string;
+  /** When it was last changed, in milliseconds; where times were asked for. */
+  readonly modified?: number;
+}
+
+/** Which entries of one folder count: folders are entered, files and links are handed out. */
+export type EntryFilter = (name: string, path: string, isFolder: boolean) => boolean;
+
+export interface TreeOptions {
+  /** Called once for each folder, while it is open, before any of its entries is seen. */
+  readonly enter: (folder: OpenFolder, path: string) => EntryFilter;
+  readonly withTimes?: boolean;
+}
+
+/**
+ * All files and links below a folder, ordered by path, segment by segment. Nothing is awaited: null
+ * stands before each folder that is read, where the caller can give others their turn. Links are named and never
+ * followed, what belongs to the runtime is left out, and each folder is asked where it is after it
+ * was opened, so that one that was swapped meanwhile is passed over.
+ */
+export function* walkTree(
+  binding: WorkspaceBinding,
+  asked: string,
+  options: TreeOptions,
+): Generator<TreeEntry | null> {
+  const start = resolveInside(binding, asked).path;
+  const open = [readFolder(binding, start, asked, options)];
+  for (let entries = open.at(-1); entries !== undefined; entries = open.at(-1)) {
+    const entry = entries.pop();
+    if (entry === undefined) open.pop();
+    else if (entry.kind !== "folder") yield entry as TreeEntry;
+    else {
+      yield null;
+      try {
+        open.push(readFolder(binding, join(binding.root, entry.path), entry.path, options));
+      } catch {
+        // The folder that was asked for must open. One below it may be gone or closed to us.
+      }
+    }
+  }
+}
+
+type Found = TreeEntry | (Omit<TreeEntry, "kind"> & { readonly kind: "folder" });
+
+/** Last first, so that the next one is taken from the end. */
+function readFolder(
+  binding: WorkspaceBinding,
+  path: string,
+  asked: string,
+  options: TreeOptions,
+): Found[] {
+  const folder = openFolder(binding, path, asked);
+  try {
+    // It became another folder of the workspace: that one is met at its own place.
+    if (folder.path !== path) return [];
+    const shown = shownPath(binding, folder.path);
+    const counts = options.enter(folder, shown);
+    const hidden = (binding.forbidden ?? []).filter((place) => dirname(place) === path);
+    const found: Found[] = [];
+    for (const entry of readdirSync(folder.here, { withFileTypes: true })) {
+      const { name } = entry;
+      const isFolder = entry.isDirectory();
+      if (!isFolder && !entry.isFile() && !entry.isSymbolicLink()) continue;
+      if (hidden.length > 0 && hidden.includes(join(path, name))) continue;
+      const entryPath = shown === "." ? name : `${shown}/${name}`;
+      if (!counts(name, entryPath, isFolder)) continue;
+      found.push(describe(folder, entry, entryPath, options));
+    }
+    return found.sort((left, right) => (left.name < right.name ? 1 : -1));
+  } finally {
+    folder.close();
+  }
+}
+
+function describe(folder: OpenFolder, entry: Dirent, path: string, options: TreeOptions): Found {
+  const { name } = entry;
+  if (entry.isDirectory()) return { name, path, kind: "folder" };
+  const modified = options.withTimes ? { modified: modifiedAt(folder.entry(name)) } : {};
+  if (entry.isFile()) return { name, path, kind: "file", ...modified };
+  const target = targetOf(folder.entry(name));
+  return { name, path, kind: "link", ...(target === undefined ? {} : { target }), ...modified };
+}
+
+function modifiedAt(path: string): number {
+  return lstatSync(path, { throwIfNoEntry: false })?.mtimeMs ?? 0;
+}
+
+function targetOf(path: string): string | undefined {
+  try {
+    return readlinkSync(path);
+  } catch {
+    return undefined; // Replaced since the folder was read.
+  }
+}
