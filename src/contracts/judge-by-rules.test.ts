@@ -54,6 +54,14 @@ describe("rules for calls", () => {
     expect(judge("docs/a/b.md")).toBe("deny");
     expect(judge("notes/a.md")).toBe("allow");
     expect(judge("notes/a/b.md")).toBe("allow");
+    expect(judge("notes.md")).toBe("deny");
+    const exact: ToolRule[] = [
+      { tool: "write_file", action: "deny" },
+      { tool: "write_file", match: "src/**/a.ts", action: "allow" },
+    ];
+    const within = (file: string) => judgeByRules([exact], "write_file", path(file));
+    expect(["src/a.ts", "src/x/a.ts", "src/x/y/a.ts"].map(within)).toEqual(Array(3).fill("allow"));
+    expect(["src/ba.ts", "src/x/ba.ts", "srca.ts"].map(within)).toEqual(Array(3).fill("deny"));
   });
 
   it.each([
@@ -98,6 +106,7 @@ describe("a glob", () => {
   it("is never slow, whoever wrote it", () => {
     const began = performance.now();
     expect(matchGlob(`${"*a".repeat(200)}b`, "a".repeat(2000))).toBe(false);
+    expect(matchGlob("a*b**/c", "ab-xbc")).toBe(true);
     expect(performance.now() - began).toBeLessThan(2000);
   });
 

@@ -31,7 +31,7 @@ export function mergeLayers(layers: readonly ProfileLayer[]): Profile {
   }
   const last = layers.at(-1);
   const said = fields as ProfileFields;
-  const problem = whatIsMissing(said);
+  const problem = whatIsWrong(said);
   if (problem !== undefined) {
     const { name = "", origin = "" } = last ?? {};
     throw new MandateError("profile-invalid", `${origin}: the profile "${name}" ${problem}`);
@@ -60,7 +60,12 @@ function dropRivals(
   delete origins["model.pool"];
 }
 
-function whatIsMissing({ description, prompt, systemPromptFile }: ProfileFields) {
+/** Characters of patterns in one profile's rules: each call is held against all of them. */
+const longestRules = 20_000;
+
+function whatIsWrong({ description, prompt, systemPromptFile, toolRules }: ProfileFields) {
+  const length = (toolRules ?? []).reduce((sum, { match = "" }) => sum + match.length, 0);
+  if (length > longestRules) return `has rules of more than ${longestRules} characters; use fewer`;
   if (description === undefined) return "has no description; say in a line what it is for";
   if (prompt === undefined && systemPromptFile === undefined) {
     return "has no prompt; write it below the front matter";

@@ -132,13 +132,13 @@ describe("a name", () => {
   });
 
   it("that is granted still says what the contract grants when another is asked for", async () => {
-    const { seen } = await attempt([{ tool: "shell", input: { command: "id" } }], {
+    const { seen } = await attempt([{ tool: "teleport", input: { command: "id" } }], {
       profile: { tools: ["read_file", "list_files"] },
     });
     expect(seen[1]?.messages.at(-1)).toMatchObject({
       role: "tool",
       isError: true,
-      text: 'There is no tool "shell". The contract grants: read_file, list_files.',
+      text: 'There is no tool "teleport". The contract grants: read_file, list_files.',
     });
   });
 });

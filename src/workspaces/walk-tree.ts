@@ -14,14 +14,23 @@ export interface TreeEntry {
   readonly target?: string;
   /** When it was last changed, in milliseconds; where times were asked for. */
   readonly modified?: number;
+  readonly folder: FolderFiles;
+}
+
+/** What a folder holds, for those who can treat it as one. */
+export interface FolderFiles {
+  /** How many of its files are handed out. */
+  readonly count: number;
+  /** Whether those are all the files in it. */
+  readonly isWhole: boolean;
 }
 
 /** Which entries of one folder count: folders are entered, files and links are handed out. */
 export type EntryFilter = (name: string, path: string, isFolder: boolean) => boolean;
 
 export interface TreeOptions {
-  /** Called once for each folder, while it is open, before any of its entries is seen. */
-  readonly enter: (folder: OpenFolder, path: string) => EntryFilter;
+  /** Called once for each folder, while it is open, with what it holds. */
+  readonly enter: (folder: OpenFolder, path: string, entries: readonly Dirent[]) => EntryFilter;
   readonly withTimes?: boolean;
 }
 
@@ -41,7 +50,7 @@ export function* walkTree(
   for (let entries = open.at(-1); entries !== undefined; entries = open.at(-1)) {
     const entry = entries.pop();
     if (entry === undefined) open.pop();
-    else if (entry.kind !== "folder") yield entry as TreeEntry;
+    else if (entry.kind !== "folder") yield entry;
     else {
       yield null;
       try {
@@ -53,7 +62,7 @@ export function* walkTree(
   }
 }
 
-type Found = TreeEntry | (Omit<TreeEntry, "kind"> & { readonly kind: "folder" });
+type Found = TreeEntry | { readonly name: string; readonly path: string; readonly kind: "folder" };
 
 /** Last first, so that the next one is taken from the end. */
 function readFolder(
@@ -67,17 +76,24 @@ function readFolder(
     // It became another folder of the workspace: that one is met at its own place.
     if (folder.path !== path) return [];
     const shown = shownPath(binding, folder.path);
-    const counts = options.enter(folder, shown);
+    const entries = readdirSync(folder.here, { withFileTypes: true });
+    const counts = options.enter(folder, shown, entries);
     const hidden = (binding.forbidden ?? []).filter((place) => dirname(place) === path);
     const found: Found[] = [];
-    for (const entry of readdirSync(folder.here, { withFileTypes: true })) {
+    const files = { count: 0, isWhole: true };
+    for (const entry of entries) {
       const { name } = entry;
       const isFolder = entry.isDirectory();
       if (!isFolder && !entry.isFile() && !entry.isSymbolicLink()) continue;
       if (hidden.length > 0 && hidden.includes(join(path, name))) continue;
       const entryPath = shown === "." ? name : `${shown}/${name}`;
-      if (!counts(name, entryPath, isFolder)) continue;
-      found.push(describe(folder, entry, entryPath, options));
+      if (!counts(name, entryPath, isFolder)) {
+        if (entry.isFile()) files.isWhole = false;
+        continue;
+      }
+      if (entry.isFile()) files.count += 1;
+      if (isFolder) found.push({ name, path: entryPath, kind: "folder" });
+      else found.push(describe(folder, entry, entryPath, files, options.withTimes === true));
     }
     return found.sort((left, right) => (left.name < right.name ? 1 : -1));
   } finally {
@@ -85,13 +101,19 @@ function readFolder(
   }
 }
 
-function describe(folder: OpenFolder, entry: Dirent, path: string, options: TreeOptions): Found {
+function describe(
+  folder: OpenFolder,
+  entry: Dirent,
+  path: string,
+  files: FolderFiles,
+  withTimes: boolean,
+): TreeEntry {
   const { name } = entry;
-  if (entry.isDirectory()) return { name, path, kind: "folder" };
-  const modified = options.withTimes ? { modified: modifiedAt(folder.entry(name)) } : {};
-  if (entry.isFile()) return { name, path, kind: "file", ...modified };
+  const modified = withTimes ? { modified: modifiedAt(folder.entry(name)) } : {};
+  if (entry.isFile()) return { name, path, kind: "file", folder: files, ...modified };
   const target = targetOf(folder.entry(name));
-  return { name, path, kind: "link", ...(target === undefined ? {} : { target }), ...modified };
+  const said = target === undefined ? {} : { target };
+  return { name, path, kind: "link", folder: files, ...said, ...modified };
 }
 
 function modifiedAt(path: string): number {

@@ -10,6 +10,7 @@ import { globMatcher } from "./pattern/glob-matcher.ts";
 import { parsePattern } from "./pattern/parse-pattern.ts";
 import { PatternRefused } from "./pattern/pattern-node.ts";
 import { requireWorkspace } from "./require-workspace.ts";
+import type { SearchableFile } from "./search/narrow-files.ts";
 import { Pace } from "./search/pace.ts";
 import { renderMatches } from "./search/render-matches.ts";
 import { searchAbout } from "./search/search-about.ts";
@@ -83,7 +84,7 @@ async function search(
   const { output, limit, context } = asked;
   const sought = {
     node: parsePattern(asked.pattern, asked.ignore_case),
-    paths: pathsOf(workspace, asked),
+    files: filesOf(workspace, asked),
     ripgrep,
     // One more tells that there are more.
     most: () => (output === "content" ? answer.room + 1 : 1),
@@ -109,19 +110,18 @@ async function search(
   return answer.lines.join("\n");
 }
 
-function* pathsOf(workspace: WorkspaceBinding, asked: Input): Generator<string | null> {
+function* filesOf(workspace: WorkspaceBinding, asked: Input): Generator<SearchableFile | null> {
   const { path, glob, include_ignored: includeIgnored } = asked;
   const place = resolveInside(workspace, path).path;
   if (!isFolder(place)) {
     const file = openFile(workspace, path);
     file.close();
-    yield file.path;
+    yield { path: file.path };
     return;
   }
   const only = glob === undefined ? {} : { glob: globMatcher(glob) };
   for (const entry of selectFiles(workspace, { path, includeIgnored, ...only })) {
-    if (entry === null) yield null;
-    else if (entry.kind === "file") yield entry.path;
+    if (entry === null || entry.kind === "file") yield entry;
   }
 }
 

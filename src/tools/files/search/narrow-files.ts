@@ -1,3 +1,4 @@
+import type { FolderFiles } from "../../../workspaces/walk-tree.ts";
 import type { Pace } from "./pace.ts";
 import { filesWithMatches, type RipgrepSearch } from "./run-ripgrep.ts";
 
@@ -6,13 +7,19 @@ const firstBatch = 32 * 1024;
 // Windows allows 32,767 characters for a whole command line, Linux and macOS a megabyte or more.
 const largestBatch = process.platform === "win32" ? 20_000 : 400 * 1024;
 
+/** A file to be searched; without a folder it stands for itself. */
+export interface SearchableFile {
+  readonly path: string;
+  readonly folder?: FolderFiles;
+}
+
 /**
  * Lets ripgrep pass over the files that cannot match; the order stays. What is left is searched by
  * ourselves, through the boundary: ripgrep opens by path, and a path can be swapped under it, so
  * nothing of what it read is ever shown.
  */
 export async function* narrowFiles(
-  paths: Iterable<string | null>,
+  files: Iterable<SearchableFile | null>,
   search: RipgrepSearch,
   pace: Pace,
 ): AsyncGenerator<string> {
@@ -20,19 +27,20 @@ export async function* narrowFiles(
   const signal = AbortSignal.any([pace.signal, stop.signal]);
   const pending: Promise<readonly string[]>[] = [];
 
-  async function narrow(batch: readonly string[]): Promise<readonly string[]> {
-    const found = await filesWithMatches(search, batch, signal);
-    return found === null ? batch : batch.filter((path) => found.has(path));
+  async function narrow(batch: readonly SearchableFile[]): Promise<readonly string[]> {
+    const paths = batch.map(({ path }) => path);
+    const found = await filesWithMatches(search, operandsFor(batch), signal);
+    return found === null ? paths : paths.filter((path) => found.has(path));
   }
 
-  const begin = (batch: readonly string[]) => {
+  const begin = (batch: readonly SearchableFile[]) => {
     const running = narrow(batch);
     running.catch(() => undefined); // Nobody may be waiting for it any more when it is ended.
     pending.push(running);
   };
 
   try {
-    for await (const batch of batches(paths, pace)) {
+    for await (const batch of batches(files, pace)) {
       begin(batch);
       // One is worked on while the next is gathered.
       if (pending.length > 1) yield* (await pending.shift()) ?? [];
@@ -45,17 +53,17 @@ export async function* narrowFiles(
 }
 
 async function* batches(
-  paths: Iterable<string | null>,
+  files: Iterable<SearchableFile | null>,
   pace: Pace,
-): AsyncGenerator<readonly string[]> {
+): AsyncGenerator<readonly SearchableFile[]> {
   let room = Math.min(firstBatch, largestBatch);
-  let batch: string[] = [];
+  let batch: SearchableFile[] = [];
   let size = 0;
-  for (const path of paths) {
+  for (const file of files) {
     if (pace.isOver) await pace.pause();
-    if (path === null) continue;
-    batch.push(path);
-    size += Buffer.byteLength(path) + 11; // With "./", its end and the pointer to it.
+    if (file === null) continue;
+    batch.push(file);
+    size += Buffer.byteLength(file.path) + 11; // With "./", its end and the pointer to it.
     if (size < room) continue;
     yield batch;
     batch = [];
@@ -63,4 +71,23 @@ async function* batches(
     room = Math.min(room * 4, largestBatch);
   }
   if (batch.length > 0) yield batch;
+}
+
+/**
+ * What ripgrep is handed: a folder instead of its files where all of them are wanted, and most of
+ * them now. It goes no deeper than that, so that what is below stays ours to choose.
+ */
+function operandsFor(batch: readonly SearchableFile[]): readonly string[] {
+  const byFolder = new Map<string, SearchableFile[]>();
+  for (const file of batch) {
+    const place = file.path.slice(0, Math.max(file.path.lastIndexOf("/"), 0));
+    const others = byFolder.get(place);
+    if (others === undefined) byFolder.set(place, [file]);
+    else others.push(file);
+  }
+  return [...byFolder].flatMap(([place, files]) => {
+    const folder = files[0]?.folder;
+    const isWhole = folder?.isWhole === true && files.length * 2 > folder.count;
+    return isWhole ? [`./${place}`] : files.map(({ path }) => `./${path}`);
+  });
 }

@@ -13,31 +13,29 @@ export interface RipgrepSearch {
 }
 
 /**
- * Nothing is left to ripgrep but looking into the files it is handed: no configuration, no walking,
- * no ignore files, no preprocessor, no idea of its own about encodings or what is binary.
+ * Nothing is left to ripgrep but looking into the files it is handed: no configuration, no walking
+ * deeper, no ignore files, no preprocessor, no idea of its own about encodings or what is binary.
  */
 const options = [
   ...["--no-config", "--no-ignore", "--hidden", "--text", "--encoding=none", "--no-mmap"],
   ...["--case-sensitive", "--color=never", "--no-messages", "--files-with-matches", "--null"],
+  "--max-depth=1",
 ];
 
 /**
- * Which of these files, relative to the root, may match. Null when that is not certain: ripgrep
- * met an error (a file it could not open, a pattern too large for it), was ended, or never began.
+ * Which files may match, of those named and of those in the folders named, relative to the root.
+ * Null when that is not certain: ripgrep met an error (a file it could not open, a pattern too large
+ * for it), was ended, or never began.
  */
 export async function filesWithMatches(
   search: RipgrepSearch,
-  paths: readonly string[],
+  operands: readonly string[],
   signal: AbortSignal,
 ): Promise<ReadonlySet<string> | null> {
-  const { code, output } = await run(
-    search,
-    paths.map((path) => `./${path}`),
-    signal,
-  );
+  const { code, output } = await run(search, operands, signal);
   if (code !== 0 && code !== 1) return null;
   const found = output.toString().split("\0");
-  return new Set(found.filter((path) => path !== "").map((path) => path.slice(2)));
+  return new Set(found.map((path) => path.replace(/^\.\//, "")));
 }
 
 interface Ended {
@@ -48,11 +46,11 @@ interface Ended {
 
 async function run(
   { program, pattern, root }: RipgrepSearch,
-  paths: readonly string[],
+  operands: readonly string[],
   signal: AbortSignal,
 ): Promise<Ended> {
   signal.throwIfAborted();
-  const child = start(program, [...options, "-e", pattern, "--", ...paths], root);
+  const child = start(program, [...options, "-e", pattern, "--", ...operands], root);
   if (child === null) return { code: null, output: Buffer.alloc(0) };
   const output: Buffer[] = [];
   const end = () => child.kill("SIGKILL");
@@ -60,7 +58,6 @@ async function run(
   signal.addEventListener("abort", end);
   try {
     const code = await new Promise<number | null>((resolve) => {
-      // At most the paths that were handed over: this cannot grow beyond them.
       child.stdout?.on("data", (chunk: Buffer) => output.push(chunk));
       child.on("error", () => resolve(null));
       child.on("close", resolve);

@@ -5,14 +5,14 @@ import type { WorkspaceBinding } from "../../../workspaces/workspace-binding.ts"
 import type { PatternNode } from "../pattern/pattern-node.ts";
 import { printForRipgrep } from "../pattern/print-for-ripgrep.ts";
 import { lineSearch } from "./line-search.ts";
-import { narrowFiles } from "./narrow-files.ts";
+import { narrowFiles, type SearchableFile } from "./narrow-files.ts";
 import type { Pace } from "./pace.ts";
 import { type FileMatches, FileSearcher } from "./search-file.ts";
 
 export interface TreeSearch {
   readonly node: PatternNode;
   /** In the order of the answer; null where others can be let in. */
-  readonly paths: Iterable<string | null>;
+  readonly files: Iterable<SearchableFile | null>;
   /** Where ripgrep is, or null to do without it. */
   readonly ripgrep: string | null;
   /** How many lines of the next file are wanted, and whether the others are to be counted. */
@@ -36,8 +36,6 @@ export async function* searchTree(
   const opener = new SiblingOpener(binding);
   try {
     for await (const path of candidates(binding, search, pace)) {
-      if (pace.isOver) await pace.pause();
-      if (path === null) continue;
       const file = openIfThere(opener, path);
       if (file === undefined) continue;
       try {
@@ -54,13 +52,24 @@ export async function* searchTree(
 
 function candidates(
   { root }: WorkspaceBinding,
-  { node, paths, ripgrep }: TreeSearch,
+  { node, files, ripgrep }: TreeSearch,
   pace: Pace,
-): Iterable<string | null> | AsyncIterable<string> {
+): AsyncIterable<string> {
   // A program that lies in the workspace is the workspace's own, whatever it is called.
-  if (ripgrep === null || isBelow(ripgrep, root)) return paths;
+  if (ripgrep === null || isBelow(ripgrep, root)) return allFiles(files, pace);
   const pattern = printForRipgrep(node);
-  return pattern === null ? paths : narrowFiles(paths, { program: ripgrep, pattern, root }, pace);
+  if (pattern === null) return allFiles(files, pace);
+  return narrowFiles(files, { program: ripgrep, pattern, root }, pace);
+}
+
+async function* allFiles(
+  files: Iterable<SearchableFile | null>,
+  pace: Pace,
+): AsyncGenerator<string> {
+  for (const file of files) {
+    if (pace.isOver) await pace.pause();
+    if (file !== null) yield file.path;
+  }
 }
 
 function openIfThere(opener: SiblingOpener, path: string): OpenFile | undefined {

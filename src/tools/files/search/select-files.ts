@@ -1,4 +1,4 @@
-import { readSync } from "node:fs";
+import { type Dirent, readSync } from "node:fs";
 import { join } from "node:path";
 import { openEntry, shownPath } from "../../../workspaces/open-file.ts";
 import { type OpenFolder, openFolder } from "../../../workspaces/open-folder.ts";
@@ -38,8 +38,10 @@ export function* selectFiles(
   const chains = new Map<string, RuleChain | undefined>();
   if (!includeIgnored) readRulesAbove(binding, start, chains);
 
-  function enter(folder: OpenFolder, place: string): EntryFilter {
-    const chain = includeIgnored ? undefined : extendChain(binding, folder, place, chains);
+  function enter(folder: OpenFolder, place: string, entries: readonly Dirent[]): EntryFilter {
+    const hasRules = !includeIgnored && entries.some(({ name }) => name === rulesName);
+    const text = hasRules ? readRules(binding, folder) : undefined;
+    const chain = includeIgnored ? undefined : extendChain(place, text, chains);
     return (name, entryPath, isFolder) => {
       if (name === ".git") return false;
       if (glob !== undefined) {
@@ -74,7 +76,7 @@ function readRulesAbove(
     const place = segments.slice(0, depth).join("/") || ".";
     const folder = openFolder(binding, join(binding.root, place), start);
     try {
-      extendChain(binding, folder, place, chains);
+      extendChain(place, readRules(binding, folder), chains);
     } finally {
       folder.close();
     }
@@ -82,26 +84,25 @@ function readRulesAbove(
 }
 
 function extendChain(
-  binding: WorkspaceBinding,
-  folder: OpenFolder,
   place: string,
+  text: string | undefined,
   chains: Map<string, RuleChain | undefined>,
 ): RuleChain | undefined {
   const slash = place.lastIndexOf("/");
   const above = place === "." ? undefined : chains.get(slash < 0 ? "." : place.slice(0, slash));
-  const text = readRules(binding, folder);
   const prefix = place === "." ? "" : `${place}/`;
   const chain = text === undefined ? above : { prefix, rules: parseIgnoreRules(text), above };
   chains.set(place, chain);
   return chain;
 }
 
+const rulesName = ".gitignore";
 const largestRuleFile = 256 * 1024;
 
 /** A link, a device or a file too large is no rule file, as if it were not there. */
 function readRules(binding: WorkspaceBinding, folder: OpenFolder): string | undefined {
   try {
-    const file = openEntry(binding, folder, ".gitignore", ".gitignore");
+    const file = openEntry(binding, folder, rulesName, rulesName);
     try {
       if (file.stats.size > largestRuleFile) return undefined;
       const bytes = Buffer.alloc(file.stats.size);
