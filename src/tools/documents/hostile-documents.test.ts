@@ -9,13 +9,13 @@ import {
   makeZip,
   paragraph,
 } from "./make-documents.test-support.ts";
-import { parserLimits, readDocument } from "./read-document.ts";
+import { readDocument } from "./read-document.ts";
 
 const view = { kind: "window", page: 1, offset: 0, limit: 1000 } as const;
 const never = new AbortController().signal;
 
 function read(kind: DocumentKind, bytes: Buffer, timeMs?: number): Promise<DocumentReply> {
-  const limits = timeMs === undefined ? parserLimits : { ...parserLimits, timeMs };
+  const limits = timeMs === undefined ? {} : { timeMs };
   return readDocument({ kind, format: "markdown", view }, bytes, never, limits);
 }
 

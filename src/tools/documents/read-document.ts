@@ -2,7 +2,7 @@ import { type DocumentReply, type DocumentRequest, documentReply } from "./docum
 import { type ParserLimits, runParser } from "./parser-process.ts";
 import { withParserSlot } from "./parser-slots.ts";
 
-export const parserLimits: ParserLimits = {
+const parserLimits: ParserLimits = {
   timeMs: 20_000,
   memoryBytes: 1024 * 1024 * 1024,
   replyBytes: 4 * 1024 * 1024,
@@ -13,8 +13,9 @@ export async function readDocument(
   request: Omit<DocumentRequest, "patienceMs">,
   document: Uint8Array,
   signal: AbortSignal,
-  limits: ParserLimits = parserLimits,
+  others: Partial<ParserLimits> = {},
 ): Promise<DocumentReply> {
+  const limits = { ...parserLimits, ...others };
   // Early enough to say what was found before the time is up.
   const patienceMs = Math.floor(limits.timeMs * 0.6);
   const line = JSON.stringify({ ...request, patienceMs });

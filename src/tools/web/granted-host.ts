@@ -7,7 +7,7 @@ import { portOf } from "./read-address.ts";
  * Whether a contract lets this host be reached: by its name, by `*.example.com` for all below
  * example.com (not itself), or with a port for that port alone.
  */
-export function isGrantedHost(network: Selection, url: URL): boolean {
+function isGrantedHost(network: Selection, url: URL): boolean {
   if (network === "*") return true;
   return network.some((entry) => covers(entry.trim(), url));
 }

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { followRedirect } from "./follow-redirect.ts";
-import { isGrantedHost } from "./granted-host.ts";
+import { requireGrantedHost } from "./granted-host.ts";
 import { readAddress } from "./read-address.ts";
 
 describe("an address", () => {
@@ -47,9 +47,18 @@ describe("an address", () => {
   });
 });
 
+function denies(act: () => void): boolean {
+  try {
+    act();
+    return false;
+  } catch {
+    return true;
+  }
+}
+
 describe("a grant of hosts", () => {
   const isGranted = (network: "*" | readonly string[], url: string) =>
-    isGrantedHost(network, readAddress(url));
+    !denies(() => requireGrantedHost(network, readAddress(url)));
 
   test.each([
     ["example.com", "https://example.com/x", true],

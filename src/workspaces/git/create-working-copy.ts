@@ -1,0 +1,132 @@
+import { existsSync, mkdirSync, realpathSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { captureTree } from "./capture-tree.ts";
+import { copyIndex } from "./copy-index.ts";
+import { layoutOf, refOf, worktreesOf } from "./copy-layout.ts";
+import { type CopyLimits, copyLimits } from "./copy-limits.ts";
+import { explainGitFailure } from "./explain-git-failure.ts";
+import { findToplevel, type Inspection, inspectRepository } from "./inspect-repository.ts";
+import { IntegrationQueue } from "./integration-queue.ts";
+import type { Place } from "./place.ts";
+import { recoverPlace } from "./recover-integration.ts";
+import { removeFolder } from "./remove-folder.ts";
+import { RepositoryRefused } from "./repository-refusal.ts";
+import { requireGit } from "./require-git.ts";
+import { askGit, runGit } from "./run-git.ts";
+import { createChildRepository, createVault } from "./vault.ts";
+import { type CopyRecord, type WorkingCopy, workingCopyOf } from "./working-copy.ts";
+import { writeDurably } from "./write-durably.ts";
+
+export interface WorkingCopyRequest {
+  /** The workspace: a repository, a folder of one, a plain folder, or a place in another copy. */
+  readonly source: string;
+  readonly id: string;
+  readonly home: string;
+  readonly limits?: Partial<CopyLimits>;
+  readonly signal?: AbortSignal;
+}
+
+/**
+ * Makes a child its own copy of a workspace, outside of it. The source is read and not written to.
+ * All or nothing: the record is written last, and what is there without one is swept away by the
+ * next try.
+ */
+export async function createWorkingCopy(request: WorkingCopyRequest): Promise<WorkingCopy> {
+  await requireGit();
+  mkdirSync(resolve(request.home), { recursive: true, mode: 0o700 });
+  const home = realpathSync.native(resolve(request.home));
+  const layout = layoutOf(home, request.id);
+  if (existsSync(layout.record)) {
+    const sentence = `The working copy "${request.id}" exists already. Discard it first, or use another id.`;
+    throw new RepositoryRefused({ code: "copy-exists", sentence });
+  }
+  const toplevel = await findToplevel(request.source, home);
+  await sweep(home, request.id);
+  try {
+    const record = await make(request, home, toplevel);
+    writeDurably(layout.record, JSON.stringify(record));
+    return workingCopyOf(home, record);
+  } catch (error) {
+    await sweep(home, request.id);
+    throw explainGitFailure(error, toplevel);
+  }
+}
+
+async function make(
+  request: WorkingCopyRequest,
+  home: string,
+  toplevel: string,
+): Promise<CopyRecord> {
+  const layout = layoutOf(home, request.id);
+  const options = request.signal === undefined ? {} : { signal: request.signal };
+  // Not while an integration is half done: a copy is of the old or of the new state.
+  const captured = await new IntegrationQueue(home).run(
+    toplevel,
+    async () => {
+      await recoverPlace(home, toplevel);
+      const inspection = await inspectOrRefuse(request.source, home);
+      createVault(layout.vault, inspection.place, inspection.ignoreRules);
+      const capture = await captureTree({
+        vault: layout.vault,
+        place: inspection.place,
+        tracked: inspection.tracked,
+        hidden: inspection.hidden,
+        indexFile: layout.sourceIndex,
+        limits: { ...copyLimits, ...request.limits },
+        ...options,
+      });
+      return { ...capture, place: inspection.place };
+    },
+    { purpose: "files", ...options },
+  );
+  const { place, tree: baseTree, omitted } = captured;
+  const base = await commitBase(layout.vault, place, baseTree);
+  const vault = { gitDirectory: layout.vault, ...options };
+  await runGit(["update-ref", `${refOf(request.id)}-base`, base], vault);
+
+  mkdirSync(layout.folder, { recursive: true, mode: 0o700 });
+  const context = { ...vault, workTree: layout.folder, indexFile: layout.copyIndex };
+  await runGit(["read-tree", baseTree], context);
+  await runGit(["checkout-index", "--all", "--force", "--index"], context);
+  createChildRepository(layout.folder, {
+    ...{ place, base, branch: `mandate/${request.id}` },
+    objects: [join(layout.vault, "objects"), ...place.objects],
+  });
+  copyIndex(layout.copyIndex, join(layout.folder, ".git", "index"));
+  // A workspace that holds no files yet is an empty folder, and stays one.
+  mkdirSync(join(layout.folder, place.prefix), { recursive: true });
+  return {
+    version: 1,
+    ...{ id: request.id, head: place.head, base, baseTree, omitted: [...omitted] },
+    dirty: base !== place.head,
+    source: { kind: place.kind, toplevel: place.toplevel, prefix: place.prefix },
+    ...{ borrowed: [...place.objects], objectFormat: place.objectFormat, shallow: place.shallow },
+  };
+}
+
+/** The same state gives the same commit: its date is that of the commit below it. */
+async function commitBase(vault: string, place: Place, tree: string): Promise<string> {
+  const context = { gitDirectory: vault };
+  const message = ["-m", "The workspace as it was, with uncommitted changes"];
+  if (place.head === null) {
+    return askGit(["commit-tree", tree, ...message], { ...context, date: 0 });
+  }
+  const shown = await askGit(["log", "-1", "--format=%T %ct", place.head, "--"], context);
+  const [headTree = "", date = "0"] = shown.split(" ");
+  if (headTree === tree) return place.head;
+  const args = ["commit-tree", tree, "-p", place.head, ...message];
+  return askGit(args, { ...context, date: Number(date) });
+}
+
+async function inspectOrRefuse(source: string, home: string): Promise<Inspection> {
+  const inspection = await inspectRepository(source, home);
+  const [refusal] = inspection.refusals;
+  if (refusal !== undefined) throw new RepositoryRefused(refusal);
+  return inspection;
+}
+
+async function sweep(home: string, id: string): Promise<void> {
+  for (const parent of [worktreesOf(home), join(home, "copies")]) {
+    if (existsSync(parent)) await removeFolder(parent, id);
+  }
+}

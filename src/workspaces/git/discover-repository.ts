@@ -1,0 +1,121 @@
+import { lstatSync, readFileSync, realpathSync } from "node:fs";
+import { dirname, join, resolve, sep } from "node:path";
+import { GitFailure } from "./git-failure.ts";
+import type { ObjectFormat } from "./place.ts";
+import { type RefusalCode, RepositoryRefused } from "./repository-refusal.ts";
+import { runGit } from "./run-git.ts";
+
+/** Where the parts of a repository are. */
+export interface DiscoveredRepository {
+  readonly toplevel: string;
+  readonly prefix: string;
+  readonly gitDirectory: string;
+  readonly objectFormat: ObjectFormat;
+  readonly objects: string;
+  readonly index: string;
+  readonly exclude: string;
+  readonly attributes: string;
+  readonly shallow: string;
+}
+
+/**
+ * Finds the repository around a folder; undefined when there is none. Whatever else git has to say
+ * is a refusal: a repository that cannot be read is not mistaken for a plain folder.
+ */
+export async function discoverRepository(
+  folder: string,
+): Promise<DiscoveredRepository | undefined> {
+  const isBare = await ask(folder, ["--is-bare-repository", "--is-inside-git-dir"]);
+  if (isBare === undefined) return undefined;
+  if (isBare[0] === "true") throw refuse("bare", folder);
+  if (isBare[1] === "true") throw refuse("inside-git-directory", folder);
+  const lines = await ask(folder, [
+    "--path-format=absolute",
+    "--show-object-format",
+    "--git-dir",
+    "--show-toplevel",
+    ...["objects", "index", "info/exclude", "info/attributes", "shallow"].flatMap((name) => [
+      "--git-path",
+      name,
+    ]),
+    "--show-prefix",
+  ]);
+  if (lines === undefined) throw refuse("corrupt", folder);
+  const [format, git, top, objects, index, exclude, attributes, shallow, prefix = ""] = lines;
+  if (lines.length > 9 || !top || !git || !objects || !index || !exclude || !attributes || !shallow)
+    throw refuse("unusual-path", folder);
+  const toplevel = realpathSync.native(top);
+  const gitDirectory = realpathSync.native(git);
+  // Configuration can name any folder as the work tree; only the one that holds it is believed.
+  if (gitDirectoryOf(toplevel) !== gitDirectory) throw refuse("work-tree-elsewhere", folder);
+  return {
+    toplevel,
+    prefix: prefix.replace(/\/$/, ""),
+    gitDirectory,
+    objectFormat: format === "sha256" ? "sha256" : "sha1",
+    ...{ objects, index, exclude, attributes, shallow },
+  };
+}
+
+async function ask(
+  folder: string,
+  what: readonly string[],
+): Promise<readonly string[] | undefined> {
+  try {
+    const context = { cwd: folder, withPersonalConfiguration: true, timeoutMs: 20_000 };
+    const { stdout } = await runGit(["rev-parse", ...what], context);
+    return stdout.toString("utf8").replace(/\n$/, "").split("\n");
+  } catch (error) {
+    if (!(error instanceof GitFailure) || error.kind !== "exit") throw error;
+    const code = refusalIn(error.stderr, folder);
+    if (code === undefined) return undefined;
+    throw refuse(code, folder, error);
+  }
+}
+
+function refusalIn(stderr: string, folder: string): RefusalCode | undefined {
+  if (stderr.includes("cannot use bare repository")) {
+    return folder.split(sep).includes(".git") ? "inside-git-directory" : "bare";
+  }
+  if (stderr.includes("dubious ownership")) return "foreign-owner";
+  if (!stderr.includes("not a git repository")) return "corrupt";
+  return hasGitAbove(folder) ? "corrupt" : undefined;
+}
+
+/** A `.git` that git itself does not recognise is a damaged repository. */
+function hasGitAbove(folder: string): boolean {
+  for (let place = folder; ; place = dirname(place)) {
+    if (lstatSync(join(place, ".git"), { throwIfNoEntry: false }) !== undefined) return true;
+    if (dirname(place) === place) return false;
+  }
+}
+
+function gitDirectoryOf(toplevel: string): string | undefined {
+  const entry = join(toplevel, ".git");
+  try {
+    const real = realpathSync.native(entry);
+    const stats = lstatSync(real);
+    if (stats.isDirectory()) return real;
+    if (!stats.isFile() || stats.size > 4096) return undefined;
+    const line = /^gitdir: (?<path>.+?)\n*$/s.exec(readFileSync(real, "utf8"))?.groups?.["path"];
+    return line === undefined ? undefined : realpathSync.native(resolve(toplevel, line));
+  } catch {
+    return undefined;
+  }
+}
+
+const sentences: Partial<Record<RefusalCode, string>> = {
+  bare: "is a bare repository and has no files to work on. Choose a checkout of it",
+  "inside-git-directory": "lies inside a .git folder. Choose the folder that holds the files",
+  "foreign-owner":
+    'belongs to somebody else, and git does not trust it. Change its owner, or add it to your "safe.directory"',
+  corrupt: "is in a repository that git cannot read. Run git fsck in it, mend it, and try again",
+  "work-tree-elsewhere":
+    "is in a repository whose configuration (core.worktree) points at another folder. Choose that one, or remove the setting",
+  "unusual-path": "is in a repository whose path has a line break in it. Rename that folder",
+};
+
+function refuse(code: RefusalCode, folder: string, cause?: unknown): RepositoryRefused {
+  const sentence = `The workspace "${folder}" ${sentences[code] ?? "cannot be used"}.`;
+  return new RepositoryRefused({ code, sentence }, { cause });
+}

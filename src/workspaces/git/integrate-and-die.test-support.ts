@@ -1,0 +1,25 @@
+import { readFileSync } from "node:fs";
+import { integrate } from "./integrate.ts";
+import { recoverIntegration } from "./recover-integration.ts";
+import { openWorkingCopy } from "./working-copy.ts";
+
+// A process of its own: integrates, or recovers, and is killed after so many observed steps.
+const [what, home = "", id = "", changesFile = "", deadAfter = "0"] = process.argv.slice(2);
+let seen = 0;
+
+function observe(): void {
+  seen += 1;
+  if (seen === Number(deadAfter)) process.kill(process.pid, "SIGKILL");
+}
+
+if (what === "recover") await recoverIntegration(home, observe);
+else {
+  const changes = JSON.parse(readFileSync(changesFile, "utf8"));
+  const copy = openWorkingCopy(home, id);
+  await integrate({
+    copy,
+    changes,
+    observe,
+    ...(what === "commit" && { commit: { message: "m" } }),
+  });
+}

@@ -1,0 +1,60 @@
+import { createHash } from "node:crypto";
+import { type BigIntStats, constants, lstatSync, readlinkSync } from "node:fs";
+import { open } from "node:fs/promises";
+import { executableMode, linkMode, type ObjectFormat } from "./place.ts";
+import type { TreeEntry } from "./tree-changes.ts";
+
+/** What is at a path: nothing, a file or link with git's hash of its content, or something else. */
+export type Sighting =
+  | { readonly kind: "nothing" }
+  | { readonly kind: "other" }
+  | { readonly kind: "entry"; readonly entry: TreeEntry; readonly stats: BigIntStats };
+
+const flags = constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0);
+
+/** Reads the file itself, whatever git's index believes about it. Never follows a link. */
+export async function lookAtFile(path: string, format: ObjectFormat): Promise<Sighting> {
+  const stats = lstatSync(path, { bigint: true, throwIfNoEntry: false });
+  if (stats === undefined) return { kind: "nothing" };
+  if (stats.isSymbolicLink()) {
+    const target = readlinkSync(path, { encoding: "buffer" });
+    const object = hashHeader(format, target.length).update(target).digest("hex");
+    return { kind: "entry", entry: { mode: linkMode, object }, stats };
+  }
+  return stats.isFile() ? readFile(path, format, stats) : { kind: "other" };
+}
+
+async function readFile(path: string, format: ObjectFormat, stats: BigIntStats): Promise<Sighting> {
+  const file = await open(path, flags);
+  try {
+    const opened = await file.stat({ bigint: true });
+    if (!opened.isFile() || !isSameFile(stats, opened)) return { kind: "other" };
+    const hash = hashHeader(format, Number(opened.size));
+    const buffer = Buffer.allocUnsafe(Math.min(Math.max(Number(opened.size), 1), 1 << 18));
+    for (;;) {
+      const { bytesRead } = await file.read(buffer, 0, buffer.length, null);
+      if (bytesRead === 0) break;
+      hash.update(buffer.subarray(0, bytesRead));
+    }
+    if (!isSameFile(opened, await file.stat({ bigint: true }))) return { kind: "other" };
+    const mode = (opened.mode & 0o100n) === 0n ? "100644" : executableMode;
+    return { kind: "entry", entry: { mode, object: hash.digest("hex") }, stats: opened };
+  } finally {
+    await file.close();
+  }
+}
+
+function hashHeader(format: ObjectFormat, bytes: number) {
+  return createHash(format).update(`blob ${bytes}\0`);
+}
+
+/** The same file, and not written to in between, as far as its times can tell. */
+export function isSameFile(left: BigIntStats, right: BigIntStats): boolean {
+  return left.ino === right.ino && left.size === right.size && left.mtimeNs === right.mtimeNs;
+}
+
+export function isEntry(sighting: Sighting, entry: TreeEntry | null): boolean {
+  if (entry === null) return sighting.kind === "nothing";
+  if (sighting.kind !== "entry") return false;
+  return sighting.entry.object === entry.object && sighting.entry.mode === entry.mode;
+}

@@ -1,0 +1,74 @@
+import { mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { identifyThisProcess, isProcessAlive } from "./process-identity.ts";
+
+/**
+ * One holder at a time among all processes of this machine, in order of arrival: Lamport's bakery,
+ * with files for numbers. A file's name holds everything, so none is ever half written, and a
+ * process that died is recognised by its identity: its number no longer counts, there is nothing
+ * to steal and no time after which a lock expires.
+ */
+export async function acquirePlaceLock(
+  folder: string,
+  options: { readonly signal?: AbortSignal; readonly pollMs?: number } = {},
+): Promise<() => void> {
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  const me = identifyThisProcess();
+  const choosing = join(folder, `choosing.${me}`);
+  // Announced before the numbers are read: who reads them later waits for this choice.
+  writeFileSync(choosing, "");
+  let ticket: Ticket;
+  try {
+    const highest = Math.max(0, ...readTickets(folder).tickets.map(({ number }) => number));
+    ticket = { number: highest + 1, identity: me };
+    writeFileSync(join(folder, nameOf(ticket)), "");
+  } finally {
+    rmSync(choosing, { force: true });
+  }
+  const release = (): void => rmSync(join(folder, nameOf(ticket)), { force: true });
+  try {
+    // A name that moves while a folder is listed can be missed once, not twice in a row.
+    while (!(isFirst(folder, ticket) && isFirst(folder, ticket))) {
+      await sleep(
+        options.pollMs ?? 10,
+        undefined,
+        options.signal ? { signal: options.signal } : {},
+      );
+    }
+  } catch (error) {
+    release();
+    throw error;
+  }
+  return release;
+}
+
+interface Ticket {
+  readonly number: number;
+  readonly identity: string;
+}
+
+function nameOf(ticket: Ticket): string {
+  return `${String(ticket.number).padStart(12, "0")}.${ticket.identity}`;
+}
+
+function isFirst(folder: string, ticket: Ticket): boolean {
+  const { tickets, isChoosing } = readTickets(folder);
+  if (isChoosing) return false;
+  const mine = nameOf(ticket);
+  return !tickets.some((other) => nameOf(other) < mine);
+}
+
+/** Of the living. What the dead left behind is swept away. */
+function readTickets(folder: string): { tickets: readonly Ticket[]; isChoosing: boolean } {
+  const tickets: Ticket[] = [];
+  let isChoosing = false;
+  for (const name of readdirSync(folder)) {
+    const [first = "", ...rest] = name.split(".");
+    const identity = rest.join(".");
+    if (!isProcessAlive(identity)) rmSync(join(folder, name), { force: true });
+    else if (first !== "choosing") tickets.push({ number: Number(first), identity });
+    else if (identity !== identifyThisProcess()) isChoosing = true;
+  }
+  return { tickets, isChoosing };
+}
