@@ -1,6 +1,5 @@
-import { execFileSync } from "node:child_process";
-import { readFileSync } from "node:fs";
 import { threadId } from "node:worker_threads";
+import { bootId, startOfProcess } from "../../ports/process-start.ts";
 
 /**
  * A process, told apart from later ones with the same number by its start time and by the boot it
@@ -8,7 +7,7 @@ import { threadId } from "node:worker_threads";
  * the dots: it is part of file names. Threads count one by one: they share no memory of ours.
  */
 export function identifyThisProcess(): string {
-  ownIdentity ??= [process.pid, startOf(process.pid) ?? "0", bootId(), threadId].join(".");
+  ownIdentity ??= [process.pid, startOfProcess(process.pid) ?? "0", bootId(), threadId].join(".");
   return ownIdentity;
 }
 
@@ -16,38 +15,5 @@ let ownIdentity: string | undefined;
 
 export function isProcessAlive(identity: string): boolean {
   const [pid = "", start = "", boot = ""] = identity.split(".");
-  return boot === bootId() && startOf(Number(pid)) === start;
-}
-
-/** When the process began, in whatever unit the system counts; undefined when it is gone. */
-function startOf(pid: number): string | undefined {
-  if (!Number.isInteger(pid) || pid <= 0) return undefined;
-  try {
-    if (process.platform === "linux") {
-      const stat = readFileSync(`/proc/${pid}/stat`, "latin1");
-      // The command's name stands in parentheses and may contain anything, spaces included.
-      const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
-      // A zombie has ended: only its parent has not noticed yet.
-      return fields[0] === "Z" ? undefined : fields[19];
-    }
-    const started = execFileSync("ps", ["-o", "lstart=", "-p", String(pid)], { encoding: "utf8" });
-    return started.trim().replace(/[^0-9a-zA-Z]+/g, "-") || undefined;
-  } catch {
-    return undefined;
-  }
-}
-
-let boot: string | undefined;
-
-function bootId(): string {
-  boot ??= readBootId();
-  return boot;
-}
-
-function readBootId(): string {
-  try {
-    return readFileSync("/proc/sys/kernel/random/boot_id", "latin1").slice(0, 8);
-  } catch {
-    return "local";
-  }
+  return boot === bootId() && startOfProcess(Number(pid)) === start;
 }

@@ -1,0 +1,36 @@
+import { execFileSync } from "node:child_process";
+import { readFileSync } from "node:fs";
+
+/** When the process began, in whatever unit the system counts; undefined when it is gone. */
+export function startOfProcess(pid: number): string | undefined {
+  if (!Number.isInteger(pid) || pid <= 0) return undefined;
+  try {
+    if (process.platform === "linux") {
+      const stat = readFileSync(`/proc/${pid}/stat`, "latin1");
+      // The command's name stands in parentheses and may contain anything, spaces included.
+      const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+      // A zombie has ended: only its parent has not noticed yet.
+      return fields[0] === "Z" ? undefined : fields[19];
+    }
+    const started = execFileSync("ps", ["-o", "lstart=", "-p", String(pid)], { encoding: "utf8" });
+    return started.trim().replace(/[^0-9a-zA-Z]+/g, "-") || undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+let boot: string | undefined;
+
+/** Which boot of the machine this is. */
+export function bootId(): string {
+  boot ??= readBootId();
+  return boot;
+}
+
+function readBootId(): string {
+  try {
+    return readFileSync("/proc/sys/kernel/random/boot_id", "latin1").slice(0, 8);
+  } catch {
+    return "local";
+  }
+}
