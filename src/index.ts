@@ -8,7 +8,15 @@ export type { ToolRule } from "./contracts/tool-rule.ts";
 export type { AgentEntry, AgentRegistry } from "./control/records/agent-registry.ts";
 export type { ControlPlane } from "./control/records/control-plane.ts";
 export type { Principal, Role } from "./control/records/principal.ts";
+export type {
+  DelegationDiff,
+  DiffedFile,
+  DiffOptions,
+} from "./delegations/diff-of-delegation.ts";
+export type { DiscardedWork, DiscardKeptOptions } from "./delegations/discard-kept.ts";
+export type { MergedWork, MergeOptions } from "./delegations/merge-kept.ts";
 export type { Middleware } from "./delegations/middleware.ts";
+export { NoKeptWork, type NoWorkReason } from "./delegations/no-kept-work.ts";
 export type { CheckReport, Violation } from "./events/check-report.ts";
 export { type CloseReason, closeReasons } from "./events/close-reason.ts";
 export type { Delegation, WaitingOn } from "./events/delegation.ts";
@@ -31,3 +39,5 @@ export {
 } from "./surfaces/library/create-mandate.ts";
 export type { AiSdkTool, DelegationTools } from "./surfaces/library/delegation-tools.ts";
 export { defineTool, type Tool, type ToolContext, type ToolResult } from "./tools/tool.ts";
+export type { ChangedFile } from "./workspaces/git/describe-files.ts";
+export type { IntegrationResult } from "./workspaces/git/integration-result.ts";

@@ -12,7 +12,7 @@ import type { Profile } from "./profiles/profile.ts";
 import { layerOf, type ProfileLayer } from "./profiles/profile-layer.ts";
 import { loadProfiles, type ProfileRegistry } from "./profiles/profile-registry.ts";
 import { FolderSource, fixedSource, type ProfileSource } from "./profiles/profile-source.ts";
-import type { ProfileFolder } from "./profiles/read-profile-file.ts";
+import { type ProfileFolder, startsPrograms } from "./profiles/read-profile-file.ts";
 import { shippedProfiles } from "./profiles/shipped-profiles.ts";
 import type { SkillRegistry } from "./skills/skill.ts";
 import { loadSkills } from "./skills/skill-registry.ts";
@@ -63,10 +63,12 @@ export async function openControl(options: ControlOptions): Promise<Control> {
   const view = new ControlView(plane, store);
   const acknowledged = (): ReadonlySet<string> => view.acknowledged();
   const { profiles: named } = config.agents.delegation;
+  // Unsaid, it is the user's own: a folder without a name would be the current one.
+  const directory = named.directory || places.userAgents;
   const userFolder =
-    named.isProjects === true ? (named.userDirectory ?? places.userAgents) : named.directory;
+    named.isProjects === true ? (named.userDirectory ?? places.userAgents) : directory;
   const folders = [
-    ...(named.isProjects === true ? [named.directory] : []),
+    ...(named.isProjects === true ? [directory] : []),
     ...["profiles", ".mandate/agents"].map((path) => join(cwd, path)),
   ];
   const profiles = loadProfiles({
@@ -100,7 +102,7 @@ export async function openControl(options: ControlOptions): Promise<Control> {
     guarded: [
       ...config.files,
       userFolder,
-      named.directory,
+      directory,
       ...agentPlaces(cwd),
       ...["profiles", ".mandate", ...skillPlaces.map(({ path }) => path)].map((path) =>
         join(cwd, path),
@@ -136,7 +138,7 @@ async function foreignSources(cwd: string, isTrusted: boolean): Promise<readonly
 
 /** The configuration of a project is judged like its files. */
 function isOwn({ fields }: ProfileLayer, need: ProfileFolder["needsAcknowledgement"]): boolean {
-  return need !== "always" && (need === undefined || fields.servers === undefined);
+  return need !== "always" && (need === undefined || !startsPrograms(fields));
 }
 
 function owned({ unacknowledged: _unacknowledged, ...layer }: ProfileLayer): ProfileLayer {

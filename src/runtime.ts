@@ -1,5 +1,9 @@
 /** The only wiring: puts stores, models, profiles, tools and the engine together. */
 
+import { randomBytes } from "node:crypto";
+import { existsSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { serverPattern } from "./contracts/mcp-tool-name.ts";
 import { everything } from "./contracts/selection.ts";
 import type { Config } from "./control/config.ts";
@@ -25,7 +29,14 @@ import { McpServers } from "./tools/mcp/mcp-servers.ts";
 import { createShellTool, type Shell } from "./tools/shell/shell-tool.ts";
 import type { Tool } from "./tools/tool.ts";
 import { Toolbox } from "./tools/toolbox.ts";
+import {
+  type DelegationMark,
+  delegationMark,
+  markedProcesses,
+} from "./workspaces/delegation-mark.ts";
+import type { WorkingCopies } from "./workspaces/git/working-copies.ts";
 import { detectSandbox, mayHaveSandbox } from "./workspaces/sandbox/detect-sandbox.ts";
+import { signalProcess } from "./workspaces/sandbox/process-tree.ts";
 
 export interface RuntimeOptions {
   readonly environment?: Environment;
@@ -63,6 +74,8 @@ export interface Runtime {
   readonly profiles: ProfileRegistry;
   readonly control: Control;
   readonly config: Config;
+  /** Where working copies are kept. */
+  readonly workFolder: string;
   close(): Promise<void>;
 }
 
@@ -89,7 +102,8 @@ export async function createRuntime(options: RuntimeOptions): Promise<Runtime> {
   });
   const control = await openControl({ ...options, config, cwd, environment, store });
   const { profiles, skills } = control;
-  const shell = openShell(config, environment, places.forbidden);
+  const mark = markFor(options.database ?? places.database);
+  const shell = openShell(config, environment, places.forbidden, mark);
   const { tools: own = [] } = options;
   const shipped = [
     ...builtInTools(config, {
@@ -97,20 +111,32 @@ export async function createRuntime(options: RuntimeOptions): Promise<Runtime> {
       profileNames: () => profiles.offered().map(({ name }) => name),
       skills: control.hasSkills ? skills : null,
     }),
-    ...(shell === undefined ? [] : [shell.tool]),
+    ...(offersShell(config, environment) ? [shell.tool] : []),
   ];
   // A program's own tool takes the place of ours of the same name.
   const isReplaced = ({ name }: Tool): boolean => own.some((tool) => tool.name === name);
   const toolbox = new Toolbox([...shipped.filter((tool) => !isReplaced(tool)), ...own]);
   const servers = new McpServers({
     environment,
+    mark,
     version: productVersion,
     onNotice: ({ delegationId, server, text }) => {
       engine.tell(delegationId, `About the MCP server "${server}": ${text}`);
     },
   });
+  const work = placeForWork(options.database, places.home);
+  let copies: Promise<WorkingCopies> | undefined;
   const parts: EngineParts = {
     store,
+    copies() {
+      copies ??= import("./workspaces/git/working-copies.ts").then(
+        (module) => new module.WorkingCopies(work.folder),
+      );
+      return copies;
+    },
+    hasCopies: () => existsSync(join(work.folder, "copies")),
+    worktrees: join(work.folder, "worktrees"),
+    checksFor: shell.checksFor,
     models: { ...models, candidates: remember(models.candidates) },
     profiles,
     agents: agentSource(control),
@@ -121,7 +147,13 @@ export async function createRuntime(options: RuntimeOptions): Promise<Runtime> {
       open: (name, server, scope) => servers.open(name, server, scope),
     },
     async release(delegationId) {
-      await Promise.all([servers.release(delegationId), shell?.release(delegationId)]);
+      await Promise.all([servers.release(delegationId), shell.release(delegationId)]);
+    },
+    endStrays(delegations) {
+      if (mark === undefined) return;
+      for (const [id, pids] of markedProcesses(options.database ?? places.database)) {
+        if (delegations.has(id)) for (const pid of pids) signalProcess(pid, "SIGKILL");
+      }
     },
     toolbox,
     middleware: compose(options.middleware ?? []),
@@ -132,7 +164,7 @@ export async function createRuntime(options: RuntimeOptions): Promise<Runtime> {
       ...options.limits,
     },
     application: options.application ?? "mandate",
-    forbidden: [...places.forbidden, ...databaseFiles(options.database)],
+    forbidden: [...places.forbidden, work.folder, ...databaseFiles(options.database)],
     guarded: control.guarded,
     ...(options.onDelta && { onDelta: options.onDelta }),
   };
@@ -144,26 +176,41 @@ export async function createRuntime(options: RuntimeOptions): Promise<Runtime> {
     profiles,
     control,
     config,
+    workFolder: work.folder,
     async close() {
       engine.close();
       control.close();
-      await shell?.close();
+      await shell.close();
       await servers.close();
       await store.close();
+      // Last: what the store could not take any more needs no copy.
+      await copies?.then((opened) => opened.settled());
+      work.clear();
     },
   };
 }
 
-/** Offered where commands can be held to a contract, or the operator said that they need not be. */
+/** Runs commands: those of agents where that is offered, and the checks before a merge anyway. */
 function openShell(
   config: Config,
   environment: Environment,
   forbidden: readonly string[],
-): Shell | undefined {
-  const { enabled, network, unsandboxed } = config.tools.shell;
-  if (!enabled || !(unsandboxed || mayHaveSandbox(environment))) return undefined;
+  mark: DelegationMark | undefined,
+): Shell {
+  const { network, unsandboxed } = config.tools.shell;
   const sandbox = () => detectSandbox(environment);
-  return createShellTool({ sandbox, unsandboxed, network, environment, forbidden });
+  return createShellTool({ sandbox, unsandboxed, network, environment, forbidden, mark });
+}
+
+/** Nobody looks for what belongs to a database that ended with its process. */
+function markFor(database: string): DelegationMark | undefined {
+  return database === ":memory:" ? undefined : delegationMark(database);
+}
+
+/** Where commands can be held to a contract, or the operator said that they need not be. */
+function offersShell(config: Config, environment: Environment): boolean {
+  const { enabled, unsandboxed } = config.tools.shell;
+  return enabled && (unsandboxed || mayHaveSandbox(environment));
 }
 
 /** A policy is a value of a profile and is asked for every delegation. */
@@ -186,6 +233,20 @@ function agentSource({ plane, view }: Control): AgentSource {
     refresh: (always) => view.refresh(always),
     pinned: (context) => plane.effectivePin(context),
   };
+}
+
+/**
+ * Working copies lie beside the database that knows of them: two databases number their delegations
+ * alike. What is in memory alone ends with the process, and so do its copies.
+ */
+function placeForWork(
+  database: string | undefined,
+  home: string,
+): { readonly folder: string; clear(): void } {
+  if (database === undefined) return { folder: home, clear: () => undefined };
+  if (database !== ":memory:") return { folder: `${database}-work`, clear: () => undefined };
+  const folder = join(tmpdir(), `mandate-${process.pid}-${randomBytes(6).toString("hex")}`);
+  return { folder, clear: () => rmSync(folder, { recursive: true, force: true }) };
 }
 
 /** A database that lies elsewhere than in the home is as far out of reach as one in it. */
@@ -256,6 +317,8 @@ function limitsOf(
     maxBackoffMs: config.retry.maxDelayMs,
     toolOutputBytes: 64 * 1024,
     reportPathPattern: ".mandate/reports/<run>/step-<idx>-result.md",
+    checks: config.integration.checks,
+    approval: config.integration.approval,
     onUnknownProfile:
       delegation.onUnknown === "fallback" ? (delegation.defaultAgent ?? null) : null,
   };

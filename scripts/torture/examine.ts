@@ -1,5 +1,6 @@
 import { copyFileSync, existsSync, mkdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
+import { verifyHome } from "../../src/commands/verify-home.ts";
 import { type Acknowledged, checkStore } from "../../src/events/check-store.ts";
 import { openStore } from "../../src/open-store.ts";
 import type { Store } from "../../src/ports/store.ts";
@@ -67,6 +68,9 @@ export async function examineRun(
   await runtime.close();
   const after = openStore({ environment: { MANDATE_HOME: job.home } });
   const added = (await lastSeq(after)) - before;
+  const places = { home: job.home, database: databaseOf(job.home) };
+  const { violations: strays } = await verifyHome(after, { places, settled: true });
+  problems.push(...strays.map(({ invariant, message }) => `${invariant}: ${message}`));
   await after.close();
   if (again.length > 0 || added > 0) problems.push(`A last recovery added ${added} events.`);
   return { outcome, events: before, problems };

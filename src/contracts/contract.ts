@@ -84,16 +84,25 @@ export interface Contract {
     readonly reserve: number;
   };
   readonly workspace: {
+    /** `shared`: in its caller's folder; `sandbox`: in a copy of its own; `custom`: in a part of it. */
     readonly isolation: "shared" | "sandbox" | "custom";
     readonly root: string | null;
     readonly allow_writes: boolean;
+    /** Of a copy: the commit that it starts from. */
     readonly base: string | null;
+    /** Patterns, relative to the root, that every path it changes must match; none: any path. */
     readonly owns: readonly string[];
+    /** Of a copy: its id, and the folder that it stands for. Write roots are named in that one. */
+    readonly copy?: { readonly id: string; readonly of: string };
+    /** Commands that the merged files have to pass, each in a sandbox, before they are taken over. */
+    readonly checks?: readonly string[];
+    /** A person is asked before its changes are taken over. */
+    readonly approval?: true;
   };
   readonly exit: {
     readonly tools: readonly string[];
     readonly output_schema: Readonly<Record<string, unknown>> | null;
-    readonly evidence: "none" | "tool_calls";
+    readonly evidence: "none" | "tool_calls" | "files";
   };
   readonly on_parent_interrupt: "cancel" | "pause" | "continue";
   readonly join: { readonly max_tokens: number };

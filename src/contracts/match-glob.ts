@@ -5,6 +5,7 @@
  * of one by the other.
  */
 export function matchGlob(pattern: string, text: string, bySegment = false): boolean {
+  if (!hasEdges(pattern, text)) return false;
   // Where in the text the pattern may have got to, part by part.
   let reached = new Uint8Array(text.length + 1);
   reached[0] = 1;
@@ -33,6 +34,17 @@ export function matchGlob(pattern: string, text: string, bySegment = false): boo
     reached = next;
   }
   return reached[text.length] === 1;
+}
+
+/** Whether a text begins and ends as the pattern does; most texts fail by that already. */
+function hasEdges(pattern: string, text: string): boolean {
+  const first = pattern.search(/[*?]/);
+  if (first < 0) return pattern === text;
+  if (!text.startsWith(pattern.slice(0, first))) return false;
+  const last = Math.max(pattern.lastIndexOf("*"), pattern.lastIndexOf("?"));
+  // The slash after two stars belongs to them, and they can stand for nothing.
+  const end = pattern[last + 1] === "/" ? last + 2 : last + 1;
+  return text.endsWith(pattern.slice(end));
 }
 
 const anyRun = Symbol("any run");

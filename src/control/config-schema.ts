@@ -92,6 +92,13 @@ const models = z.strictObject({
   pools: z.record(poolName, pool).optional(),
 });
 
+const check = z
+  .string()
+  .trim()
+  .min(1)
+  .max(2000)
+  .refine((line) => !line.includes("\0") && line.isWellFormed(), "holds what no command can");
+
 export const configSchema = z.strictObject({
   agents: z.strictObject({ delegation: delegation.optional() }).optional(),
   tools: z
@@ -153,6 +160,9 @@ export const configSchema = z.strictObject({
     .optional(),
   ask: z
     .strictObject({ deadlineMs: milliseconds.optional(), default: z.string().optional() })
+    .optional(),
+  integration: z
+    .strictObject({ checks: z.array(check).max(20).optional(), approval: z.boolean().optional() })
     .optional(),
   database: z
     .strictObject({

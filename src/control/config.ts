@@ -16,6 +16,7 @@ export interface Config {
   readonly deadlines: DeadlinesConfig;
   readonly retry: RetryConfig;
   readonly ask: AskConfig;
+  readonly integration: IntegrationConfig;
   readonly database: DatabaseConfig;
   readonly mcp: McpConfig;
   readonly network: NetworkConfig;
@@ -144,6 +145,14 @@ export interface AskConfig {
   readonly default?: string;
 }
 
+/** What every child's changes have to pass, besides what its profile says. */
+export interface IntegrationConfig {
+  /** Commands that run on the merged files, in a sandbox, before these are taken over. */
+  readonly checks: readonly string[];
+  /** A person is asked before changes are taken over. */
+  readonly approval: boolean;
+}
+
 export interface McpConfig {
   readonly servers: Readonly<Record<string, McpServer>>;
 }
@@ -178,6 +187,7 @@ export const defaultConfig: Omit<Config, "profiles" | "files"> = {
   deadlines: { firstTokenMs: 120_000, stallMs: 60_000, toolMs: 120_000, idleMs: 600_000 },
   retry: { maxAttempts: 5, initialDelayMs: 500, maxDelayMs: 30_000 },
   ask: { deadlineMs: 900_000 },
+  integration: { checks: [], approval: false },
   mcp: { servers: {} },
   network: { allow: "*", allowPrivate: [] },
   database: { synchronous: "full" },

@@ -286,6 +286,39 @@ test("a found file may not answer questions in a person's place", async () => {
   );
 });
 
+test("a found file may add checks and switch approval on, and take neither away", async () => {
+  expect((await load()).integration).toEqual({ checks: [], approval: false });
+  const user = "integration: { checks: [npm test, make lint], approval: true }";
+  const { integration } = await load({
+    user,
+    project: "integration: { checks: [make lint, ./own.sh], approval: false }",
+  });
+  expect(integration).toEqual({ checks: ["npm test", "make lint", "./own.sh"], approval: true });
+  const none = await load({ user, project: "integration: { checks: [] }" });
+  expect(none.integration).toEqual({ checks: ["npm test", "make lint"], approval: true });
+  const unsaid = await load({ user, project: "integration: {}" });
+  expect(unsaid.integration).toEqual({ checks: ["npm test", "make lint"], approval: true });
+  const off = "integration: { approval: false }";
+  const on = "integration: { checks: [a], approval: true }";
+  expect((await load({ user: off, project: on })).integration).toEqual({
+    checks: ["a"],
+    approval: true,
+  });
+  const chosen = await load({ user, project: off, environment: { MANDATE_CONFIG: project } });
+  expect(chosen.integration).toEqual({ checks: ["npm test", "make lint"], approval: false });
+});
+
+test("a found file may not name checks where those would run without a sandbox", async () => {
+  const user = "tools: { shell: { unsandboxed: true } }";
+  await expect(load({ user, project: "\nintegration: { checks: [evil] }" })).rejects.toThrow(
+    /mandate\.yaml:2: a project's file may not name commands .*Move `integration\.checks`/,
+  );
+  const harmless = await load({ user, project: "integration: { checks: [], approval: true }" });
+  expect(harmless.integration).toEqual({ checks: [], approval: true });
+  const own = await load({ user: `${user}\nintegration: { checks: [fine] }`, project: "" });
+  expect(own.integration.checks).toEqual(["fine"]);
+});
+
 test("a project's file may not bring its own providers, unless it was chosen by name", async () => {
   const bringing = "models: { providers: { a: { kind: openai, apiKeyEnv: OPENAI_API_KEY } } }";
   await expect(load({ project: bringing })).rejects.toThrow(
@@ -383,6 +416,13 @@ describe("a file that is not understood stops the start, with its line", () => {
       /unknown key "cacheRead"/,
     ],
     ["database: { synchronous: off }", /synchronous/],
+    ["integration: { check: [a] }", /mandate\.yaml:1: unknown key "check"; did you mean "checks"/],
+    ["integration: { checks: npm test }", /integration\.checks/],
+    ["integration: { checks: }", /integration\.checks/],
+    ["integration: { checks: ['  '] }", /integration\.checks\[0\]/],
+    ['integration: { checks: ["true\\0"] }', /integration\.checks\[0\]: holds what no command/],
+    [`integration: { checks: [${"a, ".repeat(21)}] }`, /integration\.checks/],
+    ["integration: { approval: yes }", /integration\.approval/],
     ["a: 1\na: 1", /mandate\.yaml:2/],
     ["<<: { agents: {} }", /mandate\.yaml:1/],
     ["__proto__: { agents: {} }", /mandate\.yaml:1/],

@@ -42,6 +42,14 @@ export function narrowFoundFile(found: ConfigLayer, user: ConfigLayer | undefine
     "say where and how safely your runs are kept",
   );
   refuse(found, found.settings.ask?.default, ["ask", "default"], "answer questions in your place");
+  // In a sandbox they can do no harm; nobody has acknowledged them for anything else.
+  const isUnsandboxed = user?.settings.tools?.shell?.unsandboxed === true;
+  refuse(
+    found,
+    isUnsandboxed && found.settings.integration?.checks?.length ? true : undefined,
+    ["integration", "checks"],
+    "name commands where your own sets `tools.shell.unsandboxed`, which lets them run without a sandbox",
+  );
   return { ...found, isFound: true, settings: narrowed(found.settings, user?.settings ?? {}) };
 }
 
@@ -73,6 +81,11 @@ function narrowed(found: ConfigFile, user: ConfigFile): ConfigFile {
   );
   // A name that the user gave to some models stays the user's.
   lower(result, limits, ["models", "pools"], (own, most) => without(own as Tree, most as Tree));
+  // What stands in the way of a merge can be added to, and never taken away.
+  lower(result, limits, ["integration", "checks"], (own, most) => [
+    ...new Set([...(most as string[]), ...(own as string[])]),
+  ]);
+  lower(result, limits, ["integration", "approval"], (own, most) => own === true || most === true);
   raisePrices(pricesOf(result as ConfigFile), pricesOf(user));
   return result as ConfigFile;
 }
@@ -115,7 +128,7 @@ const switches = [
   ["tools", "shell", "enabled"],
 ];
 
-/** Where both files say something, the found one's word is replaced by the lower of the two. */
+/** Where both files say something, the found one's word is replaced by what allows least. */
 function lower(
   found: Tree,
   user: Tree,

@@ -1,15 +1,18 @@
 import { type Contract, modelName } from "../contracts/contract.ts";
 import type { CloseReason } from "../events/close-reason.ts";
 import type { OpenAsk } from "../events/delegation.ts";
-import type { FileEvidence, NewEvent, TokenUsage } from "../events/event.ts";
+import type { NewEvent, TokenUsage } from "../events/event.ts";
+import { Evidence } from "../events/evidence.ts";
 import type { AskOutcome, DelegationResult } from "../ports/delegator.ts";
 import type { Transcript } from "../sessions/transcript.ts";
 import type { Tool } from "../tools/tool.ts";
 import type { OfferedTools } from "../tools/toolbox.ts";
+import type { WorkingCopy } from "../workspaces/git/working-copy.ts";
 import type { WorkspaceBinding } from "../workspaces/workspace-binding.ts";
-import { Stopped } from "./ending.ts";
+import { type OutputEnding, Stopped } from "./ending.ts";
 import type { Account } from "./ledger.ts";
 import type { LiveRun } from "./live-run.ts";
+import type { MergeOrder } from "./merge-order.ts";
 
 export interface AgentIdentity {
   readonly id: string;
@@ -21,6 +24,8 @@ export interface AgentIdentity {
   readonly account: Account;
   readonly transcript: Transcript;
   readonly workspace: WorkspaceBinding | null;
+  /** Its own copy of its caller's folder; null: it works in that folder, or in none. */
+  readonly copy: WorkingCopy | null;
   readonly createdAt: number;
 }
 
@@ -37,7 +42,9 @@ export class Agent {
   readonly system: string;
   readonly account: Account;
   readonly workspace: WorkspaceBinding | null;
+  readonly copy: WorkingCopy | null;
   transcript: Transcript;
+  evidence = new Evidence();
   status: "created" | "running" | "waiting_for_merge" | "closed" = "created";
   readonly createdAt: number;
   attempt = 0;
@@ -48,24 +55,31 @@ export class Agent {
   /** How often it had to start from its log again because others wrote. */
   reconciliations = 0;
   turns = 0;
-  toolCalls = 0;
   hasSlot = false;
   /** Time it had used before this process took it up. */
   usedMs = 0;
   beganAt = 0;
   lastActivity = 0;
   usage: TokenUsage = noUsage;
-  served: string[] = noNames;
-  files: FileEvidence[] | null = null;
   /** Calls that have begun and have no result, by id. */
   openCalls: Map<string, string> | null = null;
   /** In spawn order; null until it has some. */
   children: Agent[] | null = null;
+  /** Children that are being made at this moment; null until it has some. */
+  making: Set<Promise<unknown>> | null = null;
+  /** In which order its children's work is taken over; null until it has some. */
+  merges: MergeOrder | null = null;
+  /** What it made is being taken over at this moment, and cannot be stopped half-way. */
+  merging: PromiseWithResolvers<void> | null = null;
   result: DelegationResult | null = null;
   stopReason: Stopped | null = null;
   timer: NodeJS.Timeout | undefined;
   /** The request under way: says how long it may still be silent, and ends itself when that is over. */
   watched: { check(): number } | null = null;
+  /** Its changes are in its caller's folder, and the log could not say so. */
+  wasMerged = false;
+  /** What it made, once the log has it. */
+  output: OutputEnding | null = null;
   /** Its closing events are written; nothing else will be. */
   isEnding = false;
   closing: Promise<unknown> | null = null;
@@ -100,6 +114,7 @@ export class Agent {
     this.account = identity.account;
     this.transcript = identity.transcript;
     this.workspace = identity.workspace;
+    this.copy = identity.copy;
     this.createdAt = identity.createdAt;
   }
 
@@ -194,8 +209,20 @@ export class Agent {
     // What follows from an append that was not accepted must not be accepted either.
     if (this.#refused !== null) throw this.#refused;
     this.lastActivity = this.run.parts.clock.monotonic();
-    for (const event of events) this.transcript.apply(event);
+    for (const event of events) this.see(event);
     this.willSettle(this.run.append(events));
+  }
+
+  /** What happened becomes part of its conversation, and of what it can show for itself. */
+  see(event: NewEvent): void {
+    this.transcript.apply(event);
+    this.evidence.see(event);
+  }
+
+  /** Its work is done, and no deadline is about what follows. */
+  rest(): void {
+    clearTimeout(this.timer);
+    this.giveSlot();
   }
 
   /** An append that this agent depends on, though another may have made it. */
@@ -266,6 +293,7 @@ export class Agent {
     this.#closedWaiters = null;
     this.#interrupts = null;
     this.deliver = null;
+    this.parent?.merges?.leave(this.contract.parent.step_idx);
   }
 
   /** Its end was not accepted: it has not ended, and nobody was given its result. */
@@ -273,7 +301,7 @@ export class Agent {
     this.isEnding = false;
     this.closing = null;
     this.result = null;
-    this.status = "running";
+    this.status = this.output ? "waiting_for_merge" : "running";
     this.run.delivered.delete(this.id);
     if (this.run.root === this) this.run.finished = false;
   }
@@ -287,14 +315,9 @@ export class Agent {
   readonly #breakOff = (error: unknown): void => {
     this.#refused ??= error;
   };
-
-  addServed(model: string): void {
-    if (!this.served.includes(model)) this.served = [...this.served, model];
-  }
 }
 
 const noUsage: TokenUsage = Object.freeze({ prompt: 0, completion: 0, cost: 0 });
-const noNames: string[] = [];
 const nothingYet: Promise<unknown> = Promise.resolve();
 
 /** What a timer can hold. */

@@ -77,3 +77,12 @@ async function expire(agent: Agent, askId: string, fallback: string | null): Pro
     if (!(error instanceof MandateError)) throw error;
   }
 }
+
+/** Only a person can consent, and only in so many words. */
+export function isConsent(outcome: AskOutcome): boolean {
+  return (
+    outcome.answered &&
+    outcome.by === "person" &&
+    /^(?:y|yes|ok|allow|approve|approved)[.!]?$/i.test(outcome.answer.trim())
+  );
+}

@@ -17,8 +17,9 @@ import { completion } from "../tools/gate.ts";
 import type { Agent } from "./agent.ts";
 import { askPerson } from "./ask-person.ts";
 import { cancelLive } from "./cancel.ts";
+import { MergeOrder } from "./merge-order.ts";
 import { isHandle } from "./resolve-profile.ts";
-import { startDelegation } from "./start-delegation.ts";
+import { type Started, startDelegation } from "./start-delegation.ts";
 import { event } from "./take-turn.ts";
 
 export interface CallDelegator extends Delegator {
@@ -26,21 +27,29 @@ export interface CallDelegator extends Delegator {
   readonly handedOver: readonly string[] | undefined;
 }
 
+/** The call that a delegator acts for. */
+export interface DelegatingCall {
+  /** Aborts when nobody waits for the call any more. */
+  readonly signal: AbortSignal;
+  /** Its completion was written already. */
+  onRecorded(): void;
+}
+
 /** What one call of one agent can do with delegations: only ever its own. */
-export function callerOf(agent: Agent, call: ToolCall, onRecorded: () => void): CallDelegator {
-  return new AgentDelegator(agent, call, onRecorded);
+export function callerOf(agent: Agent, call: ToolCall, of: DelegatingCall): CallDelegator {
+  return new AgentDelegator(agent, call, of);
 }
 
 class AgentDelegator implements CallDelegator {
   handedOver: readonly string[] | undefined;
   readonly #agent: Agent;
   readonly #call: ToolCall;
-  readonly #onRecorded: () => void;
+  readonly #of: DelegatingCall;
 
-  constructor(agent: Agent, call: ToolCall, onRecorded: () => void) {
+  constructor(agent: Agent, call: ToolCall, of: DelegatingCall) {
     this.#agent = agent;
     this.#call = call;
-    this.#onRecorded = onRecorded;
+    this.#of = of;
   }
 
   get joinTokens(): number {
@@ -51,32 +60,51 @@ class AgentDelegator implements CallDelegator {
     const agent = this.#agent;
     // After a crash the same call comes again; its child is there already.
     const existing = agent.run.byCall.get(`${agent.id} ${this.#call.id}`);
-    if (existing) return this.#started(existing.id, way, await this.#receiptOf(existing.id));
+    if (existing) {
+      if (way === "delegate") {
+        agent.run.joining.add(existing.id);
+        callFor(existing);
+      }
+      const receipt = await this.#receiptOf(existing.id);
+      return { started: true, delegationId: existing.id, receipt };
+    }
+    // Its place among its siblings is where its call stands, however long it takes to make it.
+    const step = agent.run.steps++;
+    agent.merges ??= new MergeOrder();
+    agent.merges.announce(step, way === "delegate");
+    const making = this.#make(request, way, step);
+    agent.making ??= new Set();
+    agent.making.add(making);
+    let hasCopy = false;
+    try {
+      const started = await making;
+      hasCopy = "agent" in started && started.agent.copy !== null;
+      if (!("agent" in started)) {
+        return { started: false, rule: started.rule, reason: started.reason };
+      }
+      // The id is given out only when the child is on disk; a joining call waits for more anyway.
+      if (way === "spawn") await started.created;
+      return { started: true, delegationId: started.agent.id, receipt: started.receipt };
+    } finally {
+      agent.making.delete(making);
+      if (!hasCopy) agent.merges.leave(step);
+    }
+  }
+
+  async #make(request: DelegationRequest, way: DelegationWay, step: number): Promise<Started> {
+    const agent = this.#agent;
     // What was withdrawn or registered meanwhile counts for every new delegation.
     const refreshing = agent.run.parts.agents.refresh(isHandle(request));
     if (refreshing) await refreshing;
-    const started = startDelegation({
+    return startDelegation({
       run: agent.run,
       caller: agent,
       request,
       way,
       callId: this.#call.id,
+      step,
+      signal: () => this.#of.signal,
     });
-    if (!("agent" in started))
-      return { started: false, rule: started.rule, reason: started.reason };
-    const outcome = this.#started(started.agent.id, way, started.receipt);
-    // The id is given out only when the child is on disk; a joining call waits for more anyway.
-    if (way === "spawn") await started.created;
-    return outcome;
-  }
-
-  #started(
-    delegationId: string,
-    way: DelegationWay,
-    receipt: readonly ReceiptLine[],
-  ): StartOutcome {
-    if (way === "delegate") this.#agent.run.joining.add(delegationId);
-    return { started: true, delegationId, receipt };
   }
 
   async #receiptOf(delegationId: string): Promise<readonly ReceiptLine[]> {
@@ -101,9 +129,8 @@ class AgentDelegator implements CallDelegator {
       const completed: NewEvent = event(agent, "agent.tool_completed", payload);
       agent.run.delivered.add(id);
       agent.openCalls?.delete(this.#call.id);
-      agent.toolCalls++;
-      agent.transcript.apply(completed);
-      this.#onRecorded();
+      agent.see(completed);
+      this.#of.onRecorded();
       return [completed];
     };
     const result = await child.whenClosed();
@@ -118,7 +145,6 @@ class AgentDelegator implements CallDelegator {
     agent.throwIfStopped();
     agent.run.delivered.add(result.delegationId);
     agent.openCalls?.delete(this.#call.id);
-    agent.toolCalls++;
     agent.record(
       event(
         agent,
@@ -126,7 +152,7 @@ class AgentDelegator implements CallDelegator {
         completion(this.#call, { text }, { text }, [result.delegationId]),
       ),
     );
-    this.#onRecorded();
+    this.#of.onRecorded();
     return text;
   }
 
@@ -139,6 +165,7 @@ class AgentDelegator implements CallDelegator {
     maxWaitMs: number | undefined,
   ): Promise<ReadonlyMap<string, DelegationResult | null>> {
     const { agents } = this.#agent.run;
+    for (const id of ids) callFor(agents.get(id));
     const all = Promise.all(ids.flatMap((id) => agents.get(id)?.whenClosed() ?? []));
     await (maxWaitMs === undefined ? all : within(all, maxWaitMs));
     return new Map(ids.map((id) => [id, agents.get(id)?.result ?? null]));
@@ -150,10 +177,12 @@ class AgentDelegator implements CallDelegator {
     this.handedOver = [...new Set([...(this.handedOver ?? []), ...ids])];
   }
 
-  notYetJoined(): readonly string[] {
-    const { children, run } = this.#agent;
+  async notYetJoined(): Promise<readonly string[]> {
+    const { making, run } = this.#agent;
+    // Jobs of the same turn count as well, and a copy takes a moment.
+    if (making !== null && making.size > 0) await Promise.allSettled(making);
     const isJob = (id: string): boolean => !run.delivered.has(id) && !run.joining.has(id);
-    return children?.map(({ id }) => id).filter(isJob) ?? [];
+    return this.#agent.children?.map(({ id }) => id).filter(isJob) ?? [];
   }
 
   isMine(id: string): boolean {
@@ -173,7 +202,9 @@ class AgentDelegator implements CallDelegator {
   }
 
   async result(id: string): Promise<DelegationResult | null> {
-    return this.#agent.run.agents.get(id)?.result ?? null;
+    const child = this.#agent.run.agents.get(id);
+    callFor(child);
+    return child?.result ?? null;
   }
 
   async cancel(id: string, reason: string): Promise<CancelOutcome> {
@@ -188,6 +219,11 @@ class AgentDelegator implements CallDelegator {
   readArtifact(hash: string): Promise<string | undefined> {
     return this.#agent.run.parts.store.readArtifact(hash);
   }
+}
+
+/** Somebody wants its result: what it made can be taken over, in its turn. */
+function callFor(child: Agent | undefined): void {
+  child?.parent?.merges?.callFor(child.contract.parent.step_idx);
 }
 
 async function within(waiting: Promise<unknown>, ms: number): Promise<void> {

@@ -1,11 +1,13 @@
 import type { CloseReason } from "../events/close-reason.ts";
 import { type Delegation, type Failure, isOpen } from "../events/delegation.ts";
 import type { NewEvent, StoredEvent } from "../events/event.ts";
+import { Evidence } from "../events/evidence.ts";
 import { subtree } from "../events/run-state.ts";
 import type { CancelOutcome } from "../ports/delegator.ts";
 import { MandateError } from "../ports/mandate-error.ts";
 import type { Store } from "../ports/store.ts";
 import type { Toolbox } from "../tools/toolbox.ts";
+import { oneLine } from "./conclude.ts";
 
 const patience = 100;
 
@@ -101,12 +103,9 @@ function closingEvents(
       },
     });
   }
-  const served = new Set(
-    own.flatMap((event) => (event.type === "agent.model_turn" && event.payload.served) || []),
-  );
-  const files = own.flatMap(
-    (event) => (event.type === "agent.tool_completed" && event.payload.files) || [],
-  );
+  const evidence = new Evidence();
+  for (const event of own) evidence.see(event);
+  const output = delegation.status === "waiting_for_merge" ? delegation.output : null;
   events.push(
     { type: "agent.subagent_failed", sub_agent_id: id, payload: { code, error } },
     {
@@ -118,14 +117,12 @@ function closingEvents(
         final_status: "failed",
         close_reason: code,
         seal: {
-          summary: "",
-          output_hash: null,
+          summary: output === null ? "" : oneLine(output.text),
+          output_hash: output?.hash ?? null,
           usage,
           turns: delegation.turns,
-          tool_calls: delegation.toolCalls,
           attempts: delegation.attempt,
-          served: [...served],
-          ...(files.length > 0 && { files }),
+          ...evidence.asSealed(),
         },
       },
     },

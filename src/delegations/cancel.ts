@@ -15,6 +15,8 @@ export async function cancelLive(agent: Agent, reason: string): Promise<CancelOu
     return "already_terminal";
   }
   agent.stop("cancelled", reason);
+  // What is being merged comes to its end first; then it has ended by itself, or can be.
+  await agent.merging?.promise;
   await closeWith(agent, failure("cancelled", reason));
   await agent.closing;
   return agent.result?.closeReason === "cancelled" ? "cancelled" : "already_terminal";

@@ -1,16 +1,14 @@
 import type { CloseReason } from "../events/close-reason.ts";
 import type { ArtifactReference, NewEvent } from "../events/event.ts";
-import { sha256 } from "../events/hash-chain.ts";
-import type { Seal } from "../events/seal.ts";
-import type { DelegationResult } from "../ports/delegator.ts";
 import { MandateError } from "../ports/mandate-error.ts";
-import { resultOf, statusOf } from "../sessions/delegation-result.ts";
+import { resultOf } from "../sessions/delegation-result.ts";
 import { fits } from "../tools/delegation/fit-result.ts";
 import type { Agent } from "./agent.ts";
-import { type Ending, failure } from "./ending.ts";
+import { type Accepted, conclude, outputEvent, unfinished } from "./conclude.ts";
+import { type Ending, failure, type OutputEnding } from "./ending.ts";
+import { runFinished } from "./finish-run.ts";
 import { reload } from "./hydrate.ts";
-import type { LiveRun } from "./live-run.ts";
-import { event, settled } from "./take-turn.ts";
+import { endMerging, retireCopy, takeOver } from "./take-over.ts";
 import { writeReport } from "./write-report.ts";
 
 /** So often may others get in between; each time means that they closed something themselves. */
@@ -39,9 +37,23 @@ export async function closeWith(agent: Agent, ending: Ending): Promise<void> {
 }
 
 async function closeOnce(agent: Agent, ending: Ending, ended: Agent[]): Promise<void> {
+  const settling = settleBelow(agent, ending);
+  if (settling) await settling;
   const holding = holders(agent);
   if (holding.length > 0) await Promise.all(holding.map(release));
   const accepted = await integrate(agent, ending);
+  try {
+    await append(agent, accepted, ended);
+  } catch (error) {
+    if (accepted.merge && !accepted.rejected) agent.wasMerged = true;
+    throw error;
+  } finally {
+    // Only here: until its end is written, its caller must not be closed over it.
+    if (accepted.merge) endMerging(agent);
+  }
+}
+
+async function append(agent: Agent, accepted: Accepted, ended: Agent[]): Promise<void> {
   if (agent.isEnding) return;
   const { run } = agent;
   const below = agent.children?.flatMap((child) => closeBelow(child, accepted.ending, ended)) ?? [];
@@ -59,7 +71,36 @@ async function closeOnce(agent: Agent, ending: Ending, ended: Agent[]): Promise<
   agent.giveSlot();
   agent.closed(result);
   await appended;
+  for (const one of ended) retireCopy(one);
 }
+
+/**
+ * Before a caller ends, merges under way below it come to their end. When it ends well, children
+ * whose work is done are taken over; those that still work are not waited for.
+ */
+function settleBelow(agent: Agent, ending: Ending): Promise<unknown> | undefined {
+  const { children, merges } = agent;
+  if (children === null || merges === null || !merges.hasAny) return undefined;
+  if (ending.kind === "failure") return Promise.all(mergesBelow(agent));
+  const done = children.filter((child) => child.copy !== null && child.output !== null);
+  return takeOverAll(agent, done);
+}
+
+function mergesBelow(agent: Agent): Promise<void>[] {
+  const below = agent.children?.flatMap(mergesBelow) ?? [];
+  return agent.merging ? [agent.merging.promise, ...below] : below;
+}
+
+async function takeOverAll(agent: Agent, done: readonly Agent[]): Promise<void> {
+  agent.rest();
+  for (const child of agent.children ?? []) {
+    if (!child.isEnding && !done.includes(child)) await closeWith(child, tooEarly);
+  }
+  for (const { contract } of done) agent.merges?.callFor(contract.parent.step_idx);
+  await Promise.all(done.map((child) => child.whenClosed()));
+}
+
+const tooEarly = failure("parent_closed", "Its caller ended before it did.");
 
 /** Nothing that bears the id of a closed delegation may still run. */
 function holders(agent: Agent): readonly Agent[] {
@@ -86,6 +127,8 @@ async function followLog(agents: readonly Agent[], cause: unknown): Promise<void
     if (result) {
       agent.isEnding = true;
       agent.closed(result);
+      if (agent.wasMerged) noteLateMerge(agent);
+      retireCopy(agent);
     } else if (delegation) {
       await reload(agent, delegation);
     }
@@ -112,12 +155,8 @@ function closeBelow(agent: Agent, cause: Ending, ended: Agent[]): NewEvent[] {
   const below = agent.children?.flatMap((child) => closeBelow(child, cause, ended)) ?? [];
   const code: CloseReason =
     cause.kind === "failure" && cause.code === "cancelled" ? "cancelled" : "parent_closed";
-  const ending = failure(
-    code,
-    code === "cancelled" ? "Its caller was cancelled." : "Its caller ended before it did.",
-  );
-  const accepted = { ending, path: undefined };
-  const [closing, result] = conclude(agent, accepted);
+  const ending = code === "cancelled" ? failure(code, "Its caller was cancelled.") : tooEarly;
+  const [closing, result] = conclude(agent, { ending });
   const events = [...below, ...closing];
   agent.isEnding = true;
   ended.push(agent);
@@ -126,25 +165,50 @@ function closeBelow(agent: Agent, cause: Ending, ended: Agent[]): NewEvent[] {
   return events;
 }
 
-interface Accepted {
-  readonly ending: Ending;
-  readonly path: string | undefined;
-  readonly artifact?: ArtifactReference | undefined;
-  /** It finished its work, and that was not accepted. */
-  readonly rejected?: { readonly code: CloseReason; readonly error: string };
-}
-
 /** Outcome is not acceptance: a report without the evidence its contract asks for is refused. */
 async function integrate(agent: Agent, ending: Ending): Promise<Accepted> {
-  if (ending.kind === "failure") return { ending, path: undefined };
-  if (agent.contract.exit.evidence === "tool_calls" && agent.toolCalls === 0) {
-    const error = "The contract asks for evidence, and not a single tool call was completed.";
-    return { ending, path: undefined, rejected: { code: "exit_rule_unmet", error } };
+  if (ending.kind === "failure") return { ending };
+  const lack = lackOfEvidence(agent);
+  if (lack !== undefined) {
+    return { ending, rejected: { code: "exit_rule_unmet", error: lack } };
   }
   const [path, artifact] = [reportPath(agent, ending.text), largeOutput(agent, ending.text)];
   // Most ends have neither, and need not wait.
-  if (path === undefined && artifact === undefined) return { ending, path: undefined };
-  return { ending, path: await path, artifact: await artifact };
+  const kept =
+    path === undefined && artifact === undefined
+      ? { ending }
+      : { ending, path: await path, artifact: await artifact };
+  if (agent.copy === null) return kept;
+  if (agent.output === null) await handIn(agent, kept, ending);
+  return { ...kept, ...(await takeOver(agent, agent.copy)) };
+}
+
+function lackOfEvidence({ contract, copy, evidence }: Agent): string | undefined {
+  const asked = contract.exit.evidence;
+  if (asked === "tool_calls" && evidence.toolCalls === 0) {
+    return "The contract asks for evidence, and not a single tool call was completed.";
+  }
+  // What is in a copy is looked at when it is taken over.
+  if (asked === "files" && copy === null && !evidence.changedFiles) {
+    return "The contract asks for changed files as evidence, and nothing was changed.";
+  }
+  return undefined;
+}
+
+/** Its output is in the log before its changes are: after a crash that is where it goes on. */
+async function handIn(agent: Agent, accepted: Accepted, ending: OutputEnding): Promise<void> {
+  agent.record(...unfinished(agent), outputEvent(agent, accepted, ending));
+  agent.status = "waiting_for_merge";
+  agent.output = ending;
+  agent.rest();
+  await agent.durable();
+}
+
+/** Somebody ended it while its changes were being merged: the log says that they are there. */
+function noteLateMerge({ id, run }: Agent): void {
+  const detail = "its changes had been merged when it was ended";
+  const payload = { sub_agent_id: id, detail };
+  void run.append([{ type: "run.late_result", payload }]).catch(() => undefined);
 }
 
 /** A result that its caller will not take in whole is kept where it can be looked into. */
@@ -157,146 +221,4 @@ function reportPath(agent: Agent, text: string): Promise<string | undefined> | u
   return agent.contract.outputs.report_path_pattern === null || agent.workspace === null
     ? undefined
     : writeReport(agent, text);
-}
-
-/** The events that end a delegation, and its result: both hold the same seal. */
-function conclude(
-  agent: Agent,
-  accepted: Accepted,
-): [events: NewEvent[], result: DelegationResult] {
-  const { ending, path, rejected } = accepted;
-  const events: NewEvent[] = [...openCallEvents(agent)];
-  if (agent.reservation > 0) events.push(settled(agent, agent.reservation, 0, 0, true));
-  const seal = sealOf(agent, ending.kind === "output" ? ending.text : null);
-  const result = resultFor(agent, accepted, seal);
-  if (ending.kind === "output" && agent.status !== "waiting_for_merge") {
-    events.push(
-      event(agent, "agent.subagent_waiting_for_merge", {
-        output: ending.text,
-        output_hash: seal.output_hash ?? "",
-        ...(path !== undefined && { output_path: path }),
-        ...(ending.truncated && { truncated: true as const }),
-        ...(ending.reason !== null && { reason: ending.reason }),
-        ...(accepted.artifact && { artifact: accepted.artifact }),
-      }),
-    );
-  }
-  const reason = result.closeReason;
-  const finalStatus = result.status === "completed" ? "completed" : "failed";
-  events.push(
-    finalStatus === "completed"
-      ? event(agent, "agent.subagent_completed", { integrator: "report", reason })
-      : event(agent, "agent.subagent_failed", {
-          code: reason,
-          error: rejected?.error ?? result.result,
-        }),
-    event(agent, "agent.subagent_closed", {
-      sub_agent_id: agent.id,
-      step_idx: agent.contract.parent.step_idx,
-      final_status: finalStatus,
-      close_reason: reason,
-      seal,
-    }),
-  );
-  return [events, result];
-}
-
-/** A call that was under way has an end in the log, even if nobody will ever know how it went. */
-function* openCallEvents(agent: Agent): Generator<NewEvent> {
-  for (const [callId, tool] of agent.openCalls ?? []) {
-    const about = { call_id: callId, tool };
-    const harmless = agent.run.parts.toolbox.get(tool)?.idempotent === true;
-    yield harmless
-      ? event(agent, "agent.tool_failed", { ...about, error: "Interrupted: the delegation ended." })
-      : event(agent, "agent.tool_outcome_unknown", {
-          ...about,
-          error: "Interrupted: its outcome is unknown.",
-        });
-  }
-  agent.openCalls = null;
-}
-
-function sealOf(agent: Agent, output: string | null): Seal {
-  return {
-    summary: output === null ? "" : oneLine(output),
-    output_hash: output === null ? null : sha256(output),
-    usage: agent.usage,
-    turns: agent.turns,
-    tool_calls: agent.toolCalls,
-    attempts: agent.attempt,
-    served: agent.served,
-    ...(agent.files && { files: agent.files }),
-  };
-}
-
-function resultFor(
-  agent: Agent,
-  { ending, rejected, artifact }: Accepted,
-  seal: Seal,
-): DelegationResult {
-  const final = ending.kind === "output" && !rejected ? "completed" : "failed";
-  const reason =
-    rejected?.code ??
-    (ending.kind === "failure" ? ending.code : (ending.reason ?? "report_accepted"));
-  const text = rejected?.error ?? (ending.kind === "failure" ? ending.error : ending.text);
-  const children = agent.children?.flatMap((child) => child.result ?? []) ?? [];
-  return {
-    delegationId: agent.id,
-    profile: agent.contract.profile.id,
-    status: statusOf(final, reason),
-    result: text,
-    tokenUsage: agent.usage,
-    duration: agent.run.parts.clock.now() - agent.createdAt,
-    ...(children.length > 0 && { subDelegations: children }),
-    ...(ending.kind === "output" && ending.truncated && { truncated: true as const }),
-    closeReason: reason,
-    evidence: seal,
-    ...(artifact && { artifacts: [artifact] }),
-  };
-}
-
-/** What callers in this process are told when the log could not take the end. */
-export function unwritten(agent: Agent, error: unknown): DelegationResult {
-  const message = error instanceof Error ? error.message : String(error);
-  const full = error instanceof MandateError && error.code === "storage-full";
-  const ending = failure(full ? "storage_full" : "worker_lost", message);
-  return resultFor(agent, { ending, path: undefined }, sealOf(agent, null));
-}
-
-/**
- * The run ends with its root. It succeeded when the root did and no child's failure was passed
- * over: every failed child's result must have reached the agent that delegated to it.
- */
-function runFinished(
-  run: LiveRun,
-  root: Agent | null,
-  result: DelegationResult | null,
-): NewEvent[] {
-  run.finished = true;
-  const overlooked = [...run.agents.values()].filter(
-    (agent) => agent !== root && agent.result?.status !== "completed" && !hasArrived(agent),
-  );
-  const failed = result !== null && result.status !== "completed";
-  const reason = failed
-    ? `${result.closeReason}: ${oneLine(result.result)}`
-    : overlooked.length > 0
-      ? `the failure of ${overlooked.map(({ id }) => id).join(", ")} never reached its caller`
-      : "every delegation is closed";
-  const outcome = failed || overlooked.length > 0 ? "failed" : "succeeded";
-  return [{ type: "run.finished", payload: { outcome, reason } }];
-}
-
-/** With the failure of an agent that was told its caller, what fell with it is told as well. */
-function hasArrived(agent: Agent): boolean {
-  const { delivered } = agent.run;
-  for (let one: Agent | null = agent; one !== null; one = one.parent) {
-    if (one.result?.status !== "completed" && delivered.has(one.id)) return true;
-  }
-  return false;
-}
-
-/** A breadcrumb's length: enough to recognise, too short to flood. */
-function oneLine(text: string): string {
-  const flat = text.slice(0, 1000).replace(/\s+/g, " ").trim();
-  return flat.length > 240 ? `${flat.slice(0, 239)}…` : flat;
 }

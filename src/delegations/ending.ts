@@ -2,13 +2,7 @@ import type { CloseReason } from "../events/close-reason.ts";
 
 /** How an attempt ended, before anybody has accepted anything. */
 export type Ending =
-  | {
-      readonly kind: "output";
-      readonly text: string;
-      readonly truncated: boolean;
-      /** Set when the output is not what a normal end would have given. */
-      readonly reason: CloseReason | null;
-    }
+  | OutputEnding
   | {
       readonly kind: "failure";
       readonly code: CloseReason;
@@ -16,6 +10,14 @@ export type Ending =
       /** Whether another attempt may help. */
       readonly retry: boolean;
     };
+
+export interface OutputEnding {
+  readonly kind: "output";
+  readonly text: string;
+  readonly truncated: boolean;
+  /** Set when the output is not what a normal end would have given. */
+  readonly reason: CloseReason | null;
+}
 
 export function failure(code: CloseReason, error: string, retry = false): Ending {
   return { kind: "failure", code, error, retry };

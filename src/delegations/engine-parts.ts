@@ -11,6 +11,8 @@ import type { SkillRegistry } from "../skills/skill.ts";
 import type { McpScope } from "../tools/mcp/mcp-servers.ts";
 import type { Tool } from "../tools/tool.ts";
 import type { Toolbox } from "../tools/toolbox.ts";
+import type { MergeCheck } from "../workspaces/git/merge-check.ts";
+import type { WorkingCopies } from "../workspaces/git/working-copies.ts";
 import type { Middleware } from "./middleware.ts";
 import type { Scheduler } from "./scheduler.ts";
 
@@ -22,8 +24,18 @@ export interface EngineParts {
   readonly agents: AgentSource;
   readonly skills: Pick<SkillRegistry, "all">;
   readonly servers: ServerSource;
+  /** Copies of workspaces that children work in; loaded when the first one is needed. */
+  copies(): Promise<WorkingCopies>;
+  /** Whether there are any on disk, which can be said without loading them. */
+  hasCopies(): boolean;
+  /** The folder that they lie in. */
+  readonly worktrees: string;
+  /** Looks at merged files before they are taken over. */
+  checksFor(commands: readonly string[], about: CheckAbout): MergeCheck;
   /** Ends what a delegation left running, commands and servers of its own; safe to repeat. */
   release(delegationId: string): Promise<void>;
+  /** Ends processes that delegations of a dead worker left behind. */
+  endStrays(delegations: { has(id: string): boolean }): void;
   readonly toolbox: Toolbox;
   readonly middleware: Middleware;
   readonly clock: Clock;
@@ -37,6 +49,13 @@ export interface EngineParts {
   readonly guarded: readonly string[];
   /** Streams what models say while they say it; never stored. */
   readonly onDelta?: (delegationId: string, text: string) => void;
+}
+
+export interface CheckAbout {
+  readonly delegationId: string;
+  readonly objects: readonly string[];
+  readonly timeoutMs: number;
+  readonly signal: AbortSignal;
 }
 
 export interface ModelSource {
@@ -88,5 +107,8 @@ export interface EngineLimits extends NarrowingRules {
   /** Bytes of a tool's output that enter the conversation; the rest becomes an artifact. */
   readonly toolOutputBytes: number;
   readonly reportPathPattern: string | null;
+  /** What every child's changes have to pass before they are taken over, besides its profile's own. */
+  readonly checks: readonly string[];
+  readonly approval: boolean;
   readonly onUnknownProfile: string | null;
 }

@@ -1,12 +1,13 @@
 import { type Authority, intersectAuthority } from "../contracts/authority.ts";
 import { externalProvider, modelName } from "../contracts/contract.ts";
 import { isPattern } from "../contracts/selection.ts";
-import { isOpen } from "../events/delegation.ts";
+import { isOpen, openAskOf } from "../events/delegation.ts";
 import type { NewEvent, StoredEvent } from "../events/event.ts";
 import type { CancelOutcome, DelegationRequest, DelegationResult } from "../ports/delegator.ts";
 import { MandateError } from "../ports/mandate-error.ts";
 import { resultOf } from "../sessions/delegation-result.ts";
 import { bindWorkspace } from "../workspaces/bind-workspace.ts";
+import type { WorkingCopy } from "../workspaces/git/working-copy.ts";
 import type { Agent } from "./agent.ts";
 import { cancelLive } from "./cancel.ts";
 import { cancelStored } from "./cancel-stored.ts";
@@ -18,7 +19,9 @@ import { isHandle } from "./resolve-profile.ts";
 import { resumption } from "./resumption.ts";
 import { Session } from "./session.ts";
 import { startDelegation } from "./start-delegation.ts";
+import { retireCopy } from "./take-over.ts";
 import { event } from "./take-turn.ts";
+import { requireUnused, tidyCopies } from "./used-copies.ts";
 
 export interface RunRequest extends DelegationRequest {
   readonly workspace?: string | null | undefined;
@@ -85,16 +88,19 @@ export class Engine {
     request: RunRequest,
     grant: Partial<RunGrant>,
     system?: string,
+    copy?: WorkingCopy,
   ): Promise<StartedRun> {
     const run = this.#newRun(request, grant);
     const opening =
       request.resumedFrom && (await transcriptOf(this.#parts, request.resumedFrom)).asOpening();
-    const started = startDelegation({
+    const started = await startDelegation({
       run,
       caller: null,
       request,
       way: "root",
       callId: null,
+      step: run.steps++,
+      copy,
       before: [this.#runStarted(run)],
       opening: opening || undefined,
       system,
@@ -123,11 +129,12 @@ export class Engine {
       { ...request, workspace, task },
       { authority, timeMs: Number.MAX_SAFE_INTEGER },
     );
-    const started = startDelegation({
+    const started = await startDelegation({
       run,
       caller: null,
       request: { task },
       way: "session",
+      step: run.steps++,
       client: request.client,
       callId: null,
       before: [this.#runStarted(run)],
@@ -145,6 +152,7 @@ export class Engine {
    */
   async recover(only?: string): Promise<readonly StartedRun[]> {
     const { store, application } = this.#parts;
+    await tidyCopies(this.#parts);
     const recovered: StartedRun[] = [];
     for (const row of await store.listRuns({ open: true, application, limit: 10_000 })) {
       if (only !== undefined && row.id !== only) continue;
@@ -178,7 +186,7 @@ export class Engine {
     const run = runId === undefined ? undefined : await store.readRun(runId);
     if (run === undefined) throw new MandateError("unknown-ask", `There is no question ${askId}.`);
     for (const delegation of run.delegations.values()) {
-      if (delegation.status !== "running" || delegation.ask?.id !== askId) continue;
+      if (openAskOf(delegation)?.id !== askId) continue;
       const payload = { ask_id: askId, answer: text, by: "person" as const };
       try {
         await store.append({
@@ -197,13 +205,19 @@ export class Engine {
 
   /** Continues a delegation that was cancelled or failed: a new run on the old conversation. */
   async resume(id: string): Promise<StartedRun> {
-    const { request, held, cost, system } = await resumption(this.#parts.store, id);
+    const { copy: copyId, request, held, cost, system } = await resumption(this.#parts.store, id);
     // What it held then is the most it can hold now, whatever its profile says today.
     const authority = {
       ...intersectAuthority(this.#grant.authority, held),
       write_roots: held.write_roots,
     };
-    return this.#start(request, { authority, cost }, system);
+    const start = (copy?: WorkingCopy) => this.#start(request, { authority, cost }, system, copy);
+    const copies = copyId === undefined ? undefined : await this.#parts.copies();
+    if (copies === undefined || copyId === undefined || !copies.has(copyId)) return start();
+    return copies.holding(copyId, async () => {
+      await requireUnused(this.#parts.store, copyId);
+      return start(copies.take(copyId));
+    });
   }
 
   /** Whether this process has what the open delegations of a run need. */
@@ -321,7 +335,9 @@ export class Engine {
   async #closedElsewhere(agent: Agent): Promise<void> {
     const state = await this.#parts.store.readRun(agent.run.id);
     const result = state && resultOf(state, agent.id);
-    if (result) agent.closed(result);
+    if (result === undefined || result === null) return;
+    agent.closed(result);
+    if (!agent.run.lost) retireCopy(agent);
   }
 
   /** Another process owns the run now: what is in memory here no longer means anything. */

@@ -8,8 +8,16 @@ export function enlist(run: LiveRun, agent: Agent): void {
   if (agent.parent === null) run.topLevel.push(agent);
   else {
     agent.parent.children ??= [];
-    agent.parent.children.push(agent);
+    insertByStep(agent.parent.children, agent);
   }
+}
+
+/** Who needs a copy takes longer to be made, and is no later child for that. */
+function insertByStep(children: Agent[], child: Agent): void {
+  const step = child.contract.parent.step_idx;
+  let place = children.length;
+  while (place > 0 && (children[place - 1]?.contract.parent.step_idx ?? 0) > step) place--;
+  children.splice(place, 0, child);
 }
 
 /** Waits for a slot and then works; a child that ended meanwhile lets the slot go on. */

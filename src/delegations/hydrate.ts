@@ -1,6 +1,7 @@
 import type { Contract } from "../contracts/contract.ts";
 import { type Delegation, isOpen } from "../events/delegation.ts";
 import type { StoredEvent } from "../events/event.ts";
+import { Evidence } from "../events/evidence.ts";
 import { sha256 } from "../events/hash-chain.ts";
 import type { RunState } from "../events/run-state.ts";
 import type { AskOutcome } from "../ports/delegator.ts";
@@ -8,13 +9,15 @@ import { MandateError } from "../ports/mandate-error.ts";
 import type { Store } from "../ports/store.ts";
 import { resultOf } from "../sessions/delegation-result.ts";
 import { Transcript } from "../sessions/transcript.ts";
-import { bindWorkspace } from "../workspaces/bind-workspace.ts";
+import type { WorkingCopy } from "../workspaces/git/working-copy.ts";
 import { Agent } from "./agent.ts";
 import { askKey } from "./ask-person.ts";
 import type { EngineParts } from "./engine-parts.ts";
 import { enlist } from "./enqueue.ts";
 import { Account } from "./ledger.ts";
 import type { LiveRun } from "./live-run.ts";
+import { MergeOrder } from "./merge-order.ts";
+import { placeAgain } from "./placement.ts";
 import { openingOf } from "./start-delegation.ts";
 
 /**
@@ -36,6 +39,10 @@ export async function hydrate(run: LiveRun, state: RunState): Promise<void> {
     const agent = await revive(run, state, delegation, eventsOf.get(delegation.id) ?? []);
     enlist(run, agent);
     if (delegation.parentId === null && delegation.depth === 0) run.root = agent;
+    if (agent.copy !== null && agent.parent !== null) {
+      agent.parent.merges ??= new MergeOrder();
+      agent.parent.merges.announce(delegation.stepIdx, false);
+    }
     if (delegation.callId !== null)
       run.byCall.set(`${delegation.parentId} ${delegation.callId}`, agent);
     run.steps = Math.max(run.steps, delegation.stepIdx + 1);
@@ -58,6 +65,7 @@ async function revive(
     contract.budget.cost,
   );
   account.settle(0, delegation.usage.prompt + delegation.usage.completion, delegation.usage.cost);
+  const copy = isOpen(delegation) ? await copyOf(run.parts, contract) : undefined;
   const agent = new Agent({
     id: delegation.id,
     run,
@@ -67,22 +75,12 @@ async function revive(
     system: isOpen(delegation) ? await promptOf(store, contract) : "",
     account,
     transcript: new Transcript(await openingFor(run.parts, delegation, openingOf(contract))),
-    workspace:
-      contract.workspace.root === null || !isOpen(delegation)
-        ? null
-        : bindWorkspace({
-            root: contract.workspace.root,
-            isolation: contract.workspace.isolation,
-            allowWrites: contract.workspace.allow_writes,
-            writeRoots: contract.permissions.write_roots,
-            forbidden: run.parts.forbidden,
-            guarded: run.parts.guarded,
-          }),
+    workspace: copy === undefined ? null : placeAgain(run, parent, contract, copy),
+    copy: copy ?? null,
     createdAt: delegation.createdAt,
   });
   agent.usage = delegation.usage;
   agent.turns = delegation.turns;
-  agent.toolCalls = delegation.toolCalls;
   agent.attempt = delegation.attempt;
   if (delegation.status === "closed") {
     agent.isEnding = true;
@@ -99,6 +97,16 @@ async function revive(
   }
   adopt(agent, delegation);
   return agent;
+}
+
+/** Null: it works in no copy. Undefined: the one it should work in is gone. */
+async function copyOf(
+  { copies }: EngineParts,
+  { workspace }: Contract,
+): Promise<WorkingCopy | null | undefined> {
+  if (workspace.copy === undefined) return null;
+  const all = await copies();
+  return all.has(workspace.copy.id) ? all.take(workspace.copy.id) : undefined;
 }
 
 /** The system prompt is part of the contract: another text, or none, is not what was agreed. */
@@ -121,8 +129,11 @@ function adopt(agent: Agent, delegation: Delegation): void {
       agent.reservation = delegation.reservation.tokens;
       agent.account.restoreReservation(agent.reservation);
     }
-  } else if (delegation.status !== "created") {
+  } else if (delegation.status === "waiting_for_merge") {
     agent.status = "waiting_for_merge";
+    const { reason, text, truncated } = delegation.output;
+    agent.output = { kind: "output", text, truncated, reason };
+    agent.openAsk = delegation.ask;
   }
 }
 
@@ -137,10 +148,9 @@ export async function reload(agent: Agent, delegation: Delegation): Promise<void
   agent.reservation = 0;
   agent.openCalls = null;
   agent.answers = null;
-  agent.files = null;
+  agent.evidence = new Evidence();
   agent.attempt = delegation.attempt;
   agent.turns = delegation.turns;
-  agent.toolCalls = delegation.toolCalls;
   agent.usage = delegation.usage;
   agent.transcript = new Transcript(await openingFor(parts, delegation, openingOf(agent.contract)));
   for await (const event of parts.store.readEvents({ delegationId: agent.id }))
@@ -149,19 +159,13 @@ export async function reload(agent: Agent, delegation: Delegation): Promise<void
 }
 
 function replay(agent: Agent, event: StoredEvent): void {
-  agent.transcript.apply(event);
+  agent.see(event);
   switch (event.type) {
-    case "agent.model_turn":
-      if (event.payload.served !== null) agent.addServed(event.payload.served);
-      break;
     case "agent.tool_started":
       agent.openCalls ??= new Map();
       agent.openCalls.set(event.payload.call_id, event.payload.tool);
       break;
     case "agent.tool_completed":
-      if (event.payload.files) agent.files = [...(agent.files ?? []), ...event.payload.files];
-      agent.openCalls?.delete(event.payload.call_id);
-      break;
     case "agent.tool_failed":
     case "agent.tool_outcome_unknown":
       agent.openCalls?.delete(event.payload.call_id);

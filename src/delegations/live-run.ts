@@ -41,6 +41,8 @@ export class LiveRun {
   readonly topLevel: Agent[] = [];
   root: Agent | null = null;
   steps = 0;
+  /** Delegations that are being made and have no row yet. */
+  starting = 0;
   finished = false;
   /** Another process owns it now: nothing may be written any more. */
   lost = false;

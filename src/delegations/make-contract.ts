@@ -1,19 +1,20 @@
+import { join } from "node:path";
 import type { Contract } from "../contracts/contract.ts";
 import type { Granted } from "../contracts/narrow.ts";
 import { includes } from "../contracts/selection.ts";
 import type { Profile } from "../profiles/profile.ts";
 import { profileHash } from "../profiles/profile-hash.ts";
-import type { WorkspaceBinding } from "../workspaces/workspace-binding.ts";
+import type { Placement } from "./placement.ts";
 import type { Resolved } from "./resolve-profile.ts";
 import { SharedValues } from "./shared-values.ts";
 import type { Start } from "./start-delegation.ts";
 
 /** Everything that was agreed, written out. From here on only the contract counts. */
 export function makeContract(
-  { run, caller, request }: Start,
+  { run, caller, request, step }: Start,
   { agent, profile }: Resolved,
   granted: Granted,
-  workspace: WorkspaceBinding | null,
+  placement: Placement | null,
   prompt: string,
 ): Contract {
   const { limits } = run.parts;
@@ -25,7 +26,7 @@ export function makeContract(
     parent: {
       run_id: run.id,
       sub_agent_id: caller?.id ?? null,
-      step_idx: run.steps++,
+      step_idx: step,
       depth: caller ? caller.depth + 1 : 0,
       task_prompt: run.task,
       goal_summary: caller?.contract.step.title ?? titleOf(run.task),
@@ -61,7 +62,7 @@ export function makeContract(
       skills: granted.mayUse.skills,
       mcp_servers: granted.mayUse.mcp_servers,
       scopes: granted.mayUse.scopes,
-      write_roots: workspace?.writeRoots ?? none,
+      write_roots: placement?.writeRoots ?? none,
       network: granted.mayUse.network,
       ...(granted.mayUse.rules && { rules: granted.mayUse.rules }),
       may_delegate: granted.mayDelegate,
@@ -76,7 +77,7 @@ export function makeContract(
       report_format: "markdown",
       report_path_pattern: caller
         ? caller.contract.outputs.report_path_pattern
-        : workspace === null || run.readOnly
+        : placement === null || run.readOnly
           ? null
           : limits.reportPathPattern,
     }),
@@ -85,16 +86,7 @@ export function makeContract(
       cost: granted.cost,
       reserve: Math.min(1000, Math.floor(granted.tokens / 20)),
     },
-    workspace:
-      workspace === null
-        ? noWorkspace
-        : {
-            isolation: workspace.isolation,
-            root: workspace.root,
-            allow_writes: workspace.allowWrites,
-            base: null,
-            owns: none,
-          },
+    workspace: placement === null ? noWorkspace : workspaceOf(run, profile, request, placement),
     exit:
       exit === undefined
         ? noExitRule
@@ -137,6 +129,27 @@ const noExitRule: Contract["exit"] = Object.freeze({
   output_schema: null,
   evidence: "none",
 });
+
+function workspaceOf(
+  { parts }: Start["run"],
+  { workspace: policy }: Profile,
+  { owns }: Start["request"],
+  { binding, copy }: Placement,
+): Contract["workspace"] {
+  const { allowWrites, isolation, root } = binding;
+  const shared = { isolation, root, allow_writes: allowWrites, owns: owns ?? none };
+  if (copy === null) return { ...shared, base: null };
+  const { approval, checks } = parts.limits;
+  const all = [...new Set([...checks, ...(policy?.checks ?? [])])];
+  const { prefix, toplevel } = copy.source;
+  return {
+    ...shared,
+    base: copy.base,
+    copy: { id: copy.id, of: prefix === "" ? toplevel : join(toplevel, prefix) },
+    ...(all.length > 0 && { checks: all }),
+    ...((approval || policy?.approval === true) && { approval: true as const }),
+  };
+}
 
 /** The declarations of its own servers that were granted: another profile's may share the name. */
 function grantedServers({ servers }: Profile, { mayUse }: Granted): Contract["servers"] {

@@ -27,14 +27,14 @@ export function hasServers({ contract }: Agent): boolean {
 }
 
 async function open(agent: Agent, name: string): Promise<readonly Tool[]> {
-  const { parts, workspace } = agent.run;
+  const { parts } = agent.run;
   const server = declarationOf(agent, name);
   try {
     if (server === undefined) {
       throw new Error(`The MCP server "${name}" is not configured any more.`);
     }
     if (server.disabled === true) return [];
-    const scope = { delegationId: agent.id, workspace };
+    const scope = { delegationId: agent.id, workspace: agent.workspace?.root ?? null };
     return await agent.interruptible(parts.servers.open(name, server, scope));
   } catch (error) {
     if (error instanceof Stopped) throw error;

@@ -3,8 +3,8 @@ import type { ToolCall } from "../ports/model.ts";
 import { type GateSubject, passGate, refuse } from "../tools/gate.ts";
 import type { Tool, ToolContext, ToolResult } from "../tools/tool.ts";
 import type { Agent } from "./agent.ts";
-import { askPerson } from "./ask-person.ts";
-import { type CallDelegator, callerOf } from "./caller.ts";
+import { askPerson, isConsent } from "./ask-person.ts";
+import { type CallDelegator, callerOf, type DelegatingCall } from "./caller.ts";
 import { noteLateResult } from "./late-result.ts";
 import { OpenCalls } from "./open-calls.ts";
 
@@ -86,7 +86,7 @@ export async function performCall(
 }
 
 /** One call of one agent, as the gate sees it. */
-class Subject implements GateSubject {
+class Subject implements GateSubject, DelegatingCall {
   readonly withdrawn: boolean;
   wasRecorded = false;
   readonly #agent: Agent;
@@ -106,12 +106,7 @@ class Subject implements GateSubject {
 
   async approve(call: ToolCall, question: string): Promise<boolean> {
     const asking = askPerson(this.#agent, call.id, question, "approval");
-    const outcome = await (this.#open === undefined ? asking : this.#open.whileAsking(asking));
-    return (
-      outcome.answered &&
-      outcome.by === "person" &&
-      /^(?:y|yes|ok|allow|approve|approved)[.!]?$/i.test(outcome.answer.trim())
-    );
+    return isConsent(await (this.#open === undefined ? asking : this.#open.whileAsking(asking)));
   }
 
   get id(): string {
@@ -137,10 +132,6 @@ class Subject implements GateSubject {
       this.wasRecorded = true;
       if ("call_id" in event.payload && event.payload.call_id !== null)
         agent.openCalls?.delete(event.payload.call_id);
-      if (event.type === "agent.tool_completed") {
-        agent.toolCalls++;
-        if (event.payload.files) agent.files = [...(agent.files ?? []), ...event.payload.files];
-      }
     }
     agent.record(event);
   }
@@ -165,11 +156,13 @@ class Subject implements GateSubject {
     return new CallContext(this.#agent, call, this);
   }
 
+  onRecorded(): void {
+    this.wasRecorded = true;
+  }
+
   /** Most tools delegate nothing and never ask for it. */
   delegatorFor(call: ToolCall): CallDelegator {
-    this.#delegator ??= callerOf(this.#agent, call, () => {
-      this.wasRecorded = true;
-    });
+    this.#delegator ??= callerOf(this.#agent, call, this);
     return this.#delegator;
   }
 

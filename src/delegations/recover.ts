@@ -12,6 +12,7 @@ import { queue } from "./enqueue.ts";
 import { hydrate } from "./hydrate.ts";
 import { LiveRun, type RunGrant } from "./live-run.ts";
 import { event, settled } from "./take-turn.ts";
+import { finish } from "./work.ts";
 
 /** Taken up so often without a step forward, a delegation is what kills its worker. */
 const resumptionLimit = 3;
@@ -30,6 +31,8 @@ export async function recoverRun(
   if (ownership === undefined) return undefined;
   const state = await parts.store.readRun(runId);
   if (state === undefined) return undefined;
+  // What the dead worker's agents had started outlives it where no namespace held it.
+  parts.endStrays(state.delegations);
   const run = new LiveRun(parts, {
     id: runId,
     task: state.task,
@@ -57,6 +60,11 @@ export async function recoverRun(
 }
 
 async function takeUp(agent: Agent, delegation: Delegation, state: RunState): Promise<void> {
+  if (agent.contract.workspace.copy !== undefined && agent.copy === null) {
+    if (agent.reservation > 0) agent.record(settled(agent, agent.reservation, 0, 0, true));
+    await closeWith(agent, failure("worker_lost", "Its working copy is gone."));
+    return;
+  }
   switch (delegation.status) {
     case "created":
       queue(agent);
@@ -88,7 +96,10 @@ async function takeUp(agent: Agent, delegation: Delegation, state: RunState): Pr
     }
     case "waiting_for_merge": {
       const { text, truncated, reason } = delegation.output;
-      await closeWith(agent, { kind: "output", text, truncated, reason });
+      const output = { kind: "output", text, truncated, reason } as const;
+      // Where there is something to merge, its turn may depend on others that go on only now.
+      if (agent.copy === null) await closeWith(agent, output);
+      else void finish(agent, output);
       return;
     }
     case "completed":

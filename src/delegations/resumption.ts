@@ -10,6 +10,8 @@ export interface Resumption {
   /** All that the old contract gave, for itself or to hand on. */
   readonly held: Authority;
   readonly cost: number | null;
+  /** The copy that it worked in. */
+  readonly copy: string | undefined;
   /** The prompt that was agreed then. */
   readonly system: string | undefined;
 }
@@ -49,10 +51,12 @@ export async function resumption(store: Store, id: string): Promise<Resumption> 
       readOnly: contract.outputs.report_path_pattern === null,
       modelOverride: modelName(contract),
       successCriteria: contract.step.success_criteria,
+      owns: contract.workspace.owns,
     },
     system: await store.readText(contract.profile.prompt),
     held: heldBy(contract),
     cost: contract.budget.cost,
+    copy: contract.workspace.copy?.id,
   };
 }
 

@@ -4,20 +4,24 @@ import type { ReceiptLine } from "../contracts/receipt.ts";
 import { includes } from "../contracts/selection.ts";
 import type { NewEvent } from "../events/event.ts";
 import { sha256 } from "../events/hash-chain.ts";
+import { CallDenied } from "../ports/call-denied.ts";
 import type { DelegationRequest, DelegationWay } from "../ports/delegator.ts";
 import { MandateError } from "../ports/mandate-error.ts";
 import type { Message } from "../ports/model.ts";
 import { Transcript } from "../sessions/transcript.ts";
 import { skillName } from "../skills/skill-name.ts";
-import { bindWorkspace } from "../workspaces/bind-workspace.ts";
-import type { WorkspaceBinding } from "../workspaces/workspace-binding.ts";
+import { ownershipOverlaps } from "../workspaces/git/match-ownership.ts";
+import type { WorkingCopies } from "../workspaces/git/working-copies.ts";
+import type { WorkingCopy } from "../workspaces/git/working-copy.ts";
 import { Agent } from "./agent.ts";
 import { ceilingOf, claimsOf, rootRules } from "./claims.ts";
+import { Stopped } from "./ending.ts";
 import { enlist, queue } from "./enqueue.ts";
 import { requireOutputSchema } from "./judge-output.ts";
 import { Account } from "./ledger.ts";
 import type { LiveRun } from "./live-run.ts";
 import { makeContract } from "./make-contract.ts";
+import { chooseIsolation, type Placement, place, surroundingsOf } from "./placement.ts";
 import { type Resolved, resolveProfile } from "./resolve-profile.ts";
 import { systemPrompt } from "./system-prompt.ts";
 
@@ -30,6 +34,12 @@ export interface Start {
   /** For a session: the program whose agent holds it. */
   readonly client?: string;
   readonly callId: string | null;
+  /** Asked for when making it takes time: aborts when nobody wants it any more. */
+  readonly signal?: () => AbortSignal;
+  /** Its place in the run. */
+  readonly step: number;
+  /** The copy of the delegation that is resumed: it goes on in it. */
+  readonly copy?: WorkingCopy | undefined;
   /** Written in the same transaction, before the child exists. */
   readonly before?: readonly NewEvent[];
   /** The prompt of the delegation that is resumed, in place of one made anew. */
@@ -48,16 +58,16 @@ export type Started =
 
 /**
  * From a request to a child that is queued, under a contract: resolve who it is, narrow what it may
- * do, write both down. Whatever is refused leaves no row.
+ * do, write both down. Whatever is refused leaves no row. At once, unless a copy is to be made.
  */
-export function startDelegation(start: Start): Started {
+export function startDelegation(start: Start): Started | Promise<Started> {
   const { run, request } = start;
   const { limits } = run.parts;
   if (typeof request.task !== "string" || request.task.trim() === "")
     return { rule: "task", reason: "task is required" };
   const resolved = resolveProfile(start);
   if (!("profile" in resolved)) return resolved;
-  if (run.agents.size >= limits.maxChildren) {
+  if (run.agents.size + run.starting >= limits.maxChildren) {
     return {
       rule: "children",
       reason: `the run already has ${limits.maxChildren} delegations, which is its limit`,
@@ -71,11 +81,68 @@ export function startDelegation(start: Start): Started {
     // Most have nothing to say, and a thousand siblings share the one list that says so.
     const lines = resolved.receipt.length + granted.receipt.length;
     const receipt = lines === 0 ? nothing : [...resolved.receipt, ...granted.receipt];
-    return create(start, resolved, { ...granted, receipt });
+    const agreed = { ...granted, receipt };
+    const id = run.parts.store.newDelegationId();
+    if (run.workspace === null) return create(start, resolved, agreed, id, null);
+    const isolation = chooseIsolation(start, resolved.profile, agreed);
+    if (isolation === "sandbox") return createInCopy(start, resolved, agreed, id);
+    const { folder } = resolved.profile.workspace ?? {};
+    const roots = agreed.mayUse.write_roots;
+    return create(
+      start,
+      resolved,
+      agreed,
+      id,
+      place(start, isolation, roots, { copy: null, folder }),
+    );
   } catch (error) {
-    if (error instanceof MandateError) return { rule: error.code, reason: error.message };
-    throw error;
+    return asRefusal(error);
   }
+}
+
+function asRefusal(error: unknown): Started {
+  if (error instanceof MandateError) return { rule: error.code, reason: error.message };
+  if (error instanceof CallDenied) return { rule: error.rule, reason: error.message };
+  throw error;
+}
+
+/** The state that its caller's folder has now is what it starts from, whenever it gets its slot. */
+async function createInCopy(
+  start: Start,
+  resolved: Resolved,
+  granted: Granted,
+  id: string,
+): Promise<Started> {
+  const { run } = start;
+  run.starting++;
+  try {
+    const copies = await run.parts.copies();
+    const copy = start.copy ?? (await makeCopy(start, id, copies));
+    try {
+      start.signal?.().throwIfAborted();
+      if (start.caller?.isEnding) throw new Stopped("parent_closed", "Its caller has ended.");
+      const placement = place(start, "sandbox", granted.mayUse.write_roots, { copy });
+      const started = create(start, resolved, granted, id, placement);
+      if (start.copy !== undefined) return started;
+      // Whatever does not come to be needs no copy: it was refused, or its caller had ended.
+      if (!("agent" in started)) await copies.remove(copy);
+      else started.created.catch(() => copies.remove(copy));
+      return started;
+    } catch (error) {
+      if (start.copy === undefined) await copies.remove(copy);
+      throw error;
+    }
+  } catch (error) {
+    return asRefusal(error);
+  } finally {
+    run.starting--;
+  }
+}
+
+function makeCopy(start: Start, id: string, copies: WorkingCopies): Promise<WorkingCopy> {
+  const source = surroundingsOf(start).root;
+  const signal = start.signal?.();
+  return copies.create({ source, id, ...(signal && { signal }) });
 }
 
 function grant({ caller, request, run, way }: Start, { entry, profile }: Resolved) {
@@ -110,17 +177,24 @@ function lackOfExit({ profile: { exit, name } }: Resolved, granted: Granted): st
   return `"${name}" may end only by calling ${exits.join(" or ")}, and its caller may hand on none of them.`;
 }
 
-function create(start: Start, resolved: Resolved, granted: Granted): Started {
+function create(
+  start: Start,
+  resolved: Resolved,
+  granted: Granted,
+  id: string,
+  placement: Placement | null,
+): Started {
   const { run, caller, request, way } = start;
   const { parts } = run;
   const { profile } = resolved;
   if (profile.exit?.outputSchema) requireOutputSchema(profile.exit.outputSchema, profile.name);
-  const workspace = workspaceOf(run, granted);
+  const rival = rivalOf(start);
+  if (rival !== undefined) return { rule: "ownership", reason: rival };
+  const workspace = placement?.binding ?? null;
   const system = start.system ?? systemPrompt(start, profile, granted, workspace);
   const prompt = parts.store.keepText(system);
-  const contract = makeContract(start, resolved, granted, workspace, prompt);
+  const contract = makeContract(start, resolved, granted, placement, prompt);
   const json = JSON.stringify(contract);
-  const id = parts.store.newDelegationId();
   const agent = new Agent({
     id,
     run,
@@ -135,6 +209,7 @@ function create(start: Start, resolved: Resolved, granted: Granted): Started {
     ),
     transcript: new Transcript(start.opening ?? openingOf(contract)),
     workspace,
+    copy: placement?.copy ?? null,
     createdAt: parts.clock.now(),
   });
   const created = run.append(
@@ -143,21 +218,20 @@ function create(start: Start, resolved: Resolved, granted: Granted): Started {
   );
   agent.willSettle(created);
   enlist(run, agent);
+  if (way === "delegate") run.joining.add(id);
   if (caller === null) run.root = agent;
   if (way !== "session") queue(agent);
   return { agent, receipt: granted.receipt, created };
 }
 
-function workspaceOf(run: LiveRun, granted: Granted): WorkspaceBinding | null {
-  if (run.workspace === null) return null;
-  return bindWorkspace({
-    root: run.workspace,
-    isolation: "shared",
-    allowWrites: granted.mayUse.write_roots.length > 0,
-    writeRoots: granted.mayUse.write_roots,
-    forbidden: run.parts.forbidden,
-    guarded: run.parts.guarded,
-  });
+/** Two that may change the same paths do not work side by side. */
+function rivalOf({ caller, request: { owns } }: Start): string | undefined {
+  if (owns === undefined || owns.length === 0) return undefined;
+  const rival = caller?.children?.find(
+    ({ contract, result }) => result === null && ownershipOverlaps(owns, contract.workspace.owns),
+  );
+  if (rival === undefined) return undefined;
+  return `What it owns overlaps with what ${rival.id} owns (${rival.contract.workspace.owns.join(", ")}), which has not ended yet. Wait for it first.`;
 }
 
 function createdEvents(

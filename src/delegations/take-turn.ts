@@ -124,7 +124,6 @@ function recordTurn(agent: Agent, reply: ModelReply, last: boolean): void {
   const reported = believable(reply.usage);
   const usage = reported ?? estimate(agent, reply);
   const cost = agent.run.parts.models.cost(model, usage);
-  if (reply.served !== null) agent.addServed(reply.served);
   agent.turns++;
   agent.record(
     event(agent, "agent.model_turn", {

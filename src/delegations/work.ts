@@ -1,14 +1,16 @@
-import type { NewEvent } from "../events/event.ts";
+import type { EventPayloads, NewEvent } from "../events/event.ts";
 import { MandateError } from "../ports/mandate-error.ts";
 import { messageOf } from "../ports/message-of.ts";
 import { resultOf } from "../sessions/delegation-result.ts";
 import type { Agent } from "./agent.ts";
-import { closeWith, unwritten } from "./close.ts";
-import { type Ending, failure, Stopped } from "./ending.ts";
+import { closeWith } from "./close.ts";
+import { unwritten } from "./conclude.ts";
+import { type Ending, failure, type OutputEnding, Stopped } from "./ending.ts";
 import { reload } from "./hydrate.ts";
 import { judgeOutput } from "./judge-output.ts";
 import { judgeReply, streakLimit } from "./judge-reply.ts";
 import { performCalls } from "./perform-calls.ts";
+import { retireCopy } from "./take-over.ts";
 import { backoff, event, settled, takeTurn } from "./take-turn.ts";
 
 /**
@@ -70,6 +72,7 @@ async function reconcile(agent: Agent): Promise<void> {
   if (result) {
     agent.isEnding = true;
     agent.closed(result);
+    retireCopy(agent);
     return;
   }
   if (++agent.reconciliations > patience) {
@@ -85,7 +88,16 @@ async function reconcile(agent: Agent): Promise<void> {
     const child = run.agents.get(id);
     if (child?.parent === agent && callId !== null) run.byCall.set(`${agent.id} ${callId}`, child);
   }
-  await work(agent);
+  await (agent.output ? finish(agent, agent.output) : work(agent));
+}
+
+/** Goes on where its output was handed in and nothing had come of it yet. */
+export async function finish(agent: Agent, output: OutputEnding): Promise<void> {
+  try {
+    await closeWith(agent, output);
+  } catch (error) {
+    await end(agent, error);
+  }
 }
 
 /** What could not be written did not happen: before it is closed, a tree forgets it. */
@@ -128,7 +140,7 @@ async function attempts(agent: Agent): Promise<void> {
     agent.status = "running";
     agent.attempt = 1;
     agent.record(
-      event(agent, "agent.subagent_started", { strategy: agent.workspace?.isolation ?? "none" }),
+      event(agent, "agent.subagent_started", startedWith(agent)),
       event(agent, "agent.subagent_attempt", { attempt: 1, of }),
     );
   }
@@ -150,6 +162,13 @@ async function attempts(agent: Agent): Promise<void> {
     agent.attempt++;
     agent.record(event(agent, "agent.subagent_attempt", { attempt: agent.attempt, of }));
   }
+}
+
+function startedWith({ copy, workspace }: Agent): EventPayloads["agent.subagent_started"] {
+  const strategy = workspace?.isolation ?? "none";
+  if (copy === null) return { strategy };
+  const branch = `mandate/${copy.id}`;
+  return { strategy, worktree_path: copy.root, branch, base_ref: copy.base };
 }
 
 /** Turn after turn until something ends it. */

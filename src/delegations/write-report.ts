@@ -13,12 +13,19 @@ import type { Agent } from "./agent.ts";
  */
 export async function writeReport(agent: Agent, text: string): Promise<string | undefined> {
   const pattern = agent.contract.outputs.report_path_pattern;
-  const { workspace, contract } = agent;
-  if (pattern === null || workspace === null || agent.depth === 0) return undefined;
+  const { contract, run } = agent;
+  if (pattern === null || run.workspace === null || agent.depth === 0) return undefined;
   const path = pattern
     .replaceAll("<run>", contract.parent.run_id)
     .replaceAll("<idx>", String(contract.parent.step_idx));
   try {
+    // In the run's own folder, also when the child has a copy: a report is no change to merge.
+    const workspace = bindWorkspace({
+      root: run.workspace,
+      isolation: "shared",
+      allowWrites: false,
+      forbidden: run.parts.forbidden,
+    });
     const folder = resolveInside(workspace, dirname(path)).path;
     // No links on the way: a report goes where its contract says, and nowhere else.
     if (folder !== join(workspace.root, dirname(path))) return undefined;

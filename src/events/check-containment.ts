@@ -1,6 +1,7 @@
 import { authorityExcess } from "../contracts/authority.ts";
 import { type Contract, mayDelegate, mayUse } from "../contracts/contract.ts";
 import { includes, type Selection } from "../contracts/selection.ts";
+import { isBelow } from "../contracts/write-roots.ts";
 import type { CheckedRun, Known, RunCheck } from "./checked-run.ts";
 
 /** I11: a child holds nothing that its parent could not hand on, and its parent could have it. */
@@ -41,6 +42,26 @@ function* modelExcesses({ model }: Contract, ceiling: Selection): Generator<stri
   }
 }
 
+/** Its parent's folder, a copy of that one, or a part of it: as its isolation says, and no other. */
+function otherFolder(
+  { copy, isolation, root }: Contract["workspace"],
+  parent: Contract["workspace"],
+): string | undefined {
+  if (root === null) return undefined;
+  const problem = "It works in another folder than its parent.";
+  if (parent.root === null) return problem;
+  if (isolation !== "sandbox" && copy !== undefined) return "It has a copy, and is to share.";
+  switch (isolation) {
+    case "sandbox":
+      if (copy === undefined) return "It is to work in a copy, and has none.";
+      return copy.of === parent.root ? undefined : "It works in a copy of another folder.";
+    case "custom":
+      return isBelow(root, parent.root) ? undefined : problem;
+    default:
+      return root === parent.root ? undefined : problem;
+  }
+}
+
 function* excesses(child: Contract, parent: Contract): Generator<string> {
   const ceiling = mayDelegate(parent);
   const used = authorityExcess(mayUse(child), ceiling);
@@ -63,9 +84,8 @@ function* excesses(child: Contract, parent: Contract): Generator<string> {
   if (child.workspace.allow_writes && child.permissions.write_roots.length === 0) {
     yield "It may write, and there is no folder to write in.";
   }
-  if (child.workspace.root !== null && child.workspace.root !== parent.workspace.root) {
-    yield "It works in another folder than its parent.";
-  }
+  const elsewhere = otherFolder(child.workspace, parent.workspace);
+  if (elsewhere !== undefined) yield elsewhere;
   if (child.budget.tokens > parent.budget.tokens) yield "Its budget is larger than its parent's.";
   if (child.deadlines.total > parent.deadlines.total) yield "It has more time than its parent.";
   const { id, role } = child.principal;

@@ -29,6 +29,9 @@ const steps: Readonly<Record<Phase, Partial<Record<EventType, Phase>>>> = {
   closed: {},
 };
 
+/** A person may be asked whether what it made is to be taken over. */
+const questions: ReadonlySet<EventType> = new Set(["agent.asked", "agent.answered"]);
+
 const lifecycle: ReadonlySet<EventType> = new Set(Object.values(steps).flatMap(typesIn));
 
 /** Where an event leads, wherever it came from: one that was illegal has happened all the same. */
@@ -86,8 +89,9 @@ export class LifecycleCheck {
 
 function stepOf(phase: Phase, type: EventType): Phase | undefined {
   if (lifecycle.has(type)) return steps[phase][type];
+  if (phase === "waiting" && questions.has(type)) return phase;
   // Whatever else a delegation does, it does while it runs.
-  return phase === "running" && type.startsWith("agent.") ? "running" : undefined;
+  return phase === "running" && type.startsWith("agent.") ? phase : undefined;
 }
 
 function invariantOf(phase: Phase, type: EventType): Invariant {

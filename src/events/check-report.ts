@@ -6,10 +6,9 @@
  * I5 one close, nothing after it · I6 the end that was recorded is the end that happened · I7 stored
  * state is the fold, and a stored record what its last event says · I8 nothing acknowledged is missing · I9 fencing
  * and one output · I10 tool calls · I11 containment · I12 budget · I13 parents close last · I14 the
- * run's outcome · I15 results agree · I17 nothing begins after a cancel · I18 recovering twice
- * writes nothing.
- *
- * I16 (processes, working copies, locks) is about the world beside the database and is not here yet.
+ * run's outcome · I15 results agree · I16 merges: once, in order, of what could be written; and in
+ * the world beside the database no process, working copy, unfinished merge or lock that nobody is
+ * left to own · I17 nothing begins after a cancel · I18 recovering twice writes nothing.
  */
 export type Invariant =
   | "I1"
@@ -27,6 +26,7 @@ export type Invariant =
   | "I13"
   | "I14"
   | "I15"
+  | "I16"
   | "I17"
   | "I18";
 

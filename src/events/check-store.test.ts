@@ -5,12 +5,15 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { SqliteStore } from "../stores/sqlite/sqlite-store.ts";
 import type { CheckReport } from "./check-report.ts";
 import { type CheckOptions, checkStore } from "./check-store.ts";
+import type { CheckedDelegation } from "./checked-delegation.ts";
 import type { StoredEvent } from "./event.ts";
 import { forgedLives } from "./forged-lives.test-support.ts";
 import { ForgedLog } from "./forged-log.test-support.ts";
+import { forgedMerges } from "./forged-merges.test-support.ts";
 import { forgedRecords } from "./forged-records.test-support.ts";
 import { forgedWork } from "./forged-work.test-support.ts";
 import { type HealthyRuns, makeHealthyDatabase } from "./healthy-database.test-support.ts";
+import { addMerges } from "./merged-run.test-support.ts";
 import { tamperings } from "./tamperings.test-support.ts";
 
 let folder: string;
@@ -59,6 +62,39 @@ describe("checkStore", () => {
   it("finds nothing wrong after everything was read and written again unchanged", async () => {
     const report = await reportAfter((log, { rich }) => log.rewrite(rich, (events) => events));
     expect(report.violations).toEqual([]);
+  });
+
+  it("finds nothing wrong with merges that are as they should be", async () => {
+    const report = await reportAfter((log, healthyRuns) => void addMerges(log, healthyRuns));
+    expect(report.violations).toEqual([]);
+  });
+
+  it("concludes nothing from what a person's folder held between two merges", async () => {
+    const report = await reportAfter((log, healthyRuns) => {
+      const { ids } = addMerges(log, healthyRuns);
+      const files = [{ path: "s", before: "edited by hand", after: "s2" }];
+      log.rewrite(healthyRuns.rich, (events) =>
+        events.map((event) =>
+          event.type === "agent.worktree_merged" && event.sub_agent_id === ids.second
+            ? { ...event, payload: { ...event.payload, files } }
+            : event,
+        ),
+      );
+    });
+    expect(report.violations).toEqual([]);
+  });
+
+  it("tells of every delegation what became of it, and nothing of a damaged log", async () => {
+    const told: CheckedDelegation[] = [];
+    const onDelegation = (one: CheckedDelegation): void => void told.push(one);
+    await reportAfter((log, healthyRuns) => void addMerges(log, healthyRuns), { onDelegation });
+    expect(told.filter(({ copyId }) => copyId !== null)).toHaveLength(5);
+    expect(told.every(({ closedAt, status }) => status !== "open" && closedAt !== null)).toBe(true);
+    told.length = 0;
+    const damage = "UPDATE event_batches SET events = ' ' || events WHERE run > 0";
+    await reportAfter(({ database }) => database.exec(damage), { onDelegation });
+    expect(new Set(told.map(({ status }) => status))).toEqual(new Set(["unclear"]));
+    expect(told).toHaveLength(15);
   });
 
   it("looks at one run alone when asked to", async () => {
@@ -133,11 +169,14 @@ describe("a database that somebody changed", () => {
 });
 
 describe("a log that a runtime with a bug wrote", () => {
-  for (const { title, invariant, change } of [...forgedLives, ...forgedWork, ...forgedRecords]) {
+  const bugs = [...forgedLives, ...forgedWork, ...forgedMerges, ...forgedRecords];
+  for (const { title, invariant, says, change } of bugs) {
     it(`breaks ${invariant}: ${title}`, async () => {
       const report = await reportAfter(change);
       expect(report.ok).toBe(false);
       expect(invariantsOf(report), JSON.stringify(report.violations)).toEqual([invariant]);
+      if (says === undefined) return;
+      for (const { message } of report.violations) expect(message).toMatch(says);
     });
   }
 });

@@ -10,7 +10,10 @@ import { checkContainment } from "./check-containment.ts";
 import { checkContract } from "./check-contract.ts";
 import { checkControlLog } from "./check-control-log.ts";
 import { checkEnding } from "./check-ending.ts";
+import { checkIntegration } from "./check-integration.ts";
 import { LifecycleCheck } from "./check-lifecycle.ts";
+import { checkMergeOrder } from "./check-merge-order.ts";
+import { checkMergedFiles } from "./check-merged-files.ts";
 import { checkNumbering } from "./check-numbering.ts";
 import { checkOutcome } from "./check-outcome.ts";
 import { checkOwnership } from "./check-ownership.ts";
@@ -18,6 +21,7 @@ import type { CheckReport, Report, Violation } from "./check-report.ts";
 import { checkAnswers, checkSeals } from "./check-results.ts";
 import { StoredStateCheck } from "./check-stored-state.ts";
 import { checkTools } from "./check-tools.ts";
+import { type CheckedDelegation, tellDelegations, tellRows } from "./checked-delegation.ts";
 import { CheckedRun, type RunCheck } from "./checked-run.ts";
 import { isControlEvent } from "./control-event.ts";
 import type { StoredEvent } from "./event.ts";
@@ -27,6 +31,8 @@ export interface CheckOptions {
   readonly runId?: string;
   /** What somebody was told is stored: earlier reads, events heard, appends that resolved. */
   readonly acknowledged?: readonly Acknowledged[];
+  /** Told of every delegation, as the log has it. */
+  onDelegation?(delegation: CheckedDelegation): void;
 }
 
 export type Acknowledged = Pick<StoredEvent, "run_id" | "seq" | "hash">;
@@ -50,8 +56,14 @@ export async function checkStore(store: Store, options: CheckOptions = {}): Prom
       const report: Report = (invariant, message, where) => {
         violations.push({ invariant, runId, ...where, message });
       };
-      const check = runId === controlRunId ? checkControlLog : checkRun;
-      const counted = await check(store, inspection, runId, report, acknowledged.get(runId));
+      const expected = acknowledged.get(runId);
+      const counted =
+        runId === controlRunId
+          ? await checkControlLog(store, inspection, runId, report, expected)
+          : await checkRun(store, inspection, runId, report, {
+              ...options,
+              acknowledged: expected,
+            });
       sum.events += counted.events;
       sum.delegations += counted.delegations;
     }
@@ -72,12 +84,16 @@ async function chosenRuns(
   throw new MandateError("unknown-run", `There is no run ${only} to verify.`);
 }
 
+interface RunOptions extends Pick<CheckOptions, "onDelegation"> {
+  readonly acknowledged: CheckOptions["acknowledged"] | undefined;
+}
+
 async function checkRun(
   store: Store,
   inspection: Inspection,
   runId: string,
   report: Report,
-  acknowledged: readonly Acknowledged[] = [],
+  { acknowledged = [], onDelegation }: RunOptions,
 ): Promise<Pick<CheckReport, "events" | "delegations">> {
   const run = new CheckedRun(runId, await inspection.readRows(runId), report);
   const missing = new Map(acknowledged.map(({ seq, hash }) => [seq, hash]));
@@ -96,6 +112,9 @@ async function checkRun(
     checkCancel(run),
     checkOutcome(run),
     checkSeals(run),
+    checkIntegration(run),
+    checkMergeOrder(run),
+    checkMergedFiles(run),
     state,
   ];
   let events = 0;
@@ -110,6 +129,10 @@ async function checkRun(
     // An illegal event has been told; what it would have led to is not told as well.
     if (id !== undefined && delegation === undefined) continue;
     for (const check of checks) check.see(event, delegation);
+  }
+  if (onDelegation) {
+    const told = next.value ? tellDelegations(run, state.fold) : tellRows(run);
+    for (const delegation of told) onDelegation(delegation);
   }
   const counted = { events, delegations: run.delegations.size };
   if (!next.value) return counted;

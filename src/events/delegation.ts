@@ -80,7 +80,12 @@ export interface Failure {
 export type Delegation =
   | (Common & { readonly status: "created" })
   | (Common & Running)
-  | (Common & { readonly status: "waiting_for_merge"; readonly output: Output })
+  | (Common & {
+      readonly status: "waiting_for_merge";
+      readonly output: Output;
+      /** Whether its changes may be taken over. */
+      readonly ask: OpenAsk | null;
+    })
   | (Common & {
       readonly status: "completed";
       readonly output: Output;
@@ -105,4 +110,10 @@ export type DelegationStatus = Delegation["status"];
 
 export function isOpen(delegation: Delegation): boolean {
   return delegation.status !== "closed";
+}
+
+/** The question that it waits to have answered. */
+export function openAskOf(delegation: Delegation): OpenAsk | null {
+  const { status } = delegation;
+  return status === "running" || status === "waiting_for_merge" ? delegation.ask : null;
 }

@@ -73,7 +73,12 @@ export interface EventPayloads {
   "agent.worktree_merged": {
     readonly strategy: string;
     readonly conflicted_files: readonly string[];
+    /** The child's commit, under `refs/mandate/<id>`; null when it changed nothing. */
     readonly commit: string | null;
+    /** What changed in its caller's folder; absent when nothing did. */
+    readonly files?: readonly FileEvidence[];
+    /** What it changed, as people read it. */
+    readonly diff?: ArtifactReference;
   };
   "agent.subagent_completed": { readonly integrator: string; readonly reason: CloseReason };
   "agent.subagent_failed": { readonly code: CloseReason; readonly error: string };
@@ -123,10 +128,17 @@ export interface EventPayloads {
     readonly delivered?: readonly string[];
     /** What the tool did to files, for the seal's evidence. */
     readonly files?: readonly FileEvidence[];
+    /** Of a command that the tool ran. */
+    readonly exit_code?: number;
     /** An accepted exit: the delegation ends with this output. */
     readonly exit?: string;
   };
-  "agent.tool_failed": { readonly call_id: string; readonly tool: string; readonly error: string };
+  "agent.tool_failed": {
+    readonly call_id: string;
+    readonly tool: string;
+    readonly error: string;
+    readonly exit_code?: number;
+  };
   "agent.tool_denied": {
     readonly call_id: string;
     readonly tool: string;

@@ -37,6 +37,12 @@ export const forgedLives: readonly SeededBug[] = [
       payload: { call_id: "c", tool: "list_files" },
     }),
   ),
+  inRun("rich", "it goes on working after it has handed in", "I4", (events, find) =>
+    insert(events, find("agent.subagent_completed", "middle"), {
+      type: "agent.interjected",
+      payload: { from: "runtime", severity: "info", message: "go on" },
+    }),
+  ),
   inRun("rich", "it is closed without having ended", "I4", (events, find) =>
     events.toSpliced(find("agent.subagent_failed", "failing"), 1),
   ),

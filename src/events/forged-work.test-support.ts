@@ -59,6 +59,16 @@ export const forgedWork: readonly SeededBug[] = [
   withContract("a child has more tokens than its parent", "I11", "leaf", (contract) => {
     contract.budget.tokens = 10_000_000;
   }),
+  withContract("a child works in another folder than its parent", "I11", "leaf", (contract) => {
+    contract.workspace.root += "-2";
+  }),
+  withContract("a part of the parent's folder lies beside it", "I11", "leaf", (contract) => {
+    contract.workspace = { ...contract.workspace, isolation: "custom" };
+    contract.workspace.root += "-2";
+  }),
+  withContract("a copy is promised and not there", "I11", "leaf", (contract) => {
+    contract.workspace.isolation = "sandbox";
+  }),
   inRun("rich", "a child is created before its parent starts", "I11", (events, find) =>
     move(events, find("agent.subagent_created", "leaf"), find("agent.subagent_started", "middle")),
   ),

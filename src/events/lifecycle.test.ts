@@ -24,7 +24,13 @@ const table: Readonly<Record<DelegationStatus, readonly EventType[]>> = {
     "agent.subagent_failed",
     ...activity,
   ],
-  waiting_for_merge: ["agent.worktree_merged", "agent.subagent_completed", "agent.subagent_failed"],
+  waiting_for_merge: [
+    "agent.asked",
+    "agent.answered",
+    "agent.worktree_merged",
+    "agent.subagent_completed",
+    "agent.subagent_failed",
+  ],
   completed: ["agent.subagent_closed"],
   failed: ["agent.subagent_closed"],
   closed: [],
@@ -44,7 +50,7 @@ const inStatus: Readonly<Record<DelegationStatus, () => Delegation>> = {
   created: () => lifeOf(),
   // With an open question, so that an answer is one to something.
   running: () => lifeOf(started, asked),
-  waiting_for_merge: () => lifeOf(started, handedIn),
+  waiting_for_merge: () => lifeOf(started, handedIn, asked),
   completed: () => lifeOf(started, handedIn, stored("agent.subagent_completed")),
   failed: () => lifeOf(started, failed),
   closed: () => lifeOf(started, failed, stored("agent.subagent_closed")),

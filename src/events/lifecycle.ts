@@ -3,7 +3,7 @@
  * all fold events through `apply`, so no transition can hide anywhere else.
  */
 import { MandateError } from "../ports/mandate-error.ts";
-import type { Delegation, DelegationStatus, Output, WaitingOn } from "./delegation.ts";
+import type { Delegation, DelegationStatus, OpenAsk, Output, WaitingOn } from "./delegation.ts";
 import type { EventType, StoredEvent, TokenUsage } from "./event.ts";
 
 const activity: readonly EventType[] = [
@@ -38,6 +38,8 @@ const accepts: Readonly<Record<DelegationStatus, ReadonlySet<EventType>>> = {
     ...activity,
   ]),
   waiting_for_merge: new Set<EventType>([
+    "agent.asked",
+    "agent.answered",
     "agent.worktree_merged",
     "agent.subagent_completed",
     "agent.subagent_failed",
@@ -181,14 +183,7 @@ function applyToRunning(delegation: In<"running">, event: StoredEvent): Delegati
       return {
         ...delegation,
         waitingOn: { on: event.payload.kind ?? "answer", detail: event.payload.ask_id },
-        ask: {
-          id: event.payload.ask_id,
-          callId: event.payload.call_id,
-          ...(event.payload.kind && { kind: event.payload.kind }),
-          question: event.payload.question,
-          deadlineAt: event.payload.deadline_at,
-          default: event.payload.default,
-        },
+        ask: askOf(event.payload),
         lastEventAt,
       };
     case "agent.answered":
@@ -220,6 +215,7 @@ function applyToRunning(delegation: In<"running">, event: StoredEvent): Delegati
         ...common(delegation),
         status: "waiting_for_merge",
         output: outputOf(event.payload),
+        ask: null,
       };
     case "agent.subagent_failed":
       return fail(delegation, event, null);
@@ -230,13 +226,33 @@ function applyToRunning(delegation: In<"running">, event: StoredEvent): Delegati
 
 function applyToWaiting(delegation: In<"waiting_for_merge">, event: StoredEvent): Delegation {
   switch (event.type) {
-    case "agent.subagent_completed":
-      return { ...delegation, status: "completed", reason: event.payload.reason };
+    case "agent.asked":
+      return { ...delegation, ask: askOf(event.payload) };
+    case "agent.answered":
+      if (delegation.ask?.id !== event.payload.ask_id)
+        throw illegalTransition(delegation, event.type);
+      return { ...delegation, ask: null };
+    case "agent.subagent_completed": {
+      const { output } = delegation;
+      const { reason } = event.payload;
+      return { ...common(delegation), status: "completed", output, reason };
+    }
     case "agent.subagent_failed":
       return fail(delegation, event, delegation.output);
     default:
       return delegation;
   }
+}
+
+function askOf(payload: StoredEvent<"agent.asked">["payload"]): OpenAsk {
+  return {
+    id: payload.ask_id,
+    callId: payload.call_id,
+    ...(payload.kind && { kind: payload.kind }),
+    question: payload.question,
+    deadlineAt: payload.deadline_at,
+    default: payload.default,
+  };
 }
 
 function applyClose(delegation: In<"completed"> | In<"failed">, event: StoredEvent): Delegation {

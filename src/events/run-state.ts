@@ -116,25 +116,28 @@ export function foldRun(id: string, events: Iterable<StoredEvent>): RunState {
   return run;
 }
 
-export function childrenOf(run: RunState, parentId: string | null): Delegation[] {
-  const children: Delegation[] = [];
-  for (const delegation of run.delegations.values()) {
-    if (delegation.parentId === parentId) children.push(delegation);
-  }
-  return children;
+export function childrenOf(run: RunState, parentId: string | null): readonly Delegation[] {
+  return [...run.delegations.values()]
+    .filter((delegation) => delegation.parentId === parentId)
+    .sort(byStep);
+}
+
+/** All of them at once, for whoever walks the whole tree. */
+export function childrenByParent(run: RunState): ReadonlyMap<string | null, readonly Delegation[]> {
+  return Map.groupBy([...run.delegations.values()].sort(byStep), ({ parentId }) => parentId);
+}
+
+/** Who needed a copy was made later than those after it, and is no later child for that. */
+function byStep(one: Delegation, other: Delegation): number {
+  return one.stepIdx - other.stepIdx;
 }
 
 /** The delegation and everything below it, children before their parents. */
 export function subtree(run: RunState, id: string): Delegation[] {
-  const byParent = new Map<string | null, Delegation[]>();
-  for (const delegation of run.delegations.values()) {
-    const siblings = byParent.get(delegation.parentId);
-    if (siblings) siblings.push(delegation);
-    else byParent.set(delegation.parentId, [delegation]);
-  }
+  const children = childrenByParent(run);
   const found: Delegation[] = [];
   const visit = (delegation: Delegation): void => {
-    for (const child of byParent.get(delegation.id) ?? []) visit(child);
+    for (const child of children.get(delegation.id) ?? []) visit(child);
     found.push(delegation);
   };
   const root = run.delegations.get(id);

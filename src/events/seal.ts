@@ -11,7 +11,16 @@ export interface Seal {
   readonly turns: number;
   readonly tool_calls: number;
   readonly attempts: number;
-  /** Served models that answered; the contract's pin is beside it in the contract. */
+  /** The model that its contract asks for; absent: another program's agent, or none was asked. */
+  readonly requested?: string;
+  /** Models that answered. */
   readonly served: readonly string[];
+  /** Completed calls by tool. */
+  readonly calls?: Readonly<Record<string, number>>;
+  /** How its commands ended, in order; a hundred at most. */
+  readonly exits?: readonly number[];
+  /** What it changed, five hundred at most; what was merged is in `agent.worktree_merged`. */
   readonly files?: readonly FileEvidence[];
+  /** How many there were, when those are not all. */
+  readonly files_total?: number;
 }

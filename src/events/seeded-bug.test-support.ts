@@ -7,6 +7,8 @@ import type { HealthyRuns } from "./healthy-database.test-support.ts";
 export interface SeededBug {
   readonly title: string;
   readonly invariant: Invariant;
+  /** How it says so, where another rule of the same invariant could say something else. */
+  readonly says?: RegExp;
   change(log: ForgedLog, runs: HealthyRuns): void;
 }
 

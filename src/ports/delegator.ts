@@ -21,6 +21,8 @@ export interface DelegationRequest {
   readonly title?: string | undefined;
   readonly successCriteria?: readonly string[] | undefined;
   readonly resumedFrom?: string | undefined;
+  /** Patterns, relative to the workspace, that every path it changes must match. */
+  readonly owns?: readonly string[] | undefined;
 }
 
 /** How a delegation ended, as callers see it. `status` is a projection of the one lifecycle. */
@@ -93,7 +95,7 @@ export interface Delegator {
   /** Marks results as handed to the caller with this call's output. */
   delivered(ids: readonly string[]): void;
   /** Own children that no call has been given the result of yet, in spawn order. */
-  notYetJoined(): readonly string[];
+  notYetJoined(): Promise<readonly string[]>;
   isMine(id: string): boolean;
   /** The profile that a name or handle leads to, for rules that speak of it. */
   profileBehind(name: string): string | undefined;

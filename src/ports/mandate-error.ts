@@ -25,7 +25,8 @@ export type MandateErrorCode =
   | "database-newer"
   | "database-unusable"
   | "storage-full"
-  | "closed";
+  | "closed"
+  | "no-kept-work";
 
 export class MandateError extends Error {
   readonly code: MandateErrorCode;

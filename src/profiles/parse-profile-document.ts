@@ -40,7 +40,8 @@ export function parseProfileDocument(
 
 const lists: ReadonlySet<unknown> = new Set([
   ...["allowedTools", "tools", "skills", "mcpServers", "scopes", "network", "models"],
-  ...["bootstrapFiles", "bootstrap_files", "writeRoots", "allow", "fallbacks", "toolRules"],
+  ...["bootstrapFiles", "bootstrap_files", "writeRoots", "checks", "allow", "fallbacks"],
+  "toolRules",
 ]);
 
 /** What may hold null: a JSON Schema, and what other programs wrote. */

@@ -106,8 +106,11 @@ export const serverName = z
 
 const workspacePolicy = z.strictObject({
   isolation: z.enum(["shared", "sandbox", "custom"]).optional(),
+  folder: workspacePath.optional(),
   allowWrites: z.boolean().optional(),
   writeRoots: z.array(workspacePath).optional(),
+  checks: z.array(z.string().trim().min(1).max(2000)).max(20).optional(),
+  approval: z.boolean().optional(),
 });
 
 const limits = z.strictObject({
@@ -123,7 +126,7 @@ const limits = z.strictObject({
 const exitRule = z.strictObject({
   tools: z.array(selected).optional(),
   outputSchema: z.record(z.string(), z.unknown()).optional(),
-  evidence: z.enum(["none", "tool_calls"]).optional(),
+  evidence: z.enum(["none", "tool_calls", "files"]).optional(),
 });
 
 const triggers = z.strictObject({

@@ -86,10 +86,17 @@ export interface MayDelegate {
 }
 
 export interface WorkspacePolicy {
+  /** Absent: a child that can write gets a copy of its own, everybody else works in the folder. */
   readonly isolation?: "shared" | "sandbox" | "custom";
+  /** With `custom`: the folder below the workspace root that is its whole workspace. */
+  readonly folder?: string;
   readonly allowWrites?: boolean;
   /** Folders below the workspace root that may be written; absent: all of it. */
   readonly writeRoots?: readonly string[];
+  /** Commands that the merged files have to pass before they are taken over. */
+  readonly checks?: readonly string[];
+  /** A person is asked before its changes are taken over. */
+  readonly approval?: boolean;
 }
 
 export interface ProfileLimits {
@@ -116,5 +123,5 @@ export interface ExitRule {
   /** JSON Schema that the final output must satisfy. */
   readonly outputSchema?: Readonly<Record<string, unknown>>;
   /** `tool_calls`: a report without a single completed tool call is not accepted. */
-  readonly evidence?: "none" | "tool_calls";
+  readonly evidence?: "none" | "tool_calls" | "files";
 }

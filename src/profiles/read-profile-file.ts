@@ -8,6 +8,7 @@ import {
   parseDataProfile,
   parseMarkdownProfile,
 } from "./parse-markdown-profile.ts";
+import type { ProfileFields } from "./profile.ts";
 import { contentHash } from "./profile-hash.ts";
 import type { ProfileLayer } from "./profile-layer.ts";
 
@@ -51,13 +52,18 @@ export function readProfileFile(
     const origin = `${folder.origin}: ${path}`;
     const layer = { name: name ?? nameOfFile(path), fields, origin };
     const { needsAcknowledgement: need } = folder;
-    return need === "always" || (need === "servers" && fields.servers !== undefined)
+    return need === "always" || (need === "servers" && startsPrograms(fields))
       ? { layer: { ...layer, unacknowledged: contentHash([layer.name, bytes.toString("base64")]) } }
       : { layer };
   } catch (error) {
     const name = claimedName(bytes) ?? stemOf(path);
     return { problem: { name, file: path, message: describe(error, path) } };
   }
+}
+
+/** What a profile brings that runs on this machine, whoever uses it: servers, and checks of a merge. */
+export function startsPrograms({ servers, workspace }: ProfileFields): boolean {
+  return servers !== undefined || (workspace?.checks?.length ?? 0) > 0;
 }
 
 /** A repository can hold a link to any file of the machine; an error message would quote it. */

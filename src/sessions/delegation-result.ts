@@ -43,11 +43,25 @@ export function infoOf(delegation: Delegation): DelegationInfo {
     title: delegation.title,
     status: delegation.status,
     ...(delegation.status === "closed" && { closeReason: delegation.closeReason }),
-    ...(delegation.status === "running" && { waitingOn: delegation.waitingOn }),
-    ...(delegation.status === "created" && { waitingOn: { on: "slot" } as const }),
+    ...waitingOf(delegation),
     depth: delegation.depth,
     attempt: delegation.attempt,
     tokens: delegation.usage.prompt + delegation.usage.completion,
     cost: delegation.usage.cost,
   };
+}
+
+function waitingOf(delegation: Delegation): Pick<DelegationInfo, "waitingOn"> | undefined {
+  switch (delegation.status) {
+    case "created":
+      return { waitingOn: { on: "slot" } };
+    case "running":
+      return { waitingOn: delegation.waitingOn };
+    case "waiting_for_merge":
+      return delegation.ask === null
+        ? { waitingOn: { on: "lock", detail: "its turn to be merged" } }
+        : { waitingOn: { on: "approval", detail: delegation.ask.id } };
+    default:
+      return undefined;
+  }
 }

@@ -1,11 +1,11 @@
 /** For tests: the whole product on folders of its own, checked when the test is done with it. */
-import { mkdirSync, mkdtempSync, realpathSync, rmSync } from "node:fs";
+import { globSync, mkdirSync, mkdtempSync, realpathSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { verifyHome } from "../commands/verify-home.ts";
 import { type Config, defaultConfig } from "../control/config.ts";
 import type { RunRequest, StartedRun } from "../delegations/engine.ts";
 import type { Invariant } from "../events/check-report.ts";
-import { checkStore } from "../events/check-store.ts";
 import type { EventType, StoredEvent } from "../events/event.ts";
 import type { Playbook } from "../models/scripted/playbook.ts";
 import { type Script, scriptedModel } from "../models/scripted/scripted-model.ts";
@@ -101,12 +101,18 @@ export async function openEngine(options: EngineOptions): Promise<TestEngine> {
       abandon() {
         engine.close();
         void store.close();
+        letGoOfCopies(home);
       },
       another: (others) => open(others, opened, dispose),
       // The first one opened is the last one disposed of, and checks what all of them wrote.
       [Symbol.asyncDispose]: () => (isFirst ? dispose(opened) : runtime.close()),
     };
   }
+}
+
+/** A process that died holds nothing; the one that plays it here lives on. */
+function letGoOfCopies(home: string): void {
+  for (const holder of globSync("copies/*/holder", { cwd: home })) rmSync(join(home, holder));
 }
 
 /** The shipped defaults with spawning switched on, so that every tool is there. */
@@ -169,19 +175,20 @@ async function eventsOf(store: Store, runId: string): Promise<readonly StoredEve
   return events;
 }
 
-/** Reads the database as a stranger would, after everybody has let go of it. */
+/** Looks at database and home as a stranger would, after everybody has let go of them. */
 async function requireSound(home: string, breaks: readonly Invariant[]): Promise<void> {
   const artifacts = join(home, "artifacts");
   const path = join(home, "mandate.db");
   const store = new SqliteStore({ path, synchronous: "normal", artifacts });
   try {
-    const { violations } = await checkStore(store);
+    const places = { home, database: path };
+    const { violations } = await verifyHome(store, { places, settled: true });
     const unexpected = violations.filter(({ invariant }) => !breaks.includes(invariant));
     if (unexpected.length === 0) return;
     const lines = unexpected.map(({ invariant, runId, delegationId, seq, message }) =>
       [invariant, runId, delegationId, seq, message].filter((part) => part !== undefined).join(" "),
     );
-    throw new Error(`The log does not hold:\n${lines.join("\n")}`);
+    throw new Error(`This does not hold:\n${lines.join("\n")}`);
   } finally {
     await store.close();
   }

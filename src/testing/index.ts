@@ -1,4 +1,5 @@
 /** What users import to test their own agents, and stores of their own: `mandate/testing`. */
+export { type VerifyOptions, verifyHome } from "../commands/verify-home.ts";
 export type { CheckReport, Invariant, Violation } from "../events/check-report.ts";
 export { type Acknowledged, type CheckOptions, checkStore } from "../events/check-store.ts";
 export { loadPlaybook, parsePlaybook } from "../models/scripted/load-playbook.ts";

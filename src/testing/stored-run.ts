@@ -18,11 +18,15 @@ export class StoredRun {
     this.by = by;
   }
 
-  static async start(store: Store, application = "suite"): Promise<StoredRun> {
+  static async start(
+    store: Store,
+    application = "suite",
+    workspace: string | null = null,
+  ): Promise<StoredRun> {
     const run = new StoredRun(store, store.newRunId(), store.ownership);
     await run.append({
       type: "run.started",
-      payload: { task: "t", application, workspace: null, budget: { tokens: 1e6 }, ...run.by },
+      payload: { task: "t", application, workspace, budget: { tokens: 1e6 }, ...run.by },
     });
     return run;
   }

@@ -66,13 +66,23 @@ const escapes: readonly ((traps: Traps) => string)[] = [
   ({ workspace }) => `${workspace}-evil/canary.txt`,
 ];
 
+/** What a call of each tool says besides the path. */
+const inputs: Readonly<Record<string, object>> = {
+  read_file: {},
+  write_file: { content: "gone" },
+  edit_file: { old_text: "canary", new_text: "gone" },
+  list_files: { recursive: true },
+  glob: { pattern: "**" },
+  grep: { pattern: "canary" },
+  document_query: {},
+};
+
 async function attempt(tool: string, paths: typeof escapes, profile: Partial<Profile> = {}) {
   const traps: Traps[] = [];
   const { seen, model } = recording(({ caller }) => {
     if (caller.turn > 1 || traps[0] === undefined) return "done";
     const [only] = traps;
-    const input = (path: string) => (tool === "write_file" ? { path, content: "gone" } : { path });
-    return { calls: paths.map((path) => ({ tool, input: input(path(only)) })) };
+    return { calls: paths.map((path) => ({ tool, input: { ...inputs[tool], path: path(only) } })) };
   });
   await using mandate = await openEngine({
     profiles: [testProfile("hostile", profile)],
@@ -91,7 +101,7 @@ async function attempt(tool: string, paths: typeof escapes, profile: Partial<Pro
   return { events, result, denied: ofType(events, "agent.tool_denied") };
 }
 
-describe.each(["read_file", "write_file", "list_files"])("%s", (tool) => {
+describe.each(Object.keys(inputs))("%s", (tool) => {
   it("never leaves the workspace: each way out is denied before anything begins", async () => {
     const { denied, events, result } = await attempt(tool, escapes);
     expect(ofType(events, "agent.tool_started")).toEqual([]);
@@ -102,7 +112,7 @@ describe.each(["read_file", "write_file", "list_files"])("%s", (tool) => {
 
   it("has nothing to look at without a workspace", async () => {
     const { model } = recording(({ caller }) =>
-      caller.turn === 1 ? { calls: [{ tool, input: { path: "a", content: "" } }] } : "done",
+      caller.turn === 1 ? { calls: [{ tool, input: { ...inputs[tool], path: "a" } }] } : "done",
     );
     await using mandate = await openEngine({ profiles: [testProfile("hostile")], model });
     const { events } = await mandate.run({ task: "go", profile: "hostile" });
@@ -112,8 +122,8 @@ describe.each(["read_file", "write_file", "list_files"])("%s", (tool) => {
 });
 
 describe("a hard link", () => {
-  it("is not written through", async () => {
-    const { denied } = await attempt("write_file", [() => "hard-link"]);
+  it.each(["write_file", "edit_file"])("is not written through by %s", async (tool) => {
+    const { denied } = await attempt(tool, [() => "hard-link"]);
     expect(denied.map(({ payload }) => payload.rule)).toEqual(["path_hard_link"]);
   });
 });
@@ -129,9 +139,9 @@ describe("files that steer git or the product", () => {
     "profiles/me.md",
   ];
 
-  it("are not written, also where they did not exist before", async () => {
+  it.each(["write_file", "edit_file"])("are not written by %s, there or not", async (tool) => {
     const { denied, events } = await attempt(
-      "write_file",
+      tool,
       steering.map((path) => () => path),
     );
     expect(denied.map(({ payload }) => payload.rule)).toEqual(steering.map(() => "path_protected"));

@@ -245,3 +245,42 @@ describe("calls that are refused in a row", () => {
     expect(result.status).toBe("completed");
   });
 });
+
+describe("an exit code", () => {
+  /** Answers with what it is called with, whatever the types say. */
+  const echo = defineTool({
+    name: "echo_result",
+    description: "Gives back a result.",
+    effect: "read" as Effect,
+    idempotent: true,
+    scopes: [],
+    input: z.strictObject({ result: z.record(z.string(), z.unknown()) }),
+    execute: ({ result }) => ({ text: "said", ...result }),
+  });
+  const calling = (result: object): ScriptedCall => ({ tool: "echo_result", input: { result } });
+
+  it("is evidence in the log, of calls that went well and of those that failed", async () => {
+    const calls = [
+      calling({ exitCode: 0 }),
+      calling({ exitCode: 3 }),
+      calling({ exitCode: 4, isError: true }),
+      calling({}),
+      calling({ isError: true }),
+    ];
+    const { events } = await attempt(calls, { tools: [echo] });
+    const completed = ofType(events, "agent.tool_completed").map(({ payload }) => payload);
+    expect(completed.map(({ exit_code }) => exit_code)).toEqual([0, 3, undefined]);
+    const failed = ofType(events, "agent.tool_failed").map(({ payload }) => payload);
+    expect(failed.map(({ exit_code }) => exit_code)).toEqual([4, undefined]);
+    expect(failed[1]).not.toHaveProperty("exit_code");
+  });
+
+  it("that is not one is left out", async () => {
+    const odd = ["0", null, 1.5, 1e300, {}, true];
+    const calls = odd.map((exitCode) => calling({ exitCode }));
+    const { events } = await attempt(calls, { tools: [echo] });
+    const completed = ofType(events, "agent.tool_completed");
+    expect(completed).toHaveLength(odd.length);
+    for (const { payload } of completed) expect(payload).not.toHaveProperty("exit_code");
+  });
+});

@@ -78,7 +78,7 @@ export async function passGate(
   if (result.recorded) return result;
   if (result.isError) {
     const { text } = await cap(result.text, subject);
-    const failed = { ...about, error: text };
+    const failed = { ...about, error: text, ...exitCodeOf(result) };
     subject.record({ type: "agent.tool_failed", sub_agent_id: id, payload: failed });
     return { ...result, text };
   }
@@ -237,8 +237,14 @@ export function completion(
     }),
     ...(delivered && { delivered }),
     ...(result.files && { files: result.files }),
+    ...exitCodeOf(result),
     ...(result.exit !== undefined && { exit: result.exit }),
   };
+}
+
+/** Only what is a code: the log is evidence, and JSON would make null of anything odd. */
+function exitCodeOf({ exitCode }: ToolResult): { readonly exit_code?: number } {
+  return exitCode !== undefined && Number.isSafeInteger(exitCode) ? { exit_code: exitCode } : {};
 }
 
 /** Tools are other people's code, and not all of it is typed. */

@@ -73,6 +73,8 @@ export interface ToolResult {
   readonly isError?: boolean;
   /** What it did to files, for the evidence in the seal. */
   readonly files?: readonly FileEvidence[];
+  /** How a program that it ran ended by itself, for the same. */
+  readonly exitCode?: number;
   /** The delegation ends here, with this as its output. */
   readonly exit?: string;
   /** The completion of this call is in the log already. */

@@ -17,6 +17,8 @@ export interface WorkspaceRequest {
   readonly guarded?: readonly string[];
   /** The runtime's own working copies lie inside a forbidden folder; roots below this one may. */
   readonly workingCopies?: string;
+  /** Folders elsewhere that commands can read. */
+  readonly visible?: readonly string[];
 }
 
 /**
@@ -44,6 +46,7 @@ export function bindWorkspace(request: WorkspaceRequest): WorkspaceBinding {
     // A folder that contains the root is closed by the root itself.
     forbidden: forbidden.filter((folder) => !isBelow(root, folder)),
     guarded: (request.guarded ?? []).map((place) => nearestRealPath(resolve(place)).path),
+    ...(request.visible && request.visible.length > 0 && { visible: request.visible }),
   });
 }
 

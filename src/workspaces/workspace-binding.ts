@@ -13,4 +13,6 @@ export interface WorkspaceBinding {
   readonly forbidden?: readonly string[];
   /** Absolute files and folders that can be read and not written: what the next start obeys. */
   readonly guarded?: readonly string[];
+  /** Absolute folders elsewhere that commands can read: the objects that a copy borrows. */
+  readonly visible?: readonly string[];
 }

@@ -12,6 +12,8 @@ export type ControlAction =
   | "acknowledge"
   | "change-profile"
   | "edit"
+  | "merge-work"
+  | "discard-work"
   | "pin-session"
   | "pin-user"
   | "pin-workspace"
@@ -26,6 +28,8 @@ const rules: Readonly<Record<ControlAction, { readonly least: Role; readonly wha
   acknowledge: { least: "operator", what: "Acknowledging profiles" },
   "change-profile": { least: "operator", what: "Changing profiles" },
   edit: { least: "operator", what: "Editing records" },
+  "merge-work": { least: "operator", what: "Merging the work of an agent" },
+  "discard-work": { least: "operator", what: "Discarding the work of an agent" },
   "pin-session": { least: "viewer", what: "Session pin" },
   "pin-user": { least: "viewer", what: "User pin" },
   "pin-workspace": { least: "operator", what: "Workspace pin" },

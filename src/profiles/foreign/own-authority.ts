@@ -1,5 +1,5 @@
 import { fieldsOfDocument } from "../fields-of-document.ts";
-import type { ProfileFields, ProfileLimits } from "../profile.ts";
+import type { ProfileFields, ProfileLimits, WorkspacePolicy } from "../profile.ts";
 import { type ProfileDocument, profileSchema } from "../profile-schema.ts";
 import { squashKey } from "./authority-keys.ts";
 import type { ForeignAgent } from "./foreign-agent.ts";
@@ -58,16 +58,29 @@ export function readOwnAuthority({ fields, findings, format, lineOf }: ForeignAg
 /** Both hold: the smaller of two limits, and what either of them forbids. */
 export function joinFields(left: ProfileFields, right: ProfileFields): ProfileFields {
   const limits = joinLimits(left.limits, right.limits);
-  const workspace = { ...right.workspace, ...left.workspace };
-  const isReading = [left, right].some((each) => each.workspace?.allowWrites === false);
+  const workspace = joinWorkspaces(left.workspace, right.workspace);
   return {
     ...left,
     ...right,
     ...(limits !== undefined && { limits }),
-    ...((left.workspace ?? right.workspace) && {
-      workspace: { ...workspace, ...(isReading && { allowWrites: false }) },
-    }),
+    ...(workspace !== undefined && { workspace }),
     ...((left.servers ?? right.servers) && { servers: { ...left.servers, ...right.servers } }),
+  };
+}
+
+function joinWorkspaces(
+  left: WorkspacePolicy | undefined,
+  right: WorkspacePolicy | undefined,
+): WorkspacePolicy | undefined {
+  if (left === undefined || right === undefined) return left ?? right;
+  const isReading = left.allowWrites === false || right.allowWrites === false;
+  const checks = [...new Set([...(left.checks ?? []), ...(right.checks ?? [])])];
+  return {
+    ...right,
+    ...left,
+    ...(isReading && { allowWrites: false }),
+    ...(checks.length > 0 && { checks }),
+    ...((left.approval || right.approval) && { approval: true }),
   };
 }
 

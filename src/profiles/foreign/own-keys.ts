@@ -8,6 +8,7 @@ const unmistakable = new Set([
 
 const capabilities = ["primary", "subtask", "watcher", "orchestrator"];
 const limits = ["tokens", "cost", "timeoutMs", "depth", "retries", "turns", "joinTokens"];
+const workspace = ["isolation", "folder", "allowWrites", "writeRoots", "checks", "approval"];
 const model = [
   ...["model", "pool", "fallbacks", "allow", "contextWindow", "maxOutputTokens"],
   ...["temperature", "topP", "effort"],
@@ -17,7 +18,7 @@ const model = [
 const byShape: Readonly<Record<string, (value: unknown) => boolean>> = {
   capabilities: (value) => isListOf(value, (item) => capabilities.includes(item)),
   limits: (value) => isMapOf(value, limits),
-  workspace: (value) => isMapOf(value, ["isolation", "allowWrites", "writeRoots"]),
+  workspace: (value) => isMapOf(value, workspace),
   exit: (value) => isMapOf(value, ["tools", "outputSchema", "evidence"]),
   triggers: (value) => isMapOf(value, ["slash", "hotkeys"]),
   model: (value) => isMapOf(value, model),

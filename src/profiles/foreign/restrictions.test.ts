@@ -65,6 +65,12 @@ test("restrictions in our own words count in other programs' files", () => {
     toolRules: [{ tool: "shell", action: "deny" }],
   });
   expect(fields.metadata).toBeUndefined();
+  const twice =
+    "workspace: { checks: [make], approval: true }\n" +
+    "Workspace: { checks: [make, lint], approval: false, allowWrites: false }";
+  expect(claude(twice).fields.workspace).toEqual({
+    ...{ checks: ["make", "lint"], approval: true, allowWrites: false },
+  });
   for (const keys of ["workspace: read", "limits: { files: 3 }", "network: false", "exit: 7"]) {
     const file = read(".claude/agents/y.md", `---\nname: y\ndescription: d\n${keys}\n---\nP`);
     expect(file, keys).toMatchObject({ status: "error", agents: [] });
@@ -74,6 +80,8 @@ test("restrictions in our own words count in other programs' files", () => {
 test("our own format is known by its keys, also in JSON and YAML", () => {
   const own = [
     ["own/a.md", "---\nname: a\nworkspace: { allowWrites: false }\n---\nP"],
+    ["own/w.md", "---\nname: w\nworkspace: { isolation: custom, folder: docs }\n---\nP"],
+    ["own/x.md", "---\nname: x\nworkspace: { checks: [make], approval: true }\n---\nP"],
     ["own/b.md", "---\nname: b\ncapabilities: [primary]\n---\nP"],
     ["own/c.yaml", "name: c\nprompt: P\nlimits: { turns: 2 }\nallowedTools: [read_file]\n"],
     ["own/d.json", '{"name": "d", "prompt": "P", "model": {"pool": "x"}, "allowedTools": []}'],

@@ -47,6 +47,18 @@ export const commands: Readonly<Record<string, CommandEntry>> = {
     summary: "go on with what was interrupted, cancelled or failed",
     load: async () => (await import("./commands/resume.ts")).resumeCommand,
   },
+  diff: {
+    summary: "show what a delegation changed in its own copy",
+    load: async () => (await import("./commands/diff.ts")).diffCommand,
+  },
+  merge: {
+    summary: "take over the changes that a failed delegation left",
+    load: async () => (await import("./commands/merge.ts")).mergeCommand,
+  },
+  discard: {
+    summary: "delete the changes that a failed delegation left",
+    load: async () => (await import("./commands/discard.ts")).discardCommand,
+  },
   agents: {
     summary: "show and change who can be delegated to by name, and what is pinned",
     load: async () => (await import("./commands/agents.ts")).agentsCommand,

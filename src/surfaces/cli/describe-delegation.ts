@@ -18,6 +18,8 @@ export interface DescribedDelegation {
   readonly contract: Contract;
   readonly receipt: readonly ReceiptLine[];
   readonly result: DelegationResult | null;
+  /** It left work in a copy that was not merged. */
+  readonly changesKept: boolean;
   readonly events: readonly StoredEvent[];
   readonly now: number;
   /** Where lines are broken between words. */
@@ -57,6 +59,12 @@ export function describeDelegation(
       outcome(result),
     ),
     ...section("Evidence", evidence(result, columns)),
+    ...section(
+      "Changes kept",
+      about.changesKept
+        ? [`  ${program} diff ${delegation.id}, then ${program} merge or discard ${delegation.id}`]
+        : [],
+    ),
     "",
     paint.dim(`${program} logs ${delegation.id} shows every event of it.`),
     "",

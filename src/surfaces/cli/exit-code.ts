@@ -34,6 +34,7 @@ const byError: Readonly<Record<MandateErrorCode, number>> = {
   "database-unusable": exitCode.failed,
   "storage-full": exitCode.failed,
   closed: exitCode.failed,
+  "no-kept-work": exitCode.failed,
 };
 
 export function exitCodeOfError(error: unknown): number {

@@ -1,4 +1,4 @@
-import type { OpenAsk } from "../../events/delegation.ts";
+import { type OpenAsk, openAskOf } from "../../events/delegation.ts";
 import type { StoredEvent } from "../../events/event.ts";
 import { formatSpan } from "./amounts.ts";
 import type { Display } from "./display.ts";
@@ -41,8 +41,8 @@ export class Questions {
   follow(event: StoredEvent, view: RunView): void {
     if (event.type === "agent.answered") this.#takeBack(event.payload.ask_id);
     for (const delegation of view.state.delegations.values()) {
-      if (delegation.status !== "running" || delegation.ask === null) continue;
-      this.#put(delegation.ask, `${delegation.profile} ${delegation.id}`);
+      const ask = openAskOf(delegation);
+      if (ask !== null) this.#put(ask, `${delegation.profile} ${delegation.id}`);
     }
   }
 

@@ -93,7 +93,7 @@ test("show tells of a delegation what it may do, what it did not get, and what w
   const document = JSON.parse(await lookAt("show", await childOf("coder"), "--json"));
   expect(document.contract.step.description).toBe("Write note.txt");
   expect(document.receipt).toContainEqual(expect.objectContaining({ field: "tokens" }));
-  expect(document.result).toMatchObject({ status: "completed", closeReason: "report_accepted" });
+  expect(document.result).toMatchObject({ status: "completed", closeReason: "integrated" });
 });
 
 test("logs gives one line an event; as JSON, exactly the fields that others rely on", async () => {

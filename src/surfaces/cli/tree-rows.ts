@@ -1,4 +1,5 @@
 import type { Delegation } from "../../events/delegation.ts";
+import { childrenByParent } from "../../events/run-state.ts";
 import { formatCost, formatElapsed, formatTokens } from "./amounts.ts";
 import { describeActivity } from "./describe-activity.ts";
 import { printableLine } from "./printable.ts";
@@ -28,12 +29,7 @@ interface Spent {
 }
 
 export function treeRows(view: RunView, now: number): TreeRow[] {
-  const children = new Map<string | null, Delegation[]>();
-  for (const delegation of view.state.delegations.values()) {
-    const siblings = children.get(delegation.parentId);
-    if (siblings) siblings.push(delegation);
-    else children.set(delegation.parentId, [delegation]);
-  }
+  const children = childrenByParent(view.state);
   const rows: TreeRow[] = [];
   const visit = (delegation: Delegation, lineage: readonly boolean[]): Spent => {
     const below = children.get(delegation.id) ?? [];
@@ -97,6 +93,8 @@ function markOf(delegation: Delegation, isInterrupted: boolean): Mark {
       if (isInterrupted) return "stopped";
       return delegation.ask === null ? "working" : "asking";
     case "waiting_for_merge":
+      if (isInterrupted) return "stopped";
+      return delegation.ask === null ? "working" : "asking";
     case "completed":
     case "failed":
       return isInterrupted ? "stopped" : "working";

@@ -1,13 +1,18 @@
 import { type EffectiveProfile, effectiveProfile } from "../../commands/effective-profile.ts";
 import { type CommandReply, executeCommand } from "../../commands/execute-command.ts";
+import type { KeptWork } from "../../commands/kept-work.ts";
 import { summarizeProfile } from "../../commands/summarize-profile.ts";
 import { fromUser } from "../../commands/user-text.ts";
+import type { VerifyOptions } from "../../commands/verify-home.ts";
 import { type WaitingContent, waitingContent } from "../../commands/waiting-content.ts";
+import { findPlaces } from "../../control/places.ts";
 import type { ControlPlane } from "../../control/records/control-plane.ts";
-import type { Principal } from "../../control/records/principal.ts";
+import type { Principal, Role } from "../../control/records/principal.ts";
+import type { DelegationDiff, DiffOptions } from "../../delegations/diff-of-delegation.ts";
+import type { DiscardedWork, DiscardKeptOptions } from "../../delegations/discard-kept.ts";
+import type { MergedWork, MergeOptions } from "../../delegations/merge-kept.ts";
 import type { CheckReport } from "../../events/check-report.ts";
-import { checkStore } from "../../events/check-store.ts";
-import type { OpenAsk } from "../../events/delegation.ts";
+import { type OpenAsk, openAskOf } from "../../events/delegation.ts";
 import type { EventType, StoredEvent } from "../../events/event.ts";
 import type { DelegationInfo, DelegationResult } from "../../ports/delegator.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
@@ -63,6 +68,19 @@ export interface Mandate {
   getResult(delegationId: string): Promise<DelegationResult | null>;
   /** Continues what was cancelled or failed, on its old conversation. */
   resume(delegationId: string): Promise<RunHandle>;
+  /**
+   * What a delegation changed in its own copy: as the copy is now, or as the log has it. Throws
+   * "no-kept-work" where it had none, changed nothing, or was discarded. Here and below, the id of
+   * a run means its root, or the one delegation below it that has work.
+   */
+  diff(id: string, options?: DiffOptions): Promise<DelegationDiff>;
+  /**
+   * Takes over what a failed delegation left in its copy, by the rules of its contract. A conflict
+   * is an answer and changes nothing. The decision is written down.
+   */
+  merge(id: string, options?: MergeOptions): Promise<MergedWork>;
+  /** Removes its copy. What was not merged is lost with `deleteChanges`, and kept without. */
+  discard(id: string, options?: DiscardKeptOptions): Promise<DiscardedWork>;
   asks(): Promise<readonly (OpenAsk & { readonly delegationId: string })[]>;
   answer(askId: string, text: string): Promise<boolean>;
   /** Calls back with every event of a type, this process's and others'; returns how to stop that. */
@@ -87,6 +105,7 @@ export interface Mandate {
    * Pass only what a person typed: never a model's words, a tool's output or a file.
    */
   command(text: string, by: CommandAuthor): Promise<CommandReply>;
+  /** Checks what must hold, in the log and in the world beside it; can run while work goes on. */
   verify(query?: { readonly runId?: string }): Promise<CheckReport>;
   /** What was interrupted and is worked on again. */
   readonly recovered: readonly RunHandle[];
@@ -97,7 +116,13 @@ export interface Mandate {
 export async function createMandate(options: MandateOptions = {}): Promise<Mandate> {
   const runtime = await createRuntime({ application: "library", ...options });
   const recovered = options.recover === false ? [] : await runtime.engine.recover();
-  return new LibraryMandate(runtime, recovered);
+  const { database, home } = findPlaces(options.environment ?? process.env);
+  const { id, role } = options.principal ?? { id: "local", role: "operator" };
+  // A role that nobody knows holds nothing.
+  const principal = { id, role: role as Role };
+  // What lies in the home belongs to the home's own database; which of it to another one, nobody says.
+  const verified = options.database === undefined ? { home, database } : null;
+  return new LibraryMandate(runtime, recovered, { principal, verified });
 }
 
 function requireCount(name: string, value: number | undefined, least: number): void {
@@ -105,14 +130,28 @@ function requireCount(name: string, value: number | undefined, least: number): v
   throw new MandateError("usage", `${name} must be a whole number from ${least} on, not ${value}.`);
 }
 
+interface LibrarySurroundings {
+  readonly principal: Principal;
+  /** The home and its own database; null where that is another one. */
+  readonly verified: VerifyOptions["places"];
+}
+
 class LibraryMandate implements Mandate {
   readonly recovered: readonly RunHandle[];
   readonly #runtime: Runtime;
   readonly #sessions: DelegationTools[] = [];
+  readonly #principal: Principal;
+  readonly #verified: VerifyOptions["places"];
 
-  constructor(runtime: Runtime, recovered: readonly RunHandle[]) {
+  constructor(
+    runtime: Runtime,
+    recovered: readonly RunHandle[],
+    { principal, verified }: LibrarySurroundings,
+  ) {
     this.#runtime = runtime;
     this.recovered = recovered;
+    this.#principal = principal;
+    this.#verified = verified;
   }
 
   start(parameters: DelegationParameters): Promise<RunHandle> {
@@ -170,15 +209,35 @@ class LibraryMandate implements Mandate {
     return this.#runtime.engine.resume(delegationId);
   }
 
+  async diff(id: string, options?: DiffOptions): Promise<DelegationDiff> {
+    return (await this.#keptWork()).diff(id, options);
+  }
+
+  async merge(id: string, options?: MergeOptions): Promise<MergedWork> {
+    const work = await this.#keptWork();
+    return work.merge(id, this.#principal, this.#runtime.parts, options);
+  }
+
+  async discard(id: string, options?: DiscardKeptOptions): Promise<DiscardedWork> {
+    return (await this.#keptWork()).discard(id, this.#principal, options);
+  }
+
+  /** Loaded when it is asked for: most programs have no use for git. */
+  async #keptWork(): Promise<KeptWork> {
+    const module = await import("../../commands/kept-work.ts");
+    // A delegation that has just failed: its copy is still being looked at, to be kept.
+    await (await this.#runtime.parts.copies()).settled();
+    return new module.KeptWork({ store: this.#runtime.store, home: this.#runtime.workFolder });
+  }
+
   async asks(): Promise<readonly (OpenAsk & { readonly delegationId: string })[]> {
     const { store } = this.#runtime;
     const asks: (OpenAsk & { readonly delegationId: string })[] = [];
     for (const row of await store.listRuns({ open: true, limit: 1000 })) {
       const run = await store.readRun(row.id);
       for (const delegation of run?.delegations.values() ?? []) {
-        if (delegation.status === "running" && delegation.ask) {
-          asks.push({ ...delegation.ask, delegationId: delegation.id });
-        }
+        const ask = openAskOf(delegation);
+        if (ask !== null) asks.push({ ...ask, delegationId: delegation.id });
       }
     }
     return asks;
@@ -238,8 +297,9 @@ class LibraryMandate implements Mandate {
     return reply;
   }
 
-  verify(query: { readonly runId?: string } = {}): Promise<CheckReport> {
-    return checkStore(this.#runtime.store, query);
+  async verify(query: { readonly runId?: string } = {}): Promise<CheckReport> {
+    const { verifyHome } = await import("../../commands/verify-home.ts");
+    return verifyHome(this.#runtime.store, { places: this.#verified, ...query });
   }
 
   async close(): Promise<void> {

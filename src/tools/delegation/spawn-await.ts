@@ -27,7 +27,7 @@ export const spawnAwaitTool = defineTool({
   async execute(input, { delegator }) {
     const asked = input.job_ids?.trim() ?? "";
     if (asked === "") return { text: "Error: job_ids is required", isError: true };
-    const ids = asked === "*" ? delegator.notYetJoined() : [...new Set(commaList(asked))];
+    const ids = asked === "*" ? await delegator.notYetJoined() : [...new Set(commaList(asked))];
     if (ids.length === 0) return "No jobs found.";
     const mine = ids.filter((id) => delegator.isMine(id));
     const results = await delegator.join(mine, input.max_wait_ms);

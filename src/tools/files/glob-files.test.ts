@@ -3,7 +3,7 @@ import { symlinkSync, utimesSync } from "node:fs";
 import { join } from "node:path";
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { addFiles, callTool, contextFor, makeTree } from "./file-tool.test-support.ts";
+import { callTool, contextFor, makeTree } from "./file-tool.test-support.ts";
 import { globFiles } from "./glob-files.ts";
 import { findRipgrep } from "./search/find-ripgrep.ts";
 
@@ -149,7 +149,9 @@ test("a pattern of stars is no slower than any other", async () => {
 test("ripgrep finds the same files by the same patterns", async (context) => {
   const ripgrep = await findRipgrep();
   if (ripgrep === null) return context.skip("ripgrep is not installed");
-  const root = makeTree(Object.fromEntries(files.map((path) => [path, ""])));
+  // To ripgrep ? is one byte, to us one character.
+  const plain = files.filter((path) => !path.includes("é"));
+  const root = makeTree(Object.fromEntries(plain.map((path) => [path, ""])));
   const part = fc.constantFrom(
     "*",
     "**",
@@ -201,6 +203,4 @@ test("what a call is about is every file it would name", () => {
   expect(about({ pattern: "*.ts" })).toEqual(["secrets/k.ts", "src/a.ts"]);
   expect(about({ pattern: "*.ts", path: "src" })).toEqual(["src/a.ts"]);
   expect(about({ pattern: "*.py", path: "src" })).toEqual(["src"]);
-  addFiles(root, Object.fromEntries(Array.from({ length: 2100 }, (_, n) => [`many/${n}.ts`, ""])));
-  expect(() => about({ pattern: "*.ts" })).toThrow(/too many/);
 });

@@ -2,13 +2,13 @@ import { z } from "zod";
 import { resolveInside } from "../../workspaces/resolve-inside.ts";
 import type { TreeEntry } from "../../workspaces/walk-tree.ts";
 import { defineTool } from "../tool.ts";
+import { deniedPaths } from "./denied-paths.ts";
 import { describeFileError } from "./describe-file-error.ts";
 import { oneLine } from "./one-line.ts";
-import { globMatcher } from "./pattern/glob-matcher.ts";
 import { PatternRefused } from "./pattern/pattern-node.ts";
 import { requireWorkspace } from "./require-workspace.ts";
 import { Pace } from "./search/pace.ts";
-import { searchAbout } from "./search/search-about.ts";
+import { searchAbout, selectionOf } from "./search/search-about.ts";
 import { selectFiles } from "./search/select-files.ts";
 
 /**
@@ -40,15 +40,16 @@ export const globFiles = defineTool({
     resolveInside(requireWorkspace(context), path);
   },
   about: ({ pattern: glob, path, include_ignored }, context) =>
-    searchAbout({ glob, path, include_ignored }, context),
-  async execute({ pattern, path, sort, limit, include_ignored: includeIgnored }, context) {
+    searchAbout("glob", { glob, path, include_ignored }, context),
+  async execute({ pattern, path, sort, limit, include_ignored }, context) {
     const workspace = requireWorkspace(context);
+    const denied = deniedPaths("glob", context);
     const pace = new Pace(context.signal);
     const found: TreeEntry[] = [];
     const withTimes = sort === "modified";
     try {
-      const selection = { path, glob: globMatcher(pattern), includeIgnored, withTimes };
-      for (const entry of selectFiles(workspace, selection)) {
+      const selection = selectionOf({ path, glob: pattern, include_ignored }, denied);
+      for (const entry of selectFiles(workspace, { ...selection, withTimes })) {
         if (pace.isOver) await pace.pause();
         if (entry === null) continue;
         found.push(entry);
@@ -60,8 +61,9 @@ export const globFiles = defineTool({
       return describeFileError(error, path);
     }
     if (found.length === 0) {
-      const more = includeIgnored ? "" : " What .gitignore leaves out was not looked at.";
-      return `No file below ${JSON.stringify(path)} is like ${JSON.stringify(pattern)}.${more}`;
+      const more = include_ignored ? "" : " What .gitignore leaves out was not looked at.";
+      const text = `No file below ${JSON.stringify(path)} is like ${JSON.stringify(pattern)}.`;
+      return [text + more, denied.note].join("\n").trimEnd();
     }
     // Sorting is stable: what changed at the same time stays in the order of paths.
     if (withTimes) found.sort((left, right) => (right.modified ?? 0) - (left.modified ?? 0));
@@ -71,6 +73,7 @@ export const globFiles = defineTool({
         `[${limit} files shown, and there are more. Narrow pattern or path, or raise limit.]`,
       );
     }
+    if (denied.note !== "") lines.push(denied.note);
     return lines.join("\n");
   },
 });

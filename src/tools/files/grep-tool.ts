@@ -4,16 +4,16 @@ import { openFile } from "../../workspaces/open-file.ts";
 import { resolveInside } from "../../workspaces/resolve-inside.ts";
 import type { WorkspaceBinding } from "../../workspaces/workspace-binding.ts";
 import { defineTool, type Tool } from "../tool.ts";
+import { type DeniedPaths, deniedPaths } from "./denied-paths.ts";
 import { describeFileError } from "./describe-file-error.ts";
 import { oneLine } from "./one-line.ts";
-import { globMatcher } from "./pattern/glob-matcher.ts";
 import { parsePattern } from "./pattern/parse-pattern.ts";
 import { PatternRefused } from "./pattern/pattern-node.ts";
 import { requireWorkspace } from "./require-workspace.ts";
 import type { SearchableFile } from "./search/narrow-files.ts";
 import { Pace } from "./search/pace.ts";
 import { renderMatches } from "./search/render-matches.ts";
-import { searchAbout } from "./search/search-about.ts";
+import { searchAbout, selectionOf } from "./search/search-about.ts";
 import { SearchAnswer } from "./search/search-answer.ts";
 import { searchTree } from "./search/search-tree.ts";
 import { selectFiles } from "./search/select-files.ts";
@@ -61,11 +61,13 @@ export function grepTool(locate: () => Promise<string | null>): Tool {
       const place = resolveInside(workspace, path).path;
       if (!isFolder(place)) openFile(workspace, path).close();
     },
-    about: (asked, context) => searchAbout(asked, context),
+    about: (asked, context) => searchAbout("grep", asked, context),
     async execute(asked, context) {
       const workspace = requireWorkspace(context);
       try {
-        return await search(workspace, asked, await locate(), new Pace(context.signal));
+        const denied = deniedPaths("grep", context);
+        const pace = new Pace(context.signal);
+        return await search({ workspace, asked, denied, ripgrep: await locate() }, pace);
       } catch (error) {
         if (error instanceof PatternRefused) return { text: error.message, isError: true };
         return describeFileError(error, asked.path);
@@ -74,17 +76,20 @@ export function grepTool(locate: () => Promise<string | null>): Tool {
   });
 }
 
-async function search(
-  workspace: WorkspaceBinding,
-  asked: Input,
-  ripgrep: string | null,
-  pace: Pace,
-): Promise<string> {
+interface Search {
+  readonly workspace: WorkspaceBinding;
+  readonly asked: Input;
+  readonly denied: DeniedPaths;
+  readonly ripgrep: string | null;
+}
+
+async function search(request: Search, pace: Pace): Promise<string> {
   pace.signal.throwIfAborted();
+  const { workspace, asked, denied, ripgrep } = request;
   const { output, limit, context } = asked;
   const sought = {
     node: parsePattern(asked.pattern, asked.ignore_case),
-    files: filesOf(workspace, asked),
+    files: filesOf(request),
     ripgrep,
     // One more tells that there are more.
     most: () => (output === "content" ? answer.room + 1 : 1),
@@ -104,23 +109,23 @@ async function search(
     }
     if (answer.isCapped) break;
   }
-  if (answer.found === 0) return describeNothing(asked);
+  if (answer.found === 0) return [describeNothing(asked), denied.note].join("\n").trimEnd();
   if (answer.lines.at(-1) === "--") answer.lines.pop();
   if (answer.isCapped) answer.lines.push(describeCap(asked, answer.found));
+  if (denied.note !== "") answer.lines.push(denied.note);
   return answer.lines.join("\n");
 }
 
-function* filesOf(workspace: WorkspaceBinding, asked: Input): Generator<SearchableFile | null> {
-  const { path, glob, include_ignored: includeIgnored } = asked;
+function* filesOf({ workspace, asked, denied }: Search): Generator<SearchableFile | null> {
+  const { path } = asked;
   const place = resolveInside(workspace, path).path;
   if (!isFolder(place)) {
     const file = openFile(workspace, path);
     file.close();
-    yield { path: file.path };
+    if (!denied.has(file.path)) yield { path: file.path };
     return;
   }
-  const only = glob === undefined ? {} : { glob: globMatcher(glob) };
-  for (const entry of selectFiles(workspace, { path, includeIgnored, ...only })) {
+  for (const entry of selectFiles(workspace, selectionOf(asked, denied))) {
     if (entry === null || entry.kind === "file") yield entry;
   }
 }

@@ -1,10 +1,13 @@
 import { z } from "zod";
+import type { CallSubjects } from "../../contracts/judge-by-rules.ts";
 import { resolveInside } from "../../workspaces/resolve-inside.ts";
 import { type FolderEntry, walkFolder } from "../../workspaces/walk-folder.ts";
-import { defineTool } from "../tool.ts";
+import { walkTree } from "../../workspaces/walk-tree.ts";
+import { defineTool, type ToolContext } from "../tool.ts";
+import { deniedPaths } from "./denied-paths.ts";
 import { describeFileError } from "./describe-file-error.ts";
 import { oneLine } from "./one-line.ts";
-import { pathAbout } from "./path-about.ts";
+import { pathsAbout } from "./paths-about.ts";
 import { requireWorkspace } from "./require-workspace.ts";
 
 /** Large, and hardly ever what was asked for; listed when they are named by path. */
@@ -27,15 +30,17 @@ export const listFiles = defineTool({
   preflight({ path }, context) {
     resolveInside(requireWorkspace(context), path);
   },
-  about: ({ path }, context) => pathAbout(path, context),
+  about: ({ path, recursive }, context) => listAbout(path, recursive, context),
   async execute({ path, recursive, limit }, context) {
     const workspace = requireWorkspace(context);
+    const denied = deniedPaths("list_files", context);
     const found: FolderEntry[] = [];
     let isCapped = false;
     try {
       const descend = ({ name }: FolderEntry) => recursive && !skipped.has(name);
       const { signal } = context;
       for await (const entry of walkFolder(workspace, path, { descend, signal })) {
+        if (denied.has(entry.path)) continue;
         isCapped = found.length === limit;
         if (isCapped) break;
         found.push(entry);
@@ -43,7 +48,9 @@ export const listFiles = defineTool({
     } catch (error) {
       return describeFileError(error, path);
     }
-    if (found.length === 0) return `${JSON.stringify(path)} is an empty folder.`;
+    if (found.length === 0 && denied.note === "") {
+      return `${JSON.stringify(path)} is an empty folder.`;
+    }
     const lines = found.map(renderEntry).sort((left, right) => (left < right ? -1 : 1));
     if (isCapped) {
       lines.push(
@@ -51,9 +58,25 @@ export const listFiles = defineTool({
           "or raise limit.]",
       );
     }
+    if (denied.note !== "") lines.push(denied.note);
     return lines.join("\n");
   },
 });
+
+/** Whatever a list would name, so that rules hold for it also when it begins further up. */
+function listAbout(path: string, recursive: boolean, context: ToolContext): CallSubjects {
+  const workspace = requireWorkspace(context);
+  const paths: string[] = [];
+  const enter = () => (name: string, entryPath: string, isFolder: boolean) => {
+    paths.push(entryPath);
+    return recursive && isFolder && !skipped.has(name);
+  };
+  const named = function* () {
+    for (const _ of walkTree(workspace, path, { enter })) yield* paths.splice(0);
+    yield* paths;
+  };
+  return pathsAbout(path, named(), deniedPaths("list_files", context), context);
+}
 
 function renderEntry({ path, kind, target }: FolderEntry): string {
   const name = oneLine(path);

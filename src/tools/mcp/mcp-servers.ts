@@ -1,6 +1,7 @@
 import type { McpServer } from "../../contracts/mcp-server.ts";
 import { serverSlug } from "../../contracts/mcp-tool-name.ts";
 import { messageOf } from "../../ports/message-of.ts";
+import type { DelegationMark } from "../../workspaces/delegation-mark.ts";
 import type { Tool } from "../tool.ts";
 import { acceptTools } from "./accept-tools.ts";
 import { type ExpandedServer, expandServer } from "./expand-server.ts";
@@ -29,6 +30,8 @@ export interface McpServersOptions {
   readonly callTimeoutMs?: number;
   /** How long a shared server is kept when nobody uses it. */
   readonly idleMs?: number;
+  /** Says of a process whose it is, where it is one delegation's alone. */
+  readonly mark?: DelegationMark | undefined;
   onNotice?(notice: McpNotice): void;
 }
 
@@ -57,7 +60,7 @@ export class McpServers {
 
   constructor(options: McpServersOptions) {
     this.#options = options;
-    this.#lines = new ServerLines(options.version, options.idleMs ?? 60_000);
+    this.#lines = new ServerLines(options.version, options.idleMs ?? 60_000, options.mark);
   }
 
   /**

@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import type { DelegationMark } from "../../workspaces/delegation-mark.ts";
 import type { ExpandedServer } from "./expand-server.ts";
 import { FailureLimit } from "./failure-limit.ts";
 import { McpConnection } from "./mcp-connection.ts";
@@ -25,13 +26,15 @@ export interface LineRequest {
 export class ServerLines {
   readonly #version: string;
   readonly #idleMs: number;
+  readonly #mark: DelegationMark | undefined;
   readonly #lines = new Map<string, ServerLine>();
   readonly #failures = new FailureLimit();
   readonly #ending = new Set<Promise<void>>();
 
-  constructor(version: string, idleMs: number) {
+  constructor(version: string, idleMs: number, mark?: DelegationMark) {
     this.#version = version;
     this.#idleMs = idleMs;
+    this.#mark = mark;
   }
 
   /** Nothing is started by this. */
@@ -43,7 +46,7 @@ export class ServerLines {
     const connection = new McpConnection({
       name,
       key: definition,
-      server,
+      server: owner === null ? server : marked(server, this.#mark?.(owner)),
       version: this.#version,
       startTimeoutMs,
       failures: this.#failures,
@@ -80,6 +83,11 @@ export class ServerLines {
     this.#ending.add(ending);
     return ending;
   }
+}
+
+/** One that is shared may well outlive the delegation that it was started for. */
+function marked(server: ExpandedServer, mark: Readonly<Record<string, string>> = {}) {
+  return server.kind === "stdio" ? { ...server, env: { ...server.env, ...mark } } : server;
 }
 
 function hash(definition: unknown): string {

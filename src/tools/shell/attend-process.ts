@@ -1,6 +1,6 @@
 import type { ToolResult } from "../tool.ts";
 import { describeEnd, describeOutput } from "./describe-outcome.ts";
-import type { ShellProcess } from "./shell-process.ts";
+import type { Outcome, ShellProcess } from "./shell-process.ts";
 
 /** Whether it has ended by then. Stops waiting, and nothing else, when the signal says so. */
 export async function waitFor(
@@ -24,13 +24,19 @@ export async function waitFor(
 export async function tellEnd(process: ShellProcess): Promise<ToolResult> {
   const outcome = await process.ended;
   const text = describeOutput(describeEnd(outcome), process.takeOutput());
-  return outcome.endedBecause === undefined ? { text } : failure(text);
+  return outcome.endedBecause === undefined ? { text, ...exitOf(outcome) } : failure(text);
 }
 
 /** Of one in the background: how far it is, and what it said since the last time. */
 export async function tellState(process: ShellProcess, whileRunning: string): Promise<ToolResult> {
-  const sentence = process.isRunning ? whileRunning : describeEnd(await process.ended);
-  return { text: describeOutput(sentence, process.takeOutput()) };
+  if (process.isRunning) return { text: describeOutput(whileRunning, process.takeOutput()) };
+  const outcome = await process.ended;
+  return { text: describeOutput(describeEnd(outcome), process.takeOutput()), ...exitOf(outcome) };
+}
+
+/** Of one that was ended the code says how it took that, and nothing about its work. */
+function exitOf({ code, endedBecause }: Outcome): Pick<ToolResult, "exitCode"> {
+  return code === null || endedBecause !== undefined ? {} : { exitCode: code };
 }
 
 export function failure(text: string): ToolResult {

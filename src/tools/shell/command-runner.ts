@@ -1,6 +1,7 @@
 import { lstatSync, unlinkSync } from "node:fs";
 import { release } from "node:os";
 import { join } from "node:path";
+import type { DelegationMark } from "../../workspaces/delegation-mark.ts";
 import type { SandboxFinding } from "../../workspaces/sandbox/detect-sandbox.ts";
 import { freshEnvironment } from "../../workspaces/sandbox/fresh-environment.ts";
 import { Placeholders } from "../../workspaces/sandbox/placeholders.ts";
@@ -14,8 +15,8 @@ export interface RunnerOptions {
   readonly sandbox: SandboxFinding;
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly forbidden: readonly string[];
-  readonly visible: (workspace: WorkspaceBinding) => readonly string[];
   readonly maximumProcesses: number;
+  readonly mark?: DelegationMark | undefined;
 }
 
 export interface CommandRequest {
@@ -25,6 +26,8 @@ export interface CommandRequest {
   readonly cwd: string;
   readonly network: boolean;
   readonly scratch: string;
+  /** The workspace is thrown away when the command has ended. */
+  readonly isThrowaway?: true;
 }
 
 /** Starts commands under what the workspace's binding says, in the sandbox when there is one. */
@@ -40,12 +43,13 @@ export class CommandRunner {
   start(request: CommandRequest): ShellProcess {
     const { sandbox, maximumProcesses } = this.#options;
     const { cwd, workspace, scratch, delegationId } = request;
+    const mark = this.#options.mark?.(delegationId);
     const limit = this.#isLimitedBySystem && sandbox.isUsable ? maximumProcesses : null;
     const argv = ["/bin/sh", "-c", beginning(limit), "sh", ...request.argv];
     const shared = { graceMs, maximumProcesses: limit === null ? maximumProcesses : null };
     if (!sandbox.isUsable) {
       const [file = "", ...args] = argv;
-      const environment = this.#environmentOf(workspace, scratch);
+      const environment = { ...this.#environmentOf(workspace, scratch), ...mark };
       return new ShellProcess({ ...shared, file, args, environment, cwd, isSandboxed: false });
     }
     const policy = this.#policyOf(request);
@@ -56,11 +60,14 @@ export class CommandRunner {
       file: line.file,
       args: line.args,
       // Also of the sandbox itself: its first process can be looked at from inside.
-      environment: freshEnvironment(
-        this.#options.environment,
-        sandbox.programs,
-        policy.allowWrites ? policy.writeRoots : [],
-      ),
+      environment: {
+        ...freshEnvironment(
+          this.#options.environment,
+          sandbox.programs,
+          policy.allowWrites ? policy.writeRoots : [],
+        ),
+        ...mark,
+      },
       cwd: "/",
       isSandboxed: true,
     });
@@ -75,7 +82,7 @@ export class CommandRunner {
     this.#placeholders.release(delegationId);
   }
 
-  #policyOf({ workspace, network, scratch }: CommandRequest): SandboxPolicy {
+  #policyOf({ workspace, network, scratch, isThrowaway }: CommandRequest): SandboxPolicy {
     const { root, writeRoots, allowWrites } = workspace;
     return {
       root,
@@ -83,9 +90,10 @@ export class CommandRunner {
       allowWrites,
       forbidden: [...new Set([...this.#options.forbidden, ...(workspace.forbidden ?? [])])],
       guarded: workspace.guarded ?? [],
-      visible: this.#options.visible(workspace),
+      visible: workspace.visible ?? [],
       // Only a working copy of its own: nobody else's git reads what is written there.
       ownsGit: workspace.isolation === "sandbox",
+      ...(isThrowaway && { isThrowaway }),
       network,
       scratch,
     };

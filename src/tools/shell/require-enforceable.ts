@@ -5,9 +5,9 @@ import type { WorkspaceBinding } from "../../workspaces/workspace-binding.ts";
 /** Throws unless commands can be held to what the workspace allows, or the operator waived it. */
 export function requireEnforceable(
   workspace: WorkspaceBinding,
-  options: { readonly sandbox: SandboxFinding; readonly unsandboxed?: boolean },
+  options: { readonly sandbox: SandboxFinding; readonly unsandboxed: boolean },
 ): void {
-  const { sandbox, unsandboxed = false } = options;
+  const { sandbox, unsandboxed } = options;
   if (sandbox.isUsable) {
     if (!/^\/(?:(?:proc|sys)(?:\/|$)|$)/.test(workspace.root)) return;
     throw new CallDenied(

@@ -294,8 +294,8 @@ describe.skipIf(!machine.isUsable)(`git from inside the sandbox${whySkipped}`, (
     execFileSync("git", ["clone", "--quiet", "--shared", root, copy]);
     const hidden = open({ root: copy, request: { isolation: "sandbox" } });
     expect(await hidden.run("git log --format=%s")).not.toContain("first");
-    const visible = () => [join(root, ".git/objects")];
-    const shown = open({ root: copy, request: { isolation: "sandbox" }, options: { visible } });
+    const visible = [join(root, ".git/objects")];
+    const shown = open({ root: copy, request: { isolation: "sandbox" }, visible });
     expect(await shown.run("git log --format=%s")).toBe("Exit code 0.\nfirst\n");
     await shown.run(`rm -rf ${root}/.git/objects; touch ${root}/.git/objects/x; ls ${root}`);
     expect(git(root, "fsck")).toBe("");

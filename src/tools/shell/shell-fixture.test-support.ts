@@ -18,15 +18,18 @@ export function makeFolder(name: string): string {
 export interface Setting {
   readonly root: string;
   readonly request?: Partial<WorkspaceRequest>;
+  /** What its binding lets be read elsewhere. */
+  readonly visible?: readonly string[];
   readonly options?: Partial<ShellOptions>;
   readonly context?: Partial<ToolContext>;
 }
 
 /** A shell of one delegation over one folder, as the gate would call it. */
-export function openShell({ root, request, options, context }: Setting) {
+export function openShell({ root, request, visible = [], options, context }: Setting) {
   const environment = { ...process.env };
   const shell = createShellTool({ sandbox: machine, environment, ...options });
-  const workspace = bindWorkspace({ root, isolation: "shared", allowWrites: true, ...request });
+  const bound = bindWorkspace({ root, isolation: "shared", allowWrites: true, ...request });
+  const workspace = { ...bound, visible };
   const { signal } = new AbortController();
   const given = { runId: "r", delegationId: "d", callId: "c", workspace, skills: [], network: [] };
   const full = { ...given, signal, ...context } as unknown as ToolContext;

@@ -41,6 +41,16 @@ describe.skipIf(!machine.isUsable)(`a command${whySkipped}`, () => {
     expect(await shell.run("kill -SEGV $$")).toMatch(/^Exit code 139 \(ended by SIGSEGV\)/);
   });
 
+  it("gives the exit code as a number too, unless it was ended", async () => {
+    const shell = open();
+    expect(await shell.call({ command: "exit 3" })).toMatchObject({ exitCode: 3 });
+    expect(await shell.call({ argv: ["true"] })).toMatchObject({ exitCode: 0 });
+    const polite = "trap 'exit 0' TERM; while :; do sleep 0.05; done";
+    const ended = await shell.call({ command: polite, timeout_ms: 300 });
+    expect(ended).toMatchObject({ isError: true });
+    expect(ended).not.toHaveProperty("exitCode");
+  });
+
   it("runs a program without a shell when it is given as words", async () => {
     const { text } = await open().call({ argv: ["printf", "%s|", "$HOME", "a b", "; id", "*"] });
     expect(text).toBe("Exit code 0.\n$HOME|a b|; id|*|");
@@ -124,6 +134,15 @@ describe.skipIf(!machine.isUsable)(`a command in the background${whySkipped}`, (
     expect((await shell.call({ handle: "bg-1", action: "wait" })).text).toBe(
       "Exit code 0.\nsecond\n",
     );
+  });
+
+  it("gives its exit code when it is asked about after its end, and none before", async () => {
+    const shell = open();
+    const line = "while [ ! -e go ]; do sleep 0.02; done; exit 5";
+    expect(await shell.call({ command: line, background: true })).not.toHaveProperty("exitCode");
+    writeFileSync(join(root, "go"), "");
+    expect(await shell.call({ handle: "bg-1", action: "wait" })).toMatchObject({ exitCode: 5 });
+    expect(await shell.call({ handle: "bg-1", action: "read" })).toMatchObject({ exitCode: 5 });
   });
 
   it("can be stopped, and can be asked about afterwards", async () => {

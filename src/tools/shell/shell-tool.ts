@@ -1,38 +1,26 @@
 import { statSync } from "node:fs";
-import { resolve } from "node:path";
-import { nearestRealPath } from "../../workspaces/nearest-real-path.ts";
 import { resolveInside } from "../../workspaces/resolve-inside.ts";
-import type { SandboxFinding } from "../../workspaces/sandbox/detect-sandbox.ts";
-import type { WorkspaceBinding } from "../../workspaces/workspace-binding.ts";
 import { requireWorkspace } from "../files/require-workspace.ts";
 import { defineTool, type Tool, type ToolContext, type ToolResult } from "../tool.ts";
 import { failure, tellEnd, tellState, waitFor } from "./attend-process.ts";
-import { CommandRunner } from "./command-runner.ts";
+import { type CommandSettings, createCommandSetup } from "./command-setup.ts";
 import { DelegationShell } from "./delegation-shell.ts";
+import { createMergeChecks, type MergeChecks } from "./merge-checks.ts";
 import { requireEnforceable } from "./require-enforceable.ts";
 import { removeStaleScratchFolders } from "./scratch-folder.ts";
 import { type ShellInput, shellInput } from "./shell-input.ts";
 import type { ShellProcess } from "./shell-process.ts";
 import { subjectsOfArguments, subjectsOfCommand } from "./subjects-of-command.ts";
 
-export interface ShellOptions {
-  /** What `detectSandbox` finds; asked when the first command comes, since it takes its time. */
-  readonly sandbox: SandboxFinding | (() => SandboxFinding);
-  /** The operator's word that commands may run without one; never for read-only contracts. */
-  readonly unsandboxed?: boolean;
+export interface ShellOptions extends CommandSettings {
   /** Lets contracts that reach every host do so from commands as well. */
   readonly network?: boolean;
-  /** Ours; commands get a fresh one with what names no secret. */
-  readonly environment: Readonly<Record<string, string | undefined>>;
-  /** Hidden beside what the binding forbids: MANDATE_HOME may lie around a working copy. */
-  readonly forbidden?: readonly string[];
-  /** What a working copy needs to be shown besides itself, such as the objects it borrows. */
-  readonly visible?: (workspace: WorkspaceBinding) => readonly string[];
-  readonly maximumProcesses?: number;
 }
 
 export interface Shell {
   readonly tool: Tool;
+  /** Also where the tool is not offered: what gates a merge must not vanish with it. */
+  readonly checksFor: MergeChecks["checksFor"];
   /** Ends what a delegation left running; resolves when nothing is left of it. */
   release(delegationId: string): Promise<void>;
   close(): Promise<void>;
@@ -45,21 +33,8 @@ const firstWordsMs = 150;
 
 export function createShellTool(options: ShellOptions): Shell {
   const shells = new Map<string, DelegationShell>();
-  let known: { readonly runner: CommandRunner; readonly sandbox: SandboxFinding } | undefined;
-  const prepare = () => {
-    const sandbox = typeof options.sandbox === "function" ? options.sandbox() : options.sandbox;
-    known ??= {
-      sandbox,
-      runner: new CommandRunner({
-        sandbox,
-        environment: options.environment,
-        forbidden: (options.forbidden ?? []).map((place) => nearestRealPath(resolve(place)).path),
-        visible: options.visible ?? (() => []),
-        maximumProcesses: options.maximumProcesses ?? 1024,
-      }),
-    };
-    return known;
-  };
+  const setup = createCommandSetup(options);
+  const checks = createMergeChecks(setup);
   let isClosed = false;
   void removeStaleScratchFolders(Date.now());
 
@@ -77,7 +52,7 @@ export function createShellTool(options: ShellOptions): Shell {
     input: shellInput,
     preflight({ cwd }, context) {
       const workspace = requireWorkspace(context);
-      requireEnforceable(workspace, { ...options, sandbox: prepare().sandbox });
+      requireEnforceable(workspace, setup.prepare());
       if (cwd !== undefined) resolveInside(workspace, cwd);
     },
     about({ command, argv, handle }, { delegationId }) {
@@ -95,18 +70,19 @@ export function createShellTool(options: ShellOptions): Shell {
 
   return {
     tool,
+    checksFor: checks.checksFor,
     release,
     async close() {
       isClosed = true;
-      await Promise.all([...shells.keys()].map(release));
+      await Promise.all([checks.close(), ...[...shells.keys()].map(release)]);
     },
   };
 
   async function release(delegationId: string): Promise<void> {
     const shell = shells.get(delegationId);
     shells.delete(delegationId);
-    await shell?.release();
-    known?.runner.release(delegationId);
+    await Promise.all([checks.release(delegationId), shell?.release()]);
+    setup.release(delegationId);
   }
 
   async function run(input: ShellInput, context: ToolContext): Promise<ToolResult> {
@@ -139,13 +115,13 @@ export function createShellTool(options: ShellOptions): Shell {
 
   function start(input: ShellInput, context: ToolContext, shell: DelegationShell): ShellProcess {
     const workspace = requireWorkspace(context);
-    const { runner, sandbox } = prepare();
-    requireEnforceable(workspace, { ...options, sandbox });
+    const prepared = setup.prepare();
+    requireEnforceable(workspace, prepared);
     const cwd = resolveInside(workspace, input.cwd ?? ".").path;
     if (statSync(cwd, { throwIfNoEntry: false })?.isDirectory() !== true) {
       throw new Error(`"${input.cwd}" is not a folder of the workspace.`);
     }
-    return runner.start({
+    return prepared.runner.start({
       delegationId: context.delegationId,
       workspace,
       argv: input.argv ?? ["/bin/sh", "-c", input.command ?? ""],

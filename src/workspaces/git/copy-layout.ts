@@ -11,6 +11,8 @@ export interface CopyLayout {
   readonly folder: string;
   readonly own: string;
   readonly record: string;
+  /** Which process makes the copy or works with it, so that nobody sweeps it away meanwhile. */
+  readonly holder: string;
   readonly vault: string;
   /** What the copied place held when it was last looked at. */
   readonly sourceIndex: string;
@@ -34,6 +36,7 @@ export function layoutOf(home: string, id: string): CopyLayout {
     folder: join(worktreesOf(home), id),
     own,
     record: join(own, "copy.json"),
+    holder: join(own, "holder"),
     vault: join(own, "vault.git"),
     sourceIndex: join(own, "source.index"),
     copyIndex: join(own, "copy.index"),

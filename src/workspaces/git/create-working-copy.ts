@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, realpathSync } from "node:fs";
+import { existsSync, mkdirSync, realpathSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { captureTree } from "./capture-tree.ts";
 import { copyIndex } from "./copy-index.ts";
@@ -8,6 +8,7 @@ import { explainGitFailure } from "./explain-git-failure.ts";
 import { findToplevel, type Inspection, inspectRepository } from "./inspect-repository.ts";
 import { IntegrationQueue } from "./integration-queue.ts";
 import type { Place } from "./place.ts";
+import { identifyThisProcess } from "./process-identity.ts";
 import { recoverPlace } from "./recover-integration.ts";
 import { removeFolder } from "./remove-folder.ts";
 import { RepositoryRefused } from "./repository-refusal.ts";
@@ -42,6 +43,8 @@ export async function createWorkingCopy(request: WorkingCopyRequest): Promise<Wo
   }
   const toplevel = await findToplevel(request.source, home);
   await sweep(home, request.id);
+  mkdirSync(layout.own, { recursive: true, mode: 0o700 });
+  writeFileSync(layout.holder, identifyThisProcess(), { mode: 0o600 });
   try {
     const record = await make(request, home, toplevel);
     writeDurably(layout.record, JSON.stringify(record));

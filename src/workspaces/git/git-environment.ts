@@ -86,7 +86,10 @@ export function gitEnvironment(context: GitContext): Record<string, string> {
     LC_ALL: "C",
     GIT_TERMINAL_PROMPT: "0",
     GIT_OPTIONAL_LOCKS: "0",
+    // Neither is known to every git, and a repository can lift protocol.allow for a protocol: what
+    // is missing must not be fetched by a program that the repository names.
     GIT_NO_LAZY_FETCH: "1",
+    GIT_ALLOW_PROTOCOL: "",
     GIT_ATTR_NOSYSTEM: "1",
     GIT_AUTHOR_NAME: "Mandate",
     GIT_AUTHOR_EMAIL: "mandate@localhost",

@@ -5,6 +5,9 @@ import { askGit } from "./run-git.ts";
 
 const maximumBytes = 1024 * 1024;
 
+/** What the runtime itself writes about its children is nobody's work. */
+const reports = "**/.mandate/reports/";
+
 /**
  * What the person keeps out of version control beyond the `.gitignore` files: the repository's own
  * exclude file and the personal one. They are copied as text, so that a copy leaves out the same
@@ -14,7 +17,7 @@ export async function readIgnoreRules(folder: string, exclude?: string): Promise
   const personal = await personalIgnoreFile(folder);
   const own = exclude === undefined ? "" : readSmallFile(exclude, maximumBytes);
   // Later lines win, and the repository's own file is the stronger one.
-  return `${readSmallFile(personal, maximumBytes)}\n${own}\n`;
+  return `${reports}\n${readSmallFile(personal, maximumBytes)}\n${own}\n`;
 }
 
 async function personalIgnoreFile(folder: string): Promise<string> {

@@ -12,6 +12,8 @@ test("copies are listed, and what was left of unfinished ones is swept away", as
   const whole = await createWorkingCopy({ source, id: "whole", home });
   await createWorkingCopy({ source, id: "half", home });
   rmSync(join(home, "copies/half/copy.json"));
+  // Whoever was making it is gone.
+  rmSync(join(home, "copies/half/holder"));
   mkdirSync(join(home, "worktrees/whole.merged"));
   writeFiles(home, { "worktrees/.removing-x-1/file": "x" });
   expect(listWorkingCopies(home)).toEqual(["whole"]);

@@ -1,7 +1,9 @@
-import { existsSync, readdirSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { layoutOf, worktreesOf } from "./copy-layout.ts";
+import { isProcessAlive } from "./process-identity.ts";
 import { removeFolder } from "./remove-folder.ts";
+import { readCopyRecord, type WorkingCopy } from "./working-copy.ts";
 
 const id = /^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$/;
 
@@ -14,19 +16,39 @@ export function listWorkingCopies(home: string): readonly string[] {
 
 /**
  * Removes what a crash left of copies that were being made, checked or removed, and says what it
- * was. Only while no other process makes or removes copies below the same home.
+ * was. What a living process is making is left alone.
  */
 export async function sweepWorkingCopies(home: string): Promise<readonly string[]> {
   const copies = new Set(listWorkingCopies(home));
   const swept: string[] = [];
   for (const parent of [worktreesOf(home), join(home, "copies")]) {
     for (const name of names(parent)) {
-      if (copies.has(name)) continue;
+      if (copies.has(name) || isHeld(home, name)) continue;
       await removeFolder(parent, name);
       swept.push(join(parent, name));
     }
   }
   return swept;
+}
+
+/** Copies that were made of this one, and borrow contents from it. */
+export function copiesOf({ home, folder }: WorkingCopy): readonly string[] {
+  return listWorkingCopies(home).filter((each) => {
+    const source = readCopyRecord(home, each)?.source;
+    return source?.kind === "copy" && source.toplevel === folder;
+  });
+}
+
+/** Whether a process that is still there makes, or works with, what bears this name. */
+export function isHeld(home: string, name: string): boolean {
+  const [copy = "", merged, ...holder] = name.split(".");
+  if (merged === "merged") return isProcessAlive(holder.join("."));
+  if (!id.test(copy) || merged !== undefined) return false;
+  try {
+    return isProcessAlive(readFileSync(layoutOf(home, copy).holder, "utf8"));
+  } catch {
+    return false;
+  }
 }
 
 function names(folder: string): readonly string[] {

@@ -1,6 +1,7 @@
 import { mkdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { layoutOf, worktreesOf } from "./copy-layout.ts";
+import { identifyThisProcess } from "./process-identity.ts";
 import { removeFolder } from "./remove-folder.ts";
 import { runGit } from "./run-git.ts";
 import type { WorkingCopy } from "./working-copy.ts";
@@ -25,8 +26,8 @@ export async function runMergeCheck(
 ): Promise<CheckVerdict> {
   const { vault } = layoutOf(copy.home, copy.id);
   const parent = worktreesOf(copy.home);
-  // No id has a dot in it: nobody else's copy has this name.
-  const name = `${copy.id}.merged`;
+  // No id has a dot in it: nobody else's copy has this name, and it says who made it.
+  const name = `${copy.id}.merged.${identifyThisProcess()}`;
   await removeFolder(parent, name);
   const folder = join(parent, name);
   const indexFile = join(vault, "merged.index");

@@ -1,4 +1,4 @@
-import { mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { identifyThisProcess, isProcessAlive } from "./process-identity.ts";
@@ -41,6 +41,12 @@ export async function acquirePlaceLock(
     throw error;
   }
   return release;
+}
+
+/** Takes the dead out of every queue: some of them nobody will stand in again. */
+export function sweepPlaceLocks(home: string): void {
+  const locks = join(home, "locks");
+  for (const name of existsSync(locks) ? readdirSync(locks) : []) readTickets(join(locks, name));
 }
 
 interface Ticket {

@@ -1,6 +1,7 @@
 import { lstatSync, readlinkSync, realpathSync } from "node:fs";
 import { join } from "node:path";
 import { isBelow } from "../../contracts/write-roots.ts";
+import { markName } from "../delegation-mark.ts";
 import { type Cover, kindOfExisting, planGuards } from "./guarded-places.ts";
 import { homeInside, type SandboxPolicy } from "./sandbox.ts";
 import { systemFolders, systemSettings } from "./visible-folders.ts";
@@ -11,6 +12,8 @@ const sharedMemoryBytes = 256 * 1024 * 1024;
 export const isolation: readonly string[] = [
   ...["--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"],
   ...["--die-with-parent", "--new-session", "--cap-drop", "ALL", "--hostname", "sandbox"],
+  // For those who look from outside, at the process that all others end with.
+  ...["--unsetenv", markName],
 ];
 
 /**

@@ -61,18 +61,24 @@ interface GuardedPlace {
 
 /** Shortest first, so that what lies below another one is known to be covered. */
 function placesOf(policy: SandboxPolicy): readonly GuardedPlace[] {
-  const { root, guarded, forbidden, visible, ownsGit } = policy;
-  const ofMandate = [".mandate", "mandate.yaml", "profiles"].map((name) => join(root, name));
-  const git = join(root, ".git");
-  const isFolder = lstatSync(git, { throwIfNoEntry: false })?.isDirectory() === true;
-  const ofGit = ownsGit && isFolder ? gitSteering.map((name) => join(git, name)) : [git];
+  const { root, guarded, forbidden, visible } = policy;
+  const obeyed = policy.isThrowaway ? [] : obeyedPlaces(policy);
   const shown = [root, ...visible];
   return [
-    ...[...guarded, ...ofMandate, ...ofGit].map((place) => ({ place, isHidden: false })),
+    ...[...guarded, ...obeyed].map((place) => ({ place, isHidden: false })),
     ...forbidden
       .filter((place) => shown.some((folder) => isBelow(place, folder)))
       .map((place) => ({ place, isHidden: true })),
   ].sort((left, right) => left.place.length - right.place.length);
+}
+
+/** What git and our own next start would obey. */
+function obeyedPlaces({ root, ownsGit }: SandboxPolicy): readonly string[] {
+  const ofMandate = [".mandate", "mandate.yaml", "profiles"].map((name) => join(root, name));
+  const git = join(root, ".git");
+  const isFolder = lstatSync(git, { throwIfNoEntry: false })?.isDirectory() === true;
+  const ofGit = ownsGit && isFolder ? gitSteering.map((name) => join(git, name)) : [git];
+  return [...ofMandate, ...ofGit];
 }
 
 /** What makes git run programs or look for objects elsewhere. */

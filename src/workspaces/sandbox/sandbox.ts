@@ -19,6 +19,8 @@ export interface SandboxPolicy {
    * working copy that nobody else's git obeys; otherwise all of it is read-only.
    */
   readonly ownsGit: boolean;
+  /** The root is thrown away afterwards: nobody obeys what is in it, so nothing needs guarding. */
+  readonly isThrowaway?: true;
   readonly network: boolean;
   /** A folder of this delegation alone; its /tmp and its home are kept in it between commands. */
   readonly scratch: string;

@@ -1,3 +1,5 @@
+import { runsWithCopies } from "../../../commands/kept-copies.ts";
+import { findPlaces } from "../../../control/places.ts";
 import type { RunRow, Store } from "../../../ports/store.ts";
 import { formatAge, formatCost, formatTokens } from "../amounts.ts";
 import type { Arguments } from "../arguments.ts";
@@ -55,6 +57,11 @@ async function list(store: Store, given: Arguments, io: Io): Promise<number> {
   if (interrupted) {
     io.stderr.write(`\nInterrupted runs go on with: ${io.program} resume ${interrupted.id}\n`);
   }
+  const { home } = findPlaces(io.environment);
+  const withCopies = await runsWithCopies({ store, home });
+  const [kept] = runs.filter(({ id, outcome }) => outcome !== null && withCopies.has(id));
+  if (kept)
+    io.stderr.write(`\nChanges that were not merged are kept: ${io.program} diff ${kept.id}\n`);
   return exitCode.done;
 }
 

@@ -1,3 +1,5 @@
+import { keptWorkIn } from "../../../commands/kept-copies.ts";
+import { findPlaces } from "../../../control/places.ts";
 import type { Delegation } from "../../../events/delegation.ts";
 import type { StoredEvent } from "../../../events/event.ts";
 import type { Store } from "../../../ports/store.ts";
@@ -48,7 +50,12 @@ async function showDelegation(
   io: Io,
 ): Promise<string> {
   const events = await eventsOf(store, delegation.id);
-  const document = await delegationDocument(store, view, delegation, events);
+  const { home } = findPlaces(io.environment);
+  const [kept] = await keptWorkIn({ store, home }, [delegation]);
+  const document = {
+    ...(await delegationDocument(store, view, delegation, events)),
+    changesKept: kept !== undefined,
+  };
   if (asJson) return `${printableJson(document, 2)}\n`;
   const about = { ...document, delegation, events, now: io.now(), columns: lineWidth(io.stdout) };
   return describeDelegation(about, styleFor(io.stdout, io), io.program);

@@ -1,3 +1,6 @@
+import { keptWorkIn } from "../../../commands/kept-copies.ts";
+import { findPlaces } from "../../../control/places.ts";
+import { childrenByParent } from "../../../events/run-state.ts";
 import { infoOf } from "../../../sessions/delegation-result.ts";
 import { type Command, jsonOption } from "../command.ts";
 import { drawTree } from "../draw-tree.ts";
@@ -29,6 +32,9 @@ export const treeCommand: Command = {
       }
       for (const line of treeText(view, io)) io.stdout.write(`${line}\n`);
       if (view.isInterrupted) io.stderr.write(`\nGo on with: ${io.program} resume ${runId}\n`);
+      const { home } = findPlaces(io.environment);
+      const kept = await keptWorkIn({ store, home }, view.state.delegations.values());
+      for (const id of kept) io.stderr.write(`Changes kept: ${io.program} diff ${id}\n`);
       return exitCode.done;
     }),
 };
@@ -45,13 +51,12 @@ interface TreeNode extends ReturnType<typeof infoOf> {
 
 function treeDocument(view: RunView) {
   const { state } = view;
+  const children = childrenByParent(state);
   const below = (parentId: string | null): TreeNode[] =>
-    [...state.delegations.values()]
-      .filter((delegation) => delegation.parentId === parentId)
-      .map((delegation) => {
-        const { budget, refusals } = view.notesOf(delegation.id);
-        return { ...infoOf(delegation), budget, refusals, children: below(delegation.id) };
-      });
+    (children.get(parentId) ?? []).map((delegation) => {
+      const { budget, refusals } = view.notesOf(delegation.id);
+      return { ...infoOf(delegation), budget, refusals, children: below(delegation.id) };
+    });
   return {
     runId: state.id,
     task: state.task,

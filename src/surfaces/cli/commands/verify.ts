@@ -1,4 +1,5 @@
-import { checkStore } from "../../../events/check-store.ts";
+import { verifyHome } from "../../../commands/verify-home.ts";
+import { findPlaces } from "../../../control/places.ts";
 import { countOf } from "../amounts.ts";
 import { type Command, jsonOption } from "../command.ts";
 import { exitCode } from "../exit-code.ts";
@@ -12,8 +13,10 @@ export const verifyCommand: Command = {
   usage: "[options]",
   about:
     "Reads the whole log and checks what must hold: the hash chain, each delegation's life, that no\n" +
-    "child held more than its caller could hand on, budgets, the order of closing. Exits 1 when\n" +
-    "something does not hold.",
+    "child held more than its caller could hand on, budgets, merges, the order of closing. Then looks\n" +
+    "at what lies and runs beside it: working copies, merges that stopped half-way, processes that\n" +
+    "outlived their delegation. Changes nothing, and can run beside work that is going on. Exits 1\n" +
+    "when something does not hold.",
   options: {
     json: jsonOption,
     run: { type: "text", value: "ID", help: "only this run" },
@@ -23,7 +26,7 @@ export const verifyCommand: Command = {
     withStore(io, async (store) => {
       const asked = given.text("run");
       const only = asked === undefined ? {} : { runId: (await findTarget(store, asked, io)).runId };
-      const report = await checkStore(store, only);
+      const report = await verifyHome(store, { places: findPlaces(io.environment), ...only });
       const code = report.ok ? exitCode.done : exitCode.failed;
       if (given.flag("json")) {
         const { ok, events, delegations, violations } = report;

@@ -16,18 +16,33 @@ export interface GlobMatcher {
  */
 export function globMatcher(pattern: string): GlobMatcher {
   const globs = expandBraces(pattern).map(normalize);
-  const matcher = new Matcher({ kind: "choice", options: globs.map(globNode) });
-  const prefixes = globs.map(literalFolders);
-  const endings = globs.map(literalEnding);
+  const fitsPath = textMatcher(globs.filter(({ isName }) => !isName));
+  const fitsName = textMatcher(globs.filter(({ isName }) => isName));
+  const prefixes = globs.map(({ glob, isName }) => (isName ? "" : literalFolders(glob)));
   return {
-    // Most paths fail by their ending already.
-    matches: (path) => endings.some((ending) => path.endsWith(ending)) && matcher.test(path),
+    matches: (path) => fitsPath(path) || fitsName(path.slice(path.lastIndexOf("/") + 1)),
     mayHoldMatches: (folder) => prefixes.some((prefix) => isOnTheWay(prefix, `${folder}/`)),
   };
 }
 
-function normalize(glob: string): string {
-  const isNameOnly = !glob.includes("/");
+/** Most texts fail by how they begin or end already. */
+function textMatcher(globs: readonly Glob[]): (text: string) => boolean {
+  if (globs.length === 0) return () => false;
+  const edges = globs.map(({ glob }) => edgesOf(glob));
+  const options = globs.map(({ glob }) => globNode(glob));
+  const matcher = new Matcher({ kind: "choice", options });
+  return (text) =>
+    edges.some(({ first, last }) => text.endsWith(last) && text.startsWith(first)) &&
+    matcher.test(text);
+}
+
+interface Glob {
+  readonly glob: string;
+  /** About the name alone, wherever the file lies. */
+  readonly isName: boolean;
+}
+
+function normalize(glob: string): Glob {
   // `src/` means what is in it.
   const whole = (glob.endsWith("/") ? `${glob}**` : glob).replace(/^(?:\.?\/)+/, "");
   if (whole.split("/").includes("..")) {
@@ -36,7 +51,7 @@ function normalize(glob: string): string {
         "Name another folder as path.",
     );
   }
-  return isNameOnly && whole !== "**" ? `**/${whole}` : whole;
+  return { glob: whole, isName: !glob.includes("/") && whole !== "**" };
 }
 
 /** The folders at the beginning that are plain names: nothing outside them can match. */
@@ -49,9 +64,10 @@ function literalFolders(glob: string): string {
     .join("");
 }
 
-/** The plain characters at the end: every path that matches ends in them. */
-function literalEnding(glob: string): string {
-  return /[^*?[\]\\/]*$/.exec(glob)?.[0] ?? "";
+/** The plain characters at both ends: every text that matches begins and ends in them. */
+function edgesOf(glob: string): { readonly first: string; readonly last: string } {
+  const first = /^[^*?[\\]*/.exec(glob)?.[0] ?? "";
+  return { first, last: /[^*?[\]\\/]*$/.exec(glob)?.[0] ?? "" };
 }
 
 function isOnTheWay(prefix: string, folder: string): boolean {

@@ -73,9 +73,26 @@ export class Matcher {
 
   /** For a text that is held anyway, as one line. */
   test(text: string): boolean {
-    this.begin();
-    const bytes = Buffer.from(text);
-    return this.scan(bytes, 0, bytes.length) >= 0 || this.end();
+    const { alphabet } = this.#automaton;
+    const { ascii } = alphabet;
+    const width = this.#width;
+    let state = 0;
+    for (let at = 0; at < text.length; at += 1) {
+      let codePoint = text.charCodeAt(at);
+      if (codePoint > 0xd7ff) {
+        codePoint = text.codePointAt(at) ?? 0;
+        if (codePoint > 0xffff) at += 1;
+        // Half of a pair is what it becomes in a file.
+        else if (codePoint <= 0xdfff) codePoint = 0xfffd;
+      }
+      const kind = codePoint < 0x80 ? (ascii[codePoint] ?? 0) : alphabet.kindOf(codePoint);
+      let next = this.#table[state * width + kind] ?? unknown;
+      if (next === unknown) next = this.#workOut(state, kind);
+      if (next === found) return true;
+      state = next;
+    }
+    this.#state = state;
+    return this.end();
   }
 
   #workOut(from: number, kind: number): number {

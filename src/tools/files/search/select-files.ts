@@ -15,6 +15,8 @@ export interface FileSelection {
   /** Also what .gitignore and node_modules would keep out. */
   readonly includeIgnored: boolean;
   readonly withTimes?: boolean;
+  /** Files that are passed over, as if they were not there. */
+  readonly isDenied?: (path: string) => boolean;
 }
 
 /** The rules that hold in a folder: its own, then those of the folders above it. */
@@ -25,13 +27,13 @@ interface RuleChain {
 }
 
 /**
- * The files that a search is about, ordered by path, and null where others can be let in. Both searches and the rules of a contract ask
- * here, so that they speak of the same files. Only .gitignore files inside the workspace count;
+ * The files that a search is about, ordered by path, and null where others can be let in. Both
+ * searches and the rules of a contract ask here, so that they speak of the same files. Only .gitignore files inside the workspace count;
  * .git is looked into only when it is named, and so is node_modules unless all is asked for.
  */
 export function* selectFiles(
   binding: WorkspaceBinding,
-  { path, glob, includeIgnored, withTimes = false }: FileSelection,
+  { path, glob, includeIgnored, withTimes = false, isDenied }: FileSelection,
 ): Generator<TreeEntry | null> {
   const start = shownPath(binding, resolveInside(binding, path).path);
   const from = start === "." ? 0 : start.length + 1;
@@ -48,6 +50,8 @@ export function* selectFiles(
         const below = entryPath.slice(from);
         if (!(isFolder ? glob.mayHoldMatches(below) : glob.matches(below))) return false;
       }
+      // Of a folder that is denied a part may be allowed, so each file is asked for.
+      if (!isFolder && isDenied?.(entryPath) === true) return false;
       if (includeIgnored) return true;
       if (isFolder && name === "node_modules") return false;
       return chain === undefined || !isIgnored(chain, name, entryPath, isFolder);

@@ -1,0 +1,65 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { CheckReport, Violation } from "../events/check-report.ts";
+import { type CheckOptions, checkStore } from "../events/check-store.ts";
+import type { CheckedDelegation } from "../events/checked-delegation.ts";
+import type { Store } from "../ports/store.ts";
+import { checkWorld, type WorldOptions } from "../workspaces/check-world.ts";
+import { lookAtWorld, type World } from "../workspaces/look-at-world.ts";
+
+export interface VerifyOptions extends Omit<CheckOptions, "onDelegation">, WorldOptions {
+  /**
+   * Where working copies lie, and the database that they belong to. Null: it is no home's own, and
+   * nothing beside it can be told to be its.
+   */
+  readonly places: { readonly home: string; readonly database: string } | null;
+}
+
+/** A process that was told to end may need a moment for it. */
+const waitsMs = [0, 50, 200];
+
+/**
+ * Holds the log, and the world beside it, against the invariants. It can run beside a product at
+ * work: what it says of the world was so before the log was read, by the log, and still afterwards.
+ */
+export async function verifyHome(store: Store, options: VerifyOptions): Promise<CheckReport> {
+  const { acknowledged, places, runId, settled = false } = options;
+  const chosen = {
+    ...(runId !== undefined && { runId }),
+    ...(acknowledged && { acknowledged }),
+  };
+  if (places === null) return checkStore(store, chosen);
+  const before = lookAtWorld(places);
+  const concerned: CheckedDelegation[] = [];
+  const isConcerned = concernedBy(before);
+  const report = await checkStore(store, {
+    ...chosen,
+    onDelegation(delegation) {
+      if (isConcerned(delegation)) concerned.push(delegation);
+    },
+  });
+  const check = (world: World): readonly Violation[] =>
+    // Of one run alone nobody can say what belongs to none.
+    checkWorld(world, concerned, { settled }).filter(
+      (violation) => runId === undefined || violation.runId === runId,
+    );
+  let found = check(before);
+  for (const waitMs of waitsMs) {
+    if (found.length === 0) break;
+    await sleep(waitMs);
+    found = both(found, check(lookAtWorld(places)));
+  }
+  const violations = [...report.violations, ...found];
+  return { ...report, ok: violations.length === 0, violations };
+}
+
+/** Those that something in the world speaks of, or that need something in it: few among many. */
+function concernedBy({ copies, merges, processes }: World) {
+  const ids = new Set([...copies, ...merges].map(({ id }) => id));
+  return ({ copyId, id, status }: CheckedDelegation): boolean =>
+    ids.has(id) || processes.has(id) || (copyId !== null && (ids.has(copyId) || status === "open"));
+}
+
+function both(left: readonly Violation[], right: readonly Violation[]): readonly Violation[] {
+  const said = new Set(right.map((violation) => JSON.stringify(violation)));
+  return left.filter((violation) => said.has(JSON.stringify(violation)));
+}

@@ -1,0 +1,110 @@
+import { join } from "node:path";
+import { MandateError } from "../ports/mandate-error.ts";
+import { type CollectedChanges, collectChanges } from "../workspaces/git/collect-changes.ts";
+import { discardWorkingCopy } from "../workspaces/git/discard-working-copy.ts";
+import { type IntegrationRequest, integrate } from "../workspaces/git/integrate.ts";
+import type { IntegrationResult } from "../workspaces/git/integration-result.ts";
+import { copiesOf } from "../workspaces/git/list-working-copies.ts";
+import { namesOf } from "../workspaces/git/repository-refusal.ts";
+import type { WorkingCopy } from "../workspaces/git/working-copy.ts";
+import { holdUnused, requireTargetAtRest } from "./copy-users.ts";
+import type { EngineParts } from "./engine-parts.ts";
+import { guardedChanges } from "./guarded-changes.ts";
+import {
+  findWork,
+  type KeptWorkParts,
+  requireCopy,
+  type Work,
+  type WorkWithCopy,
+} from "./kept-work.ts";
+import { longestCheckMs } from "./take-over.ts";
+
+export interface MergeOptions {
+  /** Take over paths as well that do not belong to its step. */
+  readonly anyPath?: boolean;
+  /** Take it over without the checks that its contract asks for. */
+  readonly skipChecks?: boolean;
+  /** Take over changes as well of what the next start obeys: configuration, profiles, skills. */
+  readonly withConfiguration?: boolean;
+  readonly signal?: AbortSignal;
+}
+
+/** What the place where it is merged asks for, besides the contract. */
+export interface MergeParts extends KeptWorkParts, Pick<EngineParts, "checksFor" | "guarded"> {}
+
+export type MergedWork = IntegrationResult & {
+  readonly delegationId: string;
+  /** The folder that it was merged into, or was to be. */
+  readonly into: string;
+  readonly copy: "removed" | "kept";
+};
+
+/**
+ * Takes over the work that a failed delegation left in its copy, by the rules that it had: what it
+ * may own, what checks it has to pass, and that nobody's edits are overwritten. The person who
+ * asks for it is the one whose approval it may have needed. What was merged needs no copy any more.
+ */
+export async function mergeKept(
+  parts: MergeParts,
+  id: string,
+  options: MergeOptions = {},
+): Promise<MergedWork> {
+  const found = await requireCopy(parts, await findWork(parts, id, isKept));
+  return holdUnused(parts, found, async (work) => {
+    const { copy, delegation } = work;
+    if (!isKept(work)) {
+      const sentence = `Delegation ${delegation.id} is completed, and its changes were merged then.`;
+      throw new MandateError("conflict", sentence);
+    }
+    await requireTargetAtRest(parts, work);
+    const signal = options.signal ?? new AbortController().signal;
+    const rules = rulesFor(parts, work, options, signal);
+    const changes = await collectChanges(copy, { signal });
+    if (options.withConfiguration !== true) requireUnguarded(parts, work, changes);
+    const result = await integrate({ copy, changes, signal, ...rules });
+    const isRemoved = result.status === "merged" && (await removeMerged(copy));
+    const into = join(copy.source.toplevel, copy.source.prefix);
+    return { ...result, delegationId: delegation.id, into, copy: isRemoved ? "removed" : "kept" };
+  });
+}
+
+function rulesFor(
+  { checksFor }: MergeParts,
+  { contract, copy, delegation }: WorkWithCopy,
+  { anyPath, skipChecks }: MergeOptions,
+  signal: AbortSignal,
+): Pick<IntegrationRequest, "owns" | "check"> {
+  const { owns, checks = [] } = contract.workspace;
+  const owned = owns.length > 0 && anyPath !== true ? { owns } : {};
+  if (checks.length === 0 || skipChecks === true) return owned;
+  const about = { delegationId: delegation.id, objects: copy.objects, signal };
+  const timeoutMs = Math.min(contract.deadlines.total, longestCheckMs);
+  return { ...owned, check: checksFor(checks, { ...about, timeoutMs }) };
+}
+
+function requireUnguarded(
+  { guarded }: MergeParts,
+  { copy, delegation }: WorkWithCopy,
+  changes: CollectedChanges,
+): void {
+  const touched = guardedChanges(copy, changes, guarded);
+  if (touched.length === 0) return;
+  const sentence = `Delegation ${delegation.id} changed ${namesOf(touched)}, which the next start obeys. Merge that only if you have looked at it and say so.`;
+  throw new MandateError("refused-by-policy", sentence);
+}
+
+/** Closed, failed, and with a copy: what `merge` is for. */
+function isKept({ copy, delegation }: Work): boolean {
+  return (
+    copy !== undefined && delegation.status === "closed" && delegation.finalStatus === "failed"
+  );
+}
+
+async function removeMerged(copy: WorkingCopy): Promise<boolean> {
+  if (copiesOf(copy).length > 0) return false;
+  // First as somebody who keeps what was not merged: a person may have edited in the copy just now.
+  const { status } = await discardWorkingCopy(copy, { unmerged: "keep" });
+  // Then for the ref that an earlier, failed integration left in the person's repository.
+  if (status === "removed") await discardWorkingCopy(copy, { unmerged: "delete" });
+  return status === "removed";
+}

@@ -1,0 +1,60 @@
+/**
+ * In which order the work of one caller's children is taken over: by step, whoever finished first.
+ * A child is taken over when it is called for (by the call that made it, by whoever asks for its
+ * result, or because its caller ends), and not before the earlier ones that were called for as well.
+ */
+export class MergeOrder {
+  readonly #places = new Map<number, Place>();
+
+  get hasAny(): boolean {
+    return this.#places.size > 0;
+  }
+
+  /** A child is about to be made. `isCalledFor`: the call that makes it waits for it. */
+  announce(step: number, isCalledFor: boolean): void {
+    this.#places.set(step, { isCalledFor });
+  }
+
+  callFor(step: number): void {
+    const place = this.#places.get(step);
+    if (place === undefined || place.isCalledFor) return;
+    place.isCalledFor = true;
+    this.#letGo();
+  }
+
+  /** Nothing more is to come of it: it was refused, has nothing to merge, or has ended. */
+  leave(step: number): void {
+    if (this.#places.delete(step)) this.#letGo();
+  }
+
+  /** Undefined when it is its turn now. */
+  turn(step: number): Promise<void> | undefined {
+    const place = this.#places.get(step);
+    if (place === undefined || this.#isNext(step, place)) return undefined;
+    return new Promise((resolve) => {
+      place.go = resolve;
+    });
+  }
+
+  #isNext(step: number, place: Place): boolean {
+    if (!place.isCalledFor) return false;
+    for (const [other, { isCalledFor }] of this.#places) {
+      if (other < step && isCalledFor) return false;
+    }
+    return true;
+  }
+
+  #letGo(): void {
+    for (const [step, place] of this.#places) {
+      if (place.go !== undefined && this.#isNext(step, place)) {
+        place.go();
+        delete place.go;
+      }
+    }
+  }
+}
+
+interface Place {
+  isCalledFor: boolean;
+  go?: () => void;
+}

@@ -1,0 +1,69 @@
+import type { FileEvidence, NewEvent } from "./event.ts";
+import type { Seal } from "./seal.ts";
+
+/** Beyond these a seal counts and no longer lists. */
+const mostFiles = 500;
+const mostExits = 100;
+
+/**
+ * What the runtime saw a delegation do, gathered event by event. The same fold makes the seal, and
+ * holds it against the log afterwards.
+ */
+export class Evidence {
+  toolCalls = 0;
+  #calls: Record<string, number> | null = null;
+  #exits: number[] | null = null;
+  #files: readonly FileEvidence[] | null = null;
+  #served: readonly string[] = noNames;
+
+  see({ type, payload }: NewEvent): void {
+    switch (type) {
+      case "agent.model_turn": {
+        const { served } = payload;
+        if (served !== null && !this.#served.includes(served)) {
+          this.#served = [...this.#served, served];
+        }
+        return;
+      }
+      case "agent.tool_completed":
+        this.toolCalls++;
+        this.#calls ??= Object.create(null) as Record<string, number>;
+        this.#calls[payload.tool] = (this.#calls[payload.tool] ?? 0) + 1;
+        if (payload.files) this.#files = [...(this.#files ?? noFiles), ...payload.files];
+        this.#seeExit(payload.exit_code);
+        return;
+      case "agent.tool_failed":
+        this.#seeExit(payload.exit_code);
+        return;
+      default:
+    }
+  }
+
+  get changedFiles(): boolean {
+    return this.#files !== null;
+  }
+
+  /** `collected`: what was found in its copy, which tells more than its calls do. */
+  asSealed(collected?: readonly FileEvidence[]): Sealed {
+    const files = collected ?? this.#files ?? noFiles;
+    return {
+      tool_calls: this.toolCalls,
+      served: this.#served,
+      ...(this.#calls && { calls: { ...this.#calls } }),
+      ...(this.#exits && { exits: this.#exits }),
+      ...(files.length > 0 && { files: files.slice(0, mostFiles) }),
+      ...(files.length > mostFiles && { files_total: files.length }),
+    };
+  }
+
+  #seeExit(code: number | undefined): void {
+    if (code === undefined) return;
+    this.#exits ??= [];
+    if (this.#exits.length < mostExits) this.#exits.push(code);
+  }
+}
+
+type Sealed = Pick<Seal, "tool_calls" | "served" | "calls" | "exits" | "files" | "files_total">;
+
+const noNames: readonly string[] = Object.freeze([]);
+const noFiles: readonly FileEvidence[] = Object.freeze([]);

@@ -1,0 +1,106 @@
+import { mkdirSync } from "node:fs";
+import { relative } from "node:path";
+import { messageOf } from "../../ports/message-of.ts";
+import { bindWorkspace } from "../../workspaces/bind-workspace.ts";
+import type { CheckVerdict, MergeCheck } from "../../workspaces/git/merge-check.ts";
+import { resolveInside } from "../../workspaces/resolve-inside.ts";
+import { waitFor } from "./attend-process.ts";
+import type { CommandRunner } from "./command-runner.ts";
+import { DelegationShell } from "./delegation-shell.ts";
+import { describeFailedCheck } from "./describe-failed-check.ts";
+import { describeEnd } from "./describe-outcome.ts";
+import type { ShellProcess } from "./shell-process.ts";
+
+/** Whose merge is checked, and within what. */
+export interface CheckSubject {
+  readonly delegationId: string;
+  /** Folders of git objects that the commands can read as well. */
+  readonly objects: readonly string[];
+  /** For all commands together. */
+  readonly timeoutMs: number;
+  readonly signal: AbortSignal;
+}
+
+type Merged = Parameters<MergeCheck>[0];
+
+const longestTimerMs = 2 ** 31 - 1;
+
+/** The commands that judge one merged tree. */
+export class CheckRun {
+  readonly #runner: CommandRunner;
+  readonly #about: CheckSubject;
+  readonly #endsAt: number;
+  // Its home and /tmp are new: what the child left in its own must not count here.
+  readonly #shell = new DelegationShell();
+  #isStopped = false;
+
+  constructor(runner: CommandRunner, about: CheckSubject) {
+    this.#runner = runner;
+    this.#about = about;
+    this.#endsAt = performance.now() + about.timeoutMs;
+  }
+
+  async judge(commands: readonly string[], merged: Merged): Promise<CheckVerdict> {
+    for (const command of commands) {
+      this.#throwIfStopped();
+      try {
+        const verdict = await this.#judgeBy(command, merged);
+        if (!verdict.passed) return verdict;
+      } catch (error) {
+        this.#throwIfStopped();
+        // What cannot be run has not passed.
+        return describeFailedCheck(command, messageOf(error));
+      }
+    }
+    this.#throwIfStopped();
+    return { passed: true };
+  }
+
+  /** Resolves when nothing of it is left. */
+  async stop(): Promise<void> {
+    this.#isStopped = true;
+    await this.#shell.release();
+    this.#runner.release(this.#owner);
+  }
+
+  get #owner(): string {
+    return `${this.#about.delegationId} checks`;
+  }
+
+  async #judgeBy(command: string, merged: Merged): Promise<CheckVerdict> {
+    const { signal, timeoutMs } = this.#about;
+    const tooLong = `The checks took longer than ${timeoutMs} ms and were ended.`;
+    const left = Math.min(this.#endsAt - performance.now(), longestTimerMs);
+    if (!(left > 0)) return describeFailedCheck(command, tooLong);
+    const process = this.#start(command, merged);
+    this.#shell.follow(process);
+    if (!(await waitFor(process, left, signal))) await process.end(tooLong);
+    const outcome = await process.ended;
+    this.#throwIfStopped();
+    if (outcome.code === 0 && outcome.endedBecause === undefined) return { passed: true };
+    return describeFailedCheck(command, describeEnd(outcome), process.takeOutput());
+  }
+
+  /** All is looked at anew each time: the command before may have put a link in its place. */
+  #start(command: string, { folder, root }: Merged): ShellProcess {
+    const bound = bindWorkspace({ root: folder, isolation: "sandbox", allowWrites: true });
+    const workspace = { ...bound, visible: this.#about.objects };
+    const cwd = resolveInside(workspace, relative(folder, root) || ".").path;
+    // A workspace whose last file was removed is an empty folder.
+    mkdirSync(cwd, { recursive: true });
+    return this.#runner.start({
+      delegationId: this.#owner,
+      workspace,
+      argv: ["/bin/sh", "-c", command],
+      cwd,
+      network: false,
+      scratch: this.#shell.scratch,
+      isThrowaway: true,
+    });
+  }
+
+  #throwIfStopped(): void {
+    this.#about.signal.throwIfAborted();
+    if (this.#isStopped) throw new Error("The checks were stopped before they had ended.");
+  }
+}

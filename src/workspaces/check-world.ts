@@ -1,0 +1,127 @@
+import type { Violation } from "../events/check-report.ts";
+import type { CheckedDelegation } from "../events/checked-delegation.ts";
+import type { FoundCopy, World } from "./look-at-world.ts";
+
+export interface WorldOptions {
+  /** Everybody has let go: nothing may be on its way any more. */
+  readonly settled?: boolean;
+}
+
+/** What becomes of things right after a close may take so long; then it is left over. */
+const graceMs = 60_000;
+
+/**
+ * I16, beside the database: no process bears the id of a closed delegation; there are the copies
+ * that open delegations work in, those that a failed one left its work in, those that these were
+ * made of, and no others; no merge has stopped half-way; nobody who is gone stands in a queue.
+ *
+ * What a living process may be about at this moment is not told, unless all is settled. `world` is
+ * to be looked at before the log that `delegations` are from: what is then closed had its end.
+ */
+export function checkWorld(
+  world: World,
+  delegations: Iterable<CheckedDelegation>,
+  { settled = false }: WorldOptions = {},
+): readonly Violation[] {
+  const known = new Map<string, CheckedDelegation>();
+  const users = new Map<string, CheckedDelegation[]>();
+  for (const delegation of delegations) {
+    known.set(delegation.id, delegation);
+    const { copyId } = delegation;
+    if (copyId !== null) users.set(copyId, [...(users.get(copyId) ?? []), delegation]);
+  }
+  const context = { world, known, users, settled };
+  return [
+    ...checkCopies(context),
+    ...checkStrays(context),
+    ...checkMissing(context),
+    ...checkMerges(context),
+    ...checkTickets(context),
+    ...checkProcesses(context),
+  ];
+}
+
+interface Context {
+  readonly world: World;
+  readonly known: ReadonlyMap<string, CheckedDelegation>;
+  /** By copy, in the order in which they worked in it. */
+  readonly users: ReadonlyMap<string, readonly CheckedDelegation[]>;
+  readonly settled: boolean;
+}
+
+function* checkCopies(context: Context): Generator<Violation> {
+  for (const copy of context.world.copies) {
+    const message = problemOf(copy, context);
+    if (message !== undefined) yield violation(message, context.users.get(copy.id)?.at(-1));
+  }
+}
+
+function problemOf({ id, isHeld }: FoundCopy, context: Context): string | undefined {
+  const { known, settled, users, world } = context;
+  const all = users.get(id) ?? [];
+  const last = all.at(-1);
+  if (last === undefined) {
+    if (known.get(id)?.status === "unclear" || (isHeld && !settled)) return undefined;
+    return `The working copy ${id} belongs to no delegation.`;
+  }
+  if (all.some(isOpen) || last.status !== "completed") return undefined;
+  if (!settled && world.at - (last.closedAt ?? 0) < graceMs) return undefined;
+  // Work that somebody left in a copy of this one finds its way back through this one only.
+  if (world.copies.some(({ madeOf }) => madeOf === id)) return undefined;
+  return `It is completed, and the working copy ${id} is still there.`;
+}
+
+function* checkStrays({ settled, world }: Context): Generator<Violation> {
+  for (const { path, since } of world.strays) {
+    if (!settled && world.at - since < graceMs) continue;
+    yield violation(`"${path}" is what is left of a working copy that was being made or removed.`);
+  }
+}
+
+function* checkMissing({ settled, users, world }: Context): Generator<Violation> {
+  const whole = new Set(world.copies.flatMap(({ id, hasFolder }) => (hasFolder ? [id] : [])));
+  for (const [id, all] of users) {
+    const open = whole.has(id) ? undefined : all.find(({ status }) => status === "open");
+    if (open === undefined) continue;
+    // A copy is made before its delegation is created: this one was there, and closed by nobody.
+    if (!settled && open.createdAt >= world.at) continue;
+    yield violation(`It is open, and the working copy ${id} that it works in is gone.`, open);
+  }
+}
+
+function* checkMerges({ known, settled, users, world }: Context): Generator<Violation> {
+  for (const { id, into, isHeld } of world.merges) {
+    if (isHeld && !settled) continue;
+    const where = into === null ? "a folder that its journal does not name" : `"${into}"`;
+    const message = `A merge of the working copy ${id} into ${where} has stopped half-way.`;
+    yield violation(message, users.get(id)?.at(-1) ?? known.get(id));
+  }
+}
+
+function* checkTickets({ settled, world }: Context): Generator<Violation> {
+  for (const { path, isHeld } of world.tickets) {
+    if (isHeld && !settled) continue;
+    const who = isHeld ? "Somebody" : "A process that is gone";
+    yield violation(`${who} still stands in a queue for a folder: "${path}".`);
+  }
+}
+
+function* checkProcesses({ known, settled, world }: Context): Generator<Violation> {
+  for (const [id, pids] of world.processes) {
+    const delegation = known.get(id);
+    const isClosed = delegation?.status === "completed" || delegation?.status === "failed";
+    if (!isClosed && !settled) continue;
+    const state = isClosed ? "It is closed" : "Everybody has let go of it";
+    const message = `${state}, and processes of it still run: ${pids.join(", ")}.`;
+    yield violation(message, delegation);
+  }
+}
+
+function isOpen({ status }: CheckedDelegation): boolean {
+  return status === "open" || status === "unclear";
+}
+
+function violation(message: string, about?: CheckedDelegation): Violation {
+  if (about === undefined) return { invariant: "I16", message };
+  return { invariant: "I16", runId: about.runId, delegationId: about.id, message };
+}

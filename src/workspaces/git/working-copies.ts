@@ -1,0 +1,141 @@
+import { existsSync, mkdirSync, realpathSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { setImmediate as yieldToOthers } from "node:timers/promises";
+import { type CollectedChanges, collectChanges } from "./collect-changes.ts";
+import { layoutOf } from "./copy-layout.ts";
+import { createWorkingCopy, type WorkingCopyRequest } from "./create-working-copy.ts";
+import { diffOf, type UnifiedDiff } from "./diff-of.ts";
+import { discardWorkingCopy } from "./discard-working-copy.ts";
+import { type IntegrationRequest, integrate } from "./integrate.ts";
+import { IntegrationQueue } from "./integration-queue.ts";
+import type { IntegrationResult } from "./integration-result.ts";
+import { copiesOf, isHeld, listWorkingCopies, sweepWorkingCopies } from "./list-working-copies.ts";
+import { sweepPlaceLocks } from "./place-lock.ts";
+import { identifyThisProcess } from "./process-identity.ts";
+import { recoverIntegration } from "./recover-integration.ts";
+import { openWorkingCopy, readCopyRecord, type WorkingCopy } from "./working-copy.ts";
+
+/** All working copies below one home, as the engine uses them. */
+export class WorkingCopies {
+  readonly #home: string;
+  #line: Promise<unknown> = Promise.resolve();
+  /** What is to go once nothing that was made of it is left. */
+  readonly #held = new Map<string, () => Promise<void>>();
+  /** What is being made or removed. */
+  readonly #busy = new Set<Promise<unknown>>();
+
+  constructor(home: string) {
+    mkdirSync(home, { recursive: true, mode: 0o700 });
+    // One spelling of it: locks are named after places.
+    this.#home = realpathSync.native(home);
+  }
+
+  create(request: Omit<WorkingCopyRequest, "home">): Promise<WorkingCopy> {
+    const making = this.#track(createWorkingCopy({ ...request, home: this.#home }));
+    // What comes to nothing no longer holds the one that it was to be made of.
+    making.catch(() => this.#tryHeld());
+    return making;
+  }
+
+  has(id: string): boolean {
+    return readCopyRecord(this.#home, id) !== undefined;
+  }
+
+  /** For work in it: until this process ends or has retired it, it is this process's. */
+  take(id: string): WorkingCopy {
+    const copy = openWorkingCopy(this.#home, id);
+    writeFileSync(layoutOf(this.#home, id).holder, identifyThisProcess(), { mode: 0o600 });
+    return copy;
+  }
+
+  collect(copy: WorkingCopy, message: string): Promise<CollectedChanges> {
+    return collectChanges(copy, { message });
+  }
+
+  diff(copy: WorkingCopy, changes: CollectedChanges): Promise<UnifiedDiff> {
+    return diffOf(copy, changes);
+  }
+
+  integrate(request: IntegrationRequest): Promise<IntegrationResult> {
+    return integrate(request);
+  }
+
+  /** Nobody else takes hold of this copy meanwhile, in this process or in another. */
+  holding<Result>(id: string, work: () => Promise<Result>): Promise<Result> {
+    return new IntegrationQueue(this.#home).run(layoutOf(this.#home, id).own, work);
+  }
+
+  /**
+   * Its delegation has ended: it goes, unless it holds work that was not merged. `isMerged`: what
+   * was written in it after the merge came too late, and is nobody's.
+   */
+  retire(copy: WorkingCopy, isMerged = false): void {
+    this.#withdraw(copy, isMerged ? "delete" : "keep");
+  }
+
+  /** The delegation it was made for came to nothing. */
+  remove(copy: WorkingCopy): Promise<void> {
+    return this.#withdraw(copy, "delete");
+  }
+
+  /** One after the other, so that those that were made of a copy can go before it. */
+  #withdraw(copy: WorkingCopy, unmerged: "keep" | "delete"): Promise<void> {
+    const withdrawn = this.#track(this.#line.then(() => this.#withdrawNow(copy, unmerged)));
+    this.#line = withdrawn;
+    return withdrawn;
+  }
+
+  async #withdrawNow(copy: WorkingCopy, unmerged: "keep" | "delete"): Promise<void> {
+    // The work of those that were made of it could find its way back through this one only.
+    if (copiesOf(copy).length > 0) {
+      this.#held.set(copy.id, () => this.#withdraw(copy, unmerged));
+      return;
+    }
+    // What cannot be removed now is found by the next `tidy`.
+    await discardWorkingCopy(copy, { unmerged }).catch(() => undefined);
+    this.#tryHeld();
+  }
+
+  #tryHeld(): void {
+    const held = [...this.#held.values()];
+    this.#held.clear();
+    for (const again of held) void again();
+  }
+
+  /** What was being made is there, what was to be removed is gone. */
+  async settled(): Promise<void> {
+    while (this.#busy.size > 0) {
+      await Promise.allSettled(this.#busy);
+      // Whoever waited for one of them may have it removed again.
+      await yieldToOthers();
+    }
+  }
+
+  #track<Result>(work: Promise<Result>): Promise<Result> {
+    this.#busy.add(work);
+    const forget = () => this.#busy.delete(work);
+    work.then(forget, forget);
+    return work;
+  }
+
+  /**
+   * Brings to an end what a crash left: merges, copies half made, copies whose delegation is closed.
+   * What a living process holds is its own, and work that was not merged stays, whoever's it was.
+   * `inUse`: the copies that open delegations work in.
+   */
+  async tidy(inUse: () => Promise<ReadonlySet<string>>): Promise<void> {
+    if (!existsSync(join(this.#home, "copies"))) return;
+    await recoverIntegration(this.#home);
+    const used = await inUse();
+    const copies = listWorkingCopies(this.#home).map((id) => openWorkingCopy(this.#home, id));
+    // Those that were made of others first: as long as they are there, the others stay as well.
+    const isInner = ({ source }: WorkingCopy) => source.kind === "copy";
+    copies.sort((one, other) => Number(isInner(other)) - Number(isInner(one)));
+    for (const copy of copies) {
+      if (!isHeld(this.#home, copy.id) && !used.has(copy.id)) this.retire(copy);
+    }
+    await this.settled();
+    await sweepWorkingCopies(this.#home);
+    sweepPlaceLocks(this.#home);
+  }
+}
