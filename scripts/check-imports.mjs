@@ -19,6 +19,7 @@ const stages = [
   "sessions",
   "inbox",
   "delegations",
+  "workflows",
   "commands",
 ];
 

@@ -34,6 +34,8 @@ export interface Contract {
     readonly prompt: string;
     /** The handle it was delegated to by, when it was by one. */
     readonly agent?: string;
+    /** As what it was started; absent: as a subtask. */
+    readonly capability?: "primary" | "watcher" | "orchestrator";
   };
   readonly model: {
     readonly provider: string;

@@ -73,6 +73,7 @@ const contractSchema = z.strictObject({
     hash: z.string(),
     prompt: z.string(),
     agent: z.string().optional(),
+    capability: z.enum(["primary", "watcher", "orchestrator"]).optional(),
   }),
   model: z.strictObject({
     provider: z.string().min(1),

@@ -1,5 +1,5 @@
 import type { ReceiptLine } from "../contracts/receipt.ts";
-import type { NewEvent } from "../events/event.ts";
+import type { NewEvent, PlannedStep } from "../events/event.ts";
 import { subtree } from "../events/run-state.ts";
 import type {
   AskOutcome,
@@ -59,7 +59,8 @@ class AgentDelegator implements CallDelegator {
   async start(request: DelegationRequest, way: DelegationWay): Promise<StartOutcome> {
     const agent = this.#agent;
     // After a crash the same call comes again; its child is there already.
-    const existing = agent.run.byCall.get(`${agent.id} ${this.#call.id}`);
+    const callId = request.key === undefined ? this.#call.id : `${this.#call.id}/${request.key}`;
+    const existing = agent.run.byCall.get(`${agent.id} ${callId}`);
     if (existing) {
       if (way === "delegate") {
         agent.run.joining.add(existing.id);
@@ -72,7 +73,7 @@ class AgentDelegator implements CallDelegator {
     const step = agent.run.steps++;
     agent.merges ??= new MergeOrder();
     agent.merges.announce(step, way === "delegate");
-    const making = this.#make(request, way, step);
+    const making = this.#make(request, way, step, callId);
     agent.making ??= new Set();
     agent.making.add(making);
     let hasCopy = false;
@@ -91,7 +92,12 @@ class AgentDelegator implements CallDelegator {
     }
   }
 
-  async #make(request: DelegationRequest, way: DelegationWay, step: number): Promise<Started> {
+  async #make(
+    request: DelegationRequest,
+    way: DelegationWay,
+    step: number,
+    callId: string,
+  ): Promise<Started> {
     const agent = this.#agent;
     // What was withdrawn or registered meanwhile counts for every new delegation.
     const refreshing = agent.run.parts.agents.refresh(isHandle(request));
@@ -101,7 +107,7 @@ class AgentDelegator implements CallDelegator {
       caller: agent,
       request,
       way,
-      callId: this.#call.id,
+      callId,
       step,
       signal: () => this.#of.signal,
     });
@@ -214,6 +220,17 @@ class AgentDelegator implements CallDelegator {
 
   ask(question: string): Promise<AskOutcome> {
     return askPerson(this.#agent, this.#call.id, question);
+  }
+
+  async plan(steps: readonly PlannedStep[]): Promise<void> {
+    const { id, run } = this.#agent;
+    const { plans } = run;
+    if (plans.some((plan) => plan.by === id && plan.call_id === this.#call.id)) return;
+    const payload = { by: id, call_id: this.#call.id, steps };
+    plans.push(payload);
+    const appended = run.append([{ type: "run.planned", payload }]);
+    this.#agent.willSettle(appended);
+    await appended;
   }
 
   readArtifact(hash: string): Promise<string | undefined> {

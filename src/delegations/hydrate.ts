@@ -30,6 +30,7 @@ export async function hydrate(run: LiveRun, state: RunState): Promise<void> {
     if (event.type === "agent.tool_completed") {
       for (const id of event.payload.delivered ?? []) run.delivered.add(id);
     }
+    if (event.type === "run.planned") run.plans.push(event.payload);
     if (event.sub_agent_id === undefined) continue;
     const events = eventsOf.get(event.sub_agent_id);
     if (events) events.push(event);

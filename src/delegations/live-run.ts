@@ -1,5 +1,5 @@
 import type { Authority } from "../contracts/authority.ts";
-import type { NewEvent, StoredEvent } from "../events/event.ts";
+import type { EventPayloads, NewEvent, StoredEvent } from "../events/event.ts";
 import type { AskOutcome } from "../ports/delegator.ts";
 import type { Append, Ownership } from "../ports/store.ts";
 import type { Agent } from "./agent.ts";
@@ -37,6 +37,8 @@ export class LiveRun {
   readonly byCall = new Map<string, Agent>();
   /** Questions that agents of this run wait to have answered. */
   readonly asks = new Map<string, (outcome: AskOutcome) => void>();
+  /** The plans of its orchestrators, in the order in which they were made. */
+  readonly plans: EventPayloads["run.planned"][] = [];
   /** Agents that a person, or an agent of another program, delegated to. */
   readonly topLevel: Agent[] = [];
   root: Agent | null = null;

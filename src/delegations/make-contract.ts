@@ -11,12 +11,13 @@ import type { Start } from "./start-delegation.ts";
 
 /** Everything that was agreed, written out. From here on only the contract counts. */
 export function makeContract(
-  { run, caller, request, step }: Start,
+  start: Start,
   { agent, profile }: Resolved,
   granted: Granted,
   placement: Placement | null,
   prompt: string,
 ): Contract {
+  const { run, caller, request, step } = start;
   const { limits } = run.parts;
   const slash = granted.model.indexOf("/");
   const { exit, limits: own, model } = profile;
@@ -42,6 +43,7 @@ export function makeContract(
       hash: profileHash(profile),
       prompt,
       ...(agent !== undefined && { agent }),
+      ...capabilityOf(start, profile),
     }),
     model: models.share({
       provider: granted.model.slice(0, slash),
@@ -129,6 +131,16 @@ const noExitRule: Contract["exit"] = Object.freeze({
   output_schema: null,
   evidence: "none",
 });
+
+/** Who talks to a person is a primary agent; who leads others an orchestrator, whoever asked it. */
+function capabilityOf(
+  { caller, way }: Start,
+  { capabilities }: Profile,
+): Pick<Contract["profile"], "capability"> | undefined {
+  if (capabilities.includes("orchestrator")) return { capability: "orchestrator" };
+  const isPrimary = way === "session" || (caller === null && capabilities.includes("primary"));
+  return isPrimary ? { capability: "primary" } : undefined;
+}
 
 function workspaceOf(
   { parts }: Start["run"],

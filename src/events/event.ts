@@ -28,6 +28,16 @@ export interface ArtifactReference {
   readonly bytes: number;
 }
 
+/** One step of a plan. A child carries it out: its `call_id` is the plan's, a `/`, and the key. */
+export interface PlannedStep {
+  /** Letters, digits and dashes; unique in its plan. */
+  readonly key: string;
+  readonly title: string;
+  readonly profile: string;
+  readonly depends_on: readonly string[];
+  readonly owns: readonly string[];
+}
+
 export interface EventPayloads {
   // A run: one user request, the root of a tree of delegations.
   "run.started": {
@@ -39,7 +49,12 @@ export interface EventPayloads {
     readonly fence: number;
   };
   "run.resumed": { readonly worker: string; readonly fence: number };
-  "run.planned": { readonly steps: number; readonly supersedes?: number };
+  /** What an orchestrator is going to do; a later plan of the same agent supersedes the one before. */
+  "run.planned": {
+    readonly by: string;
+    readonly call_id: string;
+    readonly steps: readonly PlannedStep[];
+  };
   "run.late_result": { readonly sub_agent_id: string; readonly detail: string };
   "run.finished": { readonly outcome: "succeeded" | "failed"; readonly reason: string };
 

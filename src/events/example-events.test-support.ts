@@ -22,7 +22,7 @@ export const examplePayloads: EventPayloads = {
     fence: 1,
   },
   "run.resumed": { worker: "v", fence: 2 },
-  "run.planned": { steps: 3 },
+  "run.planned": { by: "a", call_id: "1", steps: [] },
   "run.late_result": { sub_agent_id: "c00000", detail: "late" },
   "run.finished": { outcome: "succeeded", reason: "done" },
   "agent.subagent_created": {

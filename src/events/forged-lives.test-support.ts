@@ -99,7 +99,7 @@ export const forgedLives: readonly SeededBug[] = [
   }),
   inRun("rich", "something happens after the end", "I14", (events) => [
     ...events,
-    { type: "run.planned", at: 1, payload: { steps: 1 } },
+    { type: "run.planned", at: 1, payload: { by: "a", call_id: "1", steps: [] } },
   ]),
   inRun("rich", "the run starts twice", "I14", (events, find) =>
     repeat(events, find("run.started")),

@@ -46,7 +46,7 @@ export const forgedRecords: readonly SeededBug[] = [
   ]),
   inRun("control", "a run's event stands in the control log", "I4", (events) => [
     ...events,
-    { type: "run.planned", at: 1, payload: { steps: 1 } },
+    { type: "run.planned", at: 1, payload: { by: "a", call_id: "1", steps: [] } },
   ]),
   inRun("control", "an event of the control log is about a delegation", "I4", (events) =>
     events.map((event) =>

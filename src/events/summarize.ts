@@ -4,7 +4,7 @@ import type { EventPayloads, EventType, StoredEvent } from "./event.ts";
 const lines: { readonly [T in EventType]: (payload: EventPayloads[T]) => string } = {
   "run.started": (p) => `run started: ${oneLine(p.task)}`,
   "run.resumed": () => "run taken up again after an interruption",
-  "run.planned": (p) => `plan of ${p.steps} steps accepted`,
+  "run.planned": (p) => `plan of ${p.steps.length} steps accepted`,
   "run.late_result": (p) => `late result of ${p.sub_agent_id} discarded`,
   "run.finished": (p) => `run ${p.outcome}: ${oneLine(p.reason)}`,
   "agent.subagent_created": (p) => `created as ${p.profile}: ${oneLine(p.title)}`,

@@ -1,7 +1,7 @@
 import type { ReceiptLine } from "../contracts/receipt.ts";
 import type { CloseReason } from "../events/close-reason.ts";
 import type { DelegationStatus, WaitingOn } from "../events/delegation.ts";
-import type { ArtifactReference, TokenUsage } from "../events/event.ts";
+import type { ArtifactReference, PlannedStep, TokenUsage } from "../events/event.ts";
 import type { Seal } from "../events/seal.ts";
 
 /** What a caller asks for when it delegates. Everything but the task is optional. */
@@ -23,6 +23,8 @@ export interface DelegationRequest {
   readonly resumedFrom?: string | undefined;
   /** Patterns, relative to the workspace, that every path it changes must match. */
   readonly owns?: readonly string[] | undefined;
+  /** Tells the children of one call apart, so that each is found again after a crash. */
+  readonly key?: string | undefined;
 }
 
 /** How a delegation ended, as callers see it. `status` is a projection of the one lifecycle. */
@@ -103,6 +105,11 @@ export interface Delegator {
   result(id: string): Promise<DelegationResult | null>;
   cancel(id: string, reason: string): Promise<CancelOutcome>;
   ask(question: string): Promise<AskOutcome>;
+  /**
+   * Records the steps that the following delegations carry out, once for this call: what a crash
+   * repeats is not recorded again. A later plan of the same agent supersedes the one before.
+   */
+  plan(steps: readonly PlannedStep[]): Promise<void>;
   readArtifact(hash: string): Promise<string | undefined>;
   /** The largest result that may be poured into the caller's conversation, in tokens. */
   readonly joinTokens: number;

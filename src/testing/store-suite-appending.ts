@@ -102,7 +102,7 @@ export const appendingTests: readonly StoreTest[] = [
     title: "accepts nothing for a run that has not started, and nothing after its end",
     async run({ store }) {
       const unborn = { runId: store.newRunId(), by: "operator" } as const;
-      const plan: NewEvent = { type: "run.planned", payload: { steps: 1 } };
+      const plan: NewEvent = { type: "run.planned", payload: { by: "a", call_id: "1", steps: [] } };
       await refused(store.append({ ...unborn, events: [plan] }), "illegal-transition");
       assert.equal(await store.readRun(unborn.runId), undefined);
       const run = await StoredRun.start(store);
