@@ -36,7 +36,16 @@ const besideTheStages = {
   engines: { imports: ["ports", "events"], typesOf: ["contracts"] },
   testing: { imports: ["ports", "stores", "engines", ...stages, "runtime.ts"], typesOf: [] },
   surfaces: {
-    imports: ["ports", "events", "documents", "control", "sessions", "commands", ...wiring],
+    imports: [
+      "ports",
+      "events",
+      "documents",
+      "control",
+      "sessions",
+      "inbox",
+      "commands",
+      ...wiring,
+    ],
     typesOf: ["contracts", "profiles", "skills", "tools", "delegations"],
   },
   bin: { imports: ["surfaces"], typesOf: [] },

@@ -11,6 +11,7 @@ import { resolveProvider } from "./models/resolve-provider.ts";
 import { openStore } from "./open-store.ts";
 import { MandateError } from "./ports/mandate-error.ts";
 import { migrations } from "./stores/sqlite/migrations.ts";
+import { requireGit } from "./workspaces/git/require-git.ts";
 import { detectSandbox } from "./workspaces/sandbox/detect-sandbox.ts";
 
 export interface Diagnosis {
@@ -26,7 +27,7 @@ export interface Diagnosis {
   readonly models: ModelsFinding;
   readonly programs: Readonly<Record<string, string | null>>;
   /** What can be enforced here beyond file tools, which need nothing of the machine. */
-  readonly enforcement: Readonly<Record<"files" | "shell", string>>;
+  readonly enforcement: Readonly<Record<"files" | "shell" | "copies", string>>;
 }
 
 interface Finding {
@@ -79,8 +80,16 @@ export async function diagnose(environment: Environment, cwd: string): Promise<D
     enforcement: {
       files: "always: every path is checked at the call, links included",
       shell: aboutShell(environment, config),
+      copies: await aboutCopies(),
     },
   };
+}
+
+async function aboutCopies(): Promise<string> {
+  const { problem } = await attempt(requireGit);
+  return problem === undefined
+    ? "children that write work in a copy of their own; it is merged in order, or kept"
+    : `children that write are refused: ${problem}`;
 }
 
 function aboutShell(environment: Environment, config: Config | undefined): string {

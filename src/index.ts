@@ -1,5 +1,8 @@
+export type { Candidate } from "./commands/complete-command.ts";
 export type { EffectiveProfile } from "./commands/effective-profile.ts";
 export type { CommandReply } from "./commands/execute-command.ts";
+export type { Hotkey, Hotkeys } from "./commands/hotkeys-of.ts";
+export type { Memories, MemoryDecision, MemoryListing } from "./commands/memories.ts";
 export type { WaitingContent } from "./commands/waiting-content.ts";
 export type { Contract } from "./contracts/contract.ts";
 export type { McpServer } from "./contracts/mcp-server.ts";
@@ -21,13 +24,25 @@ export type { CheckReport, Violation } from "./events/check-report.ts";
 export { type CloseReason, closeReasons } from "./events/close-reason.ts";
 export type { Delegation, WaitingOn } from "./events/delegation.ts";
 export type { EventPayloads, EventType, StoredEvent } from "./events/event.ts";
+export type { InboxItem, InboxKind } from "./events/inbox-item.ts";
 export type { Seal } from "./events/seal.ts";
 export { summarize } from "./events/summarize.ts";
+export type { AnswerOutcome } from "./inbox/answer-ask.ts";
+export type { Inbox, InboxSelection, UnreadQuery } from "./inbox/inbox.ts";
 export type { DelegationInfo, DelegationResult } from "./ports/delegator.ts";
 export { MandateError, type MandateErrorCode } from "./ports/mandate-error.ts";
+export type { Memory } from "./ports/memory-store.ts";
 export type { Message, Model, ModelReply, ModelRequest, ToolCall } from "./ports/model.ts";
 export { ModelFault, type ModelFaultKind } from "./ports/model-fault.ts";
 export type { Profile } from "./profiles/profile.ts";
+export type { SessionBreadcrumb } from "./sessions/breadcrumb.ts";
+export type { SessionFormat } from "./sessions/export-session.ts";
+export type { SessionQuery } from "./sessions/list-sessions.ts";
+export type { AgentSession } from "./sessions/read-session.ts";
+export type { AgentSessionContext, SessionCapability, SessionStatus } from "./sessions/session.ts";
+export type { SessionEntry } from "./sessions/session-entry.ts";
+export type { SessionRow } from "./sessions/session-row.ts";
+export type { SessionTrigger } from "./sessions/session-trigger.ts";
 export type { Skill } from "./skills/skill.ts";
 export {
   type CommandAuthor,
@@ -38,6 +53,7 @@ export {
   type RunHandle,
 } from "./surfaces/library/create-mandate.ts";
 export type { AiSdkTool, DelegationTools } from "./surfaces/library/delegation-tools.ts";
+export type { MandateSessions } from "./surfaces/library/library-sessions.ts";
 export { defineTool, type Tool, type ToolContext, type ToolResult } from "./tools/tool.ts";
 export type { ChangedFile } from "./workspaces/git/describe-files.ts";
 export type { IntegrationResult } from "./workspaces/git/integration-result.ts";

@@ -109,7 +109,9 @@ export async function createRuntime(options: RuntimeOptions): Promise<Runtime> {
     ...builtInTools(config, {
       environment,
       profileNames: () => profiles.offered().map(({ name }) => name),
+      profiles,
       skills: control.hasSkills ? skills : null,
+      memories: store,
     }),
     ...(offersShell(config, environment) ? [shell.tool] : []),
   ];
@@ -309,9 +311,11 @@ function limitsOf(
     maxOutputTokens: 8192,
     maxRetries: config.execution.maxRetries,
     joinTokens: config.limits.joinTokens,
+    sealOnComplete: delegation.context.sealOnComplete,
     askDeadlineMs: config.ask.deadlineMs,
     askDefault: config.ask.default ?? null,
     deadlines: config.deadlines,
+    watchIntervalMs: 2000,
     requestTries: config.retry.maxAttempts,
     backoffMs: config.retry.initialDelayMs,
     maxBackoffMs: config.retry.maxDelayMs,

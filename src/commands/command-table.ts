@@ -12,9 +12,39 @@ import { showAgent } from "./agents/show.ts";
 import { unpinAgent } from "./agents/unpin.ts";
 import { unregisterAgent } from "./agents/unregister.ts";
 import type { AnyCommand } from "./command.ts";
+import { showHelp } from "./help.ts";
+import { answerAsk } from "./inbox/answer.ts";
+import { showInbox } from "./inbox/inbox.ts";
+import { showBudget } from "./runs/budget.ts";
+import { cancelWork } from "./runs/cancel.ts";
+import { resumeWork } from "./runs/resume.ts";
+import { showSessions } from "./runs/sessions.ts";
+import { showStatus } from "./runs/status.ts";
+import { showTree } from "./runs/tree.ts";
+import { setWorkspace } from "./runs/workspace.ts";
+import { askOracle } from "./work/oracle.ts";
+import { orchestrate } from "./work/orchestrate.ts";
+import { pair } from "./work/pair.ts";
+import { review } from "./work/review.ts";
+import { spawnAgent } from "./work/spawn-agent.ts";
 
-/** Every command of every surface. A new one is a file and a line here. */
+/** Every command of every surface that is ours. A new one is a file and a line here. */
 export const commandTable: readonly AnyCommand[] = [
+  showHelp,
+  showStatus,
+  showTree,
+  showBudget,
+  cancelWork,
+  resumeWork,
+  showSessions,
+  setWorkspace,
+  showInbox,
+  answerAsk,
+  askOracle,
+  review,
+  pair,
+  orchestrate,
+  spawnAgent,
   agents,
   listAgents,
   showAgent,

@@ -1,6 +1,8 @@
 import type { ControlPlane } from "../control/records/control-plane.ts";
 import type { PinContext } from "../control/records/pin.ts";
 import type { Principal } from "../control/records/principal.ts";
+import type { Profile } from "../profiles/profile.ts";
+import type { Steering } from "./steering.ts";
 
 /** What commands work on; the same for every surface. */
 export interface CommandContext {
@@ -9,6 +11,15 @@ export interface CommandContext {
   readonly pinContext: PinContext;
   /** What replies say about a profile; undefined when there is none of this id. */
   describeProfile(profileId: string): ProfileSummary | undefined;
+  /** Every profile that can be used now; each may bring words of its own. */
+  profiles(): readonly Profile[];
+  readonly steering: Steering;
+}
+
+/** The same while a command is executed. */
+export interface ExecutionContext extends CommandContext {
+  /** All that there are at the moment, with the words that profiles bring. */
+  readonly commands: readonly AnyCommand[];
 }
 
 export interface ProfileSummary {
@@ -28,6 +39,16 @@ export interface UsageProblem {
   readonly problem: string;
 }
 
+/** What can stand in a place of a command, for surfaces that complete what is typed. */
+export type ArgumentKind =
+  | "agent"
+  | "ask"
+  | "command"
+  | "handle"
+  | "open"
+  | "run"
+  | { readonly words: readonly string[] };
+
 /** One command. Refusals are thrown as MandateErrors, whose sentences are the fixed replies. */
 export interface CommandDefinition<Given extends object> {
   /** After the slash: `agents register`. */
@@ -37,9 +58,15 @@ export interface CommandDefinition<Given extends object> {
   readonly about: string;
   /** Everything after the first white space belongs to the command, byte for byte. */
   readonly takesRawText?: true;
+  /** What follows the name may have several lines, which are those of a task or an answer. */
+  readonly takesLines?: true;
+  /** The one profile that it starts. */
+  readonly profile?: string;
+  /** What its words are, one after the other. */
+  readonly completes?: readonly ArgumentKind[];
   /** Decides by the text alone. */
   parse(rest: string): Given | UsageProblem;
-  execute(given: Given, context: CommandContext, principal: Principal): Promise<CommandResult>;
+  execute(given: Given, context: ExecutionContext, principal: Principal): Promise<CommandResult>;
 }
 
 /** A command among others: what it was given is its own business. */

@@ -1,5 +1,7 @@
+import { toOneLine } from "../control/records/shown-text.ts";
 import { sha256 } from "../events/hash-chain.ts";
 import { redactSecrets } from "../models/redact-secrets.ts";
+import type { AnyCommand } from "./command.ts";
 import { commandOf, type ParsedCommand, type UsageError } from "./parse-command.ts";
 
 const maximumLength = 500;
@@ -9,12 +11,17 @@ const maximumLength = 500;
  * what somebody should not have pasted; of what was no command only its name, since it may be
  * anything.
  */
-export function describeForLog(text: string, parsed: ParsedCommand | UsageError): string {
+export function describeForLog(
+  text: string,
+  parsed: ParsedCommand | UsageError,
+  commands?: readonly AnyCommand[],
+): string {
   if ("usage" in parsed) return parsed.name === undefined ? "/?" : `/${parsed.name} ?`;
-  const command = commandOf(parsed);
-  if (command.takesRawText) {
+  const { takesLines, takesRawText } = commandOf(parsed, commands);
+  if (takesRawText) {
     return `/${parsed.name} (${text.length} characters, SHA-256 ${sha256(text)})`;
   }
-  const line = redactSecrets(text.trimEnd(), []);
+  const redacted = redactSecrets(text.trimEnd(), []);
+  const line = takesLines ? toOneLine(redacted) : redacted;
   return line.length > maximumLength ? `${line.slice(0, maximumLength - 1)}…` : line;
 }

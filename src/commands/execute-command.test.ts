@@ -9,6 +9,7 @@ import {
 import type { Principal } from "../control/records/principal.ts";
 import { controlRunId } from "../ports/identity.ts";
 import { type CommandReply, executeCommand } from "./execute-command.ts";
+import { noSteering } from "./no-steering.test-support.ts";
 import { fromUser, type UserText } from "./user-text.ts";
 
 const models: Readonly<Record<string, string>> = {
@@ -25,6 +26,8 @@ function say(
     controlPlane: opened.plane,
     pinContext: { session: "s1", user: principal.id, workspace: "/srv/app" },
     describeProfile: (id) => (opened.profiles.has(id) ? { model: models[id] } : undefined),
+    profiles: () => [],
+    steering: noSteering,
   });
 }
 
@@ -302,6 +305,8 @@ describe("where a command comes from", () => {
           controlPlane: opened.plane,
           pinContext: {},
           describeProfile: () => undefined,
+          profiles: () => [],
+          steering: noSteering,
         }),
       ).rejects.toThrow("Only text that a user typed can be a command.");
     }

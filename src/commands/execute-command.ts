@@ -2,6 +2,7 @@ import { MandateError, type MandateErrorCode } from "../ports/mandate-error.ts";
 import type { CommandContext } from "./command.ts";
 import { describeForLog } from "./describe-for-log.ts";
 import { commandOf, parseCommand } from "./parse-command.ts";
+import { commandsWith } from "./profile-words.ts";
 import { requireUserText, type UserText } from "./user-text.ts";
 
 export type CommandReply =
@@ -18,15 +19,18 @@ export async function executeCommand(
 ): Promise<CommandReply> {
   requireUserText(said);
   const { text, principal } = said;
-  const parsed = parseCommand(text);
+  const commands = commandsWith(context.profiles());
+  const parsed = parseCommand(text, commands);
   const note = (outcome: string) =>
-    context.controlPlane.noteCommand(describeForLog(text, parsed), principal, outcome);
+    context.controlPlane.noteCommand(describeForLog(text, parsed, commands), principal, outcome);
   if ("usage" in parsed) {
     await note("usage");
     return { ok: false, reply: parsed.usage, code: "usage" };
   }
   try {
-    const { reply, data } = await commandOf(parsed).execute(parsed.given, context, principal);
+    const command = commandOf(parsed, commands);
+    const scope = { ...context, commands };
+    const { reply, data } = await command.execute(parsed.given, scope, principal);
     await note("done");
     return { ok: true, reply, data: data ?? null };
   } catch (error) {

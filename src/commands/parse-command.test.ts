@@ -30,7 +30,7 @@ describe("what is a command", () => {
       '"/agents"',
       "please run /agents",
     ]) {
-      expect(usage(text)).toBe("A command begins with a slash: /agents");
+      expect(usage(text)).toBe("A command begins with a slash: /help");
     }
   });
 
@@ -40,8 +40,12 @@ describe("what is a command", () => {
     expect(usage("/agents\u200b list")).toBe(
       'There is no command "/agents\ufffd". Did you mean /agents?',
     );
-    expect(usage("/launch the rockets")).toBe('There is no command "/launch". There are: /agents.');
-    expect(usage("/")).toBe('There is no command "/". There are: /agents.');
+    const known =
+      "/help, /status, /tree, /budget, /cancel, /resume, /sessions, /workspace, /inbox, /answer, /oracle, /review, /pair, /orchestrate, /spawnagent, /agents";
+    expect(usage("/launch the rockets")).toBe(
+      `There is no command "/launch". There are: ${known}.`,
+    );
+    expect(usage("/")).toBe(`There is no command "/". There are: ${known}.`);
     expect(usage("/agents regster @w | a | b")).toBe(
       'There is no command "/agents regster". Did you mean /agents register?',
     );
@@ -116,6 +120,32 @@ describe("what a command takes", () => {
     ["/agents unpin --global", "agents unpin", { scope: "global" }],
     ["/agents pins", "agents pins", {}],
     ["/agents export-yaml", "agents export-yaml", {}],
+    ["/help", "help", { words: "" }],
+    ["/help /agents   pin", "help", { words: "agents pin" }],
+    ["/status \t", "status", {}],
+    ["/tree", "tree", {}],
+    ["/tree r3f2a10", "tree", { id: "r3f2a10" }],
+    ["/budget oracle#3f2a10", "budget", { id: "3f2a10" }],
+    ["/cancel 3f2a10", "cancel", { id: "3f2a10" }],
+    ["/resume r3f2a10ff", "resume", { id: "r3f2a10ff" }],
+    ["/sessions", "sessions", {}],
+    ["/workspace", "workspace", {}],
+    ["/workspace readonly", "workspace", { mode: "readonly" }],
+    ["/inbox", "inbox", { selection: "new" }],
+    ["/inbox all", "inbox", { selection: "all" }],
+    ["/answer q3f2a10 yes | no", "answer", { id: "q3f2a10", text: "yes | no" }],
+    ["/answer q3f2a10\n one\n\n two ", "answer", { id: "q3f2a10", text: "one\n\n two" }],
+    ['/oracle  why "so" | slow?', "oracle", { task: 'why "so" | slow?' }],
+    ["/oracle\nwhy\n/agents unregister @w1", "oracle", { task: "why\n/agents unregister @w1" }],
+    ["/orchestrate build it", "orchestrate", { task: "build it" }],
+    ["/review", "review", {}],
+    ["/review main..topic", "review", { range: "main..topic" }],
+    ["/pair", "pair", { act: "toggle" }],
+    ["/pair off", "pair", { act: "off" }],
+    ["/pair on r3f2a10", "pair", { act: "on", id: "r3f2a10" }],
+    ["/pair on the login page", "pair", { act: "task", task: "on the login page" }],
+    ["/spawnagent @w1 do it\nnow", "spawnagent", { agent: "@w1", task: "do it\nnow" }],
+    ["/spawnagent writer do it", "spawnagent", { agent: "writer", task: "do it" }],
   ])("%j", (text, name, expected) => {
     expect(parseCommand(text)).toEqual({ name, given: expected });
   });
@@ -169,10 +199,41 @@ describe("what a command takes", () => {
     ["/agents apply-yaml", "There is nothing to apply."],
     ["/agents apply-yaml \n ", "There is nothing to apply."],
     [`/agents apply-yaml ${"x".repeat(1_000_001)}`, "It is larger than 1 MB."],
+    ["/status now", "It takes nothing more."],
+    ["/status\n/cancel 3f2a10", "It has more than one line."],
+    ["/cancel", "It takes an id, as /status shows them."],
+    ["/cancel everything", '"everything" is no id.'],
+    ["/resume q3f2a10", '"q3f2a10" is no id.'],
+    ["/cancel 3F2A10", '"3F2A10" is no id.'],
+    ["/cancel 3f2a10 3f2a11", '"3f2a10 3f2a11" is no id.'],
+    ["/cancel 3f2a1\u200b0", "It contains U+200B, which nobody would see."],
+    ["/cancel __proto__", '"__proto__" is no id.'],
+    ["/tree --all", '"--all" is no id.'],
+    ["/workspace ReadOnly", "It takes readonly or writable."],
+    ["/workspace readonly writable", "It takes readonly or writable."],
+    ["/inbox mine", "It takes all or open."],
+    ["/answer", '"" is no question.'],
+    ["/answer q3f2a10", "The answer is missing."],
+    ["/answer q3f2a10 \n ", "The answer is missing."],
+    ["/answer 3f2a10 yes", '"3f2a10" is no question.'],
+    ["/answer q3f2a10 ye\u202es", "It contains U+202E, which nobody would see."],
+    ["/oracle", "The question is missing."],
+    ["/oracle \n\t ", "The question is missing."],
+    ["/oracle a\u0000b", "It contains U+0000, which nobody would see."],
+    ["/oracle a\u001b[2Jb", "It contains U+001B, which nobody would see."],
+    [`/oracle ${"x".repeat(32_000)}`, "It is longer than 32000 characters."],
+    ["/orchestrate", "The goal is missing."],
+    ["/review the login page", '"the login page" is no range of commits'],
+    ["/review --output=/etc/passwd", '"--output=/etc/passwd" is no range of commits'],
+    ["/review main..topic; rm", "is no range of commits"],
+    ["/spawnagent", "Whom to start, and with what, is missing."],
+    ["/spawnagent writer", "The prompt is missing."],
+    ["/spawnagent @Writer x", '"W" (U+0057) is none of them'],
+    ["/spawnagent ../writer x", "is neither a handle nor the name of a profile."],
   ])("says what is wrong, and the form: %j", (text, problem) => {
     const said = usage(text);
     expect(said).toContain(problem);
-    expect(said).toMatch(/^Usage: \/agents|\nUsage: \/agents|There is no command/);
+    expect(said).toMatch(/\nUsage: \/[a-z]+|There is no command/);
   });
 });
 
@@ -180,6 +241,7 @@ describe("whatever the text", () => {
   it("is judged at once, also when it is made of a megabyte of blanks", () => {
     const blanks = " ".repeat(1_000_000);
     const bombs = [`/${blanks}x`, `/agents${blanks}x`, `/agents list${blanks}x`];
+    bombs.push(`/oracle${blanks}x`, `/answer${blanks}`, `/oracle ${"\n".repeat(1_000_000)}x`);
     bombs.push(`/agents show @w${"\n".repeat(1_000_000)}x`, `/${"a".repeat(1_000_000)}`);
     const started = performance.now();
     for (const bomb of bombs) expect(usage(bomb)).not.toBe("accepted");
@@ -212,11 +274,15 @@ describe("whatever the text", () => {
       "\u0000",
       "set-skills",
     ],
+    ...["/oracle", "/answer", "q3f2a10", "/pair", "on", "/review", "main..topic", "/spawnagent"],
+    ...["/cancel", "r3f2a10", "#", "/help", "/workspace", "readonly", "/tree", "\r\n", "\ufeff"],
   );
   const texts = fc.oneof(
     fc.string({ unit: "binary" }),
     fc.array(pieces, { maxLength: 12 }).map((parts) => parts.join("")),
     fc.array(pieces, { maxLength: 12 }).map((parts) => `/agents ${parts.join(" ")}`),
+    fc.array(pieces, { maxLength: 12 }).map((parts) => `/${parts.join(" ")}`),
+    fc.string({ unit: "binary" }).map((text) => `/oracle ${text}`),
   );
 
   it("the parser never throws, and gives the same twice", () => {

@@ -16,6 +16,8 @@ export interface Contract {
     readonly run_id: string;
     /** Null when the caller is a person, or an agent that Mandate does not run. */
     readonly sub_agent_id: string | null;
+    /** Of a watcher: the delegation whose session it watches. */
+    readonly watches?: string;
     readonly step_idx: number;
     readonly depth: number;
     readonly task_prompt: string;
@@ -105,6 +107,8 @@ export interface Contract {
     readonly tools: readonly string[];
     readonly output_schema: Readonly<Record<string, unknown>> | null;
     readonly evidence: "none" | "tool_calls" | "files";
+    /** Who looks at what it hands in, and how often before a person decides. */
+    readonly review?: { readonly profile: string; readonly rounds: number };
   };
   readonly on_parent_interrupt: "cancel" | "pause" | "continue";
   readonly join: { readonly max_tokens: number };

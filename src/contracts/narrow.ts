@@ -32,6 +32,8 @@ export interface ProfileClaims {
   readonly scopes?: Selection | undefined;
   readonly network?: Selection | undefined;
   readonly write_roots?: readonly string[] | undefined;
+  /** What it hands in is looked at by a child of its own. */
+  readonly hasReviewer?: boolean | undefined;
   readonly rules?: RuleSet | undefined;
   /** Servers that it brings itself, which count as asked for. */
   readonly ownServers?: readonly string[] | undefined;
@@ -142,7 +144,9 @@ export function narrow(narrowing: Narrowing): Granted | Refused {
     mcp_servers: servers,
     models: models.allow,
   };
-  const canSpawn = depth > 0 && tools.some((tool) => rules.spawningTools.has(tool));
+  const canSpawn =
+    depth > 0 &&
+    (profile.hasReviewer === true || tools.some((tool) => rules.spawningTools.has(tool)));
   return {
     allowed: true,
     mayUse,

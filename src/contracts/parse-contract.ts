@@ -57,6 +57,7 @@ const contractSchema = z.strictObject({
   parent: z.strictObject({
     run_id: z.string().min(1),
     sub_agent_id: z.string().min(1).nullable(),
+    watches: z.string().optional(),
     step_idx: count,
     depth: count,
     task_prompt: z.string(),
@@ -125,6 +126,7 @@ const contractSchema = z.strictObject({
     tools: z.array(z.string()),
     output_schema: z.record(z.string(), z.unknown()).nullable(),
     evidence: z.enum(["none", "tool_calls", "files"]),
+    review: z.strictObject({ profile: z.string(), rounds: z.int().positive() }).optional(),
   }),
   on_parent_interrupt: z.enum(["cancel", "pause", "continue"]),
   join: z.strictObject({ max_tokens: count }),

@@ -37,7 +37,7 @@ const delegation = z.strictObject({
   context: z
     .strictObject({
       sealOnComplete: z.boolean().optional(),
-      brainWriteScope: z.enum(["delegated", "shared"]).optional(),
+      brainWriteScope: z.enum(["none", "delegated", "shared"]).optional(),
     })
     .optional(),
   onUnknown: z.enum(["error", "fallback"]).optional(),

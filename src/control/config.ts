@@ -43,7 +43,8 @@ export interface DelegationConfig {
   };
   readonly context: {
     readonly sealOnComplete: boolean;
-    readonly brainWriteScope: "delegated" | "shared";
+    /** Who sees what a sub-agent saves to memory; `none`: agents save nothing. */
+    readonly brainWriteScope: "none" | "delegated" | "shared";
   };
   /** What an unknown profile does; `fallback` runs `defaultAgent`, with that agent's own rights. */
   readonly onUnknown: "error" | "fallback";

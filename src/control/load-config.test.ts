@@ -308,6 +308,23 @@ test("a found file may add checks and switch approval on, and take neither away"
   expect(chosen.integration).toEqual({ checks: ["npm test", "make lint"], approval: false });
 });
 
+test("a found file lets children leave and show no more than the user lets them", async () => {
+  const contextOf = async (user: string, project: string): Promise<unknown> => {
+    const file = (context: string): string => `agents: { delegation: { context: ${context} } }`;
+    const config = await load({ user: file(user), project: file(project) });
+    return config.agents.delegation.context;
+  };
+  const least = { sealOnComplete: true, brainWriteScope: "none" };
+  const open = "{ sealOnComplete: false, brainWriteScope: shared }";
+  const closed = "{ sealOnComplete: true, brainWriteScope: none }";
+  expect(await contextOf(closed, open)).toEqual(least);
+  expect(await contextOf(open, closed)).toEqual(least);
+  expect(await contextOf("{ brainWriteScope: delegated }", open)).toEqual({
+    sealOnComplete: false,
+    brainWriteScope: "delegated",
+  });
+});
+
 test("a found file may not name checks where those would run without a sandbox", async () => {
   const user = "tools: { shell: { unsandboxed: true } }";
   await expect(load({ user, project: "\nintegration: { checks: [evil] }" })).rejects.toThrow(

@@ -73,6 +73,16 @@ function narrowed(found: ConfigFile, user: ConfigFile): ConfigFile {
   lower(result, limits, ["tools", "spawn", "explicit_tools"], (own, most) =>
     most === "select" ? most : own,
   );
+  // What children leave for others, and what their callers see of them, can only become less.
+  lower(result, limits, [...context, "brainWriteScope"], (own, most) =>
+    writeScopes.indexOf(own) < writeScopes.indexOf(most) ? own : most,
+  );
+  lower(
+    result,
+    limits,
+    [...context, "sealOnComplete"],
+    (own, most) => own === true || most === true,
+  );
   lower(result, limits, ["network", "allow"], (own, most) =>
     intersect(own as Selection, most as Selection),
   );
@@ -121,6 +131,11 @@ const amounts = [
   ["limits", "maxChildren"],
   ["limits", "joinTokens"],
 ];
+
+const context = ["agents", "delegation", "context"];
+
+/** From the least to the most. */
+const writeScopes: readonly unknown[] = ["none", "delegated", "shared"];
 
 const switches = [
   ["agents", "delegation", "enabled"],

@@ -94,6 +94,12 @@ export class Agent {
   serverTools: ReadonlyMap<string, Tool> | null = null;
   /** It may have left something running that has to end before it does. */
   holdsProcesses = false;
+  /** Of a watcher: the last event that it was shown, and how often it spoke. */
+  watchedUpTo = 0;
+  remarks = 0;
+  lastRemark = "";
+  /** A watcher's critical remark: no call begins until the agent has read it. */
+  halt: string | null = null;
   /** How many of the models that it may run on could not be had. */
   modelsGivenUp = 0;
   #systemBytes = 0;

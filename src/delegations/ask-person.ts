@@ -66,6 +66,9 @@ async function ask(agent: Agent, about: Question): Promise<AskOutcome> {
   }
 }
 
+/** The store may have room again in a moment; a question must not wait for ever because of that. */
+const passing: ReadonlySet<string> = new Set(["storage-full", "database-unusable"]);
+
 async function expire(agent: Agent, askId: string, fallback: string | null): Promise<void> {
   const by = fallback === null ? "expired" : "default";
   try {
@@ -75,6 +78,8 @@ async function expire(agent: Agent, askId: string, fallback: string | null): Pro
   } catch (error) {
     // Somebody answered in the last moment, or the delegation ended: their event settles it.
     if (!(error instanceof MandateError)) throw error;
+    if (!passing.has(error.code) || agent.isEnding) return;
+    setTimeout(() => void expire(agent, askId, fallback), 1000).unref();
   }
 }
 

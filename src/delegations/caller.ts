@@ -17,10 +17,12 @@ import { completion } from "../tools/gate.ts";
 import type { Agent } from "./agent.ts";
 import { askPerson } from "./ask-person.ts";
 import { cancelLive } from "./cancel.ts";
+import { changesOf } from "./changes-of.ts";
 import { MergeOrder } from "./merge-order.ts";
 import { isHandle } from "./resolve-profile.ts";
 import { type Started, startDelegation } from "./start-delegation.ts";
 import { event } from "./take-turn.ts";
+import { isWatcher } from "./watch.ts";
 
 export interface CallDelegator extends Delegator {
   /** Results that this call hands to its agent; written with the call's completion. */
@@ -83,6 +85,8 @@ class AgentDelegator implements CallDelegator {
       if (!("agent" in started)) {
         return { started: false, rule: started.rule, reason: started.reason };
       }
+      // Whether a plan was completed is asked by the keys of its steps.
+      if (request.key !== undefined) agent.run.byCall.set(`${agent.id} ${callId}`, started.agent);
       // The id is given out only when the child is on disk; a joining call waits for more anyway.
       if (way === "spawn") await started.created;
       return { started: true, delegationId: started.agent.id, receipt: started.receipt };
@@ -90,6 +94,11 @@ class AgentDelegator implements CallDelegator {
       agent.making.delete(making);
       if (!hasCopy) agent.merges.leave(step);
     }
+  }
+
+  wasBegun(key: string): boolean {
+    const { id, run } = this.#agent;
+    return run.byCall.has(`${id} ${this.#call.id}/${key}`);
   }
 
   async #make(
@@ -222,6 +231,46 @@ class AgentDelegator implements CallDelegator {
     return askPerson(this.#agent, this.#call.id, question);
   }
 
+  changes(range?: string): ReturnType<Delegator["changes"]> {
+    return changesOf(this.#agent, range);
+  }
+
+  get review(): Delegator["review"] {
+    const { children, contract } = this.#agent;
+    const { review } = contract.exit;
+    if (review === undefined) return null;
+    // The one that this very call has made is not among those before it.
+    const made = (children ?? []).filter(
+      ({ contract: other, id, result }) =>
+        other.profile.id === review.profile && result !== null && !this.#handed(id),
+    );
+    return { ...review, made: made.length };
+  }
+
+  #handed(id: string): boolean {
+    return this.handedOver?.includes(id) === true;
+  }
+
+  async interject(
+    severity: "info" | "warn" | "critical",
+    message: string,
+  ): Promise<string | undefined> {
+    const { contract, id, run } = this.#agent;
+    const watched = run.agents.get(contract.parent.watches ?? "");
+    if (!isWatcher(this.#agent) || watched === undefined) return "only watchers may interject";
+    if (watched.isEnding || watched.output !== null) return "the session has ended";
+    if (this.#agent.remarks >= mostRemarks)
+      return `you have spoken ${mostRemarks} times, which is enough`;
+    if (this.#agent.lastRemark === message) return "you have said just that already";
+    this.#agent.remarks++;
+    this.#agent.lastRemark = message;
+    watched.record(
+      event(watched, "agent.interjected", { from: `watcher:${id}`, severity, message }),
+    );
+    if (severity === "critical") watched.halt = message;
+    return undefined;
+  }
+
   async plan(steps: readonly PlannedStep[]): Promise<void> {
     const { id, run } = this.#agent;
     const { plans } = run;
@@ -233,10 +282,27 @@ class AgentDelegator implements CallDelegator {
     await appended;
   }
 
+  get isSealed(): boolean {
+    return this.#agent.run.parts.limits.sealOnComplete !== false;
+  }
+
+  async transcript(id: string): Promise<string | null> {
+    const { agents, parts } = this.#agent.run;
+    const isClosed = (agents.get(id)?.result ?? null) !== null;
+    if (this.isSealed || !isClosed || !this.isMine(id)) return null;
+    const { exportMarkdown } = await import("../sessions/export-markdown.ts");
+    let text = "";
+    for await (const piece of exportMarkdown(parts.store, id)) text += piece;
+    return text;
+  }
+
   readArtifact(hash: string): Promise<string | undefined> {
     return this.#agent.run.parts.store.readArtifact(hash);
   }
 }
+
+/** So often may a watcher speak: one that talks in circles is no help. */
+const mostRemarks = 30;
 
 /** Somebody wants its result: what it made can be taken over, in its turn. */
 function callFor(child: Agent | undefined): void {

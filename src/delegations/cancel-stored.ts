@@ -2,7 +2,7 @@ import type { CloseReason } from "../events/close-reason.ts";
 import { type Delegation, type Failure, isOpen } from "../events/delegation.ts";
 import type { NewEvent, StoredEvent } from "../events/event.ts";
 import { Evidence } from "../events/evidence.ts";
-import { subtree } from "../events/run-state.ts";
+import { childrenOf, subtree } from "../events/run-state.ts";
 import type { CancelOutcome } from "../ports/delegator.ts";
 import { MandateError } from "../ports/mandate-error.ts";
 import type { Store } from "../ports/store.ts";
@@ -34,13 +34,13 @@ export async function cancelStored(
     if (top === undefined) return "not_found";
     if (!isOpen(top)) return "already_terminal";
     const lastRunSeq = events.at(-1)?.run_seq ?? 0;
-    const closing = subtree(run, top.id)
-      .filter(isOpen)
-      .flatMap((delegation) => {
-        const error = delegation === top ? reason : "Its caller was ended.";
-        return closingEvents(delegation, events, toolbox, { code, error });
-      });
     const isWholeRun = top.depth === 0;
+    // Who only watches belongs to nobody, and ends with the run.
+    const watchers = isWholeRun ? childrenOf(run, null).filter((one) => one !== top) : [];
+    const closing = [...watchers, ...subtree(run, top.id)].filter(isOpen).flatMap((delegation) => {
+      const error = delegation === top ? reason : "Its caller was ended.";
+      return closingEvents(delegation, events, toolbox, { code, error });
+    });
     if (isWholeRun) {
       closing.push({
         type: "run.finished",

@@ -28,6 +28,7 @@ export function claimsOf(run: LiveRun, profile: Profile, models: readonly string
         : roots && root !== null
           ? roots.map((path) => `${root}/${path}`)
           : undefined,
+    hasReviewer: profile.exit?.review !== undefined,
     model: first,
     fallbacks,
     modelAllow: model?.allow,

@@ -9,6 +9,7 @@ import { type Ending, failure, type OutputEnding } from "./ending.ts";
 import { runFinished } from "./finish-run.ts";
 import { reload } from "./hydrate.ts";
 import { endMerging, retireCopy, takeOver } from "./take-over.ts";
+import { isWatcher, watched } from "./watch.ts";
 import { writeReport } from "./write-report.ts";
 
 /** So often may others get in between; each time means that they closed something themselves. */
@@ -60,8 +61,11 @@ async function append(agent: Agent, accepted: Accepted, ended: Agent[]): Promise
   const [closing, result] = conclude(agent, accepted);
   // The parent that waits gets the result in the transaction that closes the child: once, or never.
   const delivery = agent.deliver?.(result) ?? [];
-  const finish = agent === run.root ? runFinished(run, agent, result) : [];
-  const appended = run.append([...below, ...closing, ...delivery, ...finish]);
+  const isLast = agent === run.root;
+  // Watchers live as long as what they watch, and the run ends when all have.
+  const watchers = isLast ? run.topLevel.flatMap((one) => closeWatcher(one, ended)) : [];
+  const finish = isLast ? runFinished(run, agent, result) : [];
+  const appended = run.append([...below, ...watchers, ...closing, ...delivery, ...finish]);
   agent.isEnding = true;
   agent.closing = appended;
   ended.push(agent);
@@ -163,6 +167,34 @@ function closeBelow(agent: Agent, cause: Ending, ended: Agent[]): NewEvent[] {
   agent.stop(code, result.result);
   agent.closed(result);
   return events;
+}
+
+/** Ends a watcher whose session goes on. What it was about to say is not said any more. */
+export async function endWatcher(agent: Agent): Promise<void> {
+  if (agent.holdsProcesses) await release(agent);
+  const ended: Agent[] = [];
+  const closing = closeWatcher(agent, ended);
+  if (closing.length === 0) return;
+  agent.closing = agent.run.append(closing);
+  try {
+    await agent.closing;
+  } catch (error) {
+    // What was not accepted has not ended; somebody else may have ended it.
+    for (const one of ended) one.reopen();
+    if (!isRace(error)) throw error;
+    await followLog(ended, error);
+  }
+}
+
+function closeWatcher(agent: Agent, ended: Agent[]): NewEvent[] {
+  if (agent.isEnding || !isWatcher(agent)) return [];
+  const ending = agent.status === "created" ? tooEarly : watched(agent);
+  const [closing, result] = conclude(agent, { ending });
+  agent.isEnding = true;
+  ended.push(agent);
+  agent.stop("parent_closed", "The session that it watched is over.");
+  agent.closed(result);
+  return closing;
 }
 
 /** Outcome is not acceptance: a report without the evidence its contract asks for is refused. */

@@ -92,6 +92,8 @@ export interface EngineLimits extends NarrowingRules {
   readonly maxOutputTokens: number;
   readonly maxRetries: number;
   readonly joinTokens: number;
+  /** False: a caller may also read what its closed children said and did. Unsaid: it may not. */
+  readonly sealOnComplete?: boolean;
   readonly askDeadlineMs: number;
   readonly askDefault: string | null;
   readonly deadlines: {
@@ -101,6 +103,8 @@ export interface EngineLimits extends NarrowingRules {
     readonly idleMs: number;
   };
   /** Requests that meet a passing fault: how often, and how long at first. */
+  /** How often a watcher is shown something new, at most. */
+  readonly watchIntervalMs: number;
   readonly requestTries: number;
   readonly backoffMs: number;
   readonly maxBackoffMs: number;

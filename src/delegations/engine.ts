@@ -1,35 +1,44 @@
 import { type Authority, intersectAuthority } from "../contracts/authority.ts";
 import { externalProvider, modelName } from "../contracts/contract.ts";
 import { isPattern } from "../contracts/selection.ts";
-import { isOpen, openAskOf } from "../events/delegation.ts";
+import { isOpen } from "../events/delegation.ts";
 import type { NewEvent, StoredEvent } from "../events/event.ts";
+import { answerAsk } from "../inbox/answer-ask.ts";
 import type { CancelOutcome, DelegationRequest, DelegationResult } from "../ports/delegator.ts";
 import { MandateError } from "../ports/mandate-error.ts";
 import { resultOf } from "../sessions/delegation-result.ts";
+import { isReadOnlySession } from "../sessions/session-workspace.ts";
 import { bindWorkspace } from "../workspaces/bind-workspace.ts";
 import type { WorkingCopy } from "../workspaces/git/working-copy.ts";
 import type { Agent } from "./agent.ts";
 import { cancelLive } from "./cancel.ts";
 import { cancelStored } from "./cancel-stored.ts";
+import { endWatcher } from "./close.ts";
+import { type ContinueOptions, continuation } from "./continue-session.ts";
 import type { EngineParts } from "./engine-parts.ts";
-import { transcriptOf } from "./hydrate.ts";
+import { openingAfter } from "./hydrate.ts";
 import { LiveRun, type RunGrant } from "./live-run.ts";
 import { recoverRun } from "./recover.ts";
 import { isHandle } from "./resolve-profile.ts";
-import { resumption } from "./resumption.ts";
+import { type Resumption, resumption } from "./resumption.ts";
 import { Session } from "./session.ts";
 import { startDelegation } from "./start-delegation.ts";
 import { retireCopy } from "./take-over.ts";
 import { event } from "./take-turn.ts";
 import { requireUnused, tidyCopies } from "./used-copies.ts";
+import { watchersOf } from "./watch.ts";
 
 export interface RunRequest extends DelegationRequest {
   readonly workspace?: string | null | undefined;
   readonly budgetTokens?: number | undefined;
   /** Nobody in this run may write in its workspace, whatever their profiles say. */
   readonly readOnly?: boolean | undefined;
-  /** Whose pins count before all others. */
+  /** Profiles of watchers that are to look on from the beginning. */
+  readonly watchers?: readonly string[] | undefined;
+  /** Whose pins count before all others, and whether its workspace may be written. */
   readonly session?: string | undefined;
+  /** What a person typed to start it, with the slash: `/oracle`. */
+  readonly command?: string | undefined;
 }
 
 export interface SessionRequest {
@@ -69,9 +78,13 @@ export class Engine {
     const workspace = realWorkspace(request.workspace);
     await this.#parts.agents.refresh(isHandle(request));
     const profile = request.profile ?? (await this.#pinned(request, workspace));
+    const { session } = request;
+    const readOnly =
+      request.readOnly === true ||
+      (session !== undefined && (await isReadOnlySession(this.#parts.store, session)));
     return this.#start(
-      { ...request, profile, workspace },
-      { authority: this.#authorityIn(workspace, request.readOnly) },
+      { ...request, profile, workspace, readOnly },
+      { authority: this.#authorityIn(workspace, readOnly) },
     );
   }
 
@@ -92,13 +105,14 @@ export class Engine {
   ): Promise<StartedRun> {
     const run = this.#newRun(request, grant);
     const opening =
-      request.resumedFrom && (await transcriptOf(this.#parts, request.resumedFrom)).asOpening();
+      request.resumedFrom &&
+      (await openingAfter(this.#parts, request.resumedFrom, request.task, request.resumedAt));
     const started = await startDelegation({
       run,
       caller: null,
       request,
       way: "root",
-      callId: null,
+      callId: request.command ?? null,
       step: run.steps++,
       copy,
       before: [this.#runStarted(run)],
@@ -110,6 +124,7 @@ export class Engine {
     const result = started.agent.whenClosed();
     void result.then(() => this.#runs.delete(run.id));
     await started.created;
+    for (const profile of request.watchers ?? []) await this.watch(run.id, profile);
     return { runId: run.id, delegationId: started.agent.id, result };
   }
 
@@ -181,31 +196,24 @@ export class Engine {
 
   /** True when this answer was the one that counted. */
   async answer(askId: string, text: string): Promise<boolean> {
-    const { store } = this.#parts;
-    const runId = await store.findRun(askId);
-    const run = runId === undefined ? undefined : await store.readRun(runId);
-    if (run === undefined) throw new MandateError("unknown-ask", `There is no question ${askId}.`);
-    for (const delegation of run.delegations.values()) {
-      if (openAskOf(delegation)?.id !== askId) continue;
-      const payload = { ask_id: askId, answer: text, by: "person" as const };
-      try {
-        await store.append({
-          runId: run.id,
-          by: "operator",
-          events: [{ type: "agent.answered", sub_agent_id: delegation.id, payload }],
-        });
-        return true;
-      } catch (error) {
-        if (error instanceof MandateError && error.code === "illegal-transition") return false;
-        throw error;
-      }
-    }
-    return false;
+    return (await answerAsk(this.#parts.store, askId, text)).accepted;
   }
 
   /** Continues a delegation that was cancelled or failed: a new run on the old conversation. */
   async resume(id: string): Promise<StartedRun> {
-    const { copy: copyId, request, held, cost, system } = await resumption(this.#parts.store, id);
+    return this.#goOn(await resumption(this.#parts.store, id));
+  }
+
+  /** The person's next message to a root agent that has ended: a new run on the conversation so far. */
+  async continueSession(
+    id: string,
+    message: string,
+    options?: ContinueOptions,
+  ): Promise<StartedRun> {
+    return this.#goOn(await continuation(this.#parts.store, id, message, options));
+  }
+
+  async #goOn({ copy: copyId, request, held, cost, system }: Resumption): Promise<StartedRun> {
     // What it held then is the most it can hold now, whatever its profile says today.
     const authority = {
       ...intersectAuthority(this.#grant.authority, held),
@@ -248,6 +256,48 @@ export class Engine {
     if (run === undefined) return null;
     const root = [...run.delegations.values()].find(({ parentId }) => parentId === null);
     return resultOf(run, id === runId ? (root?.id ?? "") : id);
+  }
+
+  /**
+   * Has a session watched: the root agent's of a run that this process works on, or another's of
+   * that run. Gives the watcher's id.
+   */
+  async watch(id: string, profile: string): Promise<string> {
+    const watches = await this.#atWork(id);
+    const { run } = watches;
+    const task = `Watch the session of ${watches.contract.profile.id}, whose task is: ${watches.contract.step.description}`;
+    const started = await startDelegation({
+      run,
+      caller: null,
+      request: { task, profile, title: `Watch ${watches.contract.profile.id}` },
+      way: "watch",
+      watches,
+      callId: null,
+      step: run.steps++,
+    });
+    if (!("agent" in started)) throw refusal(started);
+    await started.created;
+    return started.agent.id;
+  }
+
+  /** Ends the watchers of that profile; the session that they watched goes on. Gives their ids. */
+  async unwatch(id: string, profile: string): Promise<readonly string[]> {
+    const watchers = watchersOf(await this.#atWork(id), profile);
+    await Promise.all(watchers.map(endWatcher));
+    return watchers.map((one) => one.id);
+  }
+
+  /** The ids of those of that profile who watch a session here. */
+  async watchersOf(id: string, profile: string): Promise<readonly string[]> {
+    return watchersOf(await this.#atWork(id), profile).map((one) => one.id);
+  }
+
+  /** Of a run: its root. */
+  async #atWork(id: string): Promise<Agent> {
+    const run = this.#runs.get((await this.#parts.store.findRun(id)) ?? id);
+    const agent = run?.agents.get(id) ?? run?.root;
+    if (agent && !agent.isEnding) return agent;
+    throw new MandateError("unknown-run", `Nothing that works here is called ${id}.`);
   }
 
   /** A sentence for an agent that works here, about what is around it. */

@@ -1,5 +1,6 @@
 import type { Agent } from "./agent.ts";
 import type { LiveRun } from "./live-run.ts";
+import { isWatcher } from "./watch.ts";
 import { work } from "./work.ts";
 
 /** Makes an agent known to its run. */
@@ -23,6 +24,11 @@ function insertByStep(children: Agent[], child: Agent): void {
 /** Waits for a slot and then works; a child that ended meanwhile lets the slot go on. */
 export function queue(agent: Agent): void {
   const { scheduler } = agent.run.parts;
+  // A watcher mostly waits, and must not keep those whom it watches from working.
+  if (isWatcher(agent)) {
+    void work(agent);
+    return;
+  }
   scheduler.enter(() => {
     if (agent.isEnding || agent.run.lost) {
       scheduler.leave();

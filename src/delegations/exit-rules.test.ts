@@ -50,10 +50,12 @@ describe("an agent that must complete its task", () => {
     });
   });
 
-  it("fails when it stops again and again", async () => {
-    const { result, seen } = await run(exit, ["I am done."]);
+  it("has a person asked when it stops again and again, and fails when nobody answers", async () => {
+    const { events, result, seen } = await run(exit, ["I am done."]);
     expect(result).toMatchObject({ status: "failed", closeReason: "exit_rule_unmet" });
     expect(seen).toHaveLength(4);
+    const [asked] = ofType(events, "agent.asked");
+    expect(asked?.payload.question).toContain("complete_task");
   });
 
   it("does not end by a call that does not fit, or by the words alone", async () => {

@@ -1,12 +1,15 @@
-import type { NewEvent } from "../events/event.ts";
+import type { EventPayloads, NewEvent } from "../events/event.ts";
+import { openSteps, standingPlans } from "../events/planned-steps.ts";
 import type { DelegationResult } from "../ports/delegator.ts";
 import type { Agent } from "./agent.ts";
 import { oneLine } from "./conclude.ts";
 import type { LiveRun } from "./live-run.ts";
+import { isWatcher } from "./watch.ts";
 
 /**
- * The run ends with its root. It succeeded when the root did and no child's failure was passed
- * over: every failed child's result must have reached the agent that delegated to it.
+ * The run ends with its root. It succeeded when the root did, every step of the plans that stand was
+ * completed, and no other child's failure was passed over: its result must have reached the agent
+ * that delegated to it.
  */
 export function runFinished(
   run: LiveRun,
@@ -15,16 +18,47 @@ export function runFinished(
 ): NewEvent[] {
   run.finished = true;
   const overlooked = [...run.agents.values()].filter(
-    (agent) => agent !== root && agent.result?.status !== "completed" && !hasArrived(agent),
+    (agent) =>
+      agent !== root &&
+      !isWatcher(agent) &&
+      agent.result?.status !== "completed" &&
+      !hasArrived(agent),
   );
-  const failed = result !== null && result.status !== "completed";
-  const reason = failed
-    ? `${result.closeReason}: ${oneLine(result.result)}`
-    : overlooked.length > 0
-      ? `the failure of ${overlooked.map(({ id }) => id).join(", ")} never reached its caller`
-      : "every delegation is closed";
-  const outcome = failed || overlooked.length > 0 ? "failed" : "succeeded";
+  const problem = rootProblem(result) ?? planProblem(run, root) ?? overlookedProblem(overlooked);
+  const outcome = problem === undefined ? "succeeded" : "failed";
+  const reason = problem ?? "every delegation is closed";
   return [{ type: "run.finished", payload: { outcome, reason } }];
+}
+
+function rootProblem(result: DelegationResult | null): string | undefined {
+  if (result === null || result.status === "completed") return undefined;
+  return `${result.closeReason}: ${oneLine(result.result)}`;
+}
+
+function overlookedProblem(overlooked: readonly Agent[]): string | undefined {
+  if (overlooked.length === 0) return undefined;
+  return `the failure of ${overlooked.map(({ id }) => id).join(", ")} never reached its caller`;
+}
+
+function planProblem(run: LiveRun, root: Agent | null): string | undefined {
+  const open = standingPlans(run.plans)
+    .filter(({ by }) => !hasFallen(run.agents.get(by), root))
+    .flatMap((plan) => openSteps(plan, (callId) => isCompleted(run, plan, callId)));
+  if (open.length === 0) return undefined;
+  const shown = open.length > 10 ? `${open.slice(0, 10).join(", ")}, …` : open.join(", ");
+  return `not completed of the plan: ${shown}`;
+}
+
+function isCompleted(run: LiveRun, { by }: EventPayloads["run.planned"], callId: string): boolean {
+  return run.byCall.get(`${by} ${callId}`)?.result?.status === "completed";
+}
+
+/** It, or somebody above it, failed: that counts where it was delegated, and its plan fell with it. */
+function hasFallen(planner: Agent | undefined, root: Agent | null): boolean {
+  for (let one = planner ?? null; one !== null && one !== root; one = one.parent) {
+    if (one.result !== null && one.result.status !== "completed") return true;
+  }
+  return false;
 }
 
 /** With the failure of an agent that was told its caller, what fell with it is told as well. */

@@ -6,8 +6,11 @@ import { sha256 } from "../events/hash-chain.ts";
 import type { RunState } from "../events/run-state.ts";
 import type { AskOutcome } from "../ports/delegator.ts";
 import { MandateError } from "../ports/mandate-error.ts";
+import { messageOf } from "../ports/message-of.ts";
+import type { Message } from "../ports/model.ts";
 import type { Store } from "../ports/store.ts";
 import { resultOf } from "../sessions/delegation-result.ts";
+import { isFurtherMessage } from "../sessions/is-further-message.ts";
 import { Transcript } from "../sessions/transcript.ts";
 import type { WorkingCopy } from "../workspaces/git/working-copy.ts";
 import { Agent } from "./agent.ts";
@@ -75,7 +78,7 @@ async function revive(
     contractHash: delegation.contractHash,
     system: isOpen(delegation) ? await promptOf(store, contract) : "",
     account,
-    transcript: new Transcript(await openingFor(run.parts, delegation, openingOf(contract))),
+    transcript: new Transcript(await openingFor(run.parts, delegation, contract)),
     workspace: copy === undefined ? null : placeAgain(run, parent, contract, copy),
     copy: copy ?? null,
     createdAt: delegation.createdAt,
@@ -153,7 +156,7 @@ export async function reload(agent: Agent, delegation: Delegation): Promise<void
   agent.attempt = delegation.attempt;
   agent.turns = delegation.turns;
   agent.usage = delegation.usage;
-  agent.transcript = new Transcript(await openingFor(parts, delegation, openingOf(agent.contract)));
+  agent.transcript = new Transcript(await openingFor(parts, delegation, agent.contract));
   for await (const event of parts.store.readEvents({ delegationId: agent.id }))
     replay(agent, event);
   adopt(agent, delegation);
@@ -170,6 +173,9 @@ function replay(agent: Agent, event: StoredEvent): void {
     case "agent.tool_failed":
     case "agent.tool_outcome_unknown":
       agent.openCalls?.delete(event.payload.call_id);
+      break;
+    case "agent.interjected":
+      agent.watchedUpTo = Math.max(agent.watchedUpTo, event.payload.up_to ?? 0);
       break;
     case "agent.asked":
       agent.openAsk = {
@@ -199,25 +205,48 @@ function replay(agent: Agent, event: StoredEvent): void {
   }
 }
 
-/** A resumed delegation opens with the conversation of the one it continues. */
+/** One that goes on from another opens with the conversation of that one. */
 async function openingFor(
-  parts: EngineParts,
-  delegation: Pick<Delegation, "resumedFrom">,
-  own: string,
+  parts: Pick<EngineParts, "store">,
+  { resumedAt, resumedFrom }: Pick<Delegation, "resumedAt" | "resumedFrom">,
+  contract: Contract,
 ): Promise<ConstructorParameters<typeof Transcript>[0]> {
-  if (delegation.resumedFrom === null) return own;
-  return (await transcriptOf(parts, delegation.resumedFrom)).asOpening();
+  if (resumedFrom === null) return openingOf(contract);
+  return openingAfter(parts, resumedFrom, contract.step.description, resumedAt ?? undefined);
 }
 
-/** The conversation of a stored delegation. */
-export async function transcriptOf(parts: EngineParts, id: string): Promise<Transcript> {
-  const contract = await parts.store.readContract(id);
-  const state = await parts.store.readRun(contract.parent.run_id);
-  const delegation = state?.delegations.get(id);
-  const opening = delegation
-    ? await openingFor(parts, delegation, openingOf(contract))
-    : openingOf(contract);
-  const transcript = new Transcript(opening);
-  for await (const event of parts.store.readEvents({ delegationId: id })) transcript.apply(event);
-  return transcript;
+/**
+ * The conversation of a stored delegation, for one that goes on from it: with the person's next
+ * message, or with a word that it was interrupted. The same whether that one starts or is taken up
+ * after a crash, because it is worked out from what is stored.
+ */
+export async function openingAfter(
+  parts: Pick<EngineParts, "store">,
+  id: string,
+  task: string,
+  /** As far as this event of its; absent: to its end. */
+  upTo = Number.POSITIVE_INFINITY,
+): Promise<readonly Message[]> {
+  const { store } = parts;
+  const contract = await store.readContract(id);
+  try {
+    const state = await store.readRun(contract.parent.run_id);
+    const delegation = state?.delegations.get(id);
+    const transcript = new Transcript(
+      delegation ? await openingFor(parts, delegation, contract) : openingOf(contract),
+    );
+    for await (const event of store.readEvents({ delegationId: id })) {
+      if (event.seq <= upTo) transcript.apply(event);
+    }
+    // How it ended afterwards is nothing to one that goes on from the middle of it.
+    const ended = upTo === Number.POSITIVE_INFINITY ? delegation : undefined;
+    return transcript.asOpening(isFurtherMessage(contract, ended, task) ? task : undefined);
+  } catch (error) {
+    if (error instanceof MandateError) throw error;
+    throw new MandateError(
+      "not-resumable",
+      `The conversation of ${id} cannot be read: ${messageOf(error)}. What is wrong with it: mandate verify`,
+      { cause: error },
+    );
+  }
 }

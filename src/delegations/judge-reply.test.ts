@@ -102,8 +102,8 @@ describe("a reply", () => {
     const text = turn({ text: "I am done" });
     expect(verdictOn([text], withExit)).toMatchObject({ kind: "say" });
     expect(verdictOn([text, text, text, text], withExit, [nudged])).toMatchObject({
-      kind: "fail",
-      code: "exit_rule_unmet",
+      kind: "ask",
+      question: expect.stringContaining("complete_task"),
     });
   });
 

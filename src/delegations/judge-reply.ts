@@ -9,6 +9,8 @@ export type Verdict =
   | { readonly kind: "act" }
   | { readonly kind: "output"; readonly text: string }
   | { readonly kind: "say"; readonly message: string }
+  /** It does not keep its exit rule, however often it is told: a person has to say what to do. */
+  | { readonly kind: "ask"; readonly question: string }
   | {
       readonly kind: "fail";
       readonly code: CloseReason;
@@ -56,11 +58,10 @@ export function judgeReply(
   if (turn.finish_reason === "length" && !last) return truncated(transcript);
   if (contract.exit.tools.length > 0 && !last) {
     return transcript.nudges >= nudgeLimit
-      ? fail(
-          "exit_rule_unmet",
-          `It stopped without calling ${contract.exit.tools.join(" or ")}.`,
-          false,
-        )
+      ? {
+          kind: "ask",
+          question: `It stopped ${nudgeLimit + 1} times without calling ${contract.exit.tools.join(" or ")}. What shall it do? It said last: ${text.slice(0, 500)}`,
+        }
       : {
           kind: "say",
           message: `You may stop only by calling ${contract.exit.tools.join(" or ")}. Go on working, or call it.`,

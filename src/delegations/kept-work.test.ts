@@ -12,6 +12,7 @@ import {
 } from "../testing/stored-work.test-support.ts";
 import { layoutOf } from "../workspaces/git/copy-layout.ts";
 import { createWorkingCopy } from "../workspaces/git/create-working-copy.ts";
+import { discardWorkingCopy } from "../workspaces/git/discard-working-copy.ts";
 import { listWorkingCopies } from "../workspaces/git/list-working-copies.ts";
 import {
   commitAll,
@@ -394,7 +395,7 @@ test("work on top of work that is gone is for the person to take over, and is no
   writeFiles(child.copy.root, { "parent.txt": "c\n" });
   await closeChild(run, child.id);
   await closeChild(run, parent.id, "completed");
-  await new WorkingCopies(shelf.home).remove(parent.copy);
+  await discardWorkingCopy(parent.copy, { unmerged: "delete" });
   expect(await refusal(merge(shelf, child.id))).toMatchObject(
     code("conflict", new RegExp(`copy of ${parent.id} is gone.*git apply`)),
   );

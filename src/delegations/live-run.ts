@@ -33,7 +33,7 @@ export class LiveRun {
   readonly delivered = new Set<string>();
   /** Children whose own call waits for them: no others need to. */
   readonly joining = new Set<string>();
-  /** Children by the call that made them; filled only when a run is taken up again. */
+  /** Children by the call that made them: those of plans, and all when a run is taken up again. */
   readonly byCall = new Map<string, Agent>();
   /** Questions that agents of this run wait to have answered. */
   readonly asks = new Map<string, (outcome: AskOutcome) => void>();

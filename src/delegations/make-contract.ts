@@ -28,7 +28,8 @@ export function makeContract(
       run_id: run.id,
       sub_agent_id: caller?.id ?? null,
       step_idx: step,
-      depth: caller ? caller.depth + 1 : 0,
+      depth: caller ? caller.depth + 1 : start.watches ? 1 : 0,
+      ...(start.watches && { watches: start.watches.id }),
       task_prompt: run.task,
       goal_summary: caller?.contract.step.title ?? titleOf(run.task),
     },
@@ -71,7 +72,8 @@ export function makeContract(
     }),
     execution: executions.share({
       attempt_timeout_ms: granted.timeMs,
-      max_retries: own?.retries ?? limits.maxRetries,
+      // What a watcher missed while it failed is not shown to it again.
+      max_retries: start.way === "watch" ? 0 : (own?.retries ?? limits.maxRetries),
       ...(own?.turns !== undefined && { max_turns: own.turns }),
       close_on_completion: true,
     }),
@@ -96,6 +98,9 @@ export function makeContract(
             tools: exit.tools?.filter((tool) => includes(granted.mayUse.tools, tool)) ?? none,
             output_schema: exit.outputSchema ?? null,
             evidence: exit.evidence ?? "none",
+            ...(exit.review && {
+              review: { profile: exit.review.profile, rounds: exit.review.rounds ?? 3 },
+            }),
           },
     on_parent_interrupt: profile.onParentInterrupt ?? "cancel",
     join: joins.share({ max_tokens: own?.joinTokens ?? limits.joinTokens }),
@@ -137,6 +142,7 @@ function capabilityOf(
   { caller, way }: Start,
   { capabilities }: Profile,
 ): Pick<Contract["profile"], "capability"> | undefined {
+  if (way === "watch") return { capability: "watcher" };
   if (capabilities.includes("orchestrator")) return { capability: "orchestrator" };
   const isPrimary = way === "session" || (caller === null && capabilities.includes("primary"));
   return isPrimary ? { capability: "primary" } : undefined;

@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { MandateError } from "../ports/mandate-error.ts";
-import { type CollectedChanges, collectChanges } from "../workspaces/git/collect-changes.ts";
+import { collectChanges } from "../workspaces/git/collect-changes.ts";
 import { discardWorkingCopy } from "../workspaces/git/discard-working-copy.ts";
 import { type IntegrationRequest, integrate } from "../workspaces/git/integrate.ts";
 import type { IntegrationResult } from "../workspaces/git/integration-result.ts";
@@ -9,7 +9,7 @@ import { namesOf } from "../workspaces/git/repository-refusal.ts";
 import type { WorkingCopy } from "../workspaces/git/working-copy.ts";
 import { holdUnused, requireTargetAtRest } from "./copy-users.ts";
 import type { EngineParts } from "./engine-parts.ts";
-import { guardedChanges } from "./guarded-changes.ts";
+import { changesOutside, guardedChanges } from "./guarded-changes.ts";
 import {
   findWork,
   type KeptWorkParts,
@@ -20,7 +20,7 @@ import {
 import { longestCheckMs } from "./take-over.ts";
 
 export interface MergeOptions {
-  /** Take over paths as well that do not belong to its step. */
+  /** Take over paths as well that do not belong to its step, or that it was not to write. */
   readonly anyPath?: boolean;
   /** Take it over without the checks that its contract asks for. */
   readonly skipChecks?: boolean;
@@ -60,7 +60,13 @@ export async function mergeKept(
     const signal = options.signal ?? new AbortController().signal;
     const rules = rulesFor(parts, work, options, signal);
     const changes = await collectChanges(copy, { signal });
-    if (options.withConfiguration !== true) requireUnguarded(parts, work, changes);
+    const objection = objectionTo(
+      parts,
+      work,
+      options,
+      changes.files.map(({ path }) => path),
+    );
+    if (objection !== undefined) throw new MandateError("refused-by-policy", objection);
     const result = await integrate({ copy, changes, signal, ...rules });
     const isRemoved = result.status === "merged" && (await removeMerged(copy));
     const into = join(copy.source.toplevel, copy.source.prefix);
@@ -69,28 +75,39 @@ export async function mergeKept(
 }
 
 function rulesFor(
-  { checksFor }: MergeParts,
-  { contract, copy, delegation }: WorkWithCopy,
-  { anyPath, skipChecks }: MergeOptions,
+  parts: MergeParts,
+  work: WorkWithCopy,
+  options: MergeOptions,
   signal: AbortSignal,
-): Pick<IntegrationRequest, "owns" | "check"> {
+): Pick<IntegrationRequest, "owns" | "check" | "objectTo"> {
+  const { contract, copy, delegation } = work;
+  const { anyPath, skipChecks } = options;
   const { owns, checks = [] } = contract.workspace;
-  const owned = owns.length > 0 && anyPath !== true ? { owns } : {};
+  const owned = {
+    objectTo: (paths: readonly string[]) => objectionTo(parts, work, options, paths),
+    ...(owns.length > 0 && anyPath !== true && { owns }),
+  };
   if (checks.length === 0 || skipChecks === true) return owned;
   const about = { delegationId: delegation.id, objects: copy.objects, signal };
   const timeoutMs = Math.min(contract.deadlines.total, longestCheckMs);
-  return { ...owned, check: checksFor(checks, { ...about, timeoutMs }) };
+  return { ...owned, check: parts.checksFor(checks, { ...about, timeoutMs }) };
 }
 
-function requireUnguarded(
+/** What a person has to say before it is merged all the same. */
+function objectionTo(
   { guarded }: MergeParts,
-  { copy, delegation }: WorkWithCopy,
-  changes: CollectedChanges,
-): void {
-  const touched = guardedChanges(copy, changes, guarded);
-  if (touched.length === 0) return;
-  const sentence = `Delegation ${delegation.id} changed ${namesOf(touched)}, which the next start obeys. Merge that only if you have looked at it and say so.`;
-  throw new MandateError("refused-by-policy", sentence);
+  { contract, copy, delegation }: WorkWithCopy,
+  { anyPath, withConfiguration }: MergeOptions,
+  paths: readonly string[],
+): string | undefined {
+  const { write_roots: writeRoots } = contract.permissions;
+  const outside = anyPath === true ? [] : changesOutside(copy, paths, writeRoots);
+  if (outside.length > 0) {
+    return `Delegation ${delegation.id} changed ${namesOf(outside)}, where its contract did not let it write. Merge that only if you have looked at it and say that any path will do.`;
+  }
+  const touched = withConfiguration === true ? [] : guardedChanges(copy, paths, guarded);
+  if (touched.length === 0) return undefined;
+  return `Delegation ${delegation.id} changed ${namesOf(touched)}, which the next start obeys. Merge that only if you have looked at it and say so.`;
 }
 
 /** Closed, failed, and with a copy: what `merge` is for. */

@@ -65,6 +65,6 @@ export function withServerTools(
   const described = [...tools.values()].map(describeTool);
   return {
     descriptions: [...offered.descriptions, ...described.map(({ description }) => description)],
-    bytes: described.reduce((sum, { bytes }) => sum + bytes, offered.bytes),
+    tokens: described.reduce((sum, { tokens }) => sum + tokens, offered.tokens),
   };
 }

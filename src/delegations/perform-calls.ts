@@ -31,6 +31,8 @@ export async function performCalls(agent: Agent, withdrawn: boolean): Promise<vo
   }
   if (inOrder.length > 0) open.follow(performInOrder(agent, inOrder, withdrawn, open), false);
   await open.finished();
+  // What stopped its calls is what it reads next.
+  agent.halt = null;
   const back = agent.takeSlot();
   if (back) await agent.interruptible(back);
 }
@@ -59,6 +61,10 @@ export async function performCall(
 ): Promise<ToolResult> {
   const { middleware } = agent.run.parts;
   const subject = new Subject(agent, withdrawn, open);
+  if (agent.halt !== null && !started) {
+    const reason = `Stopped before it began, by somebody who watches: ${agent.halt}`;
+    return refuse(subject, call, started, { rule: "interjected", reason });
+  }
   if (middleware.call === undefined) return passGate(subject, call, started);
   let reason = "It was not let through.";
   try {

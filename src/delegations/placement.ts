@@ -56,7 +56,7 @@ export function surroundingsOf({ caller, run }: Pick<Start, "caller" | "run">): 
 }
 
 /** The part of the run's folder that an agent's root is, or stands for. */
-export function locationOf({ contract, parent, run }: Agent): string {
+function locationOf({ contract, parent, run }: Agent): string {
   const { isolation, root } = contract.workspace;
   const start = run.workspace ?? "";
   if (isolation !== "custom") return parent === null ? start : locationOf(parent);
@@ -97,9 +97,12 @@ export function placeAgain(
   return bind(run, where, permissions.write_roots).binding;
 }
 
-/** Git in a copy reads objects that lie elsewhere, and so does git in a folder of that copy. */
+/**
+ * Git in a copy reads objects that lie elsewhere. Where the workspace is a part of a repository, its
+ * `.git` lies outside and cannot be used: then the objects would only tell of what is not its own.
+ */
 function objectsFor(caller: Agent | null, copy: WorkingCopy | null): readonly string[] {
-  if (copy !== null) return copy.objects;
+  if (copy !== null) return copy.source.prefix === "" ? copy.objects : none;
   return caller === null ? none : objectsFor(caller.parent, caller.copy);
 }
 

@@ -89,7 +89,7 @@ describe("planTurn", () => {
 });
 
 describe("promptBound", () => {
-  const parts = { counted: null, bytesSince: 100, systemBytes: 1000, toolBytes: 500 };
+  const parts = { counted: null, bytesSince: 100, systemBytes: 1000, toolTokens: 500 };
 
   it("takes every byte for a token until a provider has counted", () => {
     expect(promptBound(parts)).toBeGreaterThanOrEqual(1600);

@@ -53,10 +53,10 @@ export function promptBound(parts: {
   readonly counted: number | null;
   readonly bytesSince: number;
   readonly systemBytes: number;
-  readonly toolBytes: number;
+  readonly toolTokens: number;
 }): number {
   if (parts.counted !== null) return parts.counted + parts.bytesSince + slack;
-  return parts.systemBytes + parts.toolBytes + parts.bytesSince + hiddenPrompt;
+  return parts.systemBytes + parts.toolTokens + parts.bytesSince + hiddenPrompt;
 }
 
 const slack = 32;

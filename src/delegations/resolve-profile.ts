@@ -110,8 +110,10 @@ function whyMissing({ profiles }: EngineParts, id: string): string {
 function unfit(profile: Profile, way: Start["way"]): Unresolved | undefined {
   const { capabilities, name } = profile;
   const isChild = way === "spawn" || way === "delegate";
-  const isFit = capabilities.some(
-    (each) => each === "subtask" || each === "orchestrator" || (!isChild && each === "primary"),
+  const isFit = capabilities.some((each) =>
+    way === "watch"
+      ? each === "watcher"
+      : each === "subtask" || each === "orchestrator" || (!isChild && each === "primary"),
   );
   if (!isFit) {
     const reason = `"${name}" is a profile for ${capabilities.join(" and ")} agents only, and cannot be given a task this way.`;

@@ -1,6 +1,9 @@
 import type { Authority } from "../contracts/authority.ts";
 import { type Contract, mayDelegate, mayUse, modelName } from "../contracts/contract.ts";
 import type { Selection } from "../contracts/selection.ts";
+import type { Delegation } from "../events/delegation.ts";
+import { sha256 } from "../events/hash-chain.ts";
+import type { RunState } from "../events/run-state.ts";
 import { MandateError } from "../ports/mandate-error.ts";
 import type { Store } from "../ports/store.ts";
 import type { RunRequest } from "./engine.ts";
@@ -16,34 +19,53 @@ export interface Resumption {
   readonly system: string | undefined;
 }
 
-/** What to ask for, to continue a delegation that was cancelled or failed. */
+/** What to ask for, to go on with a delegation that was cancelled or failed. */
 export async function resumption(store: Store, id: string): Promise<Resumption> {
-  const runId = await store.findRun(id);
-  const state = runId === undefined ? undefined : await store.readRun(runId);
-  const delegation = state?.delegations.get(id) ?? [...(state?.delegations.values() ?? [])][0];
-  if (state === undefined || delegation === undefined) {
-    throw new MandateError("unknown-delegation", `There is no delegation ${id}.`);
-  }
-  if (delegation.status !== "closed") {
-    throw new MandateError(
-      "not-resumable",
-      `Delegation ${delegation.id} is still ${delegation.status}.`,
-    );
-  }
+  const { delegation, state } = await findClosed(store, id);
   if (delegation.finalStatus === "completed") {
     throw new MandateError(
       "not-resumable",
       `Delegation ${delegation.id} is completed; there is nothing to resume.`,
     );
   }
-  const contract = await store.readContract(delegation.id);
+  return goingOn(store, state, await store.readContract(delegation.id), delegation.id);
+}
+
+/** Of a run, its root. */
+export async function findClosed(
+  store: Store,
+  id: string,
+): Promise<{
+  readonly state: RunState;
+  readonly delegation: Extract<Delegation, { status: "closed" }>;
+}> {
+  const runId = await store.findRun(id);
+  const state = runId === undefined ? undefined : await store.readRun(runId);
+  const delegation = state?.delegations.get(id) ?? [...(state?.delegations.values() ?? [])][0];
+  if (state === undefined || delegation === undefined) {
+    throw new MandateError("unknown-delegation", `There is no delegation ${id}.`);
+  }
+  if (delegation.status === "closed") return { state, delegation };
+  throw new MandateError(
+    "not-resumable",
+    `Delegation ${delegation.id} is still ${delegation.status}.`,
+  );
+}
+
+/** The same agent again, under what it was granted then. */
+export async function goingOn(
+  store: Store,
+  { workspace }: RunState,
+  contract: Contract,
+  id: string,
+): Promise<Resumption> {
   return {
     request: {
       task: contract.step.description,
       profile: contract.profile.id,
       context: contract.step.context ?? undefined,
-      workspace: state.workspace,
-      resumedFrom: delegation.id,
+      workspace,
+      resumedFrom: id,
       tools: contract.permissions.allowed_tools,
       maxTokens: contract.budget.tokens,
       timeoutMs: contract.deadlines.total,
@@ -53,11 +75,17 @@ export async function resumption(store: Store, id: string): Promise<Resumption> 
       successCriteria: contract.step.success_criteria,
       owns: contract.workspace.owns,
     },
-    system: await store.readText(contract.profile.prompt),
+    system: await agreedPrompt(store, contract.profile.prompt),
     held: heldBy(contract),
     cost: contract.budget.cost,
     copy: contract.workspace.copy?.id,
   };
+}
+
+/** Undefined where it is gone or is another text: then it is made anew, as for every new agent. */
+async function agreedPrompt(store: Store, hash: string): Promise<string | undefined> {
+  const text = await store.readText(hash);
+  return text === undefined || sha256(text) !== hash ? undefined : text;
 }
 
 function heldBy(contract: Contract): Authority {

@@ -30,7 +30,9 @@ export interface Start {
   /** Null: a person, or an agent of another program. */
   readonly caller: Agent | null;
   readonly request: DelegationRequest;
-  readonly way: DelegationWay | "root" | "session";
+  readonly way: DelegationWay | "root" | "session" | "watch";
+  /** For a watcher: whose session it watches. It is a person who has it watched. */
+  readonly watches?: Agent;
   /** For a session: the program whose agent holds it. */
   readonly client?: string;
   readonly callId: string | null;
@@ -81,7 +83,7 @@ export function startDelegation(start: Start): Started | Promise<Started> {
     // Most have nothing to say, and a thousand siblings share the one list that says so.
     const lines = resolved.receipt.length + granted.receipt.length;
     const receipt = lines === 0 ? nothing : [...resolved.receipt, ...granted.receipt];
-    const agreed = { ...granted, receipt };
+    const agreed = { ...granted, mayUse: fittingAuthority(start, resolved, granted), receipt };
     const id = run.parts.store.newDelegationId();
     if (run.workspace === null) return create(start, resolved, agreed, id, null);
     const isolation = chooseIsolation(start, resolved.profile, agreed);
@@ -98,6 +100,29 @@ export function startDelegation(start: Start): Started | Promise<Started> {
   } catch (error) {
     return asRefusal(error);
   }
+}
+
+/** Some tools are for one kind of agent alone, and a watcher changes nothing. */
+function fittingAuthority(
+  { run, way }: Start,
+  { profile }: Resolved,
+  { mayUse }: Granted,
+): Granted["mayUse"] {
+  const { toolbox } = run.parts;
+  const tools = mayUse.tools as readonly string[];
+  if (way === "watch") {
+    const isHarmless = (name: string): boolean => {
+      const effect = toolbox.get(name)?.effect;
+      return effect === "read" || effect === "network";
+    };
+    return { ...mayUse, tools: tools.filter(isHarmless), mcp_servers: [], write_roots: [] };
+  }
+  const isLeader = profile.capabilities.includes("orchestrator");
+  const isForeign = (name: string): boolean =>
+    name === "interject" || (name === "submit_plan" && !isLeader);
+  return tools.some(isForeign)
+    ? { ...mayUse, tools: tools.filter((name) => !isForeign(name)) }
+    : mayUse;
 }
 
 function asRefusal(error: unknown): Started {
@@ -160,7 +185,7 @@ function grant({ caller, request, run, way }: Start, { entry, profile }: Resolve
       depth: request.maxDepth,
     },
     rules: way === "root" || way === "session" ? rootRules(run) : limits,
-    mayNest: way !== "spawn",
+    mayNest: way !== "spawn" && way !== "watch",
     inheritsSpawning: caller === null,
   });
 }
@@ -171,6 +196,9 @@ const nothing: readonly ReceiptLine[] = Object.freeze([]);
 /** A child that may not call what it has to end with could only fail, in the end. */
 function lackOfExit({ profile: { exit, name } }: Resolved, granted: Granted): string | undefined {
   const exits = exit?.tools ?? [];
+  if (exit?.review !== undefined && !granted.canSpawn) {
+    return `"${name}" hands its work to "${exit.review.profile}" for review, and no level of delegation is left for that.`;
+  }
   if (exits.length === 0 || exits.some((tool) => includes(granted.mayUse.tools, tool))) {
     return undefined;
   }
@@ -219,7 +247,7 @@ function create(
   agent.willSettle(created);
   enlist(run, agent);
   if (way === "delegate") run.joining.add(id);
-  if (caller === null) run.root = agent;
+  if (way === "root" || way === "session") run.root = agent;
   if (way !== "session") queue(agent);
   return { agent, receipt: granted.receipt, created };
 }
@@ -253,6 +281,7 @@ function createdEvents(
         title: contract.step.title,
         contract_hash: contractHash,
         ...(request.resumedFrom !== undefined && { resumed_from: request.resumedFrom }),
+        ...(request.resumedAt !== undefined && { resumed_at: request.resumedAt }),
         ...(granted.receipt.length > 0 && { receipt: granted.receipt }),
       },
     },

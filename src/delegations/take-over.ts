@@ -1,5 +1,3 @@
-import { join } from "node:path";
-import { isBelow } from "../contracts/write-roots.ts";
 import type { CloseReason } from "../events/close-reason.ts";
 import type { EventPayloads, FileEvidence } from "../events/event.ts";
 import { messageOf } from "../ports/message-of.ts";
@@ -11,8 +9,7 @@ import type { WorkingCopy } from "../workspaces/git/working-copy.ts";
 import type { Agent } from "./agent.ts";
 import { askPerson, isConsent } from "./ask-person.ts";
 import { Stopped } from "./ending.ts";
-import { guardedChanges } from "./guarded-changes.ts";
-import { locationOf } from "./placement.ts";
+import { changesOutside, guardedChanges } from "./guarded-changes.ts";
 
 export type Rejection = { readonly code: CloseReason; readonly error: string };
 
@@ -63,21 +60,31 @@ function judgeChanges(
     const error = "The contract asks for changed files as evidence, and nothing was changed.";
     return { code: "exit_rule_unmet", error };
   }
-  const outside = changes.files.map(({ path }) => path).filter((path) => !mayWrite(agent, path));
-  if (outside.length > 0) {
-    const error = `It changed ${namesOf(outside)}, where its contract does not let it write. Nothing of it was taken over.`;
-    return { code: "policy_denied", error };
-  }
-  const touched = guardedChanges(copy, changes, agent.run.parts.guarded);
-  if (touched.length === 0) return undefined;
-  const error = `It changed ${namesOf(touched)}, which is configuration that the next start obeys. Nothing of it was taken over.`;
-  return { code: "policy_denied", error };
+  const error = objectionTo(
+    agent,
+    copy,
+    changes.files.map(({ path }) => path),
+  );
+  return error === undefined ? undefined : { code: "policy_denied", error };
 }
 
-/** A command that no sandbox held can write anywhere in its copy; that does not make it right. */
-function mayWrite(agent: Agent, path: string): boolean {
-  const place = join(locationOf(agent), path);
-  return agent.contract.permissions.write_roots.some((root) => isBelow(place, root));
+/**
+ * Asked of what the child changed, and again of what would be merged: a file that was renamed
+ * meanwhile takes the change with it. A command that no sandbox held can write anywhere in its
+ * copy; that does not make it right.
+ */
+function objectionTo(
+  { contract, run }: Agent,
+  copy: WorkingCopy,
+  paths: readonly string[],
+): string | undefined {
+  const outside = changesOutside(copy, paths, contract.permissions.write_roots);
+  if (outside.length > 0) {
+    return `It changed ${namesOf(outside)}, where its contract does not let it write. Nothing of it was taken over.`;
+  }
+  const touched = guardedChanges(copy, paths, run.parts.guarded);
+  if (touched.length === 0) return undefined;
+  return `It changed ${namesOf(touched)}, which is configuration that the next start obeys. Nothing of it was taken over.`;
 }
 
 async function keepDiff(
@@ -124,6 +131,7 @@ function merge(
     copy,
     changes,
     signal,
+    objectTo: (paths) => objectionTo(agent, copy, paths),
     ...(owns.length > 0 && { owns }),
     ...(checks.length > 0 && { check: agent.run.parts.checksFor(checks, about) }),
   });

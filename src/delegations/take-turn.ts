@@ -72,7 +72,7 @@ async function planAndReserve(agent: Agent): Promise<Exclude<TurnPlan, { kind: "
     counted: transcript.countedTokens,
     bytesSince: transcript.bytesSince,
     systemBytes: agent.systemBytes,
-    toolBytes: offeredTools(agent, false).bytes,
+    toolTokens: offeredTools(agent, false).tokens,
   });
   agent.promptBound = prompt;
   for (let announced = false; ; announced = true) {

@@ -3,6 +3,7 @@ import { MandateError } from "../ports/mandate-error.ts";
 import { messageOf } from "../ports/message-of.ts";
 import { resultOf } from "../sessions/delegation-result.ts";
 import type { Agent } from "./agent.ts";
+import { askPerson } from "./ask-person.ts";
 import { closeWith } from "./close.ts";
 import { unwritten } from "./conclude.ts";
 import { type Ending, failure, type OutputEnding, Stopped } from "./ending.ts";
@@ -12,6 +13,7 @@ import { judgeReply, streakLimit } from "./judge-reply.ts";
 import { performCalls } from "./perform-calls.ts";
 import { retireCopy } from "./take-over.ts";
 import { backoff, event, settled, takeTurn } from "./take-turn.ts";
+import { isWatcher, watch } from "./watch.ts";
 
 /**
  * An agent's life from its slot to its close. It starts from whatever its transcript says, so a
@@ -22,7 +24,7 @@ export async function work(agent: Agent): Promise<void> {
   agent.begin();
   try {
     if (middleware.delegation === undefined) {
-      await attempts(agent);
+      await live(agent);
     } else {
       await middleware.delegation(
         {
@@ -32,7 +34,7 @@ export async function work(agent: Agent): Promise<void> {
           depth: agent.depth,
           contract: agent.contract,
         },
-        () => attempts(agent),
+        () => live(agent),
       );
       if (!agent.isEnding)
         throw new Stopped("policy_denied", "The delegation was ended by middleware.");
@@ -133,9 +135,13 @@ function wasRefused(error: unknown): boolean {
   return error instanceof MandateError && refusals.has(error.code);
 }
 
-async function attempts(agent: Agent): Promise<void> {
-  const { execution } = agent.contract;
-  const of = execution.max_retries + 1;
+function live(agent: Agent): Promise<void> {
+  const of = agent.contract.execution.max_retries + 1;
+  begin(agent, of);
+  return isWatcher(agent) ? watch(agent, attempt) : attempts(agent, of);
+}
+
+function begin(agent: Agent, of: number): void {
   if (agent.status === "created") {
     agent.status = "running";
     agent.attempt = 1;
@@ -144,6 +150,9 @@ async function attempts(agent: Agent): Promise<void> {
       event(agent, "agent.subagent_attempt", { attempt: 1, of }),
     );
   }
+}
+
+async function attempts(agent: Agent, of: number): Promise<void> {
   for (;;) {
     const ending = await attempt(agent);
     if (ending.kind !== "failure" || !ending.retry || agent.attempt >= of) {
@@ -177,7 +186,7 @@ async function attempt(agent: Agent): Promise<Ending> {
   for (;;) {
     const turn = transcript.unjudged;
     if (turn !== null) {
-      const ending = followTurn(agent, turn);
+      const ending = await followTurn(agent, turn);
       if (ending) return ending;
     }
     if (transcript.pending.length > 0) {
@@ -196,7 +205,10 @@ async function attempt(agent: Agent): Promise<Ending> {
 }
 
 /** Acts on what the model last said; null when the work goes on. */
-function followTurn(agent: Agent, turn: NewEvent<"agent.model_turn">["payload"]): Ending | null {
+async function followTurn(
+  agent: Agent,
+  turn: NewEvent<"agent.model_turn">["payload"],
+): Promise<Ending | null> {
   const verdict = judgeReply(turn, agent.contract, agent.transcript);
   switch (verdict.kind) {
     case "act":
@@ -204,6 +216,8 @@ function followTurn(agent: Agent, turn: NewEvent<"agent.model_turn">["payload"])
     case "say":
       say(agent, "runtime", verdict.message);
       return null;
+    case "ask":
+      return askWhatNext(agent, verdict.question);
     case "fail":
       return failure(verdict.code, verdict.error, verdict.retry);
     case "output":
@@ -211,6 +225,25 @@ function followTurn(agent: Agent, turn: NewEvent<"agent.model_turn">["payload"])
     default:
       return verdict satisfies never;
   }
+}
+
+/** One that will not keep its exit rule: a person says what it shall do, or it fails. */
+async function askWhatNext(agent: Agent, question: string): Promise<Ending | null> {
+  const waiting = askPerson(agent, `exit-${agent.turns}`, question);
+  agent.giveSlot();
+  const outcome = await waiting;
+  const back = agent.takeSlot();
+  if (back) await agent.interruptible(back);
+  // A default is an answer to a question, not to somebody who does not listen.
+  if (!outcome.answered || outcome.by !== "person") {
+    const { tools } = agent.contract.exit;
+    return failure(
+      "exit_rule_unmet",
+      `It stopped without calling ${tools.join(" or ")}, and nobody said what it shall do.`,
+    );
+  }
+  say(agent, "person", outcome.answer);
+  return null;
 }
 
 function judged(agent: Agent, text: string, byTool: boolean, last = false): Ending | null {

@@ -10,6 +10,7 @@ import type { StoredEvent } from "./event.ts";
 import { forgedLives } from "./forged-lives.test-support.ts";
 import { ForgedLog } from "./forged-log.test-support.ts";
 import { forgedMerges } from "./forged-merges.test-support.ts";
+import { forgedPlans, soundPlans } from "./forged-plans.test-support.ts";
 import { forgedRecords } from "./forged-records.test-support.ts";
 import { forgedWork } from "./forged-work.test-support.ts";
 import { type HealthyRuns, makeHealthyDatabase } from "./healthy-database.test-support.ts";
@@ -67,6 +68,10 @@ describe("checkStore", () => {
   it("finds nothing wrong with merges that are as they should be", async () => {
     const report = await reportAfter((log, healthyRuns) => void addMerges(log, healthyRuns));
     expect(report.violations).toEqual([]);
+  });
+
+  it.each(soundPlans)("finds nothing wrong with a plan: $title", async ({ change }) => {
+    expect((await reportAfter(change)).violations).toEqual([]);
   });
 
   it("concludes nothing from what a person's folder held between two merges", async () => {
@@ -169,7 +174,7 @@ describe("a database that somebody changed", () => {
 });
 
 describe("a log that a runtime with a bug wrote", () => {
-  const bugs = [...forgedLives, ...forgedWork, ...forgedMerges, ...forgedRecords];
+  const bugs = [forgedLives, forgedWork, forgedMerges, forgedPlans, forgedRecords].flat();
   for (const { title, invariant, says, change } of bugs) {
     it(`breaks ${invariant}: ${title}`, async () => {
       const report = await reportAfter(change);

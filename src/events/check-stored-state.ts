@@ -1,25 +1,30 @@
+import { InboxCheck } from "./check-inbox.ts";
 import type { CheckedRun, RunCheck } from "./checked-run.ts";
 import type { Delegation } from "./delegation.ts";
 import type { StoredEvent } from "./event.ts";
 import { applyToRun, emptyRun, type RunState } from "./run-state.ts";
 
-/** I7: what is stored of runs, delegations and questions is the fold of the events. */
+/** I7: what is stored of runs, delegations, questions and the inbox is the fold of the events. */
 export class StoredStateCheck implements RunCheck {
   readonly fold: RunState;
   /** How many events the fold took. */
   folded = 0;
   readonly #run: CheckedRun;
   readonly #asked = new Map<string, boolean>();
+  readonly #inbox: InboxCheck;
 
   constructor(run: CheckedRun) {
     this.#run = run;
     this.fold = emptyRun(run.id);
+    this.#inbox = new InboxCheck(run);
   }
 
   see(event: StoredEvent): void {
+    const before = this.fold.delegations.get(event.sub_agent_id ?? "");
     try {
       applyToRun(this.fold, event);
       this.folded++;
+      this.#inbox.see(event, this.fold, before);
     } catch (error) {
       this.#refused(event, error);
     }
@@ -38,6 +43,7 @@ export class StoredStateCheck implements RunCheck {
       if (stored.get(id) === this.#asked.get(id)) continue;
       report("I7", `Question ${id} is stored otherwise than the log has it.`);
     }
+    this.#inbox.end();
     const problem = this.#runProblem();
     if (problem) report("I7", problem);
   }

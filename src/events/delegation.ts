@@ -26,6 +26,8 @@ interface Common {
   readonly title: string;
   readonly contractHash: string;
   readonly resumedFrom: string | null;
+  /** The last event of that one that it shares; null: all of them. */
+  readonly resumedAt: number | null;
   readonly createdAt: number;
   readonly startedAt: number | null;
   readonly usage: TokenUsage;

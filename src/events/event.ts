@@ -68,6 +68,8 @@ export interface EventPayloads {
     readonly title: string;
     readonly contract_hash: string;
     readonly resumed_from?: string;
+    /** Of a fork: the last event of that one that it shares; absent: all that was said. */
+    readonly resumed_at?: number;
     readonly receipt?: readonly ReceiptLine[];
   };
   "agent.subagent_started": {
@@ -191,6 +193,8 @@ export interface EventPayloads {
     readonly from: string;
     readonly severity: "info" | "warn" | "critical";
     readonly message: string;
+    /** Of what a watcher is shown: the last event that it tells about. */
+    readonly up_to?: number;
   };
   /** The conversation was shortened by the pure function `compact`, so it can be rebuilt. */
   "agent.compacted": { readonly before_messages: number };

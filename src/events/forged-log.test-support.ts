@@ -1,5 +1,6 @@
 import { DatabaseSync } from "node:sqlite";
 import { numberOf, runIdOf, runNumberOf } from "../ports/identity.ts";
+import { fillInbox } from "../stores/sqlite/fill-inbox.ts";
 import type { NewEvent, StoredEvent } from "./event.ts";
 import { canonical, genesis, link, sha256 } from "./hash-chain.ts";
 import { applyToRun, emptyRun, type RunState } from "./run-state.ts";
@@ -45,6 +46,9 @@ export class ForgedLog {
       seq += events.length;
     }
     this.#project(runId);
+    this.database.exec("BEGIN; DELETE FROM inbox");
+    fillInbox(this.database);
+    this.database.exec("COMMIT");
   }
 
   /** Another contract for a delegation, with every hash of it made to fit. */

@@ -6,6 +6,8 @@ import type { SeededBug } from "./seeded-bug.test-support.ts";
 const secondBatch = "(SELECT first_seq FROM event_batches ORDER BY first_seq LIMIT 1 OFFSET 1)";
 const lastBatch = "(SELECT max(first_seq) FROM event_batches)";
 
+const lastItem = "(SELECT max(seq) FROM inbox)";
+
 function bySql(title: string, invariant: Invariant, sql: string): SeededBug {
   return { title, invariant, change: ({ database }) => database.exec(sql) };
 }
@@ -55,7 +57,7 @@ export const tamperings: readonly SeededBug[] = [
     invariant: "I1",
     change({ database }, { cancelled }) {
       const run = runNumberOf(cancelled) ?? -1;
-      for (const table of ["event_batches", "sub_agents", "asks"]) {
+      for (const table of ["event_batches", "sub_agents", "asks", "inbox"]) {
         database.prepare(`DELETE FROM ${table} WHERE run = ?`).run(run);
       }
       database.prepare("DELETE FROM runs WHERE number = ?").run(run);
@@ -101,6 +103,27 @@ export const tamperings: readonly SeededBug[] = [
   bySql("tokens taken off the bill", "I7", "UPDATE runs SET tokens = tokens - 1"),
   bySql("another owner", "I7", "UPDATE runs SET fence = fence + 1"),
   bySql("a question marked as open", "I7", "UPDATE asks SET answered = 0"),
+  bySql("an item taken out of the inbox", "I7", `DELETE FROM inbox WHERE seq = ${lastItem}`),
+  bySql(
+    "an item put into the inbox that nothing led to",
+    "I7",
+    `INSERT INTO inbox SELECT seq + 1, run, sub_agent_id, at, kind, severity, title, text, ask_id,
+     deadline_at, ask_default, is_open FROM inbox WHERE seq = (SELECT min(seq) FROM inbox)`,
+  ),
+  bySql("an item's text changed", "I7", "UPDATE inbox SET text = text || '!' WHERE kind = 'run'"),
+  bySql("an item made to look harmless", "I7", "UPDATE inbox SET severity = 'info'"),
+  bySql("an item moved to another run", "I7", `UPDATE inbox SET run = 1 WHERE seq = ${lastItem}`),
+  bySql("an item about somebody else", "I7", "UPDATE inbox SET sub_agent_id = 'ffffff'"),
+  bySql(
+    "an answered question that the inbox shows as open",
+    "I7",
+    "UPDATE inbox SET is_open = 1 WHERE kind = 'ask'",
+  ),
+  bySql(
+    "a question's default changed in the inbox",
+    "I7",
+    "UPDATE inbox SET ask_default = 'yes' WHERE kind = 'ask'",
+  ),
   bySql(
     "a run's row taken out",
     "I7",

@@ -8,6 +8,7 @@ import type { ModelPolicy } from "../profiles/profile.ts";
 import { candidateModels, type ModelChoices, modelsOfPool } from "./candidate-models.ts";
 import { connectModel } from "./connect-model.ts";
 import { findDefaultModel } from "./default-model.ts";
+import { planModel, planModelName } from "./plan-model.ts";
 import { PriceList } from "./price-list.ts";
 import { type Environment, keyVariableOf, resolveProvider } from "./resolve-provider.ts";
 import { unconfiguredModel } from "./scripted/unconfigured-model.ts";
@@ -66,8 +67,11 @@ export interface ModelRegistryOptions {
 export function createModelRegistry(options: ModelRegistryOptions): ModelRegistry {
   const { environment, config = {}, scripted } = options;
   const { pools = shippedPools } = config;
-  const resolved = new Map<string, Model>(Object.entries(options.models ?? {}));
-  const isAllowed = createModelAllowlist(config.allow);
+  // Ours is no provider's: nothing stands in for it, and no allowlist of models is about it.
+  const own = { ...options.models, [planModelName]: planModel };
+  const resolved = new Map<string, Model>(Object.entries(own));
+  const isListed = createModelAllowlist(config.allow);
+  const isAllowed = (name: string): boolean => name === planModelName || isListed(name);
   const prices = new PriceList(config.prices ?? {}, config.providers ?? {});
   const choices: ModelChoices = {
     pools,

@@ -21,6 +21,8 @@ export interface DelegationRequest {
   readonly title?: string | undefined;
   readonly successCriteria?: readonly string[] | undefined;
   readonly resumedFrom?: string | undefined;
+  /** Only as far as this event of it. */
+  readonly resumedAt?: number | undefined;
   /** Patterns, relative to the workspace, that every path it changes must match. */
   readonly owns?: readonly string[] | undefined;
   /** Tells the children of one call apart, so that each is found again after a crash. */
@@ -84,6 +86,8 @@ export type AskOutcome =
  */
 export interface Delegator {
   start(request: DelegationRequest, way: DelegationWay): Promise<StartOutcome>;
+  /** Whether this call has made the child of this key already, in this process or before a crash. */
+  wasBegun(key: string): boolean;
   /**
    * Waits for one delegation and records this call's completion in the transaction that closes it,
    * so that a result is delivered exactly once. `describe` turns the result into the call's output.
@@ -105,12 +109,28 @@ export interface Delegator {
   result(id: string): Promise<DelegationResult | null>;
   cancel(id: string, reason: string): Promise<CancelOutcome>;
   ask(question: string): Promise<AskOutcome>;
+  /** For watchers: a remark to the agent that is watched. Says why when it was not made. */
+  interject(severity: "info" | "warn" | "critical", message: string): Promise<string | undefined>;
   /**
    * Records the steps that the following delegations carry out, once for this call: what a crash
    * repeats is not recorded again. A later plan of the same agent supersedes the one before.
    */
   plan(steps: readonly PlannedStep[]): Promise<void>;
+  /** What this agent changed, or what lies in a range of commits. */
+  changes(
+    range?: string,
+  ): Promise<{ readonly text: string; readonly truncated: boolean } | { readonly problem: string }>;
+  /** Who looks at its work before that is accepted, and how often that has been done. */
+  readonly review: {
+    readonly profile: string;
+    readonly rounds: number;
+    readonly made: number;
+  } | null;
   readArtifact(hash: string): Promise<string | undefined>;
+  /** A caller is given results and evidence, and nothing else of what its children said and did. */
+  readonly isSealed: boolean;
+  /** All that a closed delegation of one's own said and did; null where that is sealed. */
+  transcript(id: string): Promise<string | null>;
   /** The largest result that may be poured into the caller's conversation, in tokens. */
   readonly joinTokens: number;
 }

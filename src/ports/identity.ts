@@ -30,9 +30,12 @@ export function numberOf(id: string): number | undefined {
 
 const runPrefix = "r";
 const askPrefix = "q";
+const memoryPrefix = "m";
 
 export const runIdOf = (number: number): string => runPrefix + hexOf(number);
 export const askIdOf = (number: number): string => askPrefix + hexOf(number);
+/** Memories are counted by themselves. */
+export const memoryIdOf = (number: number): string => memoryPrefix + hexOf(number);
 
 /**
  * The log of the control plane: what people and programs decided, beside the runs. It is read like
@@ -46,6 +49,10 @@ export function runNumberOf(id: string): number | undefined {
 
 export function askNumberOf(id: string): number | undefined {
   return id.startsWith(askPrefix) ? numberOf(id.slice(1)) : undefined;
+}
+
+export function memoryNumberOf(id: string): number | undefined {
+  return id.startsWith(memoryPrefix) ? numberOf(id.slice(1)) : undefined;
 }
 
 function modulo(value: number, size: number): number {

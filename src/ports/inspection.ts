@@ -1,3 +1,5 @@
+import type { InboxItem } from "../events/inbox-item.ts";
+
 /**
  * What a store holds, as it holds it: nothing folded, nothing checked, nothing left out. For those
  * who verify a store without trusting it. All answers are about one moment, however long the
@@ -35,6 +37,7 @@ export interface StoredRows {
   readonly run: StoredRun | undefined;
   readonly delegations: readonly StoredDelegation[];
   readonly asks: readonly StoredAsk[];
+  readonly inbox: readonly InboxItem[];
 }
 
 export interface StoredRun {

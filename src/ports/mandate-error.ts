@@ -17,6 +17,7 @@ export type MandateErrorCode =
   | "profile-invalid"
   | "config-invalid"
   | "playbook-invalid"
+  | "plan-invalid"
   | "already-terminal"
   | "not-resumable"
   | "illegal-transition"
@@ -26,7 +27,9 @@ export type MandateErrorCode =
   | "database-unusable"
   | "storage-full"
   | "closed"
-  | "no-kept-work";
+  | "no-kept-work"
+  | "ask-closed"
+  | "unknown-memory";
 
 export class MandateError extends Error {
   readonly code: MandateErrorCode;

@@ -1,7 +1,9 @@
 import type { Contract } from "../contracts/contract.ts";
 import type { NewEvent, StoredEvent } from "../events/event.ts";
 import type { RunState } from "../events/run-state.ts";
+import type { InboxStore } from "./inbox-store.ts";
 import type { Inspection } from "./inspection.ts";
+import type { MemoryStore } from "./memory-store.ts";
 import type { RecordStore } from "./record-store.ts";
 
 /**
@@ -18,7 +20,7 @@ import type { RecordStore } from "./record-store.ts";
  * The control log (`controlRunId`) is read and heard like a run and is none: no list shows it,
  * nobody owns it, and only `changeRecords` and `noteCommand` write to it.
  */
-export interface Store extends RecordStore {
+export interface Store extends RecordStore, InboxStore {
   /** Fresh ids, unique in the store, given out without waiting. */
   newDelegationId(): string;
   newRunId(): string;
@@ -37,6 +39,9 @@ export interface Store extends RecordStore {
   /** The run of a delegation, an ask or a run id. */
   findRun(id: string): Promise<string | undefined>;
   listRuns(query: RunQuery): Promise<readonly RunRow[]>;
+
+  /** What agents wrote down for later. */
+  readonly memories: MemoryStore;
 
   /** Long texts that many delegations share (system prompts), by their hash. */
   keepText(text: string): string;

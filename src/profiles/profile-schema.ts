@@ -127,6 +127,9 @@ const exitRule = z.strictObject({
   tools: z.array(selected).optional(),
   outputSchema: z.record(z.string(), z.unknown()).optional(),
   evidence: z.enum(["none", "tool_calls", "files"]).optional(),
+  review: z
+    .strictObject({ profile: profileName, rounds: z.int().min(1).max(10).optional() })
+    .optional(),
 });
 
 const triggers = z.strictObject({

@@ -124,4 +124,6 @@ export interface ExitRule {
   readonly outputSchema?: Readonly<Record<string, unknown>>;
   /** `tool_calls`: a report without a single completed tool call is not accepted. */
   readonly evidence?: "none" | "tool_calls" | "files";
+  /** Who looks at what `submit_for_review` hands in, and how often before a person decides. */
+  readonly review?: { readonly profile: string; readonly rounds?: number };
 }

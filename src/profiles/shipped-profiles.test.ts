@@ -11,6 +11,9 @@ const names = [
   ...["researcher", "reviewer", "summarizer", "writer"],
 ];
 
+/** Runs what is written down; no language model ever reads its prompt. */
+const runner = "plan-runner";
+
 /** Every tool there is or is to be, by its canonical name. */
 const knownTools: ReadonlySet<string> = new Set([
   ...["spawn", "spawn_await", "delegate_task", "delegate_to_agent", "spawn_subagent"],
@@ -37,7 +40,8 @@ function toolsOf({ tools }: Profile): readonly string[] {
 }
 
 test("the folder holds these profiles and nothing else", () => {
-  expect(readdirSync(shippedProfiles.path).sort()).toEqual(names.map((name) => `${name}.md`));
+  const all = [...names, runner].sort();
+  expect(readdirSync(shippedProfiles.path).sort()).toEqual(all.map((name) => `${name}.md`));
 });
 
 describe.each(names)("the shipped profile %s", (name) => {
@@ -101,6 +105,18 @@ describe.each(["analyst", "oracle", "pair", "planner", "researcher", "reviewer",
     });
   },
 );
+
+describe(`the shipped profile ${runner}`, () => {
+  it("runs plans without a model, and is offered to nobody who chooses", () => {
+    const { description, hidden, model, tools } = shipped(runner);
+    expect({ hidden, model, tools }).toEqual({
+      hidden: true,
+      model: { model: "mandate/plan" },
+      tools: ["submit_plan"],
+    });
+    expect(description).toMatch(/without a language model/);
+  });
+});
 
 describe("the archetypes", () => {
   it("have their capabilities and their triggers", () => {

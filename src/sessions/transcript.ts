@@ -46,6 +46,8 @@ export class Transcript {
   readonly #opening: readonly Message[];
   #signature = "";
   #byId: Map<string, PendingCall> | null = null;
+  /** Remarks that came while calls were open. */
+  #later: Message[] = [];
   #unanswered = 0;
 
   /** `opening`: what stands before the first turn; a resumed delegation opens with an old one's. */
@@ -53,6 +55,9 @@ export class Transcript {
     this.#opening = typeof opening === "string" ? [{ role: "user", text: opening }] : opening;
     this.messages = [...this.#opening];
     this.bytesSince = totalSize(this.messages);
+    for (const message of this.#opening) {
+      if (message.role === "assistant") for (const { id } of message.calls) this.#callIds.add(id);
+    }
   }
 
   apply(event: NewEvent): void {
@@ -90,11 +95,12 @@ export class Transcript {
         break;
       case "agent.interjected":
         if (event.payload.from === "runtime") this.nudges++;
+        if (event.payload.from === "person") this.nudges = 0;
         if (event.payload.from === "repair") {
           this.repairs++;
           this.exit = null;
         }
-        this.#say({ role: "user", text: event.payload.message });
+        this.#remark(event.payload);
         break;
       case "agent.compacted":
         this.compactions++;
@@ -121,8 +127,11 @@ export class Transcript {
     });
   }
 
-  /** The conversation as one that continues it should find it: no call without a result. */
-  asOpening(): readonly Message[] {
+  /**
+   * The conversation as one that continues it should find it: no call without a result, and at the
+   * end what a person says next, if it is a person who goes on with it.
+   */
+  asOpening(next = interruption): readonly Message[] {
     const missing = this.pending
       .filter(({ result }) => result === undefined)
       .map(
@@ -135,11 +144,8 @@ export class Transcript {
         }),
       );
     const done = this.pending.flatMap(({ result }) => result ?? []);
-    const resumed: Message = {
-      role: "user",
-      text: "You were interrupted here. Go on from where you were.",
-    };
-    return [...this.messages, ...done, ...missing, resumed];
+    const said: Message = { role: "user", text: next };
+    return [...this.messages, ...done, ...missing, ...this.#later, said];
   }
 
   #restart(): void {
@@ -161,6 +167,7 @@ export class Transcript {
     this.unjudged = null;
     this.#signature = "";
     this.#byId = null;
+    this.#later = [];
   }
 
   #turn(payload: NewEvent<"agent.model_turn">["payload"]): void {
@@ -214,6 +221,18 @@ export class Transcript {
     for (const { result } of this.pending) if (result) this.#say(result);
     this.pending = [];
     this.#byId = null;
+    for (const message of this.#later.splice(0)) this.#say(message);
+  }
+
+  /** A watcher's `info` is for the inbox; nothing comes between calls and their results. */
+  #remark({ from, message, severity }: NewEvent<"agent.interjected">["payload"]): void {
+    const isWatchers = from.startsWith("watcher:");
+    if (isWatchers && severity === "info") return;
+    const text = isWatchers
+      ? `Somebody who watches your work says (${severity}): ${message}`
+      : message;
+    if (this.pending.length > 0) this.#later.push({ role: "user", text });
+    else this.#say({ role: "user", text });
   }
 
   #say(message: Message): void {
@@ -221,6 +240,8 @@ export class Transcript {
     this.bytesSince += sizeOf(message);
   }
 }
+
+const interruption = "You were interrupted here. Go on from where you were.";
 
 /** What can only follow once a turn was judged. */
 const consequences: ReadonlySet<string> = new Set([

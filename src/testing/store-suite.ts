@@ -1,6 +1,8 @@
 import type { Store } from "../ports/store.ts";
 import { appendingTests } from "./store-suite-appending.ts";
 import { controlLogTests } from "./store-suite-control-log.ts";
+import { inboxTests } from "./store-suite-inbox.ts";
+import { memoryTests } from "./store-suite-memories.ts";
 import { readingTests } from "./store-suite-reading.ts";
 import { recordSharingTests } from "./store-suite-record-sharing.ts";
 import { recordValueTests } from "./store-suite-record-values.ts";
@@ -47,10 +49,12 @@ export function storeSuite(
     ["appending", appendingTests],
     ["reading", readingTests],
     ["sharing", sharingTests],
+    ["the inbox", inboxTests],
     ["records", recordTests],
     ["values of records", recordValueTests],
     ["the control log", controlLogTests],
     ["sharing records", recordSharingTests],
+    ["memories", memoryTests],
   ];
   describe(`store: ${name}`, () => {
     for (const [title, tests] of groups) {

@@ -38,6 +38,8 @@ export interface ChildOptions {
   /** An earlier copy that it goes on with. */
   readonly copy?: WorkingCopy;
   readonly workspace?: Partial<Contract["workspace"]>;
+  /** Absent: it may write anywhere. */
+  readonly writeRoots?: readonly string[];
   readonly parentId?: string;
   readonly title?: string;
 }
@@ -63,6 +65,7 @@ export async function startChild(
   const contract = JSON.stringify(
     exampleContract({
       parent: { ...example.parent, run_id: run.id, sub_agent_id: parentId },
+      permissions: { ...example.permissions, write_roots: options.writeRoots ?? ["/"] },
       workspace: {
         allow_writes: true,
         ...(copy && {

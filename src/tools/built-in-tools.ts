@@ -1,7 +1,9 @@
 import type { Config } from "../control/config.ts";
+import type { ProfileRegistry } from "../profiles/profile-registry.ts";
 import type { SkillRegistry } from "../skills/skill.ts";
 import { delegateTaskTool } from "./delegation/delegate-task.ts";
 import { delegateToAgentTool } from "./delegation/delegate-to-agent.ts";
+import { interjectTool } from "./delegation/interject.ts";
 import { askUserTool, completeTaskTool, submitForReviewTool } from "./delegation/leave.ts";
 import {
   cancelDelegationTool,
@@ -9,8 +11,10 @@ import {
   listSubAgentsTool,
 } from "./delegation/oversee.ts";
 import { peekResultTool, searchResultTool, sliceResultTool } from "./delegation/read-result.ts";
+import { requestReviewTool } from "./delegation/request-review.ts";
 import { spawnTool } from "./delegation/spawn.ts";
 import { spawnAwaitTool } from "./delegation/spawn-await.ts";
+import { spawnSubagentTool } from "./delegation/spawn-subagent.ts";
 import { documentQuery } from "./documents/document-query.ts";
 import { editFile } from "./files/edit-file.ts";
 import { globFiles } from "./files/glob-files.ts";
@@ -18,6 +22,10 @@ import { grepFiles } from "./files/grep-files.ts";
 import { listFiles } from "./files/list-files.ts";
 import { readFile } from "./files/read-file.ts";
 import { writeFile } from "./files/write-file.ts";
+import { secretsOf } from "./memory/find-secret.ts";
+import { memoryLoadTool } from "./memory/memory-load.ts";
+import { type MemorySources, memorySaveTool } from "./memory/memory-save.ts";
+import { submitPlanTool } from "./plan/submit-plan.ts";
 import { loadSkillTool } from "./skills/load-skill.ts";
 import type { Tool } from "./tool.ts";
 import { createSearchTools } from "./web/search-tools.ts";
@@ -31,14 +39,18 @@ export interface ToolSources {
   /** Where search services are named. */
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly profileNames: () => readonly string[];
+  /** Whom plans may name; absent: there are no plans. */
+  readonly profiles?: ProfileRegistry;
   /** Null where there is no place for any. */
   readonly skills: SkillRegistry | null;
+  /** Where memories are kept; absent: agents have none. */
+  readonly memories?: MemorySources;
 }
 
 /** The tools that come with the product, as far as the operator left them switched on. */
 export function builtInTools(
   config: Config,
-  { environment, profileNames, skills }: ToolSources,
+  { environment, memories, profileNames, profiles, skills }: ToolSources,
 ): readonly Tool[] {
   const delegation = config.agents.delegation.enabled;
   // Unless it is switched off, other programs' agents get it; ours only when it is switched on.
@@ -56,8 +68,13 @@ export function builtInTools(
     completeTaskTool,
     submitForReviewTool,
     askUserTool,
+    interjectTool,
+    ...(memories === undefined ? [] : memoryTools(config, memories, environment)),
     ...(skills === null ? [] : [loadSkillTool(skills)]),
-    ...(delegation ? [delegateTaskTool, delegateToAgentTool] : []),
+    ...(delegation
+      ? [delegateTaskTool, delegateToAgentTool, spawnSubagentTool, requestReviewTool]
+      : []),
+    ...(delegation && profiles ? [planToolOf(config, profiles)] : []),
     ...(spawn ? [spawnTool(profileNames), spawnAwaitTool] : []),
     ...(delegation || spawn
       ? [
@@ -70,4 +87,20 @@ export function builtInTools(
         ]
       : []),
   ];
+}
+
+function memoryTools(
+  { agents }: Config,
+  store: MemorySources,
+  environment: ToolSources["environment"],
+): readonly Tool[] {
+  const { brainWriteScope: scope } = agents.delegation.context;
+  const load = memoryLoadTool(store);
+  if (scope === "none") return [load];
+  return [load, memorySaveTool({ store, scope, secrets: secretsOf(environment) })];
+}
+
+function planToolOf({ agents, limits }: Config, profiles: ProfileRegistry): Tool {
+  const { maxConcurrent } = agents.delegation;
+  return submitPlanTool({ profiles, maxConcurrent, maxChildren: limits.maxChildren });
 }

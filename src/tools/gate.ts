@@ -90,6 +90,7 @@ export async function passGate(
 
 /** The exit rule names this tool: calling it is the end, whatever else it could do. */
 function endsHere(tool: Tool, { contract }: GateSubject): boolean {
+  if (tool.mayComeBack === true && contract.exit.review !== undefined) return false;
   return tool.ends !== undefined && contract.exit.tools.includes(tool.name);
 }
 

@@ -28,6 +28,8 @@ export interface Tool<Input = unknown> {
    * called although the rule names others is refused, unless it also does something without ending.
    */
   ends?(input: Input): string;
+  /** Where the contract names a reviewer, calling it is not yet the end. */
+  readonly mayComeBack?: true;
   /** Has a use besides ending. */
   readonly isAlsoUseful?: true;
   /** What models are shown, where that is stricter than what is accepted. */

@@ -44,7 +44,7 @@ export class Toolbox {
     let offered = this.#lists.get(key);
     if (offered === undefined || this.#hasChanged(names)) {
       const descriptions = names.flatMap((name) => this.#describe(name) ?? []);
-      offered = { descriptions, bytes: Buffer.byteLength(JSON.stringify(descriptions)) };
+      offered = { descriptions, tokens: boundOf(JSON.stringify(descriptions)) };
       this.#lists.set(key, offered);
     }
     return offered;
@@ -85,7 +85,17 @@ export function describeTool(tool: Tool): DescribedTool {
     description: tool.description,
     parameters: tool.parameters ?? schemaOf(tool),
   };
-  return { description, bytes: Buffer.byteLength(JSON.stringify(description)) };
+  // Others wrote it, in whatever characters: a token has at least one byte.
+  return { description, tokens: Buffer.byteLength(JSON.stringify(description)) };
+}
+
+/**
+ * No tokenizer needs a token for every second character of English words and JSON, and these are
+ * our own or the program's: without this, a long list of tools would eat a small budget on paper.
+ */
+function boundOf(text: string): number {
+  const bytes = Buffer.byteLength(text);
+  return bytes === text.length ? Math.ceil(bytes / 2) : bytes;
 }
 
 function schemaOf(tool: Tool): Readonly<Record<string, unknown>> {
@@ -95,12 +105,12 @@ function schemaOf(tool: Tool): Readonly<Record<string, unknown>> {
 
 export interface DescribedTool {
   readonly description: ToolDescription;
-  /** The size of what is sent. */
-  readonly bytes: number;
+  /** The most that it can cost in a prompt. */
+  readonly tokens: number;
 }
 
 export interface OfferedTools {
   readonly descriptions: readonly ToolDescription[];
-  /** The size of what is sent, for the bound on the first prompt. */
-  readonly bytes: number;
+  /** The most that they can cost, for the bound on the first prompt. */
+  readonly tokens: number;
 }

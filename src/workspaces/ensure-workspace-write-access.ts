@@ -42,7 +42,7 @@ export function ensureWorkspaceWriteAccess(
  * Files that other programs obey: writing them is a way out of the contract, also where they did
  * not exist before. Compared without case, as some file systems do.
  */
-function isProtected(segments: readonly string[]): boolean {
+export function isProtected(segments: readonly string[]): boolean {
   const names = segments.map((segment) => segment.toLowerCase());
   const file = names.at(-1) ?? "";
   if (names.includes(".git") || names.includes(".mandate")) return true;

@@ -7,13 +7,13 @@ import { Worker } from "node:worker_threads";
 const swapper = `
   const { renameSync } = require("node:fs");
   const { parentPort, workerData } = require("node:worker_threads");
-  const { folder, link, spare, stop } = workerData;
+  const { folder, link, spare, aside, stop } = workerData;
   const stopped = new Int32Array(stop);
   let swaps = 0;
   function replace(from, to) {
     for (;;) {
-      // A write that met the gap creates the folder anew.
-      try { return renameSync(from, to); } catch { renameSync(to, spare + Math.random()); }
+      // A write that met the gap creates the folder anew; those would be searched with the rest.
+      try { return renameSync(from, to); } catch { renameSync(to, aside + Math.random()); }
     }
   }
   while (Atomics.load(stopped, 0) === 0) {
@@ -53,7 +53,7 @@ export async function startSwapper(): Promise<FolderSwapper> {
   symlinkSync(outside, join(root, "link"));
   const stop = new SharedArrayBuffer(4);
   const paths = { folder: join(root, "folder"), link: join(root, "link") };
-  const workerData = { ...paths, spare: join(root, "spare"), stop };
+  const workerData = { ...paths, spare: join(root, "spare"), aside: join(base, "aside-"), stop };
   const worker = new Worker(swapper, { eval: true, workerData });
   const finished = new Promise<number>((done) => worker.once("message", done));
   await new Promise((online) => worker.once("online", online));

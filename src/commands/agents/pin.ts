@@ -7,6 +7,7 @@ export const pinAgent = defineCommand<{ readonly agentId: string; readonly scope
   name: "agents pin",
   form: `@agent ${scopeForm}`,
   about: "Makes the profile of an agent the default of a scope; without one, of the session.",
+  completes: ["handle"],
   parse(rest) {
     const parsed = parseScope(rest);
     if (isProblem(parsed)) return parsed;

@@ -9,6 +9,7 @@ export const setDescription = defineCommand<{
   name: "agents set-description",
   form: "@agent | description",
   about: "Changes what models are told about an agent.",
+  completes: ["handle"],
   parse(rest) {
     const fields = splitFields(rest, 2);
     if (isProblem(fields)) return fields;

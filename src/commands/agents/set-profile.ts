@@ -5,6 +5,7 @@ export const setProfile = defineCommand<{ readonly agentId: string; readonly pro
   name: "agents set-profile",
   form: "@agent | profile",
   about: "Leads an agent to another profile.",
+  completes: ["handle"],
   parse(rest) {
     const fields = splitFields(rest, 2);
     if (isProblem(fields)) return fields;

@@ -5,6 +5,7 @@ export const setTags = defineCommand<{ readonly agentId: string; readonly tags: 
   name: "agents set-tags",
   form: "@agent | tag, tag",
   about: "Replaces the tags of an agent.",
+  completes: ["handle"],
   parse(rest) {
     const fields = splitFields(rest, 2);
     if (isProblem(fields)) return fields;

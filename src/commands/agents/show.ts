@@ -7,6 +7,7 @@ export const showAgent = defineCommand({
   name: "agents show",
   form: "@agent",
   about: "Shows one agent: its profile, and what may be forwarded to it.",
+  completes: ["handle"],
   parse: parseHandle,
   async execute({ agentId }: { readonly agentId: string }, context) {
     const entry = await context.controlPlane.entry(agentId);

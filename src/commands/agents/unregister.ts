@@ -5,6 +5,7 @@ export const unregisterAgent = defineCommand({
   name: "agents unregister",
   form: "@agent",
   about: "Takes an agent out of the registry. Its profile stays.",
+  completes: ["handle"],
   parse: parseHandle,
   async execute({ agentId }: { readonly agentId: string }, { controlPlane }, principal) {
     const { version } = await controlPlane.unregister(agentId, principal);

@@ -14,6 +14,13 @@ export type ControlAction =
   | "edit"
   | "merge-work"
   | "discard-work"
+  | "rename-session"
+  | "start-work"
+  | "steer-work"
+  | "answer-ask"
+  | "set-workspace"
+  | "promote-memory"
+  | "forget-memory"
   | "pin-session"
   | "pin-user"
   | "pin-workspace"
@@ -30,6 +37,13 @@ const rules: Readonly<Record<ControlAction, { readonly least: Role; readonly wha
   edit: { least: "operator", what: "Editing records" },
   "merge-work": { least: "operator", what: "Merging the work of an agent" },
   "discard-work": { least: "operator", what: "Discarding the work of an agent" },
+  "rename-session": { least: "operator", what: "Renaming a session" },
+  "start-work": { least: "operator", what: "Starting an agent" },
+  "steer-work": { least: "operator", what: "Cancelling and resuming agents" },
+  "answer-ask": { least: "operator", what: "Answering an agent" },
+  "set-workspace": { least: "operator", what: "Setting the workspace of a session" },
+  "promote-memory": { least: "operator", what: "Promoting a memory" },
+  "forget-memory": { least: "operator", what: "Forgetting a memory" },
   "pin-session": { least: "viewer", what: "Session pin" },
   "pin-user": { least: "viewer", what: "User pin" },
   "pin-workspace": { least: "operator", what: "Workspace pin" },

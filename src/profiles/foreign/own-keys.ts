@@ -19,7 +19,7 @@ const byShape: Readonly<Record<string, (value: unknown) => boolean>> = {
   capabilities: (value) => isListOf(value, (item) => capabilities.includes(item)),
   limits: (value) => isMapOf(value, limits),
   workspace: (value) => isMapOf(value, workspace),
-  exit: (value) => isMapOf(value, ["tools", "outputSchema", "evidence"]),
+  exit: (value) => isMapOf(value, ["tools", "outputSchema", "evidence", "review"]),
   triggers: (value) => isMapOf(value, ["slash", "hotkeys"]),
   model: (value) => isMapOf(value, model),
   servers: (value) => isRecord(value) && Object.values(value).some(isOwnServer),

@@ -4,6 +4,7 @@ import type { Clock } from "../../ports/clock.ts";
 import { controlRunId } from "../../ports/identity.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
 import type { Append } from "../../ports/store.ts";
+import type { InboxRows } from "./inbox-rows.ts";
 import { Projections, TamperedContract } from "./projections.ts";
 import type { RecordRows } from "./record-rows.ts";
 import type { ReserveFile } from "./reserve-file.ts";
@@ -25,6 +26,12 @@ export interface RunCache extends Ground {
   readonly reserve: ReserveFile;
 }
 
+/** Tables that are written beside the events, and read by others. */
+interface GroupRows {
+  readonly records: RecordRows;
+  readonly inbox: InboxRows;
+}
+
 /** A turn of the event loop should not be held longer than some twenty milliseconds. */
 const eventsPerTransaction = 1500;
 
@@ -38,6 +45,7 @@ export class GroupCommit {
   readonly #clock: Clock;
   readonly #projections: Projections;
   readonly #recordRows: RecordRows;
+  readonly #inboxRows: InboxRows;
   readonly #begin: StatementSync;
   readonly #commit: StatementSync;
   readonly #insertBatch: StatementSync;
@@ -46,12 +54,13 @@ export class GroupCommit {
   #texts: [hash: string, body: string][] = [];
   #scheduled: NodeJS.Immediate | undefined;
 
-  constructor(database: DatabaseSync, cache: RunCache, recordRows: RecordRows, clock: Clock) {
+  constructor(database: DatabaseSync, cache: RunCache, rows: GroupRows, clock: Clock) {
     this.#database = database;
     this.#cache = cache;
     this.#clock = clock;
     this.#projections = new Projections(database);
-    this.#recordRows = recordRows;
+    this.#recordRows = rows.records;
+    this.#inboxRows = rows.inbox;
     this.#begin = database.prepare("BEGIN IMMEDIATE");
     this.#commit = database.prepare("COMMIT");
     this.#insertBatch = database.prepare("INSERT INTO event_batches VALUES (?, ?, ?, ?, ?, ?)");
@@ -178,6 +187,7 @@ export class GroupCommit {
       if (event.type === "agent.asked") this.#projections.writeAsk(run, event);
       else this.#projections.answerAsk(event);
     }
+    for (const change of transaction.inbox) this.#inboxRows.write(change);
     for (const record of transaction.records.values()) this.#recordRows.write(record);
   }
 }
@@ -193,7 +203,8 @@ function sqliteCode(error: unknown): number | undefined {
 
 const sqliteFull = 13;
 
-function storageError(error: unknown): unknown {
+/** What SQLite says of a write, in our words. */
+export function storageError(error: unknown): unknown {
   const code = sqliteCode(error);
   if (code === undefined) return error;
   const message = error instanceof Error ? error.message : String(error);

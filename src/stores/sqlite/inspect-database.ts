@@ -7,6 +7,7 @@ import type {
   StoredRecord,
   StoredRows,
 } from "../../ports/inspection.ts";
+import { inboxItemOfRow } from "./inbox-rows.ts";
 
 /**
  * Reads rows as they stand, in one read transaction of its own, so that what others write meanwhile
@@ -22,11 +23,12 @@ export function inspectDatabase(live: DatabaseSync): Inspection {
   // run would be too many.
   const batches = keysByRun(database, "SELECT run, first_seq AS key FROM event_batches");
   const delegations = keysByRun(database, "SELECT run, number AS key FROM sub_agents");
+  const inbox = keysByRun(database, "SELECT run, seq AS key FROM inbox");
   return {
     async runIds() {
       const rows = database.prepare("SELECT number FROM runs").all();
       const runs = rows.map((row) => Number(row["number"]));
-      const known = new Set([...runs, ...batches.keys(), ...delegations.keys()]);
+      const known = new Set([...runs, ...batches.keys(), ...delegations.keys(), ...inbox.keys()]);
       return [...known].sort((left, right) => left - right).map(runIdOf);
     },
     async *spans() {
@@ -39,6 +41,7 @@ export function inspectDatabase(live: DatabaseSync): Inspection {
         run: runOf(database, run),
         delegations: (delegations.get(run) ?? []).flatMap((key) => delegationOf(database, key)),
         asks: asksOf(database, run),
+        inbox: (inbox.get(run) ?? []).flatMap((key) => inboxItemsOf(database, key)),
       };
     },
     async *readBatches(runId) {
@@ -129,6 +132,11 @@ function asksOf(database: DatabaseSync, run: number): StoredRows["asks"] {
       delegationId: String(row["sub_agent_id"]),
       answered: row["answered"] === 1,
     }));
+}
+
+function inboxItemsOf(database: DatabaseSync, seq: number): StoredRows["inbox"] {
+  const row = database.prepare("SELECT * FROM inbox WHERE seq = ?").get(seq);
+  return row === undefined ? [] : [inboxItemOfRow(row)];
 }
 
 function recordOf(row: Row): StoredRecord {

@@ -77,4 +77,49 @@ export const migrations: readonly string[] = [
     PRIMARY KEY (resource_type, resource_id)
   ) WITHOUT ROWID;
   `,
+  `
+  -- The inbox, a row for an event that is one. ask_id and what follows are of asks and approvals.
+  CREATE TABLE inbox (
+    seq INTEGER PRIMARY KEY,
+    run INTEGER NOT NULL,
+    sub_agent_id TEXT,
+    at INTEGER NOT NULL,
+    kind TEXT NOT NULL,
+    severity TEXT NOT NULL,
+    title TEXT NOT NULL,
+    text TEXT NOT NULL,
+    ask_id TEXT,
+    deadline_at INTEGER,
+    ask_default TEXT,
+    is_open INTEGER
+  );
+  -- Few are open at any time, so this costs nothing but where one is opened or closed.
+  CREATE INDEX inbox_open ON inbox (ask_id) WHERE is_open = 1;
+  CREATE TABLE inbox_cursors (reader TEXT PRIMARY KEY, seq INTEGER NOT NULL) WITHOUT ROWID;
+  `,
+  `
+  -- Added to and never changed; what people decide about one is a record. What is indexed for
+  -- searching follows from these rows, see MemoryIndex.
+  CREATE TABLE memories (
+    number INTEGER PRIMARY KEY,
+    id TEXT NOT NULL,
+    run INTEGER NOT NULL,
+    sub_agent_id TEXT NOT NULL,
+    call_id TEXT NOT NULL,
+    lineage TEXT NOT NULL,
+    profile TEXT NOT NULL,
+    workspace TEXT,
+    scope TEXT NOT NULL,
+    key TEXT,
+    -- Those of one slot stand in each other's place: the latest counts.
+    slot TEXT,
+    tags TEXT NOT NULL,
+    text TEXT NOT NULL,
+    supersedes TEXT,
+    created_at INTEGER NOT NULL,
+    UNIQUE (sub_agent_id, call_id)
+  );
+  CREATE INDEX memories_of_run ON memories (run);
+  CREATE INDEX memories_in_slot ON memories (slot, number) WHERE slot IS NOT NULL;
+  `,
 ];

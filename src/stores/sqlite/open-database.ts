@@ -1,5 +1,6 @@
 import { DatabaseSync } from "node:sqlite";
 import { MandateError } from "../../ports/mandate-error.ts";
+import { fillInbox } from "./fill-inbox.ts";
 import { migrations } from "./migrations.ts";
 
 export interface DatabaseOptions {
@@ -63,7 +64,9 @@ function migrate(database: DatabaseSync, path: string): void {
     database.exec("CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value INTEGER NOT NULL)");
     const version = schemaVersion(database);
     if (version > migrations.length) throw newer(path, version);
+    const hasInbox = hasTable(database, "inbox");
     for (const step of migrations.slice(version)) database.exec(step);
+    if (!hasInbox) fillInbox(database);
     database
       .prepare(
         "INSERT INTO meta VALUES ('schema', ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value",
@@ -78,10 +81,13 @@ function migrate(database: DatabaseSync, path: string): void {
 }
 
 function schemaVersion(database: DatabaseSync): number {
-  const table = database.prepare("SELECT 1 FROM sqlite_schema WHERE name = 'meta'").get();
-  if (table === undefined) return 0;
+  if (!hasTable(database, "meta")) return 0;
   const row = database.prepare("SELECT value FROM meta WHERE key = 'schema'").get();
   return Number(row?.["value"] ?? 0);
+}
+
+function hasTable(database: DatabaseSync, name: string): boolean {
+  return database.prepare("SELECT 1 FROM sqlite_schema WHERE name = ?").get(name) !== undefined;
 }
 
 function newer(path: string, version: number): MandateError {

@@ -2,6 +2,7 @@ import type { DatabaseSync, StatementSync } from "node:sqlite";
 import type { Contract } from "../../contracts/contract.ts";
 import type { StoredEvent } from "../../events/event.ts";
 import { sha256 } from "../../events/hash-chain.ts";
+import type { InboxItem } from "../../events/inbox-item.ts";
 import { prepareRecordChanges } from "../../events/prepare-record-changes.ts";
 import { applyToRun, emptyRun, foldRun, type RunState } from "../../events/run-state.ts";
 import { type Clock, systemClock } from "../../ports/clock.ts";
@@ -14,15 +15,19 @@ import {
   runIdOf,
   runNumberOf,
 } from "../../ports/identity.ts";
+import type { InboxQuery } from "../../ports/inbox-store.ts";
 import type { Inspection } from "../../ports/inspection.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
+import type { MemoryStore } from "../../ports/memory-store.ts";
 import type { ControlRecord, RecordChange } from "../../ports/record-store.ts";
 import type { Append, EventQuery, Ownership, RunQuery, RunRow, Store } from "../../ports/store.ts";
 import { ArtifactFolder } from "./artifact-folder.ts";
 import { BatchReader } from "./batch-rows.ts";
-import { GroupCommit, type RunCache } from "./group-commit.ts";
+import { GroupCommit, type RunCache, storageError } from "./group-commit.ts";
 import { idBlocks } from "./id-blocks.ts";
+import { InboxRows } from "./inbox-rows.ts";
 import { inspectDatabase } from "./inspect-database.ts";
+import { MemoryRows } from "./memory-rows.ts";
 import { type DatabaseOptions, openDatabase } from "./open-database.ts";
 import { RecordRows } from "./record-rows.ts";
 import { ReserveFile } from "./reserve-file.ts";
@@ -45,7 +50,9 @@ export class SqliteStore implements Store {
   readonly #log: RunCache;
   readonly #commits: GroupCommit;
   readonly #records: RecordRows;
+  readonly #inbox: InboxRows;
   readonly #artifacts: ArtifactFolder;
+  readonly #clock: Clock;
   readonly #nextNumber: () => number;
   readonly #runs = new Map<string, RunState>();
   readonly #texts = new Map<string, string>();
@@ -53,6 +60,7 @@ export class SqliteStore implements Store {
   readonly #poll: NodeJS.Timeout;
   #dataVersion: unknown;
   #versionStatement: StatementSync | undefined;
+  #memories: MemoryStore | undefined;
   #closed = false;
 
   constructor(options: SqliteStoreOptions) {
@@ -71,8 +79,10 @@ export class SqliteStore implements Store {
       reserve: new ReserveFile(options.path === ":memory:" ? null : `${options.path}-reserve`),
     };
     this.#records = new RecordRows(this.#database);
-    const clock = options.clock ?? systemClock;
-    this.#commits = new GroupCommit(this.#database, this.#log, this.#records, clock);
+    this.#clock = options.clock ?? systemClock;
+    this.#inbox = new InboxRows(this.#database, this.#index);
+    const rows = { records: this.#records, inbox: this.#inbox };
+    this.#commits = new GroupCommit(this.#database, this.#log, rows, this.#clock);
     this.#poll = setInterval(() => this.#lookAround(), options.pollMs ?? 100).unref();
   }
 
@@ -126,6 +136,29 @@ export class SqliteStore implements Store {
     const payload = { command: cut(command), actor: cut(actor), outcome: cut(outcome) };
     const events = [{ type: "command.executed", payload } as const];
     await this.#commits.append({ runId: controlRunId, by: "operator", events });
+  }
+
+  async readInbox(query: InboxQuery): Promise<readonly InboxItem[]> {
+    return this.#inbox.read(query);
+  }
+
+  async readCursor(reader: string): Promise<number> {
+    return this.#inbox.readCursor(reader);
+  }
+
+  async moveCursor(reader: string, to: number): Promise<number> {
+    // Whoever hears of an event may hear of it in the middle of a transaction, which may yet fail.
+    await undefined;
+    if (this.#closed) throw closed();
+    try {
+      return this.#inbox.moveCursor(reader, to);
+    } catch (error) {
+      throw storageError(error);
+    }
+  }
+
+  async unreadCount(reader: string): Promise<number> {
+    return this.#inbox.unreadCount(reader);
   }
 
   async readRun(runId: string): Promise<RunState | undefined> {
@@ -203,6 +236,21 @@ export class SqliteStore implements Store {
       tokens: Number(row["tokens"]),
       cost: Number(row["cost"]),
     }));
+  }
+
+  /** Made when it is asked for: most processes never do. */
+  get memories(): MemoryStore {
+    if (this.#closed) throw closed();
+    this.#memories ??= new MemoryRows({
+      database: this.#database,
+      clock: this.#clock,
+      worker: this.ownership.worker,
+      catchUp: () => {
+        if (this.#closed) throw closed();
+        this.#commits.flushAll();
+      },
+    });
+    return this.#memories;
   }
 
   keepText(text: string): string {

@@ -2,6 +2,7 @@ import { decideRecordChange, type RecordStanding } from "../../events/decide-rec
 import type { Delegation } from "../../events/delegation.ts";
 import type { NewEvent, StoredEvent } from "../../events/event.ts";
 import { canonical, link } from "../../events/hash-chain.ts";
+import { type InboxChange, inboxChangeOf, touchesInbox } from "../../events/inbox-change.ts";
 import type { PreparedChange } from "../../events/prepare-record-changes.ts";
 import { applyToRun, type RunState } from "../../events/run-state.ts";
 import { runNumberOf } from "../../ports/identity.ts";
@@ -40,6 +41,7 @@ export class Transaction {
   readonly movedRuns = new Map<RunState, boolean>();
   readonly movedDelegations = new Map<string, { run: RunState; contract: string | undefined }>();
   readonly asks: [RunState, StoredEvent<"agent.asked" | "agent.answered">][] = [];
+  readonly inbox: InboxChange[] = [];
   readonly records = new Map<string, WrittenRecord>();
   readonly #ground: Ground;
   readonly #recordRows: RecordRows;
@@ -61,7 +63,11 @@ export class Transaction {
       return;
     }
     const run = this.#ground.stateOf(append.runId, starts);
-    const mark = { undo: this.#undo.length, events: this.events.length };
+    const mark = {
+      undo: this.#undo.length,
+      events: this.events.length,
+      inbox: this.inbox.length,
+    };
     this.#undo.push({
       run,
       id: undefined,
@@ -75,6 +81,7 @@ export class Transaction {
       this.#rewind(mark.undo);
       this.events.length = mark.events;
       this.#texts.length = mark.events;
+      this.inbox.length = mark.inbox;
       this.outcomes.push(error instanceof Error ? error : new Error(String(error)));
       return;
     }
@@ -142,9 +149,18 @@ export class Transaction {
         ? { seq, run_seq, run_id: run.id, type, at: this.#at, payload, hash }
         : { seq, run_seq, run_id: run.id, sub_agent_id: id, type, at: this.#at, payload, hash }
     ) as StoredEvent;
-    applyToRun(run, stored);
+    if (touchesInbox(type)) this.#applyForInbox(run, stored);
+    else applyToRun(run, stored);
     this.events.push(stored);
     this.#texts.push(text);
+  }
+
+  #applyForInbox(run: RunState, event: StoredEvent): void {
+    const id = event.sub_agent_id;
+    const before = id === undefined ? undefined : run.delegations.get(id);
+    applyToRun(run, event);
+    const change = inboxChangeOf(event, run, before);
+    if (change.item !== undefined || change.closes !== undefined) this.inbox.push(change);
   }
 
   #checkOwner(run: RunState, append: Append): void {

@@ -35,6 +35,10 @@ export const commands: Readonly<Record<string, CommandEntry>> = {
     summary: "print the result of a run or a delegation",
     load: async () => (await import("./commands/result.ts")).resultCommand,
   },
+  inbox: {
+    summary: "show what waits for an answer, and what you have not seen",
+    load: async () => (await import("./commands/inbox.ts")).inboxCommand,
+  },
   answer: {
     summary: "answer a question that an agent asked",
     load: async () => (await import("./commands/answer.ts")).answerCommand,
@@ -46,6 +50,10 @@ export const commands: Readonly<Record<string, CommandEntry>> = {
   resume: {
     summary: "go on with what was interrupted, cancelled or failed",
     load: async () => (await import("./commands/resume.ts")).resumeCommand,
+  },
+  sessions: {
+    summary: "list, show, name and export what was said",
+    load: async () => (await import("./commands/sessions.ts")).sessionsCommand,
   },
   diff: {
     summary: "show what a delegation changed in its own copy",
@@ -63,6 +71,10 @@ export const commands: Readonly<Record<string, CommandEntry>> = {
     summary: "show and change who can be delegated to by name, and what is pinned",
     load: async () => (await import("./commands/agents.ts")).agentsCommand,
   },
+  command: {
+    summary: "execute a chat command: /status, /oracle, /review, and what /help lists",
+    load: async () => (await import("./commands/command.ts")).commandCommand,
+  },
   profiles: {
     summary: "show who an agent can be, check agent files, trust a project's own",
     load: async () => (await import("./commands/profiles.ts")).profilesCommand,
@@ -70,6 +82,10 @@ export const commands: Readonly<Record<string, CommandEntry>> = {
   import: {
     summary: "turn other programs' agent files into profiles",
     load: async () => (await import("./commands/import.ts")).importCommand,
+  },
+  memory: {
+    summary: "show what agents wrote down, share it or forget it",
+    load: async () => (await import("./commands/memory.ts")).memoryCommand,
   },
   verify: {
     summary: "check that the log keeps its promises",

@@ -23,6 +23,7 @@ const byError: Readonly<Record<MandateErrorCode, number>> = {
   "profile-invalid": exitCode.usage,
   "config-invalid": exitCode.usage,
   "playbook-invalid": exitCode.usage,
+  "plan-invalid": exitCode.usage,
   "refused-by-policy": exitCode.refused,
   "contract-invalid": exitCode.refused,
   "already-terminal": exitCode.failed,
@@ -35,6 +36,8 @@ const byError: Readonly<Record<MandateErrorCode, number>> = {
   "storage-full": exitCode.failed,
   closed: exitCode.failed,
   "no-kept-work": exitCode.failed,
+  "ask-closed": exitCode.failed,
+  "unknown-memory": exitCode.usage,
 };
 
 export function exitCodeOfError(error: unknown): number {

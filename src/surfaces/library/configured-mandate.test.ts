@@ -49,7 +49,8 @@ async function openWith(files: Readonly<Record<string, string>>) {
     scripted: scriptedModel((request) => {
       seen.push(request);
       const { depth, turn, task } = request.caller;
-      if (depth > 0 || turn > 1 || !task.startsWith("spawn ")) return "done";
+      if (depth > 0 || turn > 2 || !task.startsWith("spawn ")) return "done";
+      if (turn === 2) return { calls: [{ tool: "spawn_await", input: { job_ids: "*" } }] };
       return { calls: [{ tool: "spawn", input: { task: "x", profile: task.slice(6) } }] };
     }),
   });

@@ -169,4 +169,23 @@ describe("createMandate", () => {
     for await (const event of mandate.events({ runId: delegation.runId })) types.push(event.type);
     expect(types.at(-1)).toBe("run.finished");
   });
+
+  it("has an inbox that tells what ended, and remembers what each reader has seen", async () => {
+    mandate = await open();
+    const { inbox } = mandate;
+    const heard: string[] = [];
+    const stop = inbox.on(({ title }) => heard.push(title));
+    await mandate.delegate({ profile: "meteorologist", task: "Lisbon?" });
+    const items = await inbox.unread();
+    expect(items.map(({ kind, title }) => [kind, title])).toEqual([
+      ["finished", "meteorologist finished: Lisbon?"],
+      ["run", "The run succeeded: Lisbon?"],
+    ]);
+    expect(heard).toEqual(items.map(({ title }) => title));
+    stop();
+    await inbox.markRead(items.at(-1)?.id ?? 0);
+    expect(await mandate.inbox.unread()).toEqual([]);
+    expect(await mandate.inbox.unread({ reader: "ann" })).toEqual(items);
+    expect(await mandate.inbox.read()).toEqual(items);
+  });
 });

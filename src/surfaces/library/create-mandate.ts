@@ -1,7 +1,10 @@
+import { commandContext } from "../../commands/command-context.ts";
+import { type Candidate, completeCommand } from "../../commands/complete-command.ts";
 import { type EffectiveProfile, effectiveProfile } from "../../commands/effective-profile.ts";
 import { type CommandReply, executeCommand } from "../../commands/execute-command.ts";
+import { type Hotkeys, hotkeysOf } from "../../commands/hotkeys-of.ts";
 import type { KeptWork } from "../../commands/kept-work.ts";
-import { summarizeProfile } from "../../commands/summarize-profile.ts";
+import { Memories } from "../../commands/memories.ts";
 import { fromUser } from "../../commands/user-text.ts";
 import type { VerifyOptions } from "../../commands/verify-home.ts";
 import { type WaitingContent, waitingContent } from "../../commands/waiting-content.ts";
@@ -14,6 +17,7 @@ import type { MergedWork, MergeOptions } from "../../delegations/merge-kept.ts";
 import type { CheckReport } from "../../events/check-report.ts";
 import { type OpenAsk, openAskOf } from "../../events/delegation.ts";
 import type { EventType, StoredEvent } from "../../events/event.ts";
+import { Inbox } from "../../inbox/inbox.ts";
 import type { DelegationInfo, DelegationResult } from "../../ports/delegator.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
 import type { EventQuery } from "../../ports/store.ts";
@@ -21,6 +25,7 @@ import type { Profile } from "../../profiles/profile.ts";
 import { createRuntime, type Runtime, type RuntimeOptions } from "../../runtime.ts";
 import { infoOf } from "../../sessions/delegation-result.ts";
 import { type DelegationTools, delegationTools } from "./delegation-tools.ts";
+import { librarySessions, type MandateSessions } from "./library-sessions.ts";
 
 export interface MandateOptions extends RuntimeOptions {
   /** Take up interrupted runs of this application at once. Default: true. */
@@ -43,12 +48,19 @@ export interface DelegationParameters {
   readonly tools?: readonly string[];
   /** The folder it works in; absent: none. */
   readonly workspace?: string;
+  /** Whose `/workspace` counts. */
+  readonly session?: string;
 }
 
 /** Who typed a command, and where. */
 export interface CommandAuthor extends Principal {
   readonly session?: string;
+  /** The folder that pins count for and that agents work in. */
   readonly workspace?: string;
+  /** The run that the person looks at: `/pair` and `/tree` are about it. */
+  readonly run?: string;
+  /** Nobody whom a command of theirs starts may write, whatever they say. */
+  readonly readOnly?: boolean;
 }
 
 export interface RunHandle {
@@ -68,6 +80,8 @@ export interface Mandate {
   getResult(delegationId: string): Promise<DelegationResult | null>;
   /** Continues what was cancelled or failed, on its old conversation. */
   resume(delegationId: string): Promise<RunHandle>;
+  /** What was said: sessions to list, read, name, export and go on with. */
+  readonly sessions: MandateSessions;
   /**
    * What a delegation changed in its own copy: as the copy is now, or as the log has it. Throws
    * "no-kept-work" where it had none, changed nothing, or was discarded. Here and below, the id of
@@ -83,6 +97,12 @@ export interface Mandate {
   discard(id: string, options?: DiscardKeptOptions): Promise<DiscardedWork>;
   asks(): Promise<readonly (OpenAsk & { readonly delegationId: string })[]>;
   answer(askId: string, text: string): Promise<boolean>;
+  /**
+   * What people should know of all runs: asks from any depth, what was handed in, reviews, remarks,
+   * plans, ends. Reading it takes nothing out; `markRead` moves the place of one reader, by default
+   * of the principal that this was opened for.
+   */
+  readonly inbox: Inbox;
   /** Calls back with every event of a type, this process's and others'; returns how to stop that. */
   on<Type extends EventType>(type: Type, listener: (event: StoredEvent<Type>) => void): () => void;
   on(type: "*", listener: (event: StoredEvent) => void): () => void;
@@ -98,6 +118,8 @@ export interface Mandate {
   describeProfile(name: string): EffectiveProfile | undefined;
   /** Profiles and skills that came with a project, and count once they are acknowledged. */
   waiting(): readonly WaitingContent[];
+  /** What agents wrote down; promoting and forgetting are written down as the principal's. */
+  readonly memory: Memories;
   /** The agent registry, pins and acknowledgements; each change names who makes it. */
   readonly control: ControlPlane;
   /**
@@ -105,6 +127,10 @@ export interface Mandate {
    * Pass only what a person typed: never a model's words, a tool's output or a file.
    */
   command(text: string, by: CommandAuthor): Promise<CommandReply>;
+  /** What a person who typed this could mean: commands, handles, profiles, questions, runs. */
+  complete(prefix: string, by: CommandAuthor): Promise<readonly Candidate[]>;
+  /** The keys that profiles ask for, and what each of them types. */
+  hotkeys(): Hotkeys;
   /** Checks what must hold, in the log and in the world beside it; can run while work goes on. */
   verify(query?: { readonly runId?: string }): Promise<CheckReport>;
   /** What was interrupted and is worked on again. */
@@ -138,6 +164,7 @@ interface LibrarySurroundings {
 
 class LibraryMandate implements Mandate {
   readonly recovered: readonly RunHandle[];
+  readonly sessions: MandateSessions;
   readonly #runtime: Runtime;
   readonly #sessions: DelegationTools[] = [];
   readonly #principal: Principal;
@@ -152,6 +179,7 @@ class LibraryMandate implements Mandate {
     this.recovered = recovered;
     this.#principal = principal;
     this.#verified = verified;
+    this.sessions = librarySessions(runtime, principal);
   }
 
   start(parameters: DelegationParameters): Promise<RunHandle> {
@@ -247,6 +275,10 @@ class LibraryMandate implements Mandate {
     return this.#runtime.engine.answer(askId, text);
   }
 
+  get inbox(): Inbox {
+    return new Inbox(this.#runtime.store, { reader: this.#principal.id });
+  }
+
   on(type: EventType | "*", listener: (event: never) => void): () => void {
     const tell = listener as (event: StoredEvent) => void;
     return this.#runtime.store.subscribe((events) => {
@@ -270,6 +302,10 @@ class LibraryMandate implements Mandate {
     return tools;
   }
 
+  get memory(): Memories {
+    return new Memories(this.#runtime.store, this.#principal);
+  }
+
   get control(): ControlPlane {
     return this.#runtime.control.plane;
   }
@@ -286,15 +322,22 @@ class LibraryMandate implements Mandate {
     return waitingContent(this.#runtime.control);
   }
 
-  async command(text: string, { session, workspace, ...by }: CommandAuthor): Promise<CommandReply> {
-    const { control, parts } = this.#runtime;
-    const reply = await executeCommand(fromUser(text, by), {
-      controlPlane: control.plane,
-      pinContext: { session, user: by.id, workspace },
-      describeProfile: (id) => summarizeProfile(parts, id),
-    });
-    await control.view.refresh();
+  async command(text: string, { id, role, ...place }: CommandAuthor): Promise<CommandReply> {
+    const by = { id, role };
+    const reply = await executeCommand(
+      fromUser(text, by),
+      commandContext(this.#runtime, by, place),
+    );
+    await this.#runtime.control.view.refresh();
     return reply;
+  }
+
+  complete(prefix: string, { id, ...place }: CommandAuthor): Promise<readonly Candidate[]> {
+    return completeCommand(prefix, commandContext(this.#runtime, { id }, place));
+  }
+
+  hotkeys(): Hotkeys {
+    return hotkeysOf(this.#runtime.profiles.all());
   }
 
   async verify(query: { readonly runId?: string } = {}): Promise<CheckReport> {

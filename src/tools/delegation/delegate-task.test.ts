@@ -155,6 +155,8 @@ describe("delegate_task", () => {
       "complete_task",
       "submit_for_review",
       "ask_user",
+      "memory_load",
+      "memory_save",
     ]);
     expect(ofType(events, "agent.tool_denied")[0]?.payload.rule).toBe("unknown_tool");
     expect(ofType(events, "agent.subagent_created")).toHaveLength(1);

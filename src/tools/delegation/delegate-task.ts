@@ -1,8 +1,8 @@
 import { z } from "zod";
-import type { DelegationResult } from "../../ports/delegator.ts";
+import type { DelegationResult, Delegator } from "../../ports/delegator.ts";
 import { defineTool } from "../tool.ts";
 import { delegateAbout } from "./delegate-about.ts";
-import { fitResult } from "./fit-result.ts";
+import { fitResult, transcriptReference } from "./fit-result.ts";
 
 const positive = z.int().positive();
 
@@ -39,15 +39,20 @@ export const delegateTaskTool = defineTool({
     );
     if (!outcome.started) return { text: `Error: ${outcome.reason}`, isError: true };
     const text = await delegator.joinAndComplete(outcome.delegationId, (result) =>
-      describeResult(result, delegator.joinTokens),
+      describeResult(result, delegator),
     );
     return { text, recorded: true };
   },
 });
 
 /** A DelegationResult as JSON, with a result that fits the caller's conversation. */
-export function describeResult(result: DelegationResult, joinTokens: number): string {
+export function describeResult(
+  result: DelegationResult,
+  delegator: Pick<Delegator, "isSealed" | "joinTokens">,
+): string {
   const { evidence, ...rest } = result;
   const { summary: _summary, usage: _usage, ...seal } = evidence;
-  return JSON.stringify({ ...rest, result: fitResult(result, joinTokens), evidence: seal });
+  const text = fitResult(result, delegator.joinTokens);
+  const transcript = transcriptReference(result, delegator);
+  return JSON.stringify({ ...rest, result: text, evidence: seal, transcript });
 }

@@ -2,7 +2,7 @@ import { z } from "zod";
 import type { ReceiptLine } from "../../contracts/receipt.ts";
 import { defineTool } from "../tool.ts";
 import { delegateAbout } from "./delegate-about.ts";
-import { fitResult } from "./fit-result.ts";
+import { aboutTranscript, fitResult } from "./fit-result.ts";
 
 /** Delegation by handle: the registry says who that is and what may be forwarded to it. */
 export const delegateToAgentTool = defineTool({
@@ -49,7 +49,7 @@ export const delegateToAgentTool = defineTool({
     const text = await delegator.joinAndComplete(delegationId, (result) => {
       const said = fitResult(result, delegator.joinTokens);
       const answer = result.status === "completed" ? said : `Error: ${said}`;
-      return [answer, ...clamped].join("\n\n");
+      return [answer, ...aboutTranscript(result, delegator), ...clamped].join("\n\n");
     });
     return { text, recorded: true };
   },

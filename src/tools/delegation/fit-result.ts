@@ -1,4 +1,4 @@
-import type { DelegationResult } from "../../ports/delegator.ts";
+import type { DelegationResult, Delegator } from "../../ports/delegator.ts";
 
 /** Three bytes a token is on the safe side for prose and code alike. */
 const bytesPerToken = 3;
@@ -25,4 +25,39 @@ export function fitResult(result: DelegationResult, tokens: number): string {
     .toString("utf8")
     .replace(/\uFFFD$/, "");
   return `${excerpt}\n[… ${Buffer.byteLength(result.result)} bytes in all. Read on with peek_result, search_result or slice_result, delegationId ${result.delegationId}.]`;
+}
+
+const transcriptSuffix = "/transcript";
+
+/** What the readers of results take for a child's transcript; undefined where that is sealed. */
+export function transcriptReference(
+  { delegationId }: DelegationResult,
+  { isSealed }: Pick<Delegator, "isSealed">,
+): string | undefined {
+  return isSealed ? undefined : `${delegationId}${transcriptSuffix}`;
+}
+
+/** The same in a sentence, for results that are given as text. */
+export function aboutTranscript(
+  result: DelegationResult,
+  delegator: Pick<Delegator, "isSealed">,
+): readonly string[] {
+  const reference = transcriptReference(result, delegator);
+  return reference === undefined
+    ? []
+    : [
+        `[What it said and did: peek_result, search_result or slice_result, delegationId ${reference}.]`,
+      ];
+}
+
+/** Which delegation is meant, and whether its transcript is. */
+export function readReference(reference: string): {
+  readonly id: string;
+  readonly isTranscript: boolean;
+} {
+  const isTranscript = reference.endsWith(transcriptSuffix);
+  return {
+    id: isTranscript ? reference.slice(0, -transcriptSuffix.length) : reference,
+    isTranscript,
+  };
 }

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { defineTool } from "../tool.ts";
+import { handInForReview } from "./review-rounds.ts";
 
 /** The ways a delegation can end itself, and the way it can ask before it does. */
 export const completeTaskTool = defineTool({
@@ -28,15 +29,21 @@ function handedIn(input: {
 
 export const submitForReviewTool = defineTool({
   name: "submit_for_review",
-  description: "End your work and hand it in for review.",
+  description:
+    "Hand your work in for review. It ends your work, or comes back with what is to be changed.",
   effect: "read",
   idempotent: true,
   scopes: [],
+  waits: true,
+  mayComeBack: true,
   input: z.strictObject({
     message: z.string().min(1).describe("What to review, and what to look at."),
   }),
   ends: ({ message }) => message,
-  execute: ({ message }) => ({ text: "Handed in for review.", exit: message }),
+  async execute({ message }, { delegator }) {
+    const reviewed = await handInForReview(message, delegator);
+    return reviewed ?? { text: "Handed in for review.", exit: message };
+  },
 });
 
 export const askUserTool = defineTool({

@@ -25,7 +25,7 @@ export const getDelegationResultTool = defineTool({
     const result = delegator.isMine(delegationId) ? await delegator.result(delegationId) : null;
     if (result === null) return "null";
     delegator.delivered([delegationId]);
-    return describeResult(result, delegator.joinTokens);
+    return describeResult(result, delegator);
   },
 });
 

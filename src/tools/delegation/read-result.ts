@@ -1,6 +1,7 @@
 import { z } from "zod";
 import type { ToolContext, ToolOutput } from "../tool.ts";
 import { defineTool } from "../tool.ts";
+import { readReference } from "./fit-result.ts";
 
 /** Parts of a result that was too large to join. Each reader returns a bounded piece. */
 const pieceLimit = 8000;
@@ -71,14 +72,15 @@ export const sliceResultTool = defineTool({
 });
 
 async function withResult(
-  delegationId: string,
+  reference: string,
   { delegator }: ToolContext,
   view: (text: string) => string,
 ): Promise<ToolOutput> {
-  const result = delegator.isMine(delegationId) ? await delegator.result(delegationId) : null;
-  if (result === null) {
-    return { text: `Error: there is no result of ${delegationId} yet`, isError: true };
-  }
-  delegator.delivered([delegationId]);
-  return view(result.result);
+  const { id, isTranscript } = readReference(reference);
+  const result = delegator.isMine(id) ? await delegator.result(id) : null;
+  if (result === null) return { text: `Error: there is no result of ${id} yet`, isError: true };
+  const text = isTranscript ? await delegator.transcript(id) : result.result;
+  if (text === null) return { text: `Error: the transcript of ${id} is sealed`, isError: true };
+  delegator.delivered([id]);
+  return view(text);
 }

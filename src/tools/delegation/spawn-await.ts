@@ -1,7 +1,7 @@
 import { z } from "zod";
-import type { DelegationResult } from "../../ports/delegator.ts";
+import type { DelegationResult, Delegator } from "../../ports/delegator.ts";
 import { defineTool } from "../tool.ts";
-import { fitResult } from "./fit-result.ts";
+import { aboutTranscript, fitResult } from "./fit-result.ts";
 import { commaList } from "./spawn.ts";
 
 const maxWait = z
@@ -33,13 +33,22 @@ export const spawnAwaitTool = defineTool({
     const results = await delegator.join(mine, input.max_wait_ms);
     delegator.delivered(mine.filter((id) => results.get(id) !== null));
     const share = Math.floor(delegator.joinTokens / ids.length);
-    return ids.map((id) => block(id, results.get(id), share)).join("\n\n");
+    return ids.map((id) => block(id, results.get(id), { tokens: share, delegator })).join("\n\n");
   },
 });
 
-function block(id: string, result: DelegationResult | null | undefined, tokens: number): string {
+interface Room {
+  readonly tokens: number;
+  readonly delegator: Delegator;
+}
+
+function block(
+  id: string,
+  result: DelegationResult | null | undefined,
+  { delegator, tokens }: Room,
+): string {
   if (result === undefined) return `[${id}: NOT FOUND]`;
   if (result === null) return `[${id}: RUNNING]`;
-  const text = fitResult(result, tokens);
+  const text = [fitResult(result, tokens), ...aboutTranscript(result, delegator)].join("\n");
   return result.status === "completed" ? `[${id}: OK]\n${text}` : `[${id}: ERROR]\n${text}`;
 }

@@ -29,11 +29,11 @@ describe("a server that behaves", () => {
     const picture = tools.find(({ name }) => name === "mcp__my_server__picture");
     expect(picture).toMatchObject({ effect: "exec", idempotent: true });
     if (echo === undefined) throw new Error("no echo");
-    const { description, bytes } = describeTool(echo);
+    const { description, tokens } = describeTool(echo);
     expect(description.parameters).toMatchObject({ properties: { text: { type: "string" } } });
     expect(description.parameters).toBe(echo.parameters);
     expect(description.parameters).not.toHaveProperty("$schema");
-    expect(bytes).toBe(Buffer.byteLength(JSON.stringify(description)));
+    expect(tokens).toBe(Buffer.byteLength(JSON.stringify(description)));
   });
 
   it.each(["legacy", "modern"])("gives text, structure and errors (%s)", async (mode) => {

@@ -63,10 +63,14 @@ async function judge(
       return refuse(request, place, "source-changed", [], sentence);
     }
     case "ready": {
-      const { violations, problem } = await judgeMerge(copy, prepared, owns);
+      const { violations, problem, paths } = await judgeMerge(copy, prepared, owns);
       if (violations.length > 0) return violate(request, place, violations);
-      if (problem === undefined) return undefined;
-      return refuse(request, place, "problems", problem.paths, problem.sentence);
+      if (problem !== undefined) {
+        return refuse(request, place, "problems", problem.paths, problem.sentence);
+      }
+      const objection = request.objectTo?.(paths);
+      if (objection === undefined) return undefined;
+      return refuse(request, place, "problems", [], objection);
     }
     default:
       return prepared satisfies never;

@@ -8,8 +8,10 @@ import { type Place, submoduleMode, type TrackedEntry } from "./place.ts";
 import { type RawPath, shownRaw } from "./raw-path.ts";
 import { readTracked } from "./read-tracked.ts";
 import { recordDifferences } from "./record-differences.ts";
-import { RepositoryRefused } from "./repository-refusal.ts";
+import { namesOf, RepositoryRefused } from "./repository-refusal.ts";
 import { runGit } from "./run-git.ts";
+import { forgetObjectsSince, listStoredObjects } from "./stored-objects.ts";
+import { verifyCapture } from "./verify-capture.ts";
 import type { Omission } from "./working-copy.ts";
 
 export interface Capture {
@@ -35,6 +37,20 @@ export interface CaptureRequest {
  * filter, no line-end conversion, no link followed.
  */
 export async function captureTree(request: CaptureRequest): Promise<Capture> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await captureOnce(request);
+    } catch (error) {
+      const isPassing =
+        error instanceof RepositoryRefused && error.refusal.code === "changed-meanwhile";
+      if (!isPassing || attempt >= tries) throw error;
+    }
+  }
+}
+
+const tries = 3;
+
+async function captureOnce(request: CaptureRequest): Promise<Capture> {
   // Git locks an index by a file beside it, which a killed process leaves behind: hence a new name.
   const indexFile = `${request.indexFile}.${randomBytes(6).toString("hex")}`;
   const context = {
@@ -43,20 +59,42 @@ export async function captureTree(request: CaptureRequest): Promise<Capture> {
     indexFile,
     ...(request.signal && { signal: request.signal }),
   };
+  const stored = listStoredObjects(request.vault);
   try {
     if (existsSync(request.indexFile)) copyIndex(request.indexFile, indexFile);
     await trackTheSame(context, request);
     const differences = await findDifferences(context);
     const { recorded, omitted } = choose(request, differences);
     const tree = await recordDifferences(context, recorded);
+    await requireOwnContents(context, request, [...recorded.loose, ...recorded.packed]);
     renameSync(indexFile, request.indexFile);
     return { tree, omitted };
   } catch (error) {
+    forgetObjectsSince(request.vault, stored);
     throw explainGitFailure(error, request.place.toplevel);
   } finally {
     rmSync(indexFile, { force: true });
     rmSync(`${indexFile}.lock`, { force: true });
   }
+}
+
+/** What is stored in the place already cannot be anybody's secret; everything else is looked at. */
+async function requireOwnContents(
+  context: { readonly gitDirectory: string; readonly indexFile: string },
+  { tracked, place }: CaptureRequest,
+  paths: readonly RawPath[],
+): Promise<void> {
+  const stored = new Map(tracked.map(({ path, object }) => [path, object]));
+  const read = new Set(paths);
+  const { entries } = await readTracked(context);
+  const fresh = entries.filter(({ path, object }) => {
+    return read.has(path) && (place.kind === "folder" || stored.get(path) !== object);
+  });
+  const unlike = await verifyCapture(place.toplevel, fresh, place.objectFormat);
+  if (unlike.length === 0) return;
+  const names = namesOf(unlike.map(shownRaw));
+  const sentence = `The workspace "${place.toplevel}" was changed while it was being read: ${names}. Wait until nothing writes there, then try again.`;
+  throw new RepositoryRefused({ code: "changed-meanwhile", sentence });
 }
 
 /** What the place tracks is part of it, ignored or not; what it no longer tracks is not. */

@@ -3,6 +3,7 @@ import { namesOf } from "./repository-refusal.ts";
 /** What a child left behind that cannot be taken over. */
 export type ChangeProblemKind =
   | "nested-repository"
+  | "embedded-repository"
   | "submodule"
   | "special-file"
   | "escaping-link"
@@ -24,6 +25,8 @@ export interface ChangeProblem {
 const sentences: Record<ChangeProblemKind, (names: string) => string> = {
   "nested-repository": (names) =>
     `${names} has a .git of its own. Remove it, so that its files can be taken over.`,
+  "embedded-repository": (names) =>
+    `${names} looks like a repository to git (HEAD, objects and refs), and whoever runs git there obeys its configuration. Use other names.`,
   submodule: (names) => `${names} is a submodule, and nothing can be changed in it from outside.`,
   "special-file": (names) => `${names} is a pipe, a socket or a device, and no file.`,
   "escaping-link": (names) => `${names} is a symbolic link that leads out of the workspace.`,

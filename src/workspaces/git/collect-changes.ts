@@ -6,6 +6,7 @@ import { copyIndex } from "./copy-index.ts";
 import { layoutOf, refOf } from "./copy-layout.ts";
 import { type CopyLimits, changeLimits } from "./copy-limits.ts";
 import { type ChangedFile, describeFiles } from "./describe-files.ts";
+import { embeddedProblem } from "./embedded-repositories.ts";
 import { entryAt } from "./entry-at.ts";
 import { explainGitFailure } from "./explain-git-failure.ts";
 import { findDifferences } from "./find-differences.ts";
@@ -108,13 +109,14 @@ async function describe(
   const outside = changes
     .map(({ path }) => pathInWorkspace(prefix, shownRaw(path)))
     .filter((path) => path.startsWith("../"));
-  const added = changes.filter(({ before }) => before === null);
-  const all = added.length === 0 ? [] : await readTreePaths(context, tree);
-  const collision = collisionProblem(
-    prefix,
-    all.map(shownRaw),
-    new Set(added.map(({ path }) => shownRaw(path))),
-  );
+  const present = changes.filter(({ after }) => after !== null);
+  const added = present.filter(({ before }) => before === null);
+  const all = present.length === 0 ? [] : (await readTreePaths(context, tree)).map(shownRaw);
+  const collision =
+    added.length === 0
+      ? undefined
+      : collisionProblem(prefix, all, new Set(added.map(({ path }) => shownRaw(path))));
+  const embedded = embeddedProblem(prefix, all, present);
   const commit = await commitOnce(copy, tree, message);
   return {
     ...{ commit, tree },
@@ -123,6 +125,7 @@ async function describe(
       ...problems,
       ...(outside.length > 0 ? [changeProblem("outside-workspace", outside)] : []),
       ...(collision === undefined ? [] : [collision]),
+      ...(embedded === undefined ? [] : [embedded]),
     ],
   };
 }

@@ -1,9 +1,11 @@
 import { lstatSync, readFileSync, realpathSync } from "node:fs";
 import { dirname, join, resolve, sep } from "node:path";
+import { isBelow } from "../../contracts/write-roots.ts";
+import { readSmallFile } from "./borrowed-objects.ts";
 import { GitFailure } from "./git-failure.ts";
 import type { ObjectFormat } from "./place.ts";
 import { type RefusalCode, RepositoryRefused } from "./repository-refusal.ts";
-import { runGit } from "./run-git.ts";
+import { askGit, runGit } from "./run-git.ts";
 
 /** Where the parts of a repository are. */
 export interface DiscoveredRepository {
@@ -48,6 +50,9 @@ export async function discoverRepository(
   const gitDirectory = realpathSync.native(git);
   // Configuration can name any folder as the work tree; only the one that holds it is believed.
   if (gitDirectoryOf(toplevel) !== gitDirectory) throw refuse("work-tree-elsewhere", folder);
+  if (!isBelow(gitDirectory, toplevel) && !(await knowsWorkTree(gitDirectory, toplevel))) {
+    throw refuse("foreign-git-directory", folder);
+  }
   return {
     toplevel,
     prefix: prefix.replace(/\/$/, ""),
@@ -104,6 +109,28 @@ function gitDirectoryOf(toplevel: string): string | undefined {
   }
 }
 
+/**
+ * Any text file can name any repository on the machine as its own. That one has to say the same: a
+ * linked work tree by its `gitdir` file, a submodule by its configuration.
+ */
+async function knowsWorkTree(gitDirectory: string, toplevel: string): Promise<boolean> {
+  const linked = readSmallFile(join(gitDirectory, "gitdir")).trim();
+  if (linked !== "" && isSamePlace(resolve(gitDirectory, linked), join(toplevel, ".git"))) {
+    return true;
+  }
+  const args = ["config", "--file", join(gitDirectory, "config"), "--get", "core.worktree"];
+  const named = await askGit(args, { answers: [1], timeoutMs: 20_000 });
+  return named !== "" && isSamePlace(resolve(gitDirectory, named), toplevel);
+}
+
+function isSamePlace(one: string, other: string): boolean {
+  try {
+    return realpathSync.native(one) === realpathSync.native(other);
+  } catch {
+    return false;
+  }
+}
+
 const sentences: Partial<Record<RefusalCode, string>> = {
   bare: "is a bare repository and has no files to work on. Choose a checkout of it",
   "inside-git-directory": "lies inside a .git folder. Choose the folder that holds the files",
@@ -112,6 +139,8 @@ const sentences: Partial<Record<RefusalCode, string>> = {
   corrupt: "is in a repository that git cannot read. Run git fsck in it, mend it, and try again",
   "work-tree-elsewhere":
     "is in a repository whose configuration (core.worktree) points at another folder. Choose that one, or remove the setting",
+  "foreign-git-directory":
+    "has a .git file that names a repository elsewhere, and that one does not know this folder. Set core.worktree there to this folder if it is meant to be its work tree",
   "unusual-path": "is in a repository whose path has a line break in it. Rename that folder",
 };
 

@@ -5,8 +5,11 @@ import { askGit } from "./run-git.ts";
 
 const maximumBytes = 1024 * 1024;
 
-/** What the runtime itself writes about its children is nobody's work. */
-const reports = "**/.mandate/reports/";
+/**
+ * What the runtime itself writes is nobody's work: reports about children, and the half-written
+ * files that a killed process leaves beside those it was about to replace.
+ */
+const own = ["**/.mandate/reports/", ".mandate-[0-9a-f]*.tmp"].join("\n");
 
 /**
  * What the person keeps out of version control beyond the `.gitignore` files: the repository's own
@@ -15,9 +18,9 @@ const reports = "**/.mandate/reports/";
  */
 export async function readIgnoreRules(folder: string, exclude?: string): Promise<string> {
   const personal = await personalIgnoreFile(folder);
-  const own = exclude === undefined ? "" : readSmallFile(exclude, maximumBytes);
+  const theirs = exclude === undefined ? "" : readSmallFile(exclude, maximumBytes);
   // Later lines win, and the repository's own file is the stronger one.
-  return `${reports}\n${readSmallFile(personal, maximumBytes)}\n${own}\n`;
+  return `${own}\n${readSmallFile(personal, maximumBytes)}\n${theirs}\n`;
 }
 
 async function personalIgnoreFile(folder: string): Promise<string> {

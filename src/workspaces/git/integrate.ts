@@ -17,6 +17,8 @@ export interface IntegrationRequest {
   readonly changes: CollectedChanges;
   /** Patterns, relative to the workspace, that every changed path must match; absent: any path. */
   readonly owns?: readonly string[];
+  /** Says why these paths, relative to the workspace, must not change; asked of what is merged. */
+  readonly objectTo?: (paths: readonly string[]) => string | undefined;
   /** Asks for a commit on the person's branch, where that is possible; see `planBranch`. */
   readonly commit?: { readonly message: string };
   /** Looks at the merged tree before it is applied. Must not integrate into the same place. */
@@ -63,7 +65,12 @@ async function integrateNow(
         return refuse(request, place, "check-failed", [], sentence);
       }
     }
-    const end = await queue.run(toplevel, () => finishIntegration(request, prepared, child), lock);
+    const finish = () => {
+      // From here on it cannot be stopped half-way: whoever ended it meanwhile is obeyed now.
+      request.signal?.throwIfAborted();
+      return finishIntegration(request, prepared, child);
+    };
+    const end = await queue.run(toplevel, async () => finish(), lock);
     if ("result" in end) return end.result;
     // What is remembered of the target may be what is wrong: everything is read again.
     rmSync(layoutOf(copy.home, copy.id).sourceIndex, { force: true });

@@ -35,6 +35,8 @@ export class IntegrationQueue {
       signal?.throwIfAborted();
       const release = await acquirePlaceLock(folder, options);
       try {
+        // Who left at the last moment was told so: nothing may happen for them any more.
+        signal?.throwIfAborted();
         signal?.removeEventListener("abort", leave);
         succeed(await work());
       } finally {

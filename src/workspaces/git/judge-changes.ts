@@ -27,7 +27,8 @@ export function judgeChanges(
   const found = new Map<ChangeProblemKind, string[]>();
   const note = (kind: ChangeProblemKind, path: RawPath): void => {
     const paths = found.get(kind) ?? [];
-    found.set(kind, [...paths, pathInWorkspace(copy.prefix, shownRaw(path))]);
+    if (paths.length === 0) found.set(kind, paths);
+    paths.push(pathInWorkspace(copy.prefix, shownRaw(path)));
   };
   const submodules = new Set(copy.submodules);
   for (const path of differences.nested) {
@@ -36,18 +37,18 @@ export function judgeChanges(
   for (const path of differences.special) note("special-file", path);
   for (const path of copy.submodules) if (!isEmpty(copy.folder, path)) note("submodule", path);
 
-  const accepted: RawPath[] = [];
-  let bytes = 0;
-  for (const { path, isLink, bytes: size } of differences.present) {
-    bytes += size;
-    const problem = problemOf(copy, path, isLink, size);
-    if (problem === undefined) accepted.push(path);
-    else note(problem, path);
-  }
   const count = differences.present.length + differences.removed.length;
+  const bytes = differences.present.reduce((sum, { bytes: size }) => sum + size, 0);
+  // Asked first: what is too much is not looked at one by one.
   if (count > copy.limits.maximumFiles || bytes > copy.limits.maximumBytes) {
     found.set("too-many", [`${count} files`, `${Math.round(bytes / 1024 / 1024)} MB`]);
     return { accepted: [], problems: listOf(found) };
+  }
+  const accepted: RawPath[] = [];
+  for (const { path, isLink, bytes: size } of differences.present) {
+    const problem = problemOf(copy, path, isLink, size);
+    if (problem === undefined) accepted.push(path);
+    else note(problem, path);
   }
   return { accepted, problems: listOf(found) };
 }
@@ -68,7 +69,8 @@ function problemOf(
   if (bytes > copy.limits.maximumFileBytes) return "too-large";
   if (!isLink) return undefined;
   if (isControlFile(text)) return "control-link";
-  return leadsOutside(copy, text, path) ? "escaping-link" : undefined;
+  const target = readlinkSync(rawPlace(copy.folder, path), "utf8");
+  return leadsOutside(copy.prefix, text, target) ? "escaping-link" : undefined;
 }
 
 /**
@@ -76,19 +78,14 @@ function problemOf(
  * fine at its beginning, where they leave real folders; after a name they could leave another
  * link, by which `a/..` is not where it seems to be.
  */
-function leadsOutside(
-  copy: { readonly folder: string; readonly prefix: string },
-  text: string,
-  path: RawPath,
-): boolean {
-  const target = readlinkSync(rawPlace(copy.folder, path), "utf8");
+export function leadsOutside(prefix: string, path: string, target: string): boolean {
   if (target.startsWith("/") || target.includes("\\")) return true;
   const steps = target.split("/").filter((step) => step !== "" && step !== ".");
   const down = steps.findIndex((step) => step !== "..");
   const ups = down < 0 ? steps.length : down;
   if (steps.slice(ups).includes("..")) return true;
-  const folders = posix.dirname(text) === "." ? [] : posix.dirname(text).split("/");
-  const inside = copy.prefix === "" ? [] : copy.prefix.split("/");
+  const folders = posix.dirname(path) === "." ? [] : posix.dirname(path).split("/");
+  const inside = prefix === "" ? [] : prefix.split("/");
   const end = [...folders.slice(0, folders.length - ups), ...steps.slice(ups)];
   const stays = ups <= folders.length && inside.every((name, index) => end[index] === name);
   return !stays || namesGitDirectory(end.join("/"));

@@ -1,20 +1,26 @@
 import { type ChangeProblem, changeProblem } from "./change-problem.ts";
 import { layoutOf } from "./copy-layout.ts";
-import { collisionProblem } from "./judge-changes.ts";
+import { embeddedProblem } from "./embedded-repositories.ts";
+import type { GitContext } from "./git-environment.ts";
+import { collisionProblem, leadsOutside } from "./judge-changes.ts";
 import { isOwned } from "./match-ownership.ts";
-import { submoduleMode } from "./place.ts";
+import { linkMode, submoduleMode } from "./place.ts";
 import { pathInWorkspace, shownRaw, textOf } from "./raw-path.ts";
+import { readLinks } from "./read-links.ts";
 import { readTreePaths, type TreeChange } from "./tree-changes.ts";
 import type { WorkingCopy } from "./working-copy.ts";
 
 export interface JudgedMerge {
   readonly violations: readonly string[];
   readonly problem: ChangeProblem | undefined;
+  /** What changes, relative to the workspace. */
+  readonly paths: readonly string[];
 }
 
 /**
  * Asks of the merged tree what was asked of the child's: a file that the person renamed meanwhile
- * takes the child's change with it, and two children can add names that collide.
+ * takes the child's change with it, and two children can add names that collide, or together make
+ * what neither could make alone.
  */
 export async function judgeMerge(
   copy: WorkingCopy,
@@ -25,7 +31,7 @@ export async function judgeMerge(
   const shown = (change: TreeChange): string => pathInWorkspace(prefix, shownRaw(change.path));
   const paths = merge.changes.map(shown);
   const violations = owns === undefined ? [] : paths.filter((path) => !isOwned(owns, path));
-  return { violations, problem: await findProblem(copy, merge, shown) };
+  return { violations, problem: await findProblem(copy, merge, shown), paths };
 }
 
 async function findProblem(
@@ -41,13 +47,35 @@ async function findProblem(
   if (submodules.length > 0) return changeProblem("submodule", submodules.map(shown));
   const outside = changes.map(shown).filter((path) => path.startsWith("../"));
   if (outside.length > 0) return changeProblem("outside-workspace", outside);
-  const added = changes.filter(({ before }) => before === null);
-  if (added.length === 0) return undefined;
   const context = { gitDirectory: layoutOf(copy.home, copy.id).vault };
+  const escaping = await findEscapingLinks(context, copy.source.prefix, changes);
+  if (escaping.length > 0) return changeProblem("escaping-link", escaping.map(shown));
+  const present = changes.filter(({ after }) => after !== null);
+  if (present.length === 0) return undefined;
   const all = (await readTreePaths(context, tree)).map(shownRaw);
+  const embedded = embeddedProblem(copy.source.prefix, all, present);
+  if (embedded !== undefined) return embedded;
+  const added = present.filter(({ before }) => before === null);
   return collisionProblem(
     copy.source.prefix,
     all,
     new Set(added.map(({ path }) => shownRaw(path))),
   );
+}
+
+/** A link that moved with a rename leads elsewhere from there. */
+async function findEscapingLinks(
+  context: GitContext,
+  prefix: string,
+  changes: readonly TreeChange[],
+): Promise<readonly TreeChange[]> {
+  const links = changes.filter(({ after }) => after?.mode === linkMode);
+  const targets = await readLinks(
+    context,
+    links.flatMap(({ after }) => after?.object ?? []),
+  );
+  return links.filter(({ path, after }) => {
+    const target = targets.get(after?.object ?? "");
+    return target === undefined || leadsOutside(prefix, shownRaw(path), target);
+  });
 }

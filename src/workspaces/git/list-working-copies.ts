@@ -24,8 +24,12 @@ export async function sweepWorkingCopies(home: string): Promise<readonly string[
   for (const parent of [worktreesOf(home), join(home, "copies")]) {
     for (const name of names(parent)) {
       if (copies.has(name) || isHeld(home, name)) continue;
-      await removeFolder(parent, name);
-      swept.push(join(parent, name));
+      try {
+        await removeFolder(parent, name);
+        swept.push(join(parent, name));
+      } catch {
+        // One that cannot be removed now must not keep the others, and all that waits for this.
+      }
     }
   }
   return swept;
@@ -44,10 +48,15 @@ export function isHeld(home: string, name: string): boolean {
   const [copy = "", merged, ...holder] = name.split(".");
   if (merged === "merged") return isProcessAlive(holder.join("."));
   if (!id.test(copy) || merged !== undefined) return false;
+  return isProcessAlive(holderOf(home, copy));
+}
+
+/** The process that last took hold of a copy, whether it is still there or not. */
+export function holderOf(home: string, copy: string): string {
   try {
-    return isProcessAlive(readFileSync(layoutOf(home, copy).holder, "utf8"));
+    return readFileSync(layoutOf(home, copy).holder, "utf8");
   } catch {
-    return false;
+    return "";
   }
 }
 

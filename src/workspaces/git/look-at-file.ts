@@ -13,7 +13,7 @@ export type Sighting =
 const flags = constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0);
 
 /** Reads the file itself, whatever git's index believes about it. Never follows a link. */
-export async function lookAtFile(path: string, format: ObjectFormat): Promise<Sighting> {
+export async function lookAtFile(path: string | Buffer, format: ObjectFormat): Promise<Sighting> {
   const stats = lstatSync(path, { bigint: true, throwIfNoEntry: false });
   if (stats === undefined) return { kind: "nothing" };
   if (stats.isSymbolicLink()) {
@@ -24,7 +24,11 @@ export async function lookAtFile(path: string, format: ObjectFormat): Promise<Si
   return stats.isFile() ? readFile(path, format, stats) : { kind: "other" };
 }
 
-async function readFile(path: string, format: ObjectFormat, stats: BigIntStats): Promise<Sighting> {
+async function readFile(
+  path: string | Buffer,
+  format: ObjectFormat,
+  stats: BigIntStats,
+): Promise<Sighting> {
   const file = await open(path, flags);
   try {
     const opened = await file.stat({ bigint: true });

@@ -1,4 +1,4 @@
-import { chownSync, mkdirSync, statSync } from "node:fs";
+import { lchownSync, mkdirSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { type OpenFolder, openFolder } from "../open-folder.ts";
 import type { WorkspaceBinding } from "../workspace-binding.ts";
@@ -45,7 +45,8 @@ function makeFolder(path: string): void {
     // What root makes in somebody's folder belongs to that somebody.
     if (process.geteuid?.() === 0) {
       const { uid, gid } = statSync(dirname(path));
-      chownSync(path, uid, gid);
+      // Not what a link leads to that somebody has put there since.
+      lchownSync(path, uid, gid);
     }
   } catch (error) {
     // Opening it tells whether it is a folder.

@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, rmdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { identifyThisProcess, isProcessAlive } from "./process-identity.ts";
@@ -13,11 +13,10 @@ export async function acquirePlaceLock(
   folder: string,
   options: { readonly signal?: AbortSignal; readonly pollMs?: number } = {},
 ): Promise<() => void> {
-  mkdirSync(folder, { recursive: true, mode: 0o700 });
   const me = identifyThisProcess();
   const choosing = join(folder, `choosing.${me}`);
   // Announced before the numbers are read: who reads them later waits for this choice.
-  writeFileSync(choosing, "");
+  announce(folder, choosing);
   let ticket: Ticket;
   try {
     const highest = Math.max(0, ...readTickets(folder).tickets.map(({ number }) => number));
@@ -26,7 +25,10 @@ export async function acquirePlaceLock(
   } finally {
     rmSync(choosing, { force: true });
   }
-  const release = (): void => rmSync(join(folder, nameOf(ticket)), { force: true });
+  const release = (): void => {
+    rmSync(join(folder, nameOf(ticket)), { force: true });
+    removeUnused(folder);
+  };
   try {
     // A name that moves while a folder is listed can be missed once, not twice in a row.
     while (!(isFirst(folder, ticket) && isFirst(folder, ticket))) {
@@ -43,10 +45,36 @@ export async function acquirePlaceLock(
   return release;
 }
 
+/** The last one who left may have taken the folder away; while this file is in it, nobody can. */
+function announce(folder: string, choosing: string): void {
+  for (;;) {
+    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    try {
+      writeFileSync(choosing, "");
+      return;
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
+    }
+  }
+}
+
+/** Places are many, and most are never asked for again. */
+function removeUnused(folder: string): void {
+  try {
+    rmdirSync(folder);
+  } catch {
+    // Somebody stands in the queue, or has taken it away already.
+  }
+}
+
 /** Takes the dead out of every queue: some of them nobody will stand in again. */
 export function sweepPlaceLocks(home: string): void {
   const locks = join(home, "locks");
-  for (const name of existsSync(locks) ? readdirSync(locks) : []) readTickets(join(locks, name));
+  for (const name of existsSync(locks) ? readdirSync(locks) : []) {
+    const folder = join(locks, name);
+    readTickets(folder);
+    removeUnused(folder);
+  }
 }
 
 interface Ticket {
@@ -69,7 +97,7 @@ function isFirst(folder: string, ticket: Ticket): boolean {
 function readTickets(folder: string): { tickets: readonly Ticket[]; isChoosing: boolean } {
   const tickets: Ticket[] = [];
   let isChoosing = false;
-  for (const name of readdirSync(folder)) {
+  for (const name of namesIn(folder)) {
     const [first = "", ...rest] = name.split(".");
     const identity = rest.join(".");
     if (!isProcessAlive(identity)) rmSync(join(folder, name), { force: true });
@@ -77,4 +105,13 @@ function readTickets(folder: string): { tickets: readonly Ticket[]; isChoosing: 
     else if (identity !== identifyThisProcess()) isChoosing = true;
   }
   return { tickets, isChoosing };
+}
+
+function namesIn(folder: string): readonly string[] {
+  try {
+    return readdirSync(folder);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return [];
+    throw error;
+  }
 }

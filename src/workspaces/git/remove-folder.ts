@@ -20,6 +20,7 @@ import { MandateError } from "../../ports/mandate-error.ts";
 
 const throughDescriptors = process.platform === "linux" && existsSync("/proc/self/fd");
 const flags = constants.O_RDONLY | (constants.O_DIRECTORY ?? 0) | (constants.O_NOFOLLOW ?? 0);
+const doomedPrefix = ".removing-";
 
 /**
  * Removes a folder and what lies in it, and nothing else: `parent` says whose entry it must be, a
@@ -36,47 +37,100 @@ export async function removeFolder(parent: string, name: string): Promise<void> 
   const stats = lstatSync(place, { throwIfNoEntry: false });
   if (stats === undefined) return;
   if (!stats.isDirectory()) return unlinkSync(place);
+  const mark = randomBytes(6).toString("hex");
+  // What a crash left half removed keeps its name: one that grew each time would not fit one day.
+  const doomed = name.startsWith(doomedPrefix)
+    ? place
+    : join(real, `${doomedPrefix}${name}-${mark}`);
   // Taken away in one step: from here on nobody finds it under the name they know.
-  const doomed = join(real, `.removing-${basename(name)}-${randomBytes(4).toString("hex")}`);
-  renameSync(place, doomed);
-  await empty(doomed, doomed, stats.dev);
+  if (doomed !== place) renameSync(place, doomed);
+  await empty(doomed, stats.dev, mark);
   rmdirSync(doomed);
 }
 
-async function empty(path: string, location: string, device: number): Promise<void> {
-  let descriptor: number;
+/**
+ * Folders below are moved up before they are emptied, under names that nobody could have given
+ * away: so neither their depth nor the length of their paths matters, and both are whoever's who
+ * filled them.
+ */
+async function empty(doomed: string, device: number, mark: string): Promise<void> {
+  const top = open(Buffer.from(doomed), Buffer.from(doomed), device);
   try {
-    descriptor = openSync(path, flags);
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== "EACCES") throw error;
-    chmodSync(path, 0o700);
-    descriptor = openSync(path, flags);
-  }
-  try {
-    requireSame(descriptor, location, device);
-    const here = throughDescriptors ? `/proc/self/fd/${descriptor}` : path;
-    chmodSync(here, 0o700);
-    for (const entry of readdirSync(here, { withFileTypes: true, encoding: "buffer" })) {
-      const place = Buffer.concat([Buffer.from(`${here}/`), entry.name]);
-      if (!entry.isDirectory()) {
-        unlinkSync(place);
-        continue;
+    const waiting: Buffer[] = [];
+    emptyOne(top.here, (entry) => waiting.push(entry));
+    let moved = 0;
+    for (let name = waiting.pop(); name !== undefined; name = waiting.pop()) {
+      const place = below(top.here, name);
+      const folder = open(place, below(Buffer.from(doomed), name), device);
+      try {
+        emptyOne(folder.here, (entry) => {
+          const fresh = Buffer.from(`${mark}-${moved++}`);
+          move(below(folder.here, entry), below(top.here, fresh));
+          waiting.push(fresh);
+        });
+      } finally {
+        closeSync(folder.descriptor);
       }
-      await empty(place.toString("latin1"), join(location, entry.name.toString("latin1")), device);
       rmdirSync(place);
+      await yieldToOthers();
     }
   } finally {
-    closeSync(descriptor);
+    closeSync(top.descriptor);
   }
-  await yieldToOthers();
 }
 
-function requireSame(descriptor: number, location: string, device: number): void {
+function emptyOne(here: Buffer, onFolder: (name: Buffer) => void): void {
+  for (const entry of readdirSync(here, { withFileTypes: true, encoding: "buffer" })) {
+    if (entry.isDirectory()) onFolder(entry.name);
+    else unlinkSync(below(here, entry.name));
+  }
+}
+
+interface OpenedFolder {
+  readonly descriptor: number;
+  readonly here: Buffer;
+}
+
+function open(path: Buffer, location: Buffer, device: number): OpenedFolder {
+  const descriptor = unlocked(path, () => openSync(path, flags));
+  try {
+    requireSame(descriptor, location, device);
+    const here = throughDescriptors ? Buffer.from(`/proc/self/fd/${descriptor}`) : path;
+    chmodSync(here, 0o700);
+    return { descriptor, here };
+  } catch (error) {
+    closeSync(descriptor);
+    throw error;
+  }
+}
+
+/** A folder that is closed to its owner cannot be moved elsewhere either. */
+function move(from: Buffer, to: Buffer): void {
+  unlocked(from, () => renameSync(from, to));
+}
+
+function unlocked<Result>(folder: Buffer, act: () => Result): Result {
+  try {
+    return act();
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "EACCES") throw error;
+    chmodSync(folder, 0o700);
+    return act();
+  }
+}
+
+function below(folder: Buffer, name: Buffer): Buffer {
+  return Buffer.concat([folder, Buffer.from("/"), name]);
+}
+
+function requireSame(descriptor: number, location: Buffer, device: number): void {
   const stays = fstatSync(descriptor).dev === device;
-  const isThere = !throughDescriptors || readlinkSync(`/proc/self/fd/${descriptor}`) === location;
+  const link = `/proc/self/fd/${descriptor}`;
+  const isThere =
+    !throughDescriptors || readlinkSync(link, { encoding: "buffer" }).equals(location);
   if (stays && isThere) return;
   throw new MandateError(
     "refused-by-policy",
-    `"${location}" is a mount point or was moved while it was being removed. It has been left as it is.`,
+    `"${location.toString()}" is a mount point or was moved while it was being removed. It has been left as it is.`,
   );
 }

@@ -6,6 +6,7 @@ export type RefusalCode =
   | "inside-git-directory"
   | "foreign-owner"
   | "work-tree-elsewhere"
+  | "foreign-git-directory"
   | "unusual-path"
   | "corrupt"
   | "unreadable"
@@ -14,8 +15,10 @@ export type RefusalCode =
   | "sparse-checkout"
   | "case-collision"
   | "too-large"
+  | "changed-meanwhile"
   | "copy-exists"
-  | "copy-unknown";
+  | "copy-unknown"
+  | "range-unknown";
 
 export interface RepositoryRefusal {
   readonly code: RefusalCode;

@@ -200,7 +200,7 @@ test("submodules run nothing, whatever their file, their path and their hooks sa
   expect(readdirSync(markers)).toEqual([]);
 });
 
-test("a bare repository among the files is data: copied, merged, and asked nothing", async () => {
+test("a bare repository among the files is copied, asked nothing, and changed by nobody", async () => {
   const markers = makeFolder();
   const marker = join(markers, "ran");
   const config = `[core]\n\trepositoryformatversion = 0\n\tbare = true\n\tworktree = ..\n\tfsmonitor = "touch ${marker}; false"\n`;
@@ -210,7 +210,11 @@ test("a bare repository among the files is data: copied, merged, and asked nothi
   expect(treeOf(copy.root)).toEqual(treeOf(source));
   writeFiles(copy.root, { "evil/config": `${config}# ${marker}\n`, "evil/hooks/x": "x\n" });
   const changes = await collectChanges(copy);
-  expect(await integrate({ copy, changes })).toMatchObject({ status: "merged" });
+  expect(changes.problems).toMatchObject([{ kind: "embedded-repository", paths: ["evil"] }]);
+  expect(await integrate({ copy, changes })).toMatchObject({ status: "refused" });
+  writeFiles(copy.root, { "evil/config": config, "evil/hooks/x": null, "a.txt": "one\n" });
+  const others = await collectChanges(copy);
+  expect(await integrate({ copy, changes: others })).toMatchObject({ status: "merged" });
   await expect(
     createWorkingCopy({ source: join(source, "evil"), id: "two", home: makeFolder() }),
   ).rejects.toThrow(RepositoryRefused);

@@ -1,18 +1,26 @@
 import { existsSync, mkdirSync, realpathSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import { setImmediate as yieldToOthers } from "node:timers/promises";
 import { type CollectedChanges, collectChanges } from "./collect-changes.ts";
 import { layoutOf } from "./copy-layout.ts";
 import { createWorkingCopy, type WorkingCopyRequest } from "./create-working-copy.ts";
 import { diffOf, type UnifiedDiff } from "./diff-of.ts";
+import { diffOfFolder } from "./diff-of-folder.ts";
 import { discardWorkingCopy } from "./discard-working-copy.ts";
 import { type IntegrationRequest, integrate } from "./integrate.ts";
 import { IntegrationQueue } from "./integration-queue.ts";
 import type { IntegrationResult } from "./integration-result.ts";
-import { copiesOf, isHeld, listWorkingCopies, sweepWorkingCopies } from "./list-working-copies.ts";
+import {
+  copiesOf,
+  holderOf,
+  isHeld,
+  listWorkingCopies,
+  sweepWorkingCopies,
+} from "./list-working-copies.ts";
 import { sweepPlaceLocks } from "./place-lock.ts";
-import { identifyThisProcess } from "./process-identity.ts";
+import { identifyThisProcess, isProcessAlive } from "./process-identity.ts";
 import { recoverIntegration } from "./recover-integration.ts";
+import { RepositoryRefused } from "./repository-refusal.ts";
 import { openWorkingCopy, readCopyRecord, type WorkingCopy } from "./working-copy.ts";
 
 /** All working copies below one home, as the engine uses them. */
@@ -21,6 +29,8 @@ export class WorkingCopies {
   #line: Promise<unknown> = Promise.resolve();
   /** What is to go once nothing that was made of it is left. */
   readonly #held = new Map<string, () => Promise<void>>();
+  /** How often each was taken up here. */
+  readonly #taken = new Map<string, number>();
   /** What is being made or removed. */
   readonly #busy = new Set<Promise<unknown>>();
 
@@ -30,11 +40,21 @@ export class WorkingCopies {
     this.#home = realpathSync.native(home);
   }
 
+  /** Of exactly this place, links resolved: what somebody has put a link to since is another one. */
   create(request: Omit<WorkingCopyRequest, "home">): Promise<WorkingCopy> {
-    const making = this.#track(createWorkingCopy({ ...request, home: this.#home }));
+    const making = this.#track(this.#make(request));
     // What comes to nothing no longer holds the one that it was to be made of.
     making.catch(() => this.#tryHeld());
     return making;
+  }
+
+  async #make(request: Omit<WorkingCopyRequest, "home">): Promise<WorkingCopy> {
+    const copy = await createWorkingCopy({ ...request, home: this.#home });
+    const { prefix, toplevel } = copy.source;
+    if (join(toplevel, prefix) === resolve(request.source)) return copy;
+    await discardWorkingCopy(copy, { unmerged: "delete" });
+    const sentence = `The workspace "${request.source}" was replaced by a link to another folder. Put the folder back, or choose that one.`;
+    throw new RepositoryRefused({ code: "changed-meanwhile", sentence });
   }
 
   has(id: string): boolean {
@@ -45,6 +65,7 @@ export class WorkingCopies {
   take(id: string): WorkingCopy {
     const copy = openWorkingCopy(this.#home, id);
     writeFileSync(layoutOf(this.#home, id).holder, identifyThisProcess(), { mode: 0o600 });
+    this.#taken.set(id, (this.#taken.get(id) ?? 0) + 1);
     return copy;
   }
 
@@ -54,6 +75,10 @@ export class WorkingCopies {
 
   diff(copy: WorkingCopy, changes: CollectedChanges): Promise<UnifiedDiff> {
     return diffOf(copy, changes);
+  }
+
+  diffOfFolder(folder: string, range: string | undefined): Promise<UnifiedDiff> {
+    return this.#track(diffOfFolder({ folder, home: this.#home, range }));
   }
 
   integrate(request: IntegrationRequest): Promise<IntegrationResult> {
@@ -78,9 +103,21 @@ export class WorkingCopies {
     return this.#withdraw(copy, "delete");
   }
 
-  /** One after the other, so that those that were made of a copy can go before it. */
+  /**
+   * One after the other, so that those that were made of a copy can go before it. Who takes it up
+   * before its turn comes, here or in another process, keeps it.
+   */
   #withdraw(copy: WorkingCopy, unmerged: "keep" | "delete"): Promise<void> {
-    const withdrawn = this.#track(this.#line.then(() => this.#withdrawNow(copy, unmerged)));
+    const taken = this.#taken.get(copy.id);
+    const work = async () => {
+      const holder = holderOf(this.#home, copy.id);
+      const isOthers = holder !== identifyThisProcess() && isProcessAlive(holder);
+      if (isOthers || this.#taken.get(copy.id) !== taken) return;
+      await this.#withdrawNow(copy, unmerged);
+    };
+    const turn = this.#line.then(() => this.holding(copy.id, work));
+    // What cannot be removed now is found by the next `tidy`.
+    const withdrawn = this.#track(turn.catch(() => undefined));
     this.#line = withdrawn;
     return withdrawn;
   }
@@ -91,7 +128,6 @@ export class WorkingCopies {
       this.#held.set(copy.id, () => this.#withdraw(copy, unmerged));
       return;
     }
-    // What cannot be removed now is found by the next `tidy`.
     await discardWorkingCopy(copy, { unmerged }).catch(() => undefined);
     this.#tryHeld();
   }
@@ -125,7 +161,8 @@ export class WorkingCopies {
    */
   async tidy(inUse: () => Promise<ReadonlySet<string>>): Promise<void> {
     if (!existsSync(join(this.#home, "copies"))) return;
-    await recoverIntegration(this.#home);
+    // A folder that cannot be brought to an end now must not keep everything else from starting.
+    await recoverIntegration(this.#home).catch(() => undefined);
     const used = await inUse();
     const copies = listWorkingCopies(this.#home).map((id) => openWorkingCopy(this.#home, id));
     // Those that were made of others first: as long as they are there, the others stay as well.

@@ -1,4 +1,5 @@
 import { isolation, mountPolicy, showSystem } from "./bubblewrap-arguments.ts";
+import { onlyInside } from "./only-inside.ts";
 import type { Sandbox } from "./sandbox.ts";
 
 export interface BubblewrapOptions {
@@ -21,12 +22,14 @@ export function createBubblewrap(options: BubblewrapOptions): Sandbox {
   return {
     name: `bubblewrap ${options.version}`,
     wrap(policy, argv, cwd) {
+      // Looked at before it is mounted: what is mounted then has to be the same.
+      const checked = onlyInside(policy, argv);
       const { args, placeholders } = mountPolicy(policy, programFolders);
       const network = policy.network ? [] : ["--unshare-net"];
       const status = ["--json-status-fd", "3", "--chdir", cwd, "--"];
       return {
         file: program,
-        args: [...fixed, ...network, ...args, ...status, ...argv],
+        args: [...fixed, ...network, ...args, ...status, ...checked],
         placeholders,
       };
     },

@@ -1,16 +1,13 @@
 import { resolve } from "node:path";
-import type { CommandContext } from "../../../commands/command.ts";
+import { commandContext } from "../../../commands/command-context.ts";
 import { executeCommand } from "../../../commands/execute-command.ts";
-import { summarizeProfile } from "../../../commands/summarize-profile.ts";
 import { fromUser } from "../../../commands/user-text.ts";
 import { pinScopes } from "../../../control/records/pin.ts";
-import { type Principal, type Role, roles } from "../../../control/records/principal.ts";
-import { quote } from "../../../control/records/shown-text.ts";
+import type { Principal } from "../../../control/records/principal.ts";
 import { decodeText } from "../../../documents/decode-text.ts";
 import { readRegularFile } from "../../../documents/read-regular-file.ts";
 import { MandateError } from "../../../ports/mandate-error.ts";
 import { messageOf } from "../../../ports/message-of.ts";
-import type { Runtime } from "../../../runtime.ts";
 import type { Arguments } from "../arguments.ts";
 import { type Command, type CommandOption, jsonOption } from "../command.ts";
 import { exitCode } from "../exit-code.ts";
@@ -18,6 +15,7 @@ import type { Io } from "../io.ts";
 import { openRuntime } from "../open-runtime.ts";
 import { ordinaryApplication } from "../playbook-application.ts";
 import { printable, printableJson } from "../printable.ts";
+import { roleOf, roleOption } from "../speaker.ts";
 
 const maximumBytes = 1_000_000;
 
@@ -33,7 +31,7 @@ export const agentsCommand: Command = {
     json: jsonOption,
     ...Object.fromEntries(pinScopes.map((scope) => [scope, scopeOption(scope)])),
     "session-id": { type: "text", value: "ID", help: "the session that session pins are about" },
-    role: { type: "text", value: "ROLE", help: "act as viewer, operator or admin (operator)" },
+    role: roleOption,
   },
   words: { least: 0, most: Number.POSITIVE_INFINITY },
   examples: [
@@ -55,8 +53,8 @@ async function agents(given: Arguments, io: Io): Promise<number> {
   const said = fromUser(await commandText(given, io), principal);
   const runtime = await openRuntime(given, io, ordinaryApplication);
   try {
-    const context = contextOf(runtime, principal, given, io);
-    const outcome = await executeCommand(said, context);
+    const place = { session: given.text("session-id"), workspace: io.cwd };
+    const outcome = await executeCommand(said, commandContext(runtime, principal, place));
     if (!outcome.ok) throw new MandateError(outcome.code, outcome.reply);
     const reply = given.flag("json") ? printableJson(outcome.data, 2) : outcome.reply.trimEnd();
     io.stdout.write(`${io.stdout.isTerminal ? printable(reply) : reply}\n`);
@@ -64,28 +62,6 @@ async function agents(given: Arguments, io: Io): Promise<number> {
   } finally {
     await runtime.close();
   }
-}
-
-/** Whoever can open the database is its operator; for scripts that may do less, it can be less. */
-function roleOf(given: Arguments): Role {
-  const text = given.text("role") ?? "operator";
-  const role = roles.find((each) => each === text);
-  if (role !== undefined) return role;
-  throw new MandateError("usage", `--role takes ${roles.join(", ")}; it is ${quote(text)}.`);
-}
-
-function contextOf(
-  { control, parts }: Runtime,
-  principal: Principal,
-  given: Arguments,
-  io: Io,
-): CommandContext {
-  const session = given.text("session-id");
-  return {
-    controlPlane: control.plane,
-    pinContext: { session, user: principal.id, workspace: io.cwd },
-    describeProfile: (id) => summarizeProfile(parts, id),
-  };
 }
 
 /** How many parts stand between bars in the chat; here the last one takes the words that are left. */

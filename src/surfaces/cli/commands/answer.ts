@@ -1,11 +1,9 @@
+import { Inbox } from "../../../inbox/inbox.ts";
 import { MandateError } from "../../../ports/mandate-error.ts";
-import type { Arguments } from "../arguments.ts";
 import { type Command, jsonOption } from "../command.ts";
 import { exitCode } from "../exit-code.ts";
-import type { Io } from "../io.ts";
-import { openRuntime } from "../open-runtime.ts";
-import { ordinaryApplication } from "../playbook-application.ts";
 import { printableJson } from "../printable.ts";
+import { withStore } from "../with-store.ts";
 
 export const answerCommand: Command = {
   name: "answer",
@@ -13,24 +11,13 @@ export const answerCommand: Command = {
   about: "Answers a question that an agent asked. The first answer counts.",
   options: { json: jsonOption },
   words: { least: 2, most: Number.POSITIVE_INFINITY },
-  run: answer,
+  run: (given, io) =>
+    withStore(io, async (store) => {
+      const [askId = "", ...words] = given.words;
+      const outcome = await new Inbox(store).tryAnswer(askId, words.join(" "));
+      if (given.flag("json")) io.stdout.write(`${printableJson({ askId, ...outcome }, 2)}\n`);
+      else if (outcome.accepted) io.stdout.write(`Answered ${askId}.\n`);
+      else throw new MandateError("ask-closed", outcome.reason);
+      return outcome.accepted ? exitCode.done : exitCode.failed;
+    }),
 };
-
-async function answer(given: Arguments, io: Io): Promise<number> {
-  const [askId = "", ...words] = given.words;
-  const runtime = await openRuntime(given, io, ordinaryApplication);
-  try {
-    const counted = await runtime.engine.answer(askId, words.join(" "));
-    if (given.flag("json")) io.stdout.write(`${printableJson({ askId, accepted: counted }, 2)}\n`);
-    else if (counted) io.stdout.write(`Answered ${askId}.\n`);
-    else {
-      throw new MandateError(
-        "conflict",
-        `${askId} waits for no answer any more: it was answered, ran out of time, or its agent ended.`,
-      );
-    }
-    return counted ? exitCode.done : exitCode.failed;
-  } finally {
-    await runtime.close();
-  }
-}

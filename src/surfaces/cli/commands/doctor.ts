@@ -110,6 +110,11 @@ function describe(found: Diagnosis, { paint, glyphs }: Style, program: string): 
       "shell",
       enforcement.shell,
     ),
+    line(
+      enforcement.copies.startsWith("children that write work") ? "good" : "missing",
+      "copies",
+      enforcement.copies,
+    ),
     "",
     isScripted ? `Without a key: ${program} demo` : `Ready: ${program} run "…"`,
     "",

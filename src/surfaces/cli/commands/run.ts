@@ -1,5 +1,3 @@
-import { statSync } from "node:fs";
-import { resolve } from "node:path";
 import { MandateError } from "../../../ports/mandate-error.ts";
 import type { Runtime } from "../../../runtime.ts";
 import type { Arguments } from "../arguments.ts";
@@ -11,6 +9,7 @@ import type { Display } from "../display.ts";
 import type { Io } from "../io.ts";
 import { chosenPlaybook, openRuntime, runtimeOptions } from "../open-runtime.ts";
 import { applicationFor } from "../playbook-application.ts";
+import { findFolder } from "../run-folder.ts";
 import type { StartedRun, Work } from "../work-on.ts";
 
 export const runCommand: Command = {
@@ -34,6 +33,12 @@ export const runCommand: Command = {
       short: "C",
       help: "the folder it works in (this one)",
     },
+    continue: {
+      type: "flag",
+      help: "go on with a session: run --continue [ID] MESSAGE (the latest one of this folder)",
+    },
+    plan: { type: "text", value: "FILE", help: "the steps of a file, in place of a task" },
+    "dry-run": { type: "flag", help: "with --plan: show what would run, and start nothing" },
     "read-only": { type: "flag", help: "nobody may write in the workspace, at any depth" },
     "max-tokens": { type: "text", value: "NUMBER", help: "for the agent and everyone below it" },
     timeout: { type: "text", value: "TIME", help: "for all of it: 90s, 5m, 1h" },
@@ -45,11 +50,24 @@ export const runCommand: Command = {
     'run "Which of our modules have no tests?"',
     'run -p researcher --read-only "Compare the two parsers in src"',
     'run --playbook helpers.yaml "Count the files"',
+    'run --continue "And now their lines"',
+    "run --plan login.yaml --dry-run",
   ],
   run,
 };
 
 async function run(given: Arguments, io: Io): Promise<number> {
+  if (given.flag("continue")) {
+    const { continueRun } = await import("../sessions/continue-run.ts");
+    return continueRun(given, io);
+  }
+  if (given.text("plan") !== undefined) {
+    const { runPlan } = await import("../plans/run-plan.ts");
+    return runPlan(given, io);
+  }
+  if (given.flag("dry-run")) {
+    throw new MandateError("usage", "--dry-run shows the schedule of a plan: give --plan FILE.");
+  }
   const task = given.words.join(" ");
   if (task.trim() === "") {
     throw new MandateError(
@@ -57,7 +75,7 @@ async function run(given: Arguments, io: Io): Promise<number> {
       `A run needs a task: ${io.program} run "what is to be done"`,
     );
   }
-  const workspace = folder(resolve(io.cwd, given.text("workspace") ?? "."));
+  const workspace = findFolder(given, io);
   const limits = { maxTokens: given.count("max-tokens"), timeoutMs: given.duration("timeout") };
   const playbook = chosenPlaybook(given, io);
   const readOnly = given.flag("read-only");
@@ -93,13 +111,6 @@ async function run(given: Arguments, io: Io): Promise<number> {
   } finally {
     await runtime.close();
   }
-}
-
-function folder(path: string): string {
-  const stats = statSync(path, { throwIfNoEntry: false });
-  if (stats?.isDirectory()) return path;
-  const problem = stats === undefined ? "does not exist" : "is not a folder";
-  throw new MandateError("usage", `The workspace ${path} ${problem}.`);
 }
 
 async function sayReductions({ store }: Runtime, run: StartedRun, display: Display): Promise<void> {

@@ -4,8 +4,8 @@ import { Matcher } from "./matcher.ts";
 import { PatternRefused } from "./pattern-node.ts";
 
 export interface GlobMatcher {
-  /** Whether a path, relative to the folder that is searched, is meant. */
-  matches(path: string): boolean;
+  /** Whether a path, relative to the folder that is searched, is meant; `name` is its end. */
+  matches(path: string, name: string): boolean;
   /** Whether anything below this folder, relative to the same one, could be. */
   mayHoldMatches(folder: string): boolean;
 }
@@ -20,7 +20,7 @@ export function globMatcher(pattern: string): GlobMatcher {
   const fitsName = textMatcher(globs.filter(({ isName }) => isName));
   const prefixes = globs.map(({ glob, isName }) => (isName ? "" : literalFolders(glob)));
   return {
-    matches: (path) => fitsPath(path) || fitsName(path.slice(path.lastIndexOf("/") + 1)),
+    matches: (path, name) => fitsName(name) || fitsPath(path),
     mayHoldMatches: (folder) => prefixes.some((prefix) => isOnTheWay(prefix, `${folder}/`)),
   };
 }

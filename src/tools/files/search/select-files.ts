@@ -47,8 +47,8 @@ export function* selectFiles(
     return (name, entryPath, isFolder) => {
       if (name === ".git") return false;
       if (glob !== undefined) {
-        const below = entryPath.slice(from);
-        if (!(isFolder ? glob.mayHoldMatches(below) : glob.matches(below))) return false;
+        const below = from === 0 ? entryPath : entryPath.slice(from);
+        if (!(isFolder ? glob.mayHoldMatches(below) : glob.matches(below, name))) return false;
       }
       // Of a folder that is denied a part may be allowed, so each file is asked for.
       if (!isFolder && isDenied?.(entryPath) === true) return false;

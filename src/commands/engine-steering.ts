@@ -1,0 +1,197 @@
+import type { Principal } from "../control/records/principal.ts";
+import type { Engine, StartedRun } from "../delegations/engine.ts";
+import type { EngineParts } from "../delegations/engine-parts.ts";
+import type { InboxItem } from "../events/inbox-item.ts";
+import { Inbox } from "../inbox/inbox.ts";
+import type { CancelOutcome } from "../ports/delegator.ts";
+import { MandateError } from "../ports/mandate-error.ts";
+import type { Store } from "../ports/store.ts";
+import { listSessions } from "../sessions/list-sessions.ts";
+import type { SessionRow } from "../sessions/session-row.ts";
+import {
+  isReadOnlySession,
+  setSessionWorkspace,
+  type WorkspaceMode,
+} from "../sessions/session-workspace.ts";
+import { KnownRuns } from "./known-runs.ts";
+import type { Cap, KnownRun, ResumedWork, StartedWork, Steering, WorkRequest } from "./steering.ts";
+
+/** What steering needs of a runtime. */
+export interface SteeredRuntime {
+  readonly engine: Engine;
+  readonly store: Store;
+  readonly parts: Pick<EngineParts, "copies">;
+}
+
+/** Where a person speaks, by the word of the surface. */
+export interface CommandPlace {
+  readonly session?: string | undefined;
+  /** The folder that work is about; absent: none. */
+  readonly workspace?: string | undefined;
+  /** The run that the person looks at, where the surface knows it. */
+  readonly run?: string | undefined;
+  /** The surface was opened so: no command takes that back. */
+  readonly readOnly?: boolean | undefined;
+  /** Is told of every run that a command started or took up, before the reply. */
+  readonly onStart?: ((run: StartedRun) => void) | undefined;
+}
+
+const mostSessions = 20;
+
+/** Steering over the engine of this process. */
+export class EngineSteering implements Steering {
+  readonly #engine: Engine;
+  readonly #store: Store;
+  readonly #copies: EngineParts["copies"];
+  readonly #runs: KnownRuns;
+  readonly #inbox: Inbox;
+  readonly #place: CommandPlace;
+
+  constructor({ engine, parts, store }: SteeredRuntime, place: CommandPlace) {
+    this.#engine = engine;
+    this.#store = store;
+    this.#copies = () => parts.copies();
+    this.#runs = new KnownRuns(store);
+    this.#inbox = new Inbox(store);
+    this.#place = place;
+  }
+
+  async startRun(request: WorkRequest): Promise<StartedWork> {
+    const { readOnly, session, workspace } = this.#place;
+    return this.#started(await this.#engine.startRun({ ...request, workspace, session, readOnly }));
+  }
+
+  async resume(id: string): Promise<ResumedWork> {
+    const { id: runId, isInterrupted, state } = await this.findRun(id);
+    const isClosed = state?.delegations.get(id)?.status === "closed";
+    if (isClosed || state?.outcome !== null) {
+      return { ...this.#started(await this.#engine.resume(id)), as: "new" };
+    }
+    if (!isInterrupted) {
+      throw new MandateError("not-resumable", `Run ${runId} is still worked on.`);
+    }
+    const [run] = await this.#engine.recover(runId);
+    if (run !== undefined) return { ...this.#started(run), as: "same" };
+    throw new MandateError(
+      "not-resumable",
+      `Run ${runId} was interrupted and cannot be taken up here: it belongs to ${JSON.stringify(state.application)}, or needs a model or a tool that is missing.`,
+    );
+  }
+
+  #started(run: StartedRun): StartedWork {
+    this.#place.onStart?.(run);
+    return { runId: run.runId, delegationId: run.delegationId };
+  }
+
+  cancel(id: string, reason: string): Promise<CancelOutcome> {
+    return this.#engine.cancel(id, reason);
+  }
+
+  runAtWork(): string {
+    if (this.#place.run !== undefined) return this.#place.run;
+    const ids = this.#engine.liveRuns
+      .filter(({ root }) => root !== null && !root.isEnding)
+      .map(({ id }) => id);
+    const [id, ...others] = ids;
+    if (id === undefined) {
+      throw new MandateError("unknown-run", "Nothing runs here that could be watched.");
+    }
+    if (others.length === 0) return id;
+    throw new MandateError(
+      "usage",
+      `Several runs work here: ${ids.slice(0, 5).join(", ")}. Say which: on ${id}`,
+    );
+  }
+
+  async watchers(id: string, profile: string): Promise<readonly string[]> {
+    await this.#requireHere(id);
+    return this.#engine.watchersOf(id, profile);
+  }
+
+  async watch(id: string, profile: string): Promise<string> {
+    return this.#engine.watch(id, profile);
+  }
+
+  async unwatch(id: string, profile: string): Promise<readonly string[]> {
+    return this.#engine.unwatch(id, profile);
+  }
+
+  /** Who watches is in the process that works: others could not tell it what happens. */
+  async #requireHere(id: string): Promise<void> {
+    const run = await this.findRun(id);
+    if (this.#engine.liveRuns.some((each) => each.id === run.id)) return;
+    const why =
+      run.state?.outcome === null && !run.isInterrupted
+        ? `Another process works on run ${run.id}: say it there.`
+        : `Nobody works on run ${run.id}: there is nothing to watch.`;
+    throw new MandateError("unknown-run", why);
+  }
+
+  openRuns(): Promise<readonly KnownRun[]> {
+    return this.#runs.open();
+  }
+
+  findRun(id: string | undefined = this.#place.run): Promise<KnownRun> {
+    return id === undefined ? this.#runs.latest() : this.#runs.find(id);
+  }
+
+  capsOf(delegationIds: readonly string[]): Promise<ReadonlyMap<string, Cap>> {
+    return this.#runs.capsOf(delegationIds);
+  }
+
+  sessions(): Promise<readonly SessionRow[]> {
+    return listSessions(this.#store, { limit: mostSessions });
+  }
+
+  openAsks(): Promise<readonly InboxItem[]> {
+    return this.#inbox.open();
+  }
+
+  unread(reader: string): Promise<readonly InboxItem[]> {
+    return this.#inbox.unread({ reader });
+  }
+
+  latest(): Promise<readonly InboxItem[]> {
+    return this.#inbox.read();
+  }
+
+  async markRead(upTo: number, reader: string): Promise<void> {
+    await this.#inbox.markRead(upTo, reader);
+  }
+
+  answer(askId: string, text: string): Promise<void> {
+    return this.#inbox.answer(askId, text);
+  }
+
+  async changes(
+    range: string | undefined,
+  ): Promise<{ readonly text: string; readonly truncated: boolean }> {
+    const { workspace } = this.#place;
+    if (workspace === undefined) {
+      throw new MandateError("usage", "There is no workspace here, and so there are no changes.");
+    }
+    return (await this.#copies()).diffOfFolder(workspace, range);
+  }
+
+  async workspaceMode(): Promise<WorkspaceMode> {
+    const { readOnly, session } = this.#place;
+    const isReadOnly =
+      readOnly === true ||
+      (session !== undefined && (await isReadOnlySession(this.#store, session)));
+    return isReadOnly ? "readonly" : "writable";
+  }
+
+  async setWorkspaceMode(mode: WorkspaceMode, by: Principal): Promise<void> {
+    const { readOnly, session } = this.#place;
+    if (session === undefined) {
+      throw new MandateError("usage", "There is no session here whose workspace could be set.");
+    }
+    if (readOnly === true && mode === "writable") {
+      throw new MandateError(
+        "refused-by-policy",
+        "This session was opened read-only, and no command changes that.",
+      );
+    }
+    await setSessionWorkspace(this.#store, session, mode, by);
+  }
+}

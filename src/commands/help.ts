@@ -1,0 +1,36 @@
+import { quote } from "../control/records/shown-text.ts";
+import { MandateError } from "../ports/mandate-error.ts";
+import { type AnyCommand, defineCommand, usageOf } from "./command.ts";
+
+const mostLines = 200;
+
+export const showHelp = defineCommand<{ readonly words: string }>({
+  name: "help",
+  form: "[command]",
+  about: "Lists the commands, or says what one of them takes.",
+  completes: ["command"],
+  parse: (rest) => ({
+    words: rest
+      .replace(/^\//, "")
+      .split(/[ \t]+/)
+      .join(" "),
+  }),
+  async execute({ words }, { commands }) {
+    const found = commands.filter(
+      ({ name }) => words === "" || name === words || name.startsWith(`${words} `),
+    );
+    if (found.length === 0) {
+      const about = `There is no command ${quote(`/${words}`)}.`;
+      throw new MandateError("usage", `${about} /help lists those that there are.`);
+    }
+    const lines = found.slice(0, mostLines).map((each) => `${usageOf(each)}: ${each.about}`);
+    const more = found.length - lines.length;
+    const rest = more > 0 ? [`… and ${more} more.`] : [];
+    const reply = ["Commands:", ...lines, ...rest].join("\n");
+    return { reply, data: found.map(describe) };
+  },
+});
+
+function describe({ about, form, name, profile }: AnyCommand) {
+  return { name, form, about, profile: profile ?? null };
+}

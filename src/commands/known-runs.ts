@@ -1,0 +1,63 @@
+import type { RunState } from "../events/run-state.ts";
+import { MandateError } from "../ports/mandate-error.ts";
+import type { Store } from "../ports/store.ts";
+import type { Cap, KnownRun } from "./steering.ts";
+
+const mostRuns = 200;
+
+/** Runs as commands look at them; reading one that is damaged is no error. */
+export class KnownRuns {
+  readonly #store: Store;
+
+  constructor(store: Store) {
+    this.#store = store;
+  }
+
+  /** Those that have not finished, the newest first. */
+  async open(): Promise<readonly KnownRun[]> {
+    const rows = await this.#store.listRuns({ open: true, limit: mostRuns });
+    return Promise.all(rows.map((row) => this.#known(row.id, row.task)));
+  }
+
+  async latest(): Promise<KnownRun> {
+    const [row] = await this.#store.listRuns({ limit: 1 });
+    if (row !== undefined) return this.#known(row.id, row.task);
+    throw new MandateError("unknown-run", "There are no runs yet.");
+  }
+
+  /** Of a run, or of a delegation or a question in it. */
+  async find(id: string): Promise<KnownRun> {
+    const runId = await this.#store.findRun(id);
+    const run = runId === undefined ? undefined : await this.#known(runId, "");
+    // The control log is read like a run and is none.
+    if (run !== undefined && run.state?.delegations.size !== 0) return run;
+    throw new MandateError("unknown-run", `There is no run or delegation ${id}.`);
+  }
+
+  async capsOf(delegationIds: readonly string[]): Promise<ReadonlyMap<string, Cap>> {
+    const caps = new Map<string, Cap>();
+    for (const id of delegationIds) {
+      // A contract that cannot be trusted says nothing about what may be spent.
+      const contract = await this.#store.readContract(id).catch(() => undefined);
+      if (contract) caps.set(id, { tokens: contract.budget.tokens, cost: contract.budget.cost });
+    }
+    return caps;
+  }
+
+  async #known(id: string, task: string): Promise<KnownRun> {
+    const state = await this.#read(id);
+    const isInterrupted =
+      state?.outcome === null && !(await this.#store.isWorkerAlive(state.worker));
+    return { id, task: state?.task ?? task, state, isInterrupted };
+  }
+
+  /** One log that is damaged must not hide the others. */
+  async #read(id: string): Promise<RunState | null> {
+    try {
+      return (await this.#store.readRun(id)) ?? null;
+    } catch (error) {
+      if (error instanceof MandateError && error.code === "closed") throw error;
+      return null;
+    }
+  }
+}

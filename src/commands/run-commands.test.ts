@@ -1,0 +1,215 @@
+import { expect, test } from "vitest";
+import type { Script } from "../models/scripted/scripted-model.ts";
+import { readSession } from "../sessions/read-session.ts";
+import { openEngine, type TestEngine, testProfile } from "../testing/engine-fixture.ts";
+import { hear, idsIn, notesOf, operator, say, viewer, withoutIds } from "./say.test-support.ts";
+
+const profiles = [
+  testProfile("boss", { capabilities: ["primary"], tools: ["delegate_task", "ask_user"] }),
+  testProfile("helper", { tools: [] }),
+];
+
+/** The boss asks a helper, who takes its time, and answers. */
+function play(gate: Promise<unknown>): Script {
+  return async ({ caller }) => {
+    if (caller.profile === "helper") {
+      await gate;
+      return "Forty-two.";
+    }
+    if (caller.profile !== "boss") return `I am the ${caller.profile}.`;
+    return caller.turn === 1
+      ? { calls: [{ tool: "delegate_task", input: { profile: "helper", task: "Count.\nAll." } }] }
+      : "Done.";
+  };
+}
+
+async function until(holds: () => Promise<boolean>): Promise<void> {
+  for (let tries = 0; tries < 500; tries++) {
+    if (await holds()) return;
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+  throw new Error("it did not happen");
+}
+
+const isWorking = (engine: TestEngine, profile: string) => async () =>
+  (await say(engine, "/status")).reply.includes(`${profile}#`);
+
+test("what runs is told line by line, and what it came to afterwards", async () => {
+  const gate = Promise.withResolvers<void>();
+  await using engine = await openEngine({ model: play(gate.promise), profiles });
+  expect(await hear(engine, "/status", viewer)).toBe("Nothing runs.");
+  expect(await hear(engine, "/budget", viewer)).toBe("Nothing runs.");
+  expect(await hear(engine, "/sessions", viewer)).toBe("No sessions yet.");
+  expect((await say(engine, "/tree", viewer)).reply).toBe("There are no runs yet.");
+  const run = await engine.start({ task: "Find \u001b[31mout", profile: "boss" });
+  await until(isWorking(engine, "helper"));
+  const status = withoutIds((await say(engine, "/status", viewer)).reply).split("\n");
+  expect(status[0]).toBe("Running:");
+  expect(status[1]).toMatch(/^- boss#D running \(child\), \d+ tokens, run R: Find .*out$/);
+  expect(status[2]).toMatch(/^- helper#D running \(model\), 0 tokens, run R: Count.$/);
+  expect(status.join("")).not.toContain("\u001b");
+  const budget = await hear(engine, "/budget", viewer);
+  expect(budget).toMatch(/^Budget:\n- Run R: \d+ of \d+ tokens, \$0\.0000: Find/);
+  gate.resolve();
+  await run.result;
+  expect(await hear(engine, "/status")).toBe("Nothing runs.");
+  const tree = await hear(engine, `/tree ${run.runId}`, viewer);
+  expect(tree.split("\n")).toEqual([
+    expect.stringMatching(/^Run R succeeded: Find/),
+    expect.stringMatching(/^- boss#D completed \(report_accepted\), \d+ tokens, \$0.0000: Find/),
+    expect.stringMatching(/^ {2}- helper#D completed \(report_accepted\), \d+ tokens/),
+  ]);
+  expect(await hear(engine, "/tree")).toBe(tree);
+  expect(await hear(engine, `/tree boss#${run.delegationId}`)).toBe(tree);
+  expect((await hear(engine, `/budget ${run.runId}`)).split("\n")).toEqual([
+    expect.stringMatching(/^Run R: \d+ of \d+ tokens, \$0\.0000: Find/),
+    expect.stringMatching(/^- boss#D: \d+ of \d+ tokens, \$0\.0000$/),
+    expect.stringMatching(/^- helper#D: \d+ of \d+ tokens, \$0\.0000$/),
+  ]);
+  const sessions = await hear(engine, "/sessions", viewer);
+  expect(sessions).toMatch(/^Sessions:\n- D boss, completed, TIME, \d+ tokens, \$0.0000: Find/);
+});
+
+test("what was cancelled is resumed, and what is unknown is said to be", async () => {
+  let hangs = true;
+  await using engine = await openEngine({
+    model: () => (hangs ? { fault: "hang" } : "Done."),
+    profiles,
+  });
+  const run = await engine.start({ task: "Wait", profile: "boss" });
+  expect((await say(engine, `/resume ${run.runId}`)).reply).toBe(
+    `Run ${run.runId} is still worked on.`,
+  );
+  expect(await hear(engine, `/cancel ${run.runId}`)).toBe("Cancelled R.");
+  expect(await hear(engine, `/cancel boss#${run.delegationId}`)).toBe(
+    "D had ended already; nothing was changed.",
+  );
+  expect((await run.result).closeReason).toBe("cancelled");
+  hangs = false;
+  const resumed = await say(engine, `/resume ${run.runId}`);
+  expect(withoutIds(resumed.reply)).toBe("Resumed R as D in run R.");
+  await until(async () => (await engine.engine.resultOf(idsIn(resumed).runId)) !== null);
+  expect((await say(engine, `/resume ${idsIn(resumed).delegationId}`)).reply).toContain(
+    "is completed; there is nothing to resume",
+  );
+  for (const text of ["/cancel abcdef", "/tree rabcdef", "/resume 123456", "/budget r000000"]) {
+    expect((await say(engine, text)).reply).toMatch(/^There is no run or delegation /);
+  }
+});
+
+test("what a crash interrupted is taken up where it stopped", async () => {
+  await using first = await openEngine({ model: () => ({ fault: "hang" }), profiles });
+  const { runId } = await first.start({ task: "Wait", profile: "boss" });
+  await until(async () => (await say(first, "/status")).reply.includes("running (model)"));
+  first.abandon();
+  await using second = await first.another({ model: () => "Done.", profiles });
+  await until(async () => (await say(second, "/status")).reply.includes("interrupted"));
+  expect(await hear(second, `/resume ${runId}`)).toBe("Run R goes on where it stopped.");
+  await until(async () => (await second.engine.resultOf(runId))?.result === "Done.");
+});
+
+test("an agent is started by a word, works by itself, and its session says so", async () => {
+  const gate = Promise.withResolvers<void>();
+  await using engine = await openEngine({ model: play(gate.promise), profiles });
+  for (const [text, who] of [
+    ["/oracle Why is it slow?\nI tried everything.", "oracle"],
+    ["/spawnagent helper Count.", "helper"],
+    ["/pair Where is the clock read?", "pair"],
+  ] as const) {
+    const reply = await say(engine, text);
+    expect(withoutIds(reply.reply)).toBe(`Started ${who}#D in run R.`);
+    gate.resolve();
+    const { delegationId, runId } = idsIn(reply);
+    await until(async () => (await engine.engine.resultOf(runId)) !== null);
+    const { context } = await readSession(engine.store, delegationId);
+    const [word = ""] = text.split(" ");
+    expect(context?.trigger).toEqual({ by: "slash", word });
+    expect(context?.workspace.root).toBe(engine.workspace);
+    const { step } = await engine.store.readContract(delegationId);
+    expect(step.description).toBe(
+      text.slice(text.indexOf(who === "helper" ? "Count" : " ")).trim(),
+    );
+  }
+  expect(await hear(engine, "/inbox")).toContain("oracle finished: Why is it slow?");
+});
+
+test("an agent is started by its handle, and nobody is for one that there is not", async () => {
+  await using engine = await openEngine({ model: () => "Done.", profiles });
+  await hear(engine, "/agents register @help | helper | Helps.");
+  const reply = await say(engine, "/spawnagent @help Count.");
+  expect(withoutIds(reply.reply)).toBe("Started @help as D in run R.");
+  const { delegationId, runId } = idsIn(reply);
+  expect((await engine.store.readContract(delegationId)).profile.agent).toBe("@help");
+  await until(async () => (await engine.engine.resultOf(runId)) !== null);
+  expect((await say(engine, "/spawnagent @nobody Count.")).reply).toBe(
+    "There is no agent '@nobody'.",
+  );
+  expect((await say(engine, "/spawnagent nobody Count.")).reply).toBe(
+    "There is no profile 'nobody'.",
+  );
+});
+
+test("a question is shown, answered once, and by those who may", async () => {
+  const model: Script = ({ caller, messages }) =>
+    caller.turn === 1
+      ? { calls: [{ tool: "ask_user", input: { message: "Which one?" } }] }
+      : `They said: ${messages.at(-1)?.text}`;
+  await using engine = await openEngine({
+    model,
+    profiles,
+    limits: { askDefault: "none", askDeadlineMs: 60_000 },
+  });
+  expect(await hear(engine, "/inbox open", viewer)).toBe("Nothing waits for an answer.");
+  expect(await hear(engine, "/inbox", viewer)).toBe("Nothing new in the inbox.");
+  expect(await hear(engine, "/inbox all", viewer)).toBe("The inbox is empty.");
+  const run = await engine.start({ task: "Choose", profile: "boss" });
+  await until(async () => (await hear(engine, "/inbox open")).startsWith("Inbox:"));
+  const line = 'Inbox:\n- warn: boss asks: Which one? (/answer Q …; after TIME: "none") [D]';
+  for (const by of [viewer, operator, viewer]) expect(await hear(engine, "/inbox", by)).toBe(line);
+  const [, id = ""] = /\/answer (q[0-9a-f]+)/.exec((await say(engine, "/inbox")).reply) ?? [];
+  const refused = await say(engine, `/answer ${id} mine`, viewer);
+  expect(refused).toEqual({
+    ok: false,
+    code: "refused-by-policy",
+    reply: "Answering an agent requires operator access.",
+  });
+  expect(await hear(engine, `/answer ${id} the second\nof both`)).toBe("Answered Q.");
+  expect((await say(engine, `/answer ${id} the first`)).reply).toMatch(/was answered already/);
+  expect((await say(engine, "/answer q000001 x")).reply).toMatch(/^There is no question q000001/);
+  expect((await run.result).result).toContain("the second\nof both");
+  expect(await hear(engine, "/inbox", viewer)).toContain("boss was answered");
+  expect(await hear(engine, "/inbox", viewer)).toBe("Nothing new in the inbox.");
+  expect(await hear(engine, "/inbox all", viewer)).toContain("boss asks: Which one?");
+});
+
+test("whoever may not spend or steer starts and changes nothing, and the log says who tried", async () => {
+  const gate = Promise.withResolvers<void>();
+  await using engine = await openEngine({ model: play(gate.promise), profiles });
+  const run = await engine.start({ task: "Find out", profile: "boss" });
+  await until(isWorking(engine, "helper"));
+  const stranger = { id: "eve", role: "root" } as never;
+  for (const [text, what] of [
+    ["/oracle why", "Starting an agent"],
+    ["/review", "Starting an agent"],
+    ["/pair", "Starting an agent"],
+    ["/pair on", "Starting an agent"],
+    ["/pair look", "Starting an agent"],
+    ["/orchestrate it", "Starting an agent"],
+    ["/spawnagent helper it", "Starting an agent"],
+    [`/cancel ${run.runId}`, "Cancelling and resuming agents"],
+    [`/resume ${run.runId}`, "Cancelling and resuming agents"],
+    ["/workspace readonly", "Setting the workspace of a session"],
+  ] as const) {
+    for (const by of [viewer, stranger]) {
+      const reply = await say(engine, text, by, { session: "s1" });
+      expect(reply).toMatchObject({ ok: false, reply: `${what} requires operator access.` });
+    }
+  }
+  expect(await engine.store.listRuns({})).toHaveLength(1);
+  expect((await notesOf(engine)).slice(-2)).toEqual([
+    { actor: "vera", command: "/workspace readonly", outcome: "refused" },
+    { actor: "eve", command: "/workspace readonly", outcome: "refused" },
+  ]);
+  gate.resolve();
+  expect((await run.result).status).toBe("completed");
+});

@@ -1,0 +1,82 @@
+import type { Delegation } from "../../events/delegation.ts";
+import { subtree } from "../../events/run-state.ts";
+import { defineCommand } from "../command.ts";
+import { parseOptionalId } from "../parse-id.ts";
+import type { Cap, KnownRun, Steering } from "../steering.ts";
+import {
+  dollars,
+  firstLines,
+  labelOf,
+  type Spent,
+  spentIn,
+  spentOf,
+  sumOf,
+  titleLine,
+} from "./describe-run.ts";
+
+const mostLines = 100;
+
+export const showBudget = defineCommand<{ readonly id?: string }>({
+  name: "budget",
+  form: "[run]",
+  about: "Shows what was spent of what may be: by each open run, or by each agent of one run.",
+  completes: ["run"],
+  parse: parseOptionalId,
+  async execute({ id }, { steering }) {
+    if (id !== undefined) return ofRun(await steering.findRun(id), steering);
+    const runs = await steering.openRuns();
+    if (runs.length === 0) return { reply: "Nothing runs.", data: [] };
+    const lines = runs.map((run) => `- ${lineOf(run)}`);
+    return {
+      reply: ["Budget:", ...firstLines(lines, mostLines)].join("\n"),
+      data: runs.map(dataOf),
+    };
+  },
+});
+
+async function ofRun(run: KnownRun, steering: Steering) {
+  const delegations = [...(run.state?.delegations.values() ?? [])];
+  const shown = delegations.slice(0, mostLines);
+  const caps = await steering.capsOf(shown.map(({ id }) => id));
+  // A cap is about an agent and everybody below it, and so is what stands against it.
+  const rows = shown.map((delegation) => ({
+    delegation,
+    spent: spentBelow(run, delegation),
+    cap: caps.get(delegation.id) ?? null,
+  }));
+  const lines = rows.map(
+    ({ cap, delegation, spent }) => `- ${labelOf(delegation)}: ${amounts(spent, cap)}`,
+  );
+  const more = delegations.length - shown.length;
+  const reply = [lineOf(run), ...lines, ...(more > 0 ? [`… and ${more} more.`] : [])].join("\n");
+  const data = {
+    ...dataOf(run),
+    delegations: rows.map(({ cap, delegation: { id, profile }, spent }) => {
+      return { delegationId: id, profile, ...spent, cap };
+    }),
+  };
+  return { reply, data };
+}
+
+function spentBelow({ state }: KnownRun, { id }: Delegation): Spent {
+  return state === null ? nothing : sumOf(subtree(state, id).map(spentOf));
+}
+
+const nothing: Spent = { tokens: 0, cost: 0 };
+
+function lineOf(run: KnownRun): string {
+  const { id, state, task } = run;
+  if (state === null) return `Run ${id}: unreadable`;
+  const cap = { tokens: state.budgetTokens, cost: null };
+  return `Run ${id}: ${amounts(spentIn(state), cap)}: ${titleLine(task)}`;
+}
+
+function amounts({ cost, tokens }: Spent, cap: Cap | null): string {
+  const most = cap === null ? "" : ` of ${cap.tokens}`;
+  const dearest = cap?.cost == null ? "" : ` of ${dollars(cap.cost)}`;
+  return `${tokens}${most} tokens, ${dollars(cost)}${dearest}`;
+}
+
+function dataOf({ id, state }: KnownRun) {
+  return { runId: id, ...(state && spentIn(state)), budgetTokens: state?.budgetTokens ?? null };
+}

@@ -1,0 +1,81 @@
+import type { Delegation } from "../../events/delegation.ts";
+import type { RunState } from "../../events/run-state.ts";
+import { infoOf, statusOf } from "../../sessions/delegation-result.ts";
+import { harmlessLine } from "../../sessions/harmless-text.ts";
+import type { KnownRun } from "../steering.ts";
+
+const titleLength = 100;
+
+/** `oracle#3f2a10`: who it is, and the id that commands take. */
+export function labelOf({ id, profile }: Pick<Delegation, "id" | "profile">): string {
+  return `${profile}#${id}`;
+}
+
+/** Tasks and titles come from people, models and files: one line, and nothing hidden in it. */
+export function titleLine(text: string): string {
+  return harmlessLine(text, titleLength);
+}
+
+/** Nobody's child that is not the root: it watches. */
+export function isWatching({ depth, parentId }: Delegation): boolean {
+  return parentId === null && depth > 0;
+}
+
+/** What a delegation does now, or how it ended, in fixed words. */
+export function stateOf(delegation: Delegation, isInterrupted: boolean): string {
+  if (delegation.status === "closed") {
+    const { closeReason, finalStatus } = delegation;
+    const status = statusOf(finalStatus, closeReason);
+    return status === closeReason ? status : `${status} (${closeReason})`;
+  }
+  if (isInterrupted) return "interrupted";
+  const { waitingOn } = infoOf(delegation);
+  const state = isWatching(delegation) ? "watching" : stateWords[delegation.status];
+  const isBusy = waitingOn === undefined || ["slot", "runtime"].includes(waitingOn.on);
+  return isBusy ? state : `${state} (${waitingOn.on})`;
+}
+
+const stateWords: Readonly<Record<Exclude<Delegation["status"], "closed">, string>> = {
+  created: "queued",
+  running: "running",
+  waiting_for_merge: "handing in",
+  completed: "handing in",
+  failed: "ending",
+};
+
+export function runStateOf({ isInterrupted, state }: KnownRun): string {
+  if (state === null) return "unreadable";
+  return state.outcome ?? (isInterrupted ? "interrupted" : "running");
+}
+
+export interface Spent {
+  readonly tokens: number;
+  readonly cost: number;
+}
+
+export function spentOf({ usage }: Pick<Delegation, "usage">): Spent {
+  return { tokens: usage.prompt + usage.completion, cost: usage.cost };
+}
+
+export function spentIn(run: RunState): Spent {
+  return sumOf([...run.delegations.values()].map(spentOf));
+}
+
+export function sumOf(amounts: readonly Spent[]): Spent {
+  let [tokens, cost] = [0, 0];
+  for (const amount of amounts) {
+    tokens += amount.tokens;
+    cost += amount.cost;
+  }
+  return { tokens, cost };
+}
+
+export function dollars(cost: number): string {
+  return `$${cost.toFixed(4)}`;
+}
+
+/** The first so many lines, and how many there would be. */
+export function firstLines(lines: readonly string[], most: number): readonly string[] {
+  if (lines.length <= most) return lines;
+  return [...lines.slice(0, most), `… and ${lines.length - most} more.`];
+}

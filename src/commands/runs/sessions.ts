@@ -1,0 +1,25 @@
+import { defineCommand } from "../command.ts";
+import { parseNothing } from "../split-fields.ts";
+import { dollars, titleLine } from "./describe-run.ts";
+
+export const showSessions = defineCommand({
+  name: "sessions",
+  form: "",
+  about: "Lists the last sessions, the latest first.",
+  parse: parseNothing,
+  async execute(_given, { steering }) {
+    const rows = await steering.sessions();
+    if (rows.length === 0) return { reply: "No sessions yet.", data: rows };
+    const lines = rows.map(({ cost, id, profile, status, title, tokens, updatedAt }) => {
+      const who = profile === "" ? "an agent" : profile;
+      const amounts = `${tokens} tokens, ${dollars(cost)}`;
+      return `- ${id} ${who}, ${status}, ${moment(updatedAt)}, ${amounts}: ${titleLine(title)}`;
+    });
+    return { reply: ["Sessions:", ...lines].join("\n"), data: rows };
+  },
+});
+
+/** In universal time, so that a reply is the same wherever it is read. */
+function moment(time: number): string {
+  return `${new Date(time).toISOString().slice(0, 16).replace("T", " ")} UTC`;
+}

@@ -1,0 +1,47 @@
+import type { Delegation } from "../../events/delegation.ts";
+import { isOpen } from "../../events/delegation.ts";
+import { infoOf } from "../../sessions/delegation-result.ts";
+import { defineCommand } from "../command.ts";
+import { parseNothing } from "../split-fields.ts";
+import type { KnownRun } from "../steering.ts";
+import { firstLines, isWatching, labelOf, spentOf, stateOf, titleLine } from "./describe-run.ts";
+
+const mostLines = 50;
+
+export const showStatus = defineCommand({
+  name: "status",
+  form: "",
+  about: "Shows what runs: a line for each agent.",
+  parse: parseNothing,
+  async execute(_given, { steering }) {
+    const runs = await steering.openRuns();
+    const data = runs.flatMap(describeOpen);
+    const lines = runs.flatMap(linesOf);
+    if (lines.length === 0) return { reply: "Nothing runs.", data };
+    return { reply: ["Running:", ...firstLines(lines, mostLines)].join("\n"), data };
+  },
+});
+
+function openIn({ state }: KnownRun): readonly Delegation[] {
+  return [...(state?.delegations.values() ?? [])].filter(isOpen);
+}
+
+function linesOf(run: KnownRun): readonly string[] {
+  if (run.state === null) return [`- run ${run.id} unreadable: ${titleLine(run.task)}`];
+  return openIn(run).map((delegation) => {
+    const state = stateOf(delegation, run.isInterrupted);
+    const { tokens } = spentOf(delegation);
+    const title = titleLine(delegation.title);
+    return `- ${labelOf(delegation)} ${state}, ${tokens} tokens, run ${run.id}: ${title}`;
+  });
+}
+
+function describeOpen(run: KnownRun): readonly object[] {
+  const { id: runId, isInterrupted } = run;
+  return openIn(run).map((delegation) => ({
+    runId,
+    ...infoOf(delegation),
+    isInterrupted,
+    isWatching: isWatching(delegation),
+  }));
+}

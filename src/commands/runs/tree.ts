@@ -1,0 +1,60 @@
+import type { Delegation } from "../../events/delegation.ts";
+import { childrenByParent } from "../../events/run-state.ts";
+import { infoOf } from "../../sessions/delegation-result.ts";
+import { defineCommand } from "../command.ts";
+import { parseOptionalId } from "../parse-id.ts";
+import type { KnownRun } from "../steering.ts";
+import {
+  dollars,
+  firstLines,
+  labelOf,
+  runStateOf,
+  spentOf,
+  stateOf,
+  titleLine,
+} from "./describe-run.ts";
+
+const mostLines = 200;
+
+export const showTree = defineCommand<{ readonly id?: string }>({
+  name: "tree",
+  form: "[run]",
+  about: "Shows who delegated to whom in a run, and how each stands; without one, in the latest.",
+  completes: ["run"],
+  parse: parseOptionalId,
+  async execute({ id }, { steering }) {
+    const run = await steering.findRun(id);
+    const head = `Run ${run.id} ${runStateOf(run)}: ${titleLine(run.task)}`;
+    const nodes = nodesOf(run);
+    const lines = nodes.map(({ delegation, level }) => {
+      const { cost, tokens } = spentOf(delegation);
+      const state = stateOf(delegation, run.isInterrupted);
+      const title = titleLine(delegation.title);
+      const line = `- ${labelOf(delegation)} ${state}, ${tokens} tokens, ${dollars(cost)}: ${title}`;
+      return "  ".repeat(level) + line;
+    });
+    const delegations = nodes.map(({ delegation }) => infoOf(delegation));
+    const data = { runId: run.id, task: run.task, state: runStateOf(run), delegations };
+    return { reply: [head, ...firstLines(lines, mostLines)].join("\n"), data };
+  },
+});
+
+interface Node {
+  readonly delegation: Delegation;
+  readonly level: number;
+}
+
+/** Parents before their children, each level in the order of its steps. */
+function nodesOf({ state }: KnownRun): readonly Node[] {
+  if (state === null) return [];
+  const children = childrenByParent(state);
+  const nodes: Node[] = [];
+  const visit = (parentId: string | null, level: number): void => {
+    for (const delegation of children.get(parentId) ?? []) {
+      nodes.push({ delegation, level });
+      visit(delegation.id, level + 1);
+    }
+  };
+  visit(null, 0);
+  return nodes;
+}

@@ -1,0 +1,89 @@
+import type { Principal } from "../control/records/principal.ts";
+import type { InboxItem } from "../events/inbox-item.ts";
+import type { RunState } from "../events/run-state.ts";
+import type { CancelOutcome } from "../ports/delegator.ts";
+import type { SessionRow } from "../sessions/session-row.ts";
+import type { WorkspaceMode } from "../sessions/session-workspace.ts";
+
+/**
+ * What commands can do with runs, from the place where a person speaks. Commands decide who may and
+ * what is answered; this acts. What cannot be done is thrown as a MandateError, whose sentence is
+ * the reply, and has changed nothing.
+ */
+export interface Steering {
+  /** Starts a run of its own in the workspace of this place; it is in the log when this resolves. */
+  startRun(request: WorkRequest): Promise<StartedWork>;
+  /** Goes on with what was interrupted, cancelled or failed. */
+  resume(id: string): Promise<ResumedWork>;
+  /** Of a run or a delegation, with everything below it. */
+  cancel(id: string, reason: string): Promise<CancelOutcome>;
+
+  /** The run whose root a person means who names none; throws when there is none, or several. */
+  runAtWork(): string;
+  /** Who of that profile watches the session of a run's root, or of another agent in it. */
+  watchers(id: string, profile: string): Promise<readonly string[]>;
+  watch(id: string, profile: string): Promise<string>;
+  unwatch(id: string, profile: string): Promise<readonly string[]>;
+
+  /** Runs that have not finished, the newest first. */
+  openRuns(): Promise<readonly KnownRun[]>;
+  /** The run of that id, or that a delegation of that id is part of; without one, the latest. */
+  findRun(id?: string): Promise<KnownRun>;
+  /** What each of these delegations may spend, with everything below it. */
+  capsOf(delegationIds: readonly string[]): Promise<ReadonlyMap<string, Cap>>;
+  sessions(): Promise<readonly SessionRow[]>;
+
+  /** What waits for an answer, from whatever depth, the oldest first. */
+  openAsks(): Promise<readonly InboxItem[]>;
+  /** The first items that this reader has not seen. */
+  unread(reader: string): Promise<readonly InboxItem[]>;
+  /** The last items there are, the oldest of them first. */
+  latest(): Promise<readonly InboxItem[]>;
+  markRead(upTo: number, reader: string): Promise<void>;
+  /** Throws "unknown-ask" or "ask-closed". */
+  answer(askId: string, text: string): Promise<void>;
+
+  /** What is not committed in the workspace of this place, or what lies in a range of commits. */
+  changes(
+    range: string | undefined,
+  ): Promise<{ readonly text: string; readonly truncated: boolean }>;
+
+  workspaceMode(): Promise<WorkspaceMode>;
+  /** For the next runs of this session. */
+  setWorkspaceMode(mode: WorkspaceMode, by: Principal): Promise<void>;
+}
+
+export interface WorkRequest {
+  /** A profile's name, or a handle. */
+  readonly profile: string;
+  readonly task: string;
+  readonly context?: string | undefined;
+  readonly title?: string | undefined;
+  /** What the person typed, without what follows: `/oracle`. */
+  readonly command: string;
+}
+
+export interface StartedWork {
+  readonly runId: string;
+  readonly delegationId: string;
+}
+
+/** `as`: the same run where it stopped, or a new one on the old conversation. */
+export interface ResumedWork extends StartedWork {
+  readonly as: "same" | "new";
+}
+
+/** `state` is null where the log of the run cannot be read. */
+export interface KnownRun {
+  readonly id: string;
+  readonly task: string;
+  readonly state: RunState | null;
+  /** It has not finished, and nobody works on it. */
+  readonly isInterrupted: boolean;
+}
+
+/** Null: no cap on the cost. */
+export interface Cap {
+  readonly tokens: number;
+  readonly cost: number | null;
+}

@@ -1,0 +1,48 @@
+import { oneLine } from "../events/one-line.ts";
+import type { Profile, Triggers } from "../profiles/profile.ts";
+
+export interface TriggerClaims {
+  /** Whom each word or key leads to. */
+  readonly granted: ReadonlyMap<string, Profile>;
+  /** Claimed by several, and so by nobody. */
+  readonly contested: ReadonlyMap<string, readonly Profile[]>;
+}
+
+/**
+ * Who gets which word or key. What is shipped comes before what a user or a project brings, so that
+ * no file can take over what people know; between equals nobody wins, and both are named.
+ */
+export function claimTriggers(
+  profiles: readonly Profile[],
+  kind: keyof Triggers,
+  nameOf: (trigger: string) => string = (trigger) => trigger,
+): TriggerClaims {
+  const claims = new Map<string, Profile[]>();
+  for (const profile of profiles) {
+    for (const name of new Set((profile.triggers?.[kind] ?? []).map(nameOf))) {
+      claims.set(name, [...(claims.get(name) ?? []), profile]);
+    }
+  }
+  const granted = new Map<string, Profile>();
+  const contested = new Map<string, readonly Profile[]>();
+  for (const [name, claimants] of claims) {
+    const shipped = claimants.filter((profile) => isShipped(profile, kind));
+    const [first, ...others] = shipped.length > 0 ? shipped : claimants;
+    if (first === undefined) continue;
+    if (others.length === 0) granted.set(name, first);
+    else contested.set(name, [first, ...others]);
+  }
+  return { granted, contested };
+}
+
+/** Whether the product itself says so: a project may add words to a shipped profile. */
+function isShipped({ origin, origins }: Profile, kind: keyof Triggers): boolean {
+  return (origins?.[`triggers.${kind}`] ?? origin).startsWith("built in");
+}
+
+/** `a (workspace: …/a.md) and b (user: …/b.md)` */
+export function describeClaimants(profiles: readonly Profile[]): string {
+  const shown = profiles.slice(0, 3).map(({ name, origin }) => `${name} (${oneLine(origin, 160)})`);
+  const more = profiles.length - shown.length;
+  return [...shown, ...(more > 0 ? [`${more} more`] : [])].join(" and ");
+}

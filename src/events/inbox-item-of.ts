@@ -1,0 +1,134 @@
+import { type Delegation, openAskOf } from "./delegation.ts";
+import type { StoredEvent } from "./event.ts";
+import type { InboxItem } from "./inbox-item.ts";
+import { oneLine } from "./one-line.ts";
+import type { RunState } from "./run-state.ts";
+
+const longestTitle = 160;
+const longestText = 240;
+
+/** The item that an event is, or undefined when nobody has to know of it. */
+export function inboxItemOf(
+  event: StoredEvent,
+  run: RunState,
+  before: Delegation | undefined,
+): InboxItem | undefined {
+  const said = say(event, run, before);
+  if (said === undefined) return undefined;
+  const { kind, severity, title, text, ask, about = event.sub_agent_id } = said;
+  return {
+    id: event.seq,
+    at: event.at,
+    runId: event.run_id,
+    ...(about !== undefined && { delegationId: about }),
+    kind,
+    severity,
+    title: oneLine(title, longestTitle),
+    text: oneLine(text, longestText),
+    ...(ask && { isOpen: true, ask }),
+  };
+}
+
+type Said = Pick<InboxItem, "kind" | "severity" | "title" | "text"> & {
+  readonly ask?: InboxItem["ask"];
+  readonly about?: string;
+};
+
+function say(event: StoredEvent, run: RunState, before: Delegation | undefined): Said | undefined {
+  const who = before?.profile ?? "an agent";
+  switch (event.type) {
+    case "agent.asked": {
+      const {
+        ask_id: id,
+        default: fallback,
+        deadline_at: deadlineAt,
+        kind,
+        question,
+      } = event.payload;
+      const ask = { id, deadlineAt, default: fallback && oneLine(fallback, longestText) };
+      const title = kind === undefined ? `${who} asks` : `${who} asks for approval`;
+      return { kind: kind ?? "ask", severity: "warn", title, text: question, ask };
+    }
+    case "agent.answered":
+      return sayAnswer(event, before, who);
+    case "agent.subagent_closed":
+      return before && sayEnd(event, before);
+    case "agent.interjected": {
+      const { from, message, severity } = event.payload;
+      if (!from.startsWith(watcherPrefix)) return undefined;
+      const watcher = run.delegations.get(from.slice(watcherPrefix.length))?.profile ?? "a watcher";
+      return { kind: "interjection", severity, title: `${watcher} to ${who}`, text: message };
+    }
+    case "run.planned": {
+      const { by, steps } = event.payload;
+      const count = steps.length === 1 ? "1 step" : `${steps.length} steps`;
+      const text = steps
+        .slice(0, 20)
+        .map(({ title }) => oneLine(title, longestTitle))
+        .join("; ");
+      return { kind: "plan", severity: "info", title: `A plan of ${count}`, text, about: by };
+    }
+    case "run.finished": {
+      const { outcome, reason } = event.payload;
+      const severity = outcome === "succeeded" ? "info" : "warn";
+      return { kind: "run", severity, title: `The run ${outcome}: ${run.task}`, text: reason };
+    }
+    default:
+      return undefined;
+  }
+}
+
+const watcherPrefix = "watcher:";
+
+function sayAnswer(
+  { payload: { answer, ask_id: askId, by } }: StoredEvent<"agent.answered">,
+  before: Delegation | undefined,
+  who: string,
+): Said {
+  const ask = before && openAskOf(before);
+  const about = ask?.id === askId ? `: ${ask.question}` : "";
+  if (by === "expired" || answer === null) {
+    return {
+      kind: "answer",
+      severity: "warn",
+      title: `Nobody answered ${who} in time${about}`,
+      text: "",
+    };
+  }
+  const title =
+    by === "person" ? `${who} was answered${about}` : `The default answered ${who}${about}`;
+  return { kind: "answer", severity: "info", title, text: answer };
+}
+
+/** What is deeper than this is its parents' business, unless it went wrong. */
+const depthOfInterest = 1;
+
+function sayEnd(
+  {
+    payload: { close_reason: reason, final_status: status, seal },
+  }: StoredEvent<"agent.subagent_closed">,
+  before: Delegation,
+): Said | undefined {
+  const { depth, profile, title } = before;
+  const isNews = status === "failed" && !isConsequence(reason);
+  if (depth > depthOfInterest && !isNews) return undefined;
+  const error = before.status === "failed" ? before.failure.error : "";
+  if (status === "failed") {
+    const head = `${profile} failed (${reason}): ${title}`;
+    return { kind: "finished", severity: "warn", title: head, text: error || seal.summary };
+  }
+  const [kind, verb] = isReviewer(profile)
+    ? (["review", "reviewed"] as const)
+    : (["finished", "finished"] as const);
+  return { kind, severity: "info", title: `${profile} ${verb}: ${title}`, text: seal.summary };
+}
+
+/** It ended because somebody above it did, or was told to: that end is the news. */
+function isConsequence(reason: string): boolean {
+  return reason === "cancelled" || reason === "parent_closed";
+}
+
+/** By its name, which is all that the log has: `reviewer`, `code-reviewer`, `team/review`. */
+function isReviewer(profile: string): boolean {
+  return /(?:^|[^a-z])review(?:er)?$/i.test(profile);
+}

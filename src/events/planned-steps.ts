@@ -1,0 +1,29 @@
+import type { EventPayloads } from "./event.ts";
+
+type Planned = EventPayloads["run.planned"];
+
+/** A step is tried once, and again at most three times; each try is a child of its own. */
+export const mostTries = 4;
+
+/** What the child of a step's n-th try is called within its plan: `form`, `form-2`, `form-3`. */
+export function keyOfTry(key: string, number: number): string {
+  return number === 1 ? key : `${key}-${number}`;
+}
+
+/** The plans that still count: of each orchestrator its last one. */
+export function standingPlans(plans: Iterable<Planned>): readonly Planned[] {
+  const last = new Map<string, Planned>();
+  for (const plan of plans) last.set(plan.by, plan);
+  return [...last.values()];
+}
+
+/** The keys of the steps that no child has completed, given whose call completed something. */
+export function openSteps(plan: Planned, isCompleted: (callId: string) => boolean): string[] {
+  const isDone = (key: string): boolean => {
+    for (let number = 1; number <= mostTries; number++) {
+      if (isCompleted(`${plan.call_id}/${keyOfTry(key, number)}`)) return true;
+    }
+    return false;
+  };
+  return plan.steps.filter(({ key }) => !isDone(key)).map(({ key }) => key);
+}

@@ -1,0 +1,64 @@
+import { openAskOf } from "../events/delegation.ts";
+import { askNumberOf } from "../ports/identity.ts";
+import { MandateError } from "../ports/mandate-error.ts";
+import type { Store } from "../ports/store.ts";
+
+export type AnswerOutcome =
+  | { readonly accepted: true }
+  /** Why it does not count, in a sentence; nothing was written. */
+  | { readonly accepted: false; readonly reason: string };
+
+type AskSource = Pick<Store, "append" | "findRun" | "readEvents" | "readRun">;
+
+/**
+ * Answers an ask in the name of a person. The first answer counts; a deadline that passed is one
+ * when the log has it, because until then the agent still waits. Throws "unknown-ask".
+ */
+export async function answerAsk(
+  store: AskSource,
+  askId: string,
+  text: string,
+): Promise<AnswerOutcome> {
+  const runId = askNumberOf(askId) === undefined ? undefined : await store.findRun(askId);
+  const run = runId === undefined ? undefined : await store.readRun(runId);
+  if (run === undefined) {
+    throw new MandateError(
+      "unknown-ask",
+      `There is no question ${askId}. mandate inbox --open lists those that wait for an answer.`,
+    );
+  }
+  const asking = [...run.delegations.values()].find((one) => openAskOf(one)?.id === askId);
+  if (asking === undefined) return refused(await whyClosed(store, run.id, askId));
+  const payload = { ask_id: askId, answer: text, by: "person" as const };
+  try {
+    await store.append({
+      runId: run.id,
+      by: "operator",
+      events: [{ type: "agent.answered", sub_agent_id: asking.id, payload }],
+    });
+    return { accepted: true };
+  } catch (error) {
+    // Somebody was faster, or the delegation ended in this moment.
+    if (!(error instanceof MandateError) || error.code !== "illegal-transition") throw error;
+    return refused(await whyClosed(store, run.id, askId));
+  }
+}
+
+const tooLate = "it waits for no answer any more.";
+
+async function whyClosed(store: AskSource, runId: string, askId: string): Promise<string> {
+  for await (const event of store.readEvents({ runId })) {
+    if (event.type !== "agent.answered" || event.payload.ask_id !== askId) continue;
+    const why = {
+      person: "was answered already",
+      default: "ran out of time, and its default answered",
+      expired: "ran out of time",
+    }[event.payload.by];
+    return `${askId} ${why}: ${tooLate}`;
+  }
+  return `The agent that asked ${askId} has ended: ${tooLate}`;
+}
+
+function refused(reason: string): AnswerOutcome {
+  return { accepted: false, reason };
+}

@@ -1,0 +1,62 @@
+import { isInboxType } from "../events/inbox-change.ts";
+import type { InboxItem } from "../events/inbox-item.ts";
+import type { InboxStore } from "../ports/inbox-store.ts";
+import type { Store } from "../ports/store.ts";
+
+const pageSize = 200;
+
+/**
+ * Calls back with every item that comes from now on, in order and once, whichever process it came
+ * from. Gives what ends that. Events only say that it is time to look: what is told is what is
+ * stored, so nobody hears of an item that cannot be read.
+ */
+export function followInbox(
+  store: Pick<InboxStore, "readInbox"> & Pick<Store, "subscribe">,
+  listener: (item: InboxItem) => void,
+): () => void {
+  let position: number | undefined;
+  let isNews = false;
+  let isTelling = false;
+  let isWanted = true;
+
+  async function tellAll(): Promise<void> {
+    // Events may be heard of in the middle of a transaction; after this it is over.
+    await undefined;
+    while (isWanted && isNews) {
+      isNews = false;
+      const items = await store.readInbox({ after: position ?? 0, limit: pageSize });
+      for (const item of items) {
+        if (!isWanted) return;
+        position = item.id;
+        tell(item);
+      }
+      if (items.length === pageSize) isNews = true;
+    }
+    // In the same step in which it was seen that there is no more: nobody can be missed between.
+    isTelling = false;
+  }
+
+  function tell(item: InboxItem): void {
+    try {
+      listener(item);
+    } catch (error) {
+      // Somebody's display broke; the rest of the items are told all the same.
+      process.emitWarning(error instanceof Error ? error : String(error));
+    }
+  }
+
+  const unsubscribe = store.subscribe((events) => {
+    const first = events.find(({ type }) => isInboxType(type));
+    if (first === undefined) return;
+    position ??= first.seq - 1;
+    isNews = true;
+    if (isTelling) return;
+    isTelling = true;
+    // The store was closed meanwhile: nothing more is to come.
+    tellAll().catch(() => undefined);
+  });
+  return () => {
+    isWanted = false;
+    unsubscribe();
+  };
+}

@@ -1,0 +1,124 @@
+import { type InboxItem, inboxKinds } from "../events/inbox-item.ts";
+import { type InboxQuery, type InboxStore, mostInboxItems } from "../ports/inbox-store.ts";
+import { MandateError } from "../ports/mandate-error.ts";
+import type { Store } from "../ports/store.ts";
+import { type AnswerOutcome, answerAsk } from "./answer-ask.ts";
+import { followInbox } from "./follow-inbox.ts";
+
+/** What an inbox needs of a store. */
+export type InboxSource = InboxStore &
+  Pick<Store, "append" | "findRun" | "readEvents" | "readRun" | "subscribe">;
+
+export interface InboxOptions {
+  /** Whose inbox it is when nobody else is named. */
+  readonly reader?: string;
+}
+
+/** `limit`: fifty when it is not said. */
+export type InboxSelection = Omit<InboxQuery, "limit"> & { readonly limit?: number };
+
+export interface UnreadQuery {
+  readonly reader?: string;
+  readonly limit?: number;
+}
+
+/**
+ * The inbox as surfaces use it. Reading takes nothing out and marks nothing: `markRead` does, for
+ * one reader, and the others still have theirs before them.
+ */
+export class Inbox {
+  readonly #store: InboxSource;
+  readonly #reader: string;
+
+  constructor(store: InboxSource, options: InboxOptions = {}) {
+    this.#store = store;
+    this.#reader = requireReader(options.reader ?? "local");
+  }
+
+  /** The last items in the order in which they happened, or those after a place. */
+  async read(selection: InboxSelection = {}): Promise<readonly InboxItem[]> {
+    return this.#store.readInbox(queryOf(selection));
+  }
+
+  /** What still waits for an answer, from whatever depth, the oldest first. */
+  async open(selection: Omit<InboxSelection, "openOnly"> = {}): Promise<readonly InboxItem[]> {
+    return this.read({ after: 0, ...selection, openOnly: true });
+  }
+
+  /** The first items that a reader has not seen. */
+  async unread({ reader, limit }: UnreadQuery = {}): Promise<readonly InboxItem[]> {
+    const after = await this.seen(reader);
+    return this.read({ after, ...(limit !== undefined && { limit }) });
+  }
+
+  /** The place up to which a reader has seen it. */
+  async seen(reader: string = this.#reader): Promise<number> {
+    return this.#store.readCursor(requireReader(reader));
+  }
+
+  /** A thousand stands for as many, or more. */
+  async unreadCount(reader: string = this.#reader): Promise<number> {
+    return this.#store.unreadCount(requireReader(reader));
+  }
+
+  /** A reader has seen everything up to this item. Never unsees. Gives the place where it is then. */
+  async markRead(upTo: number, reader: string = this.#reader): Promise<number> {
+    return this.#store.moveCursor(requireReader(reader), requireCount("upTo", upTo, 0));
+  }
+
+  /**
+   * Calls back with every item that comes from now on, in order and once, whichever process it came
+   * from. Gives what ends that.
+   */
+  on(listener: (item: InboxItem) => void): () => void {
+    return followInbox(this.#store, listener);
+  }
+
+  /** Answers an ask. Throws "unknown-ask" or "ask-closed", and has written nothing then. */
+  async answer(askId: string, text: string): Promise<void> {
+    const outcome = await this.tryAnswer(askId, text);
+    if (!outcome.accepted) throw new MandateError("ask-closed", outcome.reason);
+  }
+
+  /** The same for those who look at the outcome themselves. */
+  async tryAnswer(askId: string, text: string): Promise<AnswerOutcome> {
+    return answerAsk(this.#store, askId, text);
+  }
+}
+
+function queryOf({
+  after,
+  before,
+  limit = 50,
+  kinds,
+  openOnly,
+  runId,
+}: InboxSelection): InboxQuery {
+  for (const kind of kinds ?? []) {
+    if (inboxKinds.includes(kind)) continue;
+    const known = inboxKinds.join(", ");
+    throw new MandateError("usage", `There is no kind "${kind}" in an inbox. There are: ${known}.`);
+  }
+  return {
+    limit: Math.min(requireCount("limit", limit, 1), mostInboxItems),
+    ...(after !== undefined && { after: requireCount("after", after, 0) }),
+    ...(before !== undefined && { before: requireCount("before", before, 0) }),
+    ...(kinds !== undefined && { kinds }),
+    ...(openOnly !== undefined && { openOnly }),
+    ...(runId !== undefined && { runId }),
+  };
+}
+
+function requireCount(name: string, value: number, least: number): number {
+  if (Number.isSafeInteger(value) && value >= least) return value;
+  throw new MandateError("usage", `${name} must be a whole number from ${least} on, not ${value}.`);
+}
+
+/** A name is kept for ever and shown to people. */
+function requireReader(reader: string): string {
+  if (/^[^\p{C}\p{Zl}\p{Zp}]{1,200}$/u.test(reader) && reader.trim() === reader) return reader;
+  throw new MandateError(
+    "usage",
+    "A reader's name has 1 to 200 visible characters, with no space before or after.",
+  );
+}

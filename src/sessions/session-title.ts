@@ -1,0 +1,80 @@
+import type { ControlStore } from "../control/records/control-store.ts";
+import { versionOf } from "../control/records/control-store.ts";
+import type { Principal } from "../control/records/principal.ts";
+import { isRecord } from "../control/records/read-json.ts";
+import { requireRole } from "../control/records/require-role.ts";
+import { retryOnConflict } from "../control/records/retry-on-conflict.ts";
+import { countCharacters, findHiddenCharacter } from "../control/records/shown-text.ts";
+import { MandateError } from "../ports/mandate-error.ts";
+import type { RecordStore } from "../ports/record-store.ts";
+import type { Store } from "../ports/store.ts";
+import { requireHead } from "./session-chain.ts";
+import type { SessionHead } from "./session-head.ts";
+
+const resourceType = "session";
+const prefix = "title:";
+const longestTitle = 120;
+
+/** The titles that people gave, by the delegation at which they did. */
+export async function readTitles(
+  store: Pick<RecordStore, "listRecords">,
+): Promise<ReadonlyMap<string, string>> {
+  const titles = new Map<string, string>();
+  for (const { resourceId, value } of await store.listRecords(resourceType, prefix)) {
+    const title = isRecord(value) ? value["title"] : undefined;
+    if (typeof title === "string") titles.set(resourceId.slice(prefix.length), title);
+  }
+  return titles;
+}
+
+/**
+ * A session is called what it was last named on its way here, else what it began with. So a title
+ * stays when the session is continued, and two that have parted are named apart.
+ */
+export function titleOf(
+  links: readonly SessionHead[],
+  titles: ReadonlyMap<string, string>,
+): string {
+  for (const { id } of links.toReversed()) {
+    const title = titles.get(id);
+    if (title !== undefined) return title;
+  }
+  return links[0]?.title ?? "";
+}
+
+/** An empty title takes the given one away. In the control log, with who did it. */
+export async function renameSession(
+  store: Store & ControlStore,
+  id: string,
+  title: string,
+  by: Principal,
+): Promise<string> {
+  requireRole("rename-session", by);
+  const wanted = requireTitle(title);
+  const head = await requireHead(store, id);
+  const resourceId = `${prefix}${head.id}`;
+  await retryOnConflict(async () => {
+    const record = await store.readRecord(resourceType, resourceId);
+    if (wanted === "" && record === undefined) return;
+    const value = wanted === "" ? null : { title: wanted };
+    const expectedVersion = versionOf(record);
+    await store.changeRecords([{ resourceType, resourceId, expectedVersion, value }], by.id);
+  });
+  return head.id;
+}
+
+function requireTitle(title: string): string {
+  const wanted = typeof title === "string" ? title.trim() : "";
+  const hidden = findHiddenCharacter(wanted);
+  if (hidden !== undefined) {
+    throw new MandateError(
+      "usage",
+      `A title is one line that can be seen; this one has ${hidden}.`,
+    );
+  }
+  if (countCharacters(wanted) <= longestTitle) return wanted;
+  throw new MandateError(
+    "usage",
+    `A title has at most ${longestTitle} characters. Say it shorter.`,
+  );
+}

@@ -1,0 +1,48 @@
+import { type Contract, externalProvider } from "../contracts/contract.ts";
+import type { Delegation } from "../events/delegation.ts";
+import type { StoredEvent } from "../events/event.ts";
+
+/** How a session came to be. */
+export type SessionTrigger =
+  /** Somebody gave it a task, or went on with it. */
+  | { readonly by: "person" }
+  /** Another program's agent works here. */
+  | { readonly by: "program"; readonly name: string }
+  /** A call of its parent. */
+  | { readonly by: "tool"; readonly tool: string; readonly callId: string }
+  | { readonly by: "slash"; readonly word: string }
+  | { readonly by: "step"; readonly step: string; readonly callId: string }
+  | { readonly by: "watcher"; readonly watches: string };
+
+type Made = Pick<Delegation, "callId" | "parentId">;
+
+/**
+ * `events` are those of the run; only the parent's calls and the plans among them matter. A call id
+ * that begins with a slash is the command that a person typed (`/oracle`, or `/oracle#2`).
+ */
+export function triggerOf(
+  { callId, parentId }: Made,
+  contract: Pick<Contract, "model" | "parent" | "profile">,
+  events: Iterable<StoredEvent>,
+): SessionTrigger {
+  const { watches } = contract.parent;
+  if (watches !== undefined) return { by: "watcher", watches };
+  if (callId === null) {
+    const isForeign = contract.model.provider === externalProvider;
+    return isForeign ? { by: "program", name: contract.profile.id } : { by: "person" };
+  }
+  const [, word] = /^(\/[^#/\s]+)/.exec(callId) ?? [];
+  if (word !== undefined) return { by: "slash", word };
+  const slash = callId.lastIndexOf("/");
+  const [call, step] = slash < 0 ? [callId, ""] : [callId.slice(0, slash), callId.slice(slash + 1)];
+  let tool = "";
+  for (const event of events) {
+    if (event.type === "run.planned" && event.payload.call_id === call) {
+      if (event.payload.steps.some(({ key }) => key === step)) return { by: "step", step, callId };
+    }
+    if (event.type !== "agent.model_turn" || event.sub_agent_id !== parentId) continue;
+    const made = event.payload.calls?.find(({ id }) => id === callId || id === call);
+    if (made) tool = made.name;
+  }
+  return { by: "tool", tool, callId };
+}

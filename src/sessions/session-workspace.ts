@@ -1,0 +1,54 @@
+import { type ControlStore, versionOf } from "../control/records/control-store.ts";
+import type { Principal } from "../control/records/principal.ts";
+import { requireRole } from "../control/records/require-role.ts";
+import { retryOnConflict } from "../control/records/retry-on-conflict.ts";
+import { MandateError } from "../ports/mandate-error.ts";
+import type { RecordStore } from "../ports/record-store.ts";
+
+const resourceType = "session";
+
+/**
+ * What a person said of the workspace for the next runs of a session. `writable` is what everybody
+ * has who said nothing, and gives nothing that profiles and contracts do not give.
+ */
+export type WorkspaceMode = "readonly" | "writable";
+
+/** A record that is there means read-only, whatever is in it: what cannot be read does not widen. */
+export async function isReadOnlySession(
+  store: Pick<RecordStore, "readRecord">,
+  session: string,
+): Promise<boolean> {
+  const resourceId = recordOf(session);
+  return (
+    resourceId !== undefined && (await store.readRecord(resourceType, resourceId)) !== undefined
+  );
+}
+
+/** In the control log, with who did it. */
+export async function setSessionWorkspace(
+  store: ControlStore,
+  session: string,
+  mode: WorkspaceMode,
+  by: Principal,
+): Promise<void> {
+  requireRole("set-workspace", by);
+  const resourceId = recordOf(session);
+  if (resourceId === undefined) {
+    throw new MandateError(
+      "usage",
+      "A session whose workspace is set has a name of 1 to 1024 characters that can be seen.",
+    );
+  }
+  await retryOnConflict(async () => {
+    const record = await store.readRecord(resourceType, resourceId);
+    if ((record === undefined) === (mode === "writable")) return;
+    const value = mode === "writable" ? null : { mode };
+    const expectedVersion = versionOf(record);
+    await store.changeRecords([{ resourceType, resourceId, expectedVersion, value }], by.id);
+  });
+}
+
+/** A session is called whatever its surface calls it, as long as that can be read and stored. */
+function recordOf(session: string): string | undefined {
+  return /^[^\p{Cc}\p{Cs}]{1,1024}$/u.test(session) ? `workspace:${session}` : undefined;
+}

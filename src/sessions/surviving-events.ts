@@ -1,0 +1,81 @@
+import type { StoredEvent } from "../events/event.ts";
+import { genesis, link } from "../events/hash-chain.ts";
+import type { StoredBatch } from "../ports/inspection.ts";
+import { MandateError } from "../ports/mandate-error.ts";
+import { messageOf } from "../ports/message-of.ts";
+import type { Store } from "../ports/store.ts";
+
+/** Events that are stored and cannot be read. */
+export interface LostEvents {
+  readonly type: "lost";
+  readonly run_id: string;
+  /** The first of them. */
+  readonly seq: number;
+  readonly problem: string;
+}
+
+/**
+ * The events of a run, and in place of those that cannot be read, a word about them. What stands
+ * after them is read all the same, where the store can show its rows. Whether what can be read was
+ * tampered with is for the checker to say.
+ */
+export async function* readSurvivingEvents(
+  store: Store,
+  runId: string,
+): AsyncGenerator<StoredEvent | LostEvents> {
+  let last = 0;
+  let problem: string;
+  try {
+    for await (const event of store.readEvents({ runId })) {
+      last = event.seq;
+      yield event;
+    }
+    return;
+  } catch (error) {
+    if (error instanceof MandateError && error.code === "closed") throw error;
+    problem = messageOf(error);
+  }
+  const inspection = store.inspect?.();
+  if (inspection === undefined) {
+    yield lost(runId, last + 1, `from event ${last + 1} on, the log cannot be read: ${problem}`);
+    return;
+  }
+  try {
+    let before = genesis(runId);
+    for await (const batch of inspection.readBatches(runId)) {
+      if (batch.firstSeq + batch.count - 1 > last) yield* eventsOf(batch, before, last);
+      before = batch.hash;
+    }
+  } finally {
+    await inspection.close();
+  }
+}
+
+function* eventsOf(
+  batch: StoredBatch,
+  before: string,
+  after: number,
+): Generator<StoredEvent | LostEvents> {
+  const { count, firstRunSeq, firstSeq, runId, text } = batch;
+  let head = before;
+  try {
+    const rows: unknown = JSON.parse(text);
+    if (!Array.isArray(rows)) throw new TypeError("it is no list");
+    for (const [index, row] of rows.entries()) {
+      head = link(head, JSON.stringify(row));
+      const [type, subAgentId, at, payload] = row as readonly unknown[];
+      const numbers = { seq: firstSeq + index, run_seq: firstRunSeq + index, run_id: runId };
+      if (numbers.seq <= after) continue;
+      const about = subAgentId === null ? {} : { sub_agent_id: subAgentId };
+      yield { ...numbers, ...about, type, at, payload, hash: head } as StoredEvent;
+    }
+  } catch (error) {
+    const which =
+      count === 1 ? `event ${firstSeq}` : `events ${firstSeq} to ${firstSeq + count - 1}`;
+    yield lost(runId, firstSeq, `${which} cannot be read: ${messageOf(error)}`);
+  }
+}
+
+function lost(runId: string, seq: number, problem: string): LostEvents {
+  return { type: "lost", run_id: runId, seq, problem };
+}

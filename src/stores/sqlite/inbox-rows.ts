@@ -1,0 +1,150 @@
+import type { DatabaseSync, SQLInputValue, StatementSync } from "node:sqlite";
+import type { InboxChange } from "../../events/inbox-change.ts";
+import type { InboxItem } from "../../events/inbox-item.ts";
+import { runIdOf, runNumberOf } from "../../ports/identity.ts";
+import { type InboxQuery, mostInboxItems } from "../../ports/inbox-store.ts";
+import { maximumBatch } from "./batch-rows.ts";
+import type { RunIndex } from "./run-index.ts";
+
+/** The inbox as a table: written beside the events that it follows from, read without them. */
+export class InboxRows {
+  readonly #database: DatabaseSync;
+  readonly #index: RunIndex;
+  readonly #insert: StatementSync;
+  readonly #close: StatementSync;
+
+  constructor(database: DatabaseSync, index: RunIndex) {
+    this.#database = database;
+    this.#index = index;
+    // A number that is already there can only be somebody's forgery: the event is what counts.
+    this.#insert = database.prepare(
+      "INSERT OR REPLACE INTO inbox VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+    );
+    this.#close = database.prepare("UPDATE inbox SET is_open = 0 WHERE is_open = 1 AND ask_id = ?");
+  }
+
+  write({ closes, item }: InboxChange): void {
+    if (closes !== undefined) this.#close.run(closes);
+    if (item === undefined) return;
+    this.#insert.run(
+      item.id,
+      runNumberOf(item.runId) ?? 0,
+      item.delegationId ?? null,
+      item.at,
+      item.kind,
+      item.severity,
+      item.title,
+      item.text,
+      item.ask?.id ?? null,
+      item.ask?.deadlineAt ?? null,
+      item.ask?.default ?? null,
+      item.isOpen === undefined ? null : Number(item.isOpen),
+    );
+  }
+
+  read(query: InboxQuery): readonly InboxItem[] {
+    const isForwards = query.after !== undefined;
+    const { conditions, values } = this.#conditionsOf(query);
+    // The order that is asked for would make SQLite read everything: few are open.
+    const rows = this.#database
+      .prepare(
+        `SELECT * FROM inbox ${query.openOnly ? "INDEXED BY inbox_open" : ""} WHERE ${conditions.join(" AND ")} ORDER BY seq ${isForwards ? "" : "DESC"} LIMIT ?`,
+      )
+      .all(...values, Math.min(query.limit, mostInboxItems))
+      .map(inboxItemOfRow);
+    return isForwards ? rows : rows.reverse();
+  }
+
+  readCursor(reader: string): number {
+    const row = this.#database.prepare("SELECT seq FROM inbox_cursors WHERE reader = ?");
+    return Number(row.get(reader)?.["seq"] ?? 0);
+  }
+
+  moveCursor(reader: string, to: number): number {
+    const row = this.#database
+      .prepare(
+        `INSERT INTO inbox_cursors
+         SELECT ?, max(0, min(?, (SELECT coalesce(max(seq), 0) FROM inbox))) WHERE true
+         ON CONFLICT (reader) DO UPDATE SET seq = max(seq, excluded.seq) RETURNING seq`,
+      )
+      .get(reader, to);
+    return Number(row?.["seq"]);
+  }
+
+  unreadCount(reader: string): number {
+    const row = this.#database
+      .prepare(
+        `SELECT count(*) AS count FROM (SELECT 1 FROM inbox WHERE seq >
+           coalesce((SELECT seq FROM inbox_cursors WHERE reader = ?), 0) LIMIT ?)`,
+      )
+      .get(reader, mostInboxItems);
+    return Number(row?.["count"]);
+  }
+
+  #conditionsOf({ after, before, kinds, openOnly, runId }: InboxQuery): {
+    readonly conditions: readonly string[];
+    readonly values: readonly SQLInputValue[];
+  } {
+    const conditions = ["true"];
+    const values: SQLInputValue[] = [];
+    const require = (condition: string, ...given: readonly SQLInputValue[]): void => {
+      conditions.push(condition);
+      values.push(...given);
+    };
+    if (after !== undefined) require("seq > ?", after);
+    if (before !== undefined) require("seq < ?", before);
+    if (openOnly) require("is_open = 1");
+    if (kinds) require(`kind IN (${kinds.map(() => "?").join(", ")})`, ...kinds);
+    if (runId !== undefined) {
+      const run = runNumberOf(runId) ?? -1;
+      require("run = ?", run);
+      for (const [condition, value] of this.#whereToLook(run)) require(condition, value);
+    }
+    return { conditions, values };
+  }
+
+  /**
+   * An index by run would cost a page with every item. Where a run begins and ends is known from its
+   * events, and what is not indexed yet is little.
+   */
+  #whereToLook(run: number): readonly (readonly [condition: string, value: number])[] {
+    const through = this.#index.indexedThrough();
+    // Each end by itself: asked for together, SQLite reads all that lies between.
+    const bounds = this.#database
+      .prepare(
+        "SELECT (SELECT min(first_seq) FROM run_index WHERE run = ?) AS first, (SELECT max(first_seq) FROM run_index WHERE run = ?) AS last",
+      )
+      .get(run, run);
+    if (bounds?.["first"] == null) return [["seq > ?", through]];
+    const recent = this.#database
+      .prepare("SELECT 1 FROM event_batches WHERE first_seq > ? AND run = ? LIMIT 1")
+      .get(through, run);
+    const from = ["seq >= ?", Number(bounds["first"])] as const;
+    if (recent !== undefined) return [from];
+    return [from, ["seq < ?", Number(bounds["last"]) + maximumBatch]];
+  }
+}
+
+export function inboxItemOfRow(row: Readonly<Record<string, unknown>>): InboxItem {
+  const delegationId = row["sub_agent_id"];
+  const askId = row["ask_id"];
+  const fallback = row["ask_default"];
+  return {
+    id: Number(row["seq"]),
+    at: Number(row["at"]),
+    runId: runIdOf(Number(row["run"])),
+    ...(delegationId !== null && { delegationId: String(delegationId) }),
+    kind: String(row["kind"]) as InboxItem["kind"],
+    severity: String(row["severity"]) as InboxItem["severity"],
+    title: String(row["title"]),
+    text: String(row["text"]),
+    ...(row["is_open"] !== null && { isOpen: row["is_open"] === 1 }),
+    ...(askId !== null && {
+      ask: {
+        id: String(askId),
+        deadlineAt: Number(row["deadline_at"]),
+        default: fallback === null ? null : String(fallback),
+      },
+    }),
+  };
+}

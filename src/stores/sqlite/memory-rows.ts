@@ -1,0 +1,173 @@
+import type { DatabaseSync, SQLInputValue, StatementSync } from "node:sqlite";
+import type { Clock } from "../../ports/clock.ts";
+import { memoryIdOf, memoryNumberOf, numberOf, runNumberOf } from "../../ports/identity.ts";
+import { MandateError } from "../../ports/mandate-error.ts";
+import type {
+  Memory,
+  MemoryQuery,
+  MemoryStore,
+  NewMemory,
+  SaveOutcome,
+} from "../../ports/memory-store.ts";
+import { storageError } from "./group-commit.ts";
+import { MemoryIndex, wordsOf } from "./memory-index.ts";
+import { columns, memoryOf, slotOf, tables } from "./memory-row.ts";
+import { matchInTexts, type SqlCondition, whereOf } from "./memory-where.ts";
+
+export interface MemoryRowsOptions {
+  readonly database: DatabaseSync;
+  readonly clock: Clock;
+  /** Who saves: only runs of this worker are added to. */
+  readonly worker: string;
+  /** Writes what is queued for the log. */
+  readonly catchUp: () => void;
+  /** False: as on a SQLite without it. */
+  readonly fullText?: boolean;
+}
+
+/** Memories as rows of the store's own database. */
+export class MemoryRows implements MemoryStore {
+  readonly #options: MemoryRowsOptions;
+  readonly #index: MemoryIndex | null;
+  readonly #read: StatementSync;
+  readonly #ofCall: StatementSync;
+  readonly #standing: StatementSync;
+  readonly #inSlot: StatementSync;
+  readonly #insert: StatementSync;
+
+  constructor(options: MemoryRowsOptions) {
+    const { database } = options;
+    this.#options = options;
+    this.#index = options.fullText === false ? null : new MemoryIndex(database);
+    this.#read = database.prepare(`SELECT ${columns} FROM ${tables} WHERE m.number = ?`);
+    this.#ofCall = database.prepare(
+      "SELECT number FROM memories WHERE sub_agent_id = ? AND call_id = ?",
+    );
+    this.#standing = database.prepare(
+      `SELECT r.worker, s.status, (SELECT count(*) FROM memories WHERE run = r.number) AS count,
+              (SELECT coalesce(max(number), 0) FROM memories) AS last
+       FROM runs r JOIN sub_agents s ON s.run = r.number WHERE r.number = ? AND s.number = ?`,
+    );
+    this.#inSlot = database.prepare(
+      `SELECT m.id FROM ${tables} WHERE m.slot = ? AND f.version IS NULL AND p.version IS NULL
+       ORDER BY m.number DESC LIMIT 1`,
+    );
+    this.#insert = database.prepare(
+      `INSERT INTO memories VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+    );
+  }
+
+  async save(memory: NewMemory, mostOfRun: number): Promise<SaveOutcome> {
+    // Whoever hears of an event may hear of it in the middle of a transaction.
+    await undefined;
+    // What led to a memory is never less durable than the memory.
+    this.#options.catchUp();
+    const { database } = this.#options;
+    try {
+      database.exec("BEGIN IMMEDIATE");
+      const outcome = this.#saveNow(memory, mostOfRun);
+      database.exec("COMMIT");
+      return outcome;
+    } catch (error) {
+      if (database.isTransaction) database.exec("ROLLBACK");
+      throw storageError(error);
+    }
+  }
+
+  async read(id: string): Promise<Memory | undefined> {
+    return this.#readNow(memoryNumberOf(id) ?? -1);
+  }
+
+  async find(query: MemoryQuery): Promise<readonly Memory[]> {
+    await undefined;
+    const where = whereOf(query);
+    const words = wordsOf(query.text ?? "");
+    if (words.length === 0) {
+      // Punctuation alone is looked for as it stands.
+      const said = query.text?.trim() ?? "";
+      return this.#select(said === "" ? where : [...where, matchInTexts([said])], byAge, query);
+    }
+    const ranked = this.#findInIndex(words, where, query);
+    if (ranked.length > 0) return ranked;
+    // The end of a list is not the beginning of another one.
+    const isAtEnd = (query.offset ?? 0) > 0;
+    const first = { ...query, limit: 1, offset: 0 };
+    if (isAtEnd && this.#findInIndex(words, where, first).length > 0) return ranked;
+    // Also for scripts that put no space between words.
+    return this.#select([...where, matchInTexts(words)], byAge, query);
+  }
+
+  #findInIndex(
+    words: readonly string[],
+    where: readonly SqlCondition[],
+    query: MemoryQuery,
+  ): readonly Memory[] {
+    this.#index?.catchUp();
+    if (!this.#index?.isReady) return [];
+    const values = [this.#index.expressionOf(words)];
+    return this.#select([...where, { sql: "memory_words MATCH ?", values }], byRank, query);
+  }
+
+  #saveNow(memory: NewMemory, mostOfRun: number): SaveOutcome {
+    const { callId, delegationId, runId } = memory;
+    const known = this.#ofCall.get(delegationId, callId);
+    const saved = known && this.#readNow(Number(known["number"]));
+    if (saved) return { saved: true, memory: saved, isNew: false };
+    const run = runNumberOf(runId) ?? -1;
+    const standing = this.#standing.get(run, numberOf(delegationId) ?? -1);
+    if (standing === undefined) {
+      throw new MandateError("unknown-delegation", `Run ${runId} has no ${delegationId}.`);
+    }
+    if (standing["worker"] !== this.#options.worker) {
+      throw new MandateError("fenced", `Run ${runId} is now worked on by another process.`);
+    }
+    if (standing["status"] === "closed") {
+      throw new MandateError("illegal-transition", `Delegation ${delegationId} has ended.`);
+    }
+    if (Number(standing["count"]) >= mostOfRun) return { saved: false };
+    const number = Number(standing["last"]) + 1;
+    const slot = slotOf(memory);
+    const replaced = slot === null ? undefined : this.#inSlot.get(slot);
+    this.#insert.run(
+      ...[number, memoryIdOf(number), run, delegationId, callId, JSON.stringify(memory.lineage)],
+      ...[memory.profile, memory.workspace, memory.scope, memory.key, slot],
+      ...[JSON.stringify(memory.tags), memory.text],
+      ...[replaced === undefined ? null : String(replaced["id"]), this.#options.clock.now()],
+    );
+    this.#index?.catchUp();
+    const made = this.#readNow(number);
+    if (made === undefined) throw new Error("a memory that was just saved is not there");
+    return { saved: true, memory: made, isNew: true };
+  }
+
+  #readNow(number: number): Memory | undefined {
+    const row = this.#read.get(number);
+    return row && memoryOf(row);
+  }
+
+  #select(
+    where: readonly SqlCondition[],
+    { from, order }: typeof byAge,
+    { limit, offset = 0 }: MemoryQuery,
+  ): readonly Memory[] {
+    const conditions = where.map(({ sql }) => `(${sql})`).join(" AND ") || "true";
+    const values: SQLInputValue[] = where.flatMap((condition) => condition.values);
+    return this.#options.database
+      .prepare(
+        // Texts are read last, and only of those that are given.
+        `SELECT ${columns} FROM (SELECT m.number AS found, ${order} AS place FROM ${from}
+           WHERE ${conditions} ORDER BY place, m.number DESC LIMIT ? OFFSET ?)
+         CROSS JOIN ${tables.replace("memories m", "memories m ON m.number = found")}
+         ORDER BY place, m.number DESC`,
+      )
+      .all(...values, limit, offset)
+      .map(memoryOf);
+  }
+}
+
+const byAge = { from: tables, order: "0" };
+
+const byRank = {
+  from: `memory_words JOIN ${tables.replace("memories m", "memories m ON m.number = memory_words.rowid")}`,
+  order: "memory_words.rank",
+};

@@ -1,0 +1,149 @@
+import { Memories } from "../../../commands/memories.ts";
+import { MandateError } from "../../../ports/mandate-error.ts";
+import type { Memory } from "../../../ports/memory-store.ts";
+import { countOf, formatAge } from "../amounts.ts";
+import type { Arguments } from "../arguments.ts";
+import { type Command, jsonOption } from "../command.ts";
+import { shorten } from "../display-width.ts";
+import { exitCode } from "../exit-code.ts";
+import { indented } from "../indented.ts";
+import type { Io } from "../io.ts";
+import { printableJson, printableLine } from "../printable.ts";
+import { styleFor } from "../style.ts";
+import { withStore } from "../with-store.ts";
+
+export const memoryCommand: Command = {
+  name: "memory",
+  usage: "[options] [list [WORDS...] | show ID | promote ID... | forget ID...]",
+  about:
+    "Shows what agents saved with memory_save, and decides about it. What a sub-agent saved is seen by\n" +
+    "itself, those above and those below it in its run; promote shares it with every agent in its\n" +
+    "workspace. forget shows it to no agent any more. Both are for good, and are in the log.",
+  options: {
+    json: jsonOption,
+    tag: { type: "text", value: "TAG", help: "list only those with this tag" },
+    limit: { type: "text", value: "NUMBER", help: "how many at most (50)" },
+    all: { type: "flag", help: "also list what was forgotten, or replaced by a later one" },
+  },
+  words: { least: 0, most: Number.POSITIVE_INFINITY },
+  examples: [
+    "memory",
+    "memory list build cache",
+    "memory promote m4f2a1b",
+    "memory forget m4f2a1b",
+  ],
+  run: (given, io) => {
+    const [word = "list", ...rest] = given.words;
+    const perform = Object.hasOwn(words, word) ? words[word] : undefined;
+    if (perform === undefined) {
+      const known = Object.keys(words).join(", ");
+      const sentence = `memory knows ${known}; it does not know ${JSON.stringify(word)}.`;
+      throw new MandateError("usage", sentence);
+    }
+    return withStore(io, async (store) => {
+      // Whoever can open the database is its operator.
+      const memories = new Memories(store, { id: "local", role: "operator" });
+      await perform(memories, { given, io, rest });
+      return exitCode.done;
+    });
+  },
+};
+
+interface Asked {
+  readonly given: Arguments;
+  readonly io: Io;
+  readonly rest: readonly string[];
+}
+
+const words: Readonly<Record<string, (memories: Memories, asked: Asked) => Promise<void>>> = {
+  list,
+  show,
+  promote: (memories, asked) => decide(memories, asked, "promote"),
+  forget: (memories, asked) => decide(memories, asked, "forget"),
+};
+
+async function list(memories: Memories, { given, io, rest }: Asked): Promise<void> {
+  const tag = given.text("tag");
+  const found = await memories.list({
+    text: rest.join(" "),
+    all: given.flag("all"),
+    ...(tag !== undefined && { tags: [tag.toLowerCase()] }),
+    limit: given.count("limit"),
+  });
+  if (given.flag("json")) return printJson(io, found);
+  if (found.length === 0) io.stderr.write("There are no such memories.\n");
+  const { glyphs, paint } = styleFor(io.stdout, io);
+  const room = io.stdout.isTerminal ? Math.max(20, io.stdout.columns - 1) : 500;
+  for (const memory of found) {
+    const about = [
+      paint.strong(memory.id),
+      stateOf(memory),
+      printableLine(memory.profile),
+      formatAge(io.now() - memory.createdAt),
+      ...memory.tags.map((each) => `#${printableLine(each)}`),
+    ];
+    io.stdout.write(`${about.join("  ")}\n`);
+    io.stdout.write(`  ${shorten(printableLine(memory.text), room - 2, glyphs.ellipsis)}\n`);
+  }
+}
+
+async function show(memories: Memories, { given, io, rest }: Asked): Promise<void> {
+  const [id, ...more] = rest;
+  if (id === undefined || more.length > 0) throw usage("show takes the id of one memory.");
+  const memory = await memories.show(id);
+  if (given.flag("json")) return printJson(io, memory);
+  const when = (at: number): string => new Date(at).toISOString();
+  const lines = [
+    ["saved by", `${memory.profile} ${memory.delegationId}, run ${memory.runId}`],
+    ["saved at", when(memory.createdAt)],
+    ["workspace", memory.workspace ?? "none: for every workspace"],
+    ["state", stateOf(memory)],
+    ...(memory.key === null ? [] : [["key", memory.key]]),
+    ...(memory.tags.length === 0 ? [] : [["tags", memory.tags.join(", ")]]),
+    ...(memory.supersedes === null ? [] : [["replaced", memory.supersedes]]),
+    ...(memory.promoted
+      ? [["promoted", `${memory.promoted.by}, ${when(memory.promoted.at)}`]]
+      : []),
+    ...(memory.forgotten
+      ? [["forgotten", `${memory.forgotten.by}, ${when(memory.forgotten.at)}`]]
+      : []),
+  ];
+  const { paint } = styleFor(io.stdout, io);
+  io.stdout.write(`${paint.strong(memory.id)}\n`);
+  for (const [name = "", value = ""] of lines) {
+    io.stdout.write(`${paint.dim(name.padEnd(10))} ${printableLine(value)}\n`);
+  }
+  io.stdout.write(`\n${indented(memory.text)}\n`);
+}
+
+async function decide(
+  memories: Memories,
+  { given, io, rest }: Asked,
+  word: "promote" | "forget",
+): Promise<void> {
+  if (rest.length === 0) throw usage(`${word} takes the ids of memories.`);
+  const decisions = [];
+  for (const id of new Set(rest)) decisions.push(await memories[word](id));
+  if (given.flag("json")) return printJson(io, decisions);
+  const changed = decisions.filter(({ status }) => status !== "unchanged").length;
+  for (const { memory, status } of decisions) {
+    io.stdout.write(`${memory.id} ${status === "unchanged" ? `is ${stateOf(memory)}` : status}\n`);
+  }
+  if (changed < decisions.length) {
+    io.stderr.write(`${countOf(decisions.length - changed, "memory", "memories")} unchanged.\n`);
+  }
+}
+
+function stateOf({ forgotten, isSuperseded, promoted, scope }: Memory): string {
+  if (forgotten !== null) return "forgotten";
+  if (isSuperseded) return "replaced";
+  return promoted === null ? scope : "promoted";
+}
+
+function printJson(io: Io, value: unknown): void {
+  io.stdout.write(`${printableJson(value, 2)}\n`);
+}
+
+function usage(sentence: string): MandateError {
+  return new MandateError("usage", `${sentence} \`mandate memory list\` has them.`);
+}

@@ -1,0 +1,51 @@
+import type { InboxItem } from "../../events/inbox-item.ts";
+import { formatAge, formatSpan } from "./amounts.ts";
+import { shorten } from "./display-width.ts";
+import type { Io } from "./io.ts";
+import { printableLine } from "./printable.ts";
+import { type Style, styleFor } from "./style.ts";
+
+/** An item of the inbox in two lines, and a third that says how it is answered. */
+export function drawInboxItem(item: InboxItem, isUnread: boolean, io: Io): string {
+  const style = styleFor(io.stdout, io);
+  const { glyphs, paint } = style;
+  const room = io.stdout.isTerminal ? Math.max(20, io.stdout.columns - 3) : 1000;
+  const cut = (text: string) => shorten(text, room, glyphs.ellipsis);
+  const title = cut(printableLine(item.title));
+  const where = item.delegationId === undefined ? item.runId : `${item.runId} ${item.delegationId}`;
+  const when = formatAge(io.now() - item.at);
+  const lines = [
+    `${markOf(item, style)} ${isUnread ? paint.strong(title) : title}`,
+    ...(item.text === "" ? [] : [`  ${cut(printableLine(item.text))}`]),
+    `  ${paint.dim(cut(`${when} ${glyphs.dot} ${printableLine(where)}`))}`,
+  ];
+  if (item.isOpen && item.ask) lines.push(`  ${paint.warn(cut(howToAnswer(item.ask, io)))}`);
+  return `${lines.join("\n")}\n`;
+}
+
+function howToAnswer(ask: NonNullable<InboxItem["ask"]>, io: Io): string {
+  const left = ask.deadlineAt - io.now();
+  const time = left > 0 ? `${formatSpan(left)} left` : "its time is over";
+  const then = ask.default === null ? "" : `, then "${printableLine(ask.default)}"`;
+  return `${io.program} answer ${printableLine(ask.id)} "…"  (${time}${then})`;
+}
+
+function markOf({ isOpen, kind, severity }: InboxItem, { glyphs, paint }: Style): string {
+  if (isOpen) return paint.warn(glyphs.asking);
+  if (severity === "critical") return paint.bad(glyphs.refused);
+  switch (kind) {
+    case "finished":
+    case "review":
+    case "run":
+      return severity === "info" ? paint.good(glyphs.done) : paint.bad(glyphs.failed);
+    case "interjection":
+      return severity === "info" ? paint.dim(glyphs.dot) : paint.warn(glyphs.refused);
+    case "ask":
+    case "approval":
+    case "answer":
+    case "plan":
+      return paint.dim(glyphs.dot);
+    default:
+      return kind satisfies never;
+  }
+}

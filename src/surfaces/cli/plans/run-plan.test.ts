@@ -1,0 +1,204 @@
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { Desk } from "../desk.test-support.ts";
+
+const playbook = `
+version: 1
+replies:
+  - when: { task: "fails" }
+    text: "x"
+    served: "other/model"
+  - when: { profile: coder, turn: 1 }
+    calls: [{ tool: write_file, input: { path: note.txt, content: "{{task}}" } }]
+  - text: "done: {{task}}"
+`;
+
+const plan = `
+goal: two notes
+steps:
+  - title: Look
+    description: look around
+    profile: researcher
+  - id: note
+    title: Write
+    description: write it
+    profile: coder
+    depends_on: [Look]
+  - id: again
+    title: Write again
+    description: write it again
+    profile: coder
+`;
+
+let desk: Desk;
+
+beforeEach(() => {
+  desk = new Desk();
+  desk.write("book.yaml", playbook);
+  desk.write("plan.yaml", plan);
+});
+
+afterEach(() => desk.clear());
+
+const run = (...words: string[]) => desk.type(["run", "--playbook", "book.yaml", ...words]);
+
+test("a plan runs without a task and without a planning model, and its report is the result", async () => {
+  const { code, err, out } = await run("--plan", "plan.yaml");
+  expect({ code, out }).toEqual({ code: 0, out: expect.stringMatching(/^Plan completed: all 3/) });
+  expect(out).toMatch(/\[step-1: COMPLETED\] Look \(researcher, \w+\)\ndone: look around/);
+  expect(err).toContain("plan.yaml: 3 steps in 2 waves");
+  expect(err).toContain("scripted model: not a language model (answers from book.yaml)");
+  expect(readFileSync(join(desk.folder, "note.txt"), "utf8")).toBe("write it");
+  const [listed] = JSON.parse((await desk.type(["ls", "--json"])).out);
+  expect(listed).toMatchObject({ state: "succeeded", delegations: 4 });
+  expect((await desk.type(["tree"])).out).toMatch(/plan-runner.*Look.*Write/s);
+  const { violations } = JSON.parse((await desk.type(["verify", "--json"])).out);
+  expect(violations).toEqual([]);
+});
+
+test("--json gives the result as for every run", async () => {
+  const { code, out } = await run("--plan", "plan.yaml", "--json");
+  const result = JSON.parse(out);
+  expect(code).toBe(0);
+  expect(result).toMatchObject({ profile: "plan-runner", status: "completed" });
+  expect(result.subDelegations).toHaveLength(3);
+  expect(result.tokenUsage).toEqual({ prompt: 0, completion: 0, cost: 0 });
+});
+
+test("a plan that was not completed has the exit code of a failure", async () => {
+  desk.write("bad.yaml", plan.replace("look around", "it fails"));
+  const { code, err, out } = await run("--plan", "bad.yaml");
+  expect(code).toBe(1);
+  expect(out).toMatch(/^Plan failed: 1 of 3 steps completed, 1 failed, 1 not started\./);
+  expect(err).toMatch(/the plan was not completed\. See mandate tree r\w+/);
+  expect(err).toMatch(/run failed/);
+  expect(JSON.parse((await desk.type(["ls", "--json"])).out)[0].state).toBe("failed");
+});
+
+test("--dry-run shows the schedule in waves and starts nothing", async () => {
+  const { code, err, out } = await run("--plan", "plan.yaml", "--dry-run");
+  expect({ code, err }).toEqual({ code: 0, err: "3 steps in 2 waves. Nothing was started.\n" });
+  expect(out).toBe(
+    [
+      "two notes",
+      "1.",
+      "  step-1: Look [researcher]",
+      "  again: Write again [coder]",
+      "2.",
+      "  note: Write [coder]; after step-1",
+      "",
+    ].join("\n"),
+  );
+  const json = JSON.parse((await run("--plan", "plan.yaml", "--dry-run", "--json")).out);
+  expect(json.waves.map((wave: { id: string }[]) => wave.map(({ id }) => id))).toEqual([
+    ["step-1", "again"],
+    ["note"],
+  ]);
+  expect((await desk.type(["ls"])).err).toContain("There are no runs yet");
+});
+
+test("everything that is wrong with a plan is told with file, line and step", async () => {
+  desk.write(
+    "wrong.yaml",
+    `goal: g
+steps:
+  - id: a
+    title: A
+    description: a
+    profile: codr
+    depends_on: [b]
+  - id: b
+    title: B
+    description: b
+    profile: coder
+    depends_on: [a, none]
+`,
+  );
+  const { code, err, out } = await run("--plan", "wrong.yaml");
+  expect({ code, out }).toEqual({ code: 2, out: "" });
+  expect(err.split("\n")).toEqual([
+    'mandate: wrong.yaml:6: Step 1 ("a") is for "codr", which is no profile. Did you mean coder?',
+    "wrong.yaml:7: Steps wait for each other in a circle, each for the next: a → b → a. Take one of these dependencies out.",
+    'wrong.yaml:12: Step 2 ("b") depends on "none", which is no step of this plan. Name a step by its id: a, b.',
+    "",
+  ]);
+});
+
+test.each([
+  ["nothing.yaml", undefined, /^mandate: nothing\.yaml: cannot be read \(ENOENT\)\n$/],
+  ["empty.yaml", "", /^mandate: empty\.yaml:1: The plan: expected object, received null\.\n$/],
+  ["none.yaml", "steps: []", /none\.yaml:1: The plan has no steps\./],
+  ["broken.yaml", "steps: [", /broken\.yaml:\d: /],
+  [
+    "key.yaml",
+    "steps:\n  - titel: x",
+    /key\.yaml:\d: Step 1: there is no key "titel"; did you mean "title"\?/,
+  ],
+  [
+    "owns.yaml",
+    "steps:\n  - { title: x, description: x, profile: coder, owns: [../x] }",
+    /owns\.yaml:2: Step 1: owns\[0\]: write a path or pattern relative to the workspace/,
+  ],
+  [
+    "number.yaml",
+    "steps:\n  - { title: x, description: x, profile: coder, depends_on: [1] }",
+    /depends_on\[0\]: write the id or the title of a step; a number could be counted from 0 or 1/,
+  ],
+  ["binary.yaml", "\u0000", /binary\.yaml:1: the file contains a NUL byte/],
+])("%s is refused, and says why", async (name, text, says) => {
+  if (text !== undefined) desk.write(name, text);
+  const { code, err } = await run("--plan", name);
+  expect(code).toBe(2);
+  expect(err).toMatch(says);
+});
+
+test.each([
+  [["--plan", "plan.yaml", "a task"], /A task cannot be given beside --plan/],
+  [["--plan", "plan.yaml", "-p", "coder"], /--profile cannot be given beside --plan/],
+  [["--plan", "plan.yaml", "--context", "x"], /--context cannot be given beside --plan/],
+  [["--dry-run", "a task"], /--dry-run shows the schedule of a plan/],
+])("%j does not go together", async (words, says) => {
+  const { code, err } = await run(...words);
+  expect(code).toBe(2);
+  expect(err).toMatch(says);
+});
+
+test("a project's profile of the runner's name does not get to see plans", async () => {
+  mkdirSync(join(desk.folder, "profiles"));
+  const profile = "---\nname: plan-runner\ndescription: Mine.\nmodel: test/mine\n---\nHello.\n";
+  writeFileSync(join(desk.folder, "profiles", "plan-runner.md"), profile);
+  const { code, err } = await run("--plan", "plan.yaml");
+  expect(code).toBe(2);
+  expect(err).toMatch(
+    /Plans are run by the shipped profile "plan-runner", and here that is another/,
+  );
+});
+
+test("a person who is asked for approval decides whether it begins", async () => {
+  desk.write("asking.yaml", `approval: true\n${plan}`);
+  const terminal = { columns: 100, rows: 24 };
+  const words = ["run", "--playbook", "book.yaml", "--plan", "asking.yaml"];
+  const questions: string[] = [];
+  const refused = await desk.type(words, {
+    terminal,
+    ask: async (question) => {
+      questions.push(question);
+      return "no";
+    },
+  });
+  expect(refused.code).toBe(1);
+  expect(refused.err).toContain("The plan was not run.");
+  expect(refused.err).toContain("The person says: no");
+  const approved = await desk.type(words, { terminal, ask: async () => "yes" });
+  expect(approved.code).toBe(0);
+  expect(questions).toHaveLength(1);
+});
+
+test("the example plan is one", async () => {
+  const example = join(import.meta.dirname, "../../../../examples/login-plan.yaml");
+  const { code, err, out } = await run("--plan", example, "--dry-run");
+  expect({ code, err }).toMatchObject({ code: 0 });
+  expect(err).toContain("5 steps in 3 waves; a person is asked before it begins");
+  expect(out).toContain("  together: Put page and session together [builder]");
+});

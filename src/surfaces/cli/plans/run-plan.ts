@@ -1,0 +1,138 @@
+import { basename, relative, resolve } from "node:path";
+import { type PlanFile, readPlanFile } from "../../../commands/read-plan-file.ts";
+import { MandateError } from "../../../ports/mandate-error.ts";
+import type { Runtime } from "../../../runtime.ts";
+import { countOf } from "../amounts.ts";
+import type { Arguments } from "../arguments.ts";
+import { announceModel, attend, displayFor, takeUp } from "../attend.ts";
+import { shorten } from "../display-width.ts";
+import { exitCode } from "../exit-code.ts";
+import type { Io } from "../io.ts";
+import { chosenPlaybook, openRuntime } from "../open-runtime.ts";
+import { applicationFor } from "../playbook-application.ts";
+import { printableLine } from "../printable.ts";
+import { findFolder } from "../run-folder.ts";
+import type { Work } from "../work-on.ts";
+import { printSchedule } from "./print-schedule.ts";
+
+/** Who runs what is written down: shipped, and no language model. */
+const runner = "plan-runner";
+
+/** `run --plan FILE`: the steps of a file, without an agent that plans. */
+export async function runPlan(given: Arguments, io: Io): Promise<number> {
+  refuseWhatPlansSay(given);
+  const workspace = findFolder(given, io);
+  const playbook = chosenPlaybook(given, io);
+  const runtime = await openRuntime(given, io, applicationFor(playbook), { cwd: workspace });
+  try {
+    const file = resolve(io.cwd, given.text("plan") ?? "");
+    const read = await readPlan(file, runtime, io);
+    if (given.flag("dry-run")) return printSchedule(read, given, io);
+    requireRunner(runtime);
+    const work = workOnPlan({ file, read, runtime, workspace, playbook }, given, io);
+    const code = await attend(given, work);
+    return code === exitCode.done ? await codeOfRun(work, runtime, io) : code;
+  } finally {
+    await runtime.close();
+  }
+}
+
+interface PlanWork extends Work {
+  /** Absent until it has begun. */
+  runId?: string;
+}
+
+interface PlanToRun {
+  readonly file: string;
+  readonly read: PlanFile;
+  readonly runtime: Runtime;
+  readonly workspace: string;
+  readonly playbook: string | undefined;
+}
+
+function workOnPlan(
+  { file, playbook, read, runtime, workspace }: PlanToRun,
+  given: Arguments,
+  io: Io,
+): PlanWork {
+  const { plan, text, waves } = read;
+  const steps = countOf(plan.steps.length, "step");
+  const work: PlanWork = {
+    runtime,
+    io,
+    display: displayFor(given, io),
+    async begin(watch) {
+      announceModel(runtime.parts.models.defaultModel, playbook, work);
+      work.display.say(`${basename(file)}: ${steps} in ${countOf(waves.length, "wave")}`);
+      await takeUp(work, watch);
+      // A plan can be larger than a prompt may be: it is kept, and the run is told its hash.
+      const { hash } = await runtime.store.keepArtifact(text);
+      const started = await runtime.engine.startRun({
+        task: taskFor(read, file, steps),
+        context: `plan ${hash}`,
+        profile: runner,
+        workspace,
+        readOnly: given.flag("read-only"),
+        maxTokens: given.count("max-tokens"),
+        timeoutMs: given.duration("timeout"),
+      });
+      work.runId = started.runId;
+      await watch(started);
+      return started;
+    },
+  };
+  return work;
+}
+
+function taskFor({ plan }: PlanFile, file: string, steps: string): string {
+  const source = `plan ${basename(file)}, ${steps}`;
+  const goal = shorten(printableLine(plan.goal ?? ""), 200);
+  return goal === "" ? `Run the ${source}` : `${goal} (${source})`;
+}
+
+/** Lines are found by the name that was typed, or by a short one. */
+async function readPlan(file: string, runtime: Runtime, io: Io): Promise<PlanFile> {
+  const { config, control, profiles } = runtime;
+  await control.view.refresh(true);
+  const shown = relative(io.cwd, file);
+  try {
+    return readPlanFile(file, {
+      profiles,
+      behind: (handle) => control.view.entry(handle)?.profileId,
+      maxChildren: config.limits.maxChildren,
+    });
+  } catch (error) {
+    if (!(error instanceof MandateError) || shown.startsWith("..")) throw error;
+    throw new MandateError(error.code, error.message.replaceAll(file, shown), { cause: error });
+  }
+}
+
+/** What stands in the plan is not said beside it. */
+function refuseWhatPlansSay(given: Arguments): void {
+  const [one] = ["profile", "context"].filter((name) => given.text(name) !== undefined);
+  const said = given.words.length > 0 ? "A task" : one === undefined ? undefined : `--${one}`;
+  if (said === undefined) return;
+  throw new MandateError(
+    "usage",
+    `${said} cannot be given beside --plan: the plan says who does what. Write it into the plan, or leave out --plan.`,
+  );
+}
+
+/** A profile of that name from elsewhere would be somebody who is asked to read a hash. */
+function requireRunner({ profiles }: Runtime): void {
+  const profile = profiles.get(runner);
+  if (profile?.model?.model === "mandate/plan") return;
+  const origin = profile?.origin ?? profiles.problemOf(runner)?.file ?? "nowhere";
+  throw new MandateError(
+    "profile-invalid",
+    `Plans are run by the shipped profile "${runner}", and here that is another one (${origin}). Give that file another name.`,
+  );
+}
+
+/** The report is a result as any other; whether the plan succeeded is for the run to say. */
+async function codeOfRun({ runId }: PlanWork, { store }: Runtime, io: Io): Promise<number> {
+  const run = runId === undefined ? undefined : await store.readRun(runId);
+  if (run?.outcome !== "failed") return exitCode.done;
+  io.stderr.write(`mandate: the plan was not completed. See ${io.program} tree ${runId}\n`);
+  return exitCode.failed;
+}

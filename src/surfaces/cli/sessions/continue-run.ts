@@ -1,0 +1,87 @@
+import { resolve } from "node:path";
+import { MandateError } from "../../../ports/mandate-error.ts";
+import type { Store } from "../../../ports/store.ts";
+import type { Arguments } from "../arguments.ts";
+import { announceModel, attend, displayFor, takeUp } from "../attend.ts";
+import type { Io } from "../io.ts";
+import { chosenPlaybook, openRuntime } from "../open-runtime.ts";
+import { applicationFor, playbookOf } from "../playbook-application.ts";
+import { withStore } from "../with-store.ts";
+import type { Work } from "../work-on.ts";
+import { findSession } from "./find-session.ts";
+
+interface Continued {
+  readonly sessionId: string;
+  readonly message: string;
+  /** Scripted words go on as such, unless another playbook was asked for. */
+  readonly playbook: string | undefined;
+  readonly workspace: string | null;
+}
+
+/** `run --continue`: the next message of a session, in a new run on the conversation so far. */
+export async function continueRun(given: Arguments, io: Io): Promise<number> {
+  refuseWhatIsAgreed(given);
+  const { message, playbook, sessionId, workspace } = await withStore(io, (store) =>
+    understand(store, given, io),
+  );
+  const cwd = workspace ?? io.cwd;
+  const readOnly = given.flag("read-only");
+  const runtime = await openRuntime(given, io, applicationFor(playbook), { cwd });
+  try {
+    const work: Work = {
+      runtime,
+      io,
+      display: displayFor(given, io),
+      async begin(watch) {
+        announceModel(runtime.parts.models.defaultModel, playbook, work);
+        await takeUp(work, watch);
+        const started = await runtime.engine.continueSession(sessionId, message, { readOnly });
+        await watch(started);
+        return started;
+      },
+    };
+    return await attend(given, work);
+  } finally {
+    await runtime.close();
+  }
+}
+
+/** Who it is and what it may do was agreed when the session began. */
+function refuseWhatIsAgreed(given: Arguments): void {
+  const agreed = ["profile", "context", "max-tokens", "timeout"];
+  const one = agreed.find((name) => given.text(name) !== undefined);
+  if (one === undefined) return;
+  throw new MandateError(
+    "usage",
+    `--${one} was agreed when the session began, and goes on as it was. Leave it out, or start another session without --continue.`,
+  );
+}
+
+/** The first word is the session if there is one of that name, and part of the message if not. */
+async function understand(store: Store, given: Arguments, io: Io): Promise<Continued> {
+  const [first = "", ...rest] = given.words;
+  const isId = await isSession(store, first);
+  if (!isId && /^r[0-9a-f]{6,8}$/.test(first)) {
+    throw new MandateError(
+      "unknown-run",
+      `There is no run ${first} here. ${io.program} sessions lists what can be continued.`,
+    );
+  }
+  const message = (isId ? rest : given.words).join(" ");
+  if (message.trim() === "") {
+    throw new MandateError(
+      "task-required",
+      `A session goes on with a message: ${io.program} run --continue ${isId ? first : "[ID]"} "what is to be done next"`,
+    );
+  }
+  const folder = resolve(io.cwd, given.text("workspace") ?? ".");
+  const sessionId = await findSession(store, isId ? first : undefined, folder, io);
+  const run = await store.readRun((await store.findRun(sessionId)) ?? "");
+  const playbook = chosenPlaybook(given, io) ?? playbookOf(run?.application ?? "");
+  return { sessionId, message, playbook, workspace: run?.workspace ?? null };
+}
+
+async function isSession(store: Store, word: string): Promise<boolean> {
+  if (!/^r?[0-9a-f]{6,8}$/.test(word)) return false;
+  return (await store.findRun(word)) !== undefined;
+}

@@ -1,0 +1,52 @@
+import { z } from "zod";
+import type { DelegationResult } from "../../ports/delegator.ts";
+import { defineTool } from "../tool.ts";
+import { delegateAbout } from "./delegate-about.ts";
+import { fitResult } from "./fit-result.ts";
+
+/** One tool for both ways: wait for the sub-agent, or let it work and look later. */
+export const spawnSubagentTool = defineTool({
+  name: "spawn_subagent",
+  description:
+    "Start a sub-agent on a task. blocking: wait for its summary. background: go on at once; its result is kept, and get_delegation_result or spawn_await give it.",
+  effect: "spawn",
+  idempotent: true,
+  scopes: [],
+  waits: true,
+  about: ({ agentId }, context) => delegateAbout(agentId, context),
+  input: z.strictObject({
+    agentId: z.string().min(1).max(64).describe("A profile's name, or a handle such as @writer."),
+    prompt: z.string().min(1).describe("The task. It sees nothing else of this conversation."),
+    capability: z.literal("subtask").optional(),
+    returnMode: z.enum(["blocking", "background"]).optional().describe("blocking when absent."),
+  }),
+  async execute({ agentId, prompt, returnMode = "blocking" }, { delegator }) {
+    const isBlocking = returnMode === "blocking";
+    const outcome = await delegator.start(
+      { profile: agentId, task: prompt },
+      isBlocking ? "delegate" : "spawn",
+    );
+    if (!outcome.started) {
+      const refusal = { mode: returnMode, status: "refused", error: outcome.reason };
+      return { text: JSON.stringify(refusal), isError: true };
+    }
+    const sessionId = outcome.delegationId;
+    if (!isBlocking) return JSON.stringify({ mode: returnMode, sessionId, status: "running" });
+    const text = await delegator.joinAndComplete(sessionId, (result) =>
+      describe(result, delegator.joinTokens),
+    );
+    return { text, recorded: true };
+  },
+});
+
+function describe(result: DelegationResult, tokens: number): string {
+  const said = fitResult(result, tokens);
+  const { delegationId: sessionId, status } = result;
+  const isDone = status === "completed";
+  return JSON.stringify({
+    mode: "blocking",
+    sessionId,
+    status,
+    ...(isDone ? { summary: said } : { error: said }),
+  });
+}

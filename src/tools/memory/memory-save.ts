@@ -1,0 +1,109 @@
+import { z } from "zod";
+import { CallDenied } from "../../ports/call-denied.ts";
+import type { Memory, MemoryScope, MemoryStore } from "../../ports/memory-store.ts";
+import { defineTool, type Tool, type ToolOutput } from "../tool.ts";
+import { cleanMemory, cleanWord } from "./clean-memory.ts";
+import { holdsSecret } from "./find-secret.ts";
+import { memoryOrigin, type OriginSource } from "./memory-origin.ts";
+import { scopeOfSave } from "./memory-scope.ts";
+
+const longestText = 20_000;
+const mostTags = 16;
+const mostOfRun = 1000;
+
+export interface MemorySources extends OriginSource {
+  readonly memories: MemoryStore;
+}
+
+export interface MemorySaveOptions {
+  readonly store: MemorySources;
+  readonly scope: MemoryScope;
+  /** Values that must not be written down anywhere. */
+  readonly secrets: readonly string[];
+}
+
+const word = (most: number) =>
+  z
+    .string()
+    .max(most)
+    .regex(/^[\p{L}\p{N}][\p{L}\p{N} ._:/@#-]*$/u, "begins with a letter or digit and is one line");
+
+const input = z.strictObject({
+  text: z.string().min(1).max(longestText).describe("What to remember, complete in itself."),
+  tags: z.array(word(64)).max(mostTags).optional().describe("Words to find it by."),
+  key: word(128)
+    .optional()
+    .describe("What it is about; what you saved under the same key before is replaced."),
+});
+
+/**
+ * Writes a note for later. It touches no file and runs nothing, so its effect is that of a reader,
+ * and a contract that may not write files may still grant it; `memory:write` is what withholds it.
+ */
+export function memorySaveTool({ store, scope, secrets }: MemorySaveOptions): Tool {
+  return defineTool({
+    name: "memory_save",
+    description:
+      "Save something worth knowing beyond this task, to be found again with memory_load. Say where " +
+      "it comes from. Never save keys, passwords or other secrets.",
+    effect: "read",
+    idempotent: true,
+    scopes: ["memory:write"],
+    input,
+    preflight: (given) => void prepare(given, secrets),
+    async execute(given, { callId, delegationId, runId }): Promise<ToolOutput> {
+      const prepared = prepare(given, secrets);
+      const origin = await memoryOrigin(store, runId, delegationId);
+      if (origin === null) return { text: "Error: there is no memory here.", isError: true };
+      const { lineage, profile, workspace } = origin;
+      const own = { runId, delegationId, callId, lineage, profile, workspace };
+      const saving = { ...prepared, ...own, scope: scopeOfSave(scope, origin) };
+      const outcome = await store.memories.save(saving, mostOfRun);
+      if (outcome.saved) return describe(outcome.memory);
+      const text = `This run has saved ${mostOfRun} memories, which is the most. Put what matters into your result.`;
+      return { text: `Error: ${text}`, isError: true };
+    },
+  });
+}
+
+interface Prepared {
+  readonly text: string;
+  readonly tags: readonly string[];
+  readonly key: string | null;
+}
+
+function prepare(
+  { text, tags = [], key }: z.infer<typeof input>,
+  secrets: readonly string[],
+): Prepared {
+  const prepared = {
+    text: cleanMemory(text),
+    tags: [...new Set(tags.map(cleanWord))],
+    key: key === undefined ? null : cleanWord(key),
+  };
+  if (prepared.text === "") {
+    throw new CallDenied("memory_empty", "There is nothing in this text that could be read.");
+  }
+  if (prepared.text.length > longestText) {
+    throw new CallDenied("memory_too_long", `A memory has at most ${longestText} characters.`);
+  }
+  const all = [prepared.text, ...prepared.tags, prepared.key ?? ""].join("\n");
+  // Lower case would hide what a key looks like.
+  if (holdsSecret(`${all}\n${tags.join("\n")}\n${key ?? ""}`, secrets)) {
+    throw new CallDenied(
+      "memory_secret",
+      "This looks like a key, a token or a password, and memories are read by others. Save what it " +
+        "is for and where it is kept, not the secret itself.",
+    );
+  }
+  return prepared;
+}
+
+function describe({ id, scope, supersedes, workspace }: Memory): string {
+  const where = workspace === null ? "All agents" : "All agents in this workspace";
+  const who =
+    scope === "shared"
+      ? `${where} can load it.`
+      : "You, those above you and those below you in this run can load it; others when a person shares it.";
+  return `Saved as ${id}${supersedes === null ? "" : `, in place of ${supersedes}`}. ${who}`;
+}

@@ -1,0 +1,93 @@
+import type { DelegationResult, Delegator } from "../../ports/delegator.ts";
+import type { Plan, PlanStep } from "./plan.ts";
+import type { PlanProgress, StepTry, TryOutcome } from "./plan-progress.ts";
+import { reviewTask } from "./review-task.ts";
+import { stepContext } from "./step-context.ts";
+import type { StepRecord } from "./step-record.ts";
+
+/** What came of a plan, step by step, and of whom the results came. */
+export interface CarriedOut {
+  readonly records: readonly StepRecord[];
+  /** Every child whose result is in the records, or was before it was tried again. */
+  readonly children: readonly string[];
+}
+
+/**
+ * Runs the steps of a plan as children of one call. Nothing here has to survive a crash: the same
+ * call comes again, and each child is found by its key, open or closed.
+ */
+export function carryOutPlan(
+  plan: Plan,
+  progress: PlanProgress,
+  delegator: Delegator,
+  signal: AbortSignal,
+): Promise<CarriedOut> {
+  const records: StepRecord[] = plan.steps.map(() => ({ tries: 0 }));
+  const children: string[] = [];
+
+  async function carryOut(step: PlanStep, { key, number, place }: StepTry): Promise<TryOutcome> {
+    const context = stepContext(plan, step, records, delegator.joinTokens);
+    const { refusal, result } = await delegate(delegator, {
+      task: step.description,
+      title: step.title,
+      profile: step.profile,
+      successCriteria: step.successCriteria,
+      owns: step.owns.length > 0 ? step.owns : undefined,
+      context,
+      key,
+    });
+    if (result === undefined) {
+      records[place] = { tries: number, ...(refusal !== undefined && { refusal }) };
+      return "refused";
+    }
+    children.push(result.delegationId);
+    records[place] = { tries: number, result };
+    if (result.status !== "completed") return "failed";
+    if (step.reviewer !== null && !signal.aborted) {
+      const review = await delegate(delegator, {
+        ...reviewTask(plan, step, result, delegator.joinTokens),
+        profile: step.reviewer,
+        key: `${key}-review`,
+      });
+      if (review.result) children.push(review.result.delegationId);
+      records[place] = { tries: number, result, review };
+    }
+    return "completed";
+  }
+
+  return new Promise((resolve, reject) => {
+    const advance = (): void => {
+      // Whoever stopped the agent was told that nothing more begins.
+      if (signal.aborted) {
+        reject(signal.reason);
+        return;
+      }
+      for (const begun of progress.start()) {
+        const step = plan.steps[begun.place];
+        if (step === undefined) continue;
+        carryOut(step, begun).then((outcome) => {
+          progress.settle(begun.place, outcome);
+          advance();
+        }, reject);
+      }
+      if (progress.runningCount === 0) resolve({ records, children });
+    };
+    advance();
+  });
+}
+
+interface Delegated {
+  readonly result?: DelegationResult;
+  readonly refusal?: string;
+}
+
+async function delegate(
+  delegator: Delegator,
+  request: Parameters<Delegator["start"]>[0],
+): Promise<Delegated> {
+  const outcome = await delegator.start(request, "delegate");
+  if (!outcome.started) return { refusal: outcome.reason };
+  const { delegationId } = outcome;
+  const result = (await delegator.join([delegationId], undefined)).get(delegationId);
+  return result ? { result } : { refusal: `${delegationId} ended without a result.` };
+}

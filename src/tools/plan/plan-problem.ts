@@ -1,0 +1,101 @@
+import type { z } from "zod";
+import { nearestKey } from "../../documents/nearest-key.ts";
+import { nameStep } from "./plan.ts";
+import { planSchema, planStepSchema } from "./plan-schema.ts";
+
+/** One thing that is wrong with a plan, as a sentence that says what to do about it. */
+export interface PlanProblem {
+  readonly kind:
+    | "schema"
+    | "empty"
+    | "too_many_steps"
+    | "duplicate_id"
+    | "unknown_dependency"
+    | "ambiguous_dependency"
+    | "self_dependency"
+    | "cycle"
+    | "unknown_profile"
+    | "unusable_profile";
+  /** Where it stands in the document. */
+  readonly path: readonly (string | number)[];
+  /** The place of the step, from 0; absent: it is about the plan as a whole. */
+  readonly step?: number;
+  readonly field?: string;
+  readonly message: string;
+}
+
+export function stepProblem(
+  kind: PlanProblem["kind"],
+  step: number,
+  field: string,
+  message: string,
+): PlanProblem {
+  return { kind, path: ["steps", step, field], step, field, message };
+}
+
+/** What the schema found, in sentences that name the step and the field. */
+export function schemaProblems(error: z.ZodError, document: unknown): PlanProblem[] {
+  return error.issues.flatMap((issue) => {
+    const path = issue.path.map((part) => (typeof part === "symbol" ? String(part) : part));
+    const step = path[0] === "steps" && typeof path[1] === "number" ? path[1] : undefined;
+    const [field] = step === undefined ? path : path.slice(2);
+    const where = {
+      path,
+      ...(step !== undefined && { step }),
+      ...(typeof field === "string" && { field }),
+    };
+    const owner = step === undefined ? "The plan" : capital(nameStep(step, idIn(document, step)));
+    return sentences(issue, path.slice(step === undefined ? 0 : 2)).map((text) => {
+      return { kind: "schema" as const, ...where, message: `${owner}: ${text}` };
+    });
+  });
+}
+
+function sentences(issue: z.core.$ZodIssue, path: readonly (string | number)[]): string[] {
+  const field = path.map((part) => (typeof part === "number" ? `[${part}]` : part)).join(".");
+  const place = field.replaceAll(".[", "[");
+  if (issue.code === "unrecognized_keys") {
+    const known = Object.keys((path.length === 0 && issue.path.length > 0 ? step : plan).shape);
+    return issue.keys.slice(0, 20).map((key) => unknownKey(key, path.length > 0 ? [] : known));
+  }
+  if (issue.code === "invalid_union") return [`${place} is true, false, or { profile: NAME }.`];
+  if (issue.code === "invalid_type" && issue.message.endsWith("received undefined")) {
+    return [`${place} is missing.`];
+  }
+  const text = issue.message.replace(/^(?:Invalid (?:input|option)|Too (?:big|small)): /, "");
+  return [place === "" ? `${text}.` : `${place}: ${text}.`];
+}
+
+const plan = planSchema;
+const step = planStepSchema;
+
+function unknownKey(key: string, known: readonly string[]): string {
+  const nearest = nearestKey(key, known);
+  if (nearest !== undefined) return `there is no key "${clip(key)}"; did you mean "${nearest}"?`;
+  const list = known.length === 0 ? "" : `; known are ${known.join(", ")}`;
+  return `there is no key "${clip(key)}"${list}.`;
+}
+
+/** For the sentence alone: what is wrong with it is told apart. */
+function idIn(document: unknown, place: number): string | undefined {
+  const steps = (document as { steps?: unknown } | null)?.steps;
+  const id = Array.isArray(steps) ? (steps[place] as { id?: unknown } | null)?.id : undefined;
+  return typeof id === "string" && id.length <= 64 ? id : undefined;
+}
+
+export function capital(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1);
+}
+
+export function clip(text: string): string {
+  return text.length > 80 ? `${text.slice(0, 79)}…` : text;
+}
+
+const mostShown = 20;
+
+/** All of them, one a line; of very many the first. */
+export function describeProblems(problems: readonly PlanProblem[]): string {
+  const shown = problems.slice(0, mostShown).map(({ message }) => message);
+  const left = problems.length - shown.length;
+  return [...shown, ...(left > 0 ? [`… and ${left} more problems.`] : [])].join("\n");
+}

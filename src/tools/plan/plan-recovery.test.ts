@@ -1,0 +1,149 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import type { StoredEvent } from "../../events/event.ts";
+import type { Script } from "../../models/scripted/scripted-model.ts";
+import { ofType, openEngine, type TestEngine, testProfile } from "../../testing/engine-fixture.ts";
+import { initRepository } from "../../testing/git-workspace.test-support.ts";
+
+const profiles = [
+  testProfile("worker", { tools: ["list_files"] }),
+  testProfile("writer", { tools: ["write_file"] }),
+  testProfile("reviewer", { tools: [], workspace: { allowWrites: false } }),
+];
+
+const options = { profiles, maxConcurrent: 2 };
+
+const step = (id: string, fields: object = {}) => ({
+  id,
+  title: id,
+  description: id,
+  profile: "worker",
+  ...fields,
+});
+
+type Request = Parameters<TestEngine["start"]>[0];
+
+/** Runs until this many transactions are on disk, then the process dies; false: it finished first. */
+async function dieAfter(commits: number, mandate: TestEngine, request: Request) {
+  let seen = 0;
+  const died = new Promise<true>((resolve) => {
+    mandate.store.subscribe(() => {
+      seen += 1;
+      if (seen !== commits) return;
+      mandate.abandon();
+      resolve(true);
+    });
+  });
+  const finished = mandate.start(request).then(({ result }) => result);
+  return Promise.race([died, finished.then(() => false)]);
+}
+
+async function recoverIn(mandate: TestEngine, model: Script) {
+  await using second = await mandate.another({ ...options, model });
+  const recovered = await second.engine.recover();
+  await Promise.all(recovered.map(({ result }) => result));
+  const [row] = await second.store.listRuns({});
+  const result = row && (await second.engine.resultOf(row.id));
+  return { result, events: row ? await second.events(row.id) : [] };
+}
+
+/** What must be the same whether or not anybody died: who did what, how often, and how it ended. */
+function told(events: readonly StoredEvent[], text: string) {
+  const [root, ...children] = ofType(events, "agent.subagent_created");
+  const endOf = (id: string | undefined) =>
+    ofType(events, "agent.subagent_closed", id)[0]?.payload.final_status;
+  return {
+    text: text.replaceAll(/\b[0-9a-f]{6}\b/g, "id"),
+    root: endOf(root?.sub_agent_id),
+    children: children
+      .map(({ payload, sub_agent_id }) => `${payload.call_id} ${endOf(sub_agent_id)}`)
+      .sort(),
+    plans: ofType(events, "run.planned").length,
+    outcome: ofType(events, "run.finished").map(({ payload }) => payload),
+  };
+}
+
+const plans = {
+  "branches, a retry and a review": {
+    steps: [
+      step("base", { review: true }),
+      step("left", { depends_on: ["base"], retries: 1 }),
+      step("right", { depends_on: ["base"], owns: ["x"] }),
+      step("also", { owns: ["x/y"] }),
+      step("end", { depends_on: ["left", "right"] }),
+    ],
+  },
+  "a step that fails while others go on": {
+    steps: [
+      step("bad"),
+      step("slow"),
+      step("after", { depends_on: ["slow"] }),
+      step("never", { depends_on: ["bad"] }),
+    ],
+  },
+};
+
+/** What is called bad fails, and so does the first child that is asked for "left". */
+function makeWorker(): Script {
+  let first: string | undefined;
+  return ({ caller }) => {
+    const { delegationId, task } = caller;
+    if (task === "left") first ??= delegationId;
+    const isBad = task === "bad" || delegationId === first;
+    if (isBad) return { text: "x", served: "other/model", latency_ms: task === "bad" ? 60 : 1 };
+    return { text: `${task} is done`, latency_ms: 1 + (task.charCodeAt(0) % 3) };
+  };
+}
+
+test.each(Object.entries(plans))(
+  "a process may die after any transaction of a plan with %s",
+  async (_title, plan) => {
+    const request = { task: JSON.stringify(plan), profile: "plan-runner" };
+    let expected: unknown;
+    {
+      await using undisturbed = await openEngine({ ...options, model: makeWorker() });
+      const { events, result } = await undisturbed.run(request);
+      expected = told(events, result.result);
+      expect(result.result).toMatch(/^Plan (?:completed|failed)/);
+    }
+    let points = 0;
+    for (let commits = 1; ; commits++) {
+      const model = makeWorker();
+      await using mandate = await openEngine({ ...options, model });
+      if (!(await dieAfter(commits, mandate, request))) break;
+      points = commits;
+      const { events, result } = await recoverIn(mandate, model);
+      expect(told(events, result?.result ?? ""), `died after ${commits}`).toEqual(expected);
+    }
+    expect(points).toBeGreaterThan(5);
+  },
+  60_000,
+);
+
+test("what was merged of a plan is the same wherever its process died", async () => {
+  const files = ["a", "b", "c"];
+  const steps = [
+    ...files.map((id) => step(id, { profile: "writer", owns: [`${id}.txt`] })),
+    step("d", { profile: "writer", owns: ["a.txt"], depends_on: ["b", "c"] }),
+  ];
+  const script: Script = ({ caller }) => {
+    if (caller.turn > 1) return "written";
+    const path = caller.task === "d" ? "a.txt" : `${caller.task}.txt`;
+    return { calls: [{ tool: "write_file", input: { path, content: caller.task } }] };
+  };
+  let deaths = 0;
+  for (let commits = 4; ; commits += 6) {
+    await using mandate = await openEngine({ ...options, model: script });
+    const { workspace } = mandate;
+    initRepository(workspace, { "a.txt": "old", "b.txt": "old" });
+    const request = { task: JSON.stringify({ steps }), profile: "plan-runner", workspace };
+    if (!(await dieAfter(commits, mandate, request))) break;
+    deaths++;
+    const { result } = await recoverIn(mandate, script);
+    expect(result?.result, `died after ${commits}`).toMatch(/^Plan completed: all 4 steps/);
+    const read = (name: string): string => readFileSync(join(workspace, `${name}.txt`), "utf8");
+    expect(files.map(read)).toEqual(["d", "b", "c"]);
+  }
+  expect(deaths).toBeGreaterThan(2);
+}, 120_000);

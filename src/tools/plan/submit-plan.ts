@@ -1,0 +1,140 @@
+import { z } from "zod";
+import type { AskOutcome, Delegator } from "../../ports/delegator.ts";
+import type { ProfileRegistry } from "../../profiles/profile-registry.ts";
+import { delegateAbout } from "../delegation/delegate-about.ts";
+import { defineTool, type Tool, type ToolContext, type ToolOutput } from "../tool.ts";
+import { carryOutPlan } from "./carry-out-plan.ts";
+import { describePlan } from "./describe-plan.ts";
+import { longestPlan, type Plan } from "./plan.ts";
+import { describeProblems } from "./plan-problem.ts";
+import { planProfiles } from "./plan-profiles.ts";
+import { PlanProgress } from "./plan-progress.ts";
+import { planSchema } from "./plan-schema.ts";
+import { reportPlan } from "./report-plan.ts";
+import { validatePlan } from "./validate-plan.ts";
+
+export interface PlanToolSources {
+  readonly profiles: Pick<ProfileRegistry, "get" | "problemOf" | "offered">;
+  /** Delegations that a run may have. */
+  readonly maxChildren: number;
+  readonly maxConcurrent: number;
+}
+
+/** What is wrong with a plan is told in sentences and all at once, so the gate lets it through. */
+const anything = z.record(z.string(), z.unknown());
+
+/** Plans of an orchestrator, and of people who wrote one down: `plan` names a stored one by hash. */
+export function submitPlanTool(sources: PlanToolSources): Tool {
+  return defineTool({
+    name: "submit_plan",
+    description:
+      "Run a plan: steps as sub-agents over their dependencies, side by side where what they own does not overlap. Waits for all of them and reports on each. A later plan supersedes the one before.",
+    effect: "spawn",
+    idempotent: true,
+    scopes: [],
+    waits: true,
+    input: anything,
+    shown: planSchema,
+    about: (input, context) => aboutPlan(input, context),
+    async execute(input, { delegator, signal, workspace }): Promise<ToolOutput> {
+      const document = input["plan"] === undefined ? input : await stored(input, delegator);
+      if (typeof document === "string") return { text: `Error: ${document}`, isError: true };
+      const profiles = planProfiles(sources.profiles, (name) => delegator.profileBehind(name));
+      const { maxChildren } = sources;
+      const checked = validatePlan(document, { profiles, maxChildren });
+      if (checked.problems) return refusal(describeProblems(checked.problems));
+      const { plan } = checked;
+      if (plan.approval) {
+        const objection = objectionIn(await delegator.ask(questionAbout(plan)));
+        if (objection !== undefined) return { text: objection, isError: true };
+      }
+      await delegator.plan(plannedSteps(plan));
+      const progress = new PlanProgress(plan.steps, {
+        atOnce: Math.max(leastAtOnce, 2 * sources.maxConcurrent),
+        canWrite: workspace?.allowWrites === true,
+        wasBegun: (key) => delegator.wasBegun(key),
+      });
+      const { children, records } = await carryOutPlan(plan, progress, delegator, signal);
+      delegator.delivered(children);
+      return reportPlan(plan, progress, records, delegator.joinTokens);
+    },
+  });
+}
+
+/**
+ * Each open step may have a copy of the workspace; and one that waits for its turn to be merged
+ * must not keep others from working.
+ */
+const leastAtOnce = 64;
+
+function refusal(problems: string): ToolOutput {
+  const text = `Error: nothing was started, since the plan cannot be carried out.\n${problems}\nSubmit it again with that mended.`;
+  return { text, isError: true };
+}
+
+/** The document, or why there is none. */
+async function stored(
+  input: Readonly<Record<string, unknown>>,
+  delegator: Delegator,
+): Promise<unknown> {
+  const { plan: hash, ...others } = input;
+  if (typeof hash !== "string" || !/^[0-9a-f]{64}$/.test(hash) || Object.keys(others).length > 0) {
+    return "plan is the hash of a stored plan, and stands alone. Give goal and steps instead.";
+  }
+  const text = await delegator.readArtifact(hash);
+  if (text === undefined) return `there is no stored plan ${hash}.`;
+  if (text.length > longestPlan) return "the stored plan is too large.";
+  try {
+    const document: unknown = JSON.parse(text);
+    return typeof document === "string" ? "what is stored there is no plan." : document;
+  } catch {
+    return "what is stored there is no plan.";
+  }
+}
+
+/** All whom it delegates to. One that cannot be told takes the stricter reading of every rule. */
+function aboutPlan(
+  { steps }: Readonly<Record<string, unknown>>,
+  context: ToolContext,
+): ReturnType<NonNullable<Tool["about"]>> {
+  const parsed = namedIn.parse(steps);
+  const names = parsed.flatMap(({ profile, review }) => [
+    profile,
+    ...(typeof review === "object" ? [review.profile] : review === true ? ["reviewer"] : []),
+  ]);
+  const values = [...new Set(names)].flatMap((name) => delegateAbout(name, context).values);
+  return { kind: "text", values: [...new Set(values)] };
+}
+
+const namedIn = z.array(
+  z.object({
+    profile: z.string(),
+    review: z.union([z.boolean(), z.object({ profile: z.string() })]).optional(),
+  }),
+);
+
+function questionAbout(plan: Plan): string {
+  return `May this plan begin? (yes or no)\n${describePlan(plan)}`;
+}
+
+/** Only a person can approve, and only in so many words; whatever else is said goes to the model. */
+function objectionIn(outcome: AskOutcome): string | undefined {
+  if (!outcome.answered || outcome.by !== "person") {
+    return "Error: nobody approved the plan in time, so nothing was started.";
+  }
+  const answer = outcome.answer.trim();
+  if (/^(?:y|yes|ok|allow|approve|approved)[.!]?$/i.test(answer)) return undefined;
+  return `Error: the plan was not approved, and nothing was started. The person says: ${answer}`;
+}
+
+function plannedSteps({ steps }: Plan): Parameters<Delegator["plan"]>[0] {
+  return steps.map(({ dependsOn, id, owns, profile, title }) => {
+    return {
+      key: id,
+      title,
+      profile,
+      depends_on: dependsOn.map((place) => steps[place]?.id ?? ""),
+      owns,
+    };
+  });
+}

@@ -1,0 +1,118 @@
+import type { StoredEvent } from "../../events/event.ts";
+import { delegationPaths } from "./delegation-paths.ts";
+
+/** An event without what no two runs can have in common. */
+export interface ComparableEvent {
+  readonly type: string;
+  readonly payload: unknown;
+  /** Where it stands in its own log. */
+  readonly seq: number;
+}
+
+/** The events of the run itself, beside those of its delegations. */
+export const ofTheRun = "the run itself";
+
+/**
+ * The events of a run by the place of their delegation in the tree. Times, ids, sequence numbers,
+ * hashes and delays are left out; an id that is part of a text is named after whom it stands for.
+ */
+export function comparableEvents(
+  events: readonly StoredEvent[],
+): ReadonlyMap<string, readonly ComparableEvent[]> {
+  const paths = delegationPaths(events);
+  const name = namesFor(events, paths);
+  const found = new Map<string, ComparableEvent[]>();
+  for (const event of events) {
+    // That something came too late is about time alone.
+    if (event.type === "run.late_result") continue;
+    const { seq, sub_agent_id: id, type } = event;
+    const path = id === undefined ? ofTheRun : (paths.get(id) ?? id);
+    const comparable = { type, payload: plain(event.payload, name(event)), seq };
+    const others = found.get(path);
+    if (others) others.push(comparable);
+    else found.set(path, [comparable]);
+  }
+  return found;
+}
+
+const leftOut: ReadonlySet<string> = new Set([
+  // Times and delays.
+  ...["deadline_at", "delay_ms"],
+  // Ids that are no more than that, and places that are named after one.
+  ...["worker", "fence", "up_to", "output_path", "worktree_path", "branch"],
+  // Hashes of what has ids or times in it. Those of files stay: they are what was made.
+  ...["contract_hash", "output_hash", "hash", "commit", "base_ref"],
+]);
+
+type Rename = (text: string) => string;
+
+function plain(value: unknown, rename: Rename): unknown {
+  if (typeof value === "string") return rename(value);
+  if (Array.isArray(value)) return value.map((each) => plain(each, rename));
+  if (typeof value !== "object" || value === null) return value;
+  const entries = Object.entries(value)
+    .filter(([key, each]) => each !== undefined && !leftOut.has(key))
+    .map(([key, each]): [string, unknown] => [key, plain(each, rename)]);
+  return Object.fromEntries(entries);
+}
+
+/** Looks like an id of ours; which of them is one, the run's own events say. */
+const idLike = /\b[rq]?(?:[0-9a-f]{8}|[0-9a-f]{6})\b/g;
+
+function namesFor(
+  events: readonly StoredEvent[],
+  paths: ReadonlyMap<string, string>,
+): (event: StoredEvent) => Rename {
+  const shared = new Map<string, string>();
+  for (const [id, path] of paths) shared.set(id, `<${path}>`);
+  const calls = new CallNames();
+  const asks = new Map<string, number>();
+  for (const event of events) {
+    const { sub_agent_id: id = "" } = event;
+    shared.set(event.run_id, "<run>");
+    calls.see(event);
+    if (event.type !== "agent.asked") continue;
+    const count = (asks.get(id) ?? 0) + 1;
+    asks.set(id, count);
+    shared.set(event.payload.ask_id, `<question ${count} of ${paths.get(id) ?? id}>`);
+  }
+  return (event) => {
+    const own = calls.of(callerIn(event));
+    return (text) => own(text) ?? text.replace(idLike, (id) => shared.get(id) ?? id);
+  };
+}
+
+/** Whose calls an event speaks of: a child's first event names the call that made it. */
+function callerIn(event: StoredEvent): string {
+  if (event.type === "agent.subagent_created") return event.payload.parent_id ?? "";
+  if (event.type === "run.planned") return event.payload.by;
+  return event.sub_agent_id ?? "";
+}
+
+/** Ids of calls are the model's own words, and unique only within one delegation: they are counted. */
+class CallNames {
+  readonly #names = new Map<string, Map<string, string>>();
+
+  see({ payload, sub_agent_id: id, type }: StoredEvent): void {
+    if (type === "agent.model_turn") for (const call of payload.calls ?? []) this.#add(id, call.id);
+    else if (type === "agent.tool_started") this.#add(id, payload.call_id);
+  }
+
+  #add(delegation = "", call: string): void {
+    const own = this.#names.get(delegation) ?? new Map<string, string>();
+    this.#names.set(delegation, own);
+    if (!own.has(call)) own.set(call, `<call ${own.size + 1}>`);
+  }
+
+  /** The call itself, or a part of it: the children of one call are told apart by what follows. */
+  of(delegation: string): (text: string) => string | undefined {
+    const own = this.#names.get(delegation);
+    return (text) => {
+      const whole = own?.get(text);
+      if (whole !== undefined || own === undefined) return whole;
+      const slash = text.lastIndexOf("/");
+      const call = slash < 0 ? undefined : own.get(text.slice(0, slash));
+      return call === undefined ? undefined : call + text.slice(slash);
+    };
+  }
+}

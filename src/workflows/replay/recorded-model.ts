@@ -1,0 +1,116 @@
+import type { Agent } from "../../delegations/agent.ts";
+import type { ModelSource } from "../../delegations/engine-parts.ts";
+import type { Middleware } from "../../delegations/middleware.ts";
+import { StalledRequest } from "../../delegations/request-model.ts";
+import type { Model, ModelUsage } from "../../ports/model.ts";
+import { ModelFault } from "../../ports/model-fault.ts";
+import type { Course } from "./course.ts";
+import type { RecordedFault } from "./recorded-requests.ts";
+import type { Recording } from "./recording.ts";
+
+export interface RecordedModelOptions {
+  readonly recording: Recording;
+  readonly course: Course;
+  find(delegationId: string): Agent | undefined;
+}
+
+/** The only model of a replay: it gives the recorded answer, or has none. */
+export class RecordedModel implements ModelSource {
+  readonly defaultModel = "recording/recording";
+  readonly #options: RecordedModelOptions;
+  readonly #costs = new WeakMap<ModelUsage, number>();
+  /** Of answers whose usage was estimated: by what the estimate came to. */
+  readonly #estimated = new Map<string, number>();
+
+  constructor(options: RecordedModelOptions) {
+    this.#options = options;
+    for (const event of options.recording.events) {
+      if (event.type !== "agent.budget_settled") continue;
+      this.#estimated.set(keyOf(event.payload), event.payload.cost);
+    }
+  }
+
+  resolve(): Model {
+    return this.#answer;
+  }
+
+  candidates(): readonly string[] {
+    return [];
+  }
+
+  cost(_name: string, usage: ModelUsage): number {
+    return this.#costs.get(usage) ?? this.#estimated.get(keyOf(usage)) ?? 0;
+  }
+
+  /** Turns that somebody's middleware had refused are refused again, in the same words. */
+  readonly turn: NonNullable<Middleware["turn"]> = async ({ delegationId }, next) => {
+    const recorded = this.#requestOf(delegationId);
+    if (recorded?.kind !== "refused") return next();
+    await this.#options.course.arrival(recorded.seq);
+    if (recorded.reply !== null) await next();
+    throw new Error(recorded.message);
+  };
+
+  readonly #answer: Model = async ({ caller }) => {
+    const recorded = this.#requestOf(caller.delegationId);
+    if (recorded === undefined) {
+      const sentence = `The recording has no answer to turn ${caller.turn} of ${caller.profile}.`;
+      throw new ModelFault("rejected", sentence);
+    }
+    if (recorded.kind === "cut") return new Promise(() => undefined);
+    await this.#options.course.arrival(recorded.seq);
+    if (recorded.kind === "fault") throw faultOf(recorded);
+    const { cost, reply } = recorded;
+    if (reply === null) throw new ModelFault("rejected", "The turn was refused.");
+    if (reply.usage === null) return reply;
+    const usage = { ...reply.usage };
+    this.#costs.set(usage, cost);
+    return { ...reply, usage };
+  };
+
+  #requestOf(delegationId: string) {
+    const { find, recording } = this.#options;
+    const requests = recording.delegations.get(delegationId)?.requests;
+    return requests?.get(find(delegationId)?.requests ?? 0);
+  }
+}
+
+function keyOf({ completion, prompt }: ModelUsage): string {
+  return `${prompt} ${completion}`;
+}
+
+/** A fault that the loop treats as it treated the recorded one. */
+function faultOf({ isCharged, isStall, message, partial, then }: RecordedFault): ModelFault {
+  const kept = partial === undefined ? {} : { partial };
+  const passing = isCharged ? "connection" : "overloaded";
+  switch (then) {
+    case "compact":
+      return new ModelFault("context-overflow", message, kept);
+    case "retry":
+      return new ModelFault(passing, message, { ...kept, retryAfterMs: 0 });
+    case "wait":
+      return new ModelFault(passing, message, { ...kept, retryAfterMs: 2 ** 30 });
+    case "next-attempt":
+      return isStall ? new StalledRequest(message) : new ModelFault(passing, message, kept);
+    case "next-model":
+    case "fail":
+      if (isStall) return new StalledRequest(message);
+      return new ModelFault(isCharged ? "connection" : "rejected", message, kept);
+    default:
+      return then satisfies never;
+  }
+}
+
+/** After how many tries a passing fault counted as a lasting one; many, where none ever did. */
+export function recordedTries({ delegations }: Recording): number {
+  const lasting = [...delegations.values()].flatMap(({ requests }) =>
+    [...requests.values()].flatMap((request) =>
+      request.kind === "fault" && isLasting(request) ? request.tries : [],
+    ),
+  );
+  return Math.min(Number.MAX_SAFE_INTEGER, ...lasting);
+}
+
+function isLasting({ isCharged, then }: RecordedFault): boolean {
+  return then === "next-attempt" || (isCharged && (then === "next-model" || then === "fail"));
+}

@@ -1,0 +1,103 @@
+import type { CloseReason } from "../../events/close-reason.ts";
+import type { EventPayloads, StoredEvent } from "../../events/event.ts";
+
+/** An end that came from outside: a person, a deadline, a disk, another process. */
+export interface RecordedStop {
+  readonly delegationId: string;
+  readonly code: CloseReason;
+  readonly error: string;
+  /** Written by somebody beside the process that worked on it. */
+  readonly isForeign: boolean;
+  /** How many events of its own it has before its end begins. */
+  readonly after: number;
+  /** The first event of its end, or of the end of those that fell with it. */
+  readonly seq: number;
+}
+
+type Failed = EventPayloads["agent.subagent_failed"];
+
+/** Whether a delegation failed for something that its own work does not lead to again. */
+export function isStop({ code, error }: Failed): boolean {
+  switch (code) {
+    case "cancelled":
+    case "storage_full":
+      return true;
+    case "timeout":
+      return !error.startsWith("The model gave no ");
+    case "worker_lost":
+      return !recovered.some((sentence) => error.startsWith(sentence));
+    case "policy_denied":
+      return !judged.some((sentence) => sentence.test(error));
+    default:
+      return false;
+  }
+}
+
+/** What recovery decides by itself. */
+const recovered = ["It was taken up ", "Its working copy is gone."];
+const judged = [
+  /^\d+ calls in a row were refused by the contract\.$/,
+  /^The turn was refused: /,
+  /^It changed /,
+  /^A person did not want its changes merged\.$/,
+  /^Nobody said in time that its changes may be merged\.$/,
+];
+
+/** It fell with its caller, in one transaction with it. */
+export function fellWithCaller({ code, error }: Failed): boolean {
+  return code === "parent_closed" || /^Its caller was (?:cancelled|ended)\.$/.test(error);
+}
+
+/** The ends from outside, without those of delegations that only fell with others. */
+export function recordedStops(events: readonly StoredEvent[]): readonly RecordedStop[] {
+  const own = Map.groupBy(events, ({ sub_agent_id: id = "" }) => id);
+  const children = Map.groupBy(
+    events.filter((event) => event.type === "agent.subagent_created"),
+    ({ payload }) => payload.parent_id,
+  );
+  const firstOf = (id: string): number => {
+    const fallen = (children.get(id) ?? []).flatMap(({ sub_agent_id: child = "" }) => {
+      const failed = failureIn(own.get(child) ?? []);
+      return failed !== undefined && fellWithCaller(failed.payload) ? firstOf(child) : [];
+    });
+    const events = own.get(id) ?? [];
+    return Math.min(events[endOf(events)]?.seq ?? Number.POSITIVE_INFINITY, ...fallen);
+  };
+  return [...own].flatMap(([delegationId, about]) => {
+    const failed = failureIn(about);
+    if (failed === undefined || !isStop(failed.payload)) return [];
+    if (fellWithCaller(failed.payload)) return [];
+    const { code, error } = failed.payload;
+    const isForeign = wasEndedBeside(about);
+    return { delegationId, code, error, isForeign, after: endOf(about), seq: firstOf(delegationId) };
+  });
+}
+
+function failureIn(events: readonly StoredEvent[]) {
+  return events.find((event) => event.type === "agent.subagent_failed");
+}
+
+/** The process that works on a delegation knows which model its contract asks for. */
+function wasEndedBeside(events: readonly StoredEvent[]): boolean {
+  const closed = events.find((event) => event.type === "agent.subagent_closed");
+  return closed !== undefined && closed.payload.seal.requested === undefined;
+}
+
+/** Where its end begins: what was under way is brought to an end first. */
+function endOf(events: readonly StoredEvent[]): number {
+  let index = events.findIndex((event) => event.type === "agent.subagent_failed");
+  while (index > 0 && isLoose(events[index - 1], events[index - 2])) index--;
+  return index < 0 ? events.length : index;
+}
+
+function isLoose(event: StoredEvent | undefined, before: StoredEvent | undefined): boolean {
+  switch (event?.type) {
+    case "agent.tool_failed":
+    case "agent.tool_outcome_unknown":
+      return event.payload.error.startsWith("Interrupted: ");
+    case "agent.budget_settled":
+      return before?.type !== "agent.model_turn" && event.payload.estimated === true;
+    default:
+      return false;
+  }
+}

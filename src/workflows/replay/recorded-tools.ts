@@ -1,0 +1,110 @@
+import type { Agent } from "../../delegations/agent.ts";
+import { askPerson } from "../../delegations/ask-person.ts";
+import type { Middleware } from "../../delegations/middleware.ts";
+import { CallDenied } from "../../ports/call-denied.ts";
+import type { ToolContext, ToolOutput } from "../../tools/tool.ts";
+import type { Course } from "./course.ts";
+import type { RecordedAct, RecordedCall, RecordedResult } from "./recorded-calls.ts";
+import type { Recording } from "./recording.ts";
+import type { RecordedBehaviour } from "./replay-toolbox.ts";
+
+export interface RecordedToolsOptions {
+  readonly recording: Recording;
+  readonly course: Course;
+  find(delegationId: string): Agent | undefined;
+  /** Makes a child again, unless it is there already. */
+  makeChild(id: string): void;
+}
+
+/** What calls do in a replay: what they did, when they did it, and nothing else. */
+export class RecordedTools implements RecordedBehaviour {
+  readonly #options: RecordedToolsOptions;
+
+  constructor(options: RecordedToolsOptions) {
+    this.#options = options;
+  }
+
+  /** Before the gate: whether a person was asked, and what middleware had made of the call. */
+  readonly call: NonNullable<Middleware["call"]> = async ({ call, delegationId }, next) => {
+    const recorded = this.#callOf(delegationId, call.id);
+    const agent = this.#options.find(delegationId);
+    if (recorded === undefined || agent === undefined) return next(call);
+    if (recorded.approval !== null) {
+      await askPerson(agent, call.id, recorded.approval, "approval");
+    }
+    const isRenamed = recorded.tool !== "" && recorded.tool !== call.name;
+    return next(isRenamed ? { ...call, name: recorded.tool } : call);
+  };
+
+  /** Refusals are in the log, in the words that the model read. */
+  readonly preflight = (_input: unknown, { callId, delegationId }: ToolContext): void => {
+    const result = this.#callOf(delegationId, callId)?.result;
+    if (result?.kind === "denied") throw new CallDenied(result.rule, result.text);
+    const { pending } = this.#options.find(delegationId)?.transcript ?? { pending: [] };
+    const hadBegun = pending.some(({ call, started }) => call.id === callId && started);
+    if (result?.kind === "unknown" && hadBegun) throw new CallDenied("recorded", result.advice);
+  };
+
+  readonly execute = async (_input: unknown, context: ToolContext): Promise<ToolOutput> => {
+    const { callId, delegationId } = context;
+    const recorded = this.#callOf(delegationId, callId);
+    const agent = this.#options.find(delegationId);
+    if (recorded === undefined || agent === undefined) {
+      throw new Error(`The recording has no result of the call ${callId}.`);
+    }
+    const asking: Promise<unknown>[] = [];
+    for (const act of recorded.acts) {
+      await this.#options.course.arrival(act.seq);
+      agent.throwIfStopped();
+      const acting = this.#act(act, context);
+      // It may be stopped before anybody looks.
+      acting.catch(() => undefined);
+      asking.push(acting);
+    }
+    await Promise.all(asking);
+    return this.#result(recorded.result, agent, context);
+  };
+
+  async #act(act: RecordedAct, { delegator }: ToolContext): Promise<void> {
+    switch (act.kind) {
+      case "child":
+        this.#options.makeChild(act.id);
+        return;
+      case "ask":
+        await delegator.ask(act.question);
+        return;
+      case "plan":
+        await delegator.plan(act.steps);
+        return;
+      default:
+        return act satisfies never;
+    }
+  }
+
+  async #result(
+    result: RecordedResult,
+    agent: Agent,
+    { delegator }: ToolContext,
+  ): Promise<ToolOutput> {
+    if (!("seq" in result)) return new Promise(() => undefined);
+    await this.#options.course.arrival(result.seq);
+    agent.throwIfStopped();
+    const { exitCode, kind } = result;
+    if (kind === "failed") {
+      return { text: result.text, isError: true, ...(exitCode !== undefined && { exitCode }) };
+    }
+    const { artifact, delivered, exit, files } = result;
+    if (delivered) delegator.delivered(delivered);
+    const whole = artifact === undefined ? undefined : this.#options.recording.artifacts.get(artifact);
+    return {
+      text: whole ?? result.text,
+      ...(files && { files }),
+      ...(exitCode !== undefined && { exitCode }),
+      ...(exit !== undefined && { exit }),
+    };
+  }
+
+  #callOf(delegationId: string, callId: string): RecordedCall | undefined {
+    return this.#options.recording.delegations.get(delegationId)?.calls.get(callId);
+  }
+}

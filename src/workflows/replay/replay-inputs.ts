@@ -1,0 +1,178 @@
+import type { Agent } from "../../delegations/agent.ts";
+import { cancelStored } from "../../delegations/cancel-stored.ts";
+import { closeWith } from "../../delegations/close.ts";
+import { failure } from "../../delegations/ending.ts";
+import { queue } from "../../delegations/enqueue.ts";
+import { performCall } from "../../delegations/perform-calls.ts";
+import { Session } from "../../delegations/session.ts";
+import { event } from "../../delegations/take-turn.ts";
+import type { EventPayloads, StoredEvent } from "../../events/event.ts";
+import { externalProvider } from "../../contracts/contract.ts";
+import { resultOf } from "../../sessions/delegation-result.ts";
+import type { RecordedStop } from "./recorded-stops.ts";
+import type { RecordedDelegation } from "./recording.ts";
+import type { Replayer } from "./replayer.ts";
+
+/** Lets in, each at its place, what neither a model nor a tool brings into a run. */
+export function letInInputs(replayer: Replayer, stops: readonly RecordedStop[]): void {
+  const { course, recording } = replayer;
+  for (const delegation of recording.delegations.values()) letInto(replayer, delegation);
+  for (const stop of stops) {
+    const isReady = (): boolean => course.seenOf(stop.delegationId) >= stop.after;
+    course.at(stop.seq, () => stopAgain(replayer, stop), isReady);
+  }
+  for (const { seq, type } of recording.events) {
+    if (type === "run.resumed") course.at(seq, () => replayer.takeUpAgain());
+  }
+}
+
+function letInto(replayer: Replayer, delegation: RecordedDelegation): void {
+  const { course } = replayer;
+  const isSession = delegation.contract.model.provider === externalProvider;
+  const { watches } = delegation.contract.parent;
+  let shown = 0;
+  for (const recorded of delegation.events) {
+    const { payload, seq, type } = recorded;
+    if (type === "agent.subagent_created" && watches !== undefined) {
+      course.at(seq, () => replayer.makeAgain(delegation.id));
+    } else if (type === "agent.subagent_started") {
+      const begin = isSession ? holdAgain : start;
+      // It is being made at this moment: its first event is what let this in.
+      course.at(seq, () => queueMicrotask(() => begin(replayer, delegation)));
+    } else if (type === "agent.answered") {
+      course.at(seq, () => answerAgain(replayer, delegation.id, payload));
+    } else if (type === "agent.interjected") {
+      const { from, up_to: upTo } = payload;
+      if (from === "session" && upTo !== undefined && watches !== undefined) {
+        const after = shown;
+        course.at(seq, () => showAgain(replayer, delegation.id, { watches, after, upTo }));
+        shown = upTo;
+      } else if (isFromOutside(payload)) {
+        course.at(seq, () => interject(replayer, delegation.id, payload));
+      }
+    }
+  }
+}
+
+/** Everything but what the loop says by itself, and what is said of servers while they are opened. */
+function isFromOutside({ from, severity }: EventPayloads["agent.interjected"]): boolean {
+  if (from === "mcp") return severity === "info";
+  return from !== "runtime" && from !== "repair" && from !== "person" && from !== "session";
+}
+
+function start({ run, store }: Replayer, { contract, id }: RecordedDelegation): void {
+  const agent = run.agents.get(id);
+  if (agent?.status !== "created" || agent.isEnding) return;
+  if (contract.parent.watches === undefined) queue(agent);
+  else store.whileStarting(id, () => queue(agent));
+}
+
+/** An agent of another program: we have its calls, and what they were given is in no log. */
+function holdAgain(replayer: Replayer, { calls, events, id }: RecordedDelegation): void {
+  const agent = replayer.run.agents.get(id);
+  if (agent === undefined) return;
+  const session = new Session(agent);
+  for (const [callId, { seq, tool }] of calls) {
+    const call = { id: callId, name: tool, input: {} };
+    replayer.course.at(seq, () => {
+      performCall(agent, call, false, false).catch(() => undefined);
+    });
+  }
+  const end = events.find(({ type }) => type === "agent.subagent_waiting_for_merge");
+  if (end) replayer.course.at(end.seq, () => void session.close().catch(() => undefined));
+}
+
+function answerAgain(
+  replayer: Replayer,
+  delegationId: string,
+  payload: EventPayloads["agent.answered"],
+): void {
+  const { recording, store } = replayer;
+  const askId = store.asks.get(payload.ask_id) ?? payload.ask_id;
+  const { answer, by } = payload;
+  const answered = store.store.append({
+    runId: recording.runId,
+    by: "operator",
+    events: [
+      { type: "agent.answered", sub_agent_id: delegationId, payload: { ...payload, ask_id: askId } },
+    ],
+  });
+  const outcome =
+    answer === null || by === "expired"
+      ? ({ answered: false } as const)
+      : ({ answered: true, answer, by } as const);
+  const tell = (tries = 0): void => {
+    const hear = replayer.run.asks.get(askId);
+    if (hear) hear(outcome);
+    // It is just being taken up, and has not come to its question again.
+    else if (tries < patience) setImmediate(() => tell(tries + 1));
+  };
+  answered.then(() => tell(), () => undefined);
+}
+
+const patience = 1000;
+
+function interject(
+  { run }: Replayer,
+  delegationId: string,
+  payload: EventPayloads["agent.interjected"],
+): void {
+  const agent = run.agents.get(delegationId);
+  if (agent === undefined || agent.isEnding) return;
+  const watcher = run.agents.get(payload.from.replace(/^watcher:/, ""));
+  if (watcher) watcher.remarks++;
+  agent.record(event(agent, "agent.interjected", payload));
+  if (watcher && payload.severity === "critical") agent.halt = payload.message;
+}
+
+interface Shown {
+  readonly watches: string;
+  readonly after: number;
+  readonly upTo: number;
+}
+
+/** A watcher is shown what it was shown: how much of it was there by then is a matter of time. */
+function showAgain(
+  { recording, store }: Replayer,
+  watcher: string,
+  { after, upTo, watches }: Shown,
+): void {
+  const isShown = ({ seq }: StoredEvent): boolean => seq > after && seq <= upTo;
+  store.show(watcher, (recording.delegations.get(watches)?.events ?? []).filter(isShown));
+}
+
+function stopAgain(replayer: Replayer, stop: RecordedStop): void {
+  const agent = replayer.run.agents.get(stop.delegationId);
+  if (agent?.isEnding) return;
+  // It is being made at this moment, and never got any further.
+  if (agent === undefined) {
+    if (stop.after <= 1) queueMicrotask(() => stopAgain(replayer, { ...stop, after: 2 }));
+    return;
+  }
+  if (stop.isForeign) {
+    endBeside(replayer, agent, stop).catch(() => undefined);
+    return;
+  }
+  agent.stop(stop.code, stop.error);
+  closeWith(agent, failure(stop.code, stop.error)).catch(() => undefined);
+}
+
+/** Somebody beside the process that worked on it ended it, and that process found out. */
+async function endBeside(
+  { recording, run, store }: Replayer,
+  agent: Agent,
+  { code, error }: RecordedStop,
+): Promise<void> {
+  const { toolbox } = run.parts;
+  await cancelStored(store.store, toolbox, recording.runId, agent.id, error, code);
+  const state = await store.store.readRun(recording.runId);
+  for (const one of run.agents.values()) {
+    const result = state && resultOf(state, one.id);
+    if (one.isEnding || !result) continue;
+    one.isEnding = true;
+    one.account.settle(one.reservation, one.reservation, 0);
+    one.reservation = 0;
+    one.stop("cancelled", "It was ended from outside.");
+    one.closed(result);
+  }
+}

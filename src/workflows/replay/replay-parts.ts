@@ -1,0 +1,126 @@
+import type { Agent } from "../../delegations/agent.ts";
+import type { EngineLimits, EngineParts } from "../../delegations/engine-parts.ts";
+import { compose } from "../../delegations/middleware.ts";
+import { systemClock } from "../../ports/clock.ts";
+import type { Store } from "../../ports/store.ts";
+import type { Course } from "./course.ts";
+import { RecordedModel, recordedTries } from "./recorded-model.ts";
+import { recordedServers } from "./recorded-servers.ts";
+import { RecordedTools } from "./recorded-tools.ts";
+import type { Recording } from "./recording.ts";
+import { recordedCopies } from "./replay-copies.ts";
+import { ReplayToolbox } from "./replay-toolbox.ts";
+
+export interface ReplayPartsOptions {
+  readonly store: Store;
+  readonly recording: Recording;
+  readonly course: Course;
+  find(delegationId: string): Agent | undefined;
+  makeChild(id: string): void;
+  readonly scheduler: EngineParts["scheduler"];
+  /** By delegation: the size of what its model was shown of its tools. */
+  readonly toolTokens: ReadonlyMap<string, number>;
+}
+
+/** The engine's parts, none of which knows anything but the recording. */
+export function replayParts(options: ReplayPartsOptions): EngineParts {
+  const { course, recording, store } = options;
+  const model = new RecordedModel(options);
+  const tools = new RecordedTools(options);
+  const copies = recordedCopies(recording, course);
+  return {
+    store,
+    models: model,
+    profiles: { get: () => undefined, problemOf: () => undefined, offered: () => [] },
+    agents: {
+      entry: () => undefined,
+      all: () => [],
+      refresh: () => undefined,
+      pinned: async () => undefined,
+    },
+    skills: { all: () => [] },
+    servers: recordedServers(recording),
+    copies: async () => copies,
+    hasCopies: () => false,
+    worktrees: "",
+    checksFor: () => async () => ({ passed: true }),
+    release: async () => undefined,
+    endStrays: () => undefined,
+    toolbox: new ReplayToolbox(options, tools),
+    middleware: compose([{ turn: model.turn, call: tools.call }]),
+    clock: systemClock,
+    scheduler: options.scheduler,
+    limits: limitsOf(recording),
+    application: recording.started.application,
+    forbidden: [],
+    guarded: guardedIn(recording),
+  };
+}
+
+const longest = 2 ** 31 - 1;
+
+/** Limits that were kept are in the log; those that are asked again are read from it. */
+function limitsOf(recording: Recording): EngineLimits {
+  return {
+    maxDepth: longest,
+    defaultTokens: longest,
+    maxTokens: longest,
+    defaultTimeMs: longest,
+    allowsModel: () => true,
+    spawningTools: new Set(),
+    servers: [],
+    serverPattern: () => "",
+    explicitTools: "select",
+    runTokens: longest,
+    runTimeMs: longest,
+    maxChildren: longest,
+    maxOutputTokens: longest,
+    maxRetries: 0,
+    joinTokens: longest,
+    askDeadlineMs: longest,
+    askDefault: defaultAnswer(recording),
+    deadlines: { firstTokenMs: longest, stallMs: longest, toolMs: longest, idleMs: longest },
+    watchIntervalMs: 0,
+    requestTries: recordedTries(recording),
+    backoffMs: 0,
+    maxBackoffMs: 0,
+    toolOutputBytes: outputBytes(recording),
+    reportPathPattern: null,
+    checks: [],
+    approval: false,
+    onUnknownProfile: null,
+  };
+}
+
+function defaultAnswer({ events }: Recording): string | null {
+  const asked = events.find(
+    ({ payload, type }) => type === "agent.asked" && payload.kind === undefined,
+  );
+  return asked?.type === "agent.asked" ? asked.payload.default : null;
+}
+
+/** Where outputs were cut, the cut ones show; where none was, there is nothing to cut. */
+function outputBytes({ events }: Recording): number {
+  let most = 0;
+  for (const { payload, type } of events) {
+    if (type !== "agent.tool_completed" || payload.truncated !== true) continue;
+    const end = payload.output.lastIndexOf("\n[… cut: ");
+    // A character that would have been halved was left out: the largest is the nearest.
+    if (end >= 0) most = Math.max(most, Buffer.byteLength(payload.output.slice(0, end)));
+  }
+  return most === 0 ? Number.POSITIVE_INFINITY : most;
+}
+
+/** Paths that were refused as configuration when somebody had changed them. */
+function guardedIn({ delegations }: Recording): readonly string[] {
+  return [...delegations.values()].flatMap(({ contract, events }) => {
+    const failed = events.find((event) => event.type === "agent.subagent_failed");
+    const closed = events.find((event) => event.type === "agent.subagent_closed");
+    const error = failed?.payload.error ?? "";
+    if (!error.includes("which is configuration that the next start obeys")) return [];
+    const paths = closed?.payload.seal.files?.map(({ path }) => path) ?? [];
+    return paths
+      .filter((path) => error.includes(JSON.stringify(path)))
+      .map((path) => `${contract.workspace.copy?.of ?? ""}/${path}`);
+  });
+}

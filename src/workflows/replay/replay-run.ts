@@ -1,0 +1,76 @@
+import type { StoredEvent } from "../../events/event.ts";
+import type { Store } from "../../ports/store.ts";
+import { compareRuns, type RunDifference } from "./compare-runs.ts";
+import { type Recording, recordingOf } from "./recording.ts";
+import { Replayer } from "./replayer.ts";
+
+/** A run that happened again, held against the first time. */
+export interface ReplayedRun {
+  readonly runId: string;
+  readonly delegations: number;
+  /** How many events were recorded. */
+  readonly events: number;
+  /** False: the run is still open, and was replayed as far as its log goes. */
+  readonly isFinished: boolean;
+  /** What is different, by delegation; nothing: it is the same. */
+  readonly differences: readonly RunDifference[];
+}
+
+/**
+ * Runs a whole tree again from its log: the engine works under the recorded contracts, models and
+ * tools only answer what is recorded, and nothing outside is asked, opened or written. `memory` is
+ * an empty store, which holds the replay afterwards.
+ */
+export async function replayRun(
+  store: Store,
+  runId: string,
+  memory: Store,
+): Promise<ReplayedRun> {
+  const recording = await recordingOf(runId, store);
+  const replayed = await replayRecording(recording, store, memory);
+  const { delegations, events, isFinished } = recording;
+  const names = ["the recording", "the replay"] as const;
+  const differences = compareRuns(events, replayed, { names, isUnfinished: !isFinished });
+  return { runId, delegations: delegations.size, events: events.length, isFinished, differences };
+}
+
+async function replayRecording(
+  recording: Recording,
+  source: Store,
+  memory: Store,
+): Promise<readonly StoredEvent[]> {
+  const replayer = new Replayer(recording, source, memory);
+  replayer.begin();
+  await untilOver(replayer);
+  replayer.abandon();
+  const events: StoredEvent[] = [];
+  // Reading waits for nothing: what was appended last is committed by the next turn of the loop.
+  await new Promise((resolve) => setImmediate(resolve));
+  for await (const event of memory.readEvents({ runId: recording.runId })) events.push(event);
+  return events;
+}
+
+/** How long a replay may stand still: nothing in it waits for anybody. */
+const patienceMs = 400;
+
+/** Until everything recorded has happened again, or nothing happens any more. */
+async function untilOver({ course, run }: Replayer): Promise<void> {
+  let steps = course.steps;
+  let since = performance.now();
+  let hasGivenUp = false;
+  while (course.next !== undefined && !run.finished) {
+    await new Promise((resolve) => setImmediate(resolve));
+    if (course.steps !== steps) {
+      steps = course.steps;
+      since = performance.now();
+    } else if (performance.now() - since > patienceMs) {
+      if (hasGivenUp) return;
+      hasGivenUp = true;
+      since = performance.now();
+      course.giveUp();
+    } else if (performance.now() - since > 5) {
+      // It sleeps, for the wait of a retry: no need to spin.
+      await new Promise((resolve) => setTimeout(resolve, 1));
+    }
+  }
+}

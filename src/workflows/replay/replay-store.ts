@@ -1,0 +1,119 @@
+import type { StoredEvent } from "../../events/event.ts";
+import type { Append, Ownership, Store } from "../../ports/store.ts";
+import type { Course } from "./course.ts";
+import type { Recording } from "./recording.ts";
+
+type Listener = (events: readonly StoredEvent[]) => void;
+
+export interface ReplayStoreOptions {
+  /** Empty, and nobody else's: what happens again is written here. */
+  readonly memory: Store;
+  /** Where the recorded run lies; only read. */
+  readonly source: Store;
+  readonly recording: Recording;
+  readonly course: Course;
+}
+
+/**
+ * The store of a replay: it takes what happens in memory, tells the course of it, and looks up what
+ * belongs to earlier runs where the recorded one lies.
+ */
+export class ReplayStore {
+  readonly store: Store;
+  /** Ids of questions in the replay, by the recorded ones. */
+  readonly asks = new Map<string, string>();
+  readonly #feeds = new Map<string, Listener>();
+  readonly #asked: Map<string, string[]>;
+  #watcher: string | null = null;
+  #fence = 0;
+
+  constructor({ course, memory, recording, source }: ReplayStoreOptions) {
+    this.#asked = askedIn(recording);
+    const isOurs = (id: string | undefined): boolean =>
+      id === recording.runId || recording.delegations.has(id ?? "");
+    const overrides: Partial<Store> = {
+      append: (append) => {
+        const appended = memory.append(append);
+        for (const event of append.events) {
+          if (event.type === "agent.asked") this.#match(event.sub_agent_id, event.payload.ask_id);
+        }
+        // What was decided by reading may be refused; what a dead worker says, is.
+        if (append.ifRunSeq !== undefined) {
+          void appended.then(() => course.see(append.events), ignore);
+        } else if (this.#counts(append)) course.see(append.events);
+        return appended;
+      },
+      readRun: (runId) => (isOurs(runId) ? memory : source).readRun(runId),
+      readContract: (id) => (isOurs(id) ? memory : source).readContract(id),
+      readEvents: (query) => {
+        if (this.#watcher !== null) return nothing();
+        return (isOurs(query.runId ?? query.delegationId) ? memory : source).readEvents(query);
+      },
+      readText: (hash) => source.readText(hash),
+      subscribe: (listener) => {
+        if (this.#watcher === null) return memory.subscribe(listener);
+        this.#feeds.set(this.#watcher, listener);
+        return () => undefined;
+      },
+      // Its worker lives: it only plays that it died.
+      claimRun: (runId) => claim(this.store, runId),
+    };
+    this.store = new Proxy(memory, {
+      get(target, key) {
+        const own: unknown = Reflect.get(overrides, key);
+        if (own !== undefined) return own;
+        const value: unknown = Reflect.get(target, key);
+        return typeof value === "function" ? value.bind(target) : value;
+      },
+    });
+  }
+
+  /** Whoever subscribes meanwhile is this watcher: what it is shown is what it was shown. */
+  whileStarting(watcher: string, start: () => void): void {
+    this.#watcher = watcher;
+    try {
+      start();
+    } finally {
+      this.#watcher = null;
+    }
+  }
+
+  show(watcher: string, events: readonly StoredEvent[]): void {
+    this.#feeds.get(watcher)?.(events);
+  }
+
+  #counts({ by, events }: Append): boolean {
+    const [first] = events;
+    if (first?.type === "run.started" || first?.type === "run.resumed") {
+      this.#fence = first.payload.fence;
+    }
+    return by === "operator" || by.fence === this.#fence;
+  }
+
+  #match(delegationId = "", askId: string): void {
+    const recorded = this.#asked.get(delegationId)?.shift();
+    if (recorded !== undefined) this.asks.set(recorded, askId);
+  }
+}
+
+function askedIn({ events }: Recording): Map<string, string[]> {
+  const asked = new Map<string, string[]>();
+  for (const event of events) {
+    if (event.type !== "agent.asked") continue;
+    const { payload, sub_agent_id: id = "" } = event;
+    asked.set(id, [...(asked.get(id) ?? []), payload.ask_id]);
+  }
+  return asked;
+}
+
+async function claim(store: Store, runId: string): Promise<Ownership | undefined> {
+  const run = await store.readRun(runId);
+  if (run === undefined || run.outcome !== null) return undefined;
+  const owner = { worker: store.ownership.worker, fence: run.fence + 1 };
+  await store.append({ runId, by: owner, events: [{ type: "run.resumed", payload: owner }] });
+  return owner;
+}
+
+function ignore(): void {}
+
+async function* nothing(): AsyncIterable<StoredEvent> {}

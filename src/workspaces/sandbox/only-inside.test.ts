@@ -1,0 +1,61 @@
+import { spawnSync } from "node:child_process";
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { detectSandbox } from "./detect-sandbox.ts";
+import type { SandboxPolicy } from "./sandbox.ts";
+
+const machine = detectSandbox(process.env);
+const why = machine.isUsable ? "" : ` (skipped: ${machine.problem})`;
+
+/** A command that is prepared, then finds another folder in the place of `part`, then is run. */
+function runAfterSwap(part: "." | "src", swaps: boolean) {
+  const base = realpathSync(mkdtempSync(join(tmpdir(), "mandate-swap-")));
+  const [root, secret] = [join(base, "app"), join(base, "secret")];
+  for (const folder of ["app/src", "secret", "scratch/tmp", "scratch/home"]) {
+    mkdirSync(join(base, folder), { recursive: true });
+  }
+  writeFileSync(join(secret, "key"), "CANARY");
+  const policy: SandboxPolicy = {
+    ...{ root, allowWrites: true, writeRoots: [part === "." ? root : join(root, part)] },
+    ...{ forbidden: [], guarded: [], visible: [], ownsGit: false, isThrowaway: true },
+    ...{ network: false, scratch: join(base, "scratch") },
+  };
+  if (!machine.isUsable) throw new Error(machine.problem);
+  const command = `cd ${join(root, part)} && cat key; echo x > written; echo ran`;
+  const { file, args } = machine.sandbox.wrap(policy, ["/bin/sh", "-c", command], "/");
+  if (swaps) {
+    renameSync(join(root, part), join(base, "aside"));
+    symlinkSync(secret, join(root, part).replace(/\/$/, ""));
+  }
+  const { stdout, status } = spawnSync(file, args, {
+    encoding: "utf8",
+    stdio: ["ignore", "pipe", "pipe", "pipe"],
+  });
+  const inSecret = readdirSync(secret);
+  rmSync(base, { recursive: true, force: true });
+  return { stdout, status, inSecret };
+}
+
+test.skipIf(!machine.isUsable)(
+  `a folder that was replaced before it was mounted is not worked in${why}`,
+  () => {
+    for (const part of [".", "src"] as const) {
+      expect(runAfterSwap(part, false).stdout).toContain("ran");
+      const { stdout, status, inSecret } = runAfterSwap(part, true);
+      expect(stdout).toBe("");
+      expect(status).not.toBe(0);
+      expect(inSecret).toEqual(["key"]);
+    }
+  },
+);
