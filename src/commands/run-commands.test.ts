@@ -115,6 +115,7 @@ test("an agent is started by a word, works by itself, and its session says so", 
     ["/oracle Why is it slow?\nI tried everything.", "oracle"],
     ["/spawnagent helper Count.", "helper"],
     ["/pair Where is the clock read?", "pair"],
+    ["/orchestrate Build a login page", "orchestrator"],
   ] as const) {
     const reply = await say(engine, text);
     expect(withoutIds(reply.reply)).toBe(`Started ${who}#D in run R.`);

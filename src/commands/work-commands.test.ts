@@ -9,12 +9,14 @@ import { hear, idsIn, say, withoutIds } from "./say.test-support.ts";
 const boss = testProfile("boss", { capabilities: ["primary"], tools: ["list_files"] });
 const limits = { watchIntervalMs: 1 };
 
-/** Works until the gate opens; whoever watches says nothing. */
+/** Makes a call and thinks until the gate opens; whoever watches says nothing. */
 function playUntil(gate: { isOpen: boolean }): Script {
   return async ({ caller }) => {
     await new Promise((resolve) => setTimeout(resolve, 10));
     if (caller.profile !== "boss") return "ok";
-    return gate.isOpen ? "Done." : { calls: [{ tool: "list_files", input: {} }] };
+    if (caller.turn === 1) return { calls: [{ tool: "list_files", input: {} }] };
+    while (!gate.isOpen) await new Promise((resolve) => setTimeout(resolve, 5));
+    return "Done.";
   };
 }
 

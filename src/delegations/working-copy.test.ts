@@ -109,11 +109,21 @@ test("a child sees what its caller has not committed, and the caller's edits sur
 
 test("children are merged in the order of their steps, whoever finishes first", async () => {
   const model = play([[spawn("slow"), spawn("quick")], [awaitAll]], {
-    slow: { latency: 150, calls: [write("a.txt", "A\n")] },
+    slow: [write("a.txt", "A\n")],
     quick: [write("b.txt", "B\n")],
   });
-  await using engine = await openEngine({ model, profiles });
+  const quickIsDone = Promise.withResolvers<void>();
+  const patient: Script = async (request) => {
+    if (request.caller.task === "slow") await quickIsDone.promise;
+    return model(request);
+  };
+  await using engine = await openEngine({ model: patient, profiles });
   initRepository(engine.workspace, { "a.txt": "a\n", "b.txt": "b\n" });
+  engine.store.subscribe((events) => {
+    if (events.some(({ type }) => type === "agent.subagent_waiting_for_merge")) {
+      quickIsDone.resolve();
+    }
+  });
   const { children, events } = await run(engine);
   const handedIn = ofType(events, "agent.subagent_waiting_for_merge").slice(0, 2);
   expect(handedIn.map((event) => event.sub_agent_id)).toEqual([...children].reverse());
@@ -272,4 +282,46 @@ test("a repository that cannot be copied is refused before there is a child", as
   expect(children).toEqual([]);
   const answers = ofType(events, "agent.tool_failed").map(({ payload }) => payload.error);
   expect(answers.join()).toMatch(/Error: .*repository/s);
+});
+
+test("an agent whose workspace is custom sees its folder alone, and works in it in place", async () => {
+  const confined = testProfile("writer", {
+    tools: ["write_file", "read_file"],
+    workspace: { isolation: "custom", folder: "docs" },
+  });
+  const model = play([[delegate("write")]], {
+    write: [write("a.md", "A\n"), { tool: "read_file", input: { path: "../secret.txt" } }],
+  });
+  const others = profiles.filter(({ name }) => name !== "writer");
+  await using engine = await openEngine({ model, profiles: [...others, confined] });
+  initRepository(engine.workspace, { "docs/a.md": "a\n", "secret.txt": "secret\n" });
+  const { children, events } = await run(engine);
+  const contract = await engine.store.readContract(children[0] ?? "");
+  expect(contract.workspace).toMatchObject({
+    isolation: "custom",
+    root: join(engine.workspace, "docs"),
+  });
+  expect(contract.permissions.write_roots).toEqual([join(engine.workspace, "docs")]);
+  expect(read(engine, "docs/a.md")).toBe("A\n");
+  expect(ofType(events, "agent.tool_denied", children[0])[0]?.payload.rule).toBe(
+    "path_outside_workspace",
+  );
+});
+
+test("a root agent that asks for it works in a copy as well, and is merged at the end", async () => {
+  const careful = testProfile("careful", {
+    tools: ["write_file"],
+    workspace: { isolation: "sandbox" },
+  });
+  const model: Script = ({ caller }) =>
+    caller.turn === 1 ? { calls: [write("a.txt", "A\n")] } : "done";
+  await using engine = await openEngine({ model, profiles: [careful] });
+  initRepository(engine.workspace, { "a.txt": "a\n" });
+  const { result } = await engine.run({
+    task: "go",
+    profile: "careful",
+    workspace: engine.workspace,
+  });
+  expect(result.closeReason).toBe("integrated");
+  expect(read(engine, "a.txt")).toBe("A\n");
 });

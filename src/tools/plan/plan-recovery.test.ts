@@ -147,3 +147,20 @@ test("what was merged of a plan is the same wherever its process died", async ()
   }
   expect(deaths).toBeGreaterThan(2);
 }, 120_000);
+
+test("a plan that was cancelled runs from its beginning when it is resumed", async () => {
+  let isStuck = true;
+  const model: Script = ({ caller }) =>
+    isStuck && caller.task === "b" ? { fault: "stall" } : caller.task;
+  await using mandate = await openEngine({ ...options, model });
+  const plan = { steps: [step("a"), step("b", { depends_on: ["a"] })] };
+  const request = { task: JSON.stringify(plan), profile: "plan-runner" };
+  const { result, runId } = await mandate.start(request);
+  const begun = async () => ofType(await mandate.events(runId), "agent.budget_reserved").length;
+  while ((await begun()) < 3) await new Promise((resolve) => setTimeout(resolve, 5));
+  await mandate.engine.cancel(runId, "enough");
+  expect((await result).status).toBe("cancelled");
+  isStuck = false;
+  const resumed = await mandate.engine.resume(runId);
+  expect((await resumed.result).result).toMatch(/^Plan completed: all 2 steps/);
+});

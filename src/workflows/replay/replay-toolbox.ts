@@ -28,7 +28,7 @@ export class ReplayToolbox extends Toolbox {
     for (const [id, tokens] of toolTokens) {
       const { allowed_tools: names = [] } =
         recording.delegations.get(id)?.contract.permissions ?? {};
-      this.#offered.set(names.join(","), { descriptions: [], tokens: bytes });
+      this.#offered.set(names.join(","), { descriptions: [], tokens });
     }
   }
 

@@ -1,5 +1,14 @@
 import { createHash } from "node:crypto";
-import { type BigIntStats, constants, lstatSync, readlinkSync } from "node:fs";
+import {
+  type BigIntStats,
+  closeSync,
+  constants,
+  fstatSync,
+  lstatSync,
+  openSync,
+  readFileSync,
+  readlinkSync,
+} from "node:fs";
 import { open } from "node:fs/promises";
 import { executableMode, linkMode, type ObjectFormat } from "./place.ts";
 import type { TreeEntry } from "./tree-changes.ts";
@@ -21,7 +30,26 @@ export async function lookAtFile(path: string | Buffer, format: ObjectFormat): P
     const object = hashHeader(format, target.length).update(target).digest("hex");
     return { kind: "entry", entry: { mode: linkMode, object }, stats };
   }
-  return stats.isFile() ? readFile(path, format, stats) : { kind: "other" };
+  if (!stats.isFile()) return { kind: "other" };
+  return stats.size <= small ? readAtOnce(path, format, stats) : readFile(path, format, stats);
+}
+
+const small = 65_536n;
+
+/** Most files are small and many: waiting for each step of each of them would take the longest. */
+function readAtOnce(path: string | Buffer, format: ObjectFormat, stats: BigIntStats): Sighting {
+  const descriptor = openSync(path, flags);
+  try {
+    const opened = fstatSync(descriptor, { bigint: true });
+    if (!opened.isFile() || !isSameFile(stats, opened)) return { kind: "other" };
+    const object = hashHeader(format, Number(opened.size))
+      .update(readFileSync(descriptor))
+      .digest("hex");
+    if (!isSameFile(opened, fstatSync(descriptor, { bigint: true }))) return { kind: "other" };
+    return { kind: "entry", entry: { mode: modeOf(opened), object }, stats: opened };
+  } finally {
+    closeSync(descriptor);
+  }
 }
 
 async function readFile(
@@ -41,11 +69,15 @@ async function readFile(
       hash.update(buffer.subarray(0, bytesRead));
     }
     if (!isSameFile(opened, await file.stat({ bigint: true }))) return { kind: "other" };
-    const mode = (opened.mode & 0o100n) === 0n ? "100644" : executableMode;
-    return { kind: "entry", entry: { mode, object: hash.digest("hex") }, stats: opened };
+    const entry = { mode: modeOf(opened), object: hash.digest("hex") };
+    return { kind: "entry", entry, stats: opened };
   } finally {
     await file.close();
   }
+}
+
+function modeOf({ mode }: BigIntStats): string {
+  return (mode & 0o100n) === 0n ? "100644" : executableMode;
 }
 
 function hashHeader(format: ObjectFormat, bytes: number) {

@@ -1,4 +1,5 @@
 import { closeSync, constants, existsSync, openSync, readlinkSync, realpathSync } from "node:fs";
+import { setImmediate as yieldToOthers } from "node:timers/promises";
 import { isEntry, lookAtFile } from "./look-at-file.ts";
 import type { ObjectFormat, TrackedEntry } from "./place.ts";
 import { type RawPath, rawPlace } from "./raw-path.ts";
@@ -47,7 +48,8 @@ async function verifyFolder(
     if (!isAt(descriptor, place)) return entries.map(({ path }) => path);
     const here = throughDescriptors ? `/proc/self/fd/${descriptor}` : place.toString();
     const unlike: RawPath[] = [];
-    for (const { path, ...entry } of entries) {
+    for (const [index, { path, ...entry }] of entries.entries()) {
+      if (index % 200 === 199) await yieldToOthers();
       const file = rawPlace(here, path.slice(path.lastIndexOf("/") + 1));
       const seen = await lookAtFile(file, format).catch(() => undefined);
       if (seen === undefined || !isEntry(seen, entry)) unlike.push(path);
