@@ -6,7 +6,7 @@ import { openEngine, testProfile } from "../testing/engine-fixture.ts";
 import { commandTable } from "./command-table.ts";
 import { hotkeysOf } from "./hotkeys-of.ts";
 import { parseCommand } from "./parse-command.ts";
-import { commandsWith, wordsOf } from "./profile-words.ts";
+import { commandsWith } from "./profile-words.ts";
 import { hear, operator, say, viewer } from "./say.test-support.ts";
 
 const named = (name: string, triggers: Triggers, fields: Partial<Profile> = {}): Profile =>
@@ -14,6 +14,10 @@ const named = (name: string, triggers: Triggers, fields: Partial<Profile> = {}):
 
 const shipped = (name: string, triggers: Triggers): Profile =>
   named(name, triggers, { origin: `built in: ${name}.md` });
+
+/** What profiles add to the commands that there always are. */
+const wordsOf = (profiles: readonly Profile[]) =>
+  commandsWith(profiles).filter((command) => !commandTable.includes(command));
 
 describe("the words that profiles bring", () => {
   it("start their profile with the text that follows", async () => {

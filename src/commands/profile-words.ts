@@ -24,7 +24,7 @@ export function commandsWith(profiles: readonly Profile[]): readonly AnyCommand[
 }
 
 /** The words that profiles bring, in alphabetical order. */
-export function wordsOf(profiles: readonly Profile[]): readonly AnyCommand[] {
+function wordsOf(profiles: readonly Profile[]): readonly AnyCommand[] {
   const { contested, granted } = claimTriggers(profiles, "slash");
   const isFree = ([word]: readonly [string, unknown]): boolean =>
     wordForm.test(word) && !builtInWords.has(word);

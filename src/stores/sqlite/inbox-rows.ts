@@ -87,18 +87,18 @@ export class InboxRows {
   } {
     const conditions = ["true"];
     const values: SQLInputValue[] = [];
-    const require = (condition: string, ...given: readonly SQLInputValue[]): void => {
+    const where = (condition: string, ...given: readonly SQLInputValue[]): void => {
       conditions.push(condition);
       values.push(...given);
     };
-    if (after !== undefined) require("seq > ?", after);
-    if (before !== undefined) require("seq < ?", before);
-    if (openOnly) require("is_open = 1");
-    if (kinds) require(`kind IN (${kinds.map(() => "?").join(", ")})`, ...kinds);
+    if (after !== undefined) where("seq > ?", after);
+    if (before !== undefined) where("seq < ?", before);
+    if (openOnly) where("is_open = 1");
+    if (kinds) where(`kind IN (${kinds.map(() => "?").join(", ")})`, ...kinds);
     if (runId !== undefined) {
       const run = runNumberOf(runId) ?? -1;
-      require("run = ?", run);
-      for (const [condition, value] of this.#whereToLook(run)) require(condition, value);
+      where("run = ?", run);
+      for (const [condition, value] of this.#whereToLook(run)) where(condition, value);
     }
     return { conditions, values };
   }

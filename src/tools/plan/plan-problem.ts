@@ -91,6 +91,11 @@ export function clip(text: string): string {
   return text.length > 80 ? `${text.slice(0, 79)}…` : text;
 }
 
+export function listed(names: readonly string[]): string {
+  const shown = names.slice(0, 20).join(", ");
+  return names.length > 20 ? `${shown}, …` : shown;
+}
+
 const mostShown = 20;
 
 /** All of them, one a line; of very many the first. */

@@ -1,5 +1,6 @@
 import { keyOfTry, mostTries } from "../../events/planned-steps.ts";
 import { ownershipOverlaps } from "../../workspaces/git/match-ownership.ts";
+import { type Claim, claimsOf } from "./claim.ts";
 import { PlaceQueue } from "./place-queue.ts";
 import type { PlanStep } from "./plan.ts";
 
@@ -198,36 +199,6 @@ export class PlanProgress {
   #keyOf(place: number): string {
     return keyOfTry(this.#steps[place]?.id ?? "", this.#triesOf(place));
   }
-}
-
-/** What steps of equal ownership share: of those one runs at a time, so one at a time is asked. */
-interface Claim {
-  readonly patterns: readonly string[];
-  readonly waiting: PlaceQueue;
-  /** Claims that wait for the step that has this one. */
-  readonly holds: Claim[];
-  /** A step of it runs, or it waits for another claim. */
-  isBusy: boolean;
-}
-
-/** Who can write and owns nothing in particular could change anything. */
-const anything: readonly string[] = ["**"];
-
-function claimsOf(steps: readonly ScheduledStep[], canWrite: boolean): (Claim | null)[] {
-  const known = new Map<string, Claim>();
-  return steps.map(({ owns, writes }) => {
-    const patterns = owns.length === 0 && writes && canWrite ? anything : owns;
-    if (patterns.length === 0) return null;
-    const key = patterns.join("\n");
-    const claim = known.get(key) ?? {
-      patterns,
-      waiting: new PlaceQueue(),
-      holds: [],
-      isBusy: false,
-    };
-    known.set(key, claim);
-    return claim;
-  });
 }
 
 /** What the children of a step could be called. */

@@ -1,10 +1,18 @@
 import { nearestKey } from "../../documents/nearest-key.ts";
-import { keyOfTry, mostTries } from "../../events/planned-steps.ts";
 import { findCycles } from "./find-cycles.ts";
+import { idProblems } from "./id-problems.ts";
 import { mostSteps, nameStep, type Plan, type PlanStep } from "./plan.ts";
-import { capital, clip, type PlanProblem, schemaProblems, stepProblem } from "./plan-problem.ts";
+import {
+  capital,
+  clip,
+  listed,
+  type PlanProblem,
+  schemaProblems,
+  stepProblem,
+} from "./plan-problem.ts";
 import type { PlanProfiles } from "./plan-profiles.ts";
 import { planSchema, type StepDocument } from "./plan-schema.ts";
+import { StepReferences } from "./step-references.ts";
 
 export type CheckedPlan =
   | { readonly plan: Plan; readonly problems?: undefined }
@@ -32,7 +40,7 @@ export function validatePlan(
   const problems: PlanProblem[] = childrenProblem(steps, maxChildren);
   const ids = steps.map(({ id }, place) => id ?? `step-${place + 1}`);
   problems.push(...idProblems(ids, steps));
-  const dependencies = new References(ids, steps).resolve(problems);
+  const dependencies = new StepReferences(ids, steps).resolve(problems);
   problems.push(...cycleProblems(dependencies, ids));
   const checked = steps.map((step, place) => {
     const id = ids[place] ?? "";
@@ -84,94 +92,6 @@ function childrenProblem(steps: readonly StepDocument[], most: number): PlanProb
   return [{ kind: "too_many_steps", path: ["steps"], field: "steps", message }];
 }
 
-/** Two steps of one name; and a name that another step's second try or review would have. */
-function* idProblems(
-  ids: readonly string[],
-  steps: readonly StepDocument[],
-): Generator<PlanProblem> {
-  const first = new Map<string, number>();
-  for (const [place, id] of ids.entries()) {
-    const other = first.get(id);
-    if (other === undefined) first.set(id, place);
-    else {
-      const isGiven = steps[place]?.id !== undefined && steps[other]?.id !== undefined;
-      const cause = isGiven ? "" : ", which is what a step without an id is called";
-      const message = `Steps ${other + 1} and ${place + 1} both have the id "${id}"${cause}. Give each its own.`;
-      yield stepProblem("duplicate_id", place, "id", message);
-    }
-  }
-  for (const [id, place] of first) {
-    for (const name of derivedKeys(id)) {
-      const taken = first.get(name);
-      if (taken === undefined) continue;
-      const message = `${capital(nameStep(taken, name))} has the name that a further try or the review of ${nameStep(place, id)} would have. Call one of them otherwise.`;
-      yield stepProblem("duplicate_id", taken, "id", message);
-    }
-  }
-}
-
-/** What the children of a step are called besides its id. */
-function derivedKeys(id: string): string[] {
-  const tries = Array.from({ length: mostTries }, (_, index) => keyOfTry(id, index + 1));
-  return [...tries.slice(1), ...tries.map((key) => `${key}-review`)];
-}
-
-/** What steps call each other: by id, or by a title that only one of them has. */
-class References {
-  readonly #ids: readonly string[];
-  readonly #steps: readonly StepDocument[];
-  readonly #byId: ReadonlyMap<string, number>;
-  readonly #byTitle = new Map<string, number[]>();
-
-  constructor(ids: readonly string[], steps: readonly StepDocument[]) {
-    this.#ids = ids;
-    this.#steps = steps;
-    this.#byId = new Map(ids.map((id, place) => [id, place]));
-    for (const [place, { title }] of steps.entries()) {
-      const places = this.#byTitle.get(title);
-      if (places === undefined) this.#byTitle.set(title, [place]);
-      else places.push(place);
-    }
-  }
-
-  resolve(problems: PlanProblem[]): readonly (readonly number[])[] {
-    return this.#steps.map(({ depends_on = [] }, place) => {
-      const found = depends_on.map((name) => this.#find(name, place));
-      problems.push(...found.filter((each) => typeof each !== "number"));
-      const places = new Set(found.filter((each) => typeof each === "number"));
-      return [...places].sort((one, other) => one - other);
-    });
-  }
-
-  #find(name: string, place: number): number | PlanProblem {
-    const owner = capital(nameStep(place, this.#ids[place]));
-    const titled = this.#byTitle.get(name) ?? [];
-    const found = this.#byId.get(name) ?? (titled.length === 1 ? titled[0] : undefined);
-    if (found === place) {
-      const message = `${owner} depends on itself. Take "${clip(name)}" out of its depends_on.`;
-      return stepProblem("self_dependency", place, "depends_on", message);
-    }
-    if (found !== undefined) return found;
-    if (titled.length > 1) {
-      const which = titled.map((each) => `"${this.#ids[each]}"`).join(", ");
-      const message = `${owner} depends on "${clip(name)}", which is the title of ${titled.length} steps. Name the id that you mean: ${which}.`;
-      return stepProblem("ambiguous_dependency", place, "depends_on", message);
-    }
-    const nearest = nearestKey(name, this.#known());
-    const hint =
-      nearest === undefined
-        ? `Name a step by its id: ${listed(this.#ids)}.`
-        : `Did you mean "${nearest}"?`;
-    const message = `${owner} depends on "${clip(name)}", which is no step of this plan. ${hint}`;
-    return stepProblem("unknown_dependency", place, "depends_on", message);
-  }
-
-  /** Comparing is dear: of a huge plan the beginning is looked at. */
-  #known(): string[] {
-    return [...this.#ids.slice(0, 300), ...[...this.#byTitle.keys()].slice(0, 300)];
-  }
-}
-
 function* cycleProblems(
   dependencies: readonly (readonly number[])[],
   ids: readonly string[],
@@ -214,11 +134,6 @@ function findProfile(
   const message = `${owner} ${role} "${clip(name)}", which is no profile. ${hint}`;
   problems.push(stepProblem("unknown_profile", place, field, message));
   return true;
-}
-
-function listed(names: readonly string[]): string {
-  const shown = names.slice(0, 20).join(", ");
-  return names.length > 20 ? `${shown}, …` : shown;
 }
 
 function byStep(one: PlanProblem, other: PlanProblem): number {

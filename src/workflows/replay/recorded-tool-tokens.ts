@@ -21,8 +21,9 @@ export function recordedToolTokens(recording: Recording): ReadonlyMap<string, nu
     accounts.set(id, account);
     if (event.type === "agent.budget_reserved") {
       if (event.payload.request === 1) {
-        const prompt = promptBehind(event.payload.tokens, contract, account);
-        if (prompt !== undefined) found.set(id, Math.max(0, prompt - withoutTools(delegation)));
+        const least = withoutTools(delegation);
+        const prompt = promptBehind(event.payload.tokens, least, contract, account);
+        if (prompt !== undefined) found.set(id, prompt - least);
       }
       account.restoreReservation(event.payload.tokens);
     } else if (event.type === "agent.budget_settled") {
@@ -38,7 +39,12 @@ function accountOf({ budget }: Contract, above: Account): Account {
 }
 
 /** The bound on the prompt for which just this much is reserved; undefined: several would do. */
-function promptBehind(tokens: number, contract: Contract, account: Account): number | undefined {
+function promptBehind(
+  tokens: number,
+  least: number,
+  contract: Contract,
+  account: Account,
+): number | undefined {
   const { available, unspent } = account;
   const maxOutput = contract.model.max_output_tokens;
   const keepBack = contract.budget.reserve;
@@ -48,7 +54,7 @@ function promptBehind(tokens: number, contract: Contract, account: Account): num
   };
   // All that the model can say, or as much as leaves room for a last turn.
   return [tokens - maxOutput, available - keepBack - tokens].find(
-    (prompt) => prompt >= 0 && leadsThere(prompt),
+    (prompt) => prompt >= least && leadsThere(prompt),
   );
 }
 

@@ -164,6 +164,8 @@ async function endBeside(
   { code, error }: RecordedStop,
 ): Promise<void> {
   const { toolbox } = run.parts;
+  // Whoever is beside it knows only what is written.
+  await agent.durable();
   await cancelStored(store.store, toolbox, recording.runId, agent.id, error, code);
   const state = await store.store.readRun(recording.runId);
   for (const one of run.agents.values()) {
