@@ -94,6 +94,12 @@ export class RecordedTools implements RecordedBehaviour {
       return { text: result.text, isError: true, ...(exitCode !== undefined && { exitCode }) };
     }
     const { artifact, delivered, exit, files } = result;
+    const [child] = delivered ?? [];
+    // What a child hands to its caller is never cut: it is written together with the child's end.
+    if (child !== undefined && delivered?.length === 1 && artifact === undefined) {
+      await delegator.joinAndComplete(child, () => result.text);
+      return { text: result.text, recorded: true };
+    }
     if (delivered) delegator.delivered(delivered);
     const whole = artifact === undefined ? undefined : this.#options.recording.artifacts.get(artifact);
     return {

@@ -1,4 +1,3 @@
-import type { Agent } from "../../delegations/agent.ts";
 import { cancelStored } from "../../delegations/cancel-stored.ts";
 import { closeWith } from "../../delegations/close.ts";
 import { failure } from "../../delegations/ending.ts";
@@ -141,34 +140,38 @@ function showAgain(
   store.show(watcher, (recording.delegations.get(watches)?.events ?? []).filter(isShown));
 }
 
-function stopAgain(replayer: Replayer, stop: RecordedStop): void {
-  const agent = replayer.run.agents.get(stop.delegationId);
-  if (agent?.isEnding) return;
-  // It is being made at this moment, and never got any further.
-  if (agent === undefined) {
-    if (stop.after <= 1) queueMicrotask(() => stopAgain(replayer, { ...stop, after: 2 }));
+function stopAgain(replayer: Replayer, stop: RecordedStop, tries = 0): void {
+  const { code, delegationId, error, isForeign } = stop;
+  if (isForeign) {
+    endBeside(replayer, stop).catch(() => undefined);
     return;
   }
-  if (stop.isForeign) {
-    endBeside(replayer, agent, stop).catch(() => undefined);
+  const { run } = replayer;
+  const agent = run.agents.get(delegationId);
+  // It is being made at this moment, or taken up.
+  if (agent === undefined || run.lost) {
+    if (tries < patience) setImmediate(() => stopAgain(replayer, stop, tries + 1));
     return;
   }
-  agent.stop(stop.code, stop.error);
-  closeWith(agent, failure(stop.code, stop.error)).catch(() => undefined);
+  if (agent.isEnding) return;
+  agent.stop(code, error);
+  closeWith(agent, failure(code, error)).catch(() => undefined);
 }
 
 /** Somebody beside the process that worked on it ended it, and that process found out. */
 async function endBeside(
-  { recording, run, store }: Replayer,
-  agent: Agent,
-  { code, error }: RecordedStop,
+  replayer: Replayer,
+  { code, delegationId, error }: RecordedStop,
 ): Promise<void> {
-  const { toolbox } = run.parts;
+  const { recording, store } = replayer;
+  const { runId } = recording;
+  // With the whole run its worker has nothing more to say, whatever it was about to do.
+  if (recording.delegations.get(delegationId)?.parentId === null) store.killWorker();
   // Whoever is beside it knows only what is written.
-  await agent.durable();
-  await cancelStored(store.store, toolbox, recording.runId, agent.id, error, code);
-  const state = await store.store.readRun(recording.runId);
-  for (const one of run.agents.values()) {
+  await new Promise((resolve) => setImmediate(resolve));
+  await cancelStored(store.store, replayer.run.parts.toolbox, runId, delegationId, error, code);
+  const state = await store.store.readRun(runId);
+  for (const one of replayer.run.agents.values()) {
     const result = state && resultOf(state, one.id);
     if (one.isEnding || !result) continue;
     one.isEnding = true;

@@ -13,8 +13,9 @@ export class ReplayScheduler extends Scheduler {
     else super.enter(start);
   }
 
+  /** Those who were held before are forgotten: their worker has died. */
   hold(): void {
-    this.#held ??= [];
+    this.#held = [];
   }
 
   release(): void {

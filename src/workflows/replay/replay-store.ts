@@ -1,5 +1,5 @@
 import type { StoredEvent } from "../../events/event.ts";
-import type { Append, Ownership, Store } from "../../ports/store.ts";
+import type { Ownership, Store } from "../../ports/store.ts";
 import type { Course } from "./course.ts";
 import type { Recording } from "./recording.ts";
 
@@ -26,6 +26,7 @@ export class ReplayStore {
   readonly #asked: Map<string, string[]>;
   #watcher: string | null = null;
   #fence = 0;
+  #deadFence = 0;
 
   constructor({ course, memory, recording, source }: ReplayStoreOptions) {
     this.#asked = askedIn(recording);
@@ -33,14 +34,21 @@ export class ReplayStore {
       id === recording.runId || recording.delegations.has(id ?? "");
     const overrides: Partial<Store> = {
       append: (append) => {
+        // Who is dead writes nothing, and is never told why.
+        if (append.by !== "operator" && append.by.fence <= this.#deadFence) {
+          return new Promise(() => undefined);
+        }
         const appended = memory.append(append);
         for (const event of append.events) {
           if (event.type === "agent.asked") this.#match(event.sub_agent_id, event.payload.ask_id);
         }
-        // What was decided by reading may be refused; what a dead worker says, is.
-        if (append.ifRunSeq !== undefined) {
-          void appended.then(() => course.see(append.events), ignore);
-        } else if (this.#counts(append)) course.see(append.events);
+        const [first] = append.events;
+        if (first?.type === "run.started" || first?.type === "run.resumed") {
+          this.#fence = first.payload.fence;
+        }
+        // What was decided by reading may be refused.
+        if (append.ifRunSeq === undefined) course.see(append.events);
+        else void appended.then(() => course.see(append.events), ignore);
         return appended;
       },
       readRun: (runId) => (isOurs(runId) ? memory : source).readRun(runId),
@@ -68,6 +76,11 @@ export class ReplayStore {
     });
   }
 
+  /** From here on, the worker that owns the run is dead. */
+  killWorker(): void {
+    this.#deadFence = this.#fence;
+  }
+
   /** Whoever subscribes meanwhile is this watcher: what it is shown is what it was shown. */
   whileStarting(watcher: string, start: () => void): void {
     this.#watcher = watcher;
@@ -80,14 +93,6 @@ export class ReplayStore {
 
   show(watcher: string, events: readonly StoredEvent[]): void {
     this.#feeds.get(watcher)?.(events);
-  }
-
-  #counts({ by, events }: Append): boolean {
-    const [first] = events;
-    if (first?.type === "run.started" || first?.type === "run.resumed") {
-      this.#fence = first.payload.fence;
-    }
-    return by === "operator" || by.fence === this.#fence;
   }
 
   #match(delegationId = "", askId: string): void {

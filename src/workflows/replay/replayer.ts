@@ -27,6 +27,7 @@ export class Replayer {
   readonly #parts: EngineParts;
   readonly #toolTokens: ReadonlyMap<string, number>;
   readonly #scheduler: ReplayScheduler;
+  #workers = 0;
 
   constructor(recording: Recording, source: Store, memory: Store) {
     const stops = recordedStops(recording.events);
@@ -82,9 +83,13 @@ export class Replayer {
 
   /** Its process dies here, and another one takes the run up. */
   takeUpAgain(): void {
+    this.store.killWorker();
     this.abandon();
-    // What was let go of comes to rest first.
-    setImmediate(() => void this.#takeUp());
+    const worker = ++this.#workers;
+    // What was written until now is there, and what was let go of comes to rest.
+    setImmediate(() => {
+      if (worker === this.#workers) void this.#takeUp(worker).catch(() => undefined);
+    });
   }
 
   /** Nothing more is written, and nobody is told. */
@@ -99,10 +104,12 @@ export class Replayer {
     }
   }
 
-  async #takeUp(): Promise<void> {
+  async #takeUp(worker: number): Promise<void> {
     // Nobody works before everybody can be found.
     this.#scheduler.hold();
     const run = await recoverRun(this.#parts, this.recording.runId, nobody);
+    // It may have died as well, while it took the run up.
+    if (worker !== this.#workers) return;
     if (run !== undefined) {
       this.run = run;
       for (const agent of run.agents.values()) agent.merges = new RecordedOrder();
