@@ -43,6 +43,7 @@ async function closeOnce(agent: Agent, ending: Ending, ended: Agent[]): Promise<
   const holding = holders(agent);
   if (holding.length > 0) await Promise.all(holding.map(release));
   const accepted = await integrate(agent, ending);
+  if (agent.isEnding && accepted.merge && !accepted.rejected) noteLateMerge(agent);
   try {
     await append(agent, accepted, ended);
   } catch (error) {
@@ -85,7 +86,7 @@ async function append(agent: Agent, accepted: Accepted, ended: Agent[]): Promise
 function settleBelow(agent: Agent, ending: Ending): Promise<unknown> | undefined {
   const { children, merges } = agent;
   if (children === null || merges === null || !merges.hasAny) return undefined;
-  if (ending.kind === "failure") return Promise.all(mergesBelow(agent));
+  if (ending.kind === "failure") return untilMerged(agent);
   const done = children.filter((child) => child.copy !== null && child.output !== null);
   return takeOverAll(agent, done);
 }
@@ -93,6 +94,15 @@ function settleBelow(agent: Agent, ending: Ending): Promise<unknown> | undefined
 function mergesBelow(agent: Agent): Promise<void>[] {
   const below = agent.children?.flatMap(mergesBelow) ?? [];
   return agent.merging ? [agent.merging.promise, ...below] : below;
+}
+
+/** When one has come to its end, the turn of the next may have come. */
+async function untilMerged(agent: Agent): Promise<void> {
+  for (;;) {
+    const merging = mergesBelow(agent);
+    if (merging.length === 0) return;
+    await Promise.all(merging);
+  }
 }
 
 async function takeOverAll(agent: Agent, done: readonly Agent[]): Promise<void> {

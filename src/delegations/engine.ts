@@ -101,7 +101,7 @@ export class Engine {
     request: RunRequest,
     grant: Partial<RunGrant>,
     system?: string,
-    copy?: WorkingCopy,
+    copy?: WorkingCopy | "new",
   ): Promise<StartedRun> {
     const run = this.#newRun(request, grant);
     const opening =
@@ -219,10 +219,13 @@ export class Engine {
       ...intersectAuthority(this.#grant.authority, held),
       write_roots: held.write_roots,
     };
-    const start = (copy?: WorkingCopy) => this.#start(request, { authority, cost }, system, copy);
-    const copies = copyId === undefined ? undefined : await this.#parts.copies();
-    if (copies === undefined || copyId === undefined || !copies.has(copyId)) return start();
+    const start = (copy?: WorkingCopy | "new") =>
+      this.#start(request, { authority, cost }, system, copy);
+    if (copyId === undefined) return start();
+    const copies = await this.#parts.copies();
     return copies.holding(copyId, async () => {
+      // Gone, for it held nothing: it still works apart, and what it makes is still looked at.
+      if (!copies.has(copyId)) return start("new");
       await requireUnused(this.#parts.store, copyId);
       return start(copies.take(copyId));
     });

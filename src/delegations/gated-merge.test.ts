@@ -239,3 +239,40 @@ test("a child that is cancelled keeps its work, and goes on with it when it is r
   expect((await resumed.result).closeReason).toBe("integrated");
   expect(readFileSync(join(engine.workspace, "a.txt"), "utf8")).toBe("half\n");
 });
+
+test("a child whose copy is gone does not go on in the person's folder", async () => {
+  const writer = testProfile("writer", {
+    tools: ["write_file"],
+    workspace: { checks: ["false"] },
+  });
+  let isResumed = false;
+  const script: Script = async ({ caller }) => {
+    if (caller.profile === "boss") return caller.turn > 1 ? "done" : { calls: [delegate] };
+    if (!isResumed) await new Promise(() => undefined);
+    return caller.turn === 1 ? { calls: [write("a.txt", "A\n")] } : "done";
+  };
+  const environment = { PATH: process.env["PATH"] ?? "" };
+  await using engine = await openEngine({ model: script, profiles: [boss, writer], environment });
+  initRepository(engine.workspace, { "a.txt": "a\n" });
+  const begun = new Promise<string>((resolve) => {
+    engine.store.subscribe((events) => {
+      for (const event of events) {
+        if (event.type === "agent.subagent_started" && event.payload.worktree_path !== undefined) {
+          resolve(event.sub_agent_id ?? "");
+        }
+      }
+    });
+  });
+  const { result } = await engine.start({
+    task: "go",
+    profile: "boss",
+    workspace: engine.workspace,
+  });
+  const child = await begun;
+  await engine.engine.cancel(child, "enough");
+  await result;
+  isResumed = true;
+  const resumed = await engine.engine.resume(child);
+  expect((await resumed.result).closeReason).toBe("exit_rule_unmet");
+  expect(readFileSync(join(engine.workspace, "a.txt"), "utf8")).toBe("a\n");
+});

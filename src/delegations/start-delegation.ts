@@ -40,8 +40,8 @@ export interface Start {
   readonly signal?: () => AbortSignal;
   /** Its place in the run. */
   readonly step: number;
-  /** The copy of the delegation that is resumed: it goes on in it. */
-  readonly copy?: WorkingCopy | undefined;
+  /** The copy of the delegation that is resumed: it goes on in it, or in a new one. */
+  readonly copy?: WorkingCopy | "new" | undefined;
   /** Written in the same transaction, before the child exists. */
   readonly before?: readonly NewEvent[];
   /** The prompt of the delegation that is resumed, in place of one made anew. */
@@ -142,19 +142,20 @@ async function createInCopy(
   run.starting++;
   try {
     const copies = await run.parts.copies();
-    const copy = start.copy ?? (await makeCopy(start, id, copies));
+    const kept = start.copy === "new" ? undefined : start.copy;
+    const copy = kept ?? (await makeCopy(start, id, copies));
     try {
       start.signal?.().throwIfAborted();
       if (start.caller?.isEnding) throw new Stopped("parent_closed", "Its caller has ended.");
       const placement = place(start, "sandbox", granted.mayUse.write_roots, { copy });
       const started = create(start, resolved, granted, id, placement);
-      if (start.copy !== undefined) return started;
+      if (kept !== undefined) return started;
       // Whatever does not come to be needs no copy: it was refused, or its caller had ended.
       if (!("agent" in started)) await copies.remove(copy);
       else started.created.catch(() => copies.remove(copy));
       return started;
     } catch (error) {
-      if (start.copy === undefined) await copies.remove(copy);
+      if (kept === undefined) await copies.remove(copy);
       throw error;
     }
   } catch (error) {

@@ -70,12 +70,24 @@ test.each(["info", "warn"] as const)(
 test("a critical remark stops the next call before it begins, and is read first", async () => {
   let said = false;
   const script = play((text) => {
-    if (said || !text.includes("list_files")) return undefined;
+    // While the first call runs there is nothing to stop: it is read before the next turn anyway.
+    if (said || !text.includes("list_files gave")) return undefined;
     said = true;
     return { severity: "critical", message: "Do not go on." };
   });
-  const { seen, model } = recording(script);
+  const remarked = Promise.withResolvers<void>();
+  const { seen, model } = recording(async (request) => {
+    const { profile, turn } = request.caller;
+    if (profile === "boss" && turn > 1) await remarked.promise;
+    return script(request);
+  });
   await using engine = await openEngine({ model, profiles, limits });
+  engine.store.subscribe((stored) => {
+    const isRemark = stored.some(
+      (event) => event.type === "agent.interjected" && event.payload.from.startsWith("watcher:"),
+    );
+    if (isRemark) remarked.resolve();
+  });
   const { events } = await engine.run({
     task: "work",
     profile: "boss",

@@ -44,7 +44,7 @@ export class LiveDisplay implements Display {
 
   note(event: StoredEvent, view: RunView): void {
     if (importanceOf(event) !== "always") return;
-    this.say(noteOf(event, view, this.#style.paint, this.#io.stderr.columns));
+    this.say(noteOf(event, view, this.#style, this.#io.stderr.columns));
   }
 
   say(text: string): void {

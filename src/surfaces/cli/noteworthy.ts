@@ -4,7 +4,7 @@ import { formatElapsed } from "./amounts.ts";
 import { wrap } from "./display-width.ts";
 import { printableLine } from "./printable.ts";
 import type { RunView } from "./run-view.ts";
-import type { Paint } from "./style.ts";
+import type { Paint, Style } from "./style.ts";
 
 /**
  * How much an event matters to somebody who watches: `always` stays on the screen above a live
@@ -47,14 +47,16 @@ export function importanceOf(event: StoredEvent): Importance {
 export function noteOf(
   event: StoredEvent,
   { state }: RunView,
-  paint: Paint,
+  { glyphs, paint }: Style,
   columns: number,
 ): string {
   const time = formatElapsed(event.at - state.startedAt).padStart(5);
   const delegation = event.sub_agent_id && state.delegations.get(event.sub_agent_id);
   const who = delegation ? `${printableLine(delegation.profile)} ${delegation.id}` : state.id;
   const tone = toneOf(event, paint);
-  const [first = "", ...more] = wrap(`${who}  ${printableLine(summarize(event))}`, columns - 8);
+  // Summaries are shortened for the log, whatever this terminal can show.
+  const what = printableLine(summarize(event)).replaceAll("…", glyphs.ellipsis);
+  const [first = "", ...more] = wrap(`${who}  ${what}`, columns - 8);
   return [
     `${paint.dim(time)}  ${paint.strong(who)}${tone(first.slice(who.length))}`,
     ...more.map((line) => `       ${tone(line)}`),

@@ -15,8 +15,8 @@ export class PlainDisplay implements Display {
 
   note(event: StoredEvent, view: RunView): void {
     if (importanceOf(event) === "never") return;
-    const { paint } = styleFor(this.#io.stderr, this.#io);
-    this.say(noteOf(event, view, paint, Number.POSITIVE_INFINITY));
+    const style = styleFor(this.#io.stderr, this.#io);
+    this.say(noteOf(event, view, style, Number.POSITIVE_INFINITY));
   }
 
   say(text: string): void {

@@ -11,19 +11,22 @@ export class Course {
   steps = 0;
   readonly #events: readonly StoredEvent[];
   readonly #own: ReadonlyMap<string, readonly StoredEvent[]>;
-  /** Results that are let in later than recorded, just before what follows from them. */
-  readonly #held: ReadonlyMap<number, number>;
+  /** Of delegations that others ended: how many events of their own they have before that. */
+  readonly #ended: ReadonlyMap<string, number>;
   readonly #ordinal = new Map<number, number>();
   readonly #seen = new Map<string, number>();
   readonly #strayed = new Set<string>();
+  /** When the run was taken up by another worker; those that are still to come. */
+  readonly #deaths: number[];
   #next = 0;
   #waiting: Waiting[] = [];
   #hasGivenUp = false;
 
-  constructor(events: readonly StoredEvent[], held: ReadonlyMap<number, number>) {
+  constructor(events: readonly StoredEvent[], ended: ReadonlyMap<string, number>) {
     this.#events = events;
-    this.#held = held;
+    this.#ended = ended;
     this.#own = Map.groupBy(events, keyOf);
+    this.#deaths = events.flatMap(({ seq, type }) => (type === "run.resumed" ? seq : []));
     for (const own of this.#own.values()) {
       for (const [index, { seq }] of own.entries()) this.#ordinal.set(seq, index);
     }
@@ -41,6 +44,7 @@ export class Course {
       // Who goes another way than recorded is not waited for any more.
       if (this.#own.get(key)?.[count]?.type !== event.type) this.#strayed.add(key);
       this.#seen.set(key, count + 1);
+      if (event.type === "run.resumed") this.#deaths.shift();
     }
     this.steps++;
     this.#advance();
@@ -55,14 +59,51 @@ export class Course {
     return this.#strayed.has(delegationId) || this.#hasGivenUp;
   }
 
+  /**
+   * The log has nothing more of this delegation before its worker died: whatever it was about to
+   * write then, nobody wrote.
+   */
+  isBeyondDeath(delegationId: string): boolean {
+    const death = this.#deaths[0];
+    if (death === undefined || this.#hasGivenUp) return false;
+    const next = this.#own.get(delegationId)?.[this.seenOf(delegationId)];
+    return next === undefined || next.seq > death;
+  }
+
+  /**
+   * When a delegation that could go on at once may do so: it had waited then, for a slot or for time
+   * to pass, and what it can reserve depends on what others have reserved by then. Undefined: now.
+   */
+  pace(delegationId: string): Promise<void> | undefined {
+    if (this.hasStrayed(delegationId)) return undefined;
+    const seen = this.seenOf(delegationId);
+    const next = this.#own.get(delegationId)?.[seen];
+    // It never came to go on: somebody will stop it, or the log ends here.
+    if (next === undefined || this.#ended.get(delegationId) === seen) return never();
+    return next.seq <= (this.next?.seq ?? next.seq) ? undefined : this.arrival(next.seq);
+  }
+
+  /**
+   * Its own end was under way when others ended it: it had answered, and had not handed that in. Its
+   * own end is then never heard of again; the end that others make of it is.
+   */
+  isOvertaken(delegationId: string): boolean {
+    const own = this.#own.get(delegationId) ?? [];
+    const ended = this.#ended.get(delegationId) ?? 0;
+    const [turn, settled] = own.slice(Math.max(0, ended - 2), ended);
+    if (turn?.type !== "agent.model_turn" || settled?.type !== "agent.budget_settled") return false;
+    return (turn.payload.calls ?? []).length === 0;
+  }
+
   /** Acts as soon as everything before that event has happened again, and `isReady` besides. */
   at(seq: number, act: () => void, isReady: () => boolean = always): void {
-    this.#waiting.push({ seq: this.#held.get(seq) ?? seq, act, isReady });
+    this.#waiting.push({ seq, act, isReady });
     this.#advance();
   }
 
+  /** Not in the same breath: what follows by itself from the event before comes first. */
   arrival(seq: number): Promise<void> {
-    return new Promise((resolve) => this.at(seq, resolve));
+    return new Promise((resolve) => this.at(seq, () => setImmediate(resolve)));
   }
 
   /** Nothing moves any more: whatever waits for its turn is let in. */
@@ -89,7 +130,7 @@ export class Course {
 
   #isPast(event: StoredEvent): boolean {
     const key = keyOf(event);
-    if (this.#held.has(event.seq) || this.#strayed.has(key)) return true;
+    if (this.#strayed.has(key)) return true;
     return this.seenOf(key) > (this.#ordinal.get(event.seq) ?? 0);
   }
 }
@@ -101,6 +142,10 @@ interface Waiting {
 }
 
 const always = (): boolean => true;
+
+function never(): Promise<never> {
+  return new Promise(() => undefined);
+}
 
 function keyOf({ sub_agent_id: id = "" }: NewEvent): string {
   return id;

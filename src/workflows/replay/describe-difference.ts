@@ -40,9 +40,7 @@ function deepest(left: unknown, right: unknown, path: readonly string[] = []): P
   if (Array.isArray(left) !== Array.isArray(right)) return { path, left, right };
   const keys = new Set([...Object.keys(left), ...Object.keys(right)]);
   const key = [...keys].find((each) => !isDeepStrictEqual(left[each], right[each]));
-  return key === undefined
-    ? { path, left, right }
-    : deepest(left[key], right[key], [...path, key]);
+  return key === undefined ? { path, left, right } : deepest(left[key], right[key], [...path, key]);
 }
 
 function isContainer(value: unknown): value is Record<string, unknown> {

@@ -109,10 +109,7 @@ function note(event: StoredEvent, draft: (id: string, seq: number) => Draft): vo
 }
 
 type Ended = StoredEvent<
-  | "agent.tool_completed"
-  | "agent.tool_failed"
-  | "agent.tool_denied"
-  | "agent.tool_outcome_unknown"
+  "agent.tool_completed" | "agent.tool_failed" | "agent.tool_denied" | "agent.tool_outcome_unknown"
 >;
 
 function resultIn({ payload, seq, type }: Ended): RecordedResult {

@@ -88,8 +88,6 @@ function faultOf({ isCharged, isStall, message, partial, then }: RecordedFault):
       return new ModelFault("context-overflow", message, kept);
     case "retry":
       return new ModelFault(passing, message, { ...kept, retryAfterMs: 0 });
-    case "wait":
-      return new ModelFault(passing, message, { ...kept, retryAfterMs: 2 ** 30 });
     case "next-attempt":
       return isStall ? new StalledRequest(message) : new ModelFault(passing, message, kept);
     case "next-model":

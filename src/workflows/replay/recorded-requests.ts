@@ -4,7 +4,12 @@ import { isStop } from "./recorded-stops.ts";
 
 /** What became of one request to a model. */
 export type RecordedRequest =
-  | { readonly kind: "answer"; readonly seq: number; readonly reply: ModelReply; readonly cost: number }
+  | {
+      readonly kind: "answer";
+      readonly seq: number;
+      readonly reply: ModelReply;
+      readonly cost: number;
+    }
   | RecordedFault
   /** Somebody's middleware did not let the turn through, perhaps after it was answered. */
   | {
@@ -24,8 +29,8 @@ export interface RecordedFault {
   /** The worst case was taken as used: nobody knows how far the provider got. */
   readonly isCharged: boolean;
   readonly partial: string | undefined;
-  /** What the loop did about it; `wait`: it never came to the next try. */
-  readonly then: "retry" | "wait" | "compact" | "next-model" | "next-attempt" | "fail";
+  /** What the loop did about it. */
+  readonly then: "retry" | "compact" | "next-model" | "next-attempt" | "fail";
   /** No token came in time. */
   readonly isStall: boolean;
   /** The how-manieth try of its turn it was, from 1. */
@@ -47,20 +52,11 @@ export function recordedRequests(
     } else if (event.type === "agent.model_turn") {
       turn = event;
     } else if (event.type === "agent.budget_settled") {
-      const [next, afterNext] = consequencesAfter(events, index);
-      const outcome = turn ? answer(turn, event) : withoutTurn(event, { next, afterNext, tries });
+      const next = events.slice(index + 1, index + 20).find(isConsequence);
+      const outcome = turn ? answer(turn, event) : withoutTurn(event, next, tries);
       found.set(event.payload.request, outcome);
       if (startsAfresh(outcome)) tries = 0;
     }
-  }
-  return found;
-}
-
-function consequencesAfter(events: readonly StoredEvent[], index: number): StoredEvent[] {
-  const found: StoredEvent[] = [];
-  for (let at = index + 1; at < events.length && found.length < 2; at++) {
-    const event = events[at];
-    if (event !== undefined && isConsequence(event)) found.push(event);
   }
   return found;
 }
@@ -99,14 +95,12 @@ function usageIn(settled: EventPayloads["agent.budget_settled"]): ModelReply["us
   return estimated ? null : { prompt, completion };
 }
 
-interface Following {
-  readonly next: StoredEvent | undefined;
-  readonly afterNext: StoredEvent | undefined;
-  readonly tries: number;
-}
-
 /** A request that left no turn: what followed says what had gone wrong. */
-function withoutTurn(settled: Settled, { afterNext, next, tries }: Following): RecordedRequest {
+function withoutTurn(
+  settled: Settled,
+  next: StoredEvent | undefined,
+  tries: number,
+): RecordedRequest {
   switch (next?.type) {
     case "agent.compacted":
       return fault(settled, "The conversation is too long.", "compact", tries);
@@ -116,8 +110,7 @@ function withoutTurn(settled: Settled, { afterNext, next, tries }: Following): R
       if (what === "attempt") {
         return fault(settled, reason.replace(/^\w+: /, ""), "next-attempt", tries);
       }
-      const isAgain = afterNext?.type === "agent.budget_reserved";
-      return fault(settled, reason, isAgain ? "retry" : "wait", tries);
+      return fault(settled, reason, "retry", tries);
     }
     case "agent.subagent_failed":
       return failed(settled, next, tries);

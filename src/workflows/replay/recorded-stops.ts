@@ -69,8 +69,26 @@ export function recordedStops(events: readonly StoredEvent[]): readonly Recorded
     if (fellWithCaller(failed.payload)) return [];
     const { code, error } = failed.payload;
     const isForeign = wasEndedBeside(about);
-    return { delegationId, code, error, isForeign, after: endOf(about), seq: firstOf(delegationId) };
+    return {
+      delegationId,
+      code,
+      error,
+      isForeign,
+      after: endOf(about),
+      seq: firstOf(delegationId),
+    };
   });
+}
+
+/** Of delegations that others ended: how many events of their own they have before that. */
+export function endedByOthers(events: readonly StoredEvent[]): ReadonlyMap<string, number> {
+  const ended = new Map<string, number>();
+  for (const [id, own] of Map.groupBy(events, ({ sub_agent_id: id = "" }) => id)) {
+    const failed = failureIn(own);
+    if (failed === undefined) continue;
+    if (isStop(failed.payload) || fellWithCaller(failed.payload)) ended.set(id, endOf(own));
+  }
+  return ended;
 }
 
 function failureIn(events: readonly StoredEvent[]) {

@@ -1,34 +1,73 @@
 import type { Contract } from "../../contracts/contract.ts";
-import type { StoredEvent } from "../../events/event.ts";
 import { Account } from "../../delegations/ledger.ts";
-import { planTurn, promptBound } from "../../delegations/plan-turn.ts";
+import { planTurn, promptBound, type TurnBounds } from "../../delegations/plan-turn.ts";
+import type { StoredEvent } from "../../events/event.ts";
 import { Transcript } from "../../sessions/transcript.ts";
 import type { RecordedDelegation, Recording } from "./recording.ts";
 
 /**
- * How large the descriptions of the tools were that each delegation's model was shown. The log does
- * not have them; what was reserved for the first request tells, once it is known what could be.
+ * How much the tools that each delegation's model was shown can cost in a prompt. The log does not
+ * have their descriptions; what was reserved for first requests tells, once it is known what could
+ * be. Where the budget was short several sizes would do: the one that explains most is taken.
  */
 export function recordedToolTokens(recording: Recording): ReadonlyMap<string, number> {
+  const tokens = new Map<string, number>();
+  for (const alike of Map.groupBy(firstRequests(recording), toolsOf).values()) {
+    const sizes = new Set(alike.flatMap(possibleSizes));
+    const explained = (size: number): number =>
+      alike.filter((request) => reservedWith(request, size) === request.tokens).length;
+    const [best = 0] = [...sizes].sort((one, other) => explained(other) - explained(one));
+    for (const { delegation } of alike) tokens.set(delegation.id, best);
+  }
+  return tokens;
+}
+
+interface FirstRequest {
+  readonly delegation: RecordedDelegation;
+  /** What was reserved for it. */
+  readonly tokens: number;
+  /** What it could reserve, apart from the prompt. */
+  readonly bounds: Omit<TurnBounds, "prompt">;
+  /** The bound on its prompt, were there no tools. */
+  readonly least: number;
+}
+
+/** Who may call the same tools is shown the same. */
+function toolsOf({ delegation }: FirstRequest): string {
+  const { allowed_tools: tools, mcp_servers: servers } = delegation.contract.permissions;
+  return JSON.stringify([tools, servers]);
+}
+
+/** All that the model can say was reserved, or as much as leaves room for a last turn. */
+function possibleSizes({ bounds, least, tokens }: FirstRequest): readonly number[] {
+  const { available, keepBack, maxOutput } = bounds;
+  return [tokens - maxOutput - least, available - keepBack - tokens - least].filter(
+    (size) => size >= 0,
+  );
+}
+
+function reservedWith({ bounds, least }: FirstRequest, size: number): number | undefined {
+  const plan = planTurn({ ...bounds, prompt: least + size });
+  return "reserve" in plan ? plan.reserve : undefined;
+}
+
+/** Follows the accounts of everybody through the run, as the ledger kept them. */
+function firstRequests(recording: Recording): readonly FirstRequest[] {
   const run = new Account(null, recording.started.budget.tokens);
   const accounts = new Map<string, Account>();
-  const found = new Map<string, number>();
-  for (const event of recording.events) {
-    const delegation = recording.delegations.get(event.sub_agent_id ?? "");
+  const found: FirstRequest[] = [];
+  for (const { payload, sub_agent_id: id = "", type } of recording.events) {
+    const delegation = recording.delegations.get(id);
     if (delegation === undefined) continue;
-    const { contract, id, parentId } = delegation;
-    const account = accounts.get(id) ?? accountOf(contract, accounts.get(parentId ?? "") ?? run);
+    const above = accounts.get(delegation.parentId ?? "") ?? run;
+    const account = accounts.get(id) ?? accountOf(delegation.contract, above);
     accounts.set(id, account);
-    if (event.type === "agent.budget_reserved") {
-      if (event.payload.request === 1) {
-        const least = withoutTools(delegation);
-        const prompt = promptBehind(event.payload.tokens, least, contract, account);
-        if (prompt !== undefined) found.set(id, prompt - least);
-      }
-      account.restoreReservation(event.payload.tokens);
-    } else if (event.type === "agent.budget_settled") {
-      const { completion, cost, prompt, reserved } = event.payload;
-      account.settle(reserved, prompt + completion, cost);
+    if (type === "agent.budget_reserved") {
+      const { request, tokens } = payload;
+      if (request === 1) found.push(firstRequest(delegation, tokens, account));
+      account.restoreReservation(tokens);
+    } else if (type === "agent.budget_settled") {
+      account.settle(payload.reserved, payload.prompt + payload.completion, payload.cost);
     }
   }
   return found;
@@ -38,29 +77,20 @@ function accountOf({ budget }: Contract, above: Account): Account {
   return new Account(above, budget.tokens, budget.cost);
 }
 
-/** The bound on the prompt for which just this much is reserved; undefined: several would do. */
-function promptBehind(
+function firstRequest(
+  delegation: RecordedDelegation,
   tokens: number,
-  least: number,
-  contract: Contract,
-  account: Account,
-): number | undefined {
-  const { available, unspent } = account;
-  const maxOutput = contract.model.max_output_tokens;
-  const keepBack = contract.budget.reserve;
-  const leadsThere = (prompt: number): boolean => {
-    const plan = planTurn({ prompt, maxOutput, available, unspent, keepBack });
-    return "reserve" in plan && plan.reserve === tokens;
-  };
-  // All that the model can say, or as much as leaves room for a last turn.
-  return [tokens - maxOutput, available - keepBack - tokens].find(
-    (prompt) => prompt >= least && leadsThere(prompt),
-  );
+  { available, unspent }: Account,
+): FirstRequest {
+  const { budget, model } = delegation.contract;
+  const maxOutput = model.max_output_tokens;
+  const bounds = { available, unspent, maxOutput, keepBack: budget.reserve };
+  return { delegation, tokens, bounds, least: withoutTools(delegation) };
 }
 
 function withoutTools({ events, opening, system }: RecordedDelegation): number {
   const transcript = new Transcript(opening);
-  for (const event of events.slice(0, firstRequest(events))) transcript.apply(event);
+  for (const event of events.slice(0, firstIn(events))) transcript.apply(event);
   return promptBound({
     counted: null,
     bytesSince: transcript.bytesSince,
@@ -69,6 +99,6 @@ function withoutTools({ events, opening, system }: RecordedDelegation): number {
   });
 }
 
-function firstRequest(events: readonly StoredEvent[]): number {
+function firstIn(events: readonly StoredEvent[]): number {
   return events.findIndex(({ type }) => type === "agent.budget_reserved");
 }

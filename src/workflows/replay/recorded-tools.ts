@@ -55,7 +55,7 @@ export class RecordedTools implements RecordedBehaviour {
     const asking: Promise<unknown>[] = [];
     for (const act of recorded.acts) {
       await this.#options.course.arrival(act.seq);
-      agent.throwIfStopped();
+      if (agent.stopReason !== null) return never();
       const acting = this.#act(act, context);
       // It may be stopped before anybody looks.
       acting.catch(() => undefined);
@@ -86,22 +86,24 @@ export class RecordedTools implements RecordedBehaviour {
     agent: Agent,
     { delegator }: ToolContext,
   ): Promise<ToolOutput> {
-    if (!("seq" in result)) return new Promise(() => undefined);
+    if (!("seq" in result)) return never();
     await this.#options.course.arrival(result.seq);
-    agent.throwIfStopped();
+    if (agent.stopReason !== null) return never();
     const { exitCode, kind } = result;
     if (kind === "failed") {
       return { text: result.text, isError: true, ...(exitCode !== undefined && { exitCode }) };
     }
     const { artifact, delivered, exit, files } = result;
     const [child] = delivered ?? [];
+    const isPlain = artifact === undefined && exit === undefined && files === undefined;
     // What a child hands to its caller is never cut: it is written together with the child's end.
-    if (child !== undefined && delivered?.length === 1 && artifact === undefined) {
+    if (child !== undefined && delivered?.length === 1 && isPlain) {
       await delegator.joinAndComplete(child, () => result.text);
       return { text: result.text, recorded: true };
     }
     if (delivered) delegator.delivered(delivered);
-    const whole = artifact === undefined ? undefined : this.#options.recording.artifacts.get(artifact);
+    const whole =
+      artifact === undefined ? undefined : this.#options.recording.artifacts.get(artifact);
     return {
       text: whole ?? result.text,
       ...(files && { files }),
@@ -113,4 +115,9 @@ export class RecordedTools implements RecordedBehaviour {
   #callOf(delegationId: string, callId: string): RecordedCall | undefined {
     return this.#options.recording.delegations.get(delegationId)?.calls.get(callId);
   }
+}
+
+/** Whoever waits for it has been stopped, or will be. */
+function never(): Promise<never> {
+  return new Promise(() => undefined);
 }

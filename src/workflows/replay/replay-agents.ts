@@ -2,11 +2,13 @@ import { Agent } from "../../delegations/agent.ts";
 import { enlist } from "../../delegations/enqueue.ts";
 import { Account } from "../../delegations/ledger.ts";
 import type { LiveRun } from "../../delegations/live-run.ts";
-import { MergeOrder } from "../../delegations/merge-order.ts";
+import type { MergeOrder } from "../../delegations/merge-order.ts";
 import type { NewEvent } from "../../events/event.ts";
 import { sha256 } from "../../events/hash-chain.ts";
 import { Transcript } from "../../sessions/transcript.ts";
 import type { WorkspaceBinding } from "../../workspaces/workspace-binding.ts";
+import type { Course } from "./course.ts";
+import { keepPace } from "./keep-pace.ts";
 import type { RecordedDelegation } from "./recording.ts";
 import { recordedCopy } from "./replay-copies.ts";
 import { replayableContract } from "./replayable-contract.ts";
@@ -16,23 +18,38 @@ export interface MakeAgentOptions {
   readonly recorded: RecordedDelegation;
   /** Of the tools that its model was shown; undefined: nobody knows, and it does not matter. */
   readonly toolTokens: number | undefined;
-  readonly before?: readonly NewEvent[];
+  readonly merges: MergeOrder;
+  readonly course: Course;
 }
 
 /** Makes a delegation again, under the id and the contract that it had. It waits to be started. */
-export function makeAgent({ before = [], recorded, run, toolTokens }: MakeAgentOptions): Agent {
+export function makeAgent(options: MakeAgentOptions, before: readonly NewEvent[]): Agent {
+  const { recorded, run } = options;
+  const agent = agentFor(options);
+  const { contract, contractHash, id } = agent;
+  const created = run.append([...before, ...createdEvents(recorded, contractHash)], {
+    contracts: { [id]: JSON.stringify(contract) },
+  });
+  agent.willSettle(created);
+  enlist(run, agent);
+  // Whether a plan was carried out is asked by the calls of its steps.
+  if (recorded.callId !== null) run.byCall.set(`${recorded.parentId} ${recorded.callId}`, agent);
+  return agent;
+}
+
+/** The living part alone, of a delegation that is in the log already and has not begun. */
+export function agentFor(options: MakeAgentOptions): Agent {
+  const { course, merges, recorded, run, toolTokens } = options;
   const { id, opening, parentId, system } = recorded;
   const parent = parentId === null ? null : (run.agents.get(parentId) ?? null);
   const contract = replayableContract(recorded);
-  const json = JSON.stringify(contract);
-  const contractHash = sha256(json);
   const { cost, tokens } = contract.budget;
   const agent = new Agent({
     id,
     run,
     parent,
     contract,
-    contractHash,
+    contractHash: sha256(JSON.stringify(contract)),
     system,
     account: new Account(parent?.account ?? run.account, tokens, cost),
     transcript: new Transcript(opening),
@@ -40,25 +57,10 @@ export function makeAgent({ before = [], recorded, run, toolTokens }: MakeAgentO
     copy: recordedCopy(recorded),
     createdAt: run.parts.clock.now(),
   });
-  agent.merges = new RecordedOrder();
+  agent.merges = merges;
+  keepPace(agent, course);
   if (toolTokens !== undefined) agent.offered = { descriptions: [], tokens: toolTokens };
-  const created = run.append([...before, ...createdEvents(recorded, contractHash)], {
-    contracts: { [id]: json },
-  });
-  agent.willSettle(created);
-  enlist(run, agent);
   return agent;
-}
-
-/** In which order work is taken over is recorded: when a merge comes, it is its turn. */
-export class RecordedOrder extends MergeOrder {
-  override get hasAny(): boolean {
-    return true;
-  }
-
-  override turn(): undefined {
-    return undefined;
-  }
 }
 
 function createdEvents({ events }: RecordedDelegation, contractHash: string): readonly NewEvent[] {

@@ -4,7 +4,6 @@ import type { ChangedFile } from "../../workspaces/git/describe-files.ts";
 import type { IntegrationResult } from "../../workspaces/git/integration-result.ts";
 import type { WorkingCopies } from "../../workspaces/git/working-copies.ts";
 import type { WorkingCopy } from "../../workspaces/git/working-copy.ts";
-import type { Course } from "./course.ts";
 import type { RecordedDelegation, Recording } from "./recording.ts";
 
 /** The copy that a delegation had, by name only: there is no folder behind it. */
@@ -27,7 +26,7 @@ export function recordedCopy({ contract }: RecordedDelegation): WorkingCopy | nu
 }
 
 /** Copies and merges as the log tells of them, without git and without a single file. */
-export function recordedCopies(recording: Recording, course: Course): WorkingCopies {
+export function recordedCopies(recording: Recording): WorkingCopies {
   const inCopy = (id: string) => {
     const found = [...recording.delegations.values()].filter(
       ({ contract }) => contract.workspace.copy?.id === id,
@@ -43,7 +42,12 @@ export function recordedCopies(recording: Recording, course: Course): WorkingCop
     async collect({ id }) {
       const end = endingOf(inCopy(id) ?? missing(id));
       if (end.trouble !== undefined) throw new Error(end.trouble);
-      return { commit: end.merge?.payload.commit ?? null, tree: "", files: end.files, problems: [] };
+      return {
+        commit: end.merge?.payload.commit ?? null,
+        tree: "",
+        files: end.files,
+        problems: [],
+      };
     },
     async diff({ id }) {
       const { merge } = endingOf(inCopy(id) ?? missing(id));
@@ -52,8 +56,6 @@ export function recordedCopies(recording: Recording, course: Course): WorkingCop
     },
     async integrate({ changes, copy }) {
       const end = endingOf(inCopy(copy.id) ?? missing(copy.id));
-      if (end.merge === undefined) return new Promise(() => undefined);
-      await course.arrival(end.merge.seq);
       return integrationOf(end, changes);
     },
     async remove() {},

@@ -1,3 +1,4 @@
+import { externalProvider } from "../../contracts/contract.ts";
 import { cancelStored } from "../../delegations/cancel-stored.ts";
 import { closeWith } from "../../delegations/close.ts";
 import { failure } from "../../delegations/ending.ts";
@@ -6,7 +7,6 @@ import { performCall } from "../../delegations/perform-calls.ts";
 import { Session } from "../../delegations/session.ts";
 import { event } from "../../delegations/take-turn.ts";
 import type { EventPayloads, StoredEvent } from "../../events/event.ts";
-import { externalProvider } from "../../contracts/contract.ts";
 import { resultOf } from "../../sessions/delegation-result.ts";
 import type { RecordedStop } from "./recorded-stops.ts";
 import type { RecordedDelegation } from "./recording.ts";
@@ -93,7 +93,11 @@ function answerAgain(
     runId: recording.runId,
     by: "operator",
     events: [
-      { type: "agent.answered", sub_agent_id: delegationId, payload: { ...payload, ask_id: askId } },
+      {
+        type: "agent.answered",
+        sub_agent_id: delegationId,
+        payload: { ...payload, ask_id: askId },
+      },
     ],
   });
   const outcome =
@@ -106,7 +110,10 @@ function answerAgain(
     // It is just being taken up, and has not come to its question again.
     else if (tries < patience) setImmediate(() => tell(tries + 1));
   };
-  answered.then(() => tell(), () => undefined);
+  answered.then(
+    () => tell(),
+    () => undefined,
+  );
 }
 
 const patience = 1000;
@@ -132,12 +139,17 @@ interface Shown {
 
 /** A watcher is shown what it was shown: how much of it was there by then is a matter of time. */
 function showAgain(
-  { recording, store }: Replayer,
+  replayer: Replayer,
   watcher: string,
-  { after, upTo, watches }: Shown,
+  shown: Shown,
+  tries = 0,
 ): void {
+  const { after, upTo, watches } = shown;
+  const { recording, store } = replayer;
   const isShown = ({ seq }: StoredEvent): boolean => seq > after && seq <= upTo;
-  store.show(watcher, (recording.delegations.get(watches)?.events ?? []).filter(isShown));
+  const events = (recording.delegations.get(watches)?.events ?? []).filter(isShown);
+  if (store.show(watcher, events) || tries >= patience) return;
+  setImmediate(() => showAgain(replayer, watcher, shown, tries + 1));
 }
 
 function stopAgain(replayer: Replayer, stop: RecordedStop, tries = 0): void {

@@ -24,10 +24,10 @@ export interface ReplayPartsOptions {
 
 /** The engine's parts, none of which knows anything but the recording. */
 export function replayParts(options: ReplayPartsOptions): EngineParts {
-  const { course, recording, store } = options;
+  const { recording, store } = options;
   const model = new RecordedModel(options);
   const tools = new RecordedTools(options);
-  const copies = recordedCopies(recording, course);
+  const copies = recordedCopies(recording);
   return {
     store,
     models: model,
@@ -44,7 +44,7 @@ export function replayParts(options: ReplayPartsOptions): EngineParts {
     hasCopies: () => false,
     worktrees: "",
     checksFor: () => async () => ({ passed: true }),
-    release: async () => undefined,
+    release: overtaking(options),
     endStrays: () => undefined,
     toolbox: new ReplayToolbox(options, tools),
     middleware: compose([{ turn: model.turn, call: tools.call }]),
@@ -54,6 +54,17 @@ export function replayParts(options: ReplayPartsOptions): EngineParts {
     application: recording.started.application,
     forbidden: [],
     guarded: guardedIn(recording),
+  };
+}
+
+/** The first to end a delegation that was overtaken is itself, and comes too late. */
+function overtaking({ course, find }: ReplayPartsOptions): EngineParts["release"] {
+  const begun = new Set<string>();
+  return (id) => {
+    const isStopped = (find(id)?.stopReason ?? null) !== null;
+    if (!course.isOvertaken(id) || isStopped || begun.has(id)) return Promise.resolve();
+    begun.add(id);
+    return new Promise(() => undefined);
   };
 }
 

@@ -2,7 +2,10 @@ import { expect, test } from "vitest";
 import { openEngine, testProfile } from "../../testing/engine-fixture.ts";
 import { replayAgain } from "./replay-again.test-support.ts";
 
-const boss = testProfile("boss", { capabilities: ["primary"], tools: ["delegate_task", "list_files"] });
+const boss = testProfile("boss", {
+  capabilities: ["primary"],
+  tools: ["delegate_task", "list_files"],
+});
 const worker = testProfile("worker", { tools: ["list_files"] });
 
 test("a run of thirty children replays to the same events, in under a second", async () => {
@@ -10,7 +13,9 @@ test("a run of thirty children replays to the same events, in under a second", a
     profiles: [boss, worker],
     model({ caller }) {
       if (caller.profile === "worker")
-        return caller.turn === 1 ? { calls: [{ tool: "list_files", input: {} }] } : `did ${caller.task}`;
+        return caller.turn === 1
+          ? { calls: [{ tool: "list_files", input: {} }] }
+          : `did ${caller.task}`;
       if (caller.turn > 1) return "all done";
       return {
         calls: Array.from({ length: 30 }, (_, index) => ({
@@ -20,7 +25,11 @@ test("a run of thirty children replays to the same events, in under a second", a
       };
     },
   });
-  const { runId, result } = await engine.run({ task: "go", profile: "boss", workspace: engine.workspace });
+  const { runId, result } = await engine.run({
+    task: "go",
+    profile: "boss",
+    workspace: engine.workspace,
+  });
   expect(result.status).toBe("completed");
   const replayed = await replayAgain(engine.store, runId);
   console.log(replayed.ms, replayed.events);

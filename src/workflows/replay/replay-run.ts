@@ -21,11 +21,7 @@ export interface ReplayedRun {
  * tools only answer what is recorded, and nothing outside is asked, opened or written. `memory` is
  * an empty store, which holds the replay afterwards.
  */
-export async function replayRun(
-  store: Store,
-  runId: string,
-  memory: Store,
-): Promise<ReplayedRun> {
+export async function replayRun(store: Store, runId: string, memory: Store): Promise<ReplayedRun> {
   const recording = await recordingOf(runId, store);
   const replayed = await replayRecording(recording, store, memory);
   const { delegations, events, isFinished } = recording;
@@ -46,8 +42,17 @@ async function replayRecording(
   const events: StoredEvent[] = [];
   // Reading waits for nothing: what was appended last is committed by the next turn of the loop.
   await new Promise((resolve) => setImmediate(resolve));
-  for await (const event of memory.readEvents({ runId: recording.runId })) events.push(event);
+  for await (const event of memory.readEvents({ runId: recording.runId })) {
+    events.push(withRecordedAsk(event, replayer.store.recordedAsk));
+  }
   return events;
+}
+
+/** Questions got new ids, and what tools said of them in the recording names the old ones. */
+function withRecordedAsk(event: StoredEvent, recorded: (id: string) => string): StoredEvent {
+  if (event.type !== "agent.asked" && event.type !== "agent.answered") return event;
+  const payload = { ...event.payload, ask_id: recorded(event.payload.ask_id) };
+  return { ...event, payload } as StoredEvent;
 }
 
 /** How long a replay may stand still: nothing in it waits for anybody. */

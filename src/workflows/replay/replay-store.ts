@@ -1,5 +1,5 @@
 import type { StoredEvent } from "../../events/event.ts";
-import type { Ownership, Store } from "../../ports/store.ts";
+import type { Append, Ownership, Store } from "../../ports/store.ts";
 import type { Course } from "./course.ts";
 import type { Recording } from "./recording.ts";
 
@@ -35,7 +35,7 @@ export class ReplayStore {
     const overrides: Partial<Store> = {
       append: (append) => {
         // Who is dead writes nothing, and is never told why.
-        if (append.by !== "operator" && append.by.fence <= this.#deadFence) {
+        if (append.by !== "operator" && this.#isDead(append, course)) {
           return new Promise(() => undefined);
         }
         const appended = memory.append(append);
@@ -46,9 +46,9 @@ export class ReplayStore {
         if (first?.type === "run.started" || first?.type === "run.resumed") {
           this.#fence = first.payload.fence;
         }
-        // What was decided by reading may be refused.
+        // What was decided by reading may be refused, and who is concerned hears of it first.
         if (append.ifRunSeq === undefined) course.see(append.events);
-        else void appended.then(() => course.see(append.events), ignore);
+        else appended.then(() => setImmediate(() => course.see(append.events)), ignore);
         return appended;
       },
       readRun: (runId) => (isOurs(runId) ? memory : source).readRun(runId),
@@ -76,6 +76,11 @@ export class ReplayStore {
     });
   }
 
+  readonly recordedAsk = (id: string): string => {
+    for (const [recorded, again] of this.asks) if (again === id) return recorded;
+    return id;
+  };
+
   /** From here on, the worker that owns the run is dead. */
   killWorker(): void {
     this.#deadFence = this.#fence;
@@ -91,8 +96,17 @@ export class ReplayStore {
     }
   }
 
-  show(watcher: string, events: readonly StoredEvent[]): void {
-    this.#feeds.get(watcher)?.(events);
+  /** False: it does not listen yet. */
+  show(watcher: string, events: readonly StoredEvent[]): boolean {
+    const feed = this.#feeds.get(watcher);
+    feed?.(events);
+    return feed !== undefined;
+  }
+
+  #isDead({ by, events: [first] }: Append, course: Course): boolean {
+    if (by !== "operator" && by.fence <= this.#deadFence) return true;
+    const id = first?.sub_agent_id;
+    return id !== undefined && course.isBeyondDeath(id);
   }
 
   #match(delegationId = "", askId: string): void {

@@ -88,28 +88,35 @@ class ToolFlags {
       input: z.unknown(),
       scopes: [],
       effect: known?.effect ?? (this.#inOrder.has(name) || name === "shell" ? "exec" : "read"),
-      idempotent: this.#repeatable.has(name) || (known?.idempotent ?? !this.#unrepeatable.has(name)),
+      idempotent:
+        this.#repeatable.has(name) || (known?.idempotent ?? !this.#unrepeatable.has(name)),
       ...(waits && { waits }),
     };
   }
 
   #learn(events: readonly StoredEvent[]): void {
     let hasEnded = false;
+    let hasOrder = false;
     let waiting: (readonly [id: string, tool: string])[] = [];
     for (const event of events) {
       if (event.type === "agent.model_turn") {
         hasEnded = false;
+        hasOrder = false;
         waiting = event.payload.calls?.map(({ id, name }) => [id, name] as const) ?? [];
-      } else if (event.type === "agent.tool_denied") {
+      } else if (event.type === "agent.asked") {
         waiting = waiting.filter(([id]) => id !== event.payload.call_id);
-        if (event.payload.rule === "unknown_tool") this.#unknown.add(event.payload.tool);
-      } else if (event.type === "agent.tool_started") {
-        this.#called.add(event.payload.tool);
+      } else if (event.type === "agent.tool_denied" || event.type === "agent.tool_started") {
         // Those that read begin together, in their order: who let others go first, or waited for
-        // another's end, is not among them.
-        const place = waiting.findIndex(([id]) => id === event.payload.call_id);
-        for (const [, tool] of waiting.splice(0, place + 1).slice(0, -1)) this.#inOrder.add(tool);
-        if (hasEnded) this.#inOrder.add(event.payload.tool);
+        // another's end, is not among them. Who waited for a person may be either.
+        const { call_id: callId, tool } = event.payload;
+        const place = waiting.findIndex(([id]) => id === callId);
+        for (const [, other] of waiting.splice(0, place + 1).slice(0, -1)) this.#inOrder.add(other);
+        if (event.type === "agent.tool_started") {
+          this.#called.add(tool);
+          if ((hasEnded || hasOrder) && place >= 0) this.#inOrder.add(tool);
+        } else if (event.payload.rule === "unknown_tool") this.#unknown.add(tool);
+        const { effect } = this.#known.get(tool) ?? {};
+        hasOrder ||= effect === "write" || effect === "exec" || this.#inOrder.has(tool);
       } else if (event.type === "agent.tool_completed") hasEnded = true;
       else if (event.type === "agent.tool_failed") {
         hasEnded = true;

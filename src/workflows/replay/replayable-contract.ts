@@ -14,7 +14,13 @@ export function replayableContract({ contract, events }: RecordedDelegation): Co
     execution: { ...contract.execution, attempt_timeout_ms: longest },
     outputs: { ...contract.outputs, report_path_pattern: null },
     workspace: { ...contract.workspace, root: null },
-    deadlines: { first_token: longest, stall: longest, tool: longest, idle: longest, total: longest },
+    deadlines: {
+      first_token: longest,
+      stall: longest,
+      tool: longest,
+      idle: longest,
+      total: longest,
+    },
   };
 }
 

@@ -1,14 +1,16 @@
-import type { LiveRun, RunGrant } from "../../delegations/live-run.ts";
-import { LiveRun as Run } from "../../delegations/live-run.ts";
-import { recoverRun } from "../../delegations/recover.ts";
+import type { Agent } from "../../delegations/agent.ts";
 import type { EngineParts } from "../../delegations/engine-parts.ts";
+import { LiveRun, type RunGrant } from "../../delegations/live-run.ts";
+import { recoverRun } from "../../delegations/recover.ts";
+import type { NewEvent } from "../../events/event.ts";
 import type { Store } from "../../ports/store.ts";
 import { Course } from "./course.ts";
-import { heldResults } from "./held-results.ts";
-import { recordedStops } from "./recorded-stops.ts";
+import { keepPace } from "./keep-pace.ts";
+import { RecordedOrder } from "./recorded-order.ts";
+import { endedByOthers, recordedStops } from "./recorded-stops.ts";
 import { recordedToolTokens } from "./recorded-tool-tokens.ts";
-import type { Recording } from "./recording.ts";
-import { makeAgent, RecordedOrder } from "./replay-agents.ts";
+import type { RecordedDelegation, Recording } from "./recording.ts";
+import { agentFor, type MakeAgentOptions, makeAgent } from "./replay-agents.ts";
 import { letInInputs } from "./replay-inputs.ts";
 import { replayParts } from "./replay-parts.ts";
 import { ReplayScheduler } from "./replay-scheduler.ts";
@@ -27,14 +29,16 @@ export class Replayer {
   readonly #parts: EngineParts;
   readonly #toolTokens: ReadonlyMap<string, number>;
   readonly #scheduler: ReplayScheduler;
+  readonly #merges: RecordedOrder;
   #workers = 0;
 
   constructor(recording: Recording, source: Store, memory: Store) {
     const stops = recordedStops(recording.events);
     this.recording = recording;
-    this.course = new Course(recording.events, heldResults(recording.events, stops));
+    this.course = new Course(recording.events, endedByOthers(recording.events));
     this.store = new ReplayStore({ memory, source, recording, course: this.course });
     this.#toolTokens = recordedToolTokens(recording);
+    this.#merges = new RecordedOrder(recording, this.course);
     const scheduler = new ReplayScheduler();
     this.#scheduler = scheduler;
     this.#parts = replayParts({
@@ -47,7 +51,7 @@ export class Replayer {
       toolTokens: this.#toolTokens,
     });
     const { budget, task, workspace } = recording.started;
-    this.run = new Run(this.#parts, {
+    this.run = new LiveRun(this.#parts, {
       id: recording.runId,
       task,
       workspace,
@@ -70,14 +74,10 @@ export class Replayer {
     const recorded = recording.delegations.get(id);
     if (recorded === undefined || run.agents.has(id)) return;
     const isFirst = run.agents.size === 0;
-    const agent = makeAgent({
-      run,
-      recorded,
-      toolTokens: this.#toolTokens.get(id),
-      before: isFirst
-        ? [{ type: "run.started", payload: { ...recording.started, ...run.ownership } }]
-        : [],
-    });
+    const before: NewEvent[] = isFirst
+      ? [{ type: "run.started", payload: { ...recording.started, ...run.ownership } }]
+      : [];
+    const agent = makeAgent(this.#optionsFor(recorded), before);
     if (isFirst) run.root = agent;
   }
 
@@ -104,6 +104,25 @@ export class Replayer {
     }
   }
 
+  /** It had not begun: it gets its place by name, and its slot when it got one. */
+  #waitAgain(agent: Agent): void {
+    const recorded = this.recording.delegations.get(agent.id);
+    if (recorded === undefined) return;
+    agent.isEnding = true;
+    const again = agentFor(this.#optionsFor(recorded));
+    this.run.agents.set(again.id, again);
+    if (this.run.root === agent) this.run.root = again;
+    for (const siblings of [agent.parent?.children, this.run.topLevel]) {
+      const place = siblings?.indexOf(agent) ?? -1;
+      if (place >= 0) siblings?.splice(place, 1, again);
+    }
+  }
+
+  #optionsFor(recorded: RecordedDelegation): MakeAgentOptions {
+    const toolTokens = this.#toolTokens.get(recorded.id);
+    return { run: this.run, recorded, toolTokens, merges: this.#merges, course: this.course };
+  }
+
   async #takeUp(worker: number): Promise<void> {
     // Nobody works before everybody can be found.
     this.#scheduler.hold();
@@ -112,7 +131,11 @@ export class Replayer {
     if (worker !== this.#workers) return;
     if (run !== undefined) {
       this.run = run;
-      for (const agent of run.agents.values()) agent.merges = new RecordedOrder();
+      for (const agent of run.agents.values()) {
+        agent.merges = this.#merges;
+        keepPace(agent, this.course);
+        if (agent.status === "created") this.#waitAgain(agent);
+      }
     }
     this.#scheduler.release();
   }

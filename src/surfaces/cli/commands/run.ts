@@ -39,6 +39,7 @@ export const runCommand: Command = {
     },
     plan: { type: "text", value: "FILE", help: "the steps of a file, in place of a task" },
     "dry-run": { type: "flag", help: "with --plan: show what would run, and start nothing" },
+    watch: { type: "text", value: "PROFILE", help: "a watcher that looks on, such as pair" },
     "read-only": { type: "flag", help: "nobody may write in the workspace, at any depth" },
     "max-tokens": { type: "text", value: "NUMBER", help: "for the agent and everyone below it" },
     timeout: { type: "text", value: "TIME", help: "for all of it: 90s, 5m, 1h" },
@@ -100,6 +101,7 @@ async function run(given: Arguments, io: Io): Promise<number> {
           readOnly,
           ...limits,
           context: given.text("context"),
+          watchers: given.text("watch")?.split(","),
           modelOverride: playbook === undefined ? given.text("model") : undefined,
         });
         await sayReductions(runtime, started, work.display);

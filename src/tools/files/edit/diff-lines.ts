@@ -6,8 +6,23 @@ export interface DiffLine {
 /** Beyond this the lines are shown as all removed and all added. */
 const mostCells = 250_000;
 
-/** The shortest way from some lines to others, for the few that an edit touches. */
+/**
+ * The shortest way from some lines to others, for the few that an edit touches. What both end with
+ * is kept as it is: a diff that ends with a change says that the file ends there.
+ */
 export function diffLines(before: readonly string[], after: readonly string[]): DiffLine[] {
+  let same = 0;
+  const most = Math.min(before.length, after.length);
+  while (same < most && before.at(-1 - same) === after.at(-1 - same)) same += 1;
+  const end = before.slice(before.length - same);
+  const changed = shortest(
+    before.slice(0, before.length - same),
+    after.slice(0, after.length - same),
+  );
+  return [...changed, ...marked(" ", end)];
+}
+
+function shortest(before: readonly string[], after: readonly string[]): DiffLine[] {
   const width = after.length + 1;
   if ((before.length + 1) * width > mostCells) {
     return [...marked("-", before), ...marked("+", after)];
