@@ -87,6 +87,10 @@ export const commands: Readonly<Record<string, CommandEntry>> = {
     summary: "show what agents wrote down, share it or forget it",
     load: async () => (await import("./commands/memory.ts")).memoryCommand,
   },
+  replay: {
+    summary: "run a recorded run again from its log, or compare two",
+    load: async () => (await import("./commands/replay.ts")).replayCommand,
+  },
   verify: {
     summary: "check that the log keeps its promises",
     load: async () => (await import("./commands/verify.ts")).verifyCommand,

@@ -22,7 +22,7 @@ export async function handInForReview(
   const { delegationId: id } = outcome;
   const result = (await delegator.join([id], undefined)).get(id);
   delegator.delivered([id]);
-  if (!result || result.status !== "completed") {
+  if (result?.status !== "completed") {
     return failed(`the review failed: ${result?.result ?? "it did not end"}`);
   }
   if (verdictIn(result.result) === "approve") return { text: "Approved.", exit: message };

@@ -10,7 +10,7 @@ export interface ComparableEvent {
 }
 
 /** The events of the run itself, beside those of its delegations. */
-export const ofTheRun = "the run itself";
+const ofTheRun = "the run itself";
 
 /**
  * The events of a run by the place of their delegation in the tree. Times, ids, sequence numbers,

@@ -80,7 +80,12 @@ export class Course {
     const next = this.#own.get(delegationId)?.[seen];
     // It never came to go on: somebody will stop it, or the log ends here.
     if (next === undefined || this.#ended.get(delegationId) === seen) return never();
-    return next.seq <= (this.next?.seq ?? next.seq) ? undefined : this.arrival(next.seq);
+    return this.hasReached(next.seq) ? undefined : this.arrival(next.seq);
+  }
+
+  /** Everything before that event has happened again. */
+  hasReached(seq: number): boolean {
+    return this.#hasGivenUp || this.next === undefined || seq <= this.next.seq;
   }
 
   /**

@@ -1,4 +1,5 @@
 import { Agent } from "../../delegations/agent.ts";
+import { Account } from "../../delegations/ledger.ts";
 import type { Course } from "./course.ts";
 
 /** Nobody waits for slots or for time to pass in a replay: an agent goes on when it went on. */
@@ -7,6 +8,11 @@ export function keepPace(agent: Agent, course: Course): void {
     // There is always one.
     Agent.prototype.takeSlot.call(agent);
     return course.pace(agent.id);
+  };
+  const { account } = agent;
+  account.released = async () => {
+    await Account.prototype.released.call(account);
+    await course.pace(agent.id);
   };
   // Before it ends it waits for what it left running: there it can be overtaken again.
   if (course.isOvertaken(agent.id)) agent.holdsProcesses = true;

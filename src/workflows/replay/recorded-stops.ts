@@ -44,7 +44,7 @@ const judged = [
 ];
 
 /** It fell with its caller, in one transaction with it. */
-export function fellWithCaller({ code, error }: Failed): boolean {
+function fellWithCaller({ code, error }: Failed): boolean {
   return code === "parent_closed" || /^Its caller was (?:cancelled|ended)\.$/.test(error);
 }
 

@@ -24,11 +24,18 @@ export class RecordedTools implements RecordedBehaviour {
     this.#options = options;
   }
 
-  /** Before the gate: whether a person was asked, and what middleware had made of the call. */
+  /** Before the gate: when it began, whether a person was asked, and what middleware had made of the call. */
   readonly call: NonNullable<Middleware["call"]> = async ({ call, delegationId }, next) => {
     const recorded = this.#callOf(delegationId, call.id);
     const agent = this.#options.find(delegationId);
-    if (recorded === undefined || agent === undefined) return next(call);
+    const { course } = this.#options;
+    if (agent === undefined) return next(call);
+    if (recorded === undefined) {
+      // It never began: it waited for another one when its agent was stopped.
+      return course.hasStrayed(delegationId) ? next(call) : agent.interruptible(never());
+    }
+    // After its worker died it may come again when it has long begun.
+    if (!course.hasReached(recorded.seq)) await course.arrival(recorded.seq);
     if (recorded.approval !== null) {
       await askPerson(agent, call.id, recorded.approval, "approval");
     }

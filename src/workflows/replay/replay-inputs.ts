@@ -138,12 +138,7 @@ interface Shown {
 }
 
 /** A watcher is shown what it was shown: how much of it was there by then is a matter of time. */
-function showAgain(
-  replayer: Replayer,
-  watcher: string,
-  shown: Shown,
-  tries = 0,
-): void {
+function showAgain(replayer: Replayer, watcher: string, shown: Shown, tries = 0): void {
   const { after, upTo, watches } = shown;
   const { recording, store } = replayer;
   const isShown = ({ seq }: StoredEvent): boolean => seq > after && seq <= upTo;

@@ -32,7 +32,6 @@ test("a run of thirty children replays to the same events, in under a second", a
   });
   expect(result.status).toBe("completed");
   const replayed = await replayAgain(engine.store, runId);
-  console.log(replayed.ms, replayed.events);
   expect(replayed.differences).toEqual([]);
   expect(replayed).toMatchObject({ delegations: 31, isFinished: true });
   expect(replayed.ms).toBeLessThan(1000);

@@ -53,16 +53,16 @@ const none: OfferedTools = { descriptions: [], tokens: 2 };
 type Flags = Omit<Tool, "preflight" | "execute">;
 
 /**
- * How the engine has to treat a tool: those of the product by what they are, others by what the
- * recording shows of them.
+ * How the engine has to treat a tool, where that shows in the log: as the recording says, or else as
+ * the product's own tool of that name. All of them count as reading: when calls begin is recorded,
+ * and so is what was refused.
  */
 class ToolFlags {
   readonly #known: ReadonlyMap<string, Tool>;
   readonly #unknown = new Set<string>();
   readonly #called = new Set<string>();
-  readonly #inOrder = new Set<string>();
-  readonly #repeatable = new Set<string>();
-  readonly #unrepeatable = new Set<string>();
+  readonly #repeatable = new Map<string, boolean>();
+  readonly #waiting = new Set<string>();
 
   constructor(events: readonly StoredEvent[]) {
     const { tools } = defaultConfig;
@@ -80,52 +80,53 @@ class ToolFlags {
   }
 
   of(name: string): Flags {
-    const known = this.#known.get(name);
-    const { waits } = known ?? {};
+    const { idempotent = false, waits } = this.#known.get(name) ?? {};
+    const isWaiting = waits === true || this.#waiting.has(name);
     return {
       name,
       description: "",
       input: z.unknown(),
       scopes: [],
-      effect: known?.effect ?? (this.#inOrder.has(name) || name === "shell" ? "exec" : "read"),
-      idempotent:
-        this.#repeatable.has(name) || (known?.idempotent ?? !this.#unrepeatable.has(name)),
-      ...(waits && { waits }),
+      effect: "read",
+      idempotent: this.#repeatable.get(name) ?? idempotent,
+      ...(isWaiting && { waits: true }),
     };
   }
 
   #learn(events: readonly StoredEvent[]): void {
-    let hasEnded = false;
-    let hasOrder = false;
-    let waiting: (readonly [id: string, tool: string])[] = [];
-    for (const event of events) {
-      if (event.type === "agent.model_turn") {
-        hasEnded = false;
-        hasOrder = false;
-        waiting = event.payload.calls?.map(({ id, name }) => [id, name] as const) ?? [];
-      } else if (event.type === "agent.asked") {
-        waiting = waiting.filter(([id]) => id !== event.payload.call_id);
-      } else if (event.type === "agent.tool_denied" || event.type === "agent.tool_started") {
-        // Those that read begin together, in their order: who let others go first, or waited for
-        // another's end, is not among them. Who waited for a person may be either.
-        const { call_id: callId, tool } = event.payload;
-        const place = waiting.findIndex(([id]) => id === callId);
-        for (const [, other] of waiting.splice(0, place + 1).slice(0, -1)) this.#inOrder.add(other);
-        if (event.type === "agent.tool_started") {
-          this.#called.add(tool);
-          if ((hasEnded || hasOrder) && place >= 0) this.#inOrder.add(tool);
-        } else if (event.payload.rule === "unknown_tool") this.#unknown.add(tool);
-        const { effect } = this.#known.get(tool) ?? {};
-        hasOrder ||= effect === "write" || effect === "exec" || this.#inOrder.has(tool);
-      } else if (event.type === "agent.tool_completed") hasEnded = true;
-      else if (event.type === "agent.tool_failed") {
-        hasEnded = true;
-        if (event.payload.error.startsWith("Interrupted: ")) {
-          this.#repeatable.add(event.payload.tool);
-        }
-      } else if (event.type === "agent.tool_outcome_unknown") {
-        this.#unrepeatable.add(event.payload.tool);
+    const open = new Map<string, string>();
+    for (const { payload, type } of events) {
+      switch (type) {
+        case "agent.tool_started":
+          this.#called.add(payload.tool);
+          open.set(payload.call_id, payload.tool);
+          break;
+        case "agent.tool_denied":
+          if (payload.rule === "unknown_tool") this.#unknown.add(payload.tool);
+          break;
+        case "agent.tool_completed":
+          open.delete(payload.call_id);
+          break;
+        case "agent.tool_failed":
+          open.delete(payload.call_id);
+          if (payload.error.startsWith("Interrupted: ")) this.#repeatable.set(payload.tool, true);
+          break;
+        case "agent.tool_outcome_unknown":
+          open.delete(payload.call_id);
+          this.#repeatable.set(payload.tool, false);
+          break;
+        case "agent.resumed":
+          for (const tool of open.values()) this.#learnFromDeath(tool, payload.resumption);
+          break;
+        default:
       }
     }
+  }
+
+  /** It was open when its worker died, and its outcome is not unknown: it was made again. */
+  #learnFromDeath(tool: string, resumption: number): void {
+    if (!this.#repeatable.has(tool)) this.#repeatable.set(tool, true);
+    // What only waits for others cannot be what killed the worker.
+    if (resumption === 0) this.#waiting.add(tool);
   }
 }

@@ -16,7 +16,7 @@ interface Signs {
  * Folders that git would take for a bare repository, and to which one of the changed paths belongs:
  * whoever runs git in them obeys the configuration that lies there, which can name programs.
  */
-export function findEmbeddedRepositories(
+function findEmbeddedRepositories(
   all: Iterable<string>,
   changed: ReadonlySet<string>,
 ): readonly string[] {

@@ -1,8 +1,6 @@
 import { GitFailure } from "./git-failure.ts";
+import { isRecentEnough } from "./is-recent-enough.ts";
 import { askGit } from "./run-git.ts";
-
-/** `merge-tree --write-tree` came with it, and `safe.bareRepository`. */
-export const oldestGit = "2.38";
 
 let known: Promise<string> | undefined;
 
@@ -21,10 +19,4 @@ async function readVersion(): Promise<string> {
   const version = /\d+\.\d+(?:\.\d+)*/.exec(said)?.[0] ?? "0";
   if (isRecentEnough(version)) return version;
   throw new GitFailure("too-old", "version", { stderr: version });
-}
-
-export function isRecentEnough(version: string): boolean {
-  const [major = 0, minor = 0] = version.split(".").map(Number);
-  const [wanted = 0, atLeast = 0] = oldestGit.split(".").map(Number);
-  return major > wanted || (major === wanted && minor >= atLeast);
 }

@@ -3,8 +3,9 @@ import { join } from "node:path";
 import { afterEach, expect, test } from "vitest";
 import { GitFailure } from "./git-failure.ts";
 import { hashContents } from "./hash-contents.ts";
+import { isRecentEnough } from "./is-recent-enough.ts";
 import { git, makeFolder, makeRepository, writeFiles } from "./repository.test-support.ts";
-import { isRecentEnough, requireGit } from "./require-git.ts";
+import { requireGit } from "./require-git.ts";
 import { askGit, runGit } from "./run-git.ts";
 
 const path = process.env["PATH"];
