@@ -2,7 +2,7 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { layoutOf, worktreesOf } from "./copy-layout.ts";
 import { isProcessAlive } from "./process-identity.ts";
-import { removeFolder } from "./remove-folder.ts";
+import { isBeingRemoved, removeFolder } from "./remove-folder.ts";
 import { readCopyRecord, type WorkingCopy } from "./working-copy.ts";
 
 const id = /^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$/;
@@ -45,6 +45,7 @@ export function copiesOf({ home, folder }: WorkingCopy): readonly string[] {
 
 /** Whether a process that is still there makes, or works with, what bears this name. */
 export function isHeld(home: string, name: string): boolean {
+  if (isBeingRemoved(name)) return true;
   const [copy = "", merged, ...holder] = name.split(".");
   if (merged === "merged") return isProcessAlive(holder.join("."));
   if (!id.test(copy) || merged !== undefined) return false;

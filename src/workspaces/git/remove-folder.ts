@@ -17,10 +17,16 @@ import {
 import { basename, join } from "node:path";
 import { setImmediate as yieldToOthers } from "node:timers/promises";
 import { MandateError } from "../../ports/mandate-error.ts";
+import { identifyThisProcess, isProcessAlive } from "./process-identity.ts";
 
 const throughDescriptors = process.platform === "linux" && existsSync("/proc/self/fd");
 const flags = constants.O_RDONLY | (constants.O_DIRECTORY ?? 0) | (constants.O_NOFOLLOW ?? 0);
 const doomedPrefix = ".removing-";
+
+/** Whether a process that is still there is removing what bears this name. */
+export function isBeingRemoved(name: string): boolean {
+  return name.startsWith(doomedPrefix) && isProcessAlive(name.split(".").slice(-4).join("."));
+}
 
 /**
  * Removes a folder and what lies in it, and nothing else: `parent` says whose entry it must be, a
@@ -41,7 +47,7 @@ export async function removeFolder(parent: string, name: string): Promise<void> 
   // What a crash left half removed keeps its name: one that grew each time would not fit one day.
   const doomed = name.startsWith(doomedPrefix)
     ? place
-    : join(real, `${doomedPrefix}${name}-${mark}`);
+    : join(real, `${doomedPrefix}${name}-${mark}.${identifyThisProcess()}`);
   // Taken away in one step: from here on nobody finds it under the name they know.
   if (doomed !== place) renameSync(place, doomed);
   await empty(doomed, stats.dev, mark);
