@@ -3,6 +3,7 @@ export type { EffectiveProfile } from "./commands/effective-profile.ts";
 export type { CommandReply } from "./commands/execute-command.ts";
 export type { Hotkey, Hotkeys } from "./commands/hotkeys-of.ts";
 export type { Memories, MemoryDecision, MemoryListing } from "./commands/memories.ts";
+export type { ReplayedRun, RunDifference } from "./commands/replay.ts";
 export type { WaitingContent } from "./commands/waiting-content.ts";
 export type { Contract } from "./contracts/contract.ts";
 export type { McpServer } from "./contracts/mcp-server.ts";
@@ -48,6 +49,7 @@ export {
   type CommandAuthor,
   createMandate,
   type DelegationParameters,
+  type ForkOptions,
   type Mandate,
   type MandateOptions,
   type RunHandle,

@@ -55,6 +55,8 @@ export interface RuntimeOptions {
   /** The same from a file; a speed of 10 divides its waits by ten. */
   readonly playbook?: { readonly file: string; readonly speed?: number };
   readonly tools?: readonly Tool[];
+  /** Gives the tool that takes the place of each, under the same name. */
+  readonly aroundTool?: (tool: Tool) => Tool;
   readonly profiles?: readonly Profile[];
   /** What lies in the workspace counts without anybody having acknowledged it. */
   readonly trustWorkspace?: boolean;
@@ -117,7 +119,8 @@ export async function createRuntime(options: RuntimeOptions): Promise<Runtime> {
   ];
   // A program's own tool takes the place of ours of the same name.
   const isReplaced = ({ name }: Tool): boolean => own.some((tool) => tool.name === name);
-  const toolbox = new Toolbox([...shipped.filter((tool) => !isReplaced(tool)), ...own]);
+  const all = [...shipped.filter((tool) => !isReplaced(tool)), ...own];
+  const toolbox = new Toolbox(options.aroundTool ? all.map(options.aroundTool) : all);
   const servers = new McpServers({
     environment,
     mark,

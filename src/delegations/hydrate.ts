@@ -239,8 +239,11 @@ export async function openingAfter(
       if (event.seq <= upTo) transcript.apply(event);
     }
     // How it ended afterwards is nothing to one that goes on from the middle of it.
-    const ended = upTo === Number.POSITIVE_INFINITY ? delegation : undefined;
-    return transcript.asOpening(isFurtherMessage(contract, ended, task) ? task : undefined);
+    const isFork = upTo !== Number.POSITIVE_INFINITY;
+    const isFurther = isFurtherMessage(contract, isFork ? undefined : delegation, task);
+    // Nobody was interrupted who had not begun.
+    if (isFork && !isFurther && transcript.turns === 0) return transcript.messages;
+    return transcript.asOpening(isFurther ? task : undefined);
   } catch (error) {
     if (error instanceof MandateError) throw error;
     throw new MandateError(

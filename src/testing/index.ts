@@ -12,6 +12,10 @@ export type {
   When,
 } from "../models/scripted/playbook.ts";
 export { type Script, scriptedModel } from "../models/scripted/scripted-model.ts";
+export { compareRuns, type RunDifference } from "../workflows/replay/compare-runs.ts";
+export { type Recording, recordingOf } from "../workflows/replay/recording.ts";
+export { replayModel } from "../workflows/replay/replay-model.ts";
+export { type ReplayedRun, replayRun } from "../workflows/replay/replay-run.ts";
 export { type CrashPoint, crashPoints } from "./crash-points.ts";
 export {
   type EngineOptions,
@@ -23,4 +27,5 @@ export {
   testProfile,
 } from "./engine-fixture.ts";
 export { exampleContract } from "./example-contract.ts";
+export { openRecordedStore } from "./recorded-store.ts";
 export { type StoreUnderTest, storeSuite, type TestRunner } from "./store-suite.ts";

@@ -91,6 +91,10 @@ export const commands: Readonly<Record<string, CommandEntry>> = {
     summary: "run a recorded run again from its log, or compare two",
     load: async () => (await import("./commands/replay.ts")).replayCommand,
   },
+  fork: {
+    summary: "go on from the middle of a run, with another profile or model",
+    load: async () => (await import("./commands/fork.ts")).forkCommand,
+  },
   verify: {
     summary: "check that the log keeps its promises",
     load: async () => (await import("./commands/verify.ts")).verifyCommand,

@@ -2,9 +2,11 @@ import { commandContext } from "../../commands/command-context.ts";
 import { type Candidate, completeCommand } from "../../commands/complete-command.ts";
 import { type EffectiveProfile, effectiveProfile } from "../../commands/effective-profile.ts";
 import { type CommandReply, executeCommand } from "../../commands/execute-command.ts";
+import { type ForkRequest, Forks } from "../../commands/forks.ts";
 import { type Hotkeys, hotkeysOf } from "../../commands/hotkeys-of.ts";
 import type { KeptWork } from "../../commands/kept-work.ts";
 import { Memories } from "../../commands/memories.ts";
+import type { ReplayedRun } from "../../commands/replay.ts";
 import { fromUser } from "../../commands/user-text.ts";
 import type { VerifyOptions } from "../../commands/verify-home.ts";
 import { type WaitingContent, waitingContent } from "../../commands/waiting-content.ts";
@@ -18,6 +20,7 @@ import type { CheckReport } from "../../events/check-report.ts";
 import { type OpenAsk, openAskOf } from "../../events/delegation.ts";
 import type { EventType, StoredEvent } from "../../events/event.ts";
 import { Inbox } from "../../inbox/inbox.ts";
+import { openStore } from "../../open-store.ts";
 import type { DelegationInfo, DelegationResult } from "../../ports/delegator.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
 import type { EventQuery } from "../../ports/store.ts";
@@ -63,6 +66,9 @@ export interface CommandAuthor extends Principal {
   readonly readOnly?: boolean;
 }
 
+/** From where a fork goes on, and how. */
+export type ForkOptions = Omit<ForkRequest, "runId">;
+
 export interface RunHandle {
   readonly runId: string;
   readonly delegationId: string;
@@ -80,6 +86,16 @@ export interface Mandate {
   getResult(delegationId: string): Promise<DelegationResult | null>;
   /** Continues what was cancelled or failed, on its old conversation. */
   resume(delegationId: string): Promise<RunHandle>;
+  /**
+   * Runs a whole tree again from its log, in memory, and says where the events differ: models and
+   * tools only answer what is recorded, and nothing outside is asked, opened or written.
+   */
+  replay(runId: string): Promise<ReplayedRun>;
+  /**
+   * Starts a new run that shares the root agent's conversation up to an event of an old one, and is
+   * live from there. Children that had finished by then are not run again.
+   */
+  fork(runId: string, options: ForkOptions): Promise<RunHandle>;
   /** What was said: sessions to list, read, name, export and go on with. */
   readonly sessions: MandateSessions;
   /**
@@ -140,7 +156,12 @@ export interface Mandate {
 
 /** Opens Mandate in this process: its database, models, profiles and tools. */
 export async function createMandate(options: MandateOptions = {}): Promise<Mandate> {
-  const runtime = await createRuntime({ application: "library", ...options });
+  const forks = new Forks();
+  const runtime = await createRuntime({
+    application: "library",
+    aroundTool: forks.around,
+    ...options,
+  });
   const recovered = options.recover === false ? [] : await runtime.engine.recover();
   const { database, home } = findPlaces(options.environment ?? process.env);
   const { id, role } = options.principal ?? { id: "local", role: "operator" };
@@ -148,7 +169,7 @@ export async function createMandate(options: MandateOptions = {}): Promise<Manda
   const principal = { id, role: role as Role };
   // What lies in the home belongs to the home's own database; which of it to another one, nobody says.
   const verified = options.database === undefined ? { home, database } : null;
-  return new LibraryMandate(runtime, recovered, { principal, verified });
+  return new LibraryMandate(runtime, recovered, { forks, principal, verified });
 }
 
 function requireCount(name: string, value: number | undefined, least: number): void {
@@ -157,6 +178,7 @@ function requireCount(name: string, value: number | undefined, least: number): v
 }
 
 interface LibrarySurroundings {
+  readonly forks: Forks;
   readonly principal: Principal;
   /** The home and its own database; null where that is another one. */
   readonly verified: VerifyOptions["places"];
@@ -167,15 +189,17 @@ class LibraryMandate implements Mandate {
   readonly sessions: MandateSessions;
   readonly #runtime: Runtime;
   readonly #sessions: DelegationTools[] = [];
+  readonly #forks: Forks;
   readonly #principal: Principal;
   readonly #verified: VerifyOptions["places"];
 
   constructor(
     runtime: Runtime,
     recovered: readonly RunHandle[],
-    { principal, verified }: LibrarySurroundings,
+    { forks, principal, verified }: LibrarySurroundings,
   ) {
     this.#runtime = runtime;
+    this.#forks = forks;
     this.recovered = recovered;
     this.#principal = principal;
     this.#verified = verified;
@@ -235,6 +259,20 @@ class LibraryMandate implements Mandate {
 
   resume(delegationId: string): Promise<RunHandle> {
     return this.#runtime.engine.resume(delegationId);
+  }
+
+  async replay(runId: string): Promise<ReplayedRun> {
+    const { replay } = await import("../../commands/replay.ts");
+    const memory = openStore({ database: ":memory:" });
+    try {
+      return await replay(this.#runtime.store, runId, memory);
+    } finally {
+      await memory.close();
+    }
+  }
+
+  fork(runId: string, options: ForkOptions): Promise<RunHandle> {
+    return this.#forks.fork(this.#runtime, { runId, ...options });
   }
 
   async diff(id: string, options?: DiffOptions): Promise<DelegationDiff> {

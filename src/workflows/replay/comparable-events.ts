@@ -15,11 +15,15 @@ const ofTheRun = "the run itself";
 /**
  * The events of a run by the place of their delegation in the tree. Times, ids, sequence numbers,
  * hashes and delays are left out; an id that is part of a text is named after whom it stands for.
+ * `withAmounts`: tokens and costs count as well, which no two live runs have in common, since what
+ * a caller is told of its children says how long they took.
  */
 export function comparableEvents(
   events: readonly StoredEvent[],
+  withAmounts: boolean,
 ): ReadonlyMap<string, readonly ComparableEvent[]> {
   const paths = delegationPaths(events);
+  const leftOut = withAmounts ? incidental : new Set([...incidental, ...amounts]);
   const name = namesFor(events, paths);
   const found = new Map<string, ComparableEvent[]>();
   for (const event of events) {
@@ -27,7 +31,7 @@ export function comparableEvents(
     if (event.type === "run.late_result") continue;
     const { seq, sub_agent_id: id, type } = event;
     const path = id === undefined ? ofTheRun : (paths.get(id) ?? id);
-    const comparable = { type, payload: plain(event.payload, name(event)), seq };
+    const comparable = { type, payload: plain(event.payload, name(event), leftOut), seq };
     const others = found.get(path);
     if (others) others.push(comparable);
     else found.set(path, [comparable]);
@@ -35,9 +39,11 @@ export function comparableEvents(
   return found;
 }
 
-const leftOut: ReadonlySet<string> = new Set([
+const amounts = ["tokens", "reserved", "prompt", "cost", "bytes"];
+
+const incidental: ReadonlySet<string> = new Set([
   // Times and delays.
-  ...["deadline_at", "delay_ms"],
+  ...["deadline_at", "delay_ms", "duration"],
   // Ids that are no more than that, and places that are named after one.
   ...["worker", "fence", "up_to", "output_path", "worktree_path", "branch"],
   // Hashes of what has ids or times in it. Those of files stay: they are what was made.
@@ -46,15 +52,31 @@ const leftOut: ReadonlySet<string> = new Set([
 
 type Rename = (text: string) => string;
 
-function plain(value: unknown, rename: Rename): unknown {
-  if (typeof value === "string") return rename(value);
-  if (Array.isArray(value)) return value.map((each) => plain(each, rename));
+function plain(value: unknown, rename: Rename, leftOut: ReadonlySet<string>): unknown {
+  if (typeof value === "string") {
+    // What a caller is told of its children has times and hashes in it as well.
+    const written = asWritten(value);
+    return written === undefined ? rename(value) : plain(written, rename, leftOut);
+  }
+  if (Array.isArray(value)) return value.map((each) => plain(each, rename, leftOut));
   if (typeof value !== "object" || value === null) return value;
   const entries = Object.entries(value)
     .filter(([key, each]) => each !== undefined && !leftOut.has(key))
-    .map(([key, each]): [string, unknown] => [key, plain(each, rename)]);
+    .map(([key, each]): [string, unknown] => [key, plain(each, rename, leftOut)]);
   return Object.fromEntries(entries);
 }
+
+function asWritten(text: string): object | undefined {
+  if (!/^[[{]/.test(text) || text.length > longestWritten) return undefined;
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === "object" && value !== null ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+const longestWritten = 1_000_000;
 
 /** Looks like an id of ours; which of them is one, the run's own events say. */
 const idLike = /\b[rq]?(?:[0-9a-f]{8}|[0-9a-f]{6})\b/g;

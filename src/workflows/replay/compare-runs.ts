@@ -15,6 +15,8 @@ export interface RunDifference {
 export interface ComparisonOptions {
   /** How the two are called in sentences. */
   readonly names?: readonly [one: string, other: string];
+  /** Tokens and costs count as well: for one and the same run, replayed. */
+  readonly withAmounts?: boolean;
   /** The first one's log ends where nobody has written on: what the other has more is none. */
   readonly isUnfinished?: boolean;
 }
@@ -28,7 +30,8 @@ export function compareRuns(
   other: readonly StoredEvent[],
   options: ComparisonOptions = {},
 ): readonly RunDifference[] {
-  const [left, right] = [comparableEvents(one), comparableEvents(other)];
+  const { withAmounts = false } = options;
+  const [left, right] = [comparableEvents(one, withAmounts), comparableEvents(other, withAmounts)];
   const paths = new Set([...left.keys(), ...right.keys()]);
   return [...paths].flatMap((path) => {
     const events = [left.get(path) ?? [], right.get(path) ?? []] as const;

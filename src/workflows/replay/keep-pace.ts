@@ -14,8 +14,8 @@ export function keepPace(agent: Agent, course: Course): void {
     await Account.prototype.released.call(account);
     await course.pace(agent.id);
   };
-  // Before it ends it waits for what it left running: there it can be overtaken again.
-  if (course.isOvertaken(agent.id)) agent.holdsProcesses = true;
+  // Before it ends it waits for what it left running: there it waits until it ended.
+  agent.holdsProcesses = true;
   agent.sleep = async () => {
     await agent.interruptible(course.pace(agent.id) ?? Promise.resolve());
   };

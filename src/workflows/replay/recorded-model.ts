@@ -80,7 +80,7 @@ function keyOf({ completion, prompt }: ModelUsage): string {
 }
 
 /** A fault that the loop treats as it treated the recorded one. */
-function faultOf({ isCharged, isStall, message, partial, then }: RecordedFault): ModelFault {
+export function faultOf({ isCharged, isStall, message, partial, then }: RecordedFault): ModelFault {
   const kept = partial === undefined ? {} : { partial };
   const passing = isCharged ? "connection" : "overloaded";
   switch (then) {

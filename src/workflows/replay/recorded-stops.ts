@@ -50,34 +50,42 @@ function fellWithCaller({ code, error }: Failed): boolean {
 
 /** The ends from outside, without those of delegations that only fell with others. */
 export function recordedStops(events: readonly StoredEvent[]): readonly RecordedStop[] {
+  const ends = recordedEnds(events);
+  return [...Map.groupBy(events, ({ sub_agent_id: id = "" }) => id)].flatMap(
+    ([delegationId, about]) => {
+      const failed = failureIn(about);
+      if (failed === undefined || !isStop(failed.payload)) return [];
+      if (fellWithCaller(failed.payload)) return [];
+      const { code, error } = failed.payload;
+      const isForeign = wasEndedBeside(about);
+      const seq = ends.get(delegationId) ?? failed.seq;
+      return { delegationId, code, error, isForeign, after: endOf(about), seq };
+    },
+  );
+}
+
+/**
+ * The first event of each delegation's end, or of the ends of those that fell with it. `closing`:
+ * where it began to end by its own work, which may be long before.
+ */
+export function recordedEnds(
+  events: readonly StoredEvent[],
+  closing = false,
+): ReadonlyMap<string, number> {
   const own = Map.groupBy(events, ({ sub_agent_id: id = "" }) => id);
   const children = Map.groupBy(
     events.filter((event) => event.type === "agent.subagent_created"),
     ({ payload }) => payload.parent_id,
   );
-  const firstOf = (id: string): number => {
+  const firstOf = (id: string, types: ReadonlySet<string>): number => {
     const fallen = (children.get(id) ?? []).flatMap(({ sub_agent_id: child = "" }) => {
       const failed = failureIn(own.get(child) ?? []);
-      return failed !== undefined && fellWithCaller(failed.payload) ? firstOf(child) : [];
+      return failed !== undefined && fellWithCaller(failed.payload) ? firstOf(child, failing) : [];
     });
     const events = own.get(id) ?? [];
-    return Math.min(events[endOf(events)]?.seq ?? Number.POSITIVE_INFINITY, ...fallen);
+    return Math.min(events[endOf(events, types)]?.seq ?? Number.POSITIVE_INFINITY, ...fallen);
   };
-  return [...own].flatMap(([delegationId, about]) => {
-    const failed = failureIn(about);
-    if (failed === undefined || !isStop(failed.payload)) return [];
-    if (fellWithCaller(failed.payload)) return [];
-    const { code, error } = failed.payload;
-    const isForeign = wasEndedBeside(about);
-    return {
-      delegationId,
-      code,
-      error,
-      isForeign,
-      after: endOf(about),
-      seq: firstOf(delegationId),
-    };
-  });
+  return new Map([...own.keys()].map((id) => [id, firstOf(id, closing ? ending : failing)]));
 }
 
 /** Of delegations that others ended: how many events of their own they have before that. */
@@ -101,9 +109,12 @@ function wasEndedBeside(events: readonly StoredEvent[]): boolean {
   return closed !== undefined && closed.payload.seal.requested === undefined;
 }
 
+const failing: ReadonlySet<string> = new Set(["agent.subagent_failed"]);
+const ending: ReadonlySet<string> = new Set([...failing, "agent.subagent_waiting_for_merge"]);
+
 /** Where its end begins: what was under way is brought to an end first. */
-function endOf(events: readonly StoredEvent[]): number {
-  let index = events.findIndex((event) => event.type === "agent.subagent_failed");
+function endOf(events: readonly StoredEvent[], types = failing): number {
+  let index = events.findIndex(({ type }) => types.has(type));
   while (index > 0 && isLoose(events[index - 1], events[index - 2])) index--;
   return index < 0 ? events.length : index;
 }

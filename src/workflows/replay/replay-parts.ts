@@ -6,6 +6,7 @@ import type { Store } from "../../ports/store.ts";
 import type { Course } from "./course.ts";
 import { RecordedModel, recordedTries } from "./recorded-model.ts";
 import { recordedServers } from "./recorded-servers.ts";
+import { recordedEnds } from "./recorded-stops.ts";
 import { RecordedTools } from "./recorded-tools.ts";
 import type { Recording } from "./recording.ts";
 import { recordedCopies } from "./replay-copies.ts";
@@ -44,7 +45,7 @@ export function replayParts(options: ReplayPartsOptions): EngineParts {
     hasCopies: () => false,
     worktrees: "",
     checksFor: () => async () => ({ passed: true }),
-    release: overtaking(options),
+    release: endAgain(options),
     endStrays: () => undefined,
     toolbox: new ReplayToolbox(options, tools),
     middleware: compose([{ turn: model.turn, call: tools.call }]),
@@ -57,14 +58,22 @@ export function replayParts(options: ReplayPartsOptions): EngineParts {
   };
 }
 
-/** The first to end a delegation that was overtaken is itself, and comes too late. */
-function overtaking({ course, find }: ReplayPartsOptions): EngineParts["release"] {
-  const begun = new Set<string>();
-  return (id) => {
+/**
+ * Everybody waits here before they end, until they ended. The first to end a delegation that was
+ * overtaken is itself, and comes too late.
+ */
+function endAgain({ course, find, recording }: ReplayPartsOptions): EngineParts["release"] {
+  const ends = recordedEnds(recording.events, true);
+  const overtaken = new Set<string>();
+  return async (id) => {
+    if (course.hasStrayed(id)) return;
     const isStopped = (find(id)?.stopReason ?? null) !== null;
-    if (!course.isOvertaken(id) || isStopped || begun.has(id)) return Promise.resolve();
-    begun.add(id);
-    return new Promise(() => undefined);
+    if (course.isOvertaken(id) && !isStopped && !overtaken.has(id)) {
+      overtaken.add(id);
+      await new Promise(() => undefined);
+    }
+    const end = ends.get(id) ?? 0;
+    if (!isStopped && !course.hasReached(end)) await course.arrival(end);
   };
 }
 

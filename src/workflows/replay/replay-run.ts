@@ -26,7 +26,8 @@ export async function replayRun(store: Store, runId: string, memory: Store): Pro
   const replayed = await replayRecording(recording, store, memory);
   const { delegations, events, isFinished } = recording;
   const names = ["the recording", "the replay"] as const;
-  const differences = compareRuns(events, replayed, { names, isUnfinished: !isFinished });
+  const options = { names, withAmounts: true, isUnfinished: !isFinished };
+  const differences = compareRuns(events, replayed, options);
   return { runId, delegations: delegations.size, events: events.length, isFinished, differences };
 }
 

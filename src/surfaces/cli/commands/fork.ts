@@ -1,0 +1,81 @@
+import { Forks } from "../../../commands/forks.ts";
+import { MandateError } from "../../../ports/mandate-error.ts";
+import type { Arguments } from "../arguments.ts";
+import { announceModel, attend, attendOptions, displayFor } from "../attend.ts";
+import type { Command } from "../command.ts";
+import { findTarget } from "../find-target.ts";
+import type { Io } from "../io.ts";
+import { chosenPlaybook, openRuntime, runtimeOptions } from "../open-runtime.ts";
+import { applicationFor, playbookOf } from "../playbook-application.ts";
+import { withStore } from "../with-store.ts";
+import type { Work } from "../work-on.ts";
+
+export const forkCommand: Command = {
+  name: "fork",
+  usage: "[options] RUN --at EVENT",
+  about:
+    "Starts a new run that shares the history of another one up to an event (mandate logs shows their\n" +
+    "numbers), and goes on live from there: with another profile, another model, or another word from\n" +
+    "you. What is shared is the root agent's conversation up to the last turn that was complete by\n" +
+    "then. Children that had finished by then are not run again when the same is delegated to the\n" +
+    "same profile, unless they worked in copies of their own.",
+  options: {
+    at: { type: "text", value: "EVENT", help: "the last event to share" },
+    profile: { type: "text", value: "NAME", help: "who goes on; by default who it was" },
+    task: { type: "text", value: "TEXT", help: "what you say next; by default that it goes on" },
+    ...runtimeOptions,
+    model: {
+      type: "text",
+      value: "PROVIDER/MODEL",
+      help: "the model that goes on, and the default of the others",
+    },
+    ...attendOptions,
+  },
+  words: { least: 1, most: 1 },
+  examples: ["fork r1a2b3c --at 57", 'fork r1a2b3c --at 57 --task "Look at the tests first."'],
+  run: fork,
+};
+
+async function fork(given: Arguments, io: Io): Promise<number> {
+  const at = given.count("at");
+  if (at === undefined) {
+    throw new MandateError(
+      "usage",
+      `fork needs --at EVENT: ${io.program} logs ${given.words[0] ?? "RUN"} shows their numbers.`,
+    );
+  }
+  const past = await withStore(io, async (store) => {
+    const { runId } = await findTarget(store, given.words[0], io);
+    return { runId, application: (await store.readRun(runId))?.application ?? "" };
+  });
+  const chosen = chosenPlaybook(given, io);
+  const application = chosen === undefined ? past.application : applicationFor(chosen);
+  const forks = new Forks();
+  const runtime = await openRuntime(given, io, application, { aroundTool: forks.around });
+  try {
+    const work: Work = {
+      runtime,
+      io,
+      display: displayFor(given, io),
+      async begin(watch) {
+        announceModel(runtime.parts.models.defaultModel, playbookOf(application), work);
+        const started = await forks.fork(runtime, {
+          runId: past.runId,
+          at,
+          profile: given.text("profile"),
+          model: given.text("model"),
+          task: given.text("task"),
+        });
+        const turns = started.turns === 1 ? "1 turn" : `${started.turns} turns`;
+        work.display.say(
+          `${started.runId} shares ${turns} of ${past.runId}, up to event ${started.sharedUpTo}.`,
+        );
+        await watch(started);
+        return started;
+      },
+    };
+    return await attend(given, work);
+  } finally {
+    await runtime.close();
+  }
+}
