@@ -1,4 +1,5 @@
 import type { NewEvent, StoredEvent } from "../../events/event.ts";
+import { endedByOthers, recordedEnds } from "./recorded-stops.ts";
 
 /**
  * How far a replay has come in what was recorded. What comes from outside (an answer, a result, a
@@ -13,6 +14,8 @@ export class Course {
   readonly #own: ReadonlyMap<string, readonly StoredEvent[]>;
   /** Of delegations that others ended: how many events of their own they have before that. */
   readonly #ended: ReadonlyMap<string, number>;
+  /** Where each began to end, or those who fell with it. */
+  readonly #ends: ReadonlyMap<string, number>;
   readonly #ordinal = new Map<number, number>();
   readonly #seen = new Map<string, number>();
   readonly #strayed = new Set<string>();
@@ -22,9 +25,10 @@ export class Course {
   #waiting: Waiting[] = [];
   #hasGivenUp = false;
 
-  constructor(events: readonly StoredEvent[], ended: ReadonlyMap<string, number>) {
+  constructor(events: readonly StoredEvent[]) {
     this.#events = events;
-    this.#ended = ended;
+    this.#ended = endedByOthers(events);
+    this.#ends = recordedEnds(events, true);
     this.#own = Map.groupBy(events, keyOf);
     this.#deaths = events.flatMap(({ seq, type }) => (type === "run.resumed" ? seq : []));
     for (const own of this.#own.values()) {
@@ -80,7 +84,18 @@ export class Course {
     const next = this.#own.get(delegationId)?.[seen];
     // It never came to go on: somebody will stop it, or the log ends here.
     if (next === undefined || this.#ended.get(delegationId) === seen) return never();
-    return this.hasReached(next.seq) ? undefined : this.arrival(next.seq);
+    // With its end, others may fall before it.
+    return this.when(Math.min(next.seq, this.endOf(delegationId)));
+  }
+
+  /** Where it began to end, or those who fell with it. */
+  endOf(delegationId: string): number {
+    return this.#ends.get(delegationId) ?? Number.POSITIVE_INFINITY;
+  }
+
+  /** Undefined: now. */
+  when(seq: number): Promise<void> | undefined {
+    return this.hasReached(seq) ? undefined : this.arrival(seq);
   }
 
   /** Everything before that event has happened again. */

@@ -35,7 +35,7 @@ export class RecordedTools implements RecordedBehaviour {
       return course.hasStrayed(delegationId) ? next(call) : agent.interruptible(never());
     }
     // After its worker died it may come again when it has long begun.
-    if (!course.hasReached(recorded.seq)) await course.arrival(recorded.seq);
+    await course.when(recorded.seq);
     if (recorded.approval !== null) {
       await askPerson(agent, call.id, recorded.approval, "approval");
     }

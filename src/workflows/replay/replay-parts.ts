@@ -6,7 +6,6 @@ import type { Store } from "../../ports/store.ts";
 import type { Course } from "./course.ts";
 import { RecordedModel, recordedTries } from "./recorded-model.ts";
 import { recordedServers } from "./recorded-servers.ts";
-import { recordedEnds } from "./recorded-stops.ts";
 import { RecordedTools } from "./recorded-tools.ts";
 import type { Recording } from "./recording.ts";
 import { recordedCopies } from "./replay-copies.ts";
@@ -62,8 +61,7 @@ export function replayParts(options: ReplayPartsOptions): EngineParts {
  * Everybody waits here before they end, until they ended. The first to end a delegation that was
  * overtaken is itself, and comes too late.
  */
-function endAgain({ course, find, recording }: ReplayPartsOptions): EngineParts["release"] {
-  const ends = recordedEnds(recording.events, true);
+function endAgain({ course, find }: ReplayPartsOptions): EngineParts["release"] {
   const overtaken = new Set<string>();
   return async (id) => {
     if (course.hasStrayed(id)) return;
@@ -72,8 +70,7 @@ function endAgain({ course, find, recording }: ReplayPartsOptions): EngineParts[
       overtaken.add(id);
       await new Promise(() => undefined);
     }
-    const end = ends.get(id) ?? 0;
-    if (!isStopped && !course.hasReached(end)) await course.arrival(end);
+    if (!isStopped) await course.when(course.endOf(id));
   };
 }
 

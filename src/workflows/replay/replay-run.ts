@@ -58,24 +58,29 @@ function withRecordedAsk(event: StoredEvent, recorded: (id: string) => string): 
 
 /** How long a replay may stand still: nothing in it waits for anybody. */
 const patienceMs = 400;
+/** And how long it may go on after it has gone another way. */
+const graceMs = 2000;
 
 /** Until everything recorded has happened again, or nothing happens any more. */
-async function untilOver({ course, run }: Replayer): Promise<void> {
-  let steps = course.steps;
+async function untilOver(replayer: Replayer): Promise<void> {
+  const { course } = replayer;
+  let { steps } = course;
   let since = performance.now();
-  let hasGivenUp = false;
-  while (course.next !== undefined && !run.finished) {
+  let gaveUpAt = Number.POSITIVE_INFINITY;
+  while (course.next !== undefined && !replayer.run.finished) {
     await new Promise((resolve) => setImmediate(resolve));
+    const now = performance.now();
+    if (now - gaveUpAt > graceMs) return;
     if (course.steps !== steps) {
       steps = course.steps;
-      since = performance.now();
-    } else if (performance.now() - since > patienceMs) {
-      if (hasGivenUp) return;
-      hasGivenUp = true;
-      since = performance.now();
+      since = now;
+    } else if (now - since > patienceMs) {
+      if (gaveUpAt !== Number.POSITIVE_INFINITY) return;
+      gaveUpAt = now;
+      since = now;
       course.giveUp();
-    } else if (performance.now() - since > 5) {
-      // It sleeps, for the wait of a retry: no need to spin.
+    } else if (now - since > 5) {
+      // Something is under way that is not in memory alone: no need to spin.
       await new Promise((resolve) => setTimeout(resolve, 1));
     }
   }

@@ -7,7 +7,7 @@ import type { Store } from "../../ports/store.ts";
 import { Course } from "./course.ts";
 import { keepPace } from "./keep-pace.ts";
 import { RecordedOrder } from "./recorded-order.ts";
-import { endedByOthers, recordedStops } from "./recorded-stops.ts";
+import { recordedStops } from "./recorded-stops.ts";
 import { recordedToolTokens } from "./recorded-tool-tokens.ts";
 import type { RecordedDelegation, Recording } from "./recording.ts";
 import { agentFor, type MakeAgentOptions, makeAgent } from "./replay-agents.ts";
@@ -35,7 +35,7 @@ export class Replayer {
   constructor(recording: Recording, source: Store, memory: Store) {
     const stops = recordedStops(recording.events);
     this.recording = recording;
-    this.course = new Course(recording.events, endedByOthers(recording.events));
+    this.course = new Course(recording.events);
     this.store = new ReplayStore({ memory, source, recording, course: this.course });
     this.#toolTokens = recordedToolTokens(recording);
     this.#merges = new RecordedOrder(recording, this.course);
