@@ -1,5 +1,4 @@
-import { decodeText } from "../documents/decode-text.ts";
-import { readRegularFile } from "../documents/read-regular-file.ts";
+import { readTextFile } from "../documents/read-text-file.ts";
 import { parseYaml } from "../documents/read-yaml.ts";
 import { MandateError } from "../ports/mandate-error.ts";
 import { longestPlan, type Plan } from "../tools/plan/plan.ts";
@@ -34,7 +33,7 @@ const mostProblems = 20;
  */
 export function readPlanFile(file: string, readers: PlanReaders): PlanFile {
   const { behind, maxChildren } = readers;
-  const text = readText(file);
+  const text = readTextFile(file, { code, maximumBytes: longestPlan });
   const { lineOf, value } = parseYaml(text, file, { code, maximumLength: longestPlan });
   const profiles = planProfiles(readers.profiles, (name) => {
     return name.startsWith("@") ? behind(name) : name;
@@ -52,18 +51,4 @@ export function readPlanFile(file: string, readers: PlanReaders): PlanFile {
   const left = checked.problems.length - shown.length;
   if (left > 0) shown.push(`… and ${left} more`);
   throw new MandateError(code, shown.join("\n"));
-}
-
-function readText(file: string): string {
-  let bytes: Buffer;
-  try {
-    bytes = readRegularFile(file, longestPlan);
-  } catch (cause) {
-    const { code: systemCode, message } = cause as NodeJS.ErrnoException;
-    const problem = systemCode === undefined ? message : `cannot be read (${systemCode})`;
-    throw new MandateError(code, `${file}: ${problem}`, { cause });
-  }
-  const decoded = decodeText(bytes);
-  if ("problem" in decoded) throw new MandateError(code, `${file}:1: ${decoded.problem}`);
-  return decoded.text;
 }

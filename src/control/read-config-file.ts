@@ -1,8 +1,7 @@
 import { homedir } from "node:os";
 import { dirname, resolve } from "node:path";
-import { decodeText } from "../documents/decode-text.ts";
 import { describeProblem } from "../documents/describe-problem.ts";
-import { readRegularFile } from "../documents/read-regular-file.ts";
+import { readTextFile } from "../documents/read-text-file.ts";
 import { parseYaml } from "../documents/read-yaml.ts";
 import { MandateError } from "../ports/mandate-error.ts";
 import type { ConfigLayer } from "./config-layer.ts";
@@ -13,7 +12,7 @@ const code = "config-invalid";
 
 /** One configuration file, checked as a whole. Throws a MandateError that names file and line. */
 export function readConfigFile(file: string): ConfigLayer {
-  const { value, lineOf } = parseYaml(readText(file), file, { code });
+  const { value, lineOf } = parseYaml(readTextFile(file, { code, maximumBytes }), file, { code });
   // A file that says nothing, or only has comments.
   if (value === null) return { settings: {}, file, lineOf };
   const parsed = configSchema.safeParse(value);
@@ -22,20 +21,6 @@ export function readConfigFile(file: string): ConfigLayer {
     throw new MandateError(code, message);
   }
   return { settings: withAbsoluteDirectory(parsed.data, file), file, lineOf };
-}
-
-function readText(file: string): string {
-  let bytes: Buffer;
-  try {
-    bytes = readRegularFile(file, maximumBytes);
-  } catch (cause) {
-    const { code: systemCode, message } = cause as NodeJS.ErrnoException;
-    const problem = systemCode === undefined ? message : `cannot be read (${systemCode})`;
-    throw new MandateError(code, `${file}: ${problem}`, { cause });
-  }
-  const decoded = decodeText(bytes);
-  if ("problem" in decoded) throw new MandateError(code, `${file}:1: ${decoded.problem}`);
-  return decoded.text;
 }
 
 /** A relative folder is meant from the file that names it, wherever the program was started. */

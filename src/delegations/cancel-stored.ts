@@ -7,7 +7,7 @@ import type { CancelOutcome } from "../ports/delegator.ts";
 import { MandateError } from "../ports/mandate-error.ts";
 import type { Store } from "../ports/store.ts";
 import type { Toolbox } from "../tools/toolbox.ts";
-import { oneLine } from "./conclude.ts";
+import { summaryOf } from "./conclude.ts";
 
 const patience = 100;
 
@@ -117,7 +117,7 @@ function closingEvents(
         final_status: "failed",
         close_reason: code,
         seal: {
-          summary: output === null ? "" : oneLine(output.text),
+          summary: output === null ? "" : summaryOf(output.text),
           output_hash: output?.hash ?? null,
           usage,
           turns: delegation.turns,

@@ -2,6 +2,7 @@ import { externalProvider, modelName } from "../contracts/contract.ts";
 import type { CloseReason } from "../events/close-reason.ts";
 import type { ArtifactReference, NewEvent } from "../events/event.ts";
 import { sha256 } from "../events/hash-chain.ts";
+import { oneLine } from "../events/one-line.ts";
 import type { Seal } from "../events/seal.ts";
 import type { DelegationResult } from "../ports/delegator.ts";
 import { MandateError } from "../ports/mandate-error.ts";
@@ -86,7 +87,7 @@ function sealOf(agent: Agent, { ending, files }: Accepted): Seal {
   const output = ending.kind === "output" ? ending.text : (agent.output?.text ?? null);
   const isOurs = agent.contract.model.provider !== externalProvider;
   return {
-    summary: output === null ? "" : oneLine(output),
+    summary: output === null ? "" : summaryOf(output),
     output_hash: output === null ? null : sha256(output),
     usage: agent.usage,
     turns: agent.turns,
@@ -133,7 +134,6 @@ export function unwritten(agent: Agent, error: unknown): DelegationResult {
 }
 
 /** A breadcrumb's length: enough to recognise, too short to flood. */
-export function oneLine(text: string): string {
-  const flat = text.slice(0, 1000).replace(/\s+/g, " ").trim();
-  return flat.length > 240 ? `${flat.slice(0, 239)}…` : flat;
+export function summaryOf(text: string): string {
+  return oneLine(text, 240);
 }

@@ -2,7 +2,7 @@ import type { EventPayloads, NewEvent } from "../events/event.ts";
 import { openSteps, standingPlans } from "../events/planned-steps.ts";
 import type { DelegationResult } from "../ports/delegator.ts";
 import type { Agent } from "./agent.ts";
-import { oneLine } from "./conclude.ts";
+import { summaryOf } from "./conclude.ts";
 import type { LiveRun } from "./live-run.ts";
 import { isWatcher } from "./watch.ts";
 
@@ -32,7 +32,7 @@ export function runFinished(
 
 function rootProblem(result: DelegationResult | null): string | undefined {
   if (result === null || result.status === "completed") return undefined;
-  return `${result.closeReason}: ${oneLine(result.result)}`;
+  return `${result.closeReason}: ${summaryOf(result.result)}`;
 }
 
 function overlookedProblem(overlooked: readonly Agent[]): string | undefined {

@@ -84,7 +84,11 @@ describe("a contract that was changed in the database", () => {
       breaks: ["I2"],
     });
     engines.push(mandate);
-    const { result, events } = await mandate.run({ task: "go", profile: "waiter", timeoutMs: 1500 });
+    const { result, events } = await mandate.run({
+      task: "go",
+      profile: "waiter",
+      timeoutMs: 1500,
+    });
     expect(result).toMatchObject({ status: "failed", closeReason: "policy_denied" });
     expect(ofType(events, "agent.tool_outcome_unknown")).toHaveLength(1);
   });

@@ -1,4 +1,5 @@
 import type { StoredEvent } from "../events/event.ts";
+import { harmlessText } from "./harmless-text.ts";
 
 /** What one event means to somebody who watches a session; undefined: nothing to see. */
 export function describeDelta(event: StoredEvent): string | undefined {
@@ -46,7 +47,6 @@ function asText(input: unknown): string {
 
 /** Terminal sequences and the like are nobody's words. */
 function cut(text: string, most: number): string {
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is to go
-  const plain = text.replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g, " ");
-  return plain.length > most ? `${plain.slice(0, most - 1)}…` : plain;
+  const plain = harmlessText(text.slice(0, most));
+  return text.length > most ? `${plain}…` : plain;
 }

@@ -1,9 +1,9 @@
 import type { DelegationResult, Delegator } from "../../ports/delegator.ts";
 import type { Plan, PlanStep } from "./plan.ts";
 import type { PlanProgress, StepTry, TryOutcome } from "./plan-progress.ts";
-import { reviewTask } from "./review-task.ts";
 import { stepContext } from "./step-context.ts";
 import type { StepRecord } from "./step-record.ts";
+import { stepReview } from "./step-review.ts";
 
 /** What came of a plan, step by step, and of whom the results came. */
 export interface CarriedOut {
@@ -45,7 +45,7 @@ export function carryOutPlan(
     if (result.status !== "completed") return "failed";
     if (step.reviewer !== null && !signal.aborted) {
       const review = await delegate(delegator, {
-        ...reviewTask(plan, step, result, delegator.joinTokens),
+        ...stepReview(plan, step, result, delegator.joinTokens),
         profile: step.reviewer,
         key: `${key}-review`,
       });

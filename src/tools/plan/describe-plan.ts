@@ -1,3 +1,4 @@
+import { oneLine } from "../../events/one-line.ts";
 import type { Plan, PlanStep } from "./plan.ts";
 
 const mostLines = 40;
@@ -22,12 +23,4 @@ function lineOf(step: PlanStep, place: number, steps: readonly PlanStep[]): stri
     ...(after.length > 0 ? [`after ${oneLine(after.join(", "), 120)}`] : []),
     ...(reviewer === null ? [] : [`reviewed by ${reviewer}`]),
   ].join("; ");
-}
-
-export function oneLine(text: string, most: number): string {
-  const flat = text
-    .slice(0, 4 * most)
-    .replace(/\s+/g, " ")
-    .trim();
-  return flat.length > most ? `${flat.slice(0, most - 1)}…` : flat;
 }

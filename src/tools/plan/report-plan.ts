@@ -1,6 +1,6 @@
+import { oneLine } from "../../events/one-line.ts";
 import type { DelegationResult } from "../../ports/delegator.ts";
 import { fitResult } from "../delegation/fit-result.ts";
-import { oneLine } from "./describe-plan.ts";
 import type { Plan } from "./plan.ts";
 import type { PlanProgress } from "./plan-progress.ts";
 import type { StepRecord } from "./step-record.ts";

@@ -3,7 +3,7 @@ import type { Plan, PlanStep } from "./plan.ts";
 import { boundedResult, changedFiles } from "./step-context.ts";
 
 /** What somebody is given who judges a step that another agent has completed. */
-export function reviewTask(
+export function stepReview(
   { goal }: Plan,
   step: PlanStep,
   result: DelegationResult,
