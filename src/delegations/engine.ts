@@ -23,6 +23,7 @@ import { isHandle } from "./resolve-profile.ts";
 import { type Resumption, resumption } from "./resumption.ts";
 import { Session } from "./session.ts";
 import { startDelegation } from "./start-delegation.ts";
+import { startWatcher } from "./start-watcher.ts";
 import { retireCopy } from "./take-over.ts";
 import { event } from "./take-turn.ts";
 import { requireUnused, tidyCopies } from "./used-copies.ts";
@@ -266,18 +267,7 @@ export class Engine {
    * that run. Gives the watcher's id.
    */
   async watch(id: string, profile: string): Promise<string> {
-    const watches = await this.#atWork(id);
-    const { run } = watches;
-    const task = `Watch the session of ${watches.contract.profile.id}, whose task is: ${watches.contract.step.description}`;
-    const started = await startDelegation({
-      run,
-      caller: null,
-      request: { task, profile, title: `Watch ${watches.contract.profile.id}` },
-      way: "watch",
-      watches,
-      callId: null,
-      step: run.steps++,
-    });
+    const started = await startWatcher(await this.#atWork(id), profile);
     if (!("agent" in started)) throw refusal(started);
     await started.created;
     return started.agent.id;

@@ -144,3 +144,41 @@ test("nobody but a watcher may interject", async () => {
   expect(seen[0]?.tools).toEqual([]);
   expect(ofType(events, "agent.tool_denied")[0]?.payload.tool).toBe("interject");
 });
+
+test("a watcher that is taken up after a crash is not shown again what it has seen", async () => {
+  let isRecovered = false;
+  const { seen, model } = recording(async ({ caller }) => {
+    if (caller.profile === "pair") return "ok";
+    if (caller.turn === 1) return { calls: [{ tool: "list_files", input: {} }] };
+    if (!isRecovered) await new Promise(() => undefined);
+    return caller.turn === 2 ? { calls: [{ tool: "list_files", input: { path: "." } }] } : "done";
+  });
+  await using engine = await openEngine({ model, profiles, limits });
+  const { runId } = await engine.start({
+    task: "work",
+    profile: "boss",
+    workspace: engine.workspace,
+    watchers: ["pair"],
+  });
+  const shown = async () =>
+    ofType(await engine.events(runId), "agent.interjected").filter(
+      ({ payload }) => payload.from === "session" && payload.message.includes("list_files gave"),
+    );
+  while ((await shown()).length === 0) await pause(5);
+  await pause(50);
+  engine.abandon();
+  isRecovered = true;
+  await using second = await engine.another({ model, profiles, limits });
+  const [recovered] = await second.engine.recover();
+  expect((await recovered?.result)?.status).toBe("completed");
+  const events = await second.events(runId);
+  expect(ofType(events, "run.finished")[0]?.payload.outcome).toBe("succeeded");
+  const batches = ofType(events, "agent.interjected").filter(
+    ({ payload }) => payload.from === "session",
+  );
+  const upTo = batches.map(({ payload }) => payload.up_to ?? 0);
+  expect(upTo).toEqual([...new Set(upTo)].sort((one, other) => one - other));
+  const told = batches.map(({ payload }) => payload.message).join("\n");
+  expect(told.match(/calls list_files \{\}/g)).toHaveLength(1);
+  expect(seen.some(({ caller }) => caller.profile === "pair")).toBe(true);
+});
