@@ -1,3 +1,5 @@
+import type { Selection } from "../../contracts/selection.ts";
+
 /** Who asks. A role holds what those before it hold. */
 export type Role = "viewer" | "operator" | "admin";
 
@@ -7,4 +9,6 @@ export const roles: readonly Role[] = ["viewer", "operator", "admin"];
 export interface Principal {
   readonly id: string;
   readonly role: Role;
+  /** What the contracts that they cause may hold of scopes; absent: no further limit. */
+  readonly scopes?: Selection | undefined;
 }

@@ -21,6 +21,7 @@ export type ControlAction =
   | "set-workspace"
   | "promote-memory"
   | "forget-memory"
+  | "manage-tokens"
   | "pin-session"
   | "pin-user"
   | "pin-workspace"
@@ -44,6 +45,7 @@ const rules: Readonly<Record<ControlAction, { readonly least: Role; readonly wha
   "set-workspace": { least: "operator", what: "Setting the workspace of a session" },
   "promote-memory": { least: "operator", what: "Promoting a memory" },
   "forget-memory": { least: "operator", what: "Forgetting a memory" },
+  "manage-tokens": { least: "admin", what: "Managing access tokens" },
   "pin-session": { least: "viewer", what: "Session pin" },
   "pin-user": { least: "viewer", what: "User pin" },
   "pin-workspace": { least: "operator", what: "Workspace pin" },

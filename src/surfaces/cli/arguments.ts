@@ -7,12 +7,12 @@ import type { Command, CommandOption } from "./command.ts";
 export class Arguments {
   readonly words: readonly string[];
   readonly #flags: ReadonlySet<string>;
-  readonly #texts: ReadonlyMap<string, string>;
+  readonly #texts: ReadonlyMap<string, readonly string[]>;
 
   constructor(
     words: readonly string[],
     flags: ReadonlySet<string>,
-    texts: ReadonlyMap<string, string>,
+    texts: ReadonlyMap<string, readonly string[]>,
   ) {
     this.words = words;
     this.#flags = flags;
@@ -23,8 +23,14 @@ export class Arguments {
     return this.#flags.has(name);
   }
 
+  /** Given more than once: the last. */
   text(name: string): string | undefined {
-    return this.#texts.get(name);
+    return this.texts(name).at(-1);
+  }
+
+  /** Of an option that may be given several times. */
+  texts(name: string): readonly string[] {
+    return this.#texts.get(name) ?? [];
   }
 
   /** A positive whole number. */
@@ -77,7 +83,7 @@ export function parseArguments(command: Command, typed: readonly string[]): Argu
   });
   const words: string[] = [];
   const flags = new Set<string>();
-  const texts = new Map<string, string>();
+  const texts = new Map<string, string[]>();
   for (const token of tokens) {
     if (token.kind === "positional") words.push(token.value);
     if (token.kind !== "option") continue;
@@ -98,7 +104,7 @@ export function parseArguments(command: Command, typed: readonly string[]): Argu
           `${token.rawName} needs a value: ${token.rawName} ${option.value}.${remedy}`,
         );
       }
-      texts.set(token.name, token.value);
+      texts.set(token.name, [...(texts.get(token.name) ?? []), token.value]);
     }
   }
   if (!flags.has("help")) requireWords(command, words.length);

@@ -1,0 +1,117 @@
+import { timingSafeEqual } from "node:crypto";
+import { MandateError } from "../../ports/mandate-error.ts";
+import type { RecordStore } from "../../ports/record-store.ts";
+import { type Principal, type Role, roles } from "../records/principal.ts";
+import { requireRole } from "../records/require-role.ts";
+import {
+  type AccessToken,
+  hashOfToken,
+  installationName,
+  nameInToken,
+  newToken,
+  readStoredToken,
+  requireTokenName,
+  type StoredToken,
+} from "./access-token.ts";
+import { installationToken } from "./installation-token.ts";
+
+const resourceType = "access-token";
+
+export interface NewAccessToken {
+  readonly name: string;
+  readonly role: Role;
+  readonly scopes?: "*" | readonly string[] | undefined;
+  readonly expiresAt?: number | null | undefined;
+}
+
+/**
+ * Who may talk to a server: the holder of the installation's own token, which lies in a file that
+ * only its user can read, and those of named ones, which are stored as hashes. A record is looked
+ * up at every call, so what was revoked is refused at once, by every process.
+ */
+export class AccessTokens {
+  readonly #store: RecordStore;
+  readonly #file: string;
+  readonly #now: () => number;
+
+  constructor(store: RecordStore, installationTokenFile: string, now: () => number = Date.now) {
+    this.#store = store;
+    this.#file = installationTokenFile;
+    this.#now = now;
+  }
+
+  /** Undefined for whatever is not a token that holds now. */
+  async authenticate(token: string): Promise<Principal | undefined> {
+    const name = nameInToken(token);
+    if (name === undefined) return undefined;
+    if (name === installationName) {
+      const own = installationToken(this.#file);
+      return isSame(token, hashOfToken(own)) ? { id: name, role: "admin" } : undefined;
+    }
+    const stored = await this.#read(name);
+    if (stored === undefined || !isSame(token, stored.hash)) return undefined;
+    if (stored.expiresAt !== null && stored.expiresAt <= this.#now()) return undefined;
+    return { id: name, role: stored.role, scopes: stored.scopes };
+  }
+
+  /** Gives the token itself; it cannot be had again. */
+  async create(
+    request: NewAccessToken,
+    by: Principal,
+  ): Promise<{ readonly token: string; readonly about: AccessToken }> {
+    requireRole("manage-tokens", by);
+    const { name, role, scopes = "*", expiresAt = null } = request;
+    requireTokenName(name);
+    if (!roles.includes(role)) {
+      throw new MandateError("usage", `A token's role is one of ${roles.join(", ")}.`);
+    }
+    const createdAt = this.#now();
+    if (expiresAt !== null && !(Number.isSafeInteger(expiresAt) && expiresAt > createdAt)) {
+      throw new MandateError("usage", "A token has to expire at some time to come.");
+    }
+    const token = newToken(name);
+    const about = { role, scopes, createdBy: by.id, createdAt, expiresAt };
+    const before = await this.#store.readRecord(resourceType, name);
+    if (before !== undefined) {
+      const remedy = `Revoke it first, or take another name.`;
+      throw new MandateError("conflict", `There is a token called ${name}. ${remedy}`);
+    }
+    const value = { ...about, hash: hashOfToken(token) };
+    const change = { resourceType, resourceId: name, expectedVersion: 0, value };
+    await this.#store.changeRecords([change], by.id);
+    return { token, about: { name, ...about } };
+  }
+
+  async list(): Promise<readonly AccessToken[]> {
+    const records = await this.#store.listRecords(resourceType);
+    return records.flatMap((record) => {
+      const stored = readStoredToken(record);
+      return stored === undefined ? [] : [withoutHash(stored)];
+    });
+  }
+
+  /** False when there is none of that name. */
+  async revoke(name: string, by: Principal): Promise<boolean> {
+    requireRole("manage-tokens", by);
+    const record = await this.#store.readRecord(resourceType, name);
+    if (record === undefined) return false;
+    const expectedVersion = record.version;
+    const change = { resourceType, resourceId: name, expectedVersion, value: null };
+    await this.#store.changeRecords([change], by.id);
+    return true;
+  }
+
+  async #read(name: string): Promise<StoredToken | undefined> {
+    const record = await this.#store.readRecord(resourceType, name);
+    return record && readStoredToken(record);
+  }
+}
+
+/** Takes as long for a near miss as for any other. */
+function isSame(token: string, hash: string): boolean {
+  return timingSafeEqual(Buffer.from(hashOfToken(token), "hex"), Buffer.from(hash, "hex"));
+}
+
+function withoutHash({ hash: _, ...about }: StoredToken): AccessToken {
+  return about;
+}

@@ -1,0 +1,138 @@
+import { AccessTokens } from "../../../control/access/access-tokens.ts";
+import {
+  installationToken,
+  rotateInstallationToken,
+} from "../../../control/access/installation-token.ts";
+import { findPlaces } from "../../../control/places.ts";
+import { type Principal, type Role, roles } from "../../../control/records/principal.ts";
+import { MandateError } from "../../../ports/mandate-error.ts";
+import { formatAge } from "../amounts.ts";
+import type { Arguments } from "../arguments.ts";
+import { type Command, jsonOption } from "../command.ts";
+import { exitCode } from "../exit-code.ts";
+import type { Io } from "../io.ts";
+import { printableJson, printableLine } from "../printable.ts";
+import { styleFor } from "../style.ts";
+import { withStore } from "../with-store.ts";
+
+const day = 86_400_000;
+
+/** Whoever can open the database and read the home owns the installation. */
+const owner: Principal = { id: "local", role: "admin" };
+
+export const tokenCommand: Command = {
+  name: "token",
+  usage: "[options] [list | create NAME | revoke NAME | show | rotate]",
+  about:
+    "Says who may talk to `mandate serve`. The installation has a token of its own, which may do\n" +
+    "everything: show prints it, rotate replaces it. create makes a named one with a role (viewer\n" +
+    "reads, operator also starts and steers work, admin also manages tokens) and, where scopes are\n" +
+    "named, with these alone for every contract that it causes. A named token is printed once and\n" +
+    "stored as a hash; revoke ends it at once.",
+  options: {
+    json: jsonOption,
+    role: { type: "text", value: "ROLE", help: "viewer, operator or admin (viewer)" },
+    scope: { type: "text", value: "SCOPE", help: "what its contracts may hold; repeatable (all)" },
+    days: { type: "text", value: "NUMBER", help: "how long it holds (until it is revoked)" },
+  },
+  words: { least: 0, most: 2 },
+  examples: ["token create dashboard --role viewer", "token list", "token revoke dashboard"],
+  run: async (given, io) => {
+    const [word = "list", name] = given.words;
+    const perform = Object.hasOwn(words, word) ? words[word] : undefined;
+    if (perform === undefined) {
+      const known = Object.keys(words).join(", ");
+      const sentence = `token knows ${known}; it does not know ${JSON.stringify(word)}.`;
+      throw new MandateError("usage", sentence);
+    }
+    await perform({ given, io, name, file: findPlaces(io.environment).tokens });
+    return exitCode.done;
+  },
+};
+
+interface Asked {
+  readonly given: Arguments;
+  readonly io: Io;
+  readonly name: string | undefined;
+  readonly file: string;
+}
+
+const words: Readonly<Record<string, (asked: Asked) => Promise<void> | void>> = {
+  list,
+  create,
+  revoke,
+  show: (asked) => printToken(asked, installationToken(asked.file)),
+  rotate: (asked) => printToken(asked, rotateInstallationToken(asked.file)),
+};
+
+function list({ given, io, file }: Asked): Promise<void> {
+  return withStore(io, async (store) => {
+    const tokens = await new AccessTokens(store, file).list();
+    if (given.flag("json")) return void io.stdout.write(`${printableJson(tokens, 2)}\n`);
+    if (tokens.length === 0) {
+      io.stderr.write(
+        "There are no named tokens. `mandate token show` prints the installation's own.\n",
+      );
+    }
+    const { paint } = styleFor(io.stdout, io);
+    for (const { name, role, scopes, createdAt, expiresAt } of tokens) {
+      const facts = [
+        paint.strong(printableLine(name)),
+        role,
+        ...(scopes === "*" ? [] : [`scopes: ${printableLine(scopes.join(", ") || "none")}`]),
+        `made ${formatAge(io.now() - createdAt)}`,
+        ...(expiresAt === null ? [] : [expiry(expiresAt, io.now())]),
+      ];
+      io.stdout.write(`${facts.join("  ")}\n`);
+    }
+  });
+}
+
+function expiry(at: number, now: number): string {
+  const date = new Date(at).toISOString().slice(0, 10);
+  return at <= now ? `expired on ${date}` : `expires on ${date}`;
+}
+
+function create(asked: Asked): Promise<void> {
+  const { given, io, file } = asked;
+  const name = requireName(asked);
+  const days = given.count("days");
+  const scopes = given.texts("scope");
+  return withStore(io, async (store) => {
+    const { token, about } = await new AccessTokens(store, file).create(
+      {
+        name,
+        role: (given.text("role") ?? roles[0]) as Role,
+        scopes: scopes.length === 0 ? "*" : scopes,
+        expiresAt: days === undefined ? null : Date.now() + days * day,
+      },
+      owner,
+    );
+    if (given.flag("json")) {
+      return void io.stdout.write(`${printableJson({ token, ...about }, 2)}\n`);
+    }
+    io.stderr.write(`The token of ${name} (${about.role}). It is shown this once:\n`);
+    io.stdout.write(`${token}\n`);
+  });
+}
+
+function revoke(asked: Asked): Promise<void> {
+  const { given, io, file } = asked;
+  const name = requireName(asked);
+  return withStore(io, async (store) => {
+    const revoked = await new AccessTokens(store, file).revoke(name, owner);
+    if (!revoked)
+      throw new MandateError("usage", `There is no token called ${JSON.stringify(name)}.`);
+    if (given.flag("json")) return void io.stdout.write(`${printableJson({ revoked: name }, 2)}\n`);
+    io.stdout.write(`Revoked ${printableLine(name)}.\n`);
+  });
+}
+
+function printToken({ given, io }: Asked, token: string): void {
+  io.stdout.write(given.flag("json") ? `${printableJson({ token }, 2)}\n` : `${token}\n`);
+}
+
+function requireName({ given, name }: Asked): string {
+  if (name !== undefined) return name;
+  throw new MandateError("usage", `token ${given.words[0]} takes a name.`);
+}
