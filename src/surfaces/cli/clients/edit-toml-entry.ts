@@ -1,0 +1,93 @@
+import { isDeepStrictEqual } from "node:util";
+import { parse, stringify, type TomlTable } from "smol-toml";
+import { MandateError } from "../../../ports/mandate-error.ts";
+import { messageOf } from "../../../ports/message-of.ts";
+
+export function readTomlTable(text: string, file: string): TomlTable {
+  try {
+    return parse(text);
+  } catch (cause) {
+    const [what = ""] = messageOf(cause).split("\n");
+    const sentence = `${file}: this is not TOML (${what}). Mend it first; nothing was changed.`;
+    throw new MandateError("config-invalid", sentence, { cause });
+  }
+}
+
+/**
+ * Sets one table, as text: a TOML file has comments and an order that no parser gives back. The
+ * result is read again, and counts only if it says exactly what was meant.
+ */
+export function setTomlEntry(
+  text: string,
+  path: readonly string[],
+  entry: Readonly<Record<string, unknown>>,
+  file: string,
+): string {
+  const rest = removeTomlEntry(text, path, file) ?? "";
+  const eol = text.includes("\r\n") ? "\r\n" : "\n";
+  const body = stringify(entry).trimEnd().split("\n");
+  const block = [`[${path.join(".")}]`, ...body, ""].join(eol);
+  const gap = rest === "" ? "" : rest.endsWith("\n") ? eol : `${eol}${eol}`;
+  const next = `${rest}${gap}${block}`;
+  const meant = withEntry(readTomlTable(rest, file), path, entry);
+  requireSame(readTomlTable(next, file), meant, path, file);
+  return next;
+}
+
+/** Undefined when nothing else is left. */
+export function removeTomlEntry(
+  text: string,
+  path: readonly string[],
+  file: string,
+): string | undefined {
+  const before = readTomlTable(text, file);
+  if (entryAt(before, path) === undefined) return text === "" ? undefined : text;
+  const lines = text.split(/(?<=\n)/);
+  const name = path.join(".");
+  const isOurs = (line: string): boolean => {
+    const [, header = ""] = /^\s*\[{1,2}\s*([^\]]*?)\s*\]/.exec(line) ?? [];
+    const plain = header.replaceAll(/["'\s]/g, "");
+    return plain === name || plain.startsWith(`${name}.`);
+  };
+  const isHeader = (line: string): boolean => /^\s*\[/.test(line);
+  const kept: string[] = [];
+  let inside = false;
+  for (const line of lines) {
+    if (isHeader(line)) inside = isOurs(line);
+    if (!inside) kept.push(line);
+  }
+  // At the end of a file, the blank line before it came with it.
+  if (inside && kept.at(-1)?.trim() === "") kept.pop();
+  const rest = kept.join("");
+  requireSame(readTomlTable(rest, file), withEntry(before, path, undefined), path, file);
+  return rest.trim() === "" ? undefined : rest;
+}
+
+export function entryAt(table: unknown, path: readonly string[]): unknown {
+  let value: unknown = table;
+  for (const name of path) {
+    if (typeof value !== "object" || value === null || !Object.hasOwn(value, name))
+      return undefined;
+    value = (value as Record<string, unknown>)[name];
+  }
+  return value;
+}
+
+function withEntry(
+  table: TomlTable,
+  [group = "", name = ""]: readonly string[],
+  entry: unknown,
+): unknown {
+  const { [group]: before, ...others } = table;
+  const { [name]: _, ...siblings } = (before ?? {}) as Record<string, unknown>;
+  const members = entry === undefined ? siblings : { ...siblings, [name]: entry };
+  return Object.keys(members).length === 0 ? others : { ...others, [group]: members };
+}
+
+function requireSame(got: unknown, meant: unknown, path: readonly string[], file: string): void {
+  if (isDeepStrictEqual(JSON.parse(JSON.stringify(got)), JSON.parse(JSON.stringify(meant)))) return;
+  throw new MandateError(
+    "config-invalid",
+    `${file}: the table [${path.join(".")}] is written in a way that cannot be changed safely. Change it by hand; nothing was changed.`,
+  );
+}

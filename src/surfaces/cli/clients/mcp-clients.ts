@@ -1,0 +1,96 @@
+import { join } from "node:path";
+import type { McpClient, UserPlace } from "./mcp-client.ts";
+
+/** Under which every client knows us. */
+export const entryName = "mandate";
+
+/** A delegation takes minutes: where a client has a limit for one call, it is told a longer one. */
+const patienceSeconds = 600;
+
+export const mcpClients: readonly McpClient[] = [
+  {
+    name: "claude-code",
+    title: "Claude Code",
+    format: "json",
+    projectFile: ".mcp.json",
+    userFile: ({ home }) => join(home, ".claude.json"),
+    path: () => ["mcpServers", entryName],
+    entry: ({ command, args }) => ({ type: "stdio", command, args }),
+    next: "Start claude in this folder and approve the server; /mcp shows it.",
+  },
+  {
+    name: "codex",
+    title: "Codex",
+    format: "toml",
+    projectFile: join(".codex", "config.toml"),
+    userFile: ({ home, environment }) =>
+      join(environment["CODEX_HOME"] || join(home, ".codex"), "config.toml"),
+    path: () => ["mcp_servers", entryName],
+    entry: ({ command, args }) => ({ command, args, tool_timeout_sec: patienceSeconds }),
+    next: "Start codex; /mcp shows it. A project's own file counts once the project is trusted.",
+  },
+  {
+    name: "opencode",
+    title: "opencode",
+    format: "json",
+    projectFile: "opencode.json",
+    userFile: ({ home, environment }) =>
+      join(environment["XDG_CONFIG_HOME"] || join(home, ".config"), "opencode", "opencode.json"),
+    // Its second version keeps servers one level further down than its first.
+    path: (present) => (hasServers(present) ? ["mcp", "servers", entryName] : ["mcp", entryName]),
+    entry: ({ command, args }) => ({
+      type: "local",
+      command: [command, ...args],
+      timeout: patienceSeconds * 1000,
+    }),
+    next: "Start opencode in this folder; `opencode mcp list` shows it.",
+  },
+  {
+    name: "gemini",
+    title: "Gemini CLI",
+    format: "json",
+    projectFile: join(".gemini", "settings.json"),
+    userFile: ({ home }) => join(home, ".gemini", "settings.json"),
+    path: () => ["mcpServers", entryName],
+    entry: ({ command, args }) => ({ command, args, timeout: patienceSeconds * 1000 }),
+    next: "Start gemini in this folder; /mcp shows it.",
+  },
+  {
+    name: "cursor",
+    title: "Cursor",
+    format: "json",
+    projectFile: join(".cursor", "mcp.json"),
+    userFile: ({ home }) => join(home, ".cursor", "mcp.json"),
+    path: () => ["mcpServers", entryName],
+    entry: ({ command, args }) => ({ type: "stdio", command, args }),
+    next: "Open the folder in Cursor and switch the server on under Settings, MCP.",
+  },
+  {
+    name: "vscode",
+    title: "VS Code",
+    format: "json",
+    projectFile: join(".vscode", "mcp.json"),
+    userFile: (place) => join(codeFolder(place), "Code", "User", "mcp.json"),
+    path: () => ["servers", entryName],
+    entry: ({ command, args }) => ({ type: "stdio", command, args }),
+    next: "Open the folder in VS Code and start the server from .vscode/mcp.json; MCP: List Servers shows it.",
+  },
+];
+
+function hasServers(present: unknown): boolean {
+  const mcp = member(present, "mcp");
+  const servers = member(mcp, "servers");
+  // A server of the first version that happens to be called "servers" has a type.
+  return typeof servers === "object" && servers !== null && !("type" in servers);
+}
+
+function member(value: unknown, name: string): unknown {
+  if (typeof value !== "object" || value === null) return undefined;
+  return Object.hasOwn(value, name) ? (value as Record<string, unknown>)[name] : undefined;
+}
+
+function codeFolder({ home, environment, platform }: UserPlace): string {
+  if (platform === "darwin") return join(home, "Library", "Application Support");
+  if (platform === "win32") return environment["APPDATA"] || join(home, "AppData", "Roaming");
+  return environment["XDG_CONFIG_HOME"] || join(home, ".config");
+}

@@ -1,0 +1,157 @@
+import { accessSync, constants, realpathSync } from "node:fs";
+import { homedir } from "node:os";
+import { delimiter, join } from "node:path";
+import { nearestKey } from "../../../documents/nearest-key.ts";
+import { MandateError } from "../../../ports/mandate-error.ts";
+import type { Arguments } from "../arguments.ts";
+import { type ClientChange, carryOut, planEntry, planRemoval } from "../clients/client-file.ts";
+import type { Launch, McpClient, UserPlace } from "../clients/mcp-client.ts";
+import { mcpClients } from "../clients/mcp-clients.ts";
+import { type Command, jsonOption } from "../command.ts";
+import { exitCode } from "../exit-code.ts";
+import type { Io } from "../io.ts";
+import { printable, printableJson } from "../printable.ts";
+import { styleFor } from "../style.ts";
+
+const names = mcpClients.map(({ name }) => name);
+
+export const initCommand: Command = {
+  name: "init",
+  usage: "[options] --client NAME",
+  about:
+    "Gives the agent that you already have our tools: writes the entry for `mandate mcp` into the file\n" +
+    "in which the client looks for MCP servers. Shows it first, and asks; without a terminal nothing\n" +
+    "is written unless --yes is given. Everything else in the file stays as it is written, and\n" +
+    "--remove takes the entry out again.",
+  options: {
+    client: { type: "text", value: "NAME", help: names.join(", ") },
+    user: { type: "flag", help: "for all your projects, instead of the one in this folder" },
+    remove: { type: "flag", help: "take the entry out again" },
+    yes: { type: "flag", short: "y", help: "write without asking" },
+    json: jsonOption,
+  },
+  words: { least: 0, most: 0 },
+  examples: [
+    "init --client claude-code",
+    "init --client codex --user",
+    "init --client cursor --remove",
+  ],
+  run: async (given, io) => {
+    const client = requireClient(given.text("client"));
+    const place = placeOf(io);
+    const file = fileOf(client, given.flag("user"), place, io);
+    const change = given.flag("remove")
+      ? planRemoval(client, file, place)
+      : planEntry(client, file, launchOf(io), place);
+    return settle(client, change, given, io);
+  },
+};
+
+function requireClient(name: string | undefined): McpClient {
+  const client = mcpClients.find((each) => each.name === name);
+  if (client !== undefined) return client;
+  const known = `There are ${names.join(", ")}.`;
+  if (name === undefined) throw new MandateError("usage", `Name a client: --client NAME. ${known}`);
+  const nearest = nearestKey(name, names);
+  const hint = nearest === undefined ? known : `Did you mean ${nearest}?`;
+  throw new MandateError("usage", `There is no client ${JSON.stringify(name)}. ${hint}`);
+}
+
+function placeOf({ environment }: Io): UserPlace {
+  return { home: environment["HOME"] || homedir(), environment, platform: process.platform };
+}
+
+function fileOf(client: McpClient, isUsers: boolean, place: UserPlace, io: Io): string {
+  if (isUsers || client.projectFile === null) return client.userFile(place);
+  return join(io.cwd, client.projectFile);
+}
+
+async function settle(
+  client: McpClient,
+  change: ClientChange,
+  given: Arguments,
+  io: Io,
+): Promise<number> {
+  const isJson = given.flag("json");
+  if (!isJson) show(client, change, io);
+  const written = change.isNeeded && (await isAgreed(given, io));
+  if (written) carryOut(change);
+  if (isJson) {
+    const { file, path, before, after, isNeeded } = change;
+    const about = { client: client.name, file, path, before, after, isNeeded, written };
+    io.stdout.write(`${printableJson(about, 2)}\n`);
+  } else if (written) {
+    io.stdout.write(`Written: ${printable(change.file)}\n`);
+    if (change.after !== undefined) io.stdout.write(`${client.next}\n`);
+  } else if (change.isNeeded) {
+    io.stderr.write(`Nothing was written.${io.ask ? "" : " --yes writes it."}\n`);
+  }
+  return exitCode.done;
+}
+
+/** What stands there, what will stand there, and where. */
+function show(
+  client: McpClient,
+  { file, path, before, after, isNeeded }: ClientChange,
+  io: Io,
+): void {
+  const { paint } = styleFor(io.stdout, io);
+  const where = `${path.join(".")} in ${file}`;
+  if (!isNeeded) {
+    const state = after === undefined ? "has no entry" : "has the entry already";
+    io.stdout.write(`${client.title} ${state}: ${printable(where)}\n`);
+    return;
+  }
+  io.stdout.write(`${client.title}: ${paint.strong(printable(where))}\n`);
+  for (const [sign, value] of [
+    ["-", before],
+    ["+", after],
+  ] as const) {
+    if (value === undefined) continue;
+    const tint = sign === "-" ? paint.bad : paint.good;
+    for (const line of JSON.stringify(value, null, 2).split("\n")) {
+      io.stdout.write(`${tint(`${sign} ${printable(line)}`)}\n`);
+    }
+  }
+}
+
+async function isAgreed(given: Arguments, io: Io): Promise<boolean> {
+  if (given.flag("yes")) return true;
+  if (io.ask === undefined || given.flag("json")) return false;
+  const answer = await io.ask("Write it? [y/N] ", new AbortController().signal).catch(() => "");
+  return /^y(es)?$/i.test(answer.trim());
+}
+
+/**
+ * How a client starts us: by name where that leads here, so that the file also works for others who
+ * have the project; by the full path of this very program where it does not.
+ */
+function launchOf({ environment }: Io): Launch {
+  const own = process.argv[1] ?? "";
+  return leadsHere("mandate", own, environment)
+    ? { command: "mandate", args: ["mcp"] }
+    : { command: process.execPath, args: [realOrSame(own), "mcp"] };
+}
+
+function leadsHere(name: string, own: string, environment: Io["environment"]): boolean {
+  const folders = (environment["PATH"] ?? "").split(delimiter).filter((folder) => folder !== "");
+  for (const folder of folders) {
+    const program = join(folder, process.platform === "win32" ? `${name}.cmd` : name);
+    try {
+      accessSync(program, constants.X_OK);
+    } catch {
+      continue;
+    }
+    // The first one found is the one that a client would start.
+    return process.platform === "win32" || realOrSame(program) === realOrSame(own);
+  }
+  return false;
+}
+
+function realOrSame(path: string): string {
+  try {
+    return realpathSync(path);
+  } catch {
+    return path;
+  }
+}
