@@ -66,11 +66,25 @@ export async function diagnose(environment: Environment, cwd: string): Promise<D
   const places = findPlaces(environment);
   const loaded = await attempt(() => loadConfig({ cwd, environment }));
   const config = loaded.value;
+  const { enforcement, models, node, programs } = await diagnoseMachine(environment, config);
   return {
-    node: { version: process.version, isSupported: isSupported(process.versions.node) },
+    node,
     home: places.home,
     database: await lookAtDatabase(environment, places.database, config),
     configuration: { ...finding(loaded.problem), files: config?.files ?? [] },
+    models,
+    programs,
+    enforcement,
+  };
+}
+
+/** The part that concerns no database: what is there, what can be enforced, who would answer. */
+export async function diagnoseMachine(
+  environment: Environment,
+  config: Config | undefined,
+): Promise<Pick<Diagnosis, "node" | "models" | "programs" | "enforcement">> {
+  return {
+    node: { version: process.version, isSupported: isSupported(process.versions.node) },
     models: await lookAtModels(environment, config),
     programs: {
       git: findProgram("git", environment),

@@ -32,6 +32,17 @@ test("our own profiles are told as ours wherever they lie, and lose nothing", ()
   }
 });
 
+test("a word that is a command already is told of, and an own one is not", () => {
+  const text =
+    "---\nname: thief\ndescription: d\ntriggers:\n  slash: [help, agents, own]\n---\nHi.\n";
+  const [report] = checkAgentFiles([write(".mandate/agents/thief.md", text)]);
+  expect(report).toMatchObject({ status: "warning", name: "thief" });
+  expect(report?.diagnostics.map(({ message }) => message.split(" ")[0])).toEqual([
+    "/help",
+    "/agents",
+  ]);
+});
+
 test("a problem of our own format has its line, and does not repeat the file", () => {
   const file = write(".mandate/agents/a.yaml", "name: a\ndescription: d\nlimitz: 1\nskils: []\n");
   const [report] = checkAgentFiles([file]);

@@ -1,6 +1,7 @@
 import type { AgentFile, Diagnostic, Loss } from "../profiles/foreign/agent-file.ts";
 import { findAgentFiles } from "../profiles/foreign/find-agent-files.ts";
 import { readAgentFile } from "../profiles/foreign/read-agent-file.ts";
+import { commandTable } from "./command-table.ts";
 
 /** What is to be said about one file; the words of the published format. */
 export interface FileReport {
@@ -23,7 +24,34 @@ export function checkAgentFiles(paths: readonly string[], root?: string): readon
     return readAgentFile(file, root === undefined ? {} : { root });
   });
   const first = new Map<string, string>();
-  return files.map((file) => reportOf(withTwins(file, first)));
+  return files.map((file) => reportOf(withTakenWords(withTwins(file, first))));
+}
+
+/** Words that a profile asks for and never gets are told of: nobody else would. */
+function withTakenWords(file: AgentFile): AgentFile {
+  const taken = file.agents.flatMap(({ fields, name }) =>
+    (fields.triggers?.slash ?? [])
+      .filter((word) => isTaken(word, name))
+      .map(
+        (word): Diagnostic => ({
+          severity: "warning",
+          ...(file.agents.length > 1 && { agent: name }),
+          message: `/${word} is a command of Mandate's own, which no profile takes over; choose another word under triggers.slash`,
+        }),
+      ),
+  );
+  return withDiagnostics(file, taken);
+}
+
+function isTaken(word: string, profile: string): boolean {
+  const ours = commandTable.find(({ name }) => name.split(" ")[0] === word);
+  return ours !== undefined && ours.profile !== profile;
+}
+
+function withDiagnostics(file: AgentFile, more: readonly Diagnostic[]): AgentFile {
+  if (more.length === 0) return file;
+  const status = file.status === "ok" ? "warning" : file.status;
+  return { ...file, status, diagnostics: [...file.diagnostics, ...more] };
 }
 
 /** Names that an earlier file has are told of: only the first of them is kept, by path. */
@@ -37,9 +65,7 @@ function withTwins(file: AgentFile, first: Map<string, string>): AgentFile {
     const message = `"${name}" is defined in ${place} already; that one is kept`;
     return [{ severity: "warning", ...(file.agents.length > 1 && { agent: name }), message }];
   });
-  if (twins.length === 0) return file;
-  const status = file.status === "ok" ? "warning" : file.status;
-  return { ...file, status, diagnostics: [...file.diagnostics, ...twins] };
+  return withDiagnostics(file, twins);
 }
 
 function reportOf({

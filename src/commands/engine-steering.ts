@@ -28,10 +28,16 @@ export interface CommandPlace {
   readonly session?: string | undefined;
   /** The folder that work is about; absent: none. */
   readonly workspace?: string | undefined;
+  /** It was looked at and allowed, as a real path. */
+  readonly isRealWorkspace?: boolean | undefined;
   /** The run that the person looks at, where the surface knows it. */
   readonly run?: string | undefined;
   /** The surface was opened so: no command takes that back. */
   readonly readOnly?: boolean | undefined;
+  /** Whom the runs are for; absent: the one for whom this process was opened. */
+  readonly by?: Principal | undefined;
+  /** Throws where this surface does not work: what is resumed may have begun on another one. */
+  readonly requireFolder?: ((workspace: string | null) => Promise<void>) | undefined;
   /** Is told of every run that a command started or took up, before the reply. */
   readonly onStart?: ((run: StartedRun) => void) | undefined;
 }
@@ -57,15 +63,19 @@ export class EngineSteering implements Steering {
   }
 
   async startRun(request: WorkRequest): Promise<StartedWork> {
-    const { readOnly, session, workspace } = this.#place;
-    return this.#started(await this.#engine.startRun({ ...request, workspace, session, readOnly }));
+    const { by, isRealWorkspace, readOnly, session, workspace } = this.#place;
+    const place = { by, isRealWorkspace, readOnly, session, workspace };
+    return this.#started(await this.#engine.startRun({ ...request, ...place }));
   }
 
   async resume(id: string): Promise<ResumedWork> {
     const { id: runId, isInterrupted, state } = await this.findRun(id);
+    await this.#place.requireFolder?.(state?.workspace ?? null);
     const isClosed = state?.delegations.get(id)?.status === "closed";
     if (isClosed || state?.outcome !== null) {
-      return { ...this.#started(await this.#engine.resume(id)), as: "new" };
+      const { by, readOnly, session } = this.#place;
+      const resumed = await this.#engine.resume(id, by, { readOnly, session });
+      return { ...this.#started(resumed), as: "new" };
     }
     if (!isInterrupted) {
       throw new MandateError("not-resumable", `Run ${runId} is still worked on.`);
@@ -80,7 +90,8 @@ export class EngineSteering implements Steering {
 
   #started(run: StartedRun): StartedWork {
     this.#place.onStart?.(run);
-    return { runId: run.runId, delegationId: run.delegationId };
+    const { behind, delegationId, runId } = run;
+    return { runId, delegationId, ...(behind !== undefined && { behind }) };
   }
 
   cancel(id: string, reason: string): Promise<CancelOutcome> {
@@ -90,7 +101,7 @@ export class EngineSteering implements Steering {
   runAtWork(): string {
     if (this.#place.run !== undefined) return this.#place.run;
     const ids = this.#engine.liveRuns
-      .filter(({ root }) => root !== null && !root.isEnding)
+      .filter(({ isHeld, root }) => root !== null && !root.isEnding && !isHeld)
       .map(({ id }) => id);
     const [id, ...others] = ids;
     if (id === undefined) {

@@ -24,14 +24,30 @@ export function hotkeysOf(profiles: readonly Profile[]): Hotkeys {
   const { contested, granted } = claimTriggers(profiles, "hotkeys", normalise);
   const commands = commandsWith(profiles);
   return {
-    hotkeys: [...granted].map(([keys, profile]) => hotkeyOf(keys, profile, commands)),
-    conflicts: [...contested].map(
-      ([keys, claimants]) => `Several profiles claim ${keys}: ${describeClaimants(claimants)}.`,
-    ),
+    hotkeys: [...granted]
+      .filter(([keys]) => isChord(keys))
+      .map(([keys, profile]) => hotkeyOf(keys, profile, commands)),
+    conflicts: [...contested]
+      .filter(([keys]) => isChord(keys))
+      .map(
+        ([keys, claimants]) => `Several profiles claim ${keys}: ${describeClaimants(claimants)}.`,
+      ),
   };
 }
 
 const modifiers = ["ctrl", "alt", "shift", "meta"];
+
+/** What everybody ends, leaves or stops programs with. */
+const everybodys: ReadonlySet<string> = new Set(["ctrl+c", "ctrl+d", "ctrl+z"]);
+
+const chordForm = /^(?:(?:(?:ctrl|alt|shift|meta)\+)+[a-z0-9]+|f[0-9]{1,2})$/;
+
+/** One key with modifiers, or a function key: what people type is text, whatever a profile says. */
+function isChord(keys: string): boolean {
+  const [last = "", ...before] = keys.split("+").reverse();
+  const isTyped = before.every((each) => each === "shift") && !/^f[0-9]{1,2}$/.test(last);
+  return chordForm.test(keys) && !modifiers.includes(last) && !isTyped && !everybodys.has(keys);
+}
 
 /** `shift+ctrl+p` is the key `ctrl+shift+p`. */
 function normalise(keys: string): string {

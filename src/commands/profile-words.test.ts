@@ -124,6 +124,18 @@ describe("the keys that profiles ask for", () => {
     ]);
   });
 
+  it("are none that people type with, or end programs with", () => {
+    const typed = ["a", "enter", "shift+a", "+", "+++", "ctrl", "ctrl+shift", "p+q", "ctrl+p+q"];
+    const greedy = named("greedy", {
+      hotkeys: [...typed, "ctrl+c", "ctrl+d", "ctrl+z", "shift+f5"],
+    });
+    const twin = named("twin", { hotkeys: ["a", "ctrl+c"] });
+    expect(hotkeysOf([greedy, twin])).toMatchObject({
+      hotkeys: [{ keys: "shift+f5" }],
+      conflicts: [],
+    });
+  });
+
   it("lead nowhere when two profiles claim them, in whatever order they are written", () => {
     const one = named("one", { hotkeys: ["ctrl+alt+x"] });
     const two = named("two", { hotkeys: ["alt+ctrl+x"] });

@@ -1,6 +1,7 @@
 import { readTextFile } from "../documents/read-text-file.ts";
 import { parseYaml } from "../documents/read-yaml.ts";
 import { MandateError } from "../ports/mandate-error.ts";
+import { type OwnershipWait, ownershipWaits } from "../tools/plan/ownership-waits.ts";
 import { longestPlan, type Plan } from "../tools/plan/plan.ts";
 import { planProfiles } from "../tools/plan/plan-profiles.ts";
 import { planWaves } from "../tools/plan/plan-waves.ts";
@@ -20,6 +21,8 @@ export interface PlanFile {
   readonly plan: Plan;
   /** What would run side by side: places of steps, wave after wave. */
   readonly waves: readonly (readonly number[])[];
+  /** What would, if it did not want the same paths as others. */
+  readonly waits: readonly OwnershipWait[];
   /** The document as JSON, for whoever runs it. */
   readonly text: string;
 }
@@ -41,7 +44,8 @@ export function readPlanFile(file: string, readers: PlanReaders): PlanFile {
   const checked = validatePlan(value, { profiles, maxChildren });
   if (checked.problems === undefined) {
     const { plan } = checked;
-    return { plan, waves: planWaves(plan), text: JSON.stringify(value) };
+    const waves = planWaves(plan);
+    return { plan, waves, waits: ownershipWaits(plan, waves), text: JSON.stringify(value) };
   }
   const shown = checked.problems
     .slice(0, mostProblems)

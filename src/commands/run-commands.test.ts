@@ -97,6 +97,26 @@ test("what was cancelled is resumed, and what is unknown is said to be", async (
   }
 });
 
+test("what is resumed where nothing may be written may write nothing", async () => {
+  const writer = testProfile("writer", {
+    ...{ tools: ["write_file"], capabilities: ["primary"], workspace: { isolation: "shared" } },
+  });
+  await using engine = await openEngine({ model: () => ({ fault: "hang" }), profiles: [writer] });
+  const { store, workspace } = engine;
+  const run = await engine.start({ task: "Wait", profile: "writer", workspace });
+  await hear(engine, `/cancel ${run.runId}`);
+  const rootsIn = async (place: Parameters<typeof say>[3]) => {
+    const resumed = idsIn(await say(engine, `/resume ${run.runId}`, operator, place));
+    await engine.engine.cancel(resumed.runId, "enough");
+    return (await store.readContract(resumed.delegationId)).permissions.write_roots;
+  };
+  expect(await rootsIn({})).toEqual([workspace]);
+  expect(await rootsIn({ readOnly: true })).toEqual([]);
+  const terminal = { session: "terminal" };
+  await hear(engine, "/workspace readonly", operator, terminal);
+  expect(await rootsIn(terminal)).toEqual([]);
+});
+
 test("what a crash interrupted is taken up where it stopped", async () => {
   await using first = await openEngine({ model: () => ({ fault: "hang" }), profiles });
   const { runId } = await first.start({ task: "Wait", profile: "boss" });

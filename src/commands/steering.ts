@@ -61,11 +61,15 @@ export interface WorkRequest {
   readonly title?: string | undefined;
   /** What the person typed, without what follows: `/oracle`. */
   readonly command: string;
+  /** It waits until the goals before it in this workspace have ended. */
+  readonly isGoal?: boolean | undefined;
 }
 
 export interface StartedWork {
   readonly runId: string;
   readonly delegationId: string;
+  /** Of a goal that waits: the run that stands before it. */
+  readonly behind?: string;
 }
 
 /** `as`: the same run where it stopped, or a new one on the old conversation. */

@@ -62,6 +62,8 @@ export interface Contract {
     readonly scopes: Selection;
     readonly write_roots: readonly string[];
     readonly network: Selection;
+    /** As what it may save memories; absent in contracts that are older than the field. */
+    readonly memory?: MemoryPermission;
     /** What calls have to pass besides: its own rules and those of everybody above it. */
     readonly rules?: readonly RuleSet[];
     /** Null: the same as what it may use itself. */
@@ -80,6 +82,8 @@ export interface Contract {
     readonly report_format: "markdown";
     /** Null: the report is kept in the log only. */
     readonly report_path_pattern: string | null;
+    /** Its caller may read what it said and did, once it is closed; absent: that is sealed. */
+    readonly transcript?: true;
   };
   readonly budget: {
     readonly tokens: number;
@@ -121,6 +125,15 @@ export interface Contract {
     readonly total: number;
   };
 }
+
+/**
+ * `delegated`: for itself and its own line, unless it is the root of its session, which saves for
+ * all; `shared`: for all in its workspace.
+ */
+export type MemoryPermission = (typeof memoryPermissions)[number];
+
+/** From the least to the most. */
+export const memoryPermissions = ["none", "delegated", "shared"] as const;
 
 /**
  * The provider in the contract of an agent that another program runs: its turns are made elsewhere,

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { MandateError } from "../ports/mandate-error.ts";
-import type { Contract } from "./contract.ts";
+import { type Contract, memoryPermissions } from "./contract.ts";
 
 const selection = z.union([z.literal("*"), z.array(z.string())]);
 
@@ -97,6 +97,7 @@ const contractSchema = z.strictObject({
     scopes: selection,
     write_roots: z.array(z.string()),
     network: selection,
+    memory: z.enum(memoryPermissions).optional(),
     rules: rules.optional(),
     may_delegate: authority.nullable(),
   }),
@@ -110,6 +111,7 @@ const contractSchema = z.strictObject({
   outputs: z.strictObject({
     report_format: z.literal("markdown"),
     report_path_pattern: z.string().nullable(),
+    transcript: z.literal(true).optional(),
   }),
   budget: z.strictObject({ tokens: count, cost: z.number().nullable(), reserve: count }),
   workspace: z.strictObject({

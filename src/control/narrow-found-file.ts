@@ -126,6 +126,7 @@ const amounts = [
   ["agents", "delegation", "maxConcurrent"],
   ["agents", "delegation", "tokenBudget", "default"],
   ["agents", "delegation", "tokenBudget", "max"],
+  ["execution", "attemptTimeoutMs"],
   ["execution", "maxRetries"],
   ["limits", "runTokens"],
   ["limits", "maxChildren"],

@@ -73,6 +73,12 @@ export class Agent {
   merging: PromiseWithResolvers<void> | null = null;
   result: DelegationResult | null = null;
   stopReason: Stopped | null = null;
+  /** What ended the attempt that is under way, though another one may follow. */
+  cut: Stopped | null = null;
+  /** How long the present attempt was at work before it last got its slot. */
+  attemptMs = 0;
+  /** Questions of its own that wait for an answer. */
+  asksOpen = 0;
   timer: NodeJS.Timeout | undefined;
   /** The request under way: says how long it may still be silent, and ends itself when that is over. */
   watched: { check(): number } | null = null;
@@ -103,6 +109,7 @@ export class Agent {
   /** How many of the models that it may run on could not be had. */
   modelsGivenUp = 0;
   #systemBytes = 0;
+  #atWorkSince = 0;
   #refused: unknown = null;
   #unsettled: Promise<unknown>[] = [];
   #interrupts: Set<(reason: Stopped) => void> | null = null;
@@ -153,12 +160,31 @@ export class Agent {
   /** Its work begins, or goes on after a crash: from here its total deadline runs. */
   begin(): void {
     this.beganAt = this.run.parts.clock.monotonic();
+    if (this.hasSlot) this.#atWorkSince = this.beganAt;
+    this.#watch();
+  }
+
+  /** Milliseconds of its attempt that are left. Waiting for children, people or a slot uses none. */
+  #attemptLeft(): number {
+    const { attempt_timeout_ms: most } = this.contract.execution;
+    const since = this.#atWorkSince;
+    return most - this.attemptMs - (since === 0 ? 0 : this.run.parts.clock.monotonic() - since);
+  }
+
+  /** The next attempt begins, with all of its time before it. */
+  nextAttempt(): void {
+    this.attempt++;
+    this.cut = null;
+    this.attemptMs = 0;
+    if (this.#atWorkSince !== 0) this.#atWorkSince = this.run.parts.clock.monotonic();
+    clearTimeout(this.timer);
     this.#watch();
   }
 
   /**
-   * One timer looks after the total deadline and the request under way. It may go off too early,
-   * never too late: no request's deadline is nearer than this when the request begins.
+   * One timer looks after the deadlines of the whole, of the attempt and of the request under way.
+   * It may go off too early, never too late: no request's deadline is nearer than this when the
+   * request begins.
    */
   #watch(): void {
     const { first_token: firstToken, stall, total } = this.contract.deadlines;
@@ -167,30 +193,78 @@ export class Agent {
       this.stop("timeout", `It took longer than ${total} ms.`);
       return;
     }
-    const next = Math.min(left, this.watched?.check() ?? Math.min(firstToken, stall));
+    const attemptLeft = this.#atWorkSince === 0 ? left : this.#attemptLeft();
+    if (attemptLeft <= 0) {
+      this.#endAttempt();
+      return;
+    }
+    const request = this.watched?.check() ?? Math.min(firstToken, stall);
+    const next = Math.min(left, attemptLeft, request);
     this.timer = setTimeout(() => this.#watch(), Math.min(Math.max(next, 1), longestTimer));
   }
 
+  /** The time of its attempt is over: another one follows, unless others still work for this one. */
+  #endAttempt(): void {
+    const { attempt_timeout_ms: most, max_retries: retries } = this.contract.execution;
+    const message = `An attempt took longer than ${most} ms.`;
+    if (this.attempt > retries || this.#hasOthersAtWork()) this.stop("timeout", message);
+    else this.cutAttempt(message);
+  }
+
+  #hasOthersAtWork(): boolean {
+    if (this.asksOpen > 0 || this.children?.some(({ result }) => result === null)) return true;
+    return [...(this.openCalls?.values() ?? [])].some(
+      (name) => this.findTool(name)?.waits === true,
+    );
+  }
+
+  /** Ends what the attempt is doing, at the next moment it waits for anything. */
+  cutAttempt(message: string): void {
+    if (this.interruption !== null || this.status === "closed") return;
+    this.cut = new Stopped("timeout", message);
+    this.#interrupt(this.cut);
+  }
+
+  /** Why nothing goes on at this moment: it was stopped, or its attempt was cut. */
+  get interruption(): Stopped | null {
+    return this.stopReason ?? this.cut;
+  }
+
   throwIfStopped(): void {
-    if (this.stopReason !== null) throw this.stopReason;
+    if (this.interruption !== null) throw this.interruption;
+  }
+
+  #gotSlot(): void {
+    this.hasSlot = true;
+    this.#atWorkSince = this.run.parts.clock.monotonic();
+    // While it waited, nobody looked after the time of its attempt.
+    if (this.timer !== undefined && !this.isEnding) {
+      clearTimeout(this.timer);
+      this.#watch();
+    }
   }
 
   giveSlot(): void {
     if (!this.hasSlot) return;
     this.hasSlot = false;
+    if (this.#atWorkSince !== 0) {
+      this.attemptMs += this.run.parts.clock.monotonic() - this.#atWorkSince;
+      this.#atWorkSince = 0;
+    }
     this.run.parts.scheduler.leave();
   }
 
   /** Undefined when it has a slot again at once. */
   takeSlot(): Promise<void> | undefined {
-    if (this.hasSlot) return undefined;
+    // A watcher works without one: it must not take from those whom it watches.
+    if (this.hasSlot || this.contract.profile.capability === "watcher") return undefined;
     const waiting = this.run.parts.scheduler.comeBack();
     if (waiting === undefined) {
-      this.hasSlot = true;
+      this.#gotSlot();
       return undefined;
     }
     return waiting.then(() => {
-      this.hasSlot = true;
+      this.#gotSlot();
       // It was stopped while it queued: the slot goes to the next one.
       if (this.status === "closed") this.giveSlot();
     });
@@ -221,6 +295,9 @@ export class Agent {
 
   /** What happened becomes part of its conversation, and of what it can show for itself. */
   see(event: NewEvent): void {
+    // The same after a crash: what stops its calls stands in its log, and so does its next request.
+    if (isCritical(event)) this.halt = event.payload.message;
+    else if (event.type === "agent.budget_reserved") this.halt = null;
     this.transcript.apply(event);
     this.evidence.see(event);
   }
@@ -250,13 +327,18 @@ export class Agent {
   stop(code: CloseReason, message: string): void {
     if (this.stopReason !== null || this.status === "closed") return;
     this.stopReason = new Stopped(code, message);
-    for (const interrupt of this.#interrupts ?? []) interrupt(this.stopReason);
+    this.#interrupt(this.stopReason);
+  }
+
+  #interrupt(reason: Stopped): void {
+    const interrupts = this.#interrupts;
     this.#interrupts = null;
+    for (const interrupt of interrupts ?? []) interrupt(reason);
   }
 
   /** Waits for something outside, but not beyond being stopped. */
   interruptible<Value>(waiting: Promise<Value>): Promise<Value> {
-    if (this.stopReason !== null) return Promise.reject(this.stopReason);
+    if (this.interruption !== null) return Promise.reject(this.interruption);
     this.#interrupts ??= new Set();
     const interrupts = this.#interrupts;
     return new Promise((resolve, reject) => {
@@ -275,7 +357,7 @@ export class Agent {
   }
 
   onStop(listener: (reason: Stopped) => void): () => void {
-    if (this.stopReason !== null) listener(this.stopReason);
+    if (this.interruption !== null) listener(this.interruption);
     this.#interrupts ??= new Set();
     const interrupts = this.#interrupts;
     interrupts.add(listener);
@@ -321,6 +403,12 @@ export class Agent {
   readonly #breakOff = (error: unknown): void => {
     this.#refused ??= error;
   };
+}
+
+/** A watcher's word that stops calls. */
+function isCritical(event: NewEvent): event is NewEvent<"agent.interjected"> {
+  if (event.type !== "agent.interjected" || event.payload.severity !== "critical") return false;
+  return event.payload.from.startsWith("watcher:");
 }
 
 const noUsage: TokenUsage = Object.freeze({ prompt: 0, completion: 0, cost: 0 });

@@ -58,9 +58,11 @@ async function ask(agent: Agent, about: Question): Promise<AskOutcome> {
   }
   const wait = Math.max(0, Math.min(deadlineAt - clock.now(), limits.askDeadlineMs));
   const timer = setTimeout(() => void expire(agent, id, fallback), wait);
+  agent.asksOpen++;
   try {
     return await agent.interruptible(answer);
   } finally {
+    agent.asksOpen--;
     clearTimeout(timer);
     run.asks.delete(id);
   }

@@ -18,6 +18,7 @@ import type { Agent } from "./agent.ts";
 import { askPerson } from "./ask-person.ts";
 import { cancelLive } from "./cancel.ts";
 import { changesOf } from "./changes-of.ts";
+import { EarlierChildren, storedResult } from "./earlier-children.ts";
 import { MergeOrder } from "./merge-order.ts";
 import { isHandle } from "./resolve-profile.ts";
 import { type Started, startDelegation } from "./start-delegation.ts";
@@ -47,6 +48,7 @@ class AgentDelegator implements CallDelegator {
   readonly #agent: Agent;
   readonly #call: ToolCall;
   readonly #of: DelegatingCall;
+  #earlier: EarlierChildren | undefined;
 
   constructor(agent: Agent, call: ToolCall, of: DelegatingCall) {
     this.#agent = agent;
@@ -99,6 +101,18 @@ class AgentDelegator implements CallDelegator {
   wasBegun(key: string): boolean {
     const { id, run } = this.#agent;
     return run.byCall.has(`${id} ${this.#call.id}/${key}`);
+  }
+
+  async earlier(key: string, request: DelegationRequest): Promise<DelegationResult | undefined> {
+    const { id, run } = this.#agent;
+    const plan = run.plans.find((one) => one.by === id && one.call_id === this.#call.id);
+    const step = plan?.steps.find((one) => one.key === key);
+    // After a crash the same call comes again, and its plan says what was done by then.
+    if (step) {
+      return step.done_by === undefined ? undefined : storedResult(run.parts.store, step.done_by);
+    }
+    this.#earlier ??= new EarlierChildren(this.#agent);
+    return this.#earlier.take(this.profileBehind(request.profile ?? "") ?? "", request);
   }
 
   async #make(
@@ -236,19 +250,16 @@ class AgentDelegator implements CallDelegator {
   }
 
   get review(): Delegator["review"] {
-    const { children, contract } = this.#agent;
+    const { children, contract, id, run } = this.#agent;
     const { review } = contract.exit;
     if (review === undefined) return null;
-    // The one that this very call has made is not among those before it.
+    // The one that this very call has made, before a crash perhaps, is not among those before it.
+    const own = run.byCall.get(`${id} ${this.#call.id}/review`);
     const made = (children ?? []).filter(
-      ({ contract: other, id, result }) =>
-        other.profile.id === review.profile && result !== null && !this.#handed(id),
+      (child) =>
+        child.contract.profile.id === review.profile && child.result !== null && child !== own,
     );
     return { ...review, made: made.length };
-  }
-
-  #handed(id: string): boolean {
-    return this.handedOver?.includes(id) === true;
   }
 
   async interject(
@@ -267,7 +278,6 @@ class AgentDelegator implements CallDelegator {
     watched.record(
       event(watched, "agent.interjected", { from: `watcher:${id}`, severity, message }),
     );
-    if (severity === "critical") watched.halt = message;
     return undefined;
   }
 
@@ -282,14 +292,14 @@ class AgentDelegator implements CallDelegator {
     await appended;
   }
 
-  get isSealed(): boolean {
-    return this.#agent.run.parts.limits.sealOnComplete !== false;
+  isSealed(id: string): boolean {
+    return this.#agent.run.agents.get(id)?.contract.outputs.transcript !== true;
   }
 
   async transcript(id: string): Promise<string | null> {
     const { agents, parts } = this.#agent.run;
     const isClosed = (agents.get(id)?.result ?? null) !== null;
-    if (this.isSealed || !isClosed || !this.isMine(id)) return null;
+    if (this.isSealed(id) || !isClosed || !this.isMine(id)) return null;
     const { exportMarkdown } = await import("../sessions/export-markdown.ts");
     let text = "";
     for await (const piece of exportMarkdown(parts.store, id)) text += piece;

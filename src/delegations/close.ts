@@ -4,10 +4,11 @@ import { MandateError } from "../ports/mandate-error.ts";
 import { resultOf } from "../sessions/delegation-result.ts";
 import { fits } from "../tools/delegation/fit-result.ts";
 import type { Agent } from "./agent.ts";
-import { type Accepted, conclude, outputEvent, unfinished } from "./conclude.ts";
+import { type Accepted, conclude, outputEvent, summaryOf, unfinished } from "./conclude.ts";
 import { type Ending, failure, type OutputEnding } from "./ending.ts";
 import { runFinished } from "./finish-run.ts";
 import { reload } from "./hydrate.ts";
+import { judgePlan } from "./judge-plan.ts";
 import { endMerging, retireCopy, takeOver } from "./take-over.ts";
 import { isWatcher, watched } from "./watch.ts";
 import { writeReport } from "./write-report.ts";
@@ -210,10 +211,12 @@ function closeWatcher(agent: Agent, ended: Agent[]): NewEvent[] {
 /** Outcome is not acceptance: a report without the evidence its contract asks for is refused. */
 async function integrate(agent: Agent, ending: Ending): Promise<Accepted> {
   if (ending.kind === "failure") return { ending };
-  const lack = lackOfEvidence(agent);
+  const lack = lackOfExit(agent, ending.text) ?? lackOfEvidence(agent);
   if (lack !== undefined) {
     return { ending, rejected: { code: "exit_rule_unmet", error: lack } };
   }
+  const rejected = judgePlan(agent, ending.text);
+  if (rejected !== undefined) return { ending, rejected };
   const [path, artifact] = [reportPath(agent, ending.text), largeOutput(agent, ending.text)];
   // Most ends have neither, and need not wait.
   const kept =
@@ -223,6 +226,19 @@ async function integrate(agent: Agent, ending: Ending): Promise<Accepted> {
   if (agent.copy === null) return kept;
   if (agent.output === null) await handIn(agent, kept, ending);
   return { ...kept, ...(await takeOver(agent, agent.copy)) };
+}
+
+/** Also when budget or turns ran out: nothing is accepted that did not end the way it has to. */
+function lackOfExit({ contract, transcript }: Agent, text: string): string | undefined {
+  const { review, tools } = contract.exit;
+  const said = `It said last: ${summaryOf(text)}`;
+  if (tools.length > 0 && transcript.exit === null) {
+    return `It ended without calling ${tools.join(" or ")}. ${said}`;
+  }
+  if (review !== undefined && transcript.exitTool !== "submit_for_review") {
+    return `What it makes has to be approved by "${review.profile}", and was not handed in for that. ${said}`;
+  }
+  return undefined;
 }
 
 function lackOfEvidence({ contract, copy, evidence }: Agent): string | undefined {

@@ -163,6 +163,84 @@ describe("continuing a session", () => {
     expect(await mayWrite({ session: "another" })).toEqual([workspace]);
   });
 
+  describe("in a session that a person made read-only", () => {
+    const operator = { id: "ada", role: "operator" } as const;
+    const writer = testProfile("writer", {
+      ...{ tools: ["write_file"], capabilities: ["primary"], workspace: { isolation: "shared" } },
+    });
+
+    /** A run in a session, its mode to be changed, and whether a delegation may write. */
+    async function inTerminal(model: Script = () => "done") {
+      const mandate = await openEngine({ profiles: [writer], model });
+      const { engine, store, workspace } = mandate;
+      const started = await engine.startRun({
+        ...{ task: "go", profile: "writer", workspace, session: "terminal" },
+      });
+      return {
+        mandate,
+        started,
+        set: (mode: "readonly" | "writable") =>
+          setSessionWorkspace(store, "terminal", mode, operator),
+        async mayWrite(run: { delegationId: string; result: Promise<unknown> }) {
+          await run.result;
+          const { outputs, permissions } = await store.readContract(run.delegationId);
+          expect(outputs.report_path_pattern === null).toBe(permissions.write_roots.length === 0);
+          return permissions.write_roots.length > 0;
+        },
+      };
+    }
+
+    it("stays so in every later run, whoever goes on with it and from wherever", async () => {
+      const { mandate, mayWrite, set, started } = await inTerminal();
+      await using _mandate = mandate;
+      const { engine } = mandate;
+      expect(await mayWrite(started)).toBe(true);
+      await set("readonly");
+      const second = await engine.continueSession(started.runId, "more");
+      expect(await mayWrite(second)).toBe(false);
+      // Through another session, and from there without a word of either.
+      const third = await engine.continueSession(second.runId, "more", { session: "window" });
+      expect(await mayWrite(third)).toBe(false);
+      const fourth = await engine.continueSession(third.runId, "more");
+      expect(await mayWrite(fourth)).toBe(false);
+      await set("writable");
+      expect(await mayWrite(await engine.continueSession(fourth.runId, "more"))).toBe(true);
+    });
+
+    it("gets writing back when that is taken back, and no more than the mode took away", async () => {
+      const { mandate, mayWrite, set, started } = await inTerminal();
+      await using _mandate = mandate;
+      const { engine } = mandate;
+      await started.result;
+      await set("readonly");
+      const closed = await engine.continueSession(started.runId, "more");
+      await closed.result;
+      const asked = await engine.continueSession(closed.runId, "more", { readOnly: true });
+      await asked.result;
+      await set("writable");
+      expect(await mayWrite(await engine.continueSession(closed.runId, "more"))).toBe(true);
+      expect(await mayWrite(await engine.continueSession(asked.runId, "more"))).toBe(false);
+    });
+
+    it("is resumed without the right to write", async () => {
+      let hangs = true;
+      const { mandate, mayWrite, set, started } = await inTerminal(() =>
+        hangs ? { fault: "hang" } : "done",
+      );
+      await using _mandate = mandate;
+      const { engine } = mandate;
+      await engine.cancel(started.runId, "for now");
+      await started.result;
+      await set("readonly");
+      hangs = false;
+      expect(await mayWrite(await engine.resume(started.runId))).toBe(false);
+      await set("writable");
+      expect(await mayWrite(await engine.resume(started.runId))).toBe(true);
+      const readOnly = await engine.resume(started.runId, undefined, { readOnly: true });
+      expect(await mayWrite(readOnly)).toBe(false);
+    });
+  });
+
   it("is refused for a child, for what still runs, without a message, and for what never was", async () => {
     let hangs = false;
     await using mandate = await openEngine({

@@ -1,15 +1,12 @@
 import { externalProvider } from "../contracts/contract.ts";
 import { MandateError } from "../ports/mandate-error.ts";
 import type { Store } from "../ports/store.ts";
-import { isReadOnlySession } from "../sessions/session-workspace.ts";
 import { findClosed, goingOn, type Resumption } from "./resumption.ts";
+import type { RunPrincipal } from "./run-grant.ts";
+import { keepSessionMode, type SessionLimits } from "./session-mode.ts";
 
-/** What holds for the next run alone, besides what was granted then. It only takes away. */
-export interface ContinueOptions {
-  /** Nobody may write in the workspace from here on. */
-  readonly readOnly?: boolean | undefined;
-  /** Who speaks, by the surface's word: whether its workspace may be written. */
-  readonly session?: string | undefined;
+export interface ContinueOptions extends SessionLimits {
+  readonly by?: RunPrincipal | undefined;
 }
 
 /**
@@ -47,19 +44,5 @@ export async function continuation(
   // What was said of the first message is in the conversation already.
   const said = { task: message, context: undefined, successCriteria: undefined };
   const next = { ...before, request: { ...before.request, ...said } };
-  return (await isReadOnly(store, options)) ? withoutWriting(next) : next;
-}
-
-async function isReadOnly(store: Store, { readOnly, session }: ContinueOptions): Promise<boolean> {
-  return readOnly === true || (session !== undefined && (await isReadOnlySession(store, session)));
-}
-
-/** Who cannot write needs no copy to write in. */
-function withoutWriting({ held, request, ...rest }: Resumption): Resumption {
-  return {
-    ...rest,
-    request: { ...request, readOnly: true },
-    held: { ...held, write_roots: [] },
-    copy: undefined,
-  };
+  return keepSessionMode(store, state, next, options, true);
 }

@@ -1,3 +1,4 @@
+import type { MemoryPermission } from "../contracts/contract.ts";
 import type { McpServer } from "../contracts/mcp-server.ts";
 import type { NarrowingRules } from "../contracts/narrow.ts";
 import type { AgentEntry } from "../control/records/agent-registry.ts";
@@ -92,8 +93,13 @@ export interface EngineLimits extends NarrowingRules {
   readonly maxOutputTokens: number;
   readonly maxRetries: number;
   readonly joinTokens: number;
-  /** False: a caller may also read what its closed children said and did. Unsaid: it may not. */
+  /**
+   * Of new delegations. False: a caller may also read what its closed children said and did. Unsaid:
+   * it may not.
+   */
   readonly sealOnComplete?: boolean;
+  /** As what sub-agents may save memories. Unsaid: for themselves and their own line. */
+  readonly memory?: MemoryPermission;
   readonly askDeadlineMs: number;
   readonly askDefault: string | null;
   readonly deadlines: {

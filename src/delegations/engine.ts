@@ -1,13 +1,13 @@
-import { type Authority, intersectAuthority } from "../contracts/authority.ts";
+import { intersectAuthority } from "../contracts/authority.ts";
 import { externalProvider, modelName } from "../contracts/contract.ts";
 import { isPattern } from "../contracts/selection.ts";
 import { isOpen } from "../events/delegation.ts";
-import type { NewEvent, StoredEvent } from "../events/event.ts";
+import type { EventPayloads, NewEvent, StoredEvent } from "../events/event.ts";
 import { answerAsk } from "../inbox/answer-ask.ts";
 import type { CancelOutcome, DelegationRequest, DelegationResult } from "../ports/delegator.ts";
 import { MandateError } from "../ports/mandate-error.ts";
 import { resultOf } from "../sessions/delegation-result.ts";
-import { isReadOnlySession } from "../sessions/session-workspace.ts";
+import { isReadOnlySession, isSessionName } from "../sessions/session-workspace.ts";
 import { bindWorkspace } from "../workspaces/bind-workspace.ts";
 import type { WorkingCopy } from "../workspaces/git/working-copy.ts";
 import type { Agent } from "./agent.ts";
@@ -16,21 +16,34 @@ import { cancelStored } from "./cancel-stored.ts";
 import { endWatcher } from "./close.ts";
 import { type ContinueOptions, continuation } from "./continue-session.ts";
 import type { EngineParts } from "./engine-parts.ts";
+import { GoalQueue } from "./goal-queue.ts";
 import { openingAfter } from "./hydrate.ts";
-import { LiveRun, type RunGrant } from "./live-run.ts";
+import { LiveRun } from "./live-run.ts";
+import { movedWorkspace } from "./placement.ts";
 import { recoverRun } from "./recover.ts";
 import { isHandle } from "./resolve-profile.ts";
 import { type Resumption, resumption } from "./resumption.ts";
+import { grantTo, type RunGrant, type RunPrincipal } from "./run-grant.ts";
 import { Session } from "./session.ts";
+import type { SessionLimits } from "./session-mode.ts";
 import { startDelegation } from "./start-delegation.ts";
-import { startWatcher } from "./start-watcher.ts";
+import { startWatcher, startWatchers, unfitWatcher } from "./start-watcher.ts";
 import { retireCopy } from "./take-over.ts";
 import { event } from "./take-turn.ts";
 import { requireUnused, tidyCopies } from "./used-copies.ts";
 import { watchersOf } from "./watch.ts";
 
-export interface RunRequest extends DelegationRequest {
+/** Where a run works. */
+export interface RequestedWorkspace {
   readonly workspace?: string | null | undefined;
+  /**
+   * It is a real path that somebody has looked at and allowed. Where it leads elsewhere by now,
+   * nothing starts: whoever can write beside it could have put a link in its place meanwhile.
+   */
+  readonly isRealWorkspace?: boolean | undefined;
+}
+
+export interface RunRequest extends DelegationRequest, RequestedWorkspace {
   readonly budgetTokens?: number | undefined;
   /** Nobody in this run may write in its workspace, whatever their profiles say. */
   readonly readOnly?: boolean | undefined;
@@ -40,21 +53,26 @@ export interface RunRequest extends DelegationRequest {
   readonly session?: string | undefined;
   /** What a person typed to start it, with the slash: `/oracle`. */
   readonly command?: string | undefined;
+  readonly by?: RunPrincipal | undefined;
+  /** It is a goal: it begins when those before it in its workspace have ended. */
+  readonly isGoal?: boolean | undefined;
 }
 
-export interface SessionRequest {
+export interface SessionRequest extends RequestedWorkspace {
   /** Whose tools these are: the name of the program that calls them. */
   readonly client: string;
   readonly task?: string | undefined;
-  readonly workspace?: string | null | undefined;
   readonly budgetTokens?: number | undefined;
   readonly readOnly?: boolean | undefined;
+  readonly by?: RunPrincipal | undefined;
 }
 
 export interface StartedRun {
   readonly runId: string;
   readonly delegationId: string;
   readonly result: Promise<DelegationResult>;
+  /** Of a goal that does not begin at once: the run that stood before it. */
+  readonly behind?: string;
 }
 
 /** Works on the runs of this process: starts them, takes them up after a crash, ends them. */
@@ -64,47 +82,58 @@ export class Engine {
   readonly #runs = new Map<string, LiveRun>();
   /** Another process works on them now; who started them here still wants to know how they end. */
   readonly #lost = new Map<string, LiveRun>();
+  readonly #goals: GoalQueue;
   readonly #idleWatch: NodeJS.Timeout;
   readonly #unsubscribe: () => void;
 
   constructor(parts: EngineParts, grant: RunGrant) {
     this.#parts = parts;
     this.#grant = grant;
+    this.#goals = new GoalQueue(parts.store);
     this.#unsubscribe = parts.store.subscribe((events) => this.#hear(events));
-    this.#idleWatch = setInterval(() => this.#stopIdle(), 1000).unref();
+    this.#idleWatch = setInterval(() => {
+      this.#stopIdle();
+      // Whoever worked on the goal before may have died.
+      void this.#goals.advance();
+    }, 1000).unref();
   }
 
   /** Starts a run with a root agent of its own. Refusals are thrown: there is no log yet to hold them. */
   async startRun(request: RunRequest): Promise<StartedRun> {
-    const workspace = realWorkspace(request.workspace);
+    const workspace = realWorkspace(request);
     await this.#parts.agents.refresh(isHandle(request));
     const profile = request.profile ?? (await this.#pinned(request, workspace));
     const { session } = request;
-    const readOnly =
-      request.readOnly === true ||
-      (session !== undefined && (await isReadOnlySession(this.#parts.store, session)));
-    return this.#start(
-      { ...request, profile, workspace, readOnly },
-      { authority: this.#authorityIn(workspace, readOnly) },
-    );
+    const isClosedBySession =
+      request.readOnly !== true &&
+      session !== undefined &&
+      (await isReadOnlySession(this.#parts.store, session));
+    const readOnly = request.readOnly === true || isClosedBySession;
+    const grant = grantIn(grantTo(this.#grant, request.by), workspace, readOnly);
+    return this.#start({ ...request, profile, workspace, readOnly, isClosedBySession }, grant);
   }
 
   /** The profile that the nearest scope has pinned, for those who name none. */
   async #pinned(request: RunRequest, workspace: string | null): Promise<string | undefined> {
     if (request.agent !== undefined) return undefined;
     const { session } = request;
-    const user = this.#grant.principal.id;
+    const user = request.by?.id ?? this.#grant.principal.id;
     const context = { session, user, ...(workspace !== null && { workspace }) };
     return (await this.#parts.agents.pinned(context))?.profileId;
   }
 
   async #start(
-    request: RunRequest,
-    grant: Partial<RunGrant>,
+    request: RunRequest & Pick<Resumption, "isClosedBySession">,
+    grant: RunGrant,
     system?: string,
     copy?: WorkingCopy | "new",
   ): Promise<StartedRun> {
     const run = this.#newRun(request, grant);
+    const behind = request.isGoal ? await this.#goals.lastOf(run.workspace) : null;
+    run.isHeld = request.isGoal === true;
+    const { watchers = [] } = request;
+    const unfit = unfitWatcher(run, watchers);
+    if (unfit) throw refusal(unfit);
     const opening =
       request.resumedFrom &&
       (await openingAfter(this.#parts, request.resumedFrom, request.task, request.resumedAt));
@@ -116,7 +145,12 @@ export class Engine {
       callId: request.command ?? null,
       step: run.steps++,
       copy,
-      before: [this.#runStarted(run)],
+      before: [
+        this.#runStarted(run, {
+          ...sessionOf(request),
+          ...(request.isGoal && { goal: { behind } }),
+        }),
+      ],
       opening: opening || undefined,
       system,
     });
@@ -125,8 +159,17 @@ export class Engine {
     const result = started.agent.whenClosed();
     void result.then(() => this.#runs.delete(run.id));
     await started.created;
-    for (const profile of request.watchers ?? []) await this.watch(run.id, profile);
-    return { runId: run.id, delegationId: started.agent.id, result };
+    const unwatched = await startWatchers(started.agent, watchers);
+    if (unwatched) {
+      await cancelLive(started.agent, `It cannot be watched: ${unwatched.reason}`);
+      throw refusal(unwatched);
+    }
+    if (run.isHeld) {
+      this.#goals.hold(run);
+      await this.#goals.advance();
+    }
+    const waits = run.isHeld && behind !== null;
+    return { runId: run.id, delegationId: started.agent.id, result, ...(waits && { behind }) };
   }
 
   /**
@@ -136,14 +179,15 @@ export class Engine {
   async openSession(request: SessionRequest): Promise<Session> {
     const task = request.task ?? `Session of ${request.client}`;
     // It lasts as long as the other program holds it; its children have deadlines of their own.
-    const workspace = realWorkspace(request.workspace);
-    const authority = {
-      ...this.#authorityIn(workspace, request.readOnly),
-      tools: this.#grant.sessionTools,
-    };
+    const workspace = realWorkspace(request);
+    const held = grantIn(grantTo(this.#grant, request.by), workspace, request.readOnly);
     const run = this.#newRun(
       { ...request, workspace, task },
-      { authority, timeMs: Number.MAX_SAFE_INTEGER },
+      {
+        ...held,
+        authority: { ...held.authority, tools: held.sessionTools },
+        timeMs: Number.MAX_SAFE_INTEGER,
+      },
     );
     const started = await startDelegation({
       run,
@@ -176,12 +220,14 @@ export class Engine {
       const run = await recoverRun(this.#parts, row.id, this.#grant);
       if (run === undefined) continue;
       this.#runs.set(run.id, run);
+      if (run.isHeld) this.#goals.hold(run);
       const root = run.root ?? run.topLevel[0];
       if (root === undefined) continue;
       const result = root.whenClosed();
       void result.then(() => this.#runs.delete(run.id));
       recovered.push({ runId: run.id, delegationId: root.id, result });
     }
+    await this.#goals.advance();
     return recovered;
   }
 
@@ -201,8 +247,8 @@ export class Engine {
   }
 
   /** Continues a delegation that was cancelled or failed: a new run on the old conversation. */
-  async resume(id: string): Promise<StartedRun> {
-    return this.#goOn(await resumption(this.#parts.store, id));
+  async resume(id: string, by?: RunPrincipal, limits?: SessionLimits): Promise<StartedRun> {
+    return this.#goOn(await resumption(this.#parts.store, id, limits), by);
   }
 
   /** The person's next message to a root agent that has ended: a new run on the conversation so far. */
@@ -211,17 +257,22 @@ export class Engine {
     message: string,
     options?: ContinueOptions,
   ): Promise<StartedRun> {
-    return this.#goOn(await continuation(this.#parts.store, id, message, options));
+    return this.#goOn(await continuation(this.#parts.store, id, message, options), options?.by);
   }
 
-  async #goOn({ copy: copyId, request, held, cost, system }: Resumption): Promise<StartedRun> {
+  async #goOn(
+    { copy: copyId, held, cost, system, ...asked }: Resumption,
+    by: RunPrincipal | undefined,
+  ): Promise<StartedRun> {
+    const grant = grantTo(this.#grant, by);
     // What it held then is the most it can hold now, whatever its profile says today.
     const authority = {
-      ...intersectAuthority(this.#grant.authority, held),
+      ...intersectAuthority(grant.authority, held),
       write_roots: held.write_roots,
     };
+    const request = { ...asked.request, isClosedBySession: asked.isClosedBySession === true };
     const start = (copy?: WorkingCopy | "new") =>
-      this.#start(request, { authority, cost }, system, copy);
+      this.#start(request, { ...grant, authority, cost }, system, copy);
     if (copyId === undefined) return start();
     const copies = await this.#parts.copies();
     return copies.holding(copyId, async () => {
@@ -311,7 +362,7 @@ export class Engine {
     this.#unsubscribe();
   }
 
-  #newRun(request: RunRequest, grant: Partial<RunGrant>): LiveRun {
+  #newRun(request: RunRequest, grant: RunGrant): LiveRun {
     const { limits, store } = this.#parts;
     return new LiveRun(this.#parts, {
       id: store.newRunId(),
@@ -319,18 +370,12 @@ export class Engine {
       workspace: request.workspace ?? null,
       tokens: request.budgetTokens ?? limits.runTokens,
       ownership: store.ownership,
-      grant: { ...this.#grant, ...grant },
+      grant,
       readOnly: request.readOnly ?? false,
     });
   }
 
-  /** A workspace brings the right to write in it; without one there is nothing to write. */
-  #authorityIn(workspace: string | null, readOnly: boolean | undefined): Authority {
-    const roots = workspace === null || readOnly ? [] : [workspace];
-    return { ...this.#grant.authority, write_roots: roots };
-  }
-
-  #runStarted(run: LiveRun): NewEvent {
+  #runStarted(run: LiveRun, about: Pick<RunStarted, "session" | "goal"> = {}): NewEvent {
     return {
       type: "run.started",
       payload: {
@@ -338,6 +383,7 @@ export class Engine {
         application: this.#parts.application,
         workspace: run.workspace,
         budget: { tokens: run.account.cap },
+        ...about,
         ...run.ownership,
       },
     };
@@ -360,6 +406,8 @@ export class Engine {
         if (agent && !agent.isEnding) void this.#endedElsewhere(agent);
         const lost = this.#lost.get(event.run_id)?.agents.get(event.payload.sub_agent_id);
         if (lost) void this.#closedElsewhere(lost);
+      } else if (event.type === "run.finished") {
+        void this.#goals.advance();
       } else if (event.type === "run.resumed") {
         const run = this.#runs.get(event.run_id);
         if (run && event.payload.worker !== run.ownership.worker) this.#lose(run);
@@ -410,9 +458,28 @@ export class Engine {
 }
 
 /** One name for one place: links and relative paths are resolved before any contract speaks of it. */
-function realWorkspace(folder: string | null | undefined): string | null {
-  if (folder == null) return null;
-  return bindWorkspace({ root: folder, isolation: "shared", allowWrites: false }).root;
+function realWorkspace({ isRealWorkspace, workspace }: RequestedWorkspace): string | null {
+  if (workspace == null) return null;
+  const { root } = bindWorkspace({ root: workspace, isolation: "shared", allowWrites: false });
+  if (isRealWorkspace !== true || root === workspace) return root;
+  throw movedWorkspace(workspace);
+}
+
+type RunStarted = EventPayloads["run.started"];
+
+/** So that whoever goes on with the run finds the session's mode. */
+function sessionOf({
+  isClosedBySession,
+  session,
+}: Pick<RunRequest & Resumption, "isClosedBySession" | "session">): Pick<RunStarted, "session"> {
+  if (session === undefined || !isSessionName(session)) return {};
+  return { session: { id: session, ...(isClosedBySession && { read_only: true as const }) } };
+}
+
+/** A workspace brings the right to write in it; without one there is nothing to write. */
+function grantIn(grant: RunGrant, workspace: string | null, readOnly?: boolean): RunGrant {
+  const roots = workspace === null || readOnly ? [] : [workspace];
+  return { ...grant, authority: { ...grant.authority, write_roots: roots } };
 }
 
 function refusal(refused: { readonly rule: string; readonly reason: string }): MandateError {

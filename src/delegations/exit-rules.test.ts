@@ -58,6 +58,16 @@ describe("an agent that must complete its task", () => {
     expect(asked?.payload.question).toContain("complete_task");
   });
 
+  it("has not ended when its turns run out before it says so", async () => {
+    const short = { ...exit, limits: { turns: 2 } };
+    const { events, result } = await run(short, [list, "I am done."]);
+    expect(result).toMatchObject({ status: "failed", closeReason: "exit_rule_unmet" });
+    expect(result.result).toBe("It ended without calling complete_task. It said last: I am done.");
+    expect(ofType(events, "run.finished")[0]?.payload.outcome).toBe("failed");
+    const last = await run(short, [list, complete({ summary: "In time." })]);
+    expect(last.result).toMatchObject({ status: "completed", result: "In time." });
+  });
+
   it("does not end by a call that does not fit, or by the words alone", async () => {
     const { result, events } = await run(exit, [
       complete({}),

@@ -1,8 +1,9 @@
-import type { EventPayloads, NewEvent } from "../events/event.ts";
-import { openSteps, standingPlans } from "../events/planned-steps.ts";
+import type { NewEvent } from "../events/event.ts";
+import { standingPlans } from "../events/planned-steps.ts";
 import type { DelegationResult } from "../ports/delegator.ts";
 import type { Agent } from "./agent.ts";
 import { summaryOf } from "./conclude.ts";
+import { namesOf, stepsOpenIn } from "./judge-plan.ts";
 import type { LiveRun } from "./live-run.ts";
 import { isWatcher } from "./watch.ts";
 
@@ -32,7 +33,9 @@ export function runFinished(
 
 function rootProblem(result: DelegationResult | null): string | undefined {
   if (result === null || result.status === "completed") return undefined;
-  return `${result.closeReason}: ${summaryOf(result.result)}`;
+  // What it had to say besides is in its result.
+  const [reason = ""] = result.result.split("\n", 1);
+  return `${result.closeReason}: ${summaryOf(reason)}`;
 }
 
 function overlookedProblem(overlooked: readonly Agent[]): string | undefined {
@@ -43,14 +46,8 @@ function overlookedProblem(overlooked: readonly Agent[]): string | undefined {
 function planProblem(run: LiveRun, root: Agent | null): string | undefined {
   const open = standingPlans(run.plans)
     .filter(({ by }) => !hasFallen(run.agents.get(by), root))
-    .flatMap((plan) => openSteps(plan, (callId) => isCompleted(run, plan, callId)));
-  if (open.length === 0) return undefined;
-  const shown = open.length > 10 ? `${open.slice(0, 10).join(", ")}, …` : open.join(", ");
-  return `not completed of the plan: ${shown}`;
-}
-
-function isCompleted(run: LiveRun, { by }: EventPayloads["run.planned"], callId: string): boolean {
-  return run.byCall.get(`${by} ${callId}`)?.result?.status === "completed";
+    .flatMap((plan) => stepsOpenIn(run, plan));
+  return open.length === 0 ? undefined : `not completed of the plan: ${namesOf(open)}`;
 }
 
 /** It, or somebody above it, failed: that counts where it was delegated, and its plan fell with it. */

@@ -1,6 +1,6 @@
 import type { Contract } from "../contracts/contract.ts";
 import { type Delegation, isOpen } from "../events/delegation.ts";
-import type { StoredEvent } from "../events/event.ts";
+import type { EventPayloads, StoredEvent } from "../events/event.ts";
 import { Evidence } from "../events/evidence.ts";
 import { sha256 } from "../events/hash-chain.ts";
 import type { RunState } from "../events/run-state.ts";
@@ -15,6 +15,7 @@ import { Transcript } from "../sessions/transcript.ts";
 import type { WorkingCopy } from "../workspaces/git/working-copy.ts";
 import { Agent } from "./agent.ts";
 import { askKey } from "./ask-person.ts";
+import { attemptTime } from "./attempt-time.ts";
 import type { EngineParts } from "./engine-parts.ts";
 import { enlist } from "./enqueue.ts";
 import { Account } from "./ledger.ts";
@@ -29,11 +30,13 @@ import { openingOf } from "./start-delegation.ts";
  */
 export async function hydrate(run: LiveRun, state: RunState): Promise<void> {
   const eventsOf = new Map<string, StoredEvent[]>();
+  const remarks: EventPayloads["agent.interjected"][] = [];
   for await (const event of run.parts.store.readEvents({ runId: run.id })) {
     if (event.type === "agent.tool_completed") {
       for (const id of event.payload.delivered ?? []) run.delivered.add(id);
     }
     if (event.type === "run.planned") run.plans.push(event.payload);
+    if (event.type === "agent.interjected") remarks.push(event.payload);
     if (event.sub_agent_id === undefined) continue;
     const events = eventsOf.get(event.sub_agent_id);
     if (events) events.push(event);
@@ -50,6 +53,13 @@ export async function hydrate(run: LiveRun, state: RunState): Promise<void> {
     if (delegation.callId !== null)
       run.byCall.set(`${delegation.parentId} ${delegation.callId}`, agent);
     run.steps = Math.max(run.steps, delegation.stepIdx + 1);
+  }
+  // A crash gives no watcher more to say than it had.
+  for (const { from, message } of remarks) {
+    const watcher = run.agents.get(from.replace(/^watcher:/, ""));
+    if (watcher === undefined) continue;
+    watcher.remarks++;
+    watcher.lastRemark = message;
   }
 }
 
@@ -98,6 +108,7 @@ async function revive(
       0,
       delegation.lastEventAt - (delegation.startedAt ?? delegation.lastEventAt),
     );
+    agent.attemptMs = attemptTime(events, (tool) => agent.findTool(tool)?.waits === true);
   }
   adopt(agent, delegation);
   return agent;

@@ -1,22 +1,10 @@
-import type { Authority } from "../contracts/authority.ts";
 import type { EventPayloads, NewEvent, StoredEvent } from "../events/event.ts";
 import type { AskOutcome } from "../ports/delegator.ts";
 import type { Append, Ownership } from "../ports/store.ts";
 import type { Agent } from "./agent.ts";
 import type { EngineParts } from "./engine-parts.ts";
 import { Account } from "./ledger.ts";
-
-/** What the person or program behind a run holds and may hand on. */
-export interface RunGrant {
-  readonly authority: Authority;
-  /** What a session of another program's agent may call of our tools. */
-  readonly sessionTools: readonly string[];
-  readonly principal: { readonly id: string; readonly role: string };
-  readonly depth: number;
-  readonly timeMs: number;
-  /** In US dollars; null: no cap. */
-  readonly cost: number | null;
-}
+import type { RunGrant } from "./run-grant.ts";
 
 /** A run that this process works on. */
 export class LiveRun {
@@ -46,6 +34,8 @@ export class LiveRun {
   /** Delegations that are being made and have no row yet. */
   starting = 0;
   finished = false;
+  /** Its root waits until other goals have ended. */
+  isHeld = false;
   /** Another process owns it now: nothing may be written any more. */
   lost = false;
 

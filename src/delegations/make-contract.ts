@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import type { Contract } from "../contracts/contract.ts";
+import { type Contract, memoryPermissions } from "../contracts/contract.ts";
 import type { Granted } from "../contracts/narrow.ts";
 import { includes } from "../contracts/selection.ts";
 import type { Profile } from "../profiles/profile.ts";
@@ -30,13 +30,13 @@ export function makeContract(
       step_idx: step,
       depth: caller ? caller.depth + 1 : start.watches ? 1 : 0,
       ...(start.watches && { watches: start.watches.id }),
-      task_prompt: run.task,
+      task_prompt: beginningOf(run.task),
       goal_summary: caller?.contract.step.title ?? titleOf(run.task),
     },
     step: {
       title: request.title ?? titleOf(request.task),
       description: request.task,
-      context: joined(profile.opening, request.context),
+      context: contextFor(profile.opening, request.context),
       success_criteria: request.successCriteria ?? none,
     },
     profile: profiles.share({
@@ -67,11 +67,12 @@ export function makeContract(
       scopes: granted.mayUse.scopes,
       write_roots: placement?.writeRoots ?? none,
       network: granted.mayUse.network,
+      ...memoryOf(start, granted),
       ...(granted.mayUse.rules && { rules: granted.mayUse.rules }),
       may_delegate: granted.mayDelegate,
     }),
     execution: executions.share({
-      attempt_timeout_ms: granted.timeMs,
+      attempt_timeout_ms: Math.min(granted.timeMs, request.attemptTimeoutMs ?? granted.timeMs),
       // What a watcher missed while it failed is not shown to it again.
       max_retries: start.way === "watch" ? 0 : (own?.retries ?? limits.maxRetries),
       ...(own?.turns !== undefined && { max_turns: own.turns }),
@@ -84,6 +85,7 @@ export function makeContract(
         : placement === null || run.readOnly
           ? null
           : limits.reportPathPattern,
+      ...(limits.sealOnComplete === false && { transcript: true as const }),
     }),
     budget: {
       tokens: granted.tokens,
@@ -92,10 +94,10 @@ export function makeContract(
     },
     workspace: placement === null ? noWorkspace : workspaceOf(run, profile, request, placement),
     exit:
-      exit === undefined
+      exit === undefined || start.way === "watch"
         ? noExitRule
         : {
-            tools: exit.tools?.filter((tool) => includes(granted.mayUse.tools, tool)) ?? none,
+            tools: exitTools(exit).filter((tool) => includes(granted.mayUse.tools, tool)),
             output_schema: exit.outputSchema ?? null,
             evidence: exit.evidence ?? "none",
             ...(exit.review && {
@@ -109,7 +111,8 @@ export function makeContract(
       stall: limits.deadlines.stallMs,
       tool: limits.deadlines.toolMs,
       idle: limits.deadlines.idleMs,
-      total: granted.timeMs,
+      // A watcher lives as long as what it watches.
+      total: start.way === "watch" ? Number.MAX_SAFE_INTEGER : granted.timeMs,
     }),
   };
   return servers === undefined ? contract : { ...contract, servers };
@@ -137,6 +140,14 @@ const noExitRule: Contract["exit"] = Object.freeze({
   evidence: "none",
 });
 
+/** Work that has to be reviewed can end in no other way than by being handed in for that. */
+export function exitTools({
+  review,
+  tools = none,
+}: NonNullable<Profile["exit"]>): readonly string[] {
+  return review !== undefined && tools.length === 0 ? ["submit_for_review"] : tools;
+}
+
 /** Who talks to a person is a primary agent; who leads others an orchestrator, whoever asked it. */
 function capabilityOf(
   { caller, way }: Start,
@@ -146,6 +157,18 @@ function capabilityOf(
   if (capabilities.includes("orchestrator")) return { capability: "orchestrator" };
   const isPrimary = way === "session" || (caller === null && capabilities.includes("primary"));
   return isPrimary ? { capability: "primary" } : undefined;
+}
+
+/** Never more than its caller's: the configuration may have changed since that one was made. */
+function memoryOf(
+  { caller, run }: Start,
+  { mayUse }: Granted,
+): Pick<Contract["permissions"], "memory"> | undefined {
+  if (!includes(mayUse.tools, "memory_save")) return undefined;
+  const configured = run.parts.limits.memory ?? "delegated";
+  const above = caller?.contract.permissions.memory ?? configured;
+  const lesser = memoryPermissions.find((one) => one === configured || one === above);
+  return { memory: lesser ?? "none" };
 }
 
 function workspaceOf(
@@ -176,10 +199,21 @@ function grantedServers({ servers }: Profile, { mayUse }: Granted): Contract["se
   return granted.length === 0 ? undefined : Object.fromEntries(granted);
 }
 
-function joined(opening: string | undefined, context: string | undefined): string | null {
+/** What a child is told besides its task: what its profile always says, and what this caller says. */
+export function contextFor(
+  opening: string | undefined,
+  context: string | undefined,
+): string | null {
   if (opening === undefined) return context ?? null;
   return context === undefined ? opening : `${opening}\n\n${context}`;
 }
+
+/** What the run is about is in every contract of it; a plan as a task must not be so in whole. */
+function beginningOf(task: string): string {
+  return task.length > longestTask ? `${task.slice(0, longestTask - 1).toWellFormed()}…` : task;
+}
+
+const longestTask = 10_000;
 
 function titleOf(task: string): string {
   const [line = ""] = task.trim().split("\n", 1);

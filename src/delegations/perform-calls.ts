@@ -5,6 +5,7 @@ import type { Tool, ToolContext, ToolResult } from "../tools/tool.ts";
 import type { Agent } from "./agent.ts";
 import { askPerson, isConsent } from "./ask-person.ts";
 import { type CallDelegator, callerOf, type DelegatingCall } from "./caller.ts";
+import { Stopped } from "./ending.ts";
 import { noteLateResult } from "./late-result.ts";
 import { OpenCalls } from "./open-calls.ts";
 
@@ -23,7 +24,7 @@ export async function performCalls(agent: Agent, withdrawn: boolean): Promise<vo
   let begun = 0;
   for (const pending of calls) {
     if (++begun % burst === 0) await new Promise((resolve) => setImmediate(resolve));
-    if (agent.stopReason !== null) throw agent.stopReason;
+    agent.throwIfStopped();
     const { call, started } = pending;
     const tool = agent.findTool(call.name);
     if (tool?.effect === "write" || tool?.effect === "exec") inOrder.push(pending);
@@ -31,8 +32,6 @@ export async function performCalls(agent: Agent, withdrawn: boolean): Promise<vo
   }
   if (inOrder.length > 0) open.follow(performInOrder(agent, inOrder, withdrawn, open), false);
   await open.finished();
-  // What stopped its calls is what it reads next.
-  agent.halt = null;
   const back = agent.takeSlot();
   if (back) await agent.interruptible(back);
 }
@@ -97,12 +96,14 @@ class Subject implements GateSubject, DelegatingCall {
   wasRecorded = false;
   readonly #agent: Agent;
   readonly #open: OpenCalls | undefined;
+  readonly #attempt: number;
   #delegator: CallDelegator | undefined;
   #deadline: AbortController | undefined;
 
   constructor(agent: Agent, withdrawn: boolean, open: OpenCalls | undefined) {
     this.#agent = agent;
     this.#open = open;
+    this.#attempt = agent.attempt;
     this.withdrawn = withdrawn;
   }
 
@@ -129,7 +130,7 @@ class Subject implements GateSubject, DelegatingCall {
 
   record(event: Parameters<GateSubject["record"]>[0]): void {
     const agent = this.#agent;
-    agent.throwIfStopped();
+    this.checkStopped();
     if (event.type === "agent.tool_started") {
       agent.openCalls ??= new Map();
       agent.openCalls.set(event.payload.call_id, event.payload.tool);
@@ -148,6 +149,8 @@ class Subject implements GateSubject, DelegatingCall {
 
   checkStopped(): void {
     this.#agent.throwIfStopped();
+    // Its attempt was cut, and the next one knows nothing of this call.
+    if (this.#agent.attempt !== this.#attempt) throw new Stopped("timeout", "It came too late.");
   }
 
   keepArtifact(body: string): ReturnType<GateSubject["keepArtifact"]> {

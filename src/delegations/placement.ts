@@ -133,7 +133,16 @@ function bind(
     workingCopies: parts.worktrees,
     visible,
   });
+  // Contracts speak of real places. A link that was put in the place of one leads to another.
+  if (isInPlace && binding.root !== root) throw movedWorkspace(root);
   return { binding, writeRoots: isInPlace ? binding.writeRoots : roots };
+}
+
+export function movedWorkspace(folder: string): MandateError {
+  return new MandateError(
+    "refused-by-policy",
+    `The workspace "${folder}" is not the folder that was agreed on any more: it leads elsewhere. Start again with the folder that you mean.`,
+  );
 }
 
 function customFolder({ parts }: LiveRun, root: string, folder: string | undefined): string {

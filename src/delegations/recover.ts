@@ -10,7 +10,9 @@ import { failure } from "./ending.ts";
 import type { EngineParts } from "./engine-parts.ts";
 import { queue } from "./enqueue.ts";
 import { hydrate } from "./hydrate.ts";
-import { LiveRun, type RunGrant } from "./live-run.ts";
+import { LiveRun } from "./live-run.ts";
+import { heldBy } from "./resumption.ts";
+import { grantTo, type RunGrant } from "./run-grant.ts";
 import { event, settled } from "./take-turn.ts";
 import { finish } from "./work.ts";
 
@@ -39,7 +41,7 @@ export async function recoverRun(
     workspace: state.workspace,
     tokens: state.budgetTokens,
     ownership,
-    grant,
+    grant: await grantOfRoot(parts, state, grant),
     // What the run was started with is in the contracts of its agents, and those below inherit it.
     readOnly: true,
   });
@@ -52,11 +54,30 @@ export async function recoverRun(
     await cancelStored(parts.store, parts.toolbox, runId, runId, error.message, code);
     return undefined;
   }
+  // A goal that had not begun waits for its turn again.
+  run.isHeld = state.goal !== null && run.root?.status === "created";
   for (const delegation of [...state.delegations.values()]) {
     const agent = run.agents.get(delegation.id);
     if (agent && !agent.isEnding) await takeUp(agent, delegation, state);
   }
   return run;
+}
+
+/** Whoever takes a run up, it stays the run of the one for whom it was started. */
+async function grantOfRoot(
+  { store }: EngineParts,
+  { delegations }: RunState,
+  grant: RunGrant,
+): Promise<RunGrant> {
+  const [root] = delegations.values();
+  if (root === undefined) return grant;
+  try {
+    const contract = await store.readContract(root.id);
+    return grantTo(grant, { ...contract.principal, scopes: heldBy(contract).scopes });
+  } catch {
+    // A contract that cannot be read ends the run, in `hydrate`.
+    return grant;
+  }
 }
 
 async function takeUp(agent: Agent, delegation: Delegation, state: RunState): Promise<void> {
@@ -67,7 +88,7 @@ async function takeUp(agent: Agent, delegation: Delegation, state: RunState): Pr
   }
   switch (delegation.status) {
     case "created":
-      queue(agent);
+      if (!agent.run.isHeld) queue(agent);
       return;
     case "running": {
       // What only waits for others cannot be what killed the worker.

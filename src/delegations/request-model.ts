@@ -135,8 +135,8 @@ class StreamWatch {
   }
 
   follow(model: Model, request: ModelRequest): Promise<ModelReply> {
-    const { stopReason } = this.#agent;
-    if (stopReason !== null) return Promise.reject(stopReason);
+    const { interruption } = this.#agent;
+    if (interruption !== null) return Promise.reject(interruption);
     return new Promise((resolve, reject) => {
       this.#reject = reject;
       this.#forget = this.#agent.onStop((reason) => this.#abort(reason));

@@ -7,6 +7,7 @@ import type { RunState } from "../events/run-state.ts";
 import { MandateError } from "../ports/mandate-error.ts";
 import type { Store } from "../ports/store.ts";
 import type { RunRequest } from "./engine.ts";
+import { keepSessionMode, type SessionLimits } from "./session-mode.ts";
 
 export interface Resumption {
   readonly request: RunRequest;
@@ -17,10 +18,16 @@ export interface Resumption {
   readonly copy: string | undefined;
   /** The prompt that was agreed then. */
   readonly system: string | undefined;
+  /** It may not write for its session's sake alone. */
+  readonly isClosedBySession?: boolean;
 }
 
 /** What to ask for, to go on with a delegation that was cancelled or failed. */
-export async function resumption(store: Store, id: string): Promise<Resumption> {
+export async function resumption(
+  store: Store,
+  id: string,
+  limits: SessionLimits = {},
+): Promise<Resumption> {
   const { delegation, state } = await findClosed(store, id);
   if (delegation.finalStatus === "completed") {
     throw new MandateError(
@@ -28,7 +35,9 @@ export async function resumption(store: Store, id: string): Promise<Resumption> 
       `Delegation ${delegation.id} is completed; there is nothing to resume.`,
     );
   }
-  return goingOn(store, state, await store.readContract(delegation.id), delegation.id);
+  const contract = await store.readContract(delegation.id);
+  const next = await goingOn(store, state, contract, delegation.id);
+  return keepSessionMode(store, state, next, limits);
 }
 
 /** Of a run, its root. */
@@ -55,7 +64,7 @@ export async function findClosed(
 /** The same agent again, under what it was granted then. */
 export async function goingOn(
   store: Store,
-  { workspace }: RunState,
+  { goal, workspace }: RunState,
   contract: Contract,
   id: string,
 ): Promise<Resumption> {
@@ -66,9 +75,12 @@ export async function goingOn(
       context: contract.step.context ?? undefined,
       workspace,
       resumedFrom: id,
+      // A goal waits for its turn again.
+      isGoal: goal !== null && contract.parent.sub_agent_id === null,
       tools: contract.permissions.allowed_tools,
       maxTokens: contract.budget.tokens,
       timeoutMs: contract.deadlines.total,
+      attemptTimeoutMs: contract.execution.attempt_timeout_ms,
       maxDepth: contract.permissions.max_delegation_depth,
       readOnly: contract.outputs.report_path_pattern === null,
       modelOverride: modelName(contract),
@@ -88,7 +100,8 @@ async function agreedPrompt(store: Store, hash: string): Promise<string | undefi
   return text === undefined || sha256(text) !== hash ? undefined : text;
 }
 
-function heldBy(contract: Contract): Authority {
+/** All that it gives, for itself or to hand on. */
+export function heldBy(contract: Contract): Authority {
   const [own, given] = [mayUse(contract), mayDelegate(contract)];
   return {
     tools: union(own.tools, given.tools),

@@ -1,9 +1,16 @@
 import type { ToolCall } from "../ports/model.ts";
 import type { ToolResult } from "../tools/tool.ts";
 import type { Agent } from "./agent.ts";
+import { cancelLive } from "./cancel.ts";
 import { closeWith } from "./close.ts";
 import { performCall } from "./perform-calls.ts";
 import { event } from "./take-turn.ts";
+
+export interface SessionCallOptions {
+  readonly signal?: AbortSignal | undefined;
+  /** Told the id of each delegation that the call makes. */
+  readonly onDelegation?: ((delegationId: string) => void) | undefined;
+}
 
 /**
  * An agent that another program runs, as the root of a run of ours. We see its calls, not its turns.
@@ -36,12 +43,47 @@ export class Session {
     return this.#agent.contract.permissions.allowed_tools;
   }
 
-  /** Calls a tool on behalf of the other program's agent; the result is on disk when it is given. */
-  async call(tool: string, input: unknown): Promise<ToolResult> {
+  /**
+   * Calls a tool on behalf of the other program's agent; the result is on disk when it is given.
+   * Aborting the signal cancels what this call has delegated; it still gives its result.
+   */
+  async call(tool: string, input: unknown, options: SessionCallOptions = {}): Promise<ToolResult> {
     const call: ToolCall = { id: `call_${++this.#calls}`, name: tool, input };
-    const result = await performCall(this.#agent, call, false, false);
-    await this.#agent.durable();
-    return result;
+    const forget = this.#follow(call.id, options);
+    try {
+      const result = await performCall(this.#agent, call, false, false);
+      await this.#agent.durable();
+      return result;
+    } finally {
+      forget();
+    }
+  }
+
+  /** Hears of what a call delegates, also of what it was still making when it was taken back. */
+  #follow(callId: string, { onDelegation, signal }: SessionCallOptions): () => void {
+    if (onDelegation === undefined && signal === undefined) return () => undefined;
+    const { id: own, run } = this.#agent;
+    const started: string[] = [];
+    const cancel = (id: string): void => {
+      const child = run.agents.get(id);
+      if (child) void cancelLive(child, "The program that asked for it took its call back.");
+    };
+    const cancelAll = (): void => started.forEach(cancel);
+    const unsubscribe = run.parts.store.subscribe((events) => {
+      for (const { type, payload, sub_agent_id: id } of events) {
+        if (type !== "agent.subagent_created" || payload.parent_id !== own || !id) continue;
+        // A plan's steps have a key behind the id of their call.
+        if (payload.call_id !== callId && !payload.call_id?.startsWith(`${callId}/`)) continue;
+        started.push(id);
+        if (signal?.aborted) cancel(id);
+        onDelegation?.(id);
+      }
+    });
+    signal?.addEventListener("abort", cancelAll, { once: true });
+    return () => {
+      unsubscribe();
+      signal?.removeEventListener("abort", cancelAll);
+    };
   }
 
   /** Ends the session and whatever still runs below it. Safe to repeat. */

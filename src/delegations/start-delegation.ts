@@ -20,7 +20,7 @@ import { enlist, queue } from "./enqueue.ts";
 import { requireOutputSchema } from "./judge-output.ts";
 import { Account } from "./ledger.ts";
 import type { LiveRun } from "./live-run.ts";
-import { makeContract } from "./make-contract.ts";
+import { exitTools, makeContract } from "./make-contract.ts";
 import { chooseIsolation, type Placement, place, surroundingsOf } from "./placement.ts";
 import { type Resolved, resolveProfile } from "./resolve-profile.ts";
 import { systemPrompt } from "./system-prompt.ts";
@@ -78,7 +78,7 @@ export function startDelegation(start: Start): Started | Promise<Started> {
   try {
     const granted = grant(start, resolved);
     if (!granted.allowed) return { rule: granted.rule, reason: granted.reason };
-    const closedIn = lackOfExit(resolved, granted);
+    const closedIn = lackOfExit(start, resolved, granted);
     if (closedIn !== undefined) return { rule: "exit", reason: closedIn };
     // Most have nothing to say, and a thousand siblings share the one list that says so.
     const lines = resolved.receipt.length + granted.receipt.length;
@@ -102,7 +102,10 @@ export function startDelegation(start: Start): Started | Promise<Started> {
   }
 }
 
-/** Some tools are for one kind of agent alone, and a watcher changes nothing. */
+/**
+ * Some tools are for one kind of agent alone. A watcher changes nothing, leaves nothing behind, asks
+ * nobody, and ends with what it watches: all that it can do is look, and remark.
+ */
 function fittingAuthority(
   { run, way }: Start,
   { profile }: Resolved,
@@ -112,7 +115,8 @@ function fittingAuthority(
   const tools = mayUse.tools as readonly string[];
   if (way === "watch") {
     const isHarmless = (name: string): boolean => {
-      const effect = toolbox.get(name)?.effect;
+      const { effect, ends } = toolbox.get(name) ?? {};
+      if (name === "memory_save" || ends !== undefined) return false;
       return effect === "read" || effect === "network";
     };
     return { ...mayUse, tools: tools.filter(isHarmless), mcp_servers: [], write_roots: [] };
@@ -195,8 +199,14 @@ const anyModel = Object.freeze({});
 const nothing: readonly ReceiptLine[] = Object.freeze([]);
 
 /** A child that may not call what it has to end with could only fail, in the end. */
-function lackOfExit({ profile: { exit, name } }: Resolved, granted: Granted): string | undefined {
-  const exits = exit?.tools ?? [];
+function lackOfExit(
+  { way }: Start,
+  { profile: { exit, name } }: Resolved,
+  granted: Granted,
+): string | undefined {
+  // A watcher ends with what it watches, whatever its profile says of its tasks.
+  if (way === "watch") return undefined;
+  const exits = exit === undefined ? [] : exitTools(exit);
   if (exit?.review !== undefined && !granted.canSpawn) {
     return `"${name}" hands its work to "${exit.review.profile}" for review, and no level of delegation is left for that.`;
   }
@@ -249,7 +259,7 @@ function create(
   enlist(run, agent);
   if (way === "delegate") run.joining.add(id);
   if (way === "root" || way === "session") run.root = agent;
-  if (way !== "session") queue(agent);
+  if (way !== "session" && !run.isHeld) queue(agent);
   return { agent, receipt: granted.receipt, created };
 }
 

@@ -123,7 +123,9 @@ function recordTurn(agent: Agent, reply: ModelReply, last: boolean): void {
   const { model } = agent;
   const reported = believable(reply.usage);
   const usage = reported ?? estimate(agent, reply);
-  const cost = agent.run.parts.models.cost(model, usage);
+  // Its tokens count all the same: what they say of the conversation is what the next bound rests on.
+  const isPaid = reply.takenFrom === undefined;
+  const cost = isPaid ? agent.run.parts.models.cost(model, usage) : 0;
   agent.turns++;
   agent.record(
     event(agent, "agent.model_turn", {
@@ -137,6 +139,7 @@ function recordTurn(agent: Agent, reply: ModelReply, last: boolean): void {
         : { calls: agent.transcript.withUniqueIds(reply.calls.map(recordable)) }),
       ...(last ? { last: true } : {}),
       ...(reply.providerData === undefined ? {} : { provider_data: reply.providerData }),
+      ...(reply.takenFrom === undefined ? {} : { taken_from: reply.takenFrom }),
     }),
     settled(agent, usage.prompt, usage.completion, cost, reported === null),
   );

@@ -1,6 +1,6 @@
 import { describeDeltas } from "../sessions/describe-delta.ts";
 import type { Agent } from "./agent.ts";
-import { closeWith } from "./close.ts";
+import { closeWith, endWatcher } from "./close.ts";
 import type { Ending, OutputEnding } from "./ending.ts";
 import { event } from "./take-turn.ts";
 import { type Batch, WatchFeed } from "./watch-feed.ts";
@@ -29,7 +29,9 @@ export async function watch(
   attempt: (agent: Agent) => Promise<Ending>,
 ): Promise<void> {
   const { limits, store } = agent.run.parts;
-  const feed = new WatchFeed(store, agent.contract.parent.watches ?? "", agent.watchedUpTo);
+  const watches = agent.contract.parent.watches ?? "";
+  endWith(agent, agent.run.agents.get(watches));
+  const feed = new WatchFeed(store, watches, agent.watchedUpTo);
   try {
     await feed.begin();
     for (;;) {
@@ -42,6 +44,16 @@ export async function watch(
   } finally {
     feed.close();
   }
+}
+
+/** A run closes the watchers of its root with it; those of others end when these do. */
+function endWith(agent: Agent, watched: Agent | undefined): void {
+  if (watched === undefined || watched === agent.run.root) return;
+  // Where that cannot be written, the end of the run closes it.
+  void watched
+    .whenClosed()
+    .then(() => endWatcher(agent))
+    .catch(() => undefined);
 }
 
 function show(agent: Agent, { lines, upTo }: Batch): void {

@@ -5,7 +5,7 @@ import { resultOf } from "../sessions/delegation-result.ts";
 import type { Agent } from "./agent.ts";
 import { askPerson } from "./ask-person.ts";
 import { closeWith } from "./close.ts";
-import { unwritten } from "./conclude.ts";
+import { unfinished, unwritten } from "./conclude.ts";
 import { type Ending, failure, type OutputEnding, Stopped } from "./ending.ts";
 import { reload } from "./hydrate.ts";
 import { judgeOutput } from "./judge-output.ts";
@@ -154,22 +154,39 @@ function begin(agent: Agent, of: number): void {
 
 async function attempts(agent: Agent, of: number): Promise<void> {
   for (;;) {
-    const ending = await attempt(agent);
+    const ending = await attemptInTime(agent);
     if (ending.kind !== "failure" || !ending.retry || agent.attempt >= of) {
       await closeWith(agent, ending);
       return;
     }
-    const delay = backoff(agent.run.parts.limits, agent.attempt);
+    // One that took too long has waited enough, and leaves what it was doing without an end.
+    const isCut = agent.cut !== null;
+    const delay = isCut ? 0 : backoff(agent.run.parts.limits, agent.attempt);
     agent.record(
+      ...(isCut ? unfinished(agent) : []),
       event(agent, "agent.retried", {
         what: "attempt",
         reason: `${ending.code}: ${ending.error}`,
         delay_ms: Math.round(delay),
       }),
     );
-    await agent.sleep(delay);
-    agent.attempt++;
+    if (!isCut) await agent.sleep(delay);
+    agent.nextAttempt();
     agent.record(event(agent, "agent.subagent_attempt", { attempt: agent.attempt, of }));
+  }
+}
+
+/** One whose time is over ends like one that failed; whatever ended the agent itself goes on. */
+async function attemptInTime(agent: Agent): Promise<Ending> {
+  try {
+    const ending = await attempt(agent);
+    // It was just in time, or another attempt would not help.
+    if (ending.kind === "output" || !ending.retry) agent.cut = null;
+    return ending;
+  } catch (error) {
+    if (agent.cut === null || agent.stopReason !== null) throw error;
+    if (!(error instanceof Stopped)) throw error;
+    return failure("timeout", agent.cut.message, true);
   }
 }
 

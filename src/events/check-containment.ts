@@ -1,5 +1,5 @@
 import { authorityExcess } from "../contracts/authority.ts";
-import { type Contract, mayDelegate, mayUse } from "../contracts/contract.ts";
+import { type Contract, mayDelegate, mayUse, memoryPermissions } from "../contracts/contract.ts";
 import { includes, type Selection } from "../contracts/selection.ts";
 import { isBelow } from "../contracts/write-roots.ts";
 import type { CheckedRun, Known, RunCheck } from "./checked-run.ts";
@@ -76,6 +76,10 @@ function* excesses(child: Contract, parent: Contract): Generator<string> {
   yield* modelExcesses(child, ceiling.models);
   if (child.permissions.can_spawn_children && child.permissions.allowed_tools.length === 0) {
     yield "It may have children, and no tool to make them with.";
+  }
+  const [saves, above] = [child.permissions.memory, parent.permissions.memory];
+  if (saves && above && memoryPermissions.indexOf(saves) > memoryPermissions.indexOf(above)) {
+    yield `It may save memories as ${saves}, and its parent as ${above} only.`;
   }
   const { cost } = parent.budget;
   if (cost !== null && (child.budget.cost === null || child.budget.cost > cost)) {

@@ -1,4 +1,5 @@
-import type { Inspection } from "../ports/inspection.ts";
+import type { Inspection, StoredRecord } from "../ports/inspection.ts";
+import { memoryMarks } from "../ports/memory-store.ts";
 import type { Store } from "../ports/store.ts";
 import { verifiedEvents } from "./check-chain.ts";
 import { RecordsCheck } from "./check-records.ts";
@@ -35,7 +36,10 @@ export async function checkControlLog(
     } else if (event.type === "control.record_changed") records.see(event);
   }
   if (next.value) {
-    for await (const record of inspection.records()) await records.compare(record, store);
+    for await (const record of inspection.records()) {
+      await records.compare(record, store);
+      await checkMark(record, inspection, report);
+    }
     records.end();
     for (const seq of missing.keys()) {
       report("I8", "It was acknowledged, and is not in the log as it was.", { seq });
@@ -47,6 +51,17 @@ export async function checkControlLog(
     report("I7", "The control log is stored as if it were a run.");
   }
   return { events, delegations: 0 };
+}
+
+/** I7: what people decided of a memory is about one that is there: none is ever taken out. */
+async function checkMark(
+  { now, resourceId, resourceType }: StoredRecord,
+  inspection: Inspection,
+  report: Report,
+): Promise<void> {
+  const isMark = Object.values<string>(memoryMarks).includes(resourceType);
+  if (!isMark || now === null || (await inspection.hasMemory(resourceId))) return;
+  report("I7", `${resourceType}/${resourceId}: there is no such memory.`);
 }
 
 /** I15: who reads the control log reads all of it. What came since the rows were read is news. */

@@ -4,11 +4,12 @@
  * I1 order and hash chain, and that of every record's versions · I2 one creation, under the contract
  * it names · I3 start and attempts · I4 the lifecycle's grammar, and what belongs into which log ·
  * I5 one close, nothing after it · I6 the end that was recorded is the end that happened · I7 stored
- * state is the fold, and a stored record what its last event says · I8 nothing acknowledged is missing · I9 fencing
- * and one output · I10 tool calls · I11 containment · I12 budget · I13 parents close last · I14 the
- * run's outcome · I15 results agree · I16 merges: once, in order, of what could be written; and in
- * the world beside the database no process, working copy, unfinished merge or lock that nobody is
- * left to own · I17 nothing begins after a cancel · I18 recovering twice writes nothing.
+ * state is the fold, and a stored record what its last event says · I8 nothing acknowledged is
+ * missing · I9 fencing and one output · I10 tool calls, and that memories are of one · I11
+ * containment · I12 budget · I13 parents close last · I14 the run's outcome · I15 results agree ·
+ * I16 merges: once, in order, of what could be written; and in the world beside the database no
+ * process, working copy, unfinished merge or lock that nobody is left to own · I17 nothing begins
+ * after a cancel · I18 recovering twice writes nothing.
  */
 export type Invariant =
   | "I1"

@@ -9,9 +9,11 @@ import { checkCancel, checkClosing } from "./check-closing.ts";
 import { checkContainment } from "./check-containment.ts";
 import { checkContract } from "./check-contract.ts";
 import { checkControlLog } from "./check-control-log.ts";
+import { EarlierStepsCheck } from "./check-earlier-steps.ts";
 import { checkEnding } from "./check-ending.ts";
 import { checkIntegration } from "./check-integration.ts";
 import { LifecycleCheck } from "./check-lifecycle.ts";
+import { checkMemories } from "./check-memories.ts";
 import { checkMergeOrder } from "./check-merge-order.ts";
 import { checkMergedFiles } from "./check-merged-files.ts";
 import { checkNumbering } from "./check-numbering.ts";
@@ -99,6 +101,7 @@ async function checkRun(
   const missing = new Map(acknowledged.map(({ seq, hash }) => [seq, hash]));
   const lifecycle = new LifecycleCheck(run);
   const state = new StoredStateCheck(run);
+  const earlier = new EarlierStepsCheck(run);
   const checks: readonly RunCheck[] = [
     checkPlace(run),
     checkContract(run),
@@ -111,10 +114,12 @@ async function checkRun(
     checkClosing(run),
     checkCancel(run),
     checkOutcome(run),
+    earlier,
     checkSeals(run),
     checkIntegration(run),
     checkMergeOrder(run),
     checkMergedFiles(run),
+    checkMemories(run),
     state,
   ];
   let events = 0;
@@ -137,6 +142,7 @@ async function checkRun(
   const counted = { events, delegations: run.delegations.size };
   if (!next.value) return counted;
   for (const check of checks) check.end?.();
+  await earlier.lookUp(store);
   for (const seq of missing.keys()) {
     report("I8", "It was acknowledged, and is not in the log as it was.", { seq });
   }

@@ -36,6 +36,8 @@ export interface PlannedStep {
   readonly profile: string;
   readonly depends_on: readonly string[];
   readonly owns: readonly string[];
+  /** Of a plan that goes on: who completed it for the agent that its planner goes on from. */
+  readonly done_by?: string;
 }
 
 export interface EventPayloads {
@@ -45,6 +47,10 @@ export interface EventPayloads {
     readonly application: string;
     readonly workspace: string | null;
     readonly budget: { readonly tokens: number };
+    /** The session of a surface that it was started in; `read_only`: only that kept it from writing. */
+    readonly session?: { readonly id: string; readonly read_only?: true };
+    /** It is a goal, and waits until those before it in its workspace have ended; after whom, then. */
+    readonly goal?: { readonly behind: string | null };
     readonly worker: string;
     readonly fence: number;
   };
@@ -119,6 +125,8 @@ export interface EventPayloads {
     readonly last?: true;
     /** What the provider wants to see again in the next request (thinking blocks and the like). */
     readonly provider_data?: unknown;
+    /** No model was asked: the delegation of an earlier run whose answer this was. */
+    readonly taken_from?: string;
   };
   "agent.budget_reserved": { readonly request: number; readonly tokens: number };
   "agent.budget_settled": {

@@ -39,6 +39,24 @@ function bug(title: string, plans: readonly Steps[]): SeededBug {
   };
 }
 
+/** A plan that counts a step as done by somebody before. */
+function earlier(title: string, doneBy: (events: LooseEvent[], find: Finder) => string): SeededBug {
+  return {
+    ...inRun("rich", title, "I14", (events, find) => {
+      const by = events[find("agent.subagent_created", "lead")]?.sub_agent_id ?? "";
+      const done = { done_by: doneBy(events, find) };
+      const step = { key: "b", title: "b", profile: "leaf", depends_on: [], owns: [], ...done };
+      const payload = { by, call_id: "plan0", steps: [step] };
+      const planned = { type: "run.planned", at: 1, payload } as LooseEvent;
+      return events.toSpliced(find("agent.subagent_created", "middle"), 0, planned);
+    }),
+    says: /says that \w+ had completed the step "b", and/,
+  };
+}
+
+const childOf = (profile: string) => (events: LooseEvent[], find: Finder) =>
+  events[find("agent.subagent_created", profile)]?.sub_agent_id ?? "";
+
 /** Runs that call themselves a success while their plan says otherwise. */
 export const forgedPlans: readonly SeededBug[] = [
   bug("a run succeeds though a step of its plan was never begun", [{ a: "middle", b: null }]),
@@ -47,6 +65,9 @@ export const forgedPlans: readonly SeededBug[] = [
     { a: "middle", "b-2": "failing", b: null },
   ]),
   bug("a run succeeds by a plan that another one superseded", [{ a: "middle" }, { b: null }]),
+  earlier("a run succeeds by a step of before that nobody ever did", () => "ffffff"),
+  earlier("a run succeeds by a step of before that had failed", childOf("failing")),
+  earlier("a run succeeds by what somebody did for somebody else", childOf("middle")),
 ];
 
 /** The same, where nothing is wrong with it. */

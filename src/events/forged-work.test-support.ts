@@ -38,6 +38,24 @@ export const forgedWork: readonly SeededBug[] = [
   withContract("a tool runs that the contract does not grant", "I10", "asker", (contract) => {
     contract.permissions.allowed_tools = [];
   }),
+  withContract(
+    "a child may save memories for all, and its parent may not hand that on",
+    "I11",
+    "noter",
+    (contract) => {
+      contract.permissions.memory = "shared";
+    },
+    "remembered",
+  ),
+  withContract(
+    "a root saves for all that may save nothing",
+    "I11",
+    "keeper",
+    (contract) => {
+      contract.permissions.memory = "none";
+    },
+    "remembered",
+  ),
   withContract("a child may use more than its parent hands on", "I11", "leaf", (contract) => {
     contract.permissions.allowed_tools.push("shell");
   }),

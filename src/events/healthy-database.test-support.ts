@@ -1,5 +1,6 @@
 import { DatabaseSync } from "node:sqlite";
 import { controlRunId } from "../ports/identity.ts";
+import { memoryMarks } from "../ports/memory-store.ts";
 import type { Store } from "../ports/store.ts";
 import { openEngine, type Script, type TestEngine, testProfile } from "../testing/index.ts";
 import type { StoredEvent } from "./event.ts";
@@ -7,8 +8,8 @@ import type { StoredEvent } from "./event.ts";
 /**
  * A database with a bit of everything, written by the real engine: a run with nesting, a retry, a
  * denial, a question, a failure that was delivered and spawned children; a run with a subtree that
- * was cancelled; a run that was taken up after its process was gone; records that were made, changed,
- * deleted and made again.
+ * was cancelled; a run that was taken up after its process was gone; memories, one of them promoted;
+ * records that were made, changed, deleted and made again.
  */
 export async function makeHealthyDatabase(into: string): Promise<HealthyRuns> {
   await using mandate = await openEngine({ profiles, model: script });
@@ -16,19 +17,21 @@ export async function makeHealthyDatabase(into: string): Promise<HealthyRuns> {
   const { workspace } = mandate;
   const rich = await mandate.run({ task: "everything", profile: "lead", workspace });
   unsubscribe();
+  const remembered = await rememberThings(mandate);
   await decideThings(mandate.store);
   const cancelled = await runAndCancel(mandate);
   const resumed = await crashAndRecover(mandate);
   const copy = new DatabaseSync(mandate.database);
   copy.prepare("VACUUM INTO ?").run(into);
   copy.close();
-  return { rich: rich.runId, cancelled, resumed, control: controlRunId };
+  return { rich: rich.runId, cancelled, resumed, remembered, control: controlRunId };
 }
 
 export interface HealthyRuns {
   readonly rich: string;
   readonly cancelled: string;
   readonly resumed: string;
+  readonly remembered: string;
   readonly control: string;
 }
 
@@ -45,12 +48,15 @@ const profiles = [
   testProfile("asker", { tools: ["ask_user"] }),
   testProfile("failing", { tools: ["list_files"] }),
   testProfile("sleeper", { tools: ["list_files"] }),
+  testProfile("keeper", { tools: ["delegate_task", "memory_save"] }),
+  testProfile("noter", { tools: ["memory_save"] }),
 ];
 
 const delegateTo = (profile: string, task = `work of ${profile}`) => ({
   tool: "delegate_task",
   input: { profile, task },
 });
+const save = (text: string, key: string) => ({ tool: "memory_save", input: { text, key } });
 const listFiles = { tool: "list_files", input: {} };
 
 const others = ["middle", "flaky", "greedy", "asker", "failing"];
@@ -85,6 +91,10 @@ const script: Script = ({ caller, messages }) => {
       return { text: "answered by somebody else", served: "other/model" };
     case "sleeper":
       return { fault: "stall" };
+    case "keeper":
+      return turn === 1 ? { calls: [save("for all", "rule"), delegateTo("noter")] } : "kept";
+    case "noter":
+      return turn === 1 ? { calls: [save("for me", "a"), save("for me too", "b")] } : "noted";
     default:
       return turn === 1 ? { calls: [listFiles] } : "leaf done";
   }
@@ -96,6 +106,16 @@ function answerEverything({ engine, store }: TestEngine): () => void {
       if (event.type === "agent.asked") void engine.answer(event.payload.ask_id, "yes");
     }
   });
+}
+
+/** What a root saved is for all, what its child saved is not, until somebody shares it. */
+async function rememberThings({ run, store, workspace }: TestEngine): Promise<string> {
+  const { runId } = await run({ task: "remember", profile: "keeper", workspace });
+  const [latest] = await store.memories.find({ limit: 1 });
+  const mark = { resourceType: memoryMarks.promoted, resourceId: latest?.id ?? "" };
+  await store.changeRecords([{ ...mark, expectedVersion: 0, value: {} }], "ann");
+  await store.noteCommand("memory promote", "ann", "promoted");
+  return runId;
 }
 
 /** One record that was changed twice, one that is gone, and one that was gone for a while. */

@@ -231,5 +231,6 @@ describe("a line of an item", () => {
     expect(oneLine("a".repeat(241), 240)).toBe(`${"a".repeat(239)}…`);
     expect(oneLine(`${"a".repeat(238)}😀😀`, 240)).toBe(`${"a".repeat(238)}…`);
     expect(oneLine("\u001b[31mred\u001b[0m\u0000 and\r\n\tmore\u202e", 240)).toBe("red and more");
+    expect(oneLine("a\u{e0041}\u061c\u180e\u00adb", 240)).toBe("ab");
   });
 });

@@ -17,6 +17,7 @@ const told: ReadonlySet<EventType> = new Set<EventType>([
   "agent.answered",
   "agent.subagent_closed",
   "agent.interjected",
+  "run.started",
   "run.planned",
   "run.finished",
 ]);

@@ -59,6 +59,12 @@ function say(event: StoredEvent, run: RunState, before: Delegation | undefined):
       const watcher = run.delegations.get(from.slice(watcherPrefix.length))?.profile ?? "a watcher";
       return { kind: "interjection", severity, title: `${watcher} to ${who}`, text: message };
     }
+    case "run.started": {
+      const { goal, task } = event.payload;
+      if (goal == null || goal.behind === null) return undefined;
+      const text = `It begins when run ${goal.behind} has ended.`;
+      return { kind: "run", severity: "info", title: `A goal waits: ${task}`, text };
+    }
     case "run.planned": {
       const { by, steps } = event.payload;
       const count = steps.length === 1 ? "1 step" : `${steps.length} steps`;

@@ -62,6 +62,7 @@ const joiningTools: ReadonlySet<string> = new Set([
   "spawn_await",
   "spawn_subagent",
   "request_review",
+  "submit_plan",
 ]);
 
 function accepted(status: DelegationStatus, type: EventType): boolean {

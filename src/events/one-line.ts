@@ -3,7 +3,7 @@ import { stripVTControlCharacters } from "node:util";
 /** What a terminal obeys, and what makes text read as another text. White space is not in it. */
 const forbidden =
   // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is removed.
-  /[\u0000-\u0008\u000e-\u001f\u007f-\u0084\u0086-\u009f\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufff9-\ufffb]/g;
+  /[\u0000-\u0008\u000e-\u001f\u007f-\u0084\u0086-\u009f\u00ad\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufff9-\ufffb\u{e0000}-\u{e0fff}]/gu;
 
 const plain = /^[!-~]+(?: [!-~]+)*$/;
 

@@ -17,7 +17,7 @@ export function standingPlans(plans: Iterable<Planned>): readonly Planned[] {
   return [...last.values()];
 }
 
-/** The keys of the steps that no child has completed, given whose call completed something. */
+/** The keys of the steps that nobody has completed, given whose call completed something. */
 export function openSteps(plan: Planned, isCompleted: (callId: string) => boolean): string[] {
   const isDone = (key: string): boolean => {
     for (let number = 1; number <= mostTries; number++) {
@@ -25,5 +25,7 @@ export function openSteps(plan: Planned, isCompleted: (callId: string) => boolea
     }
     return false;
   };
-  return plan.steps.filter(({ key }) => !isDone(key)).map(({ key }) => key);
+  return plan.steps
+    .filter(({ done_by: earlier, key }) => earlier === undefined && !isDone(key))
+    .map(({ key }) => key);
 }

@@ -16,6 +16,9 @@ export interface RunState {
   application: string;
   workspace: string | null;
   budgetTokens: number;
+  /** Of a goal: which one was the last before it, if it had to wait. */
+  goal: { readonly behind: string | null } | null;
+  session: StoredEvent<"run.started">["payload"]["session"] | null;
   worker: string;
   fence: number;
   startedAt: number;
@@ -33,6 +36,8 @@ export function emptyRun(id: string): RunState {
     application: "",
     workspace: null,
     budgetTokens: 0,
+    goal: null,
+    session: null,
     worker: "",
     fence: 0,
     startedAt: 0,
@@ -71,6 +76,8 @@ export function applyToRun(run: RunState, event: StoredEvent): void {
       run.application = event.payload.application;
       run.workspace = event.payload.workspace;
       run.budgetTokens = event.payload.budget.tokens;
+      run.goal = event.payload.goal ?? null;
+      run.session = event.payload.session ?? null;
       run.worker = event.payload.worker;
       run.fence = event.payload.fence;
       run.startedAt = event.at;

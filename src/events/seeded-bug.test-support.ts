@@ -35,14 +35,15 @@ export function withContract(
   invariant: Invariant,
   profile: string,
   change: Parameters<ForgedLog["replaceContract"]>[2],
+  run: keyof HealthyRuns = "rich",
 ): SeededBug {
   return {
     title,
     invariant,
-    change(log, { rich }) {
-      const events = log.eventsOf(rich);
+    change(log, { [run]: runId }) {
+      const events = log.eventsOf(runId);
       const created = events[finderIn(events)("agent.subagent_created", profile)];
-      log.replaceContract(rich, created?.sub_agent_id ?? "", change);
+      log.replaceContract(runId, created?.sub_agent_id ?? "", change);
     },
   };
 }

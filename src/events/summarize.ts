@@ -23,7 +23,8 @@ const lines: { readonly [T in EventType]: (payload: EventPayloads[T]) => string 
     const did = p.calls?.length
       ? `calls ${p.calls.map((call) => call.name).join(", ")}`
       : oneLine(p.text ?? "");
-    return `${p.requested} answered: ${did}`;
+    const how = p.taken_from === undefined ? "answered" : `answered as in ${p.taken_from}`;
+    return `${p.requested} ${how}: ${did}`;
   },
   "agent.budget_reserved": (p) => `reserved ${p.tokens} tokens`,
   "agent.budget_settled": (p) =>

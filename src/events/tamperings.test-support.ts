@@ -186,6 +186,52 @@ export const tamperings: readonly SeededBug[] = [
     `UPDATE event_batches SET events = replace(events, '"ann"', '"eve"') WHERE run = 0`,
   ),
   bySql(
+    "a memory that nobody saved",
+    "I7",
+    `INSERT INTO memories SELECT number + 1000, 'm99999', run, 'ffffff', 'c1', '["ffffff"]', profile,
+     workspace, scope, key, slot, tags, text, supersedes, created_at FROM memories LIMIT 1`,
+  ),
+  bySql(
+    "a memory of a run that never was",
+    "I7",
+    "UPDATE memories SET run = run + 1000 WHERE scope = 'shared'",
+  ),
+  bySql(
+    "a memory put under a call that saved nothing",
+    "I10",
+    `INSERT INTO memories SELECT number + 1000, 'm99999', run, sub_agent_id, 'forged', lineage,
+     profile, workspace, scope, key, slot, tags, text, supersedes, created_at FROM memories LIMIT 1`,
+  ),
+  bySql(
+    "a sub-agent's memory made to be for all",
+    "I11",
+    `UPDATE memories SET scope = 'shared' WHERE text = 'for me'`,
+  ),
+  bySql("memories moved to another workspace", "I7", "UPDATE memories SET workspace = NULL"),
+  bySql(
+    "a memory put into another line, so that others are shown it",
+    "I7",
+    `UPDATE memories SET lineage = '["ffffff"]' WHERE text = 'for me'`,
+  ),
+  bySql("a memory taken out", "I7", "DELETE FROM memories WHERE text = 'for me'"),
+  bySql(
+    "a memory taken out that somebody had promoted",
+    "I7",
+    `DELETE FROM memories WHERE id = (SELECT resource_id FROM records
+     WHERE resource_type = 'memory-promoted')`,
+  ),
+  bySql(
+    "a memory shared by nobody",
+    "I7",
+    `INSERT INTO records SELECT 'memory-promoted', id, 1, '{}', 'ann', 1 FROM memories
+     WHERE text = 'for me'`,
+  ),
+  bySql(
+    "a memory brought back that somebody had forgotten, or promoted",
+    "I7",
+    "DELETE FROM records WHERE resource_type LIKE 'memory-%'",
+  ),
+  bySql(
     "the control log taken out, with all records",
     "I1",
     `DELETE FROM event_batches WHERE run = 0; DELETE FROM run_index WHERE run = 0;

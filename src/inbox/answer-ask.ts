@@ -10,9 +10,13 @@ export type AnswerOutcome =
 
 type AskSource = Pick<Store, "append" | "findRun" | "readEvents" | "readRun">;
 
+/** What a person can have meant to say; all of it enters the conversation of the one who asked. */
+const longestAnswer = 32_000;
+
 /**
  * Answers an ask in the name of a person. The first answer counts; a deadline that passed is one
- * when the log has it, because until then the agent still waits. Throws "unknown-ask".
+ * when the log has it, because until then the agent still waits. Throws "unknown-ask", and "usage"
+ * for a text that is no answer.
  */
 export async function answerAsk(
   store: AskSource,
@@ -27,6 +31,7 @@ export async function answerAsk(
       `There is no question ${askId}. mandate inbox --open lists those that wait for an answer.`,
     );
   }
+  requireAnswer(text);
   const asking = [...run.delegations.values()].find((one) => openAskOf(one)?.id === askId);
   if (asking === undefined) return refused(await whyClosed(store, run.id, askId));
   const payload = { ask_id: askId, answer: text, by: "person" as const };
@@ -42,6 +47,17 @@ export async function answerAsk(
     if (!(error instanceof MandateError) || error.code !== "illegal-transition") throw error;
     return refused(await whyClosed(store, run.id, askId));
   }
+}
+
+function requireAnswer(text: string): void {
+  if (typeof text !== "string" || text.trim() === "") {
+    throw new MandateError("usage", "The answer is missing: say something, if only yes or no.");
+  }
+  if (text.length <= longestAnswer) return;
+  throw new MandateError(
+    "usage",
+    `An answer has at most ${longestAnswer} characters, and this one ${text.length}. Put it into a file of the workspace, and answer with its path.`,
+  );
 }
 
 const tooLate = "it waits for no answer any more.";

@@ -149,6 +149,19 @@ describe("an answer that does not count", () => {
     await expect(last).rejects.toThrow(/its default answered/);
   });
 
+  it("is a text that somebody can have meant to say, and nothing is written otherwise", async () => {
+    await using mandate = await open();
+    const inbox = new Inbox(mandate.store);
+    const { result } = await mandate.start({ task: "review", profile: "lead" });
+    const { ask } = await openAsk(inbox);
+    for (const text of ["", " \n\t", "x".repeat(32_001), "x".repeat(1_000_000), null as never]) {
+      await expect(inbox.answer(ask.id, text)).rejects.toMatchObject({ code: "usage" });
+    }
+    expect(await inbox.open()).toHaveLength(1);
+    await inbox.answer(ask.id, "x".repeat(32_000));
+    expect((await result).status).toBe("completed");
+  });
+
   it("is an error where there is no such question", async () => {
     await using mandate = await open({ limits: { askDeadlineMs: 1 } });
     const inbox = new Inbox(mandate.store);

@@ -17,6 +17,8 @@ export interface DelegationRequest {
   readonly modelOverride?: string | undefined;
   readonly maxTokens?: number | undefined;
   readonly timeoutMs?: number | undefined;
+  /** For one attempt, of the time that it has in all. */
+  readonly attemptTimeoutMs?: number | undefined;
   readonly maxDepth?: number | undefined;
   readonly title?: string | undefined;
   readonly successCriteria?: readonly string[] | undefined;
@@ -89,6 +91,11 @@ export interface Delegator {
   /** Whether this call has made the child of this key already, in this process or before a crash. */
   wasBegun(key: string): boolean;
   /**
+   * What came of this very child before this agent was interrupted, where it goes on from one that
+   * was cancelled or failed and had the same done. Undefined: it is to be done. Given once.
+   */
+  earlier(key: string, request: DelegationRequest): Promise<DelegationResult | undefined>;
+  /**
    * Waits for one delegation and records this call's completion in the transaction that closes it,
    * so that a result is delivered exactly once. `describe` turns the result into the call's output.
    */
@@ -127,8 +134,8 @@ export interface Delegator {
     readonly made: number;
   } | null;
   readArtifact(hash: string): Promise<string | undefined>;
-  /** A caller is given results and evidence, and nothing else of what its children said and did. */
-  readonly isSealed: boolean;
+  /** Its caller is given its result and evidence, and nothing else of what it said and did. */
+  isSealed(id: string): boolean;
   /** All that a closed delegation of one's own said and did; null where that is sealed. */
   transcript(id: string): Promise<string | null>;
   /** The largest result that may be poured into the caller's conversation, in tokens. */

@@ -15,6 +15,8 @@ export interface Inspection {
   readBatches(runId: string): AsyncIterable<StoredBatch>;
   /** Every control record there is or was. */
   records(): AsyncIterable<StoredRecord>;
+  /** Whether there is a memory of that id, whoever saved it. */
+  hasMemory(id: string): Promise<boolean>;
   close(): Promise<void>;
 }
 
@@ -38,6 +40,7 @@ export interface StoredRows {
   readonly delegations: readonly StoredDelegation[];
   readonly asks: readonly StoredAsk[];
   readonly inbox: readonly InboxItem[];
+  readonly memories: readonly StoredMemory[];
 }
 
 export interface StoredRun {
@@ -61,6 +64,18 @@ export interface StoredAsk {
   readonly id: string;
   readonly delegationId: string;
   readonly answered: boolean;
+}
+
+/** What a memory says of where it comes from, and for whom it is. */
+export interface StoredMemory {
+  readonly id: string;
+  readonly delegationId: string;
+  readonly callId: string;
+  /** A JSON array of ids, to the letter. */
+  readonly lineage: string;
+  readonly profile: string;
+  readonly workspace: string | null;
+  readonly scope: string;
 }
 
 export interface StoredRecord {

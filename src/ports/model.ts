@@ -86,6 +86,8 @@ export interface ModelReply {
   /** The model that answered, by the provider's own word; null when it did not say. */
   readonly served: string | null;
   readonly providerData?: unknown;
+  /** Of an answer that was recorded earlier: whose it was. It costs nothing now. */
+  readonly takenFrom?: string;
 }
 
 export interface ModelUsage {

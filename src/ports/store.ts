@@ -1,6 +1,7 @@
 import type { Contract } from "../contracts/contract.ts";
 import type { NewEvent, StoredEvent } from "../events/event.ts";
 import type { RunState } from "../events/run-state.ts";
+import type { IdempotencyStore } from "./idempotency-store.ts";
 import type { InboxStore } from "./inbox-store.ts";
 import type { Inspection } from "./inspection.ts";
 import type { MemoryStore } from "./memory-store.ts";
@@ -42,6 +43,9 @@ export interface Store extends RecordStore, InboxStore {
 
   /** What agents wrote down for later. */
   readonly memories: MemoryStore;
+
+  /** Requests that programs may send twice. */
+  readonly idempotency: IdempotencyStore;
 
   /** Long texts that many delegations share (system prompts), by their hash. */
   keepText(text: string): string;
@@ -94,7 +98,10 @@ export interface EventQuery {
 
 export interface RunQuery {
   readonly open?: boolean;
+  readonly outcome?: NonNullable<RunRow["outcome"]>;
   readonly application?: string;
+  /** Those after this one in the list: older than the run of this id. */
+  readonly before?: string;
   readonly limit?: number;
 }
 

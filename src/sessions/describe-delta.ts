@@ -1,5 +1,5 @@
 import type { StoredEvent } from "../events/event.ts";
-import { harmlessText } from "./harmless-text.ts";
+import { harmlessLine, harmlessText } from "./harmless-text.ts";
 
 /** What one event means to somebody who watches a session; undefined: nothing to see. */
 export function describeDelta(event: StoredEvent): string | undefined {
@@ -7,21 +7,24 @@ export function describeDelta(event: StoredEvent): string | undefined {
     case "agent.model_turn": {
       const calls = event.payload.calls ?? [];
       const said = event.payload.text ? [`says: ${cut(event.payload.text, 2000)}`] : [];
-      const called = calls.map(({ name, input }) => `calls ${name} ${cut(asText(input), 300)}`);
+      const called = calls.map(
+        ({ name, input }) => `calls ${nameOf(name)} ${cut(asText(input), 300)}`,
+      );
       const lines = [...said, ...called];
       return lines.length === 0 ? undefined : lines.join("\n");
     }
     case "agent.tool_completed":
-      return `${event.payload.tool} gave: ${cut(event.payload.output, 300)}`;
+      return `${nameOf(event.payload.tool)} gave: ${cut(event.payload.output, 300)}`;
     case "agent.tool_failed":
     case "agent.tool_outcome_unknown":
-      return `${event.payload.tool} failed: ${cut(event.payload.error, 300)}`;
+      return `${nameOf(event.payload.tool)} failed: ${cut(event.payload.error, 300)}`;
     case "agent.tool_denied":
-      return `${event.payload.tool} was refused: ${cut(event.payload.error, 300)}`;
+      return `${nameOf(event.payload.tool)} was refused: ${cut(event.payload.error, 300)}`;
     case "agent.asked":
       return `asks a person: ${cut(event.payload.question, 300)}`;
     case "agent.answered":
-      return `the person answered: ${cut(event.payload.answer ?? "nothing", 300)}`;
+      if (event.payload.by !== "person") return "nobody answered in time";
+      return `the person answered: ${cut(event.payload.answer ?? "", 300)}`;
     default:
       // Remarks of watchers above all: two of them must not begin to talk to each other.
       return undefined;
@@ -35,7 +38,7 @@ export function describeDeltas(lines: readonly string[], most: number): string {
   for (const line of lines.toReversed()) {
     length += line.length + 1;
     if (length > most && shown.length > 0) break;
-    shown.unshift(cut(line, most));
+    shown.unshift(line.length > most ? `${line.slice(0, most)}…` : line);
   }
   const left = lines.length - shown.length;
   return [...(left > 0 ? [`(${left} earlier entries left out)`] : []), ...shown].join("\n");
@@ -45,8 +48,16 @@ function asText(input: unknown): string {
   return JSON.stringify(input) ?? "";
 }
 
-/** Terminal sequences and the like are nobody's words. */
+/** A model calls tools by whatever names it likes. */
+function nameOf(tool: string): string {
+  return harmlessLine(tool, 80);
+}
+
+/**
+ * Terminal sequences and the like are nobody's words. Further lines are set in: nothing that is said
+ * or read in a session can pass for another entry, least of all for what the person answered.
+ */
 function cut(text: string, most: number): string {
-  const plain = harmlessText(text.slice(0, most));
+  const plain = harmlessText(text.slice(0, most)).replaceAll("\n", "\n    ");
   return text.length > most ? `${plain}…` : plain;
 }

@@ -4,13 +4,16 @@ import { fence, inline, inTag, quoteProse } from "./markdown-text.ts";
 import { type AgentSession, readSession } from "./read-session.ts";
 import { readArtifact } from "./session-artifact.ts";
 import type { CallEntry, SessionEntry } from "./session-entry.ts";
+import { isByPerson } from "./session-trigger.ts";
 
 /** A session for people to read. Calls are folded; what cannot be read says so where it stood. */
 export async function* exportMarkdown(store: Store, id: string): AsyncGenerator<string> {
   const session = await readSession(store, id);
   yield headOf(session);
   const agent = session.context?.agentId ?? "agent";
-  for (const entry of session.entries) yield `${await blockOf(store, entry, agent)}\n\n`;
+  const isTask = session.context !== null && !isByPerson(session.context.trigger);
+  const names = { agent, asker: isTask ? "Task" : "Person" };
+  for (const entry of session.entries) yield `${await blockOf(store, entry, names)}\n\n`;
 }
 
 function headOf({ context, problems, sessionId, title }: AgentSession): string {
@@ -30,10 +33,14 @@ function headOf({ context, problems, sessionId, title }: AgentSession): string {
   return `# ${inline(title)}\n\n${list}\n\n`;
 }
 
-async function blockOf(store: Store, entry: SessionEntry, agent: string): Promise<string> {
+async function blockOf(
+  store: Store,
+  entry: SessionEntry,
+  { agent, asker }: { readonly agent: string; readonly asker: string },
+): Promise<string> {
   switch (entry.kind) {
     case "person":
-      return `## Person, ${time(entry.at)}\n\n${quoteProse(entry.text)}`;
+      return `## ${asker}, ${time(entry.at)}\n\n${quoteProse(entry.text)}`;
     case "agent": {
       const model = inline(entry.model);
       return `## ${inline(agent)}, ${time(entry.at)}\n\n${quoteProse(entry.text)}\n\n*${model}*`;

@@ -14,6 +14,11 @@ export type SessionTrigger =
   | { readonly by: "step"; readonly step: string; readonly callId: string }
   | { readonly by: "watcher"; readonly watches: string };
 
+/** Who speaks at its beginning: a person, or an agent that had it do something. */
+export function isByPerson({ by }: SessionTrigger): boolean {
+  return by === "person" || by === "program" || by === "slash";
+}
+
 type Made = Pick<Delegation, "callId" | "parentId">;
 
 /**

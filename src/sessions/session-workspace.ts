@@ -48,7 +48,11 @@ export async function setSessionWorkspace(
   });
 }
 
-/** A session is called whatever its surface calls it, as long as that can be read and stored. */
 function recordOf(session: string): string | undefined {
-  return /^[^\p{Cc}\p{Cs}]{1,1024}$/u.test(session) ? `workspace:${session}` : undefined;
+  return isSessionName(session) ? `workspace:${session}` : undefined;
+}
+
+/** A session is called whatever its surface calls it, as long as that can be read and stored. */
+export function isSessionName(session: string): boolean {
+  return /^[^\p{Cc}\p{Cs}]{1,1024}$/u.test(session);
 }

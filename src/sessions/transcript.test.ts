@@ -43,6 +43,36 @@ function transcriptOf(...events: readonly NewEvent[]): Transcript {
 const textsOf = ({ messages }: Transcript): string[] => messages.map(({ text }) => text);
 
 describe("a conversation", () => {
+  it("counts what a watcher says while a request is under way, since the provider did not", () => {
+    const reserved: NewEvent = {
+      type: "agent.budget_reserved",
+      payload: { request: 1, tokens: 9 },
+    };
+    const remark = (from: string): NewEvent => ({
+      type: "agent.interjected",
+      payload: { from, severity: "warn", message: "w".repeat(900) },
+    });
+    expect(transcriptOf(remark("watcher:w"), reserved, turn("a")).bytesSince).toBe(0);
+    const meanwhile = transcriptOf(reserved, remark("watcher:w"), turn("a"));
+    expect(meanwhile.bytesSince).toBeGreaterThan(900);
+    meanwhile.apply(reserved);
+    meanwhile.apply(turn("b"));
+    expect(meanwhile.bytesSince).toBe(0);
+  });
+
+  it("is judged whatever a watcher or a server says in that moment", () => {
+    const said = (from: string): NewEvent => ({
+      type: "agent.interjected",
+      payload: { from, severity: "warn", message: "m" },
+    });
+    for (const from of ["watcher:w", "mcp"]) {
+      expect(transcriptOf(turn("a"), said(from)).unjudged).not.toBeNull();
+    }
+    for (const from of ["runtime", "repair", "person"]) {
+      expect(transcriptOf(turn("a"), said(from)).unjudged).toBeNull();
+    }
+  });
+
   it("gets results in the order of the calls, once all are there", () => {
     const calls = turn("look", call("a"), call("b"), call("c"));
     const waiting = transcriptOf(calls, done("c"), done("a"));

@@ -36,6 +36,8 @@ export class Transcript {
   compactions = 0;
   bestText = "";
   exit: string | null = null;
+  /** The tool that ended it; null as long as none has. */
+  exitTool: string | null = null;
   repairs = 0;
   /** The latest turn was the last that the budget allows: its tools were withdrawn. */
   withdrawn = false;
@@ -49,6 +51,8 @@ export class Transcript {
   /** Remarks that came while calls were open. */
   #later: Message[] = [];
   #unanswered = 0;
+  /** Bytes of remarks since the request under way was planned: its count will not hold them. */
+  #saidMeanwhile = 0;
 
   /** `opening`: what stands before the first turn; a resumed delegation opens with an old one's. */
   constructor(opening: string | readonly Message[]) {
@@ -61,8 +65,11 @@ export class Transcript {
   }
 
   apply(event: NewEvent): void {
-    if (event.type !== "agent.model_turn" && consequences.has(event.type)) this.unjudged = null;
+    if (isConsequence(event)) this.unjudged = null;
     switch (event.type) {
+      case "agent.budget_reserved":
+        this.#saidMeanwhile = 0;
+        break;
       case "agent.subagent_attempt":
         this.#restart();
         break;
@@ -77,7 +84,10 @@ export class Transcript {
       case "agent.tool_completed":
         this.invalidStreak = 0;
         this.deniedStreak = 0;
-        if (event.payload.exit !== undefined) this.exit = event.payload.exit;
+        if (event.payload.exit !== undefined) {
+          this.exit = event.payload.exit;
+          this.exitTool = event.payload.tool;
+        }
         this.#result(event.payload.call_id, event.payload.tool, event.payload.output, false);
         break;
       case "agent.tool_failed":
@@ -88,7 +98,7 @@ export class Transcript {
         break;
       case "agent.tool_denied":
         if (modelMistakes.has(event.payload.rule)) this.invalidStreak++;
-        else if (event.payload.rule !== "answer_cut") this.deniedStreak++;
+        else if (!notItsOwn.has(event.payload.rule)) this.deniedStreak++;
         // What was not done was not repeated: refusals have their own streaks, with their own end.
         this.repeats = 0;
         this.#result(event.payload.call_id, event.payload.tool, event.payload.error, true);
@@ -99,6 +109,7 @@ export class Transcript {
         if (event.payload.from === "repair") {
           this.repairs++;
           this.exit = null;
+          this.exitTool = null;
         }
         this.#remark(event.payload);
         break;
@@ -163,6 +174,7 @@ export class Transcript {
     this.repairs = 0;
     this.compactions = 0;
     this.exit = null;
+    this.exitTool = null;
     this.withdrawn = false;
     this.unjudged = null;
     this.#signature = "";
@@ -192,7 +204,7 @@ export class Transcript {
       ...(payload.provider_data === undefined ? {} : { providerData: payload.provider_data }),
     });
     this.countedTokens = payload.usage.prompt + payload.usage.completion;
-    this.bytesSince = 0;
+    this.bytesSince = this.#saidMeanwhile;
     if (calls.length === 0) return;
     for (const { id } of calls) this.#callIds.add(id);
     this.pending = calls.map((call) => ({ call, started: false, result: undefined }));
@@ -237,21 +249,31 @@ export class Transcript {
 
   #say(message: Message): void {
     this.messages.push(message);
-    this.bytesSince += sizeOf(message);
+    const size = sizeOf(message);
+    this.bytesSince += size;
+    this.#saidMeanwhile += size;
   }
 }
 
 const interruption = "You were interrupted here. Go on from where you were.";
 
-/** What can only follow once a turn was judged. */
+/** Whether it can only follow once a turn was judged. Watchers and servers speak at any moment. */
+function isConsequence(event: NewEvent): boolean {
+  if (event.type !== "agent.interjected") return consequences.has(event.type);
+  const { from } = event.payload;
+  return from !== "mcp" && !from.startsWith("watcher:");
+}
+
 const consequences: ReadonlySet<string> = new Set([
   "agent.subagent_attempt",
   "agent.tool_started",
   "agent.tool_denied",
-  "agent.interjected",
 ]);
 
 const noCalls: readonly RecordedCall[] = [];
+
+/** Refused for what others did, the provider or somebody who watches: that is no stubbornness. */
+const notItsOwn: ReadonlySet<string> = new Set(["answer_cut", "interjected"]);
 
 const modelMistakes: ReadonlySet<string> = new Set([
   "unknown_tool",

@@ -106,6 +106,12 @@ export const readingTests: readonly StoreTest[] = [
       assert.deepEqual(await idsOf({ application: "a" }), [third.id, first.id]);
       assert.deepEqual(await idsOf({ open: true }), [third.id, first.id]);
       assert.deepEqual(await idsOf({ limit: 1 }), [third.id]);
+      assert.deepEqual(await idsOf({ before: third.id }), [second.id, first.id]);
+      assert.deepEqual(await idsOf({ before: third.id, application: "a" }), [first.id]);
+      assert.deepEqual(await idsOf({ before: first.id }), []);
+      assert.deepEqual(await idsOf({ before: "nobody" }), []);
+      assert.deepEqual(await idsOf({ outcome: "failed" }), [second.id]);
+      assert.deepEqual(await idsOf({ outcome: "succeeded" }), []);
       const row = (await store.listRuns({ application: "b" }))[0];
       assert.equal(row?.outcome, "failed");
       assert.deepEqual([row?.delegations, row?.tokens, row?.cost], [1, 7, 0.5]);

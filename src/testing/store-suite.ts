@@ -1,6 +1,7 @@
 import type { Store } from "../ports/store.ts";
 import { appendingTests } from "./store-suite-appending.ts";
 import { controlLogTests } from "./store-suite-control-log.ts";
+import { idempotencyTests } from "./store-suite-idempotency.ts";
 import { inboxTests } from "./store-suite-inbox.ts";
 import { memoryTests } from "./store-suite-memories.ts";
 import { readingTests } from "./store-suite-reading.ts";
@@ -55,6 +56,7 @@ export function storeSuite(
     ["the control log", controlLogTests],
     ["sharing records", recordSharingTests],
     ["memories", memoryTests],
+    ["keys of requests", idempotencyTests],
   ];
   describe(`store: ${name}`, () => {
     for (const [title, tests] of groups) {

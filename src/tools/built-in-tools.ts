@@ -100,7 +100,9 @@ function memoryTools(
   return [load, memorySaveTool({ store, scope, secrets: secretsOf(environment) })];
 }
 
-function planToolOf({ agents, limits }: Config, profiles: ProfileRegistry): Tool {
+function planToolOf({ agents, execution, limits }: Config, profiles: ProfileRegistry): Tool {
   const { maxConcurrent } = agents.delegation;
-  return submitPlanTool({ profiles, maxConcurrent, maxChildren: limits.maxChildren });
+  const { attemptTimeoutMs } = execution;
+  const { maxChildren } = limits;
+  return submitPlanTool({ profiles, maxConcurrent, maxChildren, attemptTimeoutMs });
 }

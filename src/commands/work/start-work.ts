@@ -12,7 +12,11 @@ export async function startWork(
   requireRole("start-work", principal);
   const started = await steering.startRun(request);
   const who = request.profile.startsWith("@") ? `${request.profile} as ` : `${request.profile}#`;
-  const reply = `Started ${who}${started.delegationId} in run ${started.runId}.`;
+  const { behind } = started;
+  const reply =
+    behind === undefined
+      ? `Started ${who}${started.delegationId} in run ${started.runId}.`
+      : `Queued ${who}${started.delegationId} in run ${started.runId}: it begins when run ${behind} has ended.`;
   return { reply, data: { profile: request.profile, ...started } };
 }
 
@@ -22,10 +26,13 @@ export interface StartingCommand {
   /** What the text is: `question`, `goal`. */
   readonly takes: string;
   readonly about: string;
+  /** Those of one workspace are worked off one after the other. */
+  readonly isGoal?: true;
 }
 
 /** A command that gives its text to one profile as a task. */
-export function startingCommand({ about, name, profile, takes }: StartingCommand): AnyCommand {
+export function startingCommand(starting: StartingCommand): AnyCommand {
+  const { about, isGoal, name, profile, takes } = starting;
   return defineCommand<{ readonly task: string }>({
     name,
     form: `<${takes}>`,
@@ -34,6 +41,6 @@ export function startingCommand({ about, name, profile, takes }: StartingCommand
     takesLines: true,
     parse: (task) => (task === "" ? { problem: `The ${takes} is missing.` } : { task }),
     execute: ({ task }, { steering }, principal) =>
-      startWork(steering, { profile, task, command: `/${name}` }, principal),
+      startWork(steering, { profile, task, command: `/${name}`, isGoal }, principal),
   });
 }

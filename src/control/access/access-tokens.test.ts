@@ -2,9 +2,9 @@ import { chmodSync, mkdtempSync, readFileSync, statSync, writeFileSync } from "n
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { openStore } from "../../open-store.ts";
 import { controlRunId } from "../../ports/identity.ts";
 import type { Store } from "../../ports/store.ts";
+import { SqliteStore } from "../../stores/sqlite/sqlite-store.ts";
 import type { Principal } from "../records/principal.ts";
 import { AccessTokens } from "./access-tokens.ts";
 import { installationToken, rotateInstallationToken } from "./installation-token.ts";
@@ -16,7 +16,7 @@ let now = 1_000_000;
 let tokens: AccessTokens;
 
 beforeEach(() => {
-  store = openStore({ database: ":memory:" });
+  store = new SqliteStore({ path: ":memory:", synchronous: "normal", artifacts: null });
   file = join(mkdtempSync(join(tmpdir(), "mandate-tokens-")), "tokens");
   tokens = new AccessTokens(store, file, () => now);
 });

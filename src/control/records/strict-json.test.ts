@@ -116,3 +116,33 @@ test("never throws, whatever the text", () => {
     { numRuns: 2000 },
   );
 });
+
+test("counts values before it builds any of them", () => {
+  const few = { bytes: 1_000_000, depth: 4, values: 10 };
+  expect(parseStrictJson("[1,2,[3,4],{}]", few)).toEqual({ value: [1, 2, [3, 4], {}] });
+  expect(parseStrictJson('["a,b,c,d,e,f,g,h,i,j,[{[{"]', few)).toHaveProperty("value");
+  const more = { problem: "more than 10 values" };
+  expect(parseStrictJson(`[${"1,".repeat(20)}1]`, few)).toEqual(more);
+  expect(parseStrictJson(`{${"[],".repeat(20)}`, few)).toEqual(more);
+});
+
+test("takes keys for what they are, however they are written and wherever they stand", () => {
+  fc.assert(
+    fc.property(fc.dictionary(fc.string(), fc.jsonValue()), fc.string(), (object, key) => {
+      fc.pre(key !== "__proto__" && !JSON.stringify(object).includes("__proto__"));
+      const wide = { bytes: 1_000_000, depth: 1000 };
+      const text = JSON.stringify(object, null, 1);
+      expect(parseStrictJson(text, wide)).toEqual({ value: JSON.parse(text) });
+      const escaped = [...key].map(escapeAll).join("");
+      const twice = `{${JSON.stringify(key)} \n: ${text}, "${escaped}":0}`;
+      expect(parseStrictJson(twice, wide)).toMatchObject({
+        problem: expect.stringContaining("the key is there twice"),
+      });
+    }),
+  );
+});
+
+function escapeAll(character: string): string {
+  const units = Array.from({ length: character.length }, (_, at) => character.charCodeAt(at));
+  return units.map((unit) => `\\u${unit.toString(16).padStart(4, "0")}`).join("");
+}

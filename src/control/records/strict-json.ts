@@ -6,20 +6,21 @@ export type StrictJson = { readonly value: unknown } | { readonly problem: strin
 export interface JsonCaps {
   readonly bytes: number;
   readonly depth: number;
+  /** How many values there may be in all of it: whoever checks them takes time for each. */
+  readonly values?: number;
 }
 
 /**
  * RFC 8259, and of that only what means one thing: a key that is there twice would leave open which
- * of the two was checked, and `__proto__` is no data. Size and depth are looked at in the text,
- * before anything is built from it.
+ * of the two was checked, and `__proto__` is no data. Size, depth and number are looked at in the
+ * text, before anything is built from it.
  */
 export function parseStrictJson(text: string, caps: JsonCaps): StrictJson {
   if (Buffer.byteLength(text) > caps.bytes) {
     return { problem: `larger than ${Math.floor(caps.bytes / 1024)} KB` };
   }
-  if (isDeeperThan(text, caps.depth)) {
-    return { problem: `nested deeper than ${caps.depth} levels` };
-  }
+  const excess = findExcess(text, caps);
+  if (excess !== undefined) return { problem: excess };
   let value: unknown;
   try {
     value = JSON.parse(text);
@@ -30,15 +31,47 @@ export function parseStrictJson(text: string, caps: JsonCaps): StrictJson {
   return key === undefined ? { value } : { problem: key };
 }
 
-/** Counts brackets outside of strings; what is not JSON at all is found by the parser after it. */
-function isDeeperThan(text: string, limit: number): boolean {
+/** Counts outside of strings; what is not JSON at all is found by the parser after it. */
+function findExcess(text: string, caps: JsonCaps): string | undefined {
+  const { depth: deepest, values: most = Number.POSITIVE_INFINITY } = caps;
   let depth = 0;
-  for (const [token] of text.matchAll(/"[^"\\]*(?:\\.[^"\\]*)*"?|[[{]|[\]}]/gs)) {
-    if (token === "[" || token === "{") depth += 1;
-    else if (token === "]" || token === "}") depth -= 1;
-    if (depth > limit) return true;
+  let values = 1;
+  for (let at = 0; at < text.length; at++) {
+    const code = text.charCodeAt(at);
+    if (code === quotationMark) at = endOfString(text, at) - 1;
+    else if (code === comma) values++;
+    else if (isClosing(code)) depth--;
+    else if (isOpening(code)) {
+      depth++;
+      values++;
+    } else continue;
+    if (depth > deepest) return `nested deeper than ${deepest} levels`;
+    if (values > most) return `more than ${most} values`;
   }
-  return false;
+  return undefined;
+}
+
+const quotationMark = 0x22;
+const comma = 0x2c;
+const colon = 0x3a;
+const backslash = 0x5c;
+
+function isOpening(code: number): boolean {
+  return code === 0x5b || code === 0x7b;
+}
+
+function isClosing(code: number): boolean {
+  return code === 0x5d || code === 0x7d;
+}
+
+/** The place after a string that begins here. Each character is looked at once, whatever it is. */
+function endOfString(text: string, start: number): number {
+  for (let at = text.indexOf('"', start + 1); at !== -1; at = text.indexOf('"', at + 1)) {
+    let escapes = 0;
+    while (text.charCodeAt(at - 1 - escapes) === backslash) escapes++;
+    if (escapes % 2 === 0) return at + 1;
+  }
+  return text.length;
 }
 
 interface Level {
@@ -50,16 +83,19 @@ interface Level {
 /** For valid JSON: a string is a key when a colon follows. Escapes are resolved before comparing. */
 function findAmbiguousKey(text: string): string | undefined {
   const levels: Level[] = [];
-  for (const [token, string, colon] of text.matchAll(
-    /("[^"\\]*(?:\\.[^"\\]*)*")(\s*:)?|[[{\]},]/gs,
-  )) {
+  for (let at = 0; at < text.length; at++) {
+    const code = text.charCodeAt(at);
     const level = levels.at(-1);
-    if (token === "{") levels.push({ keys: new Set(), step: "" });
-    else if (token === "[") levels.push({ keys: undefined, step: 0 });
-    else if (token === "}" || token === "]") levels.pop();
-    else if (token === "," && typeof level?.step === "number") level.step += 1;
-    else if (string !== undefined && colon !== undefined && level?.keys !== undefined) {
-      const key = JSON.parse(string) as string;
+    if (isOpening(code)) {
+      levels.push(text[at] === "{" ? { keys: new Set(), step: "" } : { keys: undefined, step: 0 });
+    } else if (isClosing(code)) levels.pop();
+    else if (code === comma && typeof level?.step === "number") level.step += 1;
+    else if (code === quotationMark) {
+      const end = endOfString(text, at);
+      const string = text.slice(at, end);
+      at = skipSpace(text, end) - 1;
+      if (text.charCodeAt(at + 1) !== colon || level?.keys === undefined) continue;
+      const key = string.includes("\\") ? (JSON.parse(string) as string) : string.slice(1, -1);
       level.step = key;
       if (key === "__proto__") return `${renderPath(levels)}: "__proto__" cannot be a key`;
       if (level.keys.has(key)) return `${renderPath(levels)}: the key is there twice`;
@@ -67,6 +103,12 @@ function findAmbiguousKey(text: string): string | undefined {
     }
   }
   return undefined;
+}
+
+function skipSpace(text: string, start: number): number {
+  let at = start;
+  while (" \t\r\n".includes(text[at] ?? "x")) at++;
+  return at;
 }
 
 function renderPath(levels: readonly Level[]): string {

@@ -4,6 +4,7 @@ import type {
   Inspection,
   LogSpan,
   StoredBatch,
+  StoredMemory,
   StoredRecord,
   StoredRows,
 } from "../../ports/inspection.ts";
@@ -24,11 +25,13 @@ export function inspectDatabase(live: DatabaseSync): Inspection {
   const batches = keysByRun(database, "SELECT run, first_seq AS key FROM event_batches");
   const delegations = keysByRun(database, "SELECT run, number AS key FROM sub_agents");
   const inbox = keysByRun(database, "SELECT run, seq AS key FROM inbox");
+  const memories = keysByRun(database, "SELECT run, number AS key FROM memories");
   return {
     async runIds() {
       const rows = database.prepare("SELECT number FROM runs").all();
       const runs = rows.map((row) => Number(row["number"]));
-      const known = new Set([...runs, ...batches.keys(), ...delegations.keys(), ...inbox.keys()]);
+      const rowsOf = [batches, delegations, inbox, memories].flatMap((rows) => [...rows.keys()]);
+      const known = new Set([...runs, ...rowsOf]);
       return [...known].sort((left, right) => left - right).map(runIdOf);
     },
     async *spans() {
@@ -42,6 +45,7 @@ export function inspectDatabase(live: DatabaseSync): Inspection {
         delegations: (delegations.get(run) ?? []).flatMap((key) => delegationOf(database, key)),
         asks: asksOf(database, run),
         inbox: (inbox.get(run) ?? []).flatMap((key) => inboxItemsOf(database, key)),
+        memories: (memories.get(run) ?? []).flatMap((key) => memoriesOf(database, key)),
       };
     },
     async *readBatches(runId) {
@@ -58,6 +62,9 @@ export function inspectDatabase(live: DatabaseSync): Inspection {
          FROM records r FULL JOIN record_versions v USING (resource_type, resource_id)`,
       );
       for (const row of rows.iterate()) yield recordOf(row);
+    },
+    async hasMemory(id) {
+      return database.prepare("SELECT 1 FROM memories WHERE id = ?").get(id) !== undefined;
     },
     async close() {
       own?.close();
@@ -137,6 +144,22 @@ function asksOf(database: DatabaseSync, run: number): StoredRows["asks"] {
 function inboxItemsOf(database: DatabaseSync, seq: number): StoredRows["inbox"] {
   const row = database.prepare("SELECT * FROM inbox WHERE seq = ?").get(seq);
   return row === undefined ? [] : [inboxItemOfRow(row)];
+}
+
+function memoriesOf(database: DatabaseSync, number: number): readonly StoredMemory[] {
+  const row = database.prepare("SELECT * FROM memories WHERE number = ?").get(number);
+  if (row === undefined) return [];
+  return [
+    {
+      id: String(row["id"]),
+      delegationId: String(row["sub_agent_id"]),
+      callId: String(row["call_id"]),
+      lineage: String(row["lineage"]),
+      profile: String(row["profile"]),
+      workspace: textOrNull(row["workspace"]),
+      scope: String(row["scope"]),
+    },
+  ];
 }
 
 function recordOf(row: Row): StoredRecord {

@@ -122,4 +122,18 @@ export const migrations: readonly string[] = [
   CREATE INDEX memories_of_run ON memories (run);
   CREATE INDEX memories_in_slot ON memories (slot, number) WHERE slot IS NOT NULL;
   `,
+  `
+  -- Requests that came with a key, and what they were answered with. No status: not answered yet.
+  CREATE TABLE request_keys (
+    principal TEXT NOT NULL,
+    key TEXT NOT NULL,
+    fingerprint TEXT NOT NULL,
+    worker TEXT NOT NULL,
+    begun_at INTEGER NOT NULL,
+    status INTEGER,
+    reply TEXT,
+    PRIMARY KEY (principal, key)
+  ) WITHOUT ROWID;
+  CREATE INDEX request_keys_by_age ON request_keys (begun_at);
+  `,
 ];

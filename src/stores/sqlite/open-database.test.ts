@@ -1,4 +1,12 @@
-import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  truncateSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
@@ -100,6 +108,19 @@ describe("openDatabase", () => {
       expect(error).toMatchObject({ code: "database-unusable" });
       expect(String(error)).toMatch(/cannot be opened.*MANDATE_HOME/);
     }
+  });
+
+  it.each([
+    ["cut off", (file: string) => truncateSync(file, 5000)],
+    ["overwritten", (file: string) => writeFileSync(file, Buffer.alloc(20_000, 0x5a))],
+  ])("says of a file that is %s what to do with it, and leaves it as it is", (_how, damage) => {
+    open().close();
+    damage(path);
+    const before = readFileSync(path);
+    const error = thrownBy(() => open());
+    expect(error).toMatchObject({ code: "database-unusable" });
+    expect(String(error)).toMatch(/damaged.*copy from before/);
+    expect(readFileSync(path).equals(before)).toBe(true);
   });
 
   it.skipIf(process.getuid?.() === 0)("says that a folder is read-only", () => {

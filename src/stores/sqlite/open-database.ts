@@ -99,9 +99,18 @@ function newer(path: string, version: number): MandateError {
 
 function unusable(path: string, cause: unknown): MandateError {
   const why = cause instanceof Error ? cause.message : String(cause);
+  const advice = isDamaged(cause)
+    ? "The file is damaged, or no database. Put back a copy from before, or begin anew: set it aside under another name, or MANDATE_HOME to another folder."
+    : "Check that its folder exists and is writable, or set MANDATE_HOME to one that is.";
   return new MandateError(
     "database-unusable",
-    `The database ${path} cannot be opened (${why}). Check that its folder exists and is writable, or set MANDATE_HOME to one that is.`,
+    `The database ${path} cannot be opened (${why}). ${advice}`,
     { cause },
   );
+}
+
+/** SQLITE_CORRUPT and SQLITE_NOTADB. */
+function isDamaged(cause: unknown): boolean {
+  const code = (cause as { readonly errcode?: unknown } | null)?.errcode;
+  return typeof code === "number" && [11, 26].includes(code & 0xff);
 }

@@ -6,6 +6,7 @@ import type { InboxItem } from "../../events/inbox-item.ts";
 import { prepareRecordChanges } from "../../events/prepare-record-changes.ts";
 import { applyToRun, emptyRun, foldRun, type RunState } from "../../events/run-state.ts";
 import { type Clock, systemClock } from "../../ports/clock.ts";
+import type { IdempotencyStore } from "../../ports/idempotency-store.ts";
 import {
   askIdOf,
   askNumberOf,
@@ -25,6 +26,7 @@ import { ArtifactFolder } from "./artifact-folder.ts";
 import { BatchReader } from "./batch-rows.ts";
 import { GroupCommit, type RunCache, storageError } from "./group-commit.ts";
 import { idBlocks } from "./id-blocks.ts";
+import { IdempotencyRows } from "./idempotency-rows.ts";
 import { InboxRows } from "./inbox-rows.ts";
 import { inspectDatabase } from "./inspect-database.ts";
 import { MemoryRows } from "./memory-rows.ts";
@@ -61,6 +63,7 @@ export class SqliteStore implements Store {
   #dataVersion: unknown;
   #versionStatement: StatementSync | undefined;
   #memories: MemoryStore | undefined;
+  #idempotency: IdempotencyStore | undefined;
   #closed = false;
 
   constructor(options: SqliteStoreOptions) {
@@ -217,12 +220,15 @@ export class SqliteStore implements Store {
   }
 
   async listRuns(query: RunQuery): Promise<readonly RunRow[]> {
+    const { application = null, before, limit = 50, outcome = null } = query;
+    const below = before === undefined ? Number.MAX_SAFE_INTEGER : (runNumberOf(before) ?? 0);
     const rows = this.#database
       .prepare(
-        `SELECT * FROM runs WHERE (? IS NULL OR application = ?) ${query.open ? "AND outcome IS NULL" : ""}
+        `SELECT * FROM runs WHERE number < ? AND (? IS NULL OR application = ?)
+           AND (? IS NULL OR outcome = ?) ${query.open ? "AND outcome IS NULL" : ""}
          ORDER BY number DESC LIMIT ?`,
       )
-      .all(query.application ?? null, query.application ?? null, query.limit ?? 50);
+      .all(below, application, application, outcome, outcome, limit);
     return rows.map((row) => ({
       id: runIdOf(Number(row["number"])),
       task: String(row["task"]),
@@ -251,6 +257,20 @@ export class SqliteStore implements Store {
       },
     });
     return this.#memories;
+  }
+
+  /** Made when it is asked for, as above. */
+  get idempotency(): IdempotencyStore {
+    if (this.#closed) throw closed();
+    this.#idempotency ??= new IdempotencyRows({
+      database: this.#database,
+      clock: this.#clock,
+      worker: this.ownership.worker,
+      requireOpen: () => {
+        if (this.#closed) throw closed();
+      },
+    });
+    return this.#idempotency;
   }
 
   keepText(text: string): string {

@@ -26,8 +26,19 @@ export function displayFor(given: Arguments, io: Io): Display {
 
 /** Works on a run to its end and prints what came of it. Gives the exit code. */
 export async function attend(given: Arguments, work: Work): Promise<number> {
-  return reportOutcome(await workOn(work), given, work.io);
+  const outcome = await workOn(work);
+  return reportOutcome(outcome, given, work.io, await endOfRun(outcome, work));
 }
+
+/** How the run itself ended, which is for its steps and children to say too; null: it has not. */
+export async function endOfRun(
+  { run }: Pick<WorkOutcome, "run">,
+  { runtime }: Pick<Work, "runtime">,
+): Promise<RunEnd> {
+  return (await runtime.store.readRun(run.runId))?.outcome ?? null;
+}
+
+export type RunEnd = "succeeded" | "failed" | null;
 
 type Watch = Parameters<Work["begin"]>[0];
 
@@ -82,7 +93,12 @@ export function announceModel(
 }
 
 /** What came of it, in words and as an exit code. */
-export function reportOutcome(outcome: WorkOutcome, given: Arguments, io: Io): number {
+export function reportOutcome(
+  outcome: WorkOutcome,
+  given: Arguments,
+  io: Io,
+  end: RunEnd = null,
+): number {
   const { run } = outcome;
   const hint = `Go on with: ${io.program} resume ${run.runId}`;
   switch (outcome.ended) {
@@ -101,14 +117,19 @@ export function reportOutcome(outcome: WorkOutcome, given: Arguments, io: Io): n
     case "result": {
       const { result } = outcome;
       if (given.flag("json")) {
-        io.stdout.write(`${printableJson({ runId: run.runId, ...result }, 2)}\n`);
-        return exitCodeOfResult(result);
+        const told = { runId: run.runId, ...(end !== null && { outcome: end }), ...result };
+        io.stdout.write(`${printableJson(told, 2)}\n`);
+        return exitCodeOfResult(result, end);
       }
       const code = printResult(result, io);
       if (code !== exitCode.done) {
         io.stderr.write(`Why: ${io.program} show ${run.delegationId}. ${hint}\n`);
+      } else if (end === "failed") {
+        io.stderr.write(
+          `mandate: the run failed all the same: something below was not completed. See ${io.program} tree ${run.runId}\n`,
+        );
       }
-      return code;
+      return exitCodeOfResult(result, end);
     }
     default:
       return outcome satisfies never;

@@ -19,10 +19,10 @@ export interface ChosenProfile {
 export async function chooseProfile(
   runtime: Runtime,
   asked: string | undefined,
-  where: { readonly workspace: string; readonly io: Io },
+  where: { readonly workspace: string; readonly io: Io; readonly session?: string | undefined },
 ): Promise<ChosenProfile> {
   const { control, parts } = runtime;
-  const context = { user: "local", workspace: where.workspace };
+  const context = { session: where.session, user: "local", workspace: where.workspace };
   const pin = asked === undefined ? await control.plane.effectivePin(context) : undefined;
   const name = asked ?? pin?.profileId ?? "general";
   await offerToTrust(runtime, name, where.io);

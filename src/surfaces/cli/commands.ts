@@ -15,6 +15,14 @@ export const commands: Readonly<Record<string, CommandEntry>> = {
     summary: "watch a parent and its children at work, without any key",
     load: async () => (await import("./demonstration/demo.ts")).demoCommand,
   },
+  serve: {
+    summary: "serve the HTTP API, streams of events and MCP to programs",
+    load: async () => (await import("./commands/serve.ts")).serveCommand,
+  },
+  mcp: {
+    summary: "serve the tools of delegation to another program's agent, over MCP",
+    load: async () => (await import("./commands/mcp.ts")).mcpCommand,
+  },
   ls: {
     summary: "list runs",
     load: async () => (await import("./commands/ls.ts")).lsCommand,
@@ -95,9 +103,17 @@ export const commands: Readonly<Record<string, CommandEntry>> = {
     summary: "go on from the middle of a run, with another profile or model",
     load: async () => (await import("./commands/fork.ts")).forkCommand,
   },
+  token: {
+    summary: "say who may talk to the server",
+    load: async () => (await import("./commands/token.ts")).tokenCommand,
+  },
   verify: {
     summary: "check that the log keeps its promises",
     load: async () => (await import("./commands/verify.ts")).verifyCommand,
+  },
+  init: {
+    summary: "give the agent that you already have our tools",
+    load: async () => (await import("./commands/init.ts")).initCommand,
   },
   doctor: {
     summary: "say what is configured on this machine, and what is missing",

@@ -44,7 +44,11 @@ export function exitCodeOfError(error: unknown): number {
   return error instanceof MandateError ? byError[error.code] : exitCode.failed;
 }
 
-export function exitCodeOfResult(result: DelegationResult): number {
-  if (result.status === "completed") return exitCode.done;
+/** `end`: how the whole run ended, where it is the result of a run. */
+export function exitCodeOfResult(
+  result: DelegationResult,
+  end: "succeeded" | "failed" | null = null,
+): number {
+  if (result.status === "completed") return end === "failed" ? exitCode.failed : exitCode.done;
   return result.closeReason === "policy_denied" ? exitCode.refused : exitCode.failed;
 }

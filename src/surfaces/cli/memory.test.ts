@@ -1,4 +1,5 @@
 import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { SqliteStore } from "../../stores/sqlite/sqlite-store.ts";
 import { StoredRun } from "../../testing/stored-run.ts";
@@ -43,8 +44,45 @@ test("memory lists what agents saved, promotes it and forgets it", async () => {
   expect((await desk.type(["memory", "forget", first])).out).toBe(`${first} forgotten\n`);
   expect((await desk.type(["memory", "list", "port"])).err).toBe("There are no such memories.\n");
   expect((await desk.type(["memory", "list", "port", "--all"])).out).toContain("forgotten");
-  expect((await desk.type(["verify"])).code).toBe(0);
 });
+
+test("without any memory it says how they come to be", async () => {
+  await desk.type(["run", "-q", "--playbook", desk.write("book.yaml", playbook), "go"]);
+  await desk.type(["memory", "forget", await onlyMemory()]);
+  expect((await desk.type(["memory"])).err).toBe(
+    "There are no memories. Agents save them with memory_save.\n",
+  );
+});
+
+test("verify holds memories against the log, and says in a line what is wrong with one", async () => {
+  await desk.type(["run", "-q", "--playbook", desk.write("book.yaml", playbook), "go"]);
+  const id = await onlyMemory();
+  await desk.type(["memory", "promote", id]);
+  expect((await desk.type(["verify"])).code).toBe(0);
+  const database = new DatabaseSync(join(desk.home, "mandate.db"));
+  database.exec("UPDATE memories SET scope = 'shared'");
+  database.close();
+  const { code, out } = await desk.type(["verify"]);
+  expect(code).toBe(1);
+  expect(out).toMatch(
+    /^✗ I11 r[0-9a-f]{6} [0-9a-f]{6}: Memory m[0-9a-f]{6}: it is for all, and its contract/,
+  );
+});
+
+async function onlyMemory(): Promise<string> {
+  const [memory] = JSON.parse((await desk.type(["memory", "--json"])).out);
+  return memory.id;
+}
+
+const playbook = `
+version: 1
+replies:
+  - when: { turn: 1, last: "note it" }
+    calls: [{ tool: memory_save, input: { text: "The port is 8080." } }]
+  - when: { turn: 1 }
+    calls: [{ tool: delegate_task, input: { profile: general, task: "note it" } }]
+  - text: "done"
+`;
 
 test("memory show has where it came from and all of the text, without what a terminal obeys", async () => {
   const [id = ""] = await save("one\u009b2J\ntwo");

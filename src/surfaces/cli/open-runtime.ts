@@ -1,5 +1,5 @@
 import { resolve } from "node:path";
-import { createRuntime, type Runtime, type RuntimeOptions } from "../../runtime.ts";
+import type { Runtime, RuntimeOptions } from "../../runtime.ts";
 import type { Arguments } from "./arguments.ts";
 import type { CommandOption } from "./command.ts";
 import type { Io } from "./io.ts";
@@ -29,6 +29,8 @@ export async function openRuntime(
   application: string,
   extra: RuntimeOptions = {},
 ): Promise<Runtime> {
+  // Loaded here: who only lists the options, or waits for a first request, has no use for it.
+  const { createRuntime } = await import("../../runtime.ts");
   const file = playbookOf(application);
   const model = given.text("model");
   const askDefault = given.text("answer-default");

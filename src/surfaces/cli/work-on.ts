@@ -22,13 +22,16 @@ export interface Work {
   readonly display: Display;
   /** Takes up what was interrupted, or starts something new; says which run this is about. */
   begin(watch: (run: StartedRun) => Promise<RunView>): Promise<StartedRun>;
+  /** Ids that Ctrl-C cancels, one after the other; absent: the run that it is about. */
+  readonly cancels?: () => readonly string[];
 }
 
 /**
  * Works on runs while somebody watches: shows what happens, brings questions to the person, and
  * obeys Ctrl-C.
  */
-export async function workOn({ runtime, io, display, begin }: Work): Promise<WorkOutcome> {
+export async function workOn(work: Work): Promise<WorkOutcome> {
+  const { runtime, io, display } = work;
   const { engine, store } = runtime;
   const takenAway = new Map<string, () => void>();
   const questions = new Questions(io, display, (id, text) => engine.answer(id, text));
@@ -47,10 +50,14 @@ export async function workOn({ runtime, io, display, begin }: Work): Promise<Wor
   };
   let interruption: Interruption | undefined;
   try {
-    const run = await begin(add);
+    const run = await work.begin(add);
     interruption = new Interruption(io, async () => {
       display.say("Interrupted: cancelling. Press Ctrl-C again to leave at once.");
-      return (await engine.cancel(run.runId, "interrupted at the terminal")) === "cancelled";
+      const outcomes: string[] = [];
+      for (const id of work.cancels?.() ?? [run.runId]) {
+        outcomes.push(await engine.cancel(id, "interrupted at the terminal"));
+      }
+      return outcomes.includes("cancelled");
     });
     const end = await Promise.race([interruption.code, endOf(run, ends, display)]);
     // A run that was cancelled has a result as well, and may have it first.

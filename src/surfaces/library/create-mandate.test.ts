@@ -89,8 +89,10 @@ describe("createMandate", () => {
     const childIsAtWork = new Promise<void>((resolve) => {
       started = resolve;
     });
-    mandate.on("agent.subagent_started", ({ sub_agent_id: id }) => {
-      if (id !== delegationId) started();
+    // The root begins before its id is known here: the first to begin is the root, the next the child.
+    let begun = 0;
+    mandate.on("agent.subagent_started", () => {
+      if (++begun > 1) started();
     });
     const { delegationId, result } = await mandate.start({ profile: "lead", task: "build" });
     await childIsAtWork;

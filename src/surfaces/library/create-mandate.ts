@@ -53,6 +53,8 @@ export interface DelegationParameters {
   readonly workspace?: string;
   /** Whose `/workspace` counts. */
   readonly session?: string;
+  /** It is a goal: it begins when those before it in its workspace have ended. */
+  readonly isGoal?: boolean;
 }
 
 /** Who typed a command, and where. */
@@ -73,6 +75,8 @@ export interface RunHandle {
   readonly runId: string;
   readonly delegationId: string;
   readonly result: Promise<DelegationResult>;
+  /** Of a goal that does not begin at once: the run that stands before it. */
+  readonly behind?: string;
 }
 
 export interface Mandate {
@@ -93,7 +97,7 @@ export interface Mandate {
   replay(runId: string): Promise<ReplayedRun>;
   /**
    * Starts a new run that shares the root agent's conversation up to an event of an old one, and is
-   * live from there. Children that had finished by then are not run again.
+   * live from there. What children had answered that had finished by then is not asked again.
    */
   fork(runId: string, options: ForkOptions): Promise<RunHandle>;
   /** What was said: sessions to list, read, name, export and go on with. */
@@ -159,8 +163,8 @@ export async function createMandate(options: MandateOptions = {}): Promise<Manda
   const forks = new Forks();
   const runtime = await createRuntime({
     application: "library",
-    aroundTool: forks.around,
     ...options,
+    middleware: [...(options.middleware ?? []), forks.middleware],
   });
   const recovered = options.recover === false ? [] : await runtime.engine.recover();
   const { database, home } = findPlaces(options.environment ?? process.env);

@@ -32,10 +32,10 @@ test("a program replays a run, and forks it without running finished children ag
     const last = events.filter(({ type }) => type === "agent.budget_reserved").at(-1);
     // In the middle of the first turn, when the child had ended: that turn is made again.
     const closed = events.find(({ type }) => type === "agent.subagent_closed");
-    const forked = await mandate.fork(runId, { at: closed?.seq ?? 0 });
+    const forked = await mandate.fork(runId, { at: closed?.run_seq ?? 0 });
     expect(await forked.result).toMatchObject({ status: "completed", result: "done" });
     expect(helped).toBe(1);
-    const later = await mandate.fork(runId, { at: (last?.seq ?? 0) - 1, task: "Again." });
+    const later = await mandate.fork(runId, { at: (last?.run_seq ?? 0) - 1, task: "Again." });
     await later.result;
     expect(helped).toBe(1);
     expect((await mandate.verify()).violations).toEqual([]);

@@ -32,9 +32,9 @@ const transcriptSuffix = "/transcript";
 /** What the readers of results take for a child's transcript; undefined where that is sealed. */
 export function transcriptReference(
   { delegationId }: DelegationResult,
-  { isSealed }: Pick<Delegator, "isSealed">,
+  delegator: Pick<Delegator, "isSealed">,
 ): string | undefined {
-  return isSealed ? undefined : `${delegationId}${transcriptSuffix}`;
+  return delegator.isSealed(delegationId) ? undefined : `${delegationId}${transcriptSuffix}`;
 }
 
 /** The same in a sentence, for results that are given as text. */

@@ -57,7 +57,7 @@ export const askUserTool = defineTool({
   ends: ({ message }) => message,
   isAlsoUseful: true,
   input: z.strictObject({
-    message: z.string().min(1).describe("One question, complete in itself."),
+    message: z.string().min(1).max(16_000).describe("One question, complete in itself."),
   }),
   async execute({ message }, { delegator }) {
     const outcome = await delegator.ask(message);

@@ -1,3 +1,4 @@
+import { setTimeout as delay } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
 import { defaultConfig } from "../../control/config.ts";
 import type { ScriptedCall } from "../../models/scripted/playbook.ts";
@@ -27,13 +28,16 @@ async function ask(
       then(messages.flatMap((each) => (each.role === "tool" ? each.text : [])));
     return call === undefined ? "done" : { calls: [call] };
   });
-  const { delegation } = defaultConfig.agents;
-  const context = { ...delegation.context, sealOnComplete };
-  const config = { agents: { delegation: { ...delegation, context } } };
-  await using mandate = await openEngine({ profiles, model, config });
+  await using mandate = await openEngine({ profiles, model, config: configWith(sealOnComplete) });
   await mandate.run({ task: "go", profile: "lead" });
   const last = seen.filter(({ caller }) => caller.depth === 0).at(-1)?.messages ?? [];
   return last.flatMap((message) => (message.role === "tool" ? message.text : []));
+}
+
+function configWith(sealOnComplete: boolean) {
+  const { delegation } = defaultConfig.agents;
+  const context = { ...delegation.context, sealOnComplete };
+  return { agents: { delegation: { ...delegation, context } } };
 }
 
 const delegate: ScriptedCall = {
@@ -95,5 +99,43 @@ describe("a child that is not sealed", () => {
     });
     expect(answers).toHaveLength(3);
     for (const answer of answers) expect(answer).toMatch(/^Error: there is no result of/);
+  });
+});
+
+describe.each([
+  ["sealed", true],
+  ["not sealed", false],
+])("a child that was made %s", (_title, sealOnComplete) => {
+  it("stays so when its run is taken up under another configuration; later ones are made by that", async () => {
+    let isRecovered = false;
+    const { seen, model } = recording(async ({ caller, messages }) => {
+      if (caller.depth > 0) return "The report.";
+      const said = messages.flatMap((each) => (each.role === "tool" ? each.text : []));
+      if (said.length === 0) return { calls: [delegate] };
+      if (!isRecovered) await new Promise(() => undefined);
+      if (said.length === 1) return { calls: [delegate] };
+      if (said.length > 3) return "done";
+      const { delegationId } = JSON.parse(said[said.length - 2] ?? "{}");
+      return {
+        calls: [{ tool: "peek_result", input: { delegationId: `${delegationId}/transcript` } }],
+      };
+    });
+    const before = { profiles, model, config: configWith(sealOnComplete) };
+    await using mandate = await openEngine(before);
+    const { runId } = await mandate.start({ task: "go", profile: "lead" });
+    while (seen.length < 3) await delay(2);
+    mandate.abandon();
+    isRecovered = true;
+    const second = await mandate.another({ ...before, config: configWith(!sealOnComplete) });
+    const [recovered] = await second.engine.recover(runId);
+    expect((await recovered?.result)?.status).toBe("completed");
+    const last = seen.at(-1)?.messages.filter(({ role }) => role === "tool") ?? [];
+    const [first, later, ...peeked] = last.map(({ text }) => text);
+    expect(JSON.parse(first ?? "{}").transcript === undefined).toBe(sealOnComplete);
+    expect(JSON.parse(later ?? "{}").transcript === undefined).toBe(!sealOnComplete);
+    expect(peeked.map((text) => text.endsWith("is sealed"))).toEqual([
+      sealOnComplete,
+      !sealOnComplete,
+    ]);
   });
 });

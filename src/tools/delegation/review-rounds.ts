@@ -2,6 +2,9 @@ import type { Delegator } from "../../ports/delegator.ts";
 import type { ToolResult } from "../tool.ts";
 import { reviewTask, verdictIn } from "./review-task.ts";
 
+/** When nobody decides, or never for good: so often is the whole series gone through. */
+const patience = 3;
+
 /**
  * Work that is handed in goes to a reviewer first. Changes that it asks for come back to whoever
  * did the work, a few times; then a person decides. Nothing is accepted because nobody looked.
@@ -12,6 +15,12 @@ export async function handInForReview(
 ): Promise<ToolResult | undefined> {
   const { review } = delegator;
   if (review === null) return undefined;
+  const { made, rounds } = review;
+  if (made >= rounds * patience) {
+    return failed(
+      `it was reviewed ${made} times, and cannot be handed in again. Say what is missing.`,
+    );
+  }
   const changes = await delegator.changes();
   if ("problem" in changes) return failed(changes.problem);
   const outcome = await delegator.start(
@@ -22,14 +31,20 @@ export async function handInForReview(
   const { delegationId: id } = outcome;
   const result = (await delegator.join([id], undefined)).get(id);
   delegator.delivered([id]);
+  const round = made + 1;
   if (result?.status !== "completed") {
-    return failed(`the review failed: ${result?.result ?? "it did not end"}`);
+    const problem = `the review failed: ${result?.result ?? "it did not end"}`;
+    // One that fails each time must not be asked for ever.
+    if (round < rounds) return failed(problem);
+    return decideByPerson(message, problem, round, delegator);
   }
-  if (verdictIn(result.result) === "approve") return { text: "Approved.", exit: message };
-  const round = review.made + 1;
-  if (round < review.rounds) {
+  const verdict = verdictIn(result.result);
+  if (verdict === "approve") return { text: "Approved.", exit: message };
+  if (round < rounds) {
+    const said =
+      verdict === "changes" ? "asks for changes" : "gave no verdict, so nothing is approved";
     return {
-      text: `The reviewer asks for changes (${round} of ${review.rounds}). Mend this, then hand it in again.\n\n${result.result}`,
+      text: `The reviewer ${said} (${round} of ${rounds}). Mend this, then hand it in again.\n\n${result.result}`,
     };
   }
   return decideByPerson(message, result.result, round, delegator);
@@ -41,10 +56,13 @@ async function decideByPerson(
   round: number,
   delegator: Delegator,
 ): Promise<ToolResult> {
-  const question = `After ${round} reviews the reviewer still asks for changes to: ${message}\n\n${report.slice(0, 2000)}\n\nAnswer "accept" to take it as it is, or say what to do.`;
+  const question = `After ${round} reviews nothing is approved yet. It was handed in with: ${message.slice(0, 500)}\n\nThe last review: ${report.slice(0, 2000)}\n\nAnswer "accept" to take it as it is, or say what to do.`;
   const outcome = await delegator.ask(question);
-  if (!outcome.answered) return failed("the reviewer still asks for changes, and nobody decided");
-  const isAccepted = outcome.by === "person" && /^accept(?:ed)?[.!]?$/i.test(outcome.answer.trim());
+  // A default answers questions; whether this is good enough is for a person to say.
+  if (!outcome.answered || outcome.by !== "person") {
+    return failed("no reviewer has approved it, and nobody decided");
+  }
+  const isAccepted = /^accept(?:ed)?[.!]?$/i.test(outcome.answer.trim());
   if (isAccepted) return { text: "Accepted by a person.", exit: message };
   return { text: `A person says: ${outcome.answer}\n\nThe reviewer said:\n${report}` };
 }

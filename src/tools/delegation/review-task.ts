@@ -23,9 +23,25 @@ export function reviewTask(about: {
 
 export type ReviewVerdict = "approve" | "changes" | "unclear";
 
-/** The last verdict that stands in a report: what comes before may quote others. */
+/**
+ * What the last line says that gives a verdict and nothing else. A report quotes the change, and the
+ * change may hold any words: only the whole line counts, an approval with a condition is none, and
+ * neither is one that the report speaks of again.
+ */
 export function verdictIn(report: string): ReviewVerdict {
-  const found = [...report.matchAll(/verdict[\s:*`"'-]{1,12}(approve|changes)/gi)].at(-1)?.[1];
-  if (found === undefined) return "unclear";
-  return found.toLowerCase() === "approve" ? "approve" : "changes";
+  const lines = report.split(/\r?\n/);
+  const place = lines.findLastIndex((line) => verdictForm.test(line));
+  const said = verdictForm.exec(lines[place] ?? "")?.[1]?.toLowerCase();
+  if (said === undefined) return "unclear";
+  if (!approvals.has(said.replaceAll(/[\s*_`"'.!]+/g, " ").trim())) return "changes";
+  return /verdict/i.test(lines.slice(place + 1).join("\n")) ? "unclear" : "approve";
 }
+
+/** Marks of lists, headings and emphasis may stand around it; those of a quotation may not. */
+const verdictForm = /^[\s\d.*_`#-]{0,16}verdict[*_`]{0,4}[ \t]{0,4}[:-](.{1,200})$/i;
+
+const approvals: ReadonlySet<string> = new Set([
+  "approve",
+  "approved",
+  "approve with minor findings",
+]);

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { CallDenied } from "../../ports/call-denied.ts";
 import type { Memory, MemoryScope, MemoryStore } from "../../ports/memory-store.ts";
+import type { Store } from "../../ports/store.ts";
 import { defineTool, type Tool, type ToolOutput } from "../tool.ts";
 import { cleanMemory, cleanWord } from "./clean-memory.ts";
 import { holdsSecret } from "./find-secret.ts";
@@ -11,12 +12,13 @@ const longestText = 20_000;
 const mostTags = 16;
 const mostOfRun = 1000;
 
-export interface MemorySources extends OriginSource {
+export interface MemorySources extends OriginSource, Pick<Store, "readContract"> {
   readonly memories: MemoryStore;
 }
 
 export interface MemorySaveOptions {
   readonly store: MemorySources;
+  /** For contracts that do not say. */
   readonly scope: MemoryScope;
   /** Values that must not be written down anywhere. */
   readonly secrets: readonly string[];
@@ -57,7 +59,13 @@ export function memorySaveTool({ store, scope, secrets }: MemorySaveOptions): To
       if (origin === null) return { text: "Error: there is no memory here.", isError: true };
       const { lineage, profile, workspace } = origin;
       const own = { runId, delegationId, callId, lineage, profile, workspace };
-      const saving = { ...prepared, ...own, scope: scopeOfSave(scope, origin) };
+      const { permissions } = await store.readContract(delegationId);
+      // What was agreed counts, whatever is configured by now.
+      const allowed = permissions.memory ?? scope;
+      if (allowed === "none") {
+        return { text: "Error: your contract lets you save nothing.", isError: true };
+      }
+      const saving = { ...prepared, ...own, scope: scopeOfSave(allowed, origin) };
       const outcome = await store.memories.save(saving, mostOfRun);
       if (outcome.saved) return describe(outcome.memory);
       const text = `This run has saved ${mostOfRun} memories, which is the most. Put what matters into your result.`;

@@ -98,6 +98,30 @@ describe("what a sub-agent saves", () => {
   });
 });
 
+describe.each(["delegated", "shared"] as const)("a sub-agent that may save as %s", (scope) => {
+  it("saves so after a crash as well, whatever is configured by then", async () => {
+    let isRecovered = false;
+    const model: Script = async ({ caller }) => {
+      if (caller.profile === "lead")
+        return caller.turn === 1 ? { calls: [delegate("writer")] } : "done";
+      if (!isRecovered) await new Promise(() => undefined);
+      return caller.turn === 1 ? { calls: [save("The port is 8080.")] } : "done";
+    };
+    await using mandate = await openEngine({ profiles, model, config: configWith(scope) });
+    const { runId } = await mandate.start({ task: "go", profile: "lead" });
+    const reserved = async () => ofType(await mandate.events(runId), "agent.budget_reserved");
+    while ((await reserved()).length < 2) await new Promise((resolve) => setTimeout(resolve, 2));
+    mandate.abandon();
+    isRecovered = true;
+    const other = scope === "shared" ? "delegated" : "shared";
+    const second = await mandate.another({ profiles, model, config: configWith(other) });
+    const [recovered] = await second.engine.recover(runId);
+    await recovered?.result;
+    const [memory] = await second.store.memories.find({ limit: 1 });
+    expect(memory).toMatchObject({ text: "The port is 8080.", scope });
+  });
+});
+
 describe("what the root agent saves", () => {
   it("is for later runs in the same workspace, and for no other workspace", async () => {
     const { heard, model } = play({

@@ -3,6 +3,7 @@ import type { Plan, PlanStep } from "./plan.ts";
 import type { PlanProgress, StepTry, TryOutcome } from "./plan-progress.ts";
 import { stepContext } from "./step-context.ts";
 import type { StepRecord } from "./step-record.ts";
+import { stepRequest } from "./step-request.ts";
 import { stepReview } from "./step-review.ts";
 
 /** What came of a plan, step by step, and of whom the results came. */
@@ -12,6 +13,15 @@ export interface CarriedOut {
   readonly children: readonly string[];
 }
 
+export interface CarryOutOptions {
+  readonly delegator: Delegator;
+  /** Aborts when nobody waits for the plan any more. */
+  readonly signal: AbortSignal;
+  /** What was completed before, by place. */
+  readonly earlier: ReadonlyMap<number, StepRecord>;
+  readonly attemptTimeoutMs: number;
+}
+
 /**
  * Runs the steps of a plan as children of one call. Nothing here has to survive a crash: the same
  * call comes again, and each child is found by its key, open or closed.
@@ -19,21 +29,19 @@ export interface CarriedOut {
 export function carryOutPlan(
   plan: Plan,
   progress: PlanProgress,
-  delegator: Delegator,
-  signal: AbortSignal,
+  { attemptTimeoutMs, delegator, earlier, signal }: CarryOutOptions,
 ): Promise<CarriedOut> {
-  const records: StepRecord[] = plan.steps.map(() => ({ tries: 0 }));
+  const records: StepRecord[] = plan.steps.map((_, place) => earlier.get(place) ?? { tries: 0 });
   const children: string[] = [];
 
-  async function carryOut(step: PlanStep, { key, number, place }: StepTry): Promise<TryOutcome> {
+  async function carryOut(step: PlanStep, begun: StepTry): Promise<TryOutcome> {
+    const { key, number, place } = begun;
+    const before = earlier.get(place);
+    if (before?.result !== undefined) return review(step, before.result, begun, before);
     const context = stepContext(plan, step, records, delegator.joinTokens);
     const { refusal, result } = await delegate(delegator, {
-      task: step.description,
-      title: step.title,
-      profile: step.profile,
-      successCriteria: step.successCriteria,
-      owns: step.owns.length > 0 ? step.owns : undefined,
-      context,
+      ...stepRequest(step, context),
+      attemptTimeoutMs: step.attemptTimeoutMs ?? attemptTimeoutMs,
       key,
     });
     if (result === undefined) {
@@ -41,17 +49,25 @@ export function carryOutPlan(
       return "refused";
     }
     children.push(result.delegationId);
-    records[place] = { tries: number, result };
-    if (result.status !== "completed") return "failed";
-    if (step.reviewer !== null && !signal.aborted) {
-      const review = await delegate(delegator, {
-        ...stepReview(plan, step, result, delegator.joinTokens),
-        profile: step.reviewer,
-        key: `${key}-review`,
-      });
-      if (review.result) children.push(review.result.delegationId);
-      records[place] = { tries: number, result, review };
-    }
+    const record = { tries: number, result };
+    records[place] = record;
+    return result.status === "completed" ? review(step, result, begun, record) : "failed";
+  }
+
+  async function review(
+    step: PlanStep,
+    result: DelegationResult,
+    { key, place }: StepTry,
+    record: StepRecord,
+  ): Promise<"completed"> {
+    if (step.reviewer === null || signal.aborted || record.review) return "completed";
+    const review = await delegate(delegator, {
+      ...stepReview(plan, step, result, delegator.joinTokens),
+      profile: step.reviewer,
+      key: `${key}-review`,
+    });
+    if (review.result) children.push(review.result.delegationId);
+    records[place] = { ...record, review };
     return "completed";
   }
 

@@ -105,7 +105,7 @@ test.each(Object.entries(plans))(
       await using undisturbed = await openEngine({ ...options, model: makeWorker() });
       const { events, result } = await undisturbed.run(request);
       expected = told(events, result.result);
-      expect(result.result).toMatch(/^Plan (?:completed|failed)/);
+      expect(result.result).toMatch(/^Plan (?:completed|failed)/m);
     }
     let points = 0;
     for (let commits = 1; ; commits++) {
@@ -148,19 +148,132 @@ test("what was merged of a plan is the same wherever its process died", async ()
   expect(deaths).toBeGreaterThan(2);
 }, 120_000);
 
-test("a plan that was cancelled runs from its beginning when it is resumed", async () => {
-  let isStuck = true;
-  const model: Script = ({ caller }) =>
-    isStuck && caller.task === "b" ? { fault: "stall" } : caller.task;
-  await using mandate = await openEngine({ ...options, model });
-  const plan = { steps: [step("a"), step("b", { depends_on: ["a"] })] };
-  const request = { task: JSON.stringify(plan), profile: "plan-runner" };
+/** A plan that is cancelled while its step "b" is stuck: "a" and "side" are done by then. */
+async function cancelledAtB(mandate: TestEngine, request: Request): Promise<string> {
   const { result, runId } = await mandate.start(request);
-  const begun = async () => ofType(await mandate.events(runId), "agent.budget_reserved").length;
-  while ((await begun()) < 3) await new Promise((resolve) => setTimeout(resolve, 5));
+  const ends = async () => ofType(await mandate.events(runId), "agent.subagent_closed").length;
+  const begun = async () => ofType(await mandate.events(runId), "agent.subagent_started").length;
+  while ((await ends()) < 2 || (await begun()) < 4) {
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  }
   await mandate.engine.cancel(runId, "enough");
   expect((await result).status).toBe("cancelled");
-  isStuck = false;
+  return runId;
+}
+
+/** Writes what it is told; "b" is stuck as long as somebody says so. */
+function writing(state: { isStuck: boolean; readonly done: string[] }): Script {
+  return ({ caller }) => {
+    const { task, turn } = caller;
+    if (task === "b" && state.isStuck) return { fault: "hang" };
+    if (turn > 1) {
+      state.done.push(task);
+      return `${task} is written`;
+    }
+    return { calls: [{ tool: "write_file", input: { path: `${task}.txt`, content: task } }] };
+  };
+}
+
+const written = (id: string, fields: object = {}) =>
+  step(id, { profile: "writer", owns: [`${id}.txt`], ...fields });
+
+const interruptible = {
+  goal: "four files",
+  steps: [
+    written("a"),
+    written("side"),
+    written("b", { depends_on: ["a"] }),
+    written("c", { depends_on: ["a", "b"] }),
+  ],
+};
+
+test("a plan that was cancelled goes on at the step that it was in", async () => {
+  const state = { isStuck: true, done: [] as string[] };
+  await using mandate = await openEngine({ ...options, model: writing(state) });
+  const { workspace } = mandate;
+  initRepository(workspace, { "a.txt": "old" });
+  const request = { task: JSON.stringify(interruptible), profile: "plan-runner", workspace };
+  const runId = await cancelledAtB(mandate, request);
+  const [, a, side] = ofType(await mandate.events(runId), "agent.subagent_created");
+  state.isStuck = false;
   const resumed = await mandate.engine.resume(runId);
-  expect((await resumed.result).result).toMatch(/^Plan completed: all 2 steps/);
+  const result = await resumed.result;
+  expect(result.result).toMatch(/^Plan completed: all 4 steps/);
+  expect(result.result).toMatch(/\[a: COMPLETED EARLIER\] a \(writer, \w+\)\na is written/);
+  expect(state.done.toSorted()).toEqual(["a", "b", "c", "side"]);
+  const events = await mandate.events(resumed.runId);
+  const made = ofType(events, "agent.subagent_created").map(({ payload }) => payload.title);
+  expect(made.slice(1)).toEqual(["b", "c"]);
+  const [planned] = ofType(events, "run.planned");
+  expect(planned?.payload.steps.map((one) => [one.key, one.done_by])).toEqual([
+    ["a", a?.sub_agent_id],
+    ["side", side?.sub_agent_id],
+    ["b", undefined],
+    ["c", undefined],
+  ]);
+  expect(ofType(events, "run.finished")[0]?.payload.outcome).toBe("succeeded");
+  const files = ["a", "b", "c", "side"].map((id) =>
+    readFileSync(join(workspace, `${id}.txt`), "utf8"),
+  );
+  expect(files).toEqual(["a", "b", "c", "side"]);
+});
+
+test("a plan that goes on may be cancelled and resumed again, and its process may die", async () => {
+  const state = { isStuck: true, done: [] as string[] };
+  const model = writing(state);
+  await using mandate = await openEngine({ ...options, model });
+  const { workspace } = mandate;
+  initRepository(workspace, { "a.txt": "old" });
+  const request = { task: JSON.stringify(interruptible), profile: "plan-runner", workspace };
+  const first = await cancelledAtB(mandate, request);
+  const again = await mandate.engine.resume(first);
+  while (ofType(await mandate.events(again.runId), "agent.budget_reserved").length < 2) {
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+  await mandate.engine.cancel(again.runId, "enough");
+  const dying = await mandate.another({ ...options, model });
+  const third = await dying.engine.resume(again.runId);
+  while (ofType(await dying.events(third.runId), "agent.budget_reserved").length < 2) {
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+  dying.abandon();
+  state.isStuck = false;
+  const { result } = await recoverIn(mandate, model);
+  expect(result?.result).toMatch(/^Plan completed: all 4 steps/);
+  expect(state.done.toSorted()).toEqual(["a", "b", "c", "side"]);
+});
+
+test("a step that is asked for otherwise, and what depends on it, is done again", async () => {
+  const state = { isStuck: true, done: [] as string[] };
+  const lead = testProfile("lead", {
+    capabilities: ["orchestrator", "primary"],
+    tools: ["submit_plan"],
+    mayDelegate: { tools: ["write_file"] },
+  });
+  const changed = {
+    ...interruptible,
+    steps: interruptible.steps.map((one) =>
+      one.id === "a" ? { ...one, success_criteria: ["it is new"] } : one,
+    ),
+  };
+  const worker = writing(state);
+  const model: Script = (request) => {
+    const { caller, messages } = request;
+    if (caller.profile !== "lead") return worker(request);
+    if (caller.turn > 1) return messages.at(-1)?.text ?? "";
+    return { calls: [{ tool: "submit_plan", input: state.isStuck ? interruptible : changed }] };
+  };
+  const all = { ...options, profiles: [...profiles, lead], model };
+  await using mandate = await openEngine(all);
+  const { workspace } = mandate;
+  initRepository(workspace, { "a.txt": "old" });
+  const runId = await cancelledAtB(mandate, { task: "go", profile: "lead", workspace });
+  state.isStuck = false;
+  const resumed = await mandate.engine.resume(runId);
+  expect((await resumed.result).status).toBe("completed");
+  expect(state.done.toSorted()).toEqual(["a", "a", "b", "c", "side"]);
+  // What a person asks for next is new, though it is the same plan.
+  const next = await mandate.engine.continueSession(resumed.runId, "once more");
+  expect((await next.result).status).toBe("completed");
+  expect(state.done).toHaveLength(9);
 });

@@ -45,6 +45,12 @@ export const planStepSchema = z.strictObject({
     .max(200)
     .optional()
     .describe("Paths or patterns that this step alone may change, such as src/login/**."),
+  attempt_timeout_ms: z
+    .int()
+    .min(1000)
+    .max(86_400_000)
+    .optional()
+    .describe("For one attempt at it, waiting for others aside; 90,000 unless configured."),
   retries: z.int().min(0).max(3).optional().describe("Tries after a failure; 0 unless you say."),
   on_failure: z
     .enum(["fail", "continue"])

@@ -24,6 +24,8 @@ export interface PlanStep {
   readonly owns: readonly string[];
   /** How often a failed step is given to another child. */
   readonly retries: number;
+  /** Milliseconds for one attempt; null: what is configured. */
+  readonly attemptTimeoutMs: number | null;
   readonly onFailure: "fail" | "continue";
   /** Who judges what came of it; null: nobody. */
   readonly reviewer: string | null;

@@ -69,8 +69,8 @@ class Report {
   }
 
   completed(place: number): string {
-    const { result, review } = this.#recordOf(place);
-    const lines = [this.#head(place, "COMPLETED")];
+    const { isEarlier, result, review } = this.#recordOf(place);
+    const lines = [this.#head(place, isEarlier ? "COMPLETED EARLIER" : "COMPLETED")];
     if (result) lines.push(fitResult(result, this.#tokens));
     if (review?.result) {
       const verdict = review.result.status === "completed" ? "Review" : "Review failed";
@@ -80,9 +80,9 @@ class Report {
   }
 
   line(place: number): string {
-    const { review } = this.#recordOf(place);
+    const { isEarlier, review } = this.#recordOf(place);
     const verdict = review?.result ? `; review: ${review.result.evidence.summary}` : "";
-    return `${this.#head(place, "COMPLETED")}${oneLine(verdict, 120)}`;
+    return `${this.#head(place, isEarlier ? "COMPLETED EARLIER" : "COMPLETED")}${oneLine(verdict, 120)}`;
   }
 
   failed(place: number): string {

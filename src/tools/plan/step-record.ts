@@ -3,6 +3,8 @@ import type { DelegationResult } from "../../ports/delegator.ts";
 /** What came of one step so far: its last try, and who judged it. */
 export interface StepRecord {
   readonly tries: number;
+  /** It was completed before whoever runs the plan was interrupted. */
+  readonly isEarlier?: true;
   /** Of the last try; absent: no child was made. */
   readonly result?: DelegationResult;
   /** Why there was no child. */

@@ -3,12 +3,17 @@ import { nameStep } from "./plan.ts";
 import { capital, clip, listed, type PlanProblem, stepProblem } from "./plan-problem.ts";
 import type { StepDocument } from "./plan-schema.ts";
 
+/** Comparing names is dear, and nobody reads so many sentences. */
+const mostHints = 50;
+const mostProblems = 10_000;
+
 /** What steps call each other: by id, or by a title that only one of them has. */
 export class StepReferences {
   readonly #ids: readonly string[];
   readonly #steps: readonly StepDocument[];
   readonly #byId: ReadonlyMap<string, number>;
   readonly #byTitle = new Map<string, number[]>();
+  #hints = 0;
 
   constructor(ids: readonly string[], steps: readonly StepDocument[]) {
     this.#ids = ids;
@@ -23,6 +28,7 @@ export class StepReferences {
 
   resolve(problems: PlanProblem[]): readonly (readonly number[])[] {
     return this.#steps.map(({ depends_on = [] }, place) => {
+      if (problems.length > mostProblems) return [];
       const found = depends_on.map((name) => this.#find(name, place));
       problems.push(...found.filter((each) => typeof each !== "number"));
       const places = new Set(found.filter((each) => typeof each === "number"));
@@ -40,11 +46,11 @@ export class StepReferences {
     }
     if (found !== undefined) return found;
     if (titled.length > 1) {
-      const which = titled.map((each) => `"${this.#ids[each]}"`).join(", ");
+      const which = listed(titled.slice(0, 21).map((each) => `"${this.#ids[each]}"`));
       const message = `${owner} depends on "${clip(name)}", which is the title of ${titled.length} steps. Name the id that you mean: ${which}.`;
       return stepProblem("ambiguous_dependency", place, "depends_on", message);
     }
-    const nearest = nearestKey(name, this.#known());
+    const nearest = this.#hints++ < mostHints ? nearestKey(name, this.#known()) : undefined;
     const hint =
       nearest === undefined
         ? `Name a step by its id: ${listed(this.#ids)}.`

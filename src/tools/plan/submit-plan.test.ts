@@ -189,7 +189,11 @@ describe("submit_plan", () => {
     const { workspace } = mandate;
     const run = await mandate.run({ task: "go", profile: "lead", workspace });
     expect(run.result.result).toMatch(/\[a: FAILED\].*\nownership_violation/);
-    expect(outcomeOf(run)).toEqual({ outcome: "failed", reason: "not completed of the plan: a" });
+    expect(run.result).toMatchObject({ status: "failed", closeReason: "exit_rule_unmet" });
+    expect(outcomeOf(run)).toEqual({
+      outcome: "failed",
+      reason: "exit_rule_unmet: Not completed of the plan: a.",
+    });
   });
 
   it("gives a failed step to another child, as often as the step says", async () => {
@@ -400,7 +404,8 @@ describe("submit_plan", () => {
     const limits = { joinTokens: 2000, maxOutputTokens: 2000 };
     await using mandate = await open({ model, limits, maxConcurrent: 50 });
     const run = await mandate.run({ task: "go", profile: "lead", maxTokens: 900_000 });
-    const lines = run.result.result.split("\n");
+    const [sentence, , ...lines] = run.result.result.split("\n");
+    expect(sentence).toBe("Not completed of the plan: s77.");
     expect(lines[0]).toBe("Plan failed: 189 of 190 steps completed, 1 failed, 0 not started.");
     expect(lines[1]).toMatch(/^\[s77: FAILED\] x+… \(worker, \w+\)$/);
     expect(lines.at(-2)).toMatch(/^… and \d+ more steps\.$/);
@@ -434,8 +439,8 @@ describe("submit_plan", () => {
     const { hash } = await keep(JSON.stringify({ steps: [step("a")] }));
     expect(await runStored(hash)).toMatchObject({ status: "completed" });
     for (const text of ['"secret"', "secret {", '{"secret":1}']) {
-      const { result, status } = await runStored((await keep(text)).hash);
-      expect(status).toBe("failed");
+      const { closeReason, result, status } = await runStored((await keep(text)).hash);
+      expect([status, closeReason]).toEqual(["failed", "invalid_model_output"]);
       expect(result).toMatch(/^The plan was not run\. Error: /);
     }
     const missing = await runStored("f".repeat(64));

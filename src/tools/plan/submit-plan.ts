@@ -1,16 +1,18 @@
 import { z } from "zod";
-import type { AskOutcome, Delegator } from "../../ports/delegator.ts";
+import type { Delegator } from "../../ports/delegator.ts";
 import type { ProfileRegistry } from "../../profiles/profile-registry.ts";
 import { delegateAbout } from "../delegation/delegate-about.ts";
 import { defineTool, type Tool, type ToolContext, type ToolOutput } from "../tool.ts";
 import { carryOutPlan } from "./carry-out-plan.ts";
-import { describePlan } from "./describe-plan.ts";
+import { earlierSteps } from "./earlier-steps.ts";
 import { longestPlan, type Plan } from "./plan.ts";
+import { objectionIn, questionAbout } from "./plan-approval.ts";
 import { describeProblems } from "./plan-problem.ts";
 import { planProfiles } from "./plan-profiles.ts";
 import { PlanProgress } from "./plan-progress.ts";
 import { planSchema } from "./plan-schema.ts";
 import { reportPlan } from "./report-plan.ts";
+import type { StepRecord } from "./step-record.ts";
 import { validatePlan } from "./validate-plan.ts";
 
 export interface PlanToolSources {
@@ -18,6 +20,8 @@ export interface PlanToolSources {
   /** Delegations that a run may have. */
   readonly maxChildren: number;
   readonly maxConcurrent: number;
+  /** For one attempt at a step that does not say it itself. */
+  readonly attemptTimeoutMs: number;
 }
 
 /** What is wrong with a plan is told in sentences and all at once, so the gate lets it through. */
@@ -48,13 +52,21 @@ export function submitPlanTool(sources: PlanToolSources): Tool {
         const objection = objectionIn(await delegator.ask(questionAbout(plan)));
         if (objection !== undefined) return { text: objection, isError: true };
       }
-      await delegator.plan(plannedSteps(plan));
+      const earlier = await earlierSteps(plan, delegator);
+      await delegator.plan(plannedSteps(plan, earlier));
+      const isEarlier = new Set([...earlier.keys()].map((place) => plan.steps[place]?.id));
       const progress = new PlanProgress(plan.steps, {
         atOnce: Math.max(leastAtOnce, 2 * sources.maxConcurrent),
         canWrite: workspace?.allowWrites === true,
-        wasBegun: (key) => delegator.wasBegun(key),
+        wasBegun: (key) => isEarlier.has(key) || delegator.wasBegun(key),
       });
-      const { children, records } = await carryOutPlan(plan, progress, delegator, signal);
+      const { attemptTimeoutMs } = sources;
+      const { children, records } = await carryOutPlan(plan, progress, {
+        delegator,
+        signal,
+        earlier,
+        attemptTimeoutMs,
+      });
       delegator.delivered(children);
       return reportPlan(plan, progress, records, delegator.joinTokens);
     },
@@ -113,28 +125,19 @@ const namedIn = z.array(
   }),
 );
 
-function questionAbout(plan: Plan): string {
-  return `May this plan begin? (yes or no)\n${describePlan(plan)}`;
-}
-
-/** Only a person can approve, and only in so many words; whatever else is said goes to the model. */
-function objectionIn(outcome: AskOutcome): string | undefined {
-  if (!outcome.answered || outcome.by !== "person") {
-    return "Error: nobody approved the plan in time, so nothing was started.";
-  }
-  const answer = outcome.answer.trim();
-  if (/^(?:y|yes|ok|allow|approve|approved)[.!]?$/i.test(answer)) return undefined;
-  return `Error: the plan was not approved, and nothing was started. The person says: ${answer}`;
-}
-
-function plannedSteps({ steps }: Plan): Parameters<Delegator["plan"]>[0] {
-  return steps.map(({ dependsOn, id, owns, profile, title }) => {
+function plannedSteps(
+  { steps }: Plan,
+  earlier: ReadonlyMap<number, StepRecord>,
+): Parameters<Delegator["plan"]>[0] {
+  return steps.map(({ dependsOn, id, owns, profile, title }, place) => {
+    const doneBy = earlier.get(place)?.result?.delegationId;
     return {
       key: id,
       title,
       profile,
       depends_on: dependsOn.map((place) => steps[place]?.id ?? ""),
       owns,
+      ...(doneBy !== undefined && { done_by: doneBy }),
     };
   });
 }

@@ -66,6 +66,7 @@ function planStep(
     profile: step.profile,
     owns: step.owns ?? [],
     retries: step.retries ?? 0,
+    attemptTimeoutMs: step.attempt_timeout_ms ?? null,
     onFailure: step.on_failure ?? "fail",
   };
 }

@@ -31,7 +31,7 @@ export function comparableEvents(
     if (event.type === "run.late_result") continue;
     const { seq, sub_agent_id: id, type } = event;
     const path = id === undefined ? ofTheRun : (paths.get(id) ?? id);
-    const comparable = { type, payload: plain(event.payload, name(event), leftOut), seq };
+    const comparable = { type, payload: plainValue(event.payload, name(event), leftOut), seq };
     const others = found.get(path);
     if (others) others.push(comparable);
     else found.set(path, [comparable]);
@@ -41,28 +41,29 @@ export function comparableEvents(
 
 const amounts = ["tokens", "reserved", "prompt", "cost", "bytes"];
 
-const incidental: ReadonlySet<string> = new Set([
+export const incidental: ReadonlySet<string> = new Set([
   // Times and delays.
   ...["deadline_at", "delay_ms", "duration"],
   // Ids that are no more than that, and places that are named after one.
-  ...["worker", "fence", "up_to", "output_path", "worktree_path", "branch"],
+  ...["worker", "fence", "up_to", "output_path", "worktree_path", "branch", "taken_from"],
   // Hashes of what has ids or times in it. Those of files stay: they are what was made.
   ...["contract_hash", "output_hash", "hash", "commit", "base_ref"],
 ]);
 
 type Rename = (text: string) => string;
 
-function plain(value: unknown, rename: Rename, leftOut: ReadonlySet<string>): unknown {
+/** A value, or a text that is one, with ids renamed and without the fields that are left out. */
+export function plainValue(value: unknown, rename: Rename, leftOut: ReadonlySet<string>): unknown {
   if (typeof value === "string") {
     // What a caller is told of its children has times and hashes in it as well.
     const written = asWritten(value);
-    return written === undefined ? rename(value) : plain(written, rename, leftOut);
+    return written === undefined ? rename(value) : plainValue(written, rename, leftOut);
   }
-  if (Array.isArray(value)) return value.map((each) => plain(each, rename, leftOut));
+  if (Array.isArray(value)) return value.map((each) => plainValue(each, rename, leftOut));
   if (typeof value !== "object" || value === null) return value;
   const entries = Object.entries(value)
     .filter(([key, each]) => each !== undefined && !leftOut.has(key))
-    .map(([key, each]): [string, unknown] => [key, plain(each, rename, leftOut)]);
+    .map(([key, each]): [string, unknown] => [key, plainValue(each, rename, leftOut)]);
   return Object.fromEntries(entries);
 }
 

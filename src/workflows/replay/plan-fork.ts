@@ -3,11 +3,11 @@ import type { RunRequest } from "../../delegations/engine.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
 import type { Store } from "../../ports/store.ts";
 import { Transcript } from "../../sessions/transcript.ts";
-import { type RecordedDelegation, recordingOf } from "./recording.ts";
+import { type RecordedDelegation, type Recording, recordingOf } from "./recording.ts";
 
 export interface ForkRequest {
   readonly runId: string;
-  /** The event up to which history is shared. */
+  /** The event up to which history is shared, by its number in the run (`run_seq`). */
   readonly at: number;
   /** Another profile than the root agent had, or its handle. */
   readonly profile?: string | undefined;
@@ -21,8 +21,10 @@ export interface PlannedFork {
   readonly request: RunRequest;
   /** How many turns of the root agent it shares. */
   readonly turns: number;
-  /** The last event that it shares: the end of a turn, or the beginning. */
+  /** The last event that it shares, by its number in the run: the end of a turn, or the beginning. */
   readonly sharedUpTo: number;
+  /** The event that was asked for, by its number in the store. */
+  readonly reach: number;
 }
 
 /**
@@ -31,8 +33,9 @@ export interface PlannedFork {
  * what any run of theirs would be, and never more tools than the old one had.
  */
 export async function planFork(store: Store, fork: ForkRequest): Promise<PlannedFork> {
-  const { delegations, events, started } = await recordingOf(fork.runId, store);
-  const [first, last] = [events[0]?.seq ?? 0, events.at(-1)?.seq ?? 0];
+  const recording = await recordingOf(fork.runId, store);
+  const { delegations, events, started } = recording;
+  const [first, last] = [events[0]?.run_seq ?? 0, events.at(-1)?.run_seq ?? 0];
   if (!Number.isSafeInteger(fork.at) || fork.at < first || fork.at > last) {
     throw new MandateError(
       "usage",
@@ -49,22 +52,43 @@ export async function planFork(store: Store, fork: ForkRequest): Promise<Planned
       `The root of ${fork.runId} is an agent of another program (${root.contract.profile.id}): its conversation is not here.`,
     );
   }
-  const { seq, turns } = lastTurn(root, fork.at);
+  const { runSeq, seq, turns } = lastTurn(root, recording, fork.at);
   const history = { resumedFrom: root.id, resumedAt: seq };
-  const request = { ...requestFor(root, fork), workspace: started.workspace, ...history };
-  return { request, turns, sharedUpTo: seq };
+  const { session, workspace } = started;
+  const asked = requestFor(root, fork);
+  // What its session's mode alone took away is for that mode to say again.
+  const readOnly = asked.readOnly && session?.read_only !== true;
+  const request = { ...asked, readOnly, workspace, session: session?.id, ...history };
+  const reach = events.findLast((event) => event.run_seq <= fork.at)?.seq ?? seq;
+  return { request, turns, sharedUpTo: runSeq, reach };
 }
 
-/** The latest moment by then at which no call of the root agent was unanswered. */
-function lastTurn({ events, opening }: RecordedDelegation, at: number) {
-  const transcript = new Transcript(opening);
-  let shared = { seq: events[0]?.seq ?? 0, turns: 0 };
+/**
+ * The latest moment by then at which no call of the root agent was unanswered, and no job of its own
+ * was still to be waited for: jobs belong to their run, and the new one would wait in vain.
+ */
+function lastTurn(root: RecordedDelegation, { delegations, events }: Recording, at: number) {
+  const transcript = new Transcript(root.opening);
+  const jobs = new Set<string>();
+  let shared = { runSeq: root.events[0]?.run_seq ?? 0, seq: root.events[0]?.seq ?? 0, turns: 0 };
   for (const event of events) {
-    if (event.seq > at) break;
+    if (event.run_seq > at) break;
+    const { payload, run_seq: runSeq, seq, sub_agent_id: id = "", type } = event;
+    if (type === "agent.subagent_created" && isJobOf(root, delegations.get(id))) jobs.add(id);
+    if (id !== root.id) continue;
+    if (type === "agent.tool_completed")
+      for (const one of payload.delivered ?? []) jobs.delete(one);
     transcript.apply(event);
-    if (transcript.pending.length === 0) shared = { seq: event.seq, turns: transcript.turns };
+    if (transcript.pending.length === 0 && jobs.size === 0) {
+      shared = { runSeq, seq, turns: transcript.turns };
+    }
   }
   return shared;
+}
+
+function isJobOf(root: RecordedDelegation, child: RecordedDelegation | undefined): boolean {
+  const tool = child?.parentId === root.id ? root.calls.get(child.callId ?? "")?.tool : undefined;
+  return tool === "spawn" || tool === "spawn_subagent";
 }
 
 function requestFor(

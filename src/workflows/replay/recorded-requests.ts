@@ -1,6 +1,6 @@
 import type { EventPayloads, StoredEvent } from "../../events/event.ts";
 import type { FinishReason, ModelReply } from "../../ports/model.ts";
-import { isStop } from "./recorded-stops.ts";
+import { isCut, isStop } from "./recorded-stops.ts";
 
 /** What became of one request to a model. */
 export type RecordedRequest =
@@ -86,6 +86,7 @@ function answer(
     usage: usageIn(settled),
     served: turn.served,
     ...(turn.provider_data !== undefined && { providerData: turn.provider_data }),
+    ...(turn.taken_from !== undefined && { takenFrom: turn.taken_from }),
   };
   return { kind: "answer", seq, reply, cost: settled.cost };
 }
@@ -107,6 +108,7 @@ function withoutTurn(
     case "agent.retried": {
       const { reason, what } = next.payload;
       if (what === "model") return fault(settled, complaintIn(reason), "next-model", tries);
+      if (isCut(next.payload)) return { kind: "cut" };
       if (what === "attempt") {
         return fault(settled, reason.replace(/^\w+: /, ""), "next-attempt", tries);
       }

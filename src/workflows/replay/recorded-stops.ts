@@ -39,9 +39,33 @@ const judged = [
   /^\d+ calls in a row were refused by the contract\.$/,
   /^The turn was refused: /,
   /^It changed /,
+  /^The plan was not run\. /,
   /^A person did not want its changes merged\.$/,
   /^Nobody said in time that its changes may be merged\.$/,
 ];
+
+/** An attempt that ended because its time was over, and what it was doing with it. */
+export interface RecordedCut {
+  readonly message: string;
+  /** How many events of its own the delegation has before that. */
+  readonly after: number;
+  readonly seq: number;
+}
+
+export function isCut({ reason, what }: EventPayloads["agent.retried"]): boolean {
+  return what === "attempt" && reason.startsWith("timeout: An attempt took longer than ");
+}
+
+/** From the events of one delegation. */
+export function recordedCuts(events: readonly StoredEvent[]): readonly RecordedCut[] {
+  return events.flatMap((event, index) => {
+    if (event.type !== "agent.retried" || !isCut(event.payload)) return [];
+    let after = index;
+    while (after > 0 && isLoose(events[after - 1], events[after - 2])) after--;
+    const message = event.payload.reason.replace(/^timeout: /, "");
+    return { message, after, seq: events[after]?.seq ?? event.seq };
+  });
+}
 
 /** It fell with its caller, in one transaction with it. */
 function fellWithCaller({ code, error }: Failed): boolean {

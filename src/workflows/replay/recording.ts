@@ -78,7 +78,7 @@ async function requireSound(runId: string, store: Store): Promise<void> {
   const more = violations.length > 1 ? ` (and ${violations.length - 1} more)` : "";
   throw new MandateError(
     "database-unusable",
-    `Run ${runId} cannot be replayed: its log does not hold${at}: ${first.invariant} ${first.message}${more} See all of it: mandate verify`,
+    `The log of run ${runId} does not hold${at}, and nothing is made of it: ${first.invariant} ${first.message}${more} See all of it: mandate verify`,
   );
 }
 

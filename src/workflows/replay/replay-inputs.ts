@@ -8,7 +8,7 @@ import { Session } from "../../delegations/session.ts";
 import { event } from "../../delegations/take-turn.ts";
 import type { EventPayloads, StoredEvent } from "../../events/event.ts";
 import { resultOf } from "../../sessions/delegation-result.ts";
-import type { RecordedStop } from "./recorded-stops.ts";
+import { type RecordedStop, recordedCuts } from "./recorded-stops.ts";
 import type { RecordedDelegation } from "./recording.ts";
 import type { Replayer } from "./replayer.ts";
 
@@ -27,6 +27,10 @@ export function letInInputs(replayer: Replayer, stops: readonly RecordedStop[]):
 
 function letInto(replayer: Replayer, delegation: RecordedDelegation): void {
   const { course } = replayer;
+  for (const { after, message, seq } of recordedCuts(delegation.events)) {
+    const cut = (): void => replayer.run.agents.get(delegation.id)?.cutAttempt(message);
+    course.at(seq, cut, () => course.seenOf(delegation.id) >= after);
+  }
   const isSession = delegation.contract.model.provider === externalProvider;
   const { watches } = delegation.contract.parent;
   let shown = 0;
@@ -59,11 +63,9 @@ function isFromOutside({ from, severity }: EventPayloads["agent.interjected"]): 
   return from !== "runtime" && from !== "repair" && from !== "person" && from !== "session";
 }
 
-function start({ run, store }: Replayer, { contract, id }: RecordedDelegation): void {
+function start({ run }: Replayer, { id }: RecordedDelegation): void {
   const agent = run.agents.get(id);
-  if (agent?.status !== "created" || agent.isEnding) return;
-  if (contract.parent.watches === undefined) queue(agent);
-  else store.whileStarting(id, () => queue(agent));
+  if (agent?.status === "created" && !agent.isEnding) queue(agent);
 }
 
 /** An agent of another program: we have its calls, and what they were given is in no log. */
@@ -128,7 +130,6 @@ function interject(
   const watcher = run.agents.get(payload.from.replace(/^watcher:/, ""));
   if (watcher) watcher.remarks++;
   agent.record(event(agent, "agent.interjected", payload));
-  if (watcher && payload.severity === "critical") agent.halt = payload.message;
 }
 
 interface Shown {

@@ -1,6 +1,6 @@
 import type { Agent } from "../../delegations/agent.ts";
 import type { EngineLimits, EngineParts } from "../../delegations/engine-parts.ts";
-import { compose } from "../../delegations/middleware.ts";
+import { compose, type Middleware } from "../../delegations/middleware.ts";
 import { systemClock } from "../../ports/clock.ts";
 import type { Store } from "../../ports/store.ts";
 import type { Course } from "./course.ts";
@@ -17,6 +17,8 @@ export interface ReplayPartsOptions {
   readonly course: Course;
   find(delegationId: string): Agent | undefined;
   makeChild(id: string): void;
+  /** Around everybody's life, from the first slot or from where it was taken up. */
+  readonly live: NonNullable<Middleware["delegation"]>;
   readonly scheduler: EngineParts["scheduler"];
   /** By delegation: the size of what its model was shown of its tools. */
   readonly toolTokens: ReadonlyMap<string, number>;
@@ -47,7 +49,7 @@ export function replayParts(options: ReplayPartsOptions): EngineParts {
     release: endAgain(options),
     endStrays: () => undefined,
     toolbox: new ReplayToolbox(options, tools),
-    middleware: compose([{ turn: model.turn, call: tools.call }]),
+    middleware: compose([{ turn: model.turn, call: tools.call, delegation: options.live }]),
     clock: systemClock,
     scheduler: options.scheduler,
     limits: limitsOf(recording),

@@ -84,13 +84,15 @@ export class ReplayStore {
   /** From here on, the worker that owns the run is dead. */
   killWorker(): void {
     this.#deadFence = this.#fence;
+    // What its watchers would be shown is for those who are taken up.
+    this.#feeds.clear();
   }
 
   /** Whoever subscribes meanwhile is this watcher: what it is shown is what it was shown. */
-  whileStarting(watcher: string, start: () => void): void {
+  whileStarting<Result>(watcher: string, start: () => Result): Result {
     this.#watcher = watcher;
     try {
-      start();
+      return start();
     } finally {
       this.#watcher = null;
     }

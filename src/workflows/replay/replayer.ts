@@ -1,7 +1,9 @@
 import type { Agent } from "../../delegations/agent.ts";
 import type { EngineParts } from "../../delegations/engine-parts.ts";
-import { LiveRun, type RunGrant } from "../../delegations/live-run.ts";
+import { LiveRun } from "../../delegations/live-run.ts";
+import type { DelegationContext } from "../../delegations/middleware.ts";
 import { recoverRun } from "../../delegations/recover.ts";
+import type { RunGrant } from "../../delegations/run-grant.ts";
 import type { NewEvent } from "../../events/event.ts";
 import type { Store } from "../../ports/store.ts";
 import { Course } from "./course.ts";
@@ -31,6 +33,8 @@ export class Replayer {
   readonly #scheduler: ReplayScheduler;
   readonly #merges: RecordedOrder;
   #workers = 0;
+  /** While a run is being taken up: until everybody can be found. */
+  #takingUp: Promise<void> | null = null;
 
   constructor(recording: Recording, source: Store, memory: Store) {
     const stops = recordedStops(recording.events);
@@ -47,6 +51,7 @@ export class Replayer {
       course: this.course,
       find: (id) => this.run.agents.get(id),
       makeChild: (id) => this.makeAgain(id),
+      live: (about, next) => this.#live(about, next),
       scheduler,
       toolTokens: this.#toolTokens,
     });
@@ -126,6 +131,8 @@ export class Replayer {
   async #takeUp(worker: number): Promise<void> {
     // Nobody works before everybody can be found.
     this.#scheduler.hold();
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#takingUp = promise;
     const run = await recoverRun(this.#parts, this.recording.runId, nobody);
     // It may have died as well, while it took the run up.
     if (worker !== this.#workers) return;
@@ -137,7 +144,21 @@ export class Replayer {
         if (agent.status === "created") this.#waitAgain(agent);
       }
     }
+    this.#takingUp = null;
     this.#scheduler.release();
+    resolve();
+  }
+
+  /** A watcher needs no slot: it is held up here, and gets its feed here, when it is taken up too. */
+  async #live({ contract, delegationId: id }: DelegationContext, next: () => Promise<void>) {
+    if (contract.parent.watches === undefined) return next();
+    if (this.#takingUp !== null) {
+      await this.#takingUp;
+      // It had not begun: another one waits in its place.
+      const agent = this.run.agents.get(id);
+      if (agent === undefined || agent.isEnding || agent.status === "created") return;
+    }
+    return this.store.whileStarting(id, next);
   }
 }
 

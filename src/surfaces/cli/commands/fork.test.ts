@@ -26,18 +26,18 @@ beforeAll(async () => {
 
 afterAll(() => desk.clear());
 
-async function eventsOf(id: string): Promise<{ seq: number; type: string }[]> {
+async function eventsOf(id: string): Promise<{ run_seq: number; type: string }[]> {
   const { out } = await desk.type(["logs", id, "--json"]);
   return out
     .trim()
     .split("\n")
-    .map((line) => JSON.parse(line) as { seq: number; type: string });
+    .map((line) => JSON.parse(line) as { run_seq: number; type: string });
 }
 
 test("a fork goes on from the event that it is given, with another word", async () => {
   const events = await eventsOf(runId);
   const turns = events.filter(({ type }) => type === "agent.model_turn");
-  const at = String((turns.at(-1)?.seq ?? 0) - 1);
+  const at = String((turns.at(-1)?.run_seq ?? 0) - 1);
   const forked = await desk.type(["fork", runId, "--at", at, "--task", "Now shorter.", "--json"]);
   expect(forked.code).toBe(0);
   expect(JSON.parse(forked.out)).toMatchObject({ status: "completed", result: "Short." });
@@ -46,6 +46,18 @@ test("a fork goes on from the event that it is given, with another word", async 
   expect(verified.code).toBe(0);
   const again = await desk.type(["replay"]);
   expect(again).toMatchObject({ code: 0 });
+});
+
+test("events are named by the numbers that logs shows, in later runs too", async () => {
+  await desk.type(["run", "--playbook", "book.yaml", "Another", "job"]);
+  const runs = JSON.parse((await desk.type(["ls", "--json"])).out) as { id: string }[];
+  const later = runs[0]?.id ?? "";
+  const { out } = await desk.type(["logs", later]);
+  const line = out.split("\n").find((one) => one.includes("delegate_task done")) ?? "";
+  const [, number = ""] = /^ *(\d+) /.exec(line) ?? [];
+  const forked = await desk.type(["fork", later, "--at", number, "--task", "Now shorter."]);
+  expect(forked.err).toContain(`shares 1 turn of ${later}, up to event ${number}.`);
+  expect(forked).toMatchObject({ code: 0, out: "Short.\n" });
 });
 
 test.each([

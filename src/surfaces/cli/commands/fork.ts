@@ -17,10 +17,10 @@ export const forkCommand: Command = {
     "Starts a new run that shares the history of another one up to an event (mandate logs shows their\n" +
     "numbers), and goes on live from there: with another profile, another model, or another word from\n" +
     "you. What is shared is the root agent's conversation up to the last turn that was complete by\n" +
-    "then. Children that had finished by then are not run again when the same is delegated to the\n" +
-    "same profile, unless they worked in copies of their own.",
+    "then. Children that are given what children had finished by then get the answers of those, in\n" +
+    "place of a model's, as long as they are shown the same.",
   options: {
-    at: { type: "text", value: "EVENT", help: "the last event to share" },
+    at: { type: "text", value: "EVENT", help: "the last event to share, by its number in logs" },
     profile: { type: "text", value: "NAME", help: "who goes on; by default who it was" },
     task: { type: "text", value: "TEXT", help: "what you say next; by default that it goes on" },
     ...runtimeOptions,
@@ -51,7 +51,7 @@ async function fork(given: Arguments, io: Io): Promise<number> {
   const chosen = chosenPlaybook(given, io);
   const application = chosen === undefined ? past.application : applicationFor(chosen);
   const forks = new Forks();
-  const runtime = await openRuntime(given, io, application, { aroundTool: forks.around });
+  const runtime = await openRuntime(given, io, application, { middleware: [forks.middleware] });
   try {
     const work: Work = {
       runtime,

@@ -62,6 +62,8 @@ const words: Readonly<Record<string, (memories: Memories, asked: Asked) => Promi
   forget: (memories, asked) => decide(memories, asked, "forget"),
 };
 
+const howTheyCome = "Agents save them with memory_save.";
+
 async function list(memories: Memories, { given, io, rest }: Asked): Promise<void> {
   const tag = given.text("tag");
   const found = await memories.list({
@@ -71,7 +73,12 @@ async function list(memories: Memories, { given, io, rest }: Asked): Promise<voi
     limit: given.count("limit"),
   });
   if (given.flag("json")) return printJson(io, found);
-  if (found.length === 0) io.stderr.write("There are no such memories.\n");
+  if (found.length === 0) {
+    const isSearch = rest.length > 0 || tag !== undefined;
+    io.stderr.write(
+      isSearch ? "There are no such memories.\n" : `There are no memories. ${howTheyCome}\n`,
+    );
+  }
   const { glyphs, paint } = styleFor(io.stdout, io);
   const room = io.stdout.isTerminal ? Math.max(20, io.stdout.columns - 1) : 500;
   for (const memory of found) {

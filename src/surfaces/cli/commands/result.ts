@@ -21,12 +21,15 @@ export const resultCommand: Command = {
     withStore(io, async (store) => {
       const target = await findTarget(store, given.words[0], io);
       const result = await readResult(store, target);
+      const end = target.delegationId === null ? await readEnd(store, target) : null;
       if (given.flag("json")) {
-        io.stdout.write(`${printableJson(result && { runId: target.runId, ...result }, 2)}\n`);
-        return result === null ? exitCode.failed : exitCodeOfResult(result);
+        const told = { runId: target.runId, ...(end !== null && { outcome: end }) };
+        io.stdout.write(`${printableJson(result && { ...told, ...result }, 2)}\n`);
+        return result === null ? exitCode.failed : exitCodeOfResult(result, end);
       }
       if (result === null) throw notYet(target, io);
-      return printResult(result, io);
+      printResult(result, io);
+      return exitCodeOfResult(result, end);
     }),
 };
 
@@ -38,6 +41,11 @@ export async function readResult(store: Store, target: Target): Promise<Delegati
   return resultOf(run, target.delegationId ?? root?.id ?? "");
 }
 
+/** How a run ended; null while it is open. */
+async function readEnd(store: Store, { runId }: Target): Promise<"succeeded" | "failed" | null> {
+  return (await store.readRun(runId))?.outcome ?? null;
+}
+
 /** The text alone on standard output; why there is none, on standard error. */
 export function printResult(result: DelegationResult, io: Io): number {
   if (result.status === "completed") {
@@ -46,9 +54,12 @@ export function printResult(result: DelegationResult, io: Io): number {
     io.stdout.write(text.endsWith("\n") ? text : `${text}\n`);
     if (result.truncated) io.stderr.write(`mandate: cut short (${result.closeReason}).\n`);
   } else {
+    const [reason = "", ...rest] = result.result.split("\n");
     io.stderr.write(
-      `mandate: ${result.status} (${result.closeReason}): ${printableLine(result.result)}\n`,
+      `mandate: ${result.status} (${result.closeReason}): ${printableLine(reason)}\n`,
     );
+    const more = printable(rest.join("\n").trim());
+    if (more !== "") io.stderr.write(`${more}\n`);
   }
   return exitCodeOfResult(result);
 }

@@ -7,6 +7,7 @@ import { findTarget, type Target } from "../find-target.ts";
 import type { Io } from "../io.ts";
 import { chosenPlaybook, openRuntime, runtimeOptions } from "../open-runtime.ts";
 import { applicationFor, playbookOf } from "../playbook-application.ts";
+import { sessionOption } from "../speaker.ts";
 import { withStore } from "../with-store.ts";
 import type { StartedRun, Work } from "../work-on.ts";
 
@@ -17,7 +18,7 @@ export const resumeCommand: Command = {
     "Goes on with a run. One that was interrupted (its process was killed, the machine went down)\n" +
     "continues where it stopped. One that was cancelled or failed continues as a new run on the old\n" +
     "conversation; the id of one of its delegations continues that one alone.",
-  options: { ...runtimeOptions, ...attendOptions },
+  options: { "session-id": sessionOption, ...runtimeOptions, ...attendOptions },
   words: { least: 1, most: 1 },
   run: resume,
 };
@@ -50,7 +51,9 @@ async function resume(given: Arguments, io: Io): Promise<number> {
         announceModel(runtime.parts.models.defaultModel, playbook, work);
         const [interrupted] = past.isOpen ? await takeUp(work, watch, past.runId) : [];
         if (interrupted) return interrupted;
-        const started: StartedRun = await runtime.engine.resume(past.delegationId ?? past.runId);
+        const id = past.delegationId ?? past.runId;
+        const limits = { session: given.text("session-id") };
+        const started: StartedRun = await runtime.engine.resume(id, undefined, limits);
         await watch(started);
         return started;
       },

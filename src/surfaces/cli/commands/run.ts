@@ -10,6 +10,7 @@ import type { Io } from "../io.ts";
 import { chosenPlaybook, openRuntime, runtimeOptions } from "../open-runtime.ts";
 import { applicationFor } from "../playbook-application.ts";
 import { findFolder } from "../run-folder.ts";
+import { sessionOption } from "../speaker.ts";
 import type { StartedRun, Work } from "../work-on.ts";
 
 export const runCommand: Command = {
@@ -37,10 +38,16 @@ export const runCommand: Command = {
       type: "flag",
       help: "go on with a session: run --continue [ID] MESSAGE (the latest one of this folder)",
     },
+    goal: {
+      type: "text",
+      value: "GOAL",
+      help: "in place of a task, and as often as you like: one after the other (orchestrator)",
+    },
     plan: { type: "text", value: "FILE", help: "the steps of a file, in place of a task" },
     "dry-run": { type: "flag", help: "with --plan: show what would run, and start nothing" },
     watch: { type: "text", value: "PROFILE", help: "a watcher that looks on, such as pair" },
     "read-only": { type: "flag", help: "nobody may write in the workspace, at any depth" },
+    "session-id": sessionOption,
     "max-tokens": { type: "text", value: "NUMBER", help: "for the agent and everyone below it" },
     timeout: { type: "text", value: "TIME", help: "for all of it: 90s, 5m, 1h" },
     ...runtimeOptions,
@@ -52,6 +59,7 @@ export const runCommand: Command = {
     'run -p researcher --read-only "Compare the two parsers in src"',
     'run --playbook helpers.yaml "Count the files"',
     'run --continue "And now their lines"',
+    'run --goal "A login page" --goal "A page for lost passwords"',
     "run --plan login.yaml --dry-run",
   ],
   run,
@@ -61,6 +69,10 @@ async function run(given: Arguments, io: Io): Promise<number> {
   if (given.flag("continue")) {
     const { continueRun } = await import("../sessions/continue-run.ts");
     return continueRun(given, io);
+  }
+  if (given.texts("goal").length > 0) {
+    const { runGoals } = await import("../plans/run-goals.ts");
+    return runGoals(given, io);
   }
   if (given.text("plan") !== undefined) {
     const { runPlan } = await import("../plans/run-plan.ts");
@@ -80,11 +92,13 @@ async function run(given: Arguments, io: Io): Promise<number> {
   const limits = { maxTokens: given.count("max-tokens"), timeoutMs: given.duration("timeout") };
   const playbook = chosenPlaybook(given, io);
   const readOnly = given.flag("read-only");
+  const session = given.text("session-id");
   const runtime = await openRuntime(given, io, applicationFor(playbook), { cwd: workspace });
   try {
     const { model, profile, note } = await chooseProfile(runtime, given.text("profile"), {
       workspace,
       io,
+      session,
     });
     const work: Work = {
       runtime,
@@ -99,6 +113,7 @@ async function run(given: Arguments, io: Io): Promise<number> {
           profile,
           workspace,
           readOnly,
+          session,
           ...limits,
           context: given.text("context"),
           watchers: given.text("watch")?.split(","),

@@ -69,7 +69,12 @@ test("run --continue says what is missing, unknown, or was agreed before", async
   expect(await continued()).toMatchObject({ code: 2, err: expect.stringContaining("message") });
   expect(await continued("rffffff", "hello")).toMatchObject({
     code: 2,
-    err: expect.stringContaining("no run rffffff"),
+    err: expect.stringContaining("no session rffffff"),
+  });
+  // A mistyped id is no message to whatever was the latest.
+  expect(await continued("4f2a1b", "hello")).toMatchObject({
+    code: 2,
+    err: expect.stringContaining("no session 4f2a1b"),
   });
   for (const option of [
     ["-p", "coder"],
@@ -82,6 +87,37 @@ test("run --continue says what is missing, unknown, or was agreed before", async
     });
   }
   expect(await sessions()).toHaveLength(1);
+});
+
+test("a session that was made read-only stays so when it is continued or resumed", async () => {
+  const inSession = ["--session-id", "terminal"];
+  const mayWrite = async (): Promise<boolean> => {
+    const { out } = await desk.type(["sessions", "show", "--json"]);
+    return JSON.parse(out).context.workspace.allowWrites;
+  };
+  await say("--playbook", "book.yaml", ...inSession, "the first thing");
+  expect(await mayWrite()).toBe(true);
+  const said = await desk.type(["command", ...inSession, "/workspace readonly"]);
+  expect(said.out).toContain("read-only for the next runs");
+  await say("--continue", "the second thing");
+  expect(await mayWrite()).toBe(false);
+  await desk.type(["command", ...inSession, "/workspace writable"]);
+  await say("--continue", "the third thing");
+  expect(await mayWrite()).toBe(true);
+});
+
+test("a child's session begins with its task, and not with a person", async () => {
+  const calls = 'calls: [{ tool: delegate_task, input: { profile: coder, task: "a part" } }]';
+  const when = "when: { profile: general, turn: 1 }";
+  desk.write("book.yaml", `version: 1\nreplies:\n  - ${when}\n    ${calls}\n  - text: done\n`);
+  await say("--playbook", "book.yaml", "all");
+  const [root] = await sessions();
+  const { context } = JSON.parse((await desk.type(["sessions", "show", "--json"])).out);
+  const [child] = context.childIds;
+  expect((await desk.type(["sessions", "show", child])).out).toContain("\nTask\n  a part\n");
+  expect((await desk.type(["sessions", "export", child])).out).toContain("\n## Task, ");
+  const whole = await desk.type(["sessions", "show", String(root?.["id"])]);
+  expect(whole.out).toContain("\nPerson\n  all\n");
 });
 
 test("sessions lists those of this folder, and with --all those of every folder", async () => {

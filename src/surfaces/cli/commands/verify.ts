@@ -1,5 +1,7 @@
 import { verifyHome } from "../../../commands/verify-home.ts";
 import { findPlaces } from "../../../control/places.ts";
+import type { Violation } from "../../../events/check-report.ts";
+import { controlRunId } from "../../../ports/identity.ts";
 import { countOf } from "../amounts.ts";
 import { type Command, jsonOption } from "../command.ts";
 import { exitCode } from "../exit-code.ts";
@@ -47,6 +49,12 @@ export const verifyCommand: Command = {
     }),
 };
 
-function describe(violation: unknown): string {
-  return typeof violation === "string" ? violation : JSON.stringify(violation);
+/** Which invariant, where, and what is wrong. `seq` counts over all runs, as in `logs --json`. */
+function describe({ delegationId, invariant, message, runId, seq }: Violation): string {
+  const where = [
+    runId === controlRunId ? "control log" : runId,
+    delegationId,
+    seq === undefined ? undefined : `seq ${seq}`,
+  ].filter((part) => part !== undefined);
+  return `${invariant}  ${where.length === 0 ? "" : `${where.join(" ")}: `}${message}`;
 }

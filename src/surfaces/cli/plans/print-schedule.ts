@@ -7,7 +7,7 @@ import { printableJson, printableLine } from "../printable.ts";
 import { styleFor } from "../style.ts";
 
 /** What a plan would do, and in which order; nothing is started. */
-export function printSchedule({ plan, waves }: PlanFile, given: Arguments, io: Io): number {
+export function printSchedule({ plan, waits, waves }: PlanFile, given: Arguments, io: Io): number {
   const idOf = (place: number): string => plan.steps[place]?.id ?? "";
   const stepsOf = (wave: readonly number[]) =>
     wave.flatMap((place) => {
@@ -18,7 +18,13 @@ export function printSchedule({ plan, waves }: PlanFile, given: Arguments, io: I
     });
   if (given.flag("json")) {
     const { approval, goal } = plan;
-    io.stdout.write(`${printableJson({ goal, approval, waves: waves.map(stepsOf) }, 2)}\n`);
+    const schedule = {
+      goal,
+      approval,
+      waves: waves.map(stepsOf),
+      waits: waits.map(({ behind, place }) => ({ step: idOf(place), for: idOf(behind) })),
+    };
+    io.stdout.write(`${printableJson(schedule, 2)}\n`);
     return exitCode.done;
   }
   const { paint } = styleFor(io.stdout, io);
@@ -34,6 +40,11 @@ export function printSchedule({ plan, waves }: PlanFile, given: Arguments, io: I
       const line = [`${id}: ${title} [${profile}]`, ...notes].join("; ");
       io.stdout.write(`  ${printableLine(line)}\n`);
     }
+  }
+  for (const { behind, place } of waits) {
+    io.stderr.write(
+      `${idOf(place)} waits for ${idOf(behind)}: both could change the same paths. Say in owns what each changes, if they are to run side by side.\n`,
+    );
   }
   const steps = countOf(plan.steps.length, "step");
   const approval = plan.approval ? "; a person is asked before it begins" : "";

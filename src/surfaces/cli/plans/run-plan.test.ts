@@ -61,7 +61,11 @@ test("--json gives the result as for every run", async () => {
   const { code, out } = await run("--plan", "plan.yaml", "--json");
   const result = JSON.parse(out);
   expect(code).toBe(0);
-  expect(result).toMatchObject({ profile: "plan-runner", status: "completed" });
+  expect(result).toMatchObject({
+    profile: "plan-runner",
+    status: "completed",
+    outcome: "succeeded",
+  });
   expect(result.subDelegations).toHaveLength(3);
   expect(result.tokenUsage).toEqual({ prompt: 0, completion: 0, cost: 0 });
 });
@@ -74,6 +78,42 @@ test("a plan that was not completed has the exit code of a failure", async () =>
   expect(err).toMatch(/the plan was not completed\. See mandate tree r\w+/);
   expect(err).toMatch(/run failed/);
   expect(JSON.parse((await desk.type(["ls", "--json"])).out)[0].state).toBe("failed");
+});
+
+test("a plan that was not completed reads as a failure wherever it is asked for", async () => {
+  desk.write("bad.yaml", plan.replace("look around", "it fails"));
+  const { code, out } = await run("--plan", "bad.yaml", "--json");
+  const failed = {
+    status: "failed",
+    outcome: "failed",
+    closeReason: "exit_rule_unmet",
+    result: expect.stringMatching(
+      /^Not completed of the plan: step-1, note\.\n\nPlan failed: 1 of 3/,
+    ),
+  };
+  expect([code, JSON.parse(out)]).toEqual([1, expect.objectContaining(failed)]);
+  const asked = await desk.type(["result", "--json"]);
+  expect([asked.code, JSON.parse(asked.out)]).toEqual([1, expect.objectContaining(failed)]);
+  const read = await desk.type(["result"]);
+  expect(read).toMatchObject({ code: 1, out: "" });
+  expect(read.err).toMatch(
+    /^mandate: failed \(exit_rule_unmet\): Not completed of the plan: step-1, note\.\nPlan failed: 1/,
+  );
+  const { violations } = JSON.parse((await desk.type(["verify", "--json"])).out);
+  expect(violations).toEqual([]);
+});
+
+test("what was left of a plan is done when it is resumed, and nothing twice", async () => {
+  desk.write("bad.yaml", plan.replace("write it again", "it fails"));
+  expect((await run("--plan", "bad.yaml")).code).toBe(1);
+  desk.write("book.yaml", playbook.replace('task: "fails"', 'task: "no longer"'));
+  const [{ id }] = JSON.parse((await desk.type(["ls", "--json"])).out);
+  const { code, out } = await desk.type(["resume", id, "--playbook", "book.yaml"]);
+  expect([code, out]).toEqual([0, expect.stringMatching(/^Plan completed: all 3 steps/)]);
+  expect(out).toMatch(/\[step-1: COMPLETED EARLIER\] Look/);
+  expect(out).toMatch(/\[again: COMPLETED\] Write again/);
+  const { violations } = JSON.parse((await desk.type(["verify", "--json"])).out);
+  expect(violations).toEqual([]);
 });
 
 test("--dry-run shows the schedule in waves and starts nothing", async () => {
@@ -96,6 +136,72 @@ test("--dry-run shows the schedule in waves and starts nothing", async () => {
     ["note"],
   ]);
   expect((await desk.type(["ls"])).err).toContain("There are no runs yet");
+});
+
+test("--dry-run says which steps wait for each other because of what they own", async () => {
+  const step = (id: string, owns: string) =>
+    `  - { id: ${id}, title: ${id}, description: ${id}, profile: coder, owns: [${owns}] }\n`;
+  desk.write(
+    "wide.yaml",
+    `steps:\n${step("a", "src/**")}${step("b", "src/b/*")}${step("c", "docs")}`,
+  );
+  const { code, err, out } = await run("--plan", "wide.yaml", "--dry-run");
+  expect(code).toBe(0);
+  expect(out).toMatch(/1\.\n {2}a: .*\n {2}c: .*\n2\.\n {2}b: /);
+  expect(err).toBe(
+    "b waits for a: both could change the same paths. Say in owns what each changes, if they are to run side by side.\n" +
+      "3 steps in 2 waves. Nothing was started.\n",
+  );
+  const json = JSON.parse((await run("--plan", "wide.yaml", "--dry-run", "--json")).out);
+  expect(json.waits).toEqual([{ step: "b", for: "a" }]);
+});
+
+const many = (count: number, fields: (place: number) => string = () => ""): string =>
+  `steps:\n${Array.from(
+    { length: count },
+    (_, place) =>
+      `  - { id: s${place}, title: t, description: d, profile: coder${fields(place)} }\n`,
+  ).join("")}`;
+
+test.each([
+  [
+    "10,000 good steps",
+    many(10_000),
+    /^mandate: huge\.yaml:1: The plan needs 10000 delegations, and a run may have 200, with the one that runs the plan\. Cut it into coarser steps, or let the operator raise limits\.maxChildren\.\n$/,
+  ],
+  [
+    "10,001 steps",
+    many(10_001),
+    /huge\.yaml:\d+: The plan has 10001 steps; 10000 are the most\. Cut it into several plans/,
+  ],
+  [
+    "10,000 steps in a circle",
+    many(10_000, (place) => `, depends_on: [s${(place + 1) % 10_000}]`),
+    /Steps wait for each other in a circle, each for the next: s0 → s1 → .* → … → s0\./,
+  ],
+  [
+    "10,000 steps that depend on nothing that there is",
+    many(10_000, (place) => `, depends_on: [x${place}]`),
+    /Step 1 \("s0"\) depends on "x0", which is no step of this plan\..*\n[\s\S]*… and 9981 more\n$/,
+  ],
+  [
+    "10,000 steps of one title that depend on it",
+    many(10_000, () => ", depends_on: [t]"),
+    /depends on "t", which is the title of 10000 steps\. Name the id that you mean: "s0", .*, …\./,
+  ],
+  [
+    "10,000 steps for nobody",
+    many(10_000).replaceAll("coder", "codr"),
+    /Step 1 \("s0"\) is for "codr", which is no profile\. Did you mean coder\?/,
+  ],
+])("%s are refused in little time", async (_what, text, says) => {
+  desk.write("huge.yaml", text);
+  const began = performance.now();
+  const { code, err } = await run("--plan", "huge.yaml");
+  expect(code).toBe(2);
+  expect(performance.now() - began).toBeLessThan(10_000);
+  expect(err).toMatch(says);
+  expect(err.split("\n").length).toBeLessThan(30);
 });
 
 test("everything that is wrong with a plan is told with file, line and step", async () => {
@@ -187,7 +293,8 @@ test("a person who is asked for approval decides whether it begins", async () =>
       return "no";
     },
   });
-  expect(refused.code).toBe(1);
+  expect(refused.code).toBe(3);
+  expect(refused.err).toContain("failed (policy_denied)");
   expect(refused.err).toContain("The plan was not run.");
   expect(refused.err).toContain("The person says: no");
   const approved = await desk.type(words, { terminal, ask: async () => "yes" });

@@ -4,15 +4,15 @@ import { MandateError } from "../../../ports/mandate-error.ts";
 import type { Runtime } from "../../../runtime.ts";
 import { countOf } from "../amounts.ts";
 import type { Arguments } from "../arguments.ts";
-import { announceModel, attend, displayFor, takeUp } from "../attend.ts";
+import { announceModel, displayFor, endOfRun, reportOutcome, takeUp } from "../attend.ts";
 import { shorten } from "../display-width.ts";
 import { exitCode } from "../exit-code.ts";
 import type { Io } from "../io.ts";
 import { chosenPlaybook, openRuntime } from "../open-runtime.ts";
 import { applicationFor } from "../playbook-application.ts";
-import { printableLine } from "../printable.ts";
+import { printable, printableLine } from "../printable.ts";
 import { findFolder } from "../run-folder.ts";
-import type { Work } from "../work-on.ts";
+import { type Work, type WorkOutcome, workOn } from "../work-on.ts";
 import { printSchedule } from "./print-schedule.ts";
 
 /** Who runs what is written down: shipped, and no language model. */
@@ -30,16 +30,20 @@ export async function runPlan(given: Arguments, io: Io): Promise<number> {
     if (given.flag("dry-run")) return printSchedule(read, given, io);
     requireRunner(runtime);
     const work = workOnPlan({ file, read, runtime, workspace, playbook }, given, io);
-    const code = await attend(given, work);
-    return code === exitCode.done ? await codeOfRun(work, runtime, io) : code;
+    const outcome = await workOn(work);
+    const report = given.flag("json") ? undefined : await reportOnFailure(outcome, runtime);
+    if (report === undefined) {
+      return reportOutcome(outcome, given, io, await endOfRun(outcome, work));
+    }
+    io.stdout.write(`${io.stdout.isTerminal ? printable(report) : report}\n`);
+    const { runId } = outcome.run;
+    io.stderr.write(
+      `mandate: the plan was not completed. See ${io.program} tree ${runId}. What is left: ${io.program} resume ${runId}\n`,
+    );
+    return exitCode.failed;
   } finally {
     await runtime.close();
   }
-}
-
-interface PlanWork extends Work {
-  /** Absent until it has begun. */
-  runId?: string;
 }
 
 interface PlanToRun {
@@ -54,10 +58,10 @@ function workOnPlan(
   { file, playbook, read, runtime, workspace }: PlanToRun,
   given: Arguments,
   io: Io,
-): PlanWork {
+): Work {
   const { plan, text, waves } = read;
   const steps = countOf(plan.steps.length, "step");
-  const work: PlanWork = {
+  const work: Work = {
     runtime,
     io,
     display: displayFor(given, io),
@@ -76,7 +80,6 @@ function workOnPlan(
         maxTokens: given.count("max-tokens"),
         timeoutMs: given.duration("timeout"),
       });
-      work.runId = started.runId;
       await watch(started);
       return started;
     },
@@ -129,10 +132,17 @@ function requireRunner({ profiles }: Runtime): void {
   );
 }
 
-/** The report is a result as any other; whether the plan succeeded is for the run to say. */
-async function codeOfRun({ runId }: PlanWork, { store }: Runtime, io: Io): Promise<number> {
-  const run = runId === undefined ? undefined : await store.readRun(runId);
-  if (run?.outcome !== "failed") return exitCode.done;
-  io.stderr.write(`mandate: the plan was not completed. See ${io.program} tree ${runId}\n`);
-  return exitCode.failed;
+/**
+ * The report on a plan that was not completed goes where that of a completed one would; undefined:
+ * there is none.
+ */
+async function reportOnFailure(
+  outcome: WorkOutcome,
+  { store }: Runtime,
+): Promise<string | undefined> {
+  if (outcome.ended !== "result" || outcome.result.closeReason !== "exit_rule_unmet")
+    return undefined;
+  const { delegationId, runId } = outcome.run;
+  const root = (await store.readRun(runId))?.delegations.get(delegationId);
+  return root?.status === "closed" ? root.output?.text : undefined;
 }

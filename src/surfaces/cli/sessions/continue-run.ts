@@ -35,7 +35,8 @@ export async function continueRun(given: Arguments, io: Io): Promise<number> {
       async begin(watch) {
         announceModel(runtime.parts.models.defaultModel, playbook, work);
         await takeUp(work, watch);
-        const started = await runtime.engine.continueSession(sessionId, message, { readOnly });
+        const limits = { readOnly, session: given.text("session-id") };
+        const started = await runtime.engine.continueSession(sessionId, message, limits);
         await watch(started);
         return started;
       },
@@ -61,10 +62,11 @@ function refuseWhatIsAgreed(given: Arguments): void {
 async function understand(store: Store, given: Arguments, io: Io): Promise<Continued> {
   const [first = "", ...rest] = given.words;
   const isId = await isSession(store, first);
-  if (!isId && /^r[0-9a-f]{6,8}$/.test(first)) {
+  // A mistyped id must not become a message to whatever session was the latest.
+  if (!isId && looksLikeId(first)) {
     throw new MandateError(
       "unknown-run",
-      `There is no run ${first} here. ${io.program} sessions lists what can be continued.`,
+      `There is no session ${first} here. ${io.program} sessions lists what can be continued. If it is what you say: put all of it in quotes.`,
     );
   }
   const message = (isId ? rest : given.words).join(" ");
@@ -79,6 +81,11 @@ async function understand(store: Store, given: Arguments, io: Io): Promise<Conti
   const run = await store.readRun((await store.findRun(sessionId)) ?? "");
   const playbook = chosenPlaybook(given, io) ?? playbookOf(run?.application ?? "");
   return { sessionId, message, playbook, workspace: run?.workspace ?? null };
+}
+
+/** No word of a language: there are some with six letters from a to f, and none with digits. */
+function looksLikeId(word: string): boolean {
+  return /^(?:r[0-9a-f]{6,8}|(?=.*\d)[0-9a-f]{6}(?:[0-9a-f]{2})?)$/.test(word);
 }
 
 async function isSession(store: Store, word: string): Promise<boolean> {

@@ -1,7 +1,7 @@
 import { type AgentSession, readSession } from "../../../sessions/read-session.ts";
 import type { AgentSessionContext } from "../../../sessions/session.ts";
 import type { SessionEntry } from "../../../sessions/session-entry.ts";
-import type { SessionTrigger } from "../../../sessions/session-trigger.ts";
+import { isByPerson, type SessionTrigger } from "../../../sessions/session-trigger.ts";
 import type { Arguments } from "../arguments.ts";
 import { exitCode } from "../exit-code.ts";
 import { indented } from "../indented.ts";
@@ -75,7 +75,10 @@ function describeEntry(
 ): string[] {
   switch (entry.kind) {
     case "person":
-      return [paint.strong("Person"), indented(entry.text)];
+      return [
+        paint.strong(context === null || isByPerson(context.trigger) ? "Person" : "Task"),
+        indented(entry.text),
+      ];
     case "agent":
       return [paint.strong(printableLine(context?.agentId ?? "Agent")), indented(entry.text)];
     case "call":

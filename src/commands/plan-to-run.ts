@@ -1,0 +1,55 @@
+import { oneLine } from "../events/one-line.ts";
+import { MandateError } from "../ports/mandate-error.ts";
+import type { ProfileRegistry } from "../profiles/profile-registry.ts";
+import { planProfiles } from "../tools/plan/plan-profiles.ts";
+import { validatePlan } from "../tools/plan/validate-plan.ts";
+import type { PlanReaders } from "./read-plan-file.ts";
+
+/** What is asked of a run that carries out a plan. */
+export interface PlanToRun {
+  readonly task: string;
+  readonly profile: string;
+  /** The document as JSON: it is kept, and the run is told its hash. */
+  readonly text: string;
+}
+
+const mostProblems = 20;
+
+/** Who runs what is written down: shipped, and no language model. */
+const runner = "plan-runner";
+
+/**
+ * A plan that somebody sent as data, ready to be run. Throws "plan-invalid" with everything that is
+ * wrong with it, and "profile-invalid" where the name of the runner is somebody else's.
+ */
+export function planToRun(
+  document: unknown,
+  readers: PlanReaders,
+  registry: Pick<ProfileRegistry, "get">,
+): PlanToRun {
+  const { behind, maxChildren } = readers;
+  const profiles = planProfiles(readers.profiles, (name) => {
+    return name.startsWith("@") ? behind(name) : name;
+  });
+  const { plan, problems } = {
+    plan: undefined,
+    ...validatePlan(document, { profiles, maxChildren }),
+  };
+  if (plan === undefined) {
+    const lines = (problems ?? []).map(({ message }) => message);
+    const left = lines.length - mostProblems;
+    const shown = [...lines.slice(0, mostProblems), ...(left > 0 ? [`… and ${left} more`] : [])];
+    throw new MandateError("plan-invalid", shown.join("\n"));
+  }
+  // A profile of that name from elsewhere would be somebody who is asked to read a hash.
+  if (registry.get(runner)?.model?.model !== "mandate/plan") {
+    throw new MandateError(
+      "profile-invalid",
+      `Plans are run by the shipped profile "${runner}", and here that is another one. Give that one another name.`,
+    );
+  }
+  const size = `plan of ${plan.steps.length} ${plan.steps.length === 1 ? "step" : "steps"}`;
+  const goal = oneLine(plan.goal ?? "", 200);
+  const task = goal === "" ? `Run the ${size}` : `${goal} (${size})`;
+  return { task, profile: runner, text: JSON.stringify(document) };
+}

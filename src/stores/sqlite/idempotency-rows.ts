@@ -1,0 +1,110 @@
+import type { DatabaseSync, StatementSync } from "node:sqlite";
+import type { Clock } from "../../ports/clock.ts";
+import type {
+  IdempotencyStore,
+  KeptReply,
+  KeyedRequest,
+  KeyStanding,
+  RequestKey,
+} from "../../ports/idempotency-store.ts";
+import { storageError } from "./group-commit.ts";
+import { isWorkerAlive } from "./worker.ts";
+
+export interface IdempotencyRowsOptions {
+  readonly database: DatabaseSync;
+  readonly clock: Clock;
+  /** Who works on what is begun here. */
+  readonly worker: string;
+  /** Throws when the store is closed. */
+  readonly requireOpen: () => void;
+}
+
+type Row = Readonly<Record<string, unknown>>;
+
+/** Keys of requests as rows of the store's own database. */
+export class IdempotencyRows implements IdempotencyStore {
+  readonly #options: IdempotencyRowsOptions;
+  readonly #read: StatementSync;
+  readonly #old: StatementSync;
+  readonly #insert: StatementSync;
+  readonly #finish: StatementSync;
+  readonly #delete: StatementSync;
+
+  constructor(options: IdempotencyRowsOptions) {
+    const { database } = options;
+    this.#options = options;
+    const isKey = "principal = ? AND key = ?";
+    this.#read = database.prepare(`SELECT * FROM request_keys WHERE ${isKey}`);
+    this.#old = database.prepare(
+      "SELECT * FROM request_keys WHERE begun_at < ? ORDER BY begun_at LIMIT 200",
+    );
+    this.#insert = database.prepare(
+      "INSERT INTO request_keys (principal, key, fingerprint, worker, begun_at) VALUES (?, ?, ?, ?, ?)",
+    );
+    // Only by whoever began it: a worker that was taken for dead must not answer for the next one.
+    this.#finish = database.prepare(
+      `UPDATE request_keys SET status = ?, reply = ? WHERE ${isKey} AND worker = ? AND status IS NULL`,
+    );
+    this.#delete = database.prepare(`DELETE FROM request_keys WHERE ${isKey}`);
+  }
+
+  async begin(request: KeyedRequest, forgetBefore: number): Promise<KeyStanding> {
+    return this.#write(() => {
+      // A few with every request keep up with any number of them.
+      for (const old of this.#old.all(forgetBefore)) this.#forget(old);
+      const found = this.#read.get(request.principal, request.key);
+      const isOld = found !== undefined && Number(found["begun_at"]) < forgetBefore;
+      const row = isOld && this.#forget(found) ? undefined : found;
+      if (row !== undefined) return standingOf(row, request.fingerprint);
+      const { clock, worker } = this.#options;
+      const { principal, key, fingerprint } = request;
+      this.#insert.run(principal, key, fingerprint, worker, clock.now());
+      return { is: "begun" };
+    });
+  }
+
+  async finish({ principal, key }: RequestKey, { status, body }: KeptReply): Promise<void> {
+    await this.#write(() => {
+      this.#finish.run(status, body, principal, key, this.#options.worker);
+    });
+  }
+
+  async abandon({ principal, key }: RequestKey): Promise<void> {
+    await this.#write(() => {
+      const row = this.#read.get(principal, key);
+      const isOurs = row?.["worker"] === this.#options.worker && row["status"] === null;
+      if (isOurs) this.#delete.run(principal, key);
+    });
+  }
+
+  /** Unless it is still being worked on. */
+  #forget(row: Row): boolean {
+    if (row["status"] === null && isWorkerAlive(String(row["worker"]))) return false;
+    this.#delete.run(String(row["principal"]), String(row["key"]));
+    return true;
+  }
+
+  async #write<Result>(change: () => Result): Promise<Result> {
+    // Whoever hears of an event may hear of it in the middle of a transaction.
+    await undefined;
+    this.#options.requireOpen();
+    const { database } = this.#options;
+    try {
+      database.exec("BEGIN IMMEDIATE");
+      const result = change();
+      database.exec("COMMIT");
+      return result;
+    } catch (error) {
+      if (database.isTransaction) database.exec("ROLLBACK");
+      throw storageError(error);
+    }
+  }
+}
+
+function standingOf(row: Row, fingerprint: string): KeyStanding {
+  if (row["fingerprint"] !== fingerprint) return { is: "taken" };
+  if (row["status"] !== null) {
+    return { is: "finished", reply: { status: Number(row["status"]), body: String(row["reply"]) } };
+  }
+  return { is: isWorkerAlive(String(row["worker"])) ? "running" : "unknown" };
+}

@@ -1,0 +1,106 @@
+import type { DelegationResult } from "../../../ports/delegator.ts";
+import { MandateError } from "../../../ports/mandate-error.ts";
+import type { Runtime } from "../../../runtime.ts";
+import type { Arguments } from "../arguments.ts";
+import { announceModel, displayFor, endOfRun, reportOutcome, takeUp } from "../attend.ts";
+import { chooseProfile } from "../choose-profile.ts";
+import { printResult } from "../commands/result.ts";
+import { exitCode, exitCodeOfResult } from "../exit-code.ts";
+import type { Io } from "../io.ts";
+import { chosenPlaybook, openRuntime } from "../open-runtime.ts";
+import { applicationFor } from "../playbook-application.ts";
+import { printableJson, printableLine } from "../printable.ts";
+import { findFolder } from "../run-folder.ts";
+import { type StartedRun, type Work, workOn } from "../work-on.ts";
+
+/** `run --goal A --goal B`: each goal a run of its own, one after the other. */
+export async function runGoals(given: Arguments, io: Io): Promise<number> {
+  const goals = given.texts("goal");
+  refuseWhatGoalsSay(given, goals);
+  const workspace = findFolder(given, io);
+  const playbook = chosenPlaybook(given, io);
+  const runtime = await openRuntime(given, io, applicationFor(playbook), { cwd: workspace });
+  try {
+    const name = given.text("profile") ?? "orchestrator";
+    const { model, profile } = await chooseProfile(runtime, name, { workspace, io });
+    const started: StartedRun[] = [];
+    const work: Work = {
+      runtime,
+      io,
+      display: displayFor(given, io),
+      async begin(watch) {
+        announceModel(model, playbook, work);
+        await takeUp(work, watch);
+        for (const task of goals) {
+          const run = await runtime.engine.startRun({
+            task,
+            profile,
+            workspace,
+            isGoal: true,
+            readOnly: given.flag("read-only"),
+            maxTokens: given.count("max-tokens"),
+            timeoutMs: given.duration("timeout"),
+            context: given.text("context"),
+            modelOverride: playbook === undefined ? given.text("model") : undefined,
+          });
+          started.push(run);
+          await watch(run);
+        }
+        return started.at(-1) ?? Promise.reject(new Error("there was no goal"));
+      },
+      // The last one first, so that none begins because another was cancelled.
+      cancels: () => started.map(({ runId }) => runId).reverse(),
+    };
+    const outcome = await workOn(work);
+    if (outcome.ended !== "result") return reportOutcome(outcome, given, io);
+    return await reportGoals(goals, started, { given, io, runtime });
+  } finally {
+    await runtime.close();
+  }
+}
+
+interface Reporting {
+  readonly given: Arguments;
+  readonly io: Io;
+  readonly runtime: Runtime;
+}
+
+/** Every goal has its own end; the exit code is that of the first that failed. */
+async function reportGoals(
+  goals: readonly string[],
+  started: readonly StartedRun[],
+  { given, io, runtime }: Reporting,
+): Promise<number> {
+  const codes: number[] = [];
+  const told: object[] = [];
+  for (const [place, run] of started.entries()) {
+    const result: DelegationResult = await run.result;
+    const end = await endOfRun({ run }, { runtime });
+    const goal = goals[place] ?? "";
+    codes.push(exitCodeOfResult(result, end));
+    told.push({ goal, runId: run.runId, ...(end !== null && { outcome: end }), ...result });
+    if (given.flag("json")) continue;
+    if (goals.length > 1) {
+      io.stderr.write(
+        `Goal ${place + 1} of ${goals.length}, ${run.runId}: ${printableLine(goal)}\n`,
+      );
+    }
+    printResult(result, io);
+  }
+  if (given.flag("json")) io.stdout.write(`${printableJson({ goals: told }, 2)}\n`);
+  return codes.find((code) => code !== exitCode.done) ?? exitCode.done;
+}
+
+function refuseWhatGoalsSay(given: Arguments, goals: readonly string[]): void {
+  if (goals.some((goal) => goal.trim() === "")) {
+    throw new MandateError("usage", "A --goal is empty: say what is to be reached.");
+  }
+  const [one] = ["plan", "watch"].filter((name) => given.text(name) !== undefined);
+  const said =
+    given.words.length > 0 ? "A task" : given.flag("dry-run") ? "--dry-run" : one && `--${one}`;
+  if (said === undefined) return;
+  throw new MandateError(
+    "usage",
+    `${said} cannot be given beside --goal. Each goal is a task of its own: --goal "…" --goal "…"`,
+  );
+}
