@@ -34,6 +34,7 @@ const besideTheStages = {
   ports: { imports: [], typesOf: ["contracts", "events"] },
   stores: { imports: ["ports", "events", "contracts"], typesOf: [] },
   engines: { imports: ["ports", "events"], typesOf: ["contracts"] },
+  telemetry: { imports: ["ports", "events"], typesOf: [] },
   testing: { imports: ["ports", "stores", "engines", ...stages, "runtime.ts"], typesOf: [] },
   surfaces: {
     imports: [
@@ -44,6 +45,7 @@ const besideTheStages = {
       "sessions",
       "inbox",
       "commands",
+      "product-version.ts",
       ...wiring,
     ],
     typesOf: ["contracts", "profiles", "skills", "tools", "delegations"],
@@ -61,7 +63,8 @@ const besideTheStages = {
   "product-version.ts": { imports: [], typesOf: [] },
   "runtime.ts": {
     imports: [
-      ...["ports", "stores", "engines", "open-store.ts", "open-control.ts", "product-version.ts"],
+      ...["ports", "stores", "engines", "telemetry"],
+      ...["open-store.ts", "open-control.ts", "product-version.ts"],
       ...stages,
     ],
     typesOf: [],

@@ -12,8 +12,8 @@ import { loadConfig } from "./control/load-config.ts";
 import { type Environment, findPlaces } from "./control/places.ts";
 import { Engine } from "./delegations/engine.ts";
 import type { AgentSource, EngineLimits, EngineParts } from "./delegations/engine-parts.ts";
-import type { RunGrant } from "./delegations/live-run.ts";
 import { compose, type Middleware } from "./delegations/middleware.ts";
+import type { RunGrant } from "./delegations/run-grant.ts";
 import { Scheduler } from "./delegations/scheduler.ts";
 import { createModelRegistry, type ModelRegistry } from "./models/model-registry.ts";
 import { type Control, openControl } from "./open-control.ts";
@@ -24,6 +24,7 @@ import type { Store } from "./ports/store.ts";
 import { productVersion } from "./product-version.ts";
 import type { ModelPolicy, Profile } from "./profiles/profile.ts";
 import type { ProfileRegistry } from "./profiles/profile-registry.ts";
+import { startTelemetry, type Telemetry } from "./telemetry/start-telemetry.ts";
 import { builtInTools, optInTools } from "./tools/built-in-tools.ts";
 import { McpServers } from "./tools/mcp/mcp-servers.ts";
 import { createShellTool, type Shell } from "./tools/shell/shell-tool.ts";
@@ -67,6 +68,8 @@ export interface RuntimeOptions {
   readonly maxConcurrent?: number;
   readonly principal?: RunGrant["principal"];
   readonly onDelta?: (delegationId: string, text: string) => void;
+  /** Where spans go; absent: as a registered provider or the environment say. */
+  readonly telemetry?: Telemetry;
 }
 
 export interface Runtime {
@@ -101,6 +104,12 @@ export async function createRuntime(options: RuntimeOptions): Promise<Runtime> {
     ...options,
     environment,
     synchronous: options.synchronous ?? config.database.synchronous,
+  });
+  const telemetry = await startTelemetry({
+    store,
+    environment,
+    version: productVersion,
+    telemetry: options.telemetry,
   });
   const control = await openControl({ ...options, config, cwd, environment, store });
   const { profiles, skills } = control;
@@ -188,6 +197,7 @@ export async function createRuntime(options: RuntimeOptions): Promise<Runtime> {
       await shell.close();
       await servers.close();
       await store.close();
+      await telemetry?.close();
       // Last: what the store could not take any more needs no copy.
       await copies?.then((opened) => opened.settled());
       work.clear();
@@ -315,6 +325,7 @@ function limitsOf(
     maxRetries: config.execution.maxRetries,
     joinTokens: config.limits.joinTokens,
     sealOnComplete: delegation.context.sealOnComplete,
+    memory: delegation.context.brainWriteScope,
     askDeadlineMs: config.ask.deadlineMs,
     askDefault: config.ask.default ?? null,
     deadlines: config.deadlines,

@@ -1,0 +1,68 @@
+import {
+  type Attributes,
+  type Context,
+  ROOT_CONTEXT,
+  type Span,
+  type SpanKind,
+  SpanStatusCode,
+  TraceFlags,
+  type Tracer,
+  trace,
+} from "@opentelemetry/api";
+import { names } from "./gen-ai.ts";
+import { type SpanIds, spanIdOf } from "./span-ids.ts";
+
+export interface SpanBeginning {
+  readonly name: string;
+  /** What it is about, unique in its run. */
+  readonly key: string;
+  readonly kind: SpanKind;
+  readonly at: number;
+  readonly attributes: Attributes;
+}
+
+/** A span that others are below: open, or sent before and known by what it was about. */
+export interface SpanParent {
+  readonly span: Span | undefined;
+  readonly key: string;
+}
+
+/** Starts the spans of one run, each below another one. */
+export class SpanTree {
+  readonly #tracer: Tracer;
+  readonly #ids: SpanIds | undefined;
+  traceId = "";
+
+  /** Without `ids` they are the provider's own. */
+  constructor(tracer: Tracer, ids: SpanIds | undefined) {
+    this.#tracer = tracer;
+    this.#ids = ids;
+  }
+
+  start({ name, key, kind, at, attributes }: SpanBeginning, parent: SpanParent | null): Span {
+    const options = { kind, startTime: new Date(at), attributes };
+    const context = parent === null ? ROOT_CONTEXT : this.#contextOf(parent);
+    const start = (): Span => this.#tracer.startSpan(name, options, context);
+    if (this.#ids === undefined) return start();
+    return this.#ids.pin(this.traceId, spanIdOf(this.traceId, key), start);
+  }
+
+  #contextOf({ span, key }: SpanParent): Context {
+    if (span !== undefined) return trace.setSpan(ROOT_CONTEXT, span);
+    if (this.#ids === undefined) return ROOT_CONTEXT;
+    const { traceId } = this;
+    const known = { traceId, spanId: spanIdOf(traceId, key), traceFlags: TraceFlags.SAMPLED };
+    return trace.setSpanContext(ROOT_CONTEXT, known);
+  }
+}
+
+/** What went wrong, as a word: sentences may hold what was said. */
+export function failSpan(span: Span, errorType: string): void {
+  span.setAttribute(names.errorType, errorType);
+  span.setStatus({ code: SpanStatusCode.ERROR });
+}
+
+/** Clocks of two processes may disagree; nothing ends before it began. */
+export function endSpan(span: Span, startedAt: number, at: number): void {
+  span.end(new Date(Math.max(startedAt, at)));
+}
