@@ -5,6 +5,10 @@ export default defineConfig({
   resolve: {
     alias: [
       { find: /^mandate$/, replacement: `${import.meta.dirname}/src/index.ts` },
+      {
+        find: /^mandate\/client$/,
+        replacement: `${import.meta.dirname}/src/surfaces/client/mandate-client.ts`,
+      },
       { find: /^mandate\/testing$/, replacement: `${import.meta.dirname}/src/testing/index.ts` },
     ],
   },

@@ -1,0 +1,70 @@
+import { readFileSync } from "node:fs";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+// Loaded by the command when it is called; here before, so that no test waits for it.
+import "../../http/serve-runtime.ts";
+import { Desk, type Typing, until } from "../desk.test-support.ts";
+
+let desk: Desk;
+beforeEach(() => {
+  desk = new Desk();
+});
+afterEach(() => desk.clear());
+
+const playbook = "version: 1\nname: quiet\nreplies:\n  - text: done\n";
+
+async function start(...words: readonly string[]): Promise<Typing & { readonly url: string }> {
+  const file = desk.write("playbook.yaml", playbook);
+  const typing = desk.start(["serve", "--port", "0", "--playbook", file, ...words]);
+  await Promise.race([
+    until(() => typing.soFar().out.includes("The token is"), "listening"),
+    typing.done.then(({ err }) => Promise.reject(new Error(err))),
+  ]);
+  const [url = ""] = /http:\/\/\S+/.exec(typing.soFar().out) ?? [];
+  return { ...typing, url };
+}
+
+const tokenOf = (): string => readFileSync(`${desk.home}/tokens`, "utf8").trim();
+
+describe("mandate serve", () => {
+  it("serves those who have the token, does not show it, and ends with a signal", async () => {
+    const served = await start();
+    const headers = { authorization: `Bearer ${tokenOf()}` };
+    const health = await fetch(`${served.url}/api/v1/health`, { headers });
+    expect([health.status, await health.json()]).toMatchObject([200, { ok: true }]);
+    expect((await fetch(`${served.url}/api/v1/health`)).status).toBe(401);
+    expect((await fetch(`${served.url}/metrics`, { headers })).status).toBe(200);
+    const { out } = served.soFar();
+    expect(out).toContain(`The token is in ${desk.home}/tokens (mandate token show)`);
+    expect(out).not.toContain(tokenOf());
+    served.signal("SIGTERM");
+    const { code, err } = await served.done;
+    expect([code, err]).toEqual([0, "Stopping: what is being answered is answered first.\n"]);
+    await expect(fetch(`${served.url}/api/v1/health`, { headers })).rejects.toThrow();
+  });
+
+  it("shows the token to who asks for it, and leaves at once with the second signal", async () => {
+    const served = await start("--print-token");
+    expect(served.soFar().out).toContain(tokenOf());
+    served.signal("SIGINT");
+    served.signal("SIGINT");
+    expect(served.left).toEqual([130]);
+    await served.done;
+  });
+
+  it("refuses to be reached by others who were not named, and what it cannot serve", async () => {
+    for (const [words, says] of [
+      [["--host", "0.0.0.0"], /--allow-host NAME/],
+      [["--host", "::"], /--allow-host NAME/],
+      [["--host", "127.0.0.1.evil.example"], /--allow-host NAME/],
+      [["--allow-host", "http://x"], /--allow-host takes a name/],
+      [["--allow-host", "*"], /--allow-host takes a name/],
+      [["--port", "70000"], /--port takes a number/],
+      [["--port", "x"], /--port takes a number/],
+      [["--workspace", "missing"], /missing does not exist/],
+    ] as const) {
+      const { code, err } = await desk.type(["serve", ...words]);
+      expect([words, code]).toEqual([words, 2]);
+      expect(err).toMatch(says);
+    }
+  });
+});

@@ -1,0 +1,145 @@
+import { realpathSync, statSync } from "node:fs";
+import { resolve } from "node:path";
+import { AccessTokens } from "../../../control/access/access-tokens.ts";
+import { installationToken } from "../../../control/access/installation-token.ts";
+import { findPlaces } from "../../../control/places.ts";
+import { MandateError } from "../../../ports/mandate-error.ts";
+import { messageOf } from "../../../ports/message-of.ts";
+import type { Runtime } from "../../../runtime.ts";
+import { isLoopback } from "../../http/is-loopback.ts";
+import type { Arguments } from "../arguments.ts";
+import type { Command } from "../command.ts";
+import { exitCode } from "../exit-code.ts";
+import type { Io } from "../io.ts";
+import { chosenPlaybook, openRuntime, runtimeOptions } from "../open-runtime.ts";
+import { applicationFor } from "../playbook-application.ts";
+import { printableLine } from "../printable.ts";
+import { styleFor } from "../style.ts";
+
+const usualPort = 4848;
+
+export const serveCommand: Command = {
+  name: "serve",
+  usage: "[options]",
+  about:
+    "Serves the HTTP API, its streams of events, MCP at /mcp and metrics at /metrics, for programs\n" +
+    "on this machine. Every request needs a token (`mandate token`). Runs that a crash interrupted\n" +
+    "are taken up. Ctrl-C ends it: what is being answered is answered, and the next start goes on\n" +
+    "with the runs.",
+  options: {
+    port: { type: "text", value: "NUMBER", help: `where to listen (${usualPort}; 0: any)` },
+    host: { type: "text", value: "ADDRESS", help: "at which address (127.0.0.1)" },
+    workspace: {
+      type: "text",
+      value: "DIR",
+      short: "C",
+      help: "a folder that work may happen in; repeatable (this one)",
+    },
+    "allow-host": {
+      type: "text",
+      value: "NAME",
+      help: "a name under which others reach it; repeatable (none)",
+    },
+    "print-token": { type: "flag", help: "print the installation's token" },
+    ...runtimeOptions,
+  },
+  words: { least: 0, most: 0 },
+  examples: ["serve", "serve --port 0 --workspace ~/harbour --workspace ~/lighthouse"],
+  run: serve,
+};
+
+async function serve(given: Arguments, io: Io): Promise<number> {
+  const port = portOf(given);
+  const allowedHosts = given.texts("allow-host");
+  const hostname = hostnameOf(given, allowedHosts);
+  const workspaces = workspacesOf(given, io);
+  const { DeltaHub } = await import("../../http/sse-deltas.ts");
+  const { serveRuntime } = await import("../../http/serve-runtime.ts");
+  const deltas = new DeltaHub();
+  const application = applicationFor(chosenPlaybook(given, io));
+  const runtime = await openRuntime(given, io, application, {
+    ...(workspaces[0] !== undefined && { cwd: workspaces[0] }),
+    onDelta: deltas.hear,
+  });
+  try {
+    const { tokens: file } = findPlaces(io.environment);
+    const token = installationToken(file);
+    const tokens = new AccessTokens(runtime.store, file);
+    const log = (line: string): void => io.stderr.write(`${line}\n`);
+    const host = { runtime, tokens, workspaces, startedAt: io.now() };
+    const server = await serveRuntime({ host, port, hostname, allowedHosts, deltas, log });
+    const stopped = untilStopped(io);
+    const { paint } = styleFor(io.stdout, io);
+    io.stdout.write(`Mandate listens at ${paint.strong(server.url)}\n`);
+    io.stdout.write(`It works in ${workspaces.map(printableLine).join(", ")}\n`);
+    const where = `The token is in ${printableLine(file)} (${io.program} token show)`;
+    io.stdout.write(given.flag("print-token") ? `The token is ${token}\n` : `${where}\n`);
+    await takeUp(runtime, log);
+    await stopped;
+    io.stderr.write("Stopping: what is being answered is answered first.\n");
+    await server.close();
+    return exitCode.done;
+  } finally {
+    await runtime.close();
+  }
+}
+
+/** The first signal ends it in order, the second at once. */
+function untilStopped(io: Io): Promise<void> {
+  const { promise, resolve: stop } = Promise.withResolvers<void>();
+  let isStopping = false;
+  io.onSignal(() => {
+    if (isStopping) io.leave(exitCode.interrupted);
+    isStopping = true;
+    stop();
+  });
+  return promise;
+}
+
+/** What cannot be taken up must not keep a server from serving. */
+async function takeUp({ engine }: Runtime, log: (line: string) => void): Promise<void> {
+  try {
+    for (const { runId, result } of await engine.recover()) {
+      log(`${runId} was interrupted and goes on where it stopped.`);
+      // How it ends is in its log; here nobody waits for it.
+      result.catch(() => undefined);
+    }
+  } catch (error) {
+    log(`An interrupted run could not be taken up: ${messageOf(error)}`);
+  }
+}
+
+function portOf(given: Arguments): number {
+  const text = given.text("port") ?? String(usualPort);
+  const port = /^[0-9]{1,5}$/.test(text) ? Number(text) : Number.NaN;
+  if (port <= 65_535) return port;
+  throw new MandateError("usage", `--port takes a number from 0 to 65535; it is "${text}".`);
+}
+
+/** Nobody opens their machine to others by a typo: that takes the name they will use, too. */
+function hostnameOf(given: Arguments, allowedHosts: readonly string[]): string {
+  const wrong = allowedHosts.find((name) => !/^[a-z0-9.-]+(?::[0-9]{1,5})?$/i.test(name));
+  if (wrong !== undefined) {
+    throw new MandateError(
+      "usage",
+      `--allow-host takes a name such as mandate.example, perhaps with a port; it is "${wrong}".`,
+    );
+  }
+  const hostname = given.text("host") ?? "127.0.0.1";
+  if (isLoopback(hostname) || allowedHosts.length > 0) return hostname;
+  throw new MandateError(
+    "usage",
+    `--host ${hostname} can be reached from other machines. Say under which name they will: --allow-host NAME. What they send is not encrypted unless something in front of this server does that.`,
+  );
+}
+
+function workspacesOf(given: Arguments, io: Io): readonly string[] {
+  const named = given.texts("workspace");
+  const paths = (named.length > 0 ? named : ["."]).map((path) => resolve(io.cwd, path));
+  return paths.map((path) => {
+    const stats = statSync(path, { throwIfNoEntry: false });
+    if (stats?.isDirectory()) return realpathSync(path);
+    const problem = stats === undefined ? "does not exist" : "is not a folder";
+    throw new MandateError("usage", `The workspace ${path} ${problem}.`);
+  });
+}

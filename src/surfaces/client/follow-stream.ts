@@ -1,0 +1,96 @@
+import { type Connection, headersOf, queryOf } from "./call-operation.ts";
+import { MandateApiError, readProblem } from "./mandate-api-error.ts";
+import { pause } from "./pause.ts";
+import { readSse } from "./read-sse.ts";
+
+export interface StreamRequest {
+  /** Below `/api/v1`: `/events`. */
+  readonly path: string;
+  readonly query: Readonly<Record<string, unknown>>;
+  /** Only what comes after this place; absent: only what is new. */
+  readonly after: number | undefined;
+  readonly signal: AbortSignal | undefined;
+}
+
+export interface StreamItem {
+  /** Its place in the stream: greater than that of every item before it. */
+  readonly id: number;
+  readonly value: unknown;
+}
+
+/** A server says something at least every so often; one that does not is gone, whoever says so. */
+const silenceMs = 60_000;
+const firstPauseMs = 250;
+const longestPauseMs = 10_000;
+
+/**
+ * Everything after a place, in order, each once, whatever happens to the connection: it goes on
+ * from the last item that was given. Ends when the signal aborts. Throws when the server refuses,
+ * and when it could not be reached even once.
+ */
+export async function* followStream(
+  connection: Connection,
+  request: StreamRequest,
+): AsyncGenerator<StreamItem> {
+  const { signal } = request;
+  let place = request.after;
+  let wasOpen = false;
+  let failures = 0;
+  while (!signal?.aborted) {
+    try {
+      for await (const item of oneConnection(connection, request, place)) {
+        wasOpen = true;
+        failures = 0;
+        // What was sent twice, or moves the place without saying anything.
+        const isNew = item.value !== undefined && item.id > (place ?? -1);
+        place = Math.max(place ?? 0, item.id);
+        if (isNew) yield item;
+        if (signal?.aborted) return;
+      }
+    } catch (error) {
+      if (signal?.aborted) return;
+      if (!wasOpen || isFinal(error)) throw error;
+    }
+    await pause(Math.min(firstPauseMs * 2 ** failures++, longestPauseMs), signal);
+  }
+}
+
+async function* oneConnection(
+  connection: Connection,
+  { path, query, signal }: StreamRequest,
+  place: number | undefined,
+): AsyncGenerator<{ readonly id: number; readonly value: unknown }> {
+  const ending = new AbortController();
+  const end = (): void => ending.abort();
+  signal?.addEventListener("abort", end, { once: true });
+  let silence = setTimeout(end, silenceMs);
+  try {
+    const response = await connection.fetch(`${connection.url}/api/v1${path}${queryOf(query)}`, {
+      headers: {
+        ...headersOf(connection),
+        accept: "text/event-stream",
+        ...(place !== undefined && { "last-event-id": String(place) }),
+      },
+      signal: ending.signal,
+    });
+    if (!response.ok || response.body === null) throw await readProblem(response);
+    const messages = readSse(response.body, () => {
+      clearTimeout(silence);
+      silence = setTimeout(end, silenceMs);
+    });
+    for await (const { data, id } of messages) {
+      if (id === null || !/^[0-9]{1,15}$/.test(id)) continue;
+      yield { id: Number(id), value: data === null ? undefined : (JSON.parse(data) as unknown) };
+    }
+  } finally {
+    clearTimeout(silence);
+    signal?.removeEventListener("abort", end);
+    end();
+  }
+}
+
+/** Asking again would be answered alike. */
+function isFinal(error: unknown): boolean {
+  if (!(error instanceof MandateApiError)) return false;
+  return error.status < 500 && error.status !== 408 && error.status !== 429;
+}

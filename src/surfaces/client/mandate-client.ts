@@ -1,0 +1,121 @@
+/** A typed client of the HTTP API, for Node and for browsers: `mandate/client`. */
+import type { EventType, StoredEvent } from "../../events/event.ts";
+import type { InboxItem, InboxKind } from "../../events/inbox-item.ts";
+import { type CallOptions, type Connection, callOperation } from "./call-operation.ts";
+import { followStream } from "./follow-stream.ts";
+import { operationPlaces } from "./operation-places.ts";
+import type { OperationName, Operations } from "./operations.ts";
+
+export type { CallOptions } from "./call-operation.ts";
+export { type ApiProblem, MandateApiError } from "./mandate-api-error.ts";
+export type { OperationName, Operations, Page } from "./operations.ts";
+
+export interface MandateClientOptions {
+  /** Where the server is: `http://127.0.0.1:4848`. */
+  readonly url: string;
+  /** Absent: the browser's own cookie says who it is. */
+  readonly token?: string | undefined;
+  readonly fetch?: typeof fetch | undefined;
+}
+
+export interface EventsOptions {
+  /** Events with a greater `seq`; absent: what is new from now on. */
+  readonly after?: number | undefined;
+  readonly runId?: string | undefined;
+  readonly delegationId?: string | undefined;
+  readonly types?: readonly EventType[] | undefined;
+  readonly signal?: AbortSignal | undefined;
+}
+
+export interface InboxEventsOptions {
+  readonly after?: number | undefined;
+  readonly runId?: string | undefined;
+  readonly kinds?: readonly InboxKind[] | undefined;
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** An event as it is stored, and one line about it. */
+export type FollowedEvent = StoredEvent & { readonly summary: string };
+
+type InputOf<Name extends OperationName> = Operations[Name]["input"];
+
+/** Where nothing has to be said, nothing need be given. */
+type Arguments<Input> =
+  Readonly<Record<never, never>> extends Input
+    ? [input?: Input, options?: CallOptions]
+    : [input: Input, options?: CallOptions];
+
+type Methods = {
+  readonly [Name in OperationName]: (
+    ...given: Arguments<InputOf<Name>>
+  ) => Promise<Operations[Name]["reply"]>;
+};
+
+/** A method for each operation, as the table of places has them. */
+const OperationMethods = class {
+  constructor(connection: Connection) {
+    for (const [name, place] of Object.entries(operationPlaces)) {
+      const value = (input: Readonly<Record<string, unknown>> = {}, options: CallOptions = {}) =>
+        callOperation(connection, place, input, options);
+      Object.defineProperty(this, name, { value });
+    }
+  }
+} as unknown as new (
+  connection: Connection,
+) => Methods;
+
+/** As long as a server lets one request wait. */
+const waitMs = 25_000;
+
+/**
+ * Every operation of the API is a method that takes one object: `client.getRun({ runId })`. What
+ * the server refuses is thrown as a `MandateApiError`. A POST that was lost on the way is sent
+ * again under the same idempotency key, so it is done once.
+ */
+export class MandateClient extends OperationMethods {
+  readonly #connection: Connection;
+
+  constructor({ fetch: own, token, url }: MandateClientOptions) {
+    const connection = {
+      url: url.replace(/\/+$/, ""),
+      token,
+      // As a method of nothing: browsers refuse their own fetch otherwise.
+      fetch: own ?? ((...given: Parameters<typeof fetch>) => fetch(...given)),
+    };
+    super(connection);
+    this.#connection = connection;
+  }
+
+  /**
+   * Events as they happen, in order and each once. A connection that breaks is made again, and it
+   * goes on after the last event that was given. Ends when the signal aborts or the loop is left.
+   */
+  async *events(options: EventsOptions = {}): AsyncGenerator<FollowedEvent> {
+    const { after, delegationId, runId, signal, types } = options;
+    const query = { run: runId, delegation: delegationId, types };
+    const request = { path: "/events", query, after, signal };
+    for await (const { value } of followStream(this.#connection, request)) {
+      yield value as FollowedEvent;
+    }
+  }
+
+  /** What comes into the inbox, in the same way. */
+  async *inboxEvents(options: InboxEventsOptions = {}): AsyncGenerator<InboxItem> {
+    const { after, kinds, runId, signal } = options;
+    const request = { path: "/inbox/events", query: { run: runId, kinds }, after, signal };
+    for await (const { value } of followStream(this.#connection, request)) {
+      yield value as InboxItem;
+    }
+  }
+
+  /** Waits until a run has ended, or nobody works on it any more; `state` says which. */
+  async waitFor(
+    runId: string,
+    options: { readonly signal?: AbortSignal | undefined } = {},
+  ): Promise<Operations["getRun"]["reply"]> {
+    for (;;) {
+      const run = await this.getRun({ runId, wait: waitMs }, options);
+      if (run.state !== "running") return run;
+    }
+  }
+}

@@ -1,0 +1,42 @@
+/**
+ * The names under which a server may be spoken to. A page that reached it under any other name (its
+ * own, pointed at this machine by its DNS) is not spoken with, whatever else it presents.
+ */
+export class AllowedHosts {
+  readonly #hosts: ReadonlySet<string>;
+  readonly #origins: ReadonlySet<string>;
+
+  /** `names` are those of this machine to others, with or without a port of their own. */
+  constructor(port: number, names: readonly string[] = []) {
+    const own = loopbackNames.flatMap((name) => withPort(name, port));
+    const others = names.map((name) => name.toLowerCase());
+    const otherHosts = others.flatMap((name) =>
+      hasPort(name) ? [name] : [name, `${name}:${port}`],
+    );
+    this.#hosts = new Set([...own, ...otherHosts]);
+    this.#origins = new Set([
+      ...own.map((host) => `http://${host}`),
+      // A name may stand in front of a proxy that speaks TLS.
+      ...otherHosts.flatMap((host) => [`http://${host}`, `https://${host}`]),
+    ]);
+  }
+
+  hasHost(host: string): boolean {
+    return this.#hosts.has(host.toLowerCase());
+  }
+
+  hasOrigin(origin: string): boolean {
+    return this.#origins.has(origin);
+  }
+}
+
+const loopbackNames = ["localhost", "127.0.0.1", "[::1]"];
+
+/** Clients leave out the port that HTTP has anyway. */
+function withPort(name: string, port: number): readonly string[] {
+  return port === 80 ? [name, `${name}:80`] : [`${name}:${port}`];
+}
+
+function hasPort(name: string): boolean {
+  return /:\d{1,5}$/.test(name);
+}

@@ -1,0 +1,130 @@
+import { z } from "zod";
+import type { Principal } from "../../control/records/principal.ts";
+import { holdsRole } from "../../control/records/require-role.ts";
+import type { KeptReply } from "../../ports/idempotency-store.ts";
+import { doOnce, idempotencyKeyOf, type Outcome } from "./do-once.ts";
+import type { Host } from "./host.ts";
+import type { OpenRequest } from "./open-requests.ts";
+import { fieldErrors, HttpProblem, invalidRequest, problemOf } from "./problem.ts";
+import { parseBody, readBody } from "./read-body.ts";
+import type { Route, RouteRequest } from "./route.ts";
+
+export interface AnswerParts {
+  readonly host: Host;
+  readonly mostBodyBytes: number;
+  readonly log: (line: string) => void;
+  /** Holds every reply against its schema. Costs time, and finds what the document does not say. */
+  readonly checkReplies: boolean;
+}
+
+export interface RoutedRequest {
+  readonly request: Request;
+  readonly principal: Principal;
+  readonly params: Readonly<Record<string, string>>;
+  readonly open: Pick<OpenRequest, "signal" | "detach">;
+}
+
+/** Answers one request by its route: role, parameters, body, and then the work itself. */
+export async function answerRoute(
+  route: Route,
+  routed: RoutedRequest,
+  parts: AnswerParts,
+): Promise<Response> {
+  const { principal, request } = routed;
+  requireRole(route, principal);
+  const url = new URL(request.url);
+  const params = parse("path", route.params, routed.params);
+  const query = parse("query", route.query ?? nothing, queryOf(url.searchParams));
+  const bytes = await readBody(request, parts.mostBodyBytes);
+  const body = bodyOf(route, bytes);
+  const act = async (): Promise<Outcome> =>
+    actOn(route, { params, query, body, principal, signal: routed.open.signal }, parts);
+  const isKept = route.method === "POST" && route.keepsReply !== false;
+  const key = isKept ? idempotencyKeyOf(request) : undefined;
+  if (key === undefined) return responseOf((await act()).reply, false);
+  // Whoever has a key may leave and come back for the answer.
+  routed.open.detach();
+  const target = url.pathname + url.search;
+  const { reply, isReplay } = await doOnce(
+    { principal: principal.id, key, method: route.method, target, body: bytes },
+    { store: parts.host.runtime.store.idempotency, now: Date.now, log: parts.log },
+    act,
+  );
+  return responseOf(reply, isReplay);
+}
+
+export function requireRole({ role }: Pick<Route, "role">, principal: Principal): void {
+  if (holdsRole(role, principal)) return;
+  throw new HttpProblem(
+    "forbidden",
+    `This takes the role "${role}"; yours is "${principal.role}".`,
+  );
+}
+
+const nothing = z.strictObject({});
+
+/** Whoever wrote a schema: what it does not name is not taken. */
+function strictly(schema: z.ZodType): z.ZodType {
+  return schema instanceof z.ZodObject && schema.def.catchall === undefined
+    ? schema.strict()
+    : schema;
+}
+
+function parse(part: string, schema: z.ZodType | undefined, value: unknown): unknown {
+  if (schema === undefined) return value;
+  const parsed = strictly(schema).safeParse(value);
+  if (parsed.success) return parsed.data;
+  throw invalidRequest(fieldErrors(part, parsed.error));
+}
+
+function queryOf(search: URLSearchParams): Readonly<Record<string, string>> {
+  const query = new Map<string, string>();
+  for (const [name, value] of search) {
+    if (query.has(name)) {
+      throw invalidRequest([{ field: `query.${name.slice(0, 100)}`, message: "is there twice" }]);
+    }
+    query.set(name, value);
+  }
+  return Object.fromEntries(query);
+}
+
+/** Where everything in a body may be left out, all of it may be. */
+function bodyOf(route: Route, bytes: Uint8Array): unknown {
+  if (route.body !== undefined) {
+    return parse("body", route.body, bytes.length === 0 ? {} : parseBody(bytes));
+  }
+  if (bytes.length > 0) throw new HttpProblem("request-invalid", "This takes no body.");
+  return undefined;
+}
+
+const stopping = new HttpProblem("unavailable", "The server stopped in the middle of this.");
+
+async function actOn(
+  route: Route,
+  request: RouteRequest<unknown, unknown, unknown>,
+  { host, log, checkReplies }: AnswerParts,
+): Promise<Outcome> {
+  try {
+    const value = await route.handle(request, host);
+    if (checkReplies && route.reply !== null) route.reply.parse(value);
+    const body = route.reply === null ? "" : JSON.stringify(value);
+    const status = route.status ?? (route.reply === null ? 204 : 200);
+    return { reply: { status, body }, key: "keep" };
+  } catch (error) {
+    const isCut = request.signal.aborted && error instanceof Error && error.name === "AbortError";
+    const problem = isCut ? stopping.problem : problemOf(error, log);
+    const reply = { status: problem.status, body: JSON.stringify(problem) };
+    return { reply, key: isCut ? "leave" : problem.status < 500 ? "free" : "keep" };
+  }
+}
+
+function responseOf({ status, body }: KeptReply, isReplay: boolean): Response {
+  const type = status >= 400 ? "application/problem+json" : "application/json";
+  return new Response(body === "" ? null : body, {
+    status,
+    headers: {
+      ...(body !== "" && { "content-type": type }),
+      ...(isReplay && { "idempotent-replay": "true" }),
+    },
+  });
+}

@@ -1,0 +1,202 @@
+import type { HttpBindings } from "@hono/node-server";
+import { type Context, type Handler, Hono } from "hono";
+import { systemClock } from "../../ports/clock.ts";
+import { AllowedHosts } from "./allowed-hosts.ts";
+import { acceptsStream, answerMount } from "./answer-mount.ts";
+import { type AnswerParts, answerRoute } from "./answer-route.ts";
+import { checkHeaders, checkTarget } from "./check-target.ts";
+import { coreRoutes } from "./core-routes.ts";
+import { type Caller, Guard } from "./guard.ts";
+import type { Host } from "./host.ts";
+import { type Mounts, mountPoints } from "./mount-points.ts";
+import { OpenAccess } from "./open-access.ts";
+import { type OpenRequest, OpenRequests } from "./open-requests.ts";
+import { createPageCode, pageCodePath } from "./page-code-endpoint.ts";
+import { answerPageSession, pageSessionPath } from "./page-session-endpoint.ts";
+import { PageSessions } from "./page-sessions.ts";
+import { HttpProblem, problemOf, problemResponse } from "./problem.ts";
+import type { Rate } from "./rate-limiter.ts";
+import { checkForm } from "./read-body.ts";
+import { replyHeaders } from "./reply-headers.ts";
+import type { Route } from "./route.ts";
+import { sortRoutes } from "./sort-routes.ts";
+
+export interface AppOptions extends Mounts {
+  readonly routes: readonly Route[];
+  /** Names under which others reach this machine, besides its loopback addresses. */
+  readonly allowedHosts?: readonly string[] | undefined;
+  readonly mostBodyBytes?: number | undefined;
+  readonly rate?: Rate | undefined;
+  readonly failureRate?: Rate | undefined;
+  /** How often the token of an answer that takes long is looked at again. */
+  readonly accessCheckMs?: number | undefined;
+  /** Reached without a token, by GET, where no route is; undefined: no such file. */
+  readonly staticFiles?: ((request: Request) => Promise<Response | undefined>) | undefined;
+  readonly pages?: PageSessions | undefined;
+  readonly open?: OpenRequests | undefined;
+  readonly checkReplies?: boolean | undefined;
+  readonly log?: ((line: string) => void) | undefined;
+  /** Told of every request that was answered: by what (never its path), how, and in what time. */
+  readonly onRequest?: ((operation: string, status: number, ms: number) => void) | undefined;
+}
+
+type Bindings = {
+  Bindings: Partial<HttpBindings>;
+  Variables: { caller: Caller; operation: string };
+};
+type AppContext = Context<Bindings>;
+
+const apiPrefix = "/api/v1";
+const usualBodyBytes = 1024 * 1024;
+
+/** Everything below one address: routes, streams, MCP and files, each behind the same guard. */
+export function createApp(host: Host, options: AppOptions): Hono<Bindings> {
+  const { log = logToStderr, open = new OpenRequests() } = options;
+  const { monotonic } = systemClock;
+  const pages = options.pages ?? new PageSessions(monotonic);
+  const port = Number(new URL(host.origin).port || 80);
+  // Cookies of all ports of a machine are in one jar: the name keeps two servers apart.
+  const cookieName = `mandate-page-${port}`;
+  const allowed = new AllowedHosts(port, options.allowedHosts);
+  const { rate, failureRate } = options;
+  const { tokens } = host;
+  const access = new OpenAccess(tokens, options.accessCheckMs);
+  const guard = new Guard({ tokens, pages, allowed, cookieName, monotonic, rate, failureRate });
+  const parts: AnswerParts = {
+    host,
+    log,
+    mostBodyBytes: options.mostBodyBytes ?? usualBodyBytes,
+    checkReplies: options.checkReplies ?? false,
+  };
+  const app = new Hono<Bindings>();
+
+  app.onError((error) => {
+    const headers = error instanceof HttpProblem ? error.headers : {};
+    return problemResponse(problemOf(error, log), headers);
+  });
+  app.notFound(() => {
+    throw new HttpProblem("not-found", "There is nothing at this address.");
+  });
+
+  app.use("*", async (context, next) => {
+    const { outgoing } = context.env ?? {};
+    // A stream writes to the connection itself, past the response that is returned here.
+    if (outgoing) for (const [name, value] of headers) outgoing.setHeader(name, value);
+    const startedAt = monotonic();
+    await next();
+    options.onRequest?.(
+      context.get("operation") ?? "none",
+      context.res.status,
+      monotonic() - startedAt,
+    );
+    for (const [name, value] of headers) {
+      if (!context.res.headers.has(name)) context.res.headers.set(name, value);
+    }
+  });
+
+  app.use("*", async (context, next) => {
+    const { raw: request, path } = context.req;
+    const { incoming } = context.env ?? {};
+    if (open.isStopping) throw new HttpProblem("unavailable", "The server stops.");
+    checkTarget(incoming?.url ?? request.url.slice(new URL(request.url).origin.length));
+    if (incoming) checkHeaders(incoming.rawHeaders);
+    if (options.staticFiles && isPublic(request, path)) {
+      guard.checkHost(request);
+      const file = await options.staticFiles(request);
+      if (file !== undefined) return file;
+      throw new HttpProblem("not-found", "There is no such page.");
+    }
+    guard.checkPlace(request);
+    const address = incoming?.socket.remoteAddress ?? "";
+    if (path === pageSessionPath) {
+      return answerPageSession(request, address, { guard, pages, cookieName });
+    }
+    const caller = await guard.identify(request, address);
+    checkForm(request);
+    if (request.method === "HEAD") throw methodNotAllowed(["GET", "POST", "PUT", "DELETE"]);
+    context.set("caller", caller);
+    return next();
+  });
+
+  const methods = new Map<string, Set<string>>();
+  const add = (method: string, path: string, answer: Handler<Bindings>): void => {
+    app.on(method, path, answer);
+    methods.set(path, (methods.get(path) ?? new Set()).add(method));
+  };
+  const table: readonly Route[] = [...options.routes, ...coreRoutes(() => table)];
+  // First: the path of a stream may look like that of a route, or be one.
+  for (const point of mountPoints(options)) {
+    const isShared = table.some(({ path }) => apiPrefix + path === point.path);
+    for (const method of point.methods) {
+      add(method, point.path, async (context, next) => {
+        const { raw: request } = context.req;
+        if (isShared && !acceptsStream(request)) return next();
+        context.set("operation", point.name);
+        const { principal } = context.get("caller");
+        const params = context.req.param();
+        const { outgoing } = context.env ?? {};
+        return within(context, ({ signal }) =>
+          answerMount(point, request, principal, { params, outgoing, signal }),
+        );
+      });
+    }
+  }
+  for (const route of sortRoutes(table)) {
+    add(route.method, apiPrefix + route.path, (context) => {
+      context.set("operation", route.id);
+      const { principal } = context.get("caller");
+      const { raw: request } = context.req;
+      const params = context.req.param();
+      return within(context, (opened) =>
+        answerRoute(route, { request, principal, params, open: opened }, parts),
+      );
+    });
+  }
+  add("POST", pageCodePath, async (context) =>
+    createPageCode(context.req.raw, context.get("caller").token, { pages, origin: host.origin }),
+  );
+  for (const [path, known] of methods) {
+    app.all(path, () => {
+      throw methodNotAllowed([...known]);
+    });
+  }
+  return app;
+
+  /** A signal that lives as long as the answer does: for a stream, until the connection ends. */
+  async function within(
+    context: AppContext,
+    answer: (opened: OpenRequest) => Promise<Response>,
+  ): Promise<Response> {
+    const { outgoing } = context.env ?? {};
+    const opened = open.begin(context.req.raw.signal);
+    const endAccess = access.begin(context.get("caller"), () => outgoing?.destroy());
+    const end = (): void => {
+      endAccess();
+      opened.end();
+    };
+    try {
+      return await answer(opened);
+    } finally {
+      if (outgoing && !outgoing.closed) outgoing.once("close", end);
+      else end();
+    }
+  }
+}
+
+const headers = Object.entries(replyHeaders);
+
+function isPublic(request: Request, path: string): boolean {
+  const isReserved = ["/api", "/mcp", "/metrics"].some(
+    (prefix) => path === prefix || path.startsWith(`${prefix}/`),
+  );
+  return request.method === "GET" && !isReserved;
+}
+
+function methodNotAllowed(methods: readonly string[]): HttpProblem {
+  const allow = methods.join(", ");
+  return new HttpProblem("method-not-allowed", `This takes ${allow}.`, { headers: { allow } });
+}
+
+function logToStderr(line: string): void {
+  process.stderr.write(`${line}\n`);
+}

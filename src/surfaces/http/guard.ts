@@ -1,0 +1,162 @@
+import { hash } from "node:crypto";
+import type { AccessTokens } from "../../control/access/access-tokens.ts";
+import type { Principal } from "../../control/records/principal.ts";
+import type { AllowedHosts } from "./allowed-hosts.ts";
+import { checkHost, checkOrigin, isSameOrigin, provenanceOf } from "./check-provenance.ts";
+import type { PageSessions } from "./page-sessions.ts";
+import { HttpProblem } from "./problem.ts";
+import { type Rate, RateLimiter } from "./rate-limiter.ts";
+
+export interface GuardOptions {
+  readonly tokens: Pick<AccessTokens, "authenticate">;
+  readonly pages: PageSessions;
+  readonly allowed: AllowedHosts;
+  readonly cookieName: string;
+  readonly monotonic: () => number;
+  /** Of one principal. */
+  readonly rate?: Rate | undefined;
+  /** Of tokens and codes from one address that are none. */
+  readonly failureRate?: Rate | undefined;
+}
+
+/** Somebody, and the token that says so. */
+export interface Caller {
+  readonly principal: Principal;
+  readonly token: string;
+}
+
+const usualRate: Rate = { perSecond: 100, burst: 200 };
+const usualFailureRate: Rate = { perSecond: 1, burst: 20 };
+const mostKnown = 1000;
+
+/**
+ * Stands before everything but static files. In this order: is it us who are meant, does it come
+ * from a place that may ask, who is it, and does it ask too often. Nothing of a request's body has
+ * been read by then.
+ */
+export class Guard {
+  readonly #options: GuardOptions;
+  readonly #principals: RateLimiter;
+  readonly #failures: RateLimiter;
+  /** Hashes of tokens that were good here, see `#refuseGuesser`. */
+  readonly #known = new Set<string>();
+
+  constructor(options: GuardOptions) {
+    const { rate = usualRate, failureRate = usualFailureRate, monotonic } = options;
+    this.#options = options;
+    this.#principals = new RateLimiter(rate, monotonic);
+    this.#failures = new RateLimiter(failureRate, monotonic);
+  }
+
+  checkHost(request: Request): void {
+    checkHost(provenanceOf(request), this.#options.allowed);
+  }
+
+  checkPlace(request: Request): void {
+    const provenance = provenanceOf(request);
+    checkHost(provenance, this.#options.allowed);
+    checkOrigin(provenance, this.#options.allowed);
+    if (request.method === "OPTIONS") {
+      // No other origin is ever granted anything, so there is nothing to ask for beforehand.
+      throw new HttpProblem("method-not-allowed", "This server grants nothing to other origins.", {
+        headers: { allow: "GET, POST, PUT, DELETE" },
+      });
+    }
+  }
+
+  /** Who asks. Throws for nobody, for a stranger, and for whoever asks too often. */
+  async identify(request: Request, address: string): Promise<Caller> {
+    const token = this.#tokenOf(request);
+    if (token === undefined) throw unauthenticated("A token is required.");
+    this.#refuseGuesser(token, address);
+    const principal = await this.#authenticate(token);
+    if (principal === undefined) {
+      this.noteFailure(address);
+      throw unauthenticated("This token is not known, or does not hold any more.", true);
+    }
+    this.#remember(token);
+    const wait = this.#principals.take(principal.id);
+    if (wait > 0) throw tooMany(wait);
+    return { principal, token };
+  }
+
+  /** The exchange of a page's code: before it there is nobody, so the page must be ours. */
+  checkPage(request: Request, address: string): void {
+    if (!isSameOrigin(provenanceOf(request))) {
+      throw new HttpProblem("forbidden", "Only a page of this server can begin a session.");
+    }
+    const wait = this.#failures.secondsToWait(address);
+    if (wait > 0) throw tooMany(wait);
+  }
+
+  noteFailure(address: string): void {
+    this.#failures.take(address);
+  }
+
+  /** The session in a request's cookie; whether it counts is another question. */
+  sessionOf(request: Request): string | undefined {
+    const cookies = request.headers.get("cookie")?.split(";") ?? [];
+    const prefix = `${this.#options.cookieName}=`;
+    const own = cookies
+      .map((cookie) => cookie.trim())
+      .filter((cookie) => cookie.startsWith(prefix));
+    // Somebody else on this machine may have set one of the same name: then neither counts.
+    return own.length === 1 ? own[0]?.slice(prefix.length, prefix.length + 100) : undefined;
+  }
+
+  /** A token that was presented decides; a cookie is not looked at beside it. */
+  #tokenOf(request: Request): string | undefined {
+    const authorization = request.headers.get("authorization");
+    if (authorization !== null) {
+      const [, token] = /^bearer +([\w.~+/=-]{1,512})$/i.exec(authorization) ?? [];
+      if (token === undefined) throw unauthenticated('"Authorization" takes: Bearer TOKEN.', true);
+      return token;
+    }
+    const session = this.sessionOf(request);
+    if (session === undefined) return undefined;
+    if (!isSameOrigin(provenanceOf(request))) {
+      throw new HttpProblem("forbidden", "A page's session counts for that page alone.");
+    }
+    const token = this.#options.pages.tokenOf(session);
+    if (token === undefined) throw unauthenticated("The session has ended. Open the page again.");
+    return token;
+  }
+
+  /**
+   * Whoever has presented too many wrong tokens is not even compared any more, so guessing costs us
+   * nothing and yields nothing. On one machine all have one address: a token that was good before
+   * is still looked at, or a stranger could lock everybody out.
+   */
+  #refuseGuesser(token: string, address: string): void {
+    const wait = this.#failures.secondsToWait(address);
+    if (wait > 0 && !this.#known.has(hash("sha256", token))) throw tooMany(wait);
+  }
+
+  #remember(token: string): void {
+    const key = hash("sha256", token);
+    this.#known.delete(key);
+    this.#known.add(key);
+    const [oldest] = this.#known;
+    if (this.#known.size > mostKnown && oldest !== undefined) this.#known.delete(oldest);
+  }
+
+  async #authenticate(token: string): Promise<Principal | undefined> {
+    try {
+      return await this.#options.tokens.authenticate(token);
+    } catch (cause) {
+      // Whatever it says about files of this machine is for the log, not for a stranger.
+      throw new Error("Tokens cannot be checked.", { cause });
+    }
+  }
+}
+
+function unauthenticated(detail: string, isWrong = false): HttpProblem {
+  const challenge = `Bearer realm="mandate"${isWrong ? ', error="invalid_token"' : ""}`;
+  return new HttpProblem("unauthenticated", detail, { headers: { "www-authenticate": challenge } });
+}
+
+function tooMany(seconds: number): HttpProblem {
+  return new HttpProblem("too-many-requests", `Too many requests. Wait ${seconds} s.`, {
+    headers: { "retry-after": String(seconds) },
+  });
+}

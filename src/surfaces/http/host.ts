@@ -1,0 +1,13 @@
+import type { AccessTokens } from "../../control/access/access-tokens.ts";
+import type { Runtime } from "../../runtime.ts";
+
+/** What a server serves: one runtime, and where its callers may work. */
+export interface Host {
+  readonly runtime: Runtime;
+  readonly tokens: AccessTokens;
+  /** Real paths. Runs are started in these folders or below them, and nowhere else. */
+  readonly workspaces: readonly string[];
+  readonly startedAt: number;
+  /** Where this server can be reached, for links. */
+  readonly origin: string;
+}

@@ -1,0 +1,174 @@
+import { randomUUID } from "node:crypto";
+import { inspect } from "node:util";
+import type { z } from "zod";
+import { MandateError, type MandateErrorCode } from "../../ports/mandate-error.ts";
+import { type CurrentRecord, RecordConflict } from "./record-conflict.ts";
+
+/** What went wrong, as RFC 9457 has it. `code` is for programs, `detail` for people. */
+export interface Problem {
+  readonly type: string;
+  readonly title: string;
+  readonly status: number;
+  readonly detail: string;
+  readonly code: ProblemCode;
+  /** Which fields of the request, when it is about fields. */
+  readonly errors?: readonly FieldError[];
+  /** Of a change that came too late: what the record is now. */
+  readonly current?: CurrentRecord;
+  /** Names this one failure in the server's own log. */
+  readonly instance?: string;
+}
+
+export interface FieldError {
+  /** Where in the request: `body.task`, `query.limit`, `path.runId`. */
+  readonly field: string;
+  readonly message: string;
+}
+
+/** What this surface itself refuses, before anything behind it is asked. */
+const ownStatuses = {
+  "request-invalid": 400,
+  unauthenticated: 401,
+  forbidden: 403,
+  "not-found": 404,
+  "method-not-allowed": 405,
+  "request-timeout": 408,
+  "key-reused": 409,
+  "request-running": 409,
+  "outcome-unknown": 409,
+  "body-too-large": 413,
+  "uri-too-long": 414,
+  "not-json": 415,
+  "host-unknown": 421,
+  "too-many-requests": 429,
+  "headers-too-large": 431,
+  internal: 500,
+  unavailable: 503,
+} as const;
+
+/** Every error code in the language of this surface. A new code does not compile without its row. */
+const statuses: Readonly<Record<MandateErrorCode, number>> = {
+  usage: 400,
+  "task-required": 400,
+  "unknown-profile": 404,
+  "unknown-agent": 404,
+  "unknown-model": 404,
+  "unknown-delegation": 404,
+  "unknown-run": 404,
+  "unknown-ask": 404,
+  "unknown-memory": 404,
+  "refused-by-policy": 403,
+  "model-not-configured": 422,
+  "contract-invalid": 422,
+  "profile-invalid": 422,
+  "config-invalid": 422,
+  "playbook-invalid": 422,
+  "plan-invalid": 422,
+  "already-terminal": 409,
+  "not-resumable": 409,
+  "illegal-transition": 409,
+  conflict: 409,
+  fenced: 409,
+  "no-kept-work": 409,
+  "ask-closed": 409,
+  "storage-full": 507,
+  "database-newer": 503,
+  "database-unusable": 503,
+  closed: 503,
+};
+
+export type OwnProblemCode = keyof typeof ownStatuses;
+export type ProblemCode = OwnProblemCode | MandateErrorCode;
+
+const titles: Readonly<Record<number, string>> = {
+  400: "Bad Request",
+  401: "Unauthorized",
+  403: "Forbidden",
+  404: "Not Found",
+  405: "Method Not Allowed",
+  408: "Request Timeout",
+  409: "Conflict",
+  413: "Content Too Large",
+  414: "URI Too Long",
+  415: "Unsupported Media Type",
+  421: "Misdirected Request",
+  422: "Unprocessable Content",
+  429: "Too Many Requests",
+  431: "Request Header Fields Too Large",
+  500: "Internal Server Error",
+  503: "Service Unavailable",
+  507: "Insufficient Storage",
+};
+
+/** Ends a request with a problem. Thrown anywhere behind the app, answered in one place. */
+export class HttpProblem extends Error {
+  readonly problem: Problem;
+  readonly headers: Readonly<Record<string, string>>;
+
+  constructor(
+    code: OwnProblemCode,
+    detail: string,
+    more: {
+      readonly errors?: readonly FieldError[];
+      readonly headers?: Readonly<Record<string, string>>;
+    } = {},
+  ) {
+    super(detail);
+    this.name = "HttpProblem";
+    const { errors, headers = {} } = more;
+    this.problem = { ...describe(code, ownStatuses[code], detail), ...(errors && { errors }) };
+    this.headers = headers;
+  }
+}
+
+/**
+ * The problem that an error is to a client. What a caller did wrong is told in its own sentence.
+ * Of what went wrong in here a client learns no more than a number: `log` gets the rest.
+ */
+export function problemOf(error: unknown, log: (line: string) => void): Problem {
+  if (error instanceof HttpProblem) return error.problem;
+  const known = error instanceof MandateError ? error : undefined;
+  const status = known === undefined ? 500 : statuses[known.code];
+  if (known !== undefined && status < 500) {
+    const problem = describe(known.code, status, known.message);
+    return known instanceof RecordConflict ? { ...problem, current: known.current } : problem;
+  }
+  const instance = `urn:uuid:${randomUUID()}`;
+  const code = known?.code ?? "internal";
+  log(`mandate serve: ${instance} ${code}: ${inspect(error)}`);
+  const detail = `The server could not do this${known === undefined ? "" : ` (${code})`}. Its log says more, under ${instance}.`;
+  return { ...describe(code, status, detail), instance };
+}
+
+export function problemResponse(
+  problem: Problem,
+  headers: Readonly<Record<string, string>> = {},
+): Response {
+  return new Response(JSON.stringify(problem), {
+    status: problem.status,
+    headers: { "content-type": "application/problem+json", ...headers },
+  });
+}
+
+/** A value that does not have the shape of its schema: every field that is wrong, and how. */
+export function fieldErrors(part: string, error: z.ZodError): readonly FieldError[] {
+  return error.issues.slice(0, 20).flatMap((issue): readonly FieldError[] => {
+    const field = [part, ...issue.path.map(String)].join(".").slice(0, 200);
+    if (issue.code !== "unrecognized_keys") return [{ field, message: issue.message }];
+    return issue.keys
+      .slice(0, 20)
+      .map((key) => ({ field: `${field}.${key.slice(0, 100)}`, message: "is not known here" }));
+  });
+}
+
+export function invalidRequest(errors: readonly FieldError[]): HttpProblem {
+  const [first] = errors;
+  const more = errors.length > 1 ? ` (and ${errors.length - 1} more)` : "";
+  const detail = `${first?.field ?? "The request"}: ${first?.message ?? "is invalid"}${more}.`;
+  return new HttpProblem("request-invalid", detail, { errors });
+}
+
+function describe(code: ProblemCode, status: number, detail: string): Problem {
+  const title = titles[status] ?? "Error";
+  return { type: `urn:mandate:problem:${code}`, title, status, code, detail };
+}

@@ -1,0 +1,80 @@
+import { z } from "zod";
+import { summarizeProfile } from "../../../commands/summarize-profile.ts";
+import type { AgentEntry } from "../../../control/records/agent-registry.ts";
+import { sortAgents } from "../../../control/records/agents-block.ts";
+import type { Runtime } from "../../../runtime.ts";
+import { defineRoute, type Route } from "../route.ts";
+import { agentList, agentRow, registerAgentBody } from "../shapes/agent-shapes.ts";
+import { agentId } from "../shapes/ids.ts";
+
+const tag = "agents";
+const params = z.object({ agentId });
+
+export const agentRoutes: readonly Route[] = [
+  defineRoute({
+    id: "listAgents",
+    method: "GET",
+    path: "/agents",
+    summary: "Lists the agents that can be delegated to.",
+    tag,
+    role: "viewer",
+    reply: agentList,
+    async handle(_request, { runtime }) {
+      const { registry, version } = await runtime.control.plane.registry();
+      const items = sortAgents(registry.agents).map((entry) => describeAgent(entry, runtime));
+      return { items, version };
+    },
+  }),
+  defineRoute({
+    id: "getAgent",
+    method: "GET",
+    path: "/agents/:agentId",
+    summary: "Shows one agent: its profile, and what may be forwarded to it.",
+    tag,
+    role: "viewer",
+    params,
+    reply: agentRow,
+    handle: async ({ params: { agentId: id } }, { runtime }) =>
+      describeAgent(await runtime.control.plane.entry(id), runtime),
+  }),
+  defineRoute({
+    id: "registerAgent",
+    method: "PUT",
+    path: "/agents/:agentId",
+    summary: "Registers an agent, or changes one: what is left unsaid stays as it was.",
+    tag,
+    role: "operator",
+    params,
+    body: registerAgentBody,
+    reply: agentRow,
+    async handle({ body, params: { agentId: id }, principal }, { runtime }) {
+      const { control } = runtime;
+      const said = Object.entries(body).filter(([, value]) => value !== undefined);
+      const entry = { ...Object.fromEntries(said), agentId: id } as unknown as AgentEntry;
+      await control.plane.register(entry, principal);
+      await control.view.refresh();
+      return describeAgent(await control.plane.entry(id), runtime);
+    },
+  }),
+  defineRoute({
+    id: "unregisterAgent",
+    method: "DELETE",
+    path: "/agents/:agentId",
+    summary: "Takes an agent out of the registry.",
+    tag,
+    role: "operator",
+    params,
+    reply: null,
+    status: 204,
+    async handle({ params: { agentId: id }, principal }, { runtime: { control } }) {
+      await control.plane.unregister(id, principal);
+      await control.view.refresh();
+      return null;
+    },
+  }),
+];
+
+function describeAgent(entry: AgentEntry, { parts }: Runtime) {
+  const profile = summarizeProfile(parts, entry.profileId);
+  return { ...entry, profileExists: profile !== undefined, model: profile?.model ?? null };
+}

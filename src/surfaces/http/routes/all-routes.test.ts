@@ -1,0 +1,47 @@
+import { expect, test } from "vitest";
+import { MandateClient } from "../../client/mandate-client.ts";
+import { operationPlaces } from "../../client/operation-places.ts";
+import { coreRoutes } from "../core-routes.ts";
+import { openApiOf } from "../openapi.ts";
+import { routes } from "./all-routes.ts";
+
+const table = [...routes, ...coreRoutes(() => routes)];
+
+test("every route has a method of the client, and every method a route, at the same place", () => {
+  const served = table.map(({ body, id, method, path }) => [
+    id,
+    { method, path, takesBody: body !== undefined },
+  ]);
+  const asked = Object.entries(operationPlaces).map(([id, { isSecret: _, ...place }]) => [
+    id,
+    place,
+  ]);
+  const byId = (one: unknown[], other: unknown[]) => (String(one[0]) < String(other[0]) ? -1 : 1);
+  expect(asked.sort(byId)).toEqual(served.sort(byId));
+  const client = new MandateClient({ url: "http://127.0.0.1:1" });
+  for (const { id } of table) expect(typeof Reflect.get(client, id), id).toBe("function");
+});
+
+test("ids are unique, and no two routes answer the same request", () => {
+  expect(new Set(table.map(({ id }) => id)).size).toBe(table.length);
+  const places = table.map(({ method, path }) => `${method} ${path.replaceAll(/:\w+/g, ":")}`);
+  expect(new Set(places).size).toBe(places.length);
+});
+
+test("who reads needs to be a viewer; who changes anything needs to be more", () => {
+  // A reader's own place in the inbox, and commands, each of which asks for its role itself.
+  const own = ["markInboxRead", "executeCommand"];
+  for (const { id, method, role, tag } of routes) {
+    const least =
+      tag === "tokens" ? "admin" : method === "GET" || own.includes(id) ? "viewer" : "operator";
+    expect([id, role]).toEqual([id, least]);
+  }
+});
+
+test("all of it can be described", () => {
+  const document = openApiOf(table);
+  const operations = Object.values(document.paths).flatMap((path) => Object.values(path));
+  const ids = operations.map((one) => (one as { operationId?: string }).operationId);
+  for (const { id } of table) expect(ids).toContain(id);
+  expect(JSON.stringify(document)).toContain("Where to go on");
+});

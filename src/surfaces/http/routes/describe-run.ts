@@ -1,0 +1,109 @@
+import type { z } from "zod";
+import { spentIn } from "../../../commands/runs/describe-run.ts";
+import type { Delegation } from "../../../events/delegation.ts";
+import { childrenByParent, type RunState } from "../../../events/run-state.ts";
+import type { RunRow, Store } from "../../../ports/store.ts";
+import { resultOf } from "../../../sessions/delegation-result.ts";
+import { harmlessLine } from "../../../sessions/harmless-text.ts";
+import { rootOf } from "../../../sessions/session.ts";
+import type { runDetail, runRow } from "../shapes/run-shapes.ts";
+import { describeDelegation, isRunInterrupted } from "./describe-delegation.ts";
+
+const titleLength = 300;
+const mostInTree = 1000;
+/** Who answered those that are still open is in their events alone; longer logs are not read for it. */
+const mostEventsRead = 5000;
+
+export async function describeRow(store: Store, row: RunRow): Promise<z.infer<typeof runRow>> {
+  const { application, finishedAt, id, outcome, startedAt, task, workspace } = row;
+  const spent = outcome === null ? await spentSoFar(store, row) : row;
+  const isAlive = outcome !== null || (await store.isWorkerAlive(row.worker));
+  return {
+    runId: id,
+    title: harmlessLine(task, titleLength),
+    application,
+    workspace,
+    state: outcome ?? (isAlive ? "running" : "interrupted"),
+    startedAt,
+    finishedAt,
+    delegations: spent.delegations,
+    tokens: spent.tokens,
+    cost: spent.cost,
+  };
+}
+
+/** The row of a run is complete when the run is; until then its events know better. */
+async function spentSoFar(store: Store, row: RunRow) {
+  // A log that is damaged says so where it is looked at; a list shows what its row has.
+  const run = await store.readRun(row.id).catch(() => undefined);
+  return run === undefined ? row : { delegations: run.delegations.size, ...spentIn(run) };
+}
+
+export async function describeRun(
+  store: Store,
+  run: RunState,
+  now: number,
+): Promise<z.infer<typeof runDetail>> {
+  const isInterrupted = await isRunInterrupted(store, run);
+  const root = rootOf(run);
+  const result = root && resultOf(run, root.id);
+  const about = { isInterrupted, now, served: await servedIn(store, run) };
+  const tree = [];
+  for (const delegation of inOrder(run)) {
+    tree.push(await describeDelegation(store, run, delegation, about));
+  }
+  return {
+    runId: run.id,
+    title: harmlessLine(run.task, titleLength),
+    task: run.task,
+    application: run.application,
+    workspace: run.workspace,
+    state: run.outcome ?? (isInterrupted ? "interrupted" : "running"),
+    startedAt: run.startedAt,
+    finishedAt: run.finishedAt,
+    elapsedMs: (run.finishedAt ?? now) - run.startedAt,
+    budgetTokens: run.budgetTokens,
+    delegations: run.delegations.size,
+    ...spentIn(run),
+    rootId: root?.id ?? null,
+    tree,
+    result: result ? withoutChildren(result) : null,
+  };
+}
+
+/** A tree of results repeats what stands at its delegations. */
+export function withoutChildren<Result extends { readonly subDelegations?: unknown }>(
+  result: Result,
+): Omit<Result, "subDelegations"> {
+  const { subDelegations: _, ...own } = result;
+  return own;
+}
+
+/** Parents before their children, each level in the order of its steps. */
+function inOrder(run: RunState): readonly Delegation[] {
+  const children = childrenByParent(run);
+  const found: Delegation[] = [];
+  const visit = (parentId: string | null): void => {
+    for (const delegation of children.get(parentId) ?? []) {
+      if (found.length === mostInTree) return;
+      found.push(delegation);
+      visit(delegation.id);
+    }
+  };
+  visit(null);
+  return found;
+}
+
+async function servedIn(
+  store: Store,
+  run: RunState,
+): Promise<ReadonlyMap<string, readonly string[]> | undefined> {
+  if (run.outcome !== null || run.lastRunSeq > mostEventsRead) return undefined;
+  const served = new Map<string, readonly string[]>();
+  for await (const event of store.readEvents({ runId: run.id })) {
+    if (event.type !== "agent.model_turn" || event.payload.served === null) continue;
+    const { sub_agent_id: id = "" } = event;
+    served.set(id, [...new Set([...(served.get(id) ?? []), event.payload.served])]);
+  }
+  return served;
+}

@@ -1,0 +1,46 @@
+import { z } from "zod";
+import type { StoredEvent } from "../../../events/event.ts";
+import { summarize } from "../../../events/summarize.ts";
+import type { EventQuery, Store } from "../../../ports/store.ts";
+import { encodeCursor, limitOf, type Page, type PageQuery, readCursor } from "../page.ts";
+import type { eventRow } from "../shapes/event-shapes.ts";
+
+export type EventRow = z.infer<typeof eventRow>;
+
+/** Events hold outputs of tools: a page ends early where they are long. */
+const mostCharacters = 4 * 1024 * 1024;
+const list = "events";
+
+/** Events in their order, from the beginning or after a place. */
+export async function eventPage(
+  store: Store,
+  about: Pick<EventQuery, "runId" | "delegationId">,
+  query: PageQuery & { readonly after?: number | undefined },
+): Promise<Page<EventRow>> {
+  const after = readCursor(list, query, z.int().min(0)) ?? query.after ?? 0;
+  const items: EventRow[] = [];
+  let characters = 0;
+  for await (const event of store.readEvents({ ...about, after })) {
+    const last = items.at(-1);
+    const isFull = items.length === limitOf(query) || characters > mostCharacters;
+    if (isFull && last) return { items, nextCursor: encodeCursor(list, last.seq) };
+    items.push(rowOf(event));
+    characters += JSON.stringify(event.payload).length;
+  }
+  return { items, nextCursor: null };
+}
+
+function rowOf(event: StoredEvent): EventRow {
+  const { at, hash, payload, run_id, run_seq, seq, sub_agent_id, type } = event;
+  return {
+    seq,
+    run_seq,
+    run_id,
+    ...(sub_agent_id !== undefined && { sub_agent_id }),
+    type,
+    at,
+    summary: summarize(event),
+    payload: payload as unknown as Readonly<Record<string, unknown>>,
+    hash,
+  };
+}

@@ -1,0 +1,105 @@
+import { z } from "zod";
+import type { KeptWork } from "../../../commands/kept-work.ts";
+import type { MergedWork } from "../../../delegations/merge-kept.ts";
+import { readRunOf } from "../../../sessions/read-run.ts";
+import type { Host } from "../host.ts";
+import { defineRoute, type Route } from "../route.ts";
+import { delegationId } from "../shapes/ids.ts";
+import {
+  delegationDiff,
+  discardBody,
+  discardReply,
+  mergeBody,
+  mergeReply,
+} from "../shapes/kept-work-shapes.ts";
+import { requireServed } from "./place-of-request.ts";
+
+const tag = "delegations";
+const params = z.object({ delegationId });
+const longestDiff = 4 * 1024 * 1024;
+
+export const keptWorkRoutes: readonly Route[] = [
+  defineRoute({
+    id: "diffDelegation",
+    method: "GET",
+    path: "/delegations/:delegationId/diff",
+    summary: "Shows what a delegation changed in its own copy, as text and by file.",
+    tag,
+    role: "viewer",
+    params,
+    reply: delegationDiff,
+    async handle({ params: { delegationId: id }, signal }, host) {
+      const work = await keptWork(host, id);
+      const diff = await work.diff(id, { maximumBytes: longestDiff, signal });
+      const text = diff.text.slice(0, longestDiff).toWellFormed();
+      let [added, removed] = [0, 0];
+      for (const { lines } of diff.files) {
+        added += lines?.added ?? 0;
+        removed += lines?.removed ?? 0;
+      }
+      const truncated = diff.truncated || text.length < diff.text.length;
+      return { ...diff, text, truncated, added, removed };
+    },
+  }),
+  defineRoute({
+    id: "mergeDelegation",
+    method: "POST",
+    path: "/delegations/:delegationId/merge",
+    summary: "Takes over what a failed delegation left in its copy, by the rules of its contract.",
+    tag,
+    role: "operator",
+    params,
+    body: mergeBody,
+    reply: mergeReply,
+    async handle({ body, params: { delegationId: id }, principal, signal }, host) {
+      const { workspace } = await readRunOf(host.runtime.store, id);
+      await requireServed(host, workspace);
+      const { anyPath = false, skipChecks = false, withConfiguration = false } = body;
+      const options = { anyPath, skipChecks, withConfiguration, signal };
+      const work = await keptWork(host, id);
+      return describeMerge(await work.merge(id, principal, host.runtime.parts, options));
+    },
+  }),
+  defineRoute({
+    id: "discardDelegation",
+    method: "POST",
+    path: "/delegations/:delegationId/discard",
+    summary: "Removes the copy of a delegation; what was not merged is lost only if that is said.",
+    tag,
+    role: "operator",
+    params,
+    body: discardBody,
+    reply: discardReply,
+    async handle({ body, params: { delegationId: id }, principal }, host) {
+      const work = await keptWork(host, id);
+      const { deleteChanges = false } = body;
+      const discarded = await work.discard(id, principal, { deleteChanges });
+      return { sentence: null, ...discarded };
+    },
+  }),
+];
+
+/** Loaded when it is asked for: most servers are never asked about git. */
+async function keptWork({ runtime }: Host, id: string): Promise<KeptWork> {
+  await readRunOf(runtime.store, id);
+  const { KeptWork: Work } = await import("../../../commands/kept-work.ts");
+  // A delegation that has just failed: its copy is still being looked at, to be kept.
+  if (runtime.parts.hasCopies()) await (await runtime.parts.copies()).settled();
+  return new Work({ store: runtime.store, home: runtime.workFolder });
+}
+
+function describeMerge(merged: MergedWork): z.infer<typeof mergeReply> {
+  const { copy, delegationId: id, into, status } = merged;
+  const isMerged = merged.status === "merged";
+  const { delegationId: _id, into: _into, copy: _copy, ...details } = merged;
+  return {
+    delegationId: id,
+    status,
+    into,
+    copy,
+    files: isMerged ? merged.files.map(({ path }) => path) : merged.files,
+    sentence: isMerged ? null : merged.sentence,
+    ref: isMerged ? null : merged.ref,
+    details,
+  };
+}

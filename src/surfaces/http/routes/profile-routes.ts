@@ -1,0 +1,59 @@
+import { z } from "zod";
+import { effectiveProfile } from "../../../commands/effective-profile.ts";
+import { publicProfile } from "../../../commands/public-profile.ts";
+import { summarizeProfile } from "../../../commands/summarize-profile.ts";
+import { waitingContent } from "../../../commands/waiting-content.ts";
+import { holdsRole } from "../../../control/records/require-role.ts";
+import { MandateError } from "../../../ports/mandate-error.ts";
+import { defineRoute, type Route } from "../route.ts";
+import { profileName } from "../shapes/ids.ts";
+import { profileDetail, profileList } from "../shapes/profile-shapes.ts";
+
+const tag = "profiles";
+
+export const profileRoutes: readonly Route[] = [
+  defineRoute({
+    id: "listProfiles",
+    method: "GET",
+    path: "/profiles",
+    summary: "Lists the profiles that can be used, and what is wrong with those that cannot.",
+    tag,
+    role: "viewer",
+    reply: profileList,
+    async handle(_request, { runtime: { control, parts, profiles } }) {
+      await control.view.refresh();
+      const items = profiles.all().map((profile) => ({
+        name: profile.name,
+        description: profile.description,
+        capabilities: profile.capabilities,
+        model: summarizeProfile(parts, profile.name)?.model ?? null,
+        origin: profile.origin,
+        isHidden: profile.hidden === true,
+      }));
+      const problems = profiles.problems.map(({ file, message, name }) => ({
+        name,
+        file,
+        message,
+      }));
+      return { items, problems, waiting: waitingContent(control) };
+    },
+  }),
+  defineRoute({
+    id: "getProfile",
+    method: "GET",
+    path: "/profiles/:profile",
+    summary: "Shows a profile as it is in effect, and where each of its fields came from.",
+    tag,
+    role: "viewer",
+    params: z.object({ profile: profileName }),
+    reply: profileDetail,
+    async handle({ params: { profile: name }, principal }, { runtime: { control, profiles } }) {
+      await control.view.refresh();
+      const profile = effectiveProfile(profiles, name);
+      if (profile === undefined) {
+        throw new MandateError("unknown-profile", `There is no profile ${JSON.stringify(name)}.`);
+      }
+      return { problem: null, ...publicProfile(profile, holdsRole("operator", principal)) };
+    },
+  }),
+];

@@ -1,0 +1,189 @@
+import { z } from "zod";
+import { compareStoredRuns, replay } from "../../../commands/replay.ts";
+import { openStore } from "../../../open-store.ts";
+import { readRunOf } from "../../../sessions/read-run.ts";
+import { limitOf, pageOf, pageQuery, pageSchema, readCursor } from "../page.ts";
+import { defineRoute, type Route } from "../route.ts";
+import { cancelBody, cancelReply } from "../shapes/delegation-shapes.ts";
+import { eventRow } from "../shapes/event-shapes.ts";
+import { runId } from "../shapes/ids.ts";
+import { countIn, flag, longestWaitMs } from "../shapes/query-values.ts";
+import {
+  comparison,
+  replayedRun,
+  resumedRun,
+  runDetail,
+  runRow,
+  startedRun,
+  startRunBody,
+  verification,
+} from "../shapes/run-shapes.ts";
+import { describeRow, describeRun } from "./describe-run.ts";
+import { eventPage } from "./event-page.ts";
+import { describeStarted, startRun } from "./start-run.ts";
+import { cancelWork, resumeWork } from "./steer-work.ts";
+import { untilFinished } from "./until-finished.ts";
+
+const tag = "runs";
+const params = z.object({ runId });
+
+export const runRoutes: readonly Route[] = [
+  defineRoute({
+    id: "listRuns",
+    method: "GET",
+    path: "/runs",
+    summary: "Lists runs, the newest first.",
+    tag,
+    role: "viewer",
+    query: z.strictObject({
+      ...pageQuery,
+      open: flag.optional().meta({ description: "Only those that have not finished." }),
+      outcome: z.enum(["succeeded", "failed"]).optional(),
+      application: z.string().max(200).optional(),
+    }),
+    reply: pageSchema(runRow),
+    async handle({ query }, { runtime: { store } }) {
+      const { application, open, outcome } = query;
+      const before = readCursor("runs", query, runId);
+      const rows = await store.listRuns({
+        limit: limitOf(query) + 1,
+        ...(before !== undefined && { before }),
+        ...(open === true && { open }),
+        ...(outcome !== undefined && { outcome }),
+        ...(application !== undefined && { application }),
+      });
+      const page = pageOf("runs", rows, query, ({ id }) => id);
+      const items = [];
+      for (const row of page.items) items.push(await describeRow(store, row));
+      return { items, nextCursor: page.nextCursor };
+    },
+  }),
+  defineRoute({
+    id: "startRun",
+    method: "POST",
+    path: "/runs",
+    summary: "Gives a task to an agent, or carries out a plan.",
+    tag,
+    role: "operator",
+    body: startRunBody,
+    reply: startedRun,
+    status: 201,
+    async handle({ body, principal, signal }, host) {
+      const started = await startRun(host, body, principal);
+      return describeStarted(host, started, body.wait ?? 0, signal);
+    },
+  }),
+  defineRoute({
+    id: "getRun",
+    method: "GET",
+    path: "/runs/:runId",
+    summary: "Shows a run and the tree of its delegations; waits for its end if that is asked for.",
+    tag,
+    role: "viewer",
+    params,
+    query: z.strictObject({ wait: countIn(0, longestWaitMs).optional() }),
+    reply: runDetail,
+    async handle({ params: { runId: id }, query: { wait = 0 }, signal }, { runtime }) {
+      const { parts, store } = runtime;
+      const run = await readRunOf(store, id);
+      if (wait === 0 || run.outcome !== null) return describeRun(store, run, parts.clock.now());
+      await untilFinished(store, id, wait, signal);
+      return describeRun(store, await readRunOf(store, id), parts.clock.now());
+    },
+  }),
+  defineRoute({
+    id: "cancelRun",
+    method: "POST",
+    path: "/runs/:runId/cancel",
+    summary: "Cancels a run with everybody in it. It can be resumed.",
+    tag,
+    role: "operator",
+    params,
+    body: cancelBody,
+    reply: cancelReply,
+    handle: ({ body, params: { runId: id }, principal }, host) =>
+      cancelWork(host, id, principal, body.reason),
+  }),
+  defineRoute({
+    id: "resumeRun",
+    method: "POST",
+    path: "/runs/:runId/resume",
+    summary: "Goes on with a run that was interrupted, cancelled or failed.",
+    tag,
+    role: "operator",
+    params,
+    reply: resumedRun,
+    status: 202,
+    handle: ({ params: { runId: id }, principal }, host) => resumeWork(host, id, principal),
+  }),
+  defineRoute({
+    id: "listRunEvents",
+    method: "GET",
+    path: "/runs/:runId/events",
+    summary: "Lists the events of a run, in their order.",
+    tag,
+    role: "viewer",
+    params,
+    query: z.strictObject({
+      ...pageQuery,
+      after: countIn(0, Number.MAX_SAFE_INTEGER).optional(),
+    }),
+    reply: pageSchema(eventRow),
+    async handle({ params: { runId: id }, query }, { runtime: { store } }) {
+      await readRunOf(store, id);
+      return eventPage(store, { runId: id }, query);
+    },
+  }),
+  defineRoute({
+    id: "verifyRun",
+    method: "GET",
+    path: "/runs/:runId/verification",
+    summary: "Holds the log of a run against everything that must be true of it.",
+    tag,
+    role: "viewer",
+    params,
+    reply: verification,
+    async handle({ params: { runId: id } }, { runtime: { store } }) {
+      await readRunOf(store, id);
+      const { verifyHome } = await import("../../../commands/verify-home.ts");
+      return verifyHome(store, { places: null, runId: id });
+    },
+  }),
+  defineRoute({
+    id: "compareRuns",
+    method: "GET",
+    path: "/runs/:runId/comparison",
+    summary: "Says where two recorded runs part.",
+    tag,
+    role: "viewer",
+    params,
+    query: z.strictObject({ with: runId }),
+    reply: comparison,
+    async handle({ params: { runId: id }, query: { with: other } }, { runtime: { store } }) {
+      await readRunOf(store, id);
+      await readRunOf(store, other);
+      const differences = await compareStoredRuns(store, id, other);
+      return { isSame: differences.length === 0, runId: id, other, differences };
+    },
+  }),
+  defineRoute({
+    id: "replayRun",
+    method: "POST",
+    path: "/runs/:runId/replay",
+    summary: "Runs a recorded run again from its log alone, and says where the events differ.",
+    tag,
+    role: "operator",
+    params,
+    reply: replayedRun,
+    async handle({ params: { runId: id } }, { runtime: { store } }) {
+      await readRunOf(store, id);
+      const memory = openStore({ database: ":memory:" });
+      try {
+        const replayed = await replay(store, id, memory);
+        return { isSame: replayed.differences.length === 0, ...replayed };
+      } finally {
+        await memory.close();
+      }
+    },
+  }),
+];

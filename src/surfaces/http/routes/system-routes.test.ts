@@ -1,0 +1,49 @@
+import { describe, expect, it } from "vitest";
+import { type EngineOptions, testProfile } from "../../../testing/engine-fixture.ts";
+import { openApi, refusal } from "./api.test-support.ts";
+
+const options: EngineOptions = {
+  profiles: [testProfile("writer", { tools: [] }), testProfile("reader", { tools: [] })],
+  model: ({ caller }) => ({
+    text: caller.task,
+    usage: { prompt: caller.profile === "writer" ? 100 : 10, completion: 5 },
+  }),
+};
+
+describe("the server about itself", () => {
+  it("says whether it can work, and what the machine can enforce", async () => {
+    await using api = await openApi(options);
+    const viewer = await api.as("viewer");
+    const health = await viewer.getHealth();
+    expect(health).toMatchObject({ ok: true, database: { ok: true }, openRuns: 0, liveRuns: 0 });
+    expect(health.worker).toBe(api.engine.store.ownership.worker);
+    expect(health.uptimeMs).toBeGreaterThanOrEqual(0);
+    const system = await viewer.getSystem();
+    expect(Object.keys(system.programs)).toEqual(["git", "ripgrep", "bubblewrap"]);
+    expect(system.enforcement.files).toMatch(/^always/);
+  });
+
+  it("sums up what was spent, by everything that can be asked for", async () => {
+    await using api = await openApi(options);
+    const ids: string[] = [];
+    for (const profile of ["writer", "writer", "reader"]) {
+      ids.push((await api.client.startRun({ task: "x", profile, wait: 20_000 })).runId);
+    }
+    const of = async (by: "run" | "profile" | "model" | "day") => api.client.getCosts({ by });
+    const byProfile = await of("profile");
+    const tokens = byProfile.items.map(({ completion, key, prompt }) => [key, prompt, completion]);
+    expect(tokens).toEqual([
+      ["writer", 200, 10],
+      ["reader", 10, 5],
+    ]);
+    expect(byProfile).toMatchObject({ runs: 3, isComplete: true, total: { prompt: 210 } });
+    expect(new Set((await of("run")).items.map(({ key }) => key))).toEqual(new Set(ids));
+    expect((await of("model")).items).toHaveLength(1);
+    const today = new Date().toISOString().slice(0, 10);
+    expect((await api.client.getCosts()).items.map(({ key }) => key)).toEqual([today]);
+    const none = await api.client.getCosts({ by: "run", since: Date.now() + 60_000 });
+    expect(none).toMatchObject({ items: [], runs: 0 });
+    const wrong = api.client.getCosts({ by: "moon" as "day" });
+    expect(await refusal(wrong)).toBe("400 request-invalid");
+  });
+});

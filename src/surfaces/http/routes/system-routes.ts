@@ -1,0 +1,116 @@
+import { z } from "zod";
+import { diagnoseMachine } from "../../../diagnose.ts";
+import { MandateError } from "../../../ports/mandate-error.ts";
+import type { Store } from "../../../ports/store.ts";
+import { productVersion } from "../../../product-version.ts";
+import type { Runtime } from "../../../runtime.ts";
+import { costReport as reportCosts } from "../../../sessions/cost-report.ts";
+import { defineRoute, type Route } from "../route.ts";
+import { countIn } from "../shapes/query-values.ts";
+import { costGroup, costReport, health, system } from "../shapes/system-shapes.ts";
+
+const tag = "system";
+const mostCounted = 1000;
+
+export const systemRoutes: readonly Route[] = [
+  defineRoute({
+    id: "getHealth",
+    method: "GET",
+    path: "/health",
+    summary: "Says whether this server can work, and how much it has to do.",
+    tag,
+    role: "viewer",
+    reply: health,
+    async handle(_request, { runtime, startedAt }) {
+      const { engine, parts, store } = runtime;
+      const { openRuns, problem } = await lookAtDatabase(store);
+      return {
+        ok: problem === null,
+        version: productVersion,
+        startedAt,
+        uptimeMs: parts.clock.now() - startedAt,
+        database: { ok: problem === null, problem },
+        worker: store.ownership.worker,
+        openRuns,
+        liveRuns: engine.liveRuns.length,
+      };
+    },
+  }),
+  defineRoute({
+    id: "getSystem",
+    method: "GET",
+    path: "/system",
+    summary: "Says what this machine can enforce, and which models can be reached.",
+    tag,
+    role: "viewer",
+    reply: system,
+    async handle(_request, { runtime }) {
+      const { agents, limits } = runtime.config;
+      const { enforcement, models, node, programs } = await lookAtMachine(runtime);
+      const isThere = ([name, path]: [string, string | null]) => [name, path !== null] as const;
+      return {
+        version: productVersion,
+        node,
+        programs: Object.fromEntries(Object.entries(programs).map(isThere)),
+        enforcement,
+        // The address of a server may have somebody's password in it.
+        models: { ...models, local: models.local.map(({ baseUrl: _, ...endpoint }) => endpoint) },
+        limits: {
+          runTokens: limits.runTokens,
+          maxChildren: limits.maxChildren,
+          maxDepth: agents.delegation.maxDepth,
+          maxConcurrent: agents.delegation.maxConcurrent,
+        },
+      };
+    },
+  }),
+  defineRoute({
+    id: "getCosts",
+    method: "GET",
+    path: "/costs",
+    summary: "Sums up what was spent: by run, profile, model or day.",
+    tag,
+    role: "viewer",
+    query: z.strictObject({
+      by: costGroup.optional().meta({ description: "day, unless said." }),
+      since: countIn(0, Number.MAX_SAFE_INTEGER)
+        .optional()
+        .meta({ description: "Milliseconds since 1970: of runs that started then or later." }),
+      limit: countIn(1, 200).optional(),
+    }),
+    reply: costReport,
+    async handle({ query: { by = "day", limit = 50, since } }, { runtime: { store } }) {
+      const { isComplete, lines, runs, total } = await reportCosts(store, { by, limit, since });
+      return { by, items: lines, total, runs, isComplete };
+    },
+  }),
+];
+
+async function lookAtDatabase(
+  store: Store,
+): Promise<{ readonly openRuns: number; readonly problem: string | null }> {
+  try {
+    const open = await store.listRuns({ open: true, limit: mostCounted });
+    return { openRuns: open.length, problem: null };
+  } catch (error) {
+    // What is wrong in detail is for the server's own log.
+    const code = error instanceof MandateError ? error.code : "database-unusable";
+    return { openRuns: 0, problem: `The database cannot be read (${code}).` };
+  }
+}
+
+type Machine = Awaited<ReturnType<typeof diagnoseMachine>>;
+
+/** Looking takes half a second, and a machine does not change from one request to the next. */
+const patienceMs = 60_000;
+const looks = new WeakMap<Runtime, { readonly at: number; readonly machine: Promise<Machine> }>();
+
+function lookAtMachine(runtime: Runtime): Promise<Machine> {
+  const now = runtime.parts.clock.monotonic();
+  const known = looks.get(runtime);
+  if (known !== undefined && now - known.at < patienceMs) return known.machine;
+  const machine = diagnoseMachine(process.env, runtime.config);
+  machine.catch(() => looks.delete(runtime));
+  looks.set(runtime, { at: now, machine });
+  return machine;
+}

@@ -1,0 +1,74 @@
+import { describe, expect, it } from "vitest";
+import { AccessTokens } from "../../control/access/access-tokens.ts";
+import { installationToken } from "../../control/access/installation-token.ts";
+import { openEngine } from "../../testing/engine-fixture.ts";
+import { serveRuntime } from "./serve-runtime.ts";
+
+const initialize = {
+  jsonrpc: "2.0",
+  id: 1,
+  method: "initialize",
+  params: {
+    protocolVersion: "2025-11-25",
+    capabilities: {},
+    clientInfo: { name: "test", version: "1" },
+  },
+};
+
+describe("serveRuntime", () => {
+  it("has the API, its streams, MCP and metrics at one address, and ends all of them", async () => {
+    await using engine = await openEngine({ model: () => ({ text: "done" }) });
+    const file = `${engine.home}/tokens`;
+    const headers = { authorization: `Bearer ${installationToken(file)}` };
+    const tokens = new AccessTokens(engine.store, file);
+    const { workspace } = engine;
+    const server = await serveRuntime({
+      host: { runtime: engine, tokens, workspaces: [workspace], startedAt: Date.now() },
+      port: 0,
+    });
+    const call = (path: string, request: RequestInit = {}) =>
+      fetch(server.url + path, { ...request, headers: { ...headers, ...request.headers } });
+    const json = { "content-type": "application/json" };
+
+    const stream = await call("/api/v1/events?after=0");
+    expect([stream.status, stream.headers.get("referrer-policy")]).toEqual([200, "no-referrer"]);
+    const started = await call("/api/v1/runs", {
+      method: "POST",
+      headers: { ...json, "idempotency-key": "one" },
+      body: JSON.stringify({ task: "Say something", profile: "general", wait: 10_000 }),
+    });
+    expect(started.status).toBeLessThan(300);
+    const { runId } = (await started.json()) as { runId: string };
+    const heard = await readUntil(stream, /run\.finished/);
+    expect(heard).toContain(runId);
+    const list = await call(`/api/v1/runs/${runId}/events`);
+    expect(list.headers.get("content-type")).toBe("application/json");
+    await list.body?.cancel();
+
+    const mcp = await call("/mcp", {
+      method: "POST",
+      headers: { ...json, accept: "application/json, text/event-stream" },
+      body: JSON.stringify(initialize),
+    });
+    expect([mcp.status, await mcp.text()]).toEqual([200, expect.stringContaining("serverInfo")]);
+    const metrics = await (await call("/metrics")).text();
+    expect(metrics).toMatch(/mandate_http_requests\S*route="startRun"\S* 1/);
+
+    const ending = (await call("/api/v1/inbox/events")).text();
+    await server.close(2000);
+    await ending;
+    await expect(call("/api/v1/health")).rejects.toThrow();
+  });
+});
+
+async function readUntil(stream: Response, pattern: RegExp): Promise<string> {
+  const reader = stream.body?.pipeThrough(new TextDecoderStream()).getReader();
+  let text = "";
+  while (!pattern.test(text)) {
+    const next = await reader?.read();
+    if (next === undefined || next.done) throw new Error(`the stream ended after ${text}`);
+    text += next.value;
+  }
+  await reader?.cancel();
+  return text;
+}

@@ -1,0 +1,59 @@
+import { productVersion } from "../../product-version.ts";
+import type { McpHttpHandler } from "../mcp/http/mcp-http-handler.ts";
+import { EventHub } from "./event-hub.ts";
+import { eventStreams } from "./event-stream.ts";
+import { Metrics } from "./metrics.ts";
+import { routes } from "./routes/all-routes.ts";
+import { type RunningServer, type ServerOptions, startServer } from "./serve.ts";
+import type { DeltaHub } from "./sse-deltas.ts";
+
+export interface ServeRuntimeOptions
+  extends Pick<
+    ServerOptions,
+    "host" | "port" | "hostname" | "allowedHosts" | "staticFiles" | "log" | "timeouts"
+  > {
+  /** What models say while they say it; its `hear` is the runtime's `onDelta`. */
+  readonly deltas?: DeltaHub | undefined;
+}
+
+/** Everything that a runtime has for machines, at one address: API, streams, MCP and metrics. */
+export async function serveRuntime(options: ServeRuntimeOptions): Promise<RunningServer> {
+  const { deltas, host } = options;
+  const { runtime, workspaces } = host;
+  const log = options.log ?? ((line) => void process.stderr.write(`${line}\n`));
+  const hub = new EventHub(runtime.store, deltas && { deltas });
+  const streams = eventStreams(hub);
+  const metrics = new Metrics(hub, runtime.store, productVersion);
+  let mcp: Promise<McpHttpHandler> | undefined;
+  const server = await startServer({
+    ...options,
+    log,
+    routes,
+    events: streams.events,
+    inboxEvents: streams.inbox,
+    metrics: metrics.mount,
+    async mcp(request, principal) {
+      // Its protocol is much code: who only looks at runs does not wait for it.
+      mcp ??= import("../mcp/http/serve-mandate.ts").then(({ serveMandate }) =>
+        serveMandate({ runtime, workspaces, onError: (error) => log(`mandate serve: ${error}`) }),
+      );
+      return (await mcp).handle(request, principal);
+    },
+    onRequest: (operation, status, ms) => metrics.countRequest(operation, status, ms),
+  }).catch((error) => {
+    metrics.close();
+    hub.close();
+    throw error;
+  });
+  return {
+    ...server,
+    async close(graceMs) {
+      // Its sessions end their streams, so that nobody has to be cut off.
+      const ending = mcp?.then((handler) => handler.close());
+      await server.close(graceMs);
+      await ending;
+      metrics.close();
+      hub.close();
+    },
+  };
+}

@@ -1,0 +1,128 @@
+import { once } from "node:events";
+import { createServer, type Server } from "node:http";
+import type { AddressInfo, Socket } from "node:net";
+import { getRequestListener } from "@hono/node-server";
+import { systemClock } from "../../ports/clock.ts";
+import { MandateError } from "../../ports/mandate-error.ts";
+import { type AppOptions, createApp } from "./app.ts";
+import { answerBrokenRequest, answerRequestError } from "./broken-request.ts";
+import type { Host } from "./host.ts";
+import { isLoopback } from "./is-loopback.ts";
+import { OpenRequests } from "./open-requests.ts";
+import { PageSessions } from "./page-sessions.ts";
+
+export interface ServerOptions extends Omit<AppOptions, "open" | "pages"> {
+  /** Its origin is known once there is a port. */
+  readonly host: Omit<Host, "origin">;
+  /** 0: any that is free. */
+  readonly port: number;
+  /** The address to listen at; loopback unless said. */
+  readonly hostname?: string | undefined;
+  readonly timeouts?: Partial<ServerTimeouts> | undefined;
+  readonly mostConnections?: number | undefined;
+}
+
+export interface ServerTimeouts {
+  /** For all headers of a request to be there. */
+  readonly headersMs: number;
+  /** For all of a request to be there, its body included. */
+  readonly requestMs: number;
+  /** For the next request on a connection. */
+  readonly keepAliveMs: number;
+  /** How often the two above are looked at. */
+  readonly checkMs: number;
+}
+
+export interface RunningServer {
+  readonly url: string;
+  readonly port: number;
+  readonly pages: PageSessions;
+  /** Takes nothing new, lets what is being answered end, and cuts what has not after the grace. */
+  close(graceMs?: number): Promise<void>;
+}
+
+/** Whoever trickles a request is cut off after eight and a half seconds; nobody waits for it. */
+const usualTimeouts: ServerTimeouts = {
+  headersMs: 5000,
+  requestMs: 8000,
+  keepAliveMs: 5000,
+  checkMs: 500,
+};
+const mostHeaderBytes = 16 * 1024;
+const usualGraceMs = 5000;
+
+export async function startServer(options: ServerOptions): Promise<RunningServer> {
+  const { hostname = "127.0.0.1", port, mostConnections = 1000 } = options;
+  const timeouts = { ...usualTimeouts, ...options.timeouts };
+  const server = createServer({
+    maxHeaderSize: mostHeaderBytes,
+    headersTimeout: timeouts.headersMs,
+    requestTimeout: timeouts.requestMs,
+    keepAliveTimeout: timeouts.keepAliveMs,
+    connectionsCheckingInterval: timeouts.checkMs,
+    requireHostHeader: true,
+    insecureHTTPParser: false,
+    noDelay: true,
+  });
+  // Their size is bounded; a bound on their number would drop the rest without a word.
+  server.maxHeadersCount = 0;
+  server.maxConnections = mostConnections;
+  server.on("clientError", answerBrokenRequest);
+  server.on("connect", (_request, socket) =>
+    answerBrokenRequest({ code: "CONNECT" }, socket as Socket),
+  );
+  await listen(server, port, hostname);
+  const address = server.address() as AddressInfo;
+  const origin = `http://${isLoopback(hostname) ? shown(hostname) : "127.0.0.1"}:${address.port}`;
+  const open = new OpenRequests();
+  const pages = new PageSessions(systemClock.monotonic);
+  const app = createApp({ ...options.host, origin }, { ...options, open, pages });
+  const listener = getRequestListener(app.fetch, {
+    // Other code of this process keeps the classes it knows.
+    overrideGlobalObjects: false,
+    errorHandler: answerRequestError,
+  });
+  server.on("request", (incoming, outgoing) => void listener(incoming, outgoing));
+  return {
+    url: origin,
+    port: address.port,
+    pages,
+    async close(graceMs = usualGraceMs) {
+      open.stop();
+      await closeServer(server, graceMs);
+    },
+  };
+}
+
+async function listen(server: Server, port: number, hostname: string): Promise<void> {
+  server.listen({ port, host: hostname });
+  try {
+    await once(server, "listening");
+  } catch (cause) {
+    const { code } = cause as NodeJS.ErrnoException;
+    const why = code === "EADDRINUSE" ? "it is in use" : code;
+    throw new MandateError(
+      "usage",
+      `Port ${port} at ${hostname} cannot be listened at: ${why}. Take another one with --port.`,
+      { cause },
+    );
+  }
+}
+
+async function closeServer(server: Server, graceMs: number): Promise<void> {
+  const closed = once(server, "close");
+  server.close();
+  // A connection that is kept alive is idle as soon as its last answer is out.
+  const idle = setInterval(() => server.closeIdleConnections(), 20);
+  const cut = setTimeout(() => server.closeAllConnections(), graceMs);
+  try {
+    await closed;
+  } finally {
+    clearInterval(idle);
+    clearTimeout(cut);
+  }
+}
+
+function shown(hostname: string): string {
+  return hostname.includes(":") ? `[${hostname}]` : hostname;
+}

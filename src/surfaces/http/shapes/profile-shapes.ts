@@ -1,0 +1,44 @@
+import { z } from "zod";
+import { listOf, plainData } from "./plain-data.ts";
+
+const profileRow = z.object({
+  name: z.string(),
+  description: z.string(),
+  capabilities: listOf(z.string()),
+  model: z.string().nullable(),
+  origin: z.string(),
+  isHidden: z.boolean(),
+});
+
+export const profileList = z.object({
+  items: listOf(profileRow),
+  problems: listOf(z.object({ name: z.string(), file: z.string(), message: z.string() })),
+  waiting: listOf(
+    z.object({
+      kind: z.enum(["profile", "skill"]),
+      name: z.string(),
+      file: z.string(),
+      hash: z.string(),
+    }),
+  ).meta({ description: "What came with a project and counts once an operator acknowledged it." }),
+});
+
+const fields = listOf(
+  z.object({
+    field: z.string().meta({ description: "A dotted path." }),
+    value: plainData<unknown>("What it says."),
+    origin: z.string().meta({ description: "Where that came from." }),
+  }),
+);
+
+const prompt = z.string().nullable().meta({ description: "Null for viewers." });
+
+export const profileDetail = z.object({
+  name: z.string(),
+  usable: z.boolean(),
+  problem: z.string().nullable(),
+  fields,
+  prompt,
+  layers: listOf(z.string()),
+  waiting: listOf(z.object({ origin: z.string(), hash: z.string(), fields, prompt })),
+});

@@ -1,0 +1,36 @@
+import { z } from "zod";
+import { closeReasons } from "../../../events/close-reason.ts";
+import type { Seal } from "../../../events/seal.ts";
+import type { DelegationResult } from "../../../ports/delegator.ts";
+import { listOf, plainData } from "./plain-data.ts";
+
+export const closeReason = z.enum(closeReasons);
+
+/** How a delegation ended, in the four words that callers know. */
+export const resultStatus = z.enum(["completed", "failed", "timeout", "cancelled"]);
+
+export const tokenUsage = z.object({
+  prompt: z.number(),
+  completion: z.number(),
+  cost: z.number().meta({ description: "US dollars." }),
+});
+
+export const artifactReference = z.object({ hash: z.string(), bytes: z.number() });
+
+export const seal = plainData<Seal>(
+  "What the runtime itself recorded: summary, output_hash, usage, turns, tool_calls, attempts, requested, served, calls, exits, files.",
+);
+
+export const delegationResult = z.object({
+  delegationId: z.string(),
+  profile: z.string(),
+  status: resultStatus,
+  result: z.string().meta({ description: "The final text, or the error's sentence." }),
+  tokenUsage,
+  duration: z.number().meta({ description: "Milliseconds." }),
+  subDelegations: listOf(plainData<DelegationResult>("The same of a child.")).optional(),
+  truncated: z.literal(true).optional(),
+  closeReason,
+  evidence: seal,
+  artifacts: listOf(artifactReference).optional(),
+});

@@ -1,0 +1,120 @@
+import { z } from "zod";
+import { delegationRow } from "./delegation-shapes.ts";
+import { agentId, profileName, sessionName, whoever } from "./ids.ts";
+import { listOf, moment, plainData } from "./plain-data.ts";
+import { longestWaitMs } from "./query-values.ts";
+import { delegationResult } from "./result-shapes.ts";
+
+const runStates = ["running", "interrupted", "succeeded", "failed"] as const;
+
+export const runRow = z.object({
+  runId: z.string(),
+  title: z.string().meta({ description: "Its task in one line." }),
+  application: z.string(),
+  workspace: z.string().nullable(),
+  state: z.enum(runStates),
+  startedAt: moment,
+  finishedAt: moment.nullable(),
+  delegations: z.number(),
+  tokens: z.number(),
+  cost: z.number(),
+});
+
+export const runDetail = runRow.extend({
+  task: z.string(),
+  budgetTokens: z.number(),
+  rootId: z.string().nullable(),
+  elapsedMs: z.number(),
+  /** Parents before their children, each level in the order of its steps; a thousand at most. */
+  tree: listOf(delegationRow),
+  /** Of the root; null while it is open. Results of children are at their delegations. */
+  result: delegationResult.nullable(),
+});
+
+const waitMs = z
+  .int()
+  .min(0)
+  .max(longestWaitMs)
+  .optional()
+  .meta({ description: "Milliseconds to wait for the end; the result is given if it comes." });
+
+export const startRunBody = z.strictObject({
+  task: z.string().min(1).max(1_000_000).optional(),
+  plan: z
+    .record(z.string(), z.unknown())
+    .optional()
+    .meta({ description: "Steps to carry out, in place of a task." }),
+  profile: whoever.optional().meta({ description: "A profile, or a handle." }),
+  agent: agentId.optional().meta({ description: "A handle, in place of a profile." }),
+  context: z.string().max(1_000_000).optional(),
+  title: z.string().min(1).max(500).optional(),
+  workspace: z
+    .string()
+    .max(4096)
+    .nullable()
+    .optional()
+    .meta({ description: "One of the server's folders, or one below; null: none." }),
+  readOnly: z.boolean().optional(),
+  budgetTokens: z.int().min(1).optional().meta({ description: "For the whole run." }),
+  maxTokens: z.int().min(1).optional().meta({ description: "For the root and all below it." }),
+  timeout: z.int().min(1).optional().meta({ description: "Milliseconds." }),
+  maxDepth: z.int().min(0).max(100).optional(),
+  modelOverride: z.string().min(1).max(200).optional(),
+  tools: z.array(z.string().min(1).max(200)).max(500).optional(),
+  forwardSkills: z.array(z.string().min(1).max(200)).max(500).optional(),
+  watchers: z.array(profileName).max(5).optional(),
+  session: sessionName.optional(),
+  wait: waitMs,
+});
+
+export const startedRun = z.object({
+  runId: z.string(),
+  delegationId: z.string(),
+  url: z.string().meta({ description: "Where the run is." }),
+  result: delegationResult.nullable().meta({ description: "Null while it is open." }),
+});
+
+export const resumedRun = z.object({
+  runId: z.string(),
+  delegationId: z.string(),
+  as: z.enum(["same", "new"]).meta({ description: "Whether it is a run of its own." }),
+  url: z.string(),
+});
+
+export const continueBody = z.strictObject({
+  message: z.string().min(1).max(1_000_000),
+  readOnly: z.boolean().optional(),
+  session: sessionName.optional(),
+  wait: waitMs,
+});
+
+export const verification = z.object({
+  ok: z.boolean(),
+  events: z.number(),
+  delegations: z.number(),
+  violations: listOf(
+    plainData<{ readonly invariant: string; readonly message: string }>(
+      "{ invariant, runId?, delegationId?, seq?, message }",
+    ),
+  ),
+});
+
+const differences = listOf(
+  plainData<{ readonly path: string; readonly message: string }>("{ path, message }"),
+);
+
+export const comparison = z.object({
+  isSame: z.boolean(),
+  runId: z.string(),
+  other: z.string(),
+  differences,
+});
+
+export const replayedRun = z.object({
+  isSame: z.boolean(),
+  runId: z.string(),
+  delegations: z.number(),
+  events: z.number(),
+  isFinished: z.boolean(),
+  differences,
+});

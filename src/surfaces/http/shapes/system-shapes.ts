@@ -1,0 +1,51 @@
+import { z } from "zod";
+import { costGroups } from "../../../sessions/cost-report.ts";
+import { listOf, moment, plainData } from "./plain-data.ts";
+
+export const health = z.object({
+  ok: z.boolean(),
+  version: z.string(),
+  startedAt: moment,
+  uptimeMs: z.number(),
+  database: z.object({ ok: z.boolean(), problem: z.string().nullable() }),
+  worker: z.string(),
+  openRuns: z.number().meta({ description: "A thousand stands for as many, or more." }),
+  liveRuns: z.number().meta({ description: "Those that this process works on." }),
+});
+
+export const system = z.object({
+  version: z.string(),
+  node: z.object({ version: z.string(), isSupported: z.boolean() }),
+  programs: z.record(z.string(), z.boolean()),
+  enforcement: z.object({ files: z.string(), shell: z.string(), copies: z.string() }),
+  models: z.object({
+    default: z.string(),
+    hasPrice: z.boolean(),
+    pricesAsOf: z.string(),
+    providers: listOf(
+      z.object({ provider: z.string(), isUsable: z.boolean(), set: z.string().optional() }),
+    ),
+    local: listOf(plainData<Readonly<Record<string, unknown>>>("A local server that answers.")),
+    pools: listOf(
+      z.object({ pool: z.string(), models: listOf(z.string()), first: z.string().nullable() }),
+    ),
+  }),
+  limits: z.object({
+    runTokens: z.number(),
+    maxChildren: z.number(),
+    maxDepth: z.number(),
+    maxConcurrent: z.number(),
+  }),
+});
+
+const amounts = { prompt: z.number(), completion: z.number(), cost: z.number() };
+
+export const costGroup = z.enum(costGroups);
+
+export const costReport = z.object({
+  by: costGroup,
+  items: listOf(z.object({ key: z.string(), ...amounts })),
+  total: z.object(amounts),
+  runs: z.number().meta({ description: "How many were looked at, the newest first." }),
+  isComplete: z.boolean().meta({ description: "False: older runs are not in it." }),
+});

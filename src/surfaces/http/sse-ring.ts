@@ -1,0 +1,169 @@
+/** Something that happened, and how it is told to all who want to hear of it. */
+export interface Entry {
+  /** Grows from entry to entry. */
+  readonly id: number;
+  readonly runId: string;
+  readonly delegationId: string | undefined;
+  readonly type: string;
+  readonly frame: Buffer;
+}
+
+/** Consecutive frames of a ring. */
+export interface Chunk {
+  /** The last entry that was passed, wanted or not. */
+  readonly to: number;
+  /** Undefined: none of what was passed was wanted. */
+  readonly wanted: { readonly bytes: Buffer; readonly lastId: number } | undefined;
+}
+
+/** Entries that came together, in one piece of memory. */
+interface Block {
+  readonly bytes: Buffer;
+  readonly entries: readonly Entry[];
+  /** Where each of them begins. */
+  readonly starts: readonly number[];
+  readonly firstId: number;
+  readonly lastId: number;
+  /** How many bytes were ever pushed before it. */
+  readonly offset: number;
+}
+
+/** A block of more is one frame that is larger. */
+const blockBytes = 64 * 1024;
+
+/**
+ * The latest entries, by size. What clients have not taken yet is here once for all of them: a
+ * client is a place in it and is sent pieces of it, so that being slow costs no memory.
+ */
+export class FrameRing {
+  readonly #capacity: number;
+  #blocks: Block[] = [];
+  #pushed = 0;
+  #floor: number | undefined;
+  #last: number | undefined;
+
+  constructor(capacity: number) {
+    this.#capacity = capacity;
+  }
+
+  /** Everything with a greater id is here; undefined before anything is known. */
+  get floor(): number | undefined {
+    return this.#floor;
+  }
+
+  /** The greatest id that was heard of. */
+  get last(): number | undefined {
+    return this.#last;
+  }
+
+  /** Forgets everything: what comes after `id` is kept from now on. */
+  reset(id: number): void {
+    this.#blocks = [];
+    this.#floor = id;
+    this.#last = id;
+  }
+
+  push(entries: readonly Entry[]): void {
+    const [first] = entries;
+    if (first !== undefined && this.#last === undefined) this.reset(first.id - 1);
+    // Some may have been read from the store before we heard of them.
+    const last = this.#last ?? 0;
+    let group: Entry[] = [];
+    let size = 0;
+    for (const entry of entries) {
+      if (entry.id <= last) continue;
+      if (size > 0 && size + entry.frame.length > blockBytes) {
+        this.#add(group, size);
+        group = [];
+        size = 0;
+      }
+      group.push(entry);
+      size += entry.frame.length;
+    }
+    if (size > 0) this.#add(group, size);
+    let gone = 0;
+    while (this.#pushed - (this.#blocks[gone]?.offset ?? this.#pushed) > this.#capacity) gone++;
+    if (gone === 0) return;
+    this.#floor = this.#blocks[gone - 1]?.lastId;
+    this.#blocks.splice(0, gone);
+  }
+
+  /** How much a client that is there has not taken yet. */
+  bytesAfter(id: number): number {
+    if (this.#floor === undefined || id < this.#floor) return Number.POSITIVE_INFINITY;
+    const block = this.#blocks[this.#blockAfter(id)];
+    if (block === undefined) return 0;
+    return this.#pushed - block.offset - (block.starts[entryAfter(block, id)] ?? 0);
+  }
+
+  /** What comes next; undefined when that is not here any more. */
+  chunkAfter(id: number, wants: ((entry: Entry) => boolean) | null): Chunk | undefined {
+    if (this.#floor === undefined || id < this.#floor) return undefined;
+    let to = id;
+    for (let index = this.#blockAfter(id); index < this.#blocks.length; index++) {
+      const block = this.#blocks[index];
+      if (block === undefined) break;
+      to = block.lastId;
+      const from = entryAfter(block, id);
+      const wanted = wants === null ? rest(block, from) : pick(block, from, wants);
+      if (wanted !== undefined) return { to, wanted };
+    }
+    return { to, wanted: undefined };
+  }
+
+  #add(entries: readonly Entry[], size: number): void {
+    const bytes = Buffer.concat(
+      entries.map(({ frame }) => frame),
+      size,
+    );
+    const starts: number[] = [];
+    let start = 0;
+    const kept = entries.map((entry) => {
+      starts.push(start);
+      const end = start + entry.frame.length;
+      const frame = bytes.subarray(start, end);
+      start = end;
+      return { ...entry, frame };
+    });
+    const firstId = kept[0]?.id ?? 0;
+    const lastId = kept.at(-1)?.id ?? 0;
+    this.#blocks.push({ bytes, entries: kept, starts, firstId, lastId, offset: this.#pushed });
+    this.#pushed += size;
+    this.#last = lastId;
+  }
+
+  #blockAfter(id: number): number {
+    return lowest(this.#blocks.length, (index) => (this.#blocks[index]?.lastId ?? 0) > id);
+  }
+}
+
+/** All of a block from an entry on: no copy, whoever gets it. */
+function rest(block: Block, from: number): Chunk["wanted"] {
+  return { bytes: block.bytes.subarray(block.starts[from]), lastId: block.lastId };
+}
+
+function pick(block: Block, from: number, wants: (entry: Entry) => boolean): Chunk["wanted"] {
+  const entries = block.entries.slice(from).filter(wants);
+  const last = entries.at(-1);
+  if (last === undefined) return undefined;
+  if (entries.length === block.entries.length - from) return rest(block, from);
+  const frames = entries.map(({ frame }) => frame);
+  return { bytes: frames.length === 1 ? last.frame : Buffer.concat(frames), lastId: last.id };
+}
+
+function entryAfter(block: Block, id: number): number {
+  if (id < block.firstId) return 0;
+  return lowest(block.entries.length, (index) => (block.entries[index]?.id ?? 0) > id);
+}
+
+/** The lowest index for which it is true, when it is true for all after it. */
+function lowest(length: number, isTrue: (index: number) => boolean): number {
+  let low = 0;
+  let high = length;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if (isTrue(middle)) high = middle;
+    else low = middle + 1;
+  }
+  return low;
+}
