@@ -2,7 +2,7 @@ import { join } from "node:path";
 import type { McpClient, UserPlace } from "./mcp-client.ts";
 
 /** Under which every client knows us. */
-export const entryName = "mandate";
+const entryName = "mandate";
 
 /** A delegation takes minutes: where a client has a limit for one call, it is told a longer one. */
 const patienceSeconds = 600;

@@ -1,0 +1,91 @@
+import { realpathSync } from "node:fs";
+import type { StdioOptions } from "../../mcp/stdio/serve-stdio.ts";
+import type { Arguments } from "../arguments.ts";
+import type { Command } from "../command.ts";
+import { exitCode } from "../exit-code.ts";
+import type { Io } from "../io.ts";
+import { chosenPlaybook, openRuntime, runtimeOptions } from "../open-runtime.ts";
+import { applicationFor } from "../playbook-application.ts";
+import { findFolder } from "../run-folder.ts";
+
+export const mcpCommand: Command = {
+  name: "mcp",
+  usage: "[options]",
+  about:
+    "Serves the tools of delegation to another program's agent, over MCP on standard input and\n" +
+    "output. Programs start this by themselves; see docs/guides/mcp.md. Work happens in the\n" +
+    "client's roots, or for clients without roots in the folder this was started in.",
+  options: {
+    workspace: {
+      type: "text",
+      value: "DIR",
+      short: "C",
+      help: "the only folder that work may happen in, whatever the client's roots are",
+    },
+    "read-only": { type: "flag", help: "nobody may write in the workspace, at any depth" },
+    ...runtimeOptions,
+  },
+  words: { least: 0, most: 0 },
+  examples: ["mcp", "mcp --workspace ~/projects/harbour --read-only"],
+  run: serve,
+};
+
+/** Whoever can start programs here is the one whose programs these are. */
+const user = { id: "local", role: "operator" } as const;
+
+async function serve(given: Arguments, io: Io): Promise<number> {
+  const { guardStdout } = await import("../../mcp/stdio/guard-stdout.ts");
+  const { serveStdio } = await import("../../mcp/stdio/serve-stdio.ts");
+  const folder = realpathSync(findFolder(given, io));
+  const { promise: stopped, resolve: stop } = Promise.withResolvers<void>();
+  const release = io.onSignal(() => stop());
+  const served = serveStdio({
+    input: process.stdin,
+    principal: user,
+    write: guardStdout(stop),
+    warn: (sentence) => io.stderr.write(`mandate mcp: ${sentence}\n`),
+    open: (client) => open(client, folder, given, io),
+  });
+  await Promise.race([served.ended, stopped]);
+  await served.close();
+  release();
+  return exitCode.done;
+}
+
+/** Nothing of this is loaded before a request needs it: clients do not wait long for the first answer. */
+async function open(
+  client: string,
+  folder: string,
+  given: Arguments,
+  io: Io,
+): ReturnType<StdioOptions["open"]> {
+  const { LocalClientSession } = await import("../../mcp/client-session.ts");
+  const application = applicationFor(chosenPlaybook(given, io));
+  const runtime = await openRuntime(given, io, application, { cwd: folder });
+  const isNamed = given.text("workspace") !== undefined;
+  const isOffered = isNamed || isProject(folder, io);
+  if (!isOffered) io.stderr.write(`mandate mcp: ${folder} is no project. ${remedy}\n`);
+  const session = new LocalClientSession({
+    runtime,
+    client,
+    principal: user,
+    folders: isOffered ? [folder] : [],
+    allowed: isNamed ? [folder] : undefined,
+    readOnly: given.flag("read-only"),
+  });
+  return {
+    session,
+    async close() {
+      await session.close();
+      await runtime.close();
+    },
+  };
+}
+
+const remedy = "Clients without roots get no folder to work in; name one with --workspace.";
+
+/** A program that starts us anywhere did not mean the whole disk, nor everything a person has. */
+function isProject(folder: string, { environment }: Io): boolean {
+  const isHome = [environment["HOME"], environment["USERPROFILE"]].includes(folder);
+  return !isHome && folder !== realpathSync("/");
+}

@@ -1,0 +1,72 @@
+import { describe, expect, test } from "vitest";
+import { callTool, eras, McpDesk } from "./mcp-desk.test-support.ts";
+
+const playbook = `
+version: 1
+name: approvals
+replies:
+  - when: { turn: 1 }
+    calls: [{ tool: list_files, input: {} }]
+  - text: "It said: {{last}}"
+`;
+
+const careful = `---
+name: careful
+description: Looks at files when it may
+tools: [list_files]
+toolRules:
+  - { tool: list_files, action: ask }
+---
+You look.
+`;
+
+describe.each(eras)("where a person has to approve, a client of %s", (era) => {
+  test.each(["yes", "no"])("brings it before its person, who says %s", async (said) => {
+    await using desk = new McpDesk(playbook);
+    desk.addProfile("careful", careful);
+    const shown: object[] = [];
+    const client = await desk.connect({
+      era,
+      capabilities: { elicitation: {} },
+      reply(_message, schema) {
+        shown.push(schema);
+        return { action: "accept", content: { approve: said } };
+      },
+    });
+    const { text } = await callTool(client, "delegate_task", { profile: "careful", task: "Look" });
+    expect(shown).toMatchObject([{ properties: { approve: { enum: ["yes", "no"] } } }]);
+    const log = await desk.withStore(async (store) => {
+      const types: string[] = [];
+      for await (const { type } of store.readEvents({})) types.push(type);
+      return types;
+    });
+    expect(log.includes("agent.tool_denied")).toBe(said === "no");
+    expect(JSON.parse(text)).toMatchObject({ status: "completed" });
+  });
+
+  test("cannot have its model approve in place of a person", async () => {
+    await using desk = new McpDesk(playbook);
+    desk.addProfile("careful", careful);
+    const client = await desk.connect({ era });
+    const { text: id } = await callTool(client, "spawn", { profile: "careful", task: "Look" });
+    let askId = "";
+    await expect
+      .poll(
+        async () => {
+          const { structuredContent } = await callTool(client, "read_inbox", { keep: true });
+          const { open } = structuredContent as { open: readonly { ask: { id: string } }[] };
+          askId = open[0]?.ask.id ?? "";
+          return askId;
+        },
+        { timeout: 5000 },
+      )
+      .not.toBe("");
+    const answered = await callTool(client, "answer", { askId, text: "yes" });
+    expect(answered).toMatchObject({
+      isError: true,
+      text: expect.stringMatching(/person's approval/),
+    });
+    const waiting = await callTool(client, "spawn_await", { job_ids: id, max_wait_ms: 50 });
+    expect(waiting.text).toBe(`[${id}: RUNNING]`);
+  });
+});

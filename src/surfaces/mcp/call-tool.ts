@@ -1,0 +1,34 @@
+import type { CallToolResult } from "@modelcontextprotocol/server";
+import { z } from "zod";
+import { messageOf } from "../../ports/message-of.ts";
+import type { McpCallContext, McpTool, McpToolResult } from "./mcp-tool.ts";
+
+/** Calls a tool for a client. What goes wrong is a result that says so: a model can read that. */
+export async function callTool(
+  tool: McpTool,
+  input: unknown,
+  context: McpCallContext,
+): Promise<McpToolResult> {
+  const { principal } = context.session;
+  if (principal.role === "viewer" && tool.annotations.destructiveHint) {
+    return failed(`Error: ${tool.name} needs an operator; this access is a viewer's.`);
+  }
+  try {
+    return await tool.call(input, context);
+  } catch (error) {
+    if (error instanceof z.ZodError) return failed(`Error: ${z.prettifyError(error)}`);
+    return failed(`Error: ${messageOf(error)}`);
+  }
+}
+
+function failed(text: string): McpToolResult {
+  return { text, structured: {}, isError: true };
+}
+
+/** Whole in both, because some models are shown only the one and some only the other. */
+export function describeResult({ isError, structured, text }: McpToolResult): CallToolResult {
+  const content: CallToolResult["content"] = [{ type: "text", text }];
+  // What failed has no shape to keep to; clients hold what is there against the output schema.
+  if (isError) return { content, isError: true };
+  return { content, structuredContent: { ...structured } };
+}

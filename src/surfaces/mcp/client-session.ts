@@ -1,0 +1,194 @@
+import { isAbsolute, resolve } from "node:path";
+import { fileURLToPath } from "node:url";
+import type { Principal } from "../../control/records/principal.ts";
+import type { Session } from "../../delegations/session.ts";
+import { MandateError } from "../../ports/mandate-error.ts";
+import type { Runtime } from "../../runtime.ts";
+import { OpenCalls } from "./calls/open-calls.ts";
+import { foldersOfRoots, isInside, narrowFolders, realFolder } from "./client-folders.ts";
+
+/**
+ * What one client of the MCP server holds: whose it is, where it works, and the run that keeps what
+ * it delegates. The run is opened with the first call that needs one, so that a client that only
+ * looks around leaves nothing behind.
+ */
+export interface ClientSession {
+  readonly runtime: Runtime;
+  readonly principal: Principal;
+  /** The name by which the client calls itself; not to be trusted. */
+  readonly client: string;
+  /** The folders in which it may have work done; never wider than its roots and the server's. */
+  workspaces(): Promise<readonly string[]>;
+  /** The client's roots, as it names them. Runs that are open keep their folder. */
+  useRoots(uris: readonly string[]): Promise<void>;
+  /** When they were read, in milliseconds; 0: not yet, or not since they have changed. */
+  rootsReadAt: number;
+  /** Opens the run when there is none yet; in a folder of its own when one is named. */
+  open(workspace?: string): Promise<Session>;
+  /** The one that was opened last; undefined when nothing was delegated yet. */
+  readonly opened: Session | undefined;
+  /** All that are open: one for each folder. */
+  readonly sessions: readonly Session[];
+  /** The session whose run a delegation belongs to. */
+  holding(delegationId: string): Promise<Session | undefined>;
+  /** Whether a run is this principal's: what is not is said to be unknown. */
+  owns(runId: string): Promise<boolean>;
+  /** Calls under way, also those that wait for an answer of the client. */
+  readonly calls: OpenCalls;
+  close(): Promise<void>;
+}
+
+export interface ClientSessionOptions {
+  readonly runtime: Runtime;
+  readonly principal: Principal;
+  readonly client: string;
+  /** Real paths that roots have to lie in; absent: the client's roots alone decide. */
+  readonly allowed?: readonly string[] | undefined;
+  /** Where a client without roots works: real paths, the first one unless another is named. */
+  readonly folders: readonly string[];
+  readonly readOnly?: boolean | undefined;
+}
+
+const mostRemembered = 10_000;
+
+export class LocalClientSession implements ClientSession {
+  readonly runtime: Runtime;
+  readonly principal: Principal;
+  readonly client: string;
+  readonly calls: OpenCalls;
+  rootsReadAt = 0;
+  opened: Session | undefined;
+  readonly #options: ClientSessionOptions;
+  /** Undefined: the client has none. */
+  #roots: readonly string[] | undefined;
+  readonly #sessions = new Map<string, Promise<Session>>();
+  readonly #owned = new Map<string, boolean>();
+  #all: readonly Session[] = [];
+  #isClosed = false;
+
+  constructor(options: ClientSessionOptions) {
+    this.#options = options;
+    this.runtime = options.runtime;
+    this.principal = options.principal;
+    this.client = options.client;
+    this.calls = new OpenCalls(options.runtime.store, () => this.#all.map(({ runId }) => runId));
+  }
+
+  get sessions(): readonly Session[] {
+    return this.#all;
+  }
+
+  async workspaces(): Promise<readonly string[]> {
+    const { allowed, folders } = this.#options;
+    return this.#roots === undefined ? folders : narrowFolders(this.#roots, allowed);
+  }
+
+  async useRoots(uris: readonly string[]): Promise<void> {
+    this.#roots = await foldersOfRoots(uris);
+    this.rootsReadAt = Date.now();
+  }
+
+  async open(workspace?: string): Promise<Session> {
+    const folder = await this.#folder(workspace);
+    const key = folder ?? "";
+    const known = this.#sessions.get(key);
+    if (known !== undefined) {
+      const session = await known;
+      if (!(await this.#isOver(session))) {
+        this.opened = session;
+        return session;
+      }
+      // Somebody cancelled the run: what is delegated from now on is another one's.
+      if (this.#sessions.get(key) === known) this.#sessions.delete(key);
+      this.#all = this.#all.filter((one) => one !== session);
+    }
+    const opening = this.#sessions.get(key) ?? this.#openIn(folder);
+    this.#sessions.set(key, opening);
+    opening.catch(() => this.#sessions.delete(key));
+    this.opened = await opening;
+    return this.opened;
+  }
+
+  async holding(delegationId: string): Promise<Session | undefined> {
+    if (this.#all.length <= 1) return this.opened;
+    const runId = await this.runtime.store.findRun(delegationId);
+    return this.#all.find((session) => session.runId === runId) ?? this.opened;
+  }
+
+  async owns(runId: string): Promise<boolean> {
+    let isOwn = this.#owned.get(runId);
+    if (isOwn === undefined) {
+      isOwn = await this.#isOf(runId);
+      if (this.#owned.size >= mostRemembered) this.#owned.clear();
+      this.#owned.set(runId, isOwn);
+    }
+    return isOwn;
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    this.calls.close();
+    await Promise.allSettled(this.#sessions.values());
+    await Promise.allSettled(this.#all.map((session) => session.close()));
+  }
+
+  async #openIn(workspace: string | null): Promise<Session> {
+    if (this.#isClosed) throw new MandateError("closed", "The client's session has ended.");
+    if (this.principal.role === "viewer") {
+      throw new MandateError(
+        "refused-by-policy",
+        "Nothing was delegated, and a viewer delegates nothing.",
+      );
+    }
+    const session = await this.runtime.engine.openSession({
+      client: this.client,
+      workspace,
+      isRealWorkspace: true,
+      by: this.principal,
+      readOnly: this.#options.readOnly,
+    });
+    this.#all = [...this.#all, session];
+    this.#owned.set(session.runId, true);
+    return session;
+  }
+
+  async #isOver({ delegationId, runId }: Session): Promise<boolean> {
+    const run = await this.runtime.store.readRun(runId);
+    return run?.delegations.get(delegationId)?.status === "closed";
+  }
+
+  async #folder(named: string | undefined): Promise<string | null> {
+    const folders = await this.workspaces();
+    if (named === undefined) return folders[0] ?? null;
+    const path = pathOf(named, folders[0]);
+    const real = path === undefined ? undefined : await realFolder(path);
+    if (real !== undefined && folders.some((root) => isInside(root, real))) return real;
+    const known = folders.length === 0 ? "It has none." : `They are: ${folders.join(", ")}.`;
+    throw new MandateError(
+      "refused-by-policy",
+      `The folder ${JSON.stringify(named.slice(0, 200))} does not lie in the client's folders. ${known}`,
+    );
+  }
+
+  async #isOf(runId: string): Promise<boolean> {
+    const { store } = this.runtime;
+    const run = await store.readRun(runId);
+    for (const { id, parentId } of run?.delegations.values() ?? []) {
+      if (parentId !== null) continue;
+      // A contract that cannot be trusted is nobody's.
+      const contract = await store.readContract(id).catch(() => undefined);
+      return contract?.principal.id === this.principal.id;
+    }
+    return false;
+  }
+}
+
+function pathOf(named: string, first: string | undefined): string | undefined {
+  try {
+    if (/^file:\/\//i.test(named)) return fileURLToPath(named);
+  } catch {
+    return undefined;
+  }
+  if (isAbsolute(named)) return named;
+  return first === undefined ? undefined : resolve(first, named);
+}

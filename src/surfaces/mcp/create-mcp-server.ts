@@ -1,0 +1,131 @@
+import {
+  type CallToolRequest,
+  type CallToolResult,
+  ProtocolError,
+  ProtocolErrorCode,
+  Server,
+  type Tool,
+} from "@modelcontextprotocol/server";
+import { z } from "zod";
+import { messageOf } from "../../ports/message-of.ts";
+import { productVersion } from "../../product-version.ts";
+import { handleToolCall } from "./calls/handle-tool-call.ts";
+import { roundState } from "./calls/round-state.ts";
+import { abilitiesOf, clientNameOf, type Era } from "./client-abilities.ts";
+import type { ClientSession } from "./client-session.ts";
+import { instructions } from "./instructions.ts";
+import type { McpTool } from "./mcp-tool.ts";
+import { completePrompt, getPrompt, listPrompts } from "./prompts.ts";
+import { serveResources } from "./resources/serve-resources.ts";
+import { tellChanges } from "./resources/tell-changes.ts";
+import { mcpToolsOf } from "./tools/mcp-tools.ts";
+
+export interface McpServerOptions {
+  readonly era: Era;
+  /** What the client holds; opened by the first request that needs it, the same for all of them. */
+  session(client: string): Promise<ClientSession>;
+  /**
+   * The server lives as long as its client is connected, and tells it what changes. False for one
+   * that answers a single request.
+   */
+  readonly isConnected: boolean;
+}
+
+/**
+ * A server for one client, or for one of its requests. Nothing is opened to answer `initialize` and
+ * `server/discover`: some clients go on without a server that takes its time.
+ */
+export function createMcpServer(options: McpServerOptions): Server {
+  const { era, isConnected } = options;
+  const server = new Server(
+    { name: "mandate", title: "Mandate", version: productVersion },
+    {
+      capabilities: {
+        tools: { listChanged: true },
+        prompts: { listChanged: true },
+        resources: { listChanged: true, subscribe: true },
+        completions: {},
+      },
+      instructions,
+      requestState: { verify: roundState.verify },
+    },
+  );
+  let told: ClientSession | undefined;
+  const open = async (): Promise<ClientSession> => {
+    const session = await options.session(clientNameOf(server));
+    if (isConnected && told === undefined) tellChanges(server, session, { era, subscribed });
+    told = session;
+    return session;
+  };
+  serveTools(server, era, open);
+  servePrompts(server, open);
+  const subscribed = serveResources(server, open);
+  return server;
+}
+
+function serveTools(server: Server, era: Era, open: () => Promise<ClientSession>): void {
+  server.setRequestHandler("tools/list", async () => {
+    const { runtime } = await open();
+    await runtime.control.view.refresh();
+    return { tools: mcpToolsOf(runtime).map(describeTool) };
+  });
+  server.setRequestHandler("tools/call", async (request, context) => {
+    const session = await open().catch((error) => failure(messageOf(error)));
+    if ("content" in session) return session;
+    const tool = findTool(mcpToolsOf(session.runtime), request);
+    const abilities = abilitiesOf(server, context);
+    const input = request.params.arguments;
+    return handleToolCall({ tool, input, session, era, abilities, context });
+  });
+  server.setNotificationHandler("notifications/roots/list_changed", async () => {
+    (await open()).rootsReadAt = 0;
+  });
+}
+
+/** A model can read what is wrong with a file, and tell; an error of the protocol it may never see. */
+function failure(sentence: string): CallToolResult {
+  return { isError: true, content: [{ type: "text", text: `Error: ${sentence}` }] };
+}
+
+function findTool(tools: readonly McpTool[], { params }: CallToolRequest): McpTool {
+  const tool = tools.find(({ name }) => name === params.name);
+  if (tool !== undefined) return tool;
+  throw new ProtocolError(
+    ProtocolErrorCode.InvalidParams,
+    `There is no tool ${JSON.stringify(params.name.slice(0, 100))}. There are: ${tools.map(({ name }) => name).join(", ")}.`,
+  );
+}
+
+function describeTool({ annotations, description, input, name, output, title }: McpTool): Tool {
+  return {
+    name,
+    title,
+    description,
+    inputSchema: schemaOf(input, "input"),
+    outputSchema: schemaOf(output, "output"),
+    annotations: { title, ...annotations },
+  };
+}
+
+function schemaOf(schema: z.ZodType, io: "input" | "output"): Tool["inputSchema"] {
+  const { $schema: _dialect, ...rest } = z.toJSONSchema(schema, { io });
+  return { ...rest, type: "object" } as Tool["inputSchema"];
+}
+
+function servePrompts(server: Server, open: () => Promise<ClientSession>): void {
+  server.setRequestHandler("prompts/list", async () => {
+    const { runtime } = await open();
+    await runtime.control.view.refresh();
+    return { prompts: [...listPrompts(runtime)] };
+  });
+  server.setRequestHandler("prompts/get", async ({ params }) => {
+    const { runtime } = await open();
+    return getPrompt(runtime, params.name, params.arguments ?? {});
+  });
+  server.setRequestHandler("completion/complete", async ({ params }) => {
+    const { runtime } = await open();
+    const { argument, ref } = params;
+    if (ref.type !== "ref/prompt") return { completion: { values: [], total: 0, hasMore: false } };
+    return completePrompt(runtime, ref.name, argument);
+  });
+}

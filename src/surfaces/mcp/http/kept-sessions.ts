@@ -1,0 +1,123 @@
+export interface KeptSessionsOptions<Session> {
+  /** What works although nobody asks about it now. */
+  isBusy(session: Session): boolean | Promise<boolean>;
+  close(session: Session): void | Promise<void>;
+  readonly idleMs: number;
+  readonly maxPerOwner: number;
+  readonly now: () => number;
+}
+
+interface Entry<Session> {
+  readonly owner: string;
+  readonly session: Promise<Session>;
+  /** Requests and streams that are open on it. */
+  uses: number;
+  usedAt: number;
+}
+
+/**
+ * What clients hold between their requests. One that nobody used for a while, and below which
+ * nothing works, is closed: clients go away without a word. Each belongs to one owner, and to
+ * everybody else it does not exist.
+ */
+export class KeptSessions<Session> {
+  readonly #options: KeptSessionsOptions<Session>;
+  readonly #entries = new Map<string, Entry<Session>>();
+  readonly #sweeper: NodeJS.Timeout;
+
+  constructor(options: KeptSessionsOptions<Session>) {
+    this.#options = options;
+    const every = Math.max(Math.min(options.idleMs / 4, 60_000), 10);
+    this.#sweeper = setInterval(() => void this.sweep(), every).unref();
+  }
+
+  /** Counts as used until `release` is called. Undefined: there is none of that owner. */
+  use(
+    owner: string,
+    key: string,
+  ): { readonly session: Promise<Session>; release(): void } | undefined {
+    const entry = this.#entries.get(key);
+    return entry?.owner === owner ? this.#hold(entry) : undefined;
+  }
+
+  /** Opens it where it is not there. Undefined: the owner has as many as it may, all at work. */
+  async open(
+    owner: string,
+    key: string,
+    make: () => Promise<Session>,
+  ): Promise<{ readonly session: Promise<Session>; release(): void } | undefined> {
+    const known = this.use(owner, key);
+    if (known) return known;
+    if (!(await this.#makeRoom(owner))) return undefined;
+    // Another request of the same client may have been faster.
+    const faster = this.use(owner, key);
+    if (faster) return faster;
+    const entry = { owner, session: make(), uses: 0, usedAt: this.#options.now() };
+    this.#entries.set(key, entry);
+    entry.session.catch(() => this.#entries.delete(key));
+    return this.#hold(entry);
+  }
+
+  async end(owner: string, key: string): Promise<void> {
+    const entry = this.#entries.get(key);
+    if (entry?.owner !== owner) return;
+    this.#entries.delete(key);
+    await this.#close(entry);
+  }
+
+  async endAll(isConcerned: (owner: string) => boolean = () => true): Promise<void> {
+    const keys = [...this.#entries].filter(([, { owner }]) => isConcerned(owner));
+    await Promise.all(keys.map(([key, { owner }]) => this.end(owner, key)));
+  }
+
+  async sweep(): Promise<void> {
+    const { idleMs, now } = this.#options;
+    for (const [key, entry] of [...this.#entries]) {
+      if (now() - entry.usedAt < idleMs || !(await this.#isIdle(entry))) continue;
+      if (this.#entries.get(key) === entry) await this.end(entry.owner, key);
+    }
+  }
+
+  stop(): void {
+    clearInterval(this.#sweeper);
+  }
+
+  #hold(entry: Entry<Session>): { readonly session: Promise<Session>; release(): void } {
+    entry.uses++;
+    let isHeld = true;
+    return {
+      session: entry.session,
+      release: () => {
+        if (!isHeld) return;
+        isHeld = false;
+        entry.uses--;
+        entry.usedAt = this.#options.now();
+      },
+    };
+  }
+
+  /** The one that was used longest ago has to go, as long as nothing works below it. */
+  async #makeRoom(owner: string): Promise<boolean> {
+    const own = [...this.#entries].filter(([, entry]) => entry.owner === owner);
+    if (own.length < this.#options.maxPerOwner) return true;
+    own.sort(([, one], [, other]) => one.usedAt - other.usedAt);
+    for (const [key, entry] of own) {
+      if (!(await this.#isIdle(entry)) || this.#entries.get(key) !== entry) continue;
+      await this.end(owner, key);
+      return true;
+    }
+    return false;
+  }
+
+  async #isIdle(entry: Entry<Session>): Promise<boolean> {
+    if (entry.uses > 0) return false;
+    const session = await entry.session.catch(() => undefined);
+    const isBusy = session !== undefined && (await this.#options.isBusy(session));
+    return !isBusy && entry.uses === 0;
+  }
+
+  async #close(entry: Entry<Session>): Promise<void> {
+    const session = await entry.session.catch(() => undefined);
+    if (session !== undefined) await this.#options.close(session);
+  }
+}

@@ -1,0 +1,113 @@
+import type { Server } from "@modelcontextprotocol/server";
+import type { Principal } from "../../../control/records/principal.ts";
+import { isOpen } from "../../../events/delegation.ts";
+import type { Runtime } from "../../../runtime.ts";
+import { type ClientSession, LocalClientSession } from "../client-session.ts";
+import { createMcpServer } from "../create-mcp-server.ts";
+import type { McpTool } from "../mcp-tool.ts";
+import { followResources } from "../resources/follow-resources.ts";
+import { delegationTasks } from "../tasks/delegation-tasks.ts";
+import { installTasks } from "../tasks/install-tasks.ts";
+import { Tasks } from "../tasks/tasks.ts";
+import { mcpToolsOf } from "../tools/mcp-tools.ts";
+import { createMcpHttpHandler, type McpHttpHandler } from "./mcp-http-handler.ts";
+
+export interface ServeMandateOptions {
+  readonly runtime: Runtime;
+  /** Real paths. Clients work in these folders or below them, whatever their roots are. */
+  readonly workspaces: readonly string[];
+  readonly onError?: ((error: unknown) => void) | undefined;
+  readonly idleMs?: number | undefined;
+}
+
+/** How the control log names the records of tokens; behind it stands the principal's id. */
+const tokenRecord = "access-token/";
+
+/** The MCP endpoint of a server: what clients hold, their servers, and their tasks. */
+export function serveMandate(options: ServeMandateOptions): McpHttpHandler {
+  const { runtime, workspaces } = options;
+  const tasks = new Tasks({ durable: delegationTasks(runtime) });
+  const open = new Set<ClientSession>();
+  const handler = createMcpHttpHandler<ClientSession>({
+    ...options,
+    tasks,
+    openSession({ principal, name }) {
+      const folders = { allowed: workspaces, folders: workspaces };
+      const session = new LocalClientSession({ runtime, principal, client: name, ...folders });
+      open.add(session);
+      return session;
+    },
+    async closeSession(session) {
+      open.delete(session);
+      await session.close();
+    },
+    isBusy: hasOpenDelegations,
+    makeServer(session, { era, principal }) {
+      const isConnected = era === "legacy";
+      const server = createMcpServer({ era, isConnected, session: async () => session });
+      if (era === "modern") addTasks(server, { runtime, tasks, owner: principal });
+      return server;
+    },
+    watch: (principal, notify) => {
+      const isOwn = (session: ClientSession) => session.principal.id === principal.id;
+      const followed = {
+        runtime,
+        get sessions() {
+          return [...open].filter(isOwn).flatMap(({ sessions }) => sessions);
+        },
+      };
+      return followResources(followed, {
+        // Which of them a stream asked for is known to the stream.
+        wants: (_uri, isOfOpenSession) => isOfOpenSession,
+        updated: (uri) => notify.resourceUpdated(uri),
+        listChanged: () => notify.resourcesChanged(),
+        offerChanged() {
+          notify.toolsChanged();
+          notify.promptsChanged();
+        },
+      });
+    },
+  });
+  const stop = runtime.store.subscribe((events) => {
+    for (const { type, payload } of events) {
+      if (type !== "control.record_changed" || !payload.record.startsWith(tokenRecord)) continue;
+      // A token that was revoked is refused from now on; what it opened has to end as well.
+      void handler.forget(payload.record.slice(tokenRecord.length)).catch(options.onError);
+    }
+  });
+  return {
+    ...handler,
+    async close() {
+      stop();
+      await handler.close();
+    },
+  };
+}
+
+function addTasks(
+  server: Server,
+  { runtime, tasks, owner }: { runtime: Runtime; tasks: Tasks; owner: Principal },
+): void {
+  let tools: readonly McpTool[] | undefined;
+  const find = (name: string) => {
+    tools ??= mcpToolsOf(runtime);
+    return tools.find((tool) => tool.name === name);
+  };
+  installTasks(server, {
+    tasks,
+    owner,
+    isLong: (name) => find(name)?.isLong === true,
+    delegates: (name) => find(name)?.delegates === true,
+  });
+}
+
+/** Whether something that the client delegated is not closed yet. */
+async function hasOpenDelegations({ runtime, sessions }: ClientSession): Promise<boolean> {
+  for (const { runId } of sessions) {
+    const run = await runtime.store.readRun(runId);
+    for (const delegation of run?.delegations.values() ?? []) {
+      if (delegation.parentId !== null && isOpen(delegation)) return true;
+    }
+  }
+  return false;
+}

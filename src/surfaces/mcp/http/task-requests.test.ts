@@ -1,0 +1,93 @@
+import { expect, it, vi } from "vitest";
+import { startEchoEndpoint } from "./echo-endpoint.test-support.ts";
+import { postModern } from "./raw-client.test-support.ts";
+
+const knowsTasks = { extensions: { "io.modelcontextprotocol/tasks": {} } };
+const wait = (ms: number) => ({ name: "wait", arguments: { ms } });
+
+it("lets a task go on when its client is gone, for its principal alone", async () => {
+  const { url, waits } = await startEchoEndpoint();
+  const created = await postModern({ url }, 1, "tools/call", wait(400), knowsTasks);
+  expect(created.message.result).toMatchObject({ resultType: "task", status: "working" });
+  expect(created.message.result).not.toHaveProperty("content");
+  const taskId = String(created.message.result?.["taskId"]);
+  const foreign = await postModern({ url, token: "bob" }, 2, "tasks/get", { taskId }, knowsTasks);
+  const unknown = await postModern(
+    { url, token: "bob" },
+    2,
+    "tasks/get",
+    { taskId: "x" },
+    knowsTasks,
+  );
+  expect(foreign.message.error?.code).toBe(-32_602);
+  expect(unknown.message.error?.code).toBe(-32_602);
+  expect(foreign.message.error?.message.replace(taskId, "x")).toBe(unknown.message.error?.message);
+  await postModern({ url, token: "bob" }, 3, "tasks/cancel", { taskId }, knowsTasks);
+  await vi.waitFor(() => expect(waits).toEqual(["done"]), 3000);
+  const own = await postModern({ url }, 4, "tasks/get", { taskId }, knowsTasks);
+  expect(own.message.result).toMatchObject({
+    resultType: "complete",
+    status: "completed",
+    result: { content: [{ type: "text", text: "Waited." }] },
+  });
+});
+
+it("answers a client that does not know tasks when the call is done", async () => {
+  const { url } = await startEchoEndpoint();
+  const { message } = await postModern({ url }, 1, "tools/call", wait(300));
+  expect(message.result).toMatchObject({ resultType: "complete" });
+});
+
+it("tells who listens how their own tasks go, and ends with the last of them", async () => {
+  const { url } = await startEchoEndpoint();
+  const begin = async (token: string) => {
+    const { message } = await postModern({ url, token }, 1, "tools/call", wait(400), knowsTasks);
+    return String(message.result?.["taskId"]);
+  };
+  const [own, foreign] = [await begin("alice"), await begin("bob")];
+  const params = { notifications: { taskIds: [own, foreign, "invented"] } };
+  const response = await listen(url, params, knowsTasks);
+  const messages = (await response.text()).split("\n").flatMap((line) => {
+    return line.startsWith("data: ") ? [JSON.parse(line.slice("data: ".length))] : [];
+  });
+  expect(messages.map(({ method, result }) => method ?? result.resultType)).toEqual([
+    "notifications/subscriptions/acknowledged",
+    "notifications/tasks",
+    "notifications/tasks",
+    "complete",
+  ]);
+  expect(messages[0].params.notifications).toEqual({ taskIds: [own] });
+  expect(messages.slice(1, 3).map(({ params }) => [params.taskId, params.status])).toEqual([
+    [own, "working"],
+    [own, "completed"],
+  ]);
+  const subscription = "io.modelcontextprotocol/subscriptionId";
+  expect(messages.slice(0, 3).map(({ params }) => params._meta[subscription])).toEqual([9, 9, 9]);
+});
+
+it("refuses to tell of tasks those who did not say that they know them", async () => {
+  const { url } = await startEchoEndpoint();
+  const response = await listen(url, { notifications: { taskIds: ["x"] } }, {});
+  expect(response.status).toBe(400);
+  expect(await response.json()).toMatchObject({ id: 9, error: { code: -32_021 } });
+});
+
+function listen(url: string, params: object, capabilities: object): Promise<Response> {
+  const version = "2026-07-28";
+  const _meta = {
+    "io.modelcontextprotocol/protocolVersion": version,
+    "io.modelcontextprotocol/clientCapabilities": capabilities,
+  };
+  const method = "subscriptions/listen";
+  return fetch(url, {
+    method: "POST",
+    headers: {
+      "content-type": "application/json",
+      accept: "application/json, text/event-stream",
+      authorization: "Bearer alice",
+      "mcp-protocol-version": version,
+      "mcp-method": method,
+    },
+    body: JSON.stringify({ jsonrpc: "2.0", id: 9, method, params: { ...params, _meta } }),
+  });
+}

@@ -1,0 +1,445 @@
+import { mkdirSync, symlinkSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { createRuntime } from "../../runtime.ts";
+import { callTool, eras, McpDesk } from "./mcp-desk.test-support.ts";
+
+const playbook = `
+version: 1
+name: mcp
+replies:
+  - when: { task: "ask", turn: 1 }
+    calls: [{ tool: ask_user, input: { message: "Which colour?" } }]
+  - when: { task: "ask" }
+    text: "It is {{last}}"
+  - when: { task: "tree", turn: 1 }
+    calls:
+      - { tool: delegate_task, input: { profile: researcher, task: "Count the files" } }
+      - { tool: delegate_task, input: { profile: researcher, task: "Count the lines" } }
+  - when: { task: "slow" }
+    text: "Slow and done"
+    latency_ms: 60000
+  - when: { task: "brief" }
+    text: "Brief and done"
+    latency_ms: 700
+  - text: "I looked into it: {{task}}"
+    latency_ms: 300
+`;
+
+interface ListedTool {
+  readonly inputSchema: { readonly properties?: Record<string, { readonly enum?: string[] }> };
+}
+
+describe.each(eras)("a client of %s", (era) => {
+  test("is offered tools with schemas, true annotations and the profiles there are", async () => {
+    await using desk = new McpDesk(playbook);
+    const client = await desk.connect({ era });
+    expect(client.getInstructions()).toMatch(/spawn_await/);
+    const { tools } = await client.listTools();
+    expect(tools.map(({ name }) => name)).toEqual([
+      "delegate_task",
+      "spawn",
+      "spawn_subagent",
+      "request_review",
+      "delegate_to_agent",
+      "spawn_await",
+      "list_sub_agents",
+      "get_delegation_result",
+      "cancel_delegation",
+      "peek_result",
+      "search_result",
+      "slice_result",
+      "read_inbox",
+      "answer",
+    ]);
+    for (const tool of tools) {
+      expect(tool.inputSchema.type).toBe("object");
+      expect(tool.outputSchema?.["type"]).toBe("object");
+      expect(Object.keys(tool.annotations ?? {}).sort()).toEqual([
+        "destructiveHint",
+        "idempotentHint",
+        "openWorldHint",
+        "readOnlyHint",
+        "title",
+      ]);
+    }
+    const [delegate, spawn] = tools as readonly ListedTool[];
+    for (const tool of [delegate, spawn]) {
+      expect(tool?.inputSchema.properties?.["profile"]?.enum).toContain("researcher");
+    }
+    expect(tools[0]).toMatchObject({
+      description: expect.stringMatching(/60 seconds[\s\S]*<available_spawn_profiles>/),
+      annotations: { readOnlyHint: false, destructiveHint: true, openWorldHint: true },
+    });
+    const readers = tools.filter(({ annotations }) => annotations?.readOnlyHint);
+    expect(readers.map(({ name }) => name)).toEqual([
+      "list_sub_agents",
+      "get_delegation_result",
+      "peek_result",
+      "search_result",
+      "slice_result",
+    ]);
+    // Who only looks around leaves no run behind.
+    expect((await callTool(client, "list_sub_agents", {})).structuredContent).toEqual({
+      subAgents: [],
+    });
+    expect(await desk.withStore((store) => store.listRuns({}))).toEqual([]);
+  });
+
+  test("delegates, hears how it goes, and gets the result whole in both places", async () => {
+    await using desk = new McpDesk(playbook);
+    const client = await desk.connect({ era, isProcess: true });
+    const heard: { progress: number; total?: number; message?: string }[] = [];
+    const input = { profile: "general", task: "tree" };
+    const result = await callTool(client, "delegate_task", input, {
+      onprogress: (progress) => heard.push(progress as (typeof heard)[number]),
+    });
+    expect(result.structuredContent).toMatchObject({
+      profile: "general",
+      status: "completed",
+      result: "I looked into it: tree",
+      subDelegations: [{ profile: "researcher" }, { profile: "researcher" }],
+    });
+    expect(JSON.parse(result.text)).toEqual(result.structuredContent);
+    const steps = heard.map(({ progress }) => progress);
+    expect(steps.length).toBeGreaterThan(2);
+    expect(steps).toEqual([...new Set(steps)].sort((one, other) => one - other));
+    expect(heard.every(({ progress, total = 0 }) => progress <= total)).toBe(true);
+    expect(heard.map(({ message }) => message).join("\n")).toMatch(/waits for 2 of 2.*0 of 2/);
+    expect(heard.at(-1)).toMatchObject({
+      progress: 3,
+      total: 3,
+      message: expect.stringMatching(/^general \w+: done · 2 of 2 children done · [\d,]+ tokens$/),
+    });
+  });
+
+  test("spawns, waits for a bounded time, and comes back for what still runs", async () => {
+    await using desk = new McpDesk(playbook);
+    const client = await desk.connect({ era });
+    const spawned = await callTool(client, "spawn", { profile: "researcher", task: "brief" });
+    const id = spawned.text;
+    expect(spawned.structuredContent).toEqual({ job_id: id });
+    const early = await callTool(client, "spawn_await", { job_ids: "*", max_wait_ms: 50 });
+    expect(early.text).toBe(`[${id}: RUNNING]`);
+    expect(early.structuredContent).toEqual({
+      jobs: [{ job_id: id, status: "running" }],
+      running: 1,
+    });
+    const late = await callTool(client, "spawn_await", { job_ids: `${id},ffffff` });
+    expect(late.text).toBe(`[${id}: OK]\nBrief and done\n\n[ffffff: NOT FOUND]`);
+    expect(late.structuredContent).toEqual({
+      jobs: [
+        { job_id: id, status: "ok", result: "Brief and done" },
+        { job_id: "ffffff", status: "not_found" },
+      ],
+      running: 0,
+    });
+    const found = await callTool(client, "get_delegation_result", { delegationId: id });
+    expect(found.structuredContent).toMatchObject({ delegation: { result: "Brief and done" } });
+    const peeked = await callTool(client, "peek_result", { delegationId: id });
+    expect(peeked.text).toContain("Brief and done");
+  });
+
+  test("reads in a result what it did wrong", async () => {
+    await using desk = new McpDesk(playbook);
+    const client = await desk.connect({ era });
+    const wrong = async (name: string, input: Record<string, unknown>) => {
+      const { isError, structuredContent, text } = await callTool(client, name, input);
+      expect({ isError, structuredContent }).toEqual({ isError: true });
+      return text;
+    };
+    expect(await wrong("spawn", {})).toBe("Error: task is required");
+    expect(await wrong("spawn", { task: "x", profile: "nobody" })).toBe(
+      "Error: unknown profile 'nobody'",
+    );
+    expect(await wrong("delegate_task", { profile: "nobody", task: "x" })).toBe(
+      "Error: unknown profile 'nobody'",
+    );
+    expect(await wrong("delegate_task", { profile: "general", task: "x", shell: 1 })).toMatch(
+      /shell/,
+    );
+    expect(await wrong("answer", { askId: "q000000", text: "x" })).toMatch(/no question q000000/);
+    expect(await wrong("answer", { askId: 7 })).toMatch(/askId/);
+    expect(
+      await wrong("delegate_task", { profile: "general", task: "x", workspace: "/etc" }),
+    ).toMatch(/does not lie in the client's folders/);
+    await expect(callTool(client, "shell", {})).rejects.toMatchObject({ code: -32_602 });
+  });
+
+  test("takes a call back, and what that delegated is cancelled", async () => {
+    await using desk = new McpDesk(playbook);
+    const client = await desk.connect({ era });
+    const control = new AbortController();
+    const input = { profile: "researcher", task: "slow" };
+    const call = callTool(client, "delegate_task", input, {
+      signal: control.signal,
+      onprogress: ({ message }) => message?.includes("model") && control.abort(),
+    });
+    await expect(call).rejects.toThrow();
+    await expect
+      .poll(async () => (await callTool(client, "list_sub_agents", {})).structuredContent, {
+        timeout: 5000,
+      })
+      .toMatchObject({ subAgents: [{ status: "closed", closeReason: "cancelled" }] });
+  });
+
+  test("puts a sub-agent's question before its person", async () => {
+    await using desk = new McpDesk(playbook);
+    const asked: string[] = [];
+    const client = await desk.connect({
+      era,
+      capabilities: { elicitation: {} },
+      reply(message) {
+        asked.push(message);
+        return { action: "accept", content: { answer: "blue" } };
+      },
+    });
+    const result = await callTool(client, "delegate_task", { profile: "general", task: "ask" });
+    expect(result.structuredContent).toMatchObject({ result: "It is blue" });
+    expect(asked).toHaveLength(1);
+    expect(asked[0]).toMatch(/^The sub-agent general \w+ asks \(.* left\):\n\nWhich colour\?$/);
+  });
+
+  test("leaves a question that its person declines to the inbox and its deadline", async () => {
+    await using desk = new McpDesk(playbook);
+    let asked = 0;
+    const client = await desk.connect({
+      era,
+      limits: { askDeadlineMs: 1000, askDefault: "grey" },
+      capabilities: { elicitation: { form: {} } },
+      reply: () => ({ action: ++asked > 0 ? "decline" : "cancel" }),
+    });
+    // What is loaded with the first call shall not count as time to answer.
+    await callTool(client, "list_sub_agents", {});
+    const call = callTool(client, "delegate_task", { profile: "general", task: "ask" });
+    await expect
+      .poll(async () => (await callTool(client, "read_inbox", { keep: true })).structuredContent, {
+        timeout: 900,
+      })
+      .toMatchObject({ open: [{ kind: "ask", isOpen: true }] });
+    expect((await call).structuredContent).toMatchObject({
+      result: expect.stringMatching(/the default is: grey$/),
+    });
+    expect(asked).toBe(1);
+  });
+
+  test("that cannot ask its person answers from the inbox", async () => {
+    await using desk = new McpDesk(playbook);
+    const client = await desk.connect({ era });
+    await callTool(client, "spawn", { profile: "general", task: "ask" });
+    let askId = "";
+    await expect
+      .poll(
+        async () => {
+          const { structuredContent } = await callTool(client, "read_inbox", { keep: true });
+          askId = (structuredContent as { open: { ask: { id: string } }[] }).open[0]?.ask.id ?? "";
+          return askId;
+        },
+        { timeout: 5000 },
+      )
+      .not.toBe("");
+    const answered = await callTool(client, "answer", { askId, text: "green" });
+    expect(answered.structuredContent).toEqual({ accepted: true });
+    expect((await callTool(client, "spawn_await", { job_ids: "*" })).text).toMatch(/It is green/);
+    const again = await callTool(client, "answer", { askId, text: "red" });
+    expect(again).toMatchObject({ isError: true });
+  });
+
+  test("has work done in its roots, and nowhere else", async () => {
+    await using desk = new McpDesk(playbook);
+    const [first, second, inner] = ["first", "second", "first/inner"].map((name) =>
+      join(desk.root, name),
+    ) as [string, string, string];
+    for (const folder of [first, second, inner]) mkdirSync(folder);
+    symlinkSync("/etc", join(first, "out"));
+    const roots = [join(desk.root, "missing"), first, second];
+    const client = await desk.connect({
+      era,
+      capabilities: { roots: { listChanged: true } },
+      roots: () => roots,
+    });
+    const delegateIn = (workspace?: string) =>
+      callTool(client, "delegate_task", {
+        profile: "researcher",
+        task: "look",
+        ...(workspace !== undefined && { workspace }),
+      });
+    for (const folder of [undefined, second, inner]) {
+      expect(await delegateIn(folder)).not.toHaveProperty("isError");
+    }
+    for (const folder of [desk.workspace, desk.root, join(first, "out"), `${second}-evil`, "../.."])
+      expect(await delegateIn(folder)).toMatchObject({ isError: true });
+    const runs = await desk.withStore((store) => store.listRuns({}));
+    expect(runs.map(({ workspace }) => workspace).sort()).toEqual([first, inner, second]);
+    const listed = await callTool(client, "list_sub_agents", {});
+    expect(listed.structuredContent).toMatchObject({ subAgents: { length: 3 } });
+    const jobs = [];
+    for (const workspace of [first, second]) {
+      const input = { profile: "researcher", task: "look", workspace };
+      jobs.push((await callTool(client, "spawn", input)).text);
+    }
+    const awaited = await callTool(client, "spawn_await", { job_ids: `${jobs.join(",")},ffffff` });
+    expect(awaited.structuredContent).toMatchObject({
+      jobs: expect.arrayContaining(
+        jobs.map((job_id) => expect.objectContaining({ job_id, status: "ok" })),
+      ),
+      running: 0,
+    });
+    expect((await callTool(client, "spawn_await", { job_ids: "*" })).text).toBe("No jobs found.");
+  });
+
+  test("never gets wider than the folder that the server was given", async () => {
+    await using desk = new McpDesk(playbook);
+    const client = await desk.connect({
+      era,
+      workspace: desk.workspace,
+      capabilities: { roots: {} },
+      roots: () => [desk.root],
+    });
+    await callTool(client, "delegate_task", { profile: "researcher", task: "look" });
+    const [run] = await desk.withStore((store) => store.listRuns({}));
+    expect(run?.workspace).toBe(desk.workspace);
+  });
+
+  test("finds profiles as prompts, with their names completed", async () => {
+    await using desk = new McpDesk(playbook);
+    const client = await desk.connect({ era });
+    const { prompts } = await client.listPrompts();
+    expect(prompts.find(({ name }) => name === "researcher")?.arguments).toEqual([
+      { name: "task", description: "What it shall do.", required: true },
+    ]);
+    const { messages } = await client.getPrompt({
+      name: "researcher",
+      arguments: { task: "Look at the harbour" },
+    });
+    expect(messages[0]).toMatchObject({
+      role: "user",
+      content: { text: expect.stringMatching(/"researcher"[\s\S]*Look at the harbour/) },
+    });
+    await expect(client.getPrompt({ name: "nobody", arguments: {} })).rejects.toMatchObject({
+      code: -32_602,
+    });
+    const { completion } = await client.complete({
+      ref: { type: "ref/prompt", name: "delegate" },
+      argument: { name: "profile", value: "resea" },
+    });
+    expect(completion.values).toEqual(["researcher"]);
+  });
+
+  test("reads what it delegated as resources, and nothing that is not there", async () => {
+    await using desk = new McpDesk(playbook);
+    const client = await desk.connect({ era });
+    const done = await callTool(client, "delegate_task", { profile: "researcher", task: "look" });
+    const id = (done.structuredContent as { delegationId: string }).delegationId;
+    const { resources } = await client.listResources();
+    expect(resources.map(({ uri }) => uri)).toEqual([
+      `mandate://delegations/${id}/result`,
+      `mandate://delegations/${id}/transcript`,
+      expect.stringMatching(/^mandate:\/\/runs\/r/),
+    ]);
+    const { resourceTemplates } = await client.listResourceTemplates();
+    expect(resourceTemplates).toHaveLength(6);
+    const read = async (uri: string) => {
+      const { contents } = await client.readResource({ uri });
+      return (contents[0] as { text: string }).text;
+    };
+    expect(JSON.parse(await read(`mandate://delegations/${id}/result`))).toMatchObject({
+      status: "completed",
+    });
+    expect(await read(`mandate://delegations/${id}/report`)).toBe("I looked into it: look");
+    expect(await read(`mandate://delegations/${id}/transcript`)).toMatch(/I looked into it/);
+    expect(await read(`mandate://delegations/${id}/events`)).toMatch(/agent\.subagent_created/);
+    expect(JSON.parse(await read(resources[2]?.uri ?? ""))).toMatchObject({
+      delegations: { length: 2 },
+    });
+    for (const uri of [
+      "mandate://runs/r000000",
+      "mandate://delegations/000000/result",
+      `mandate://delegations/${id}/secrets`,
+      `mandate://artifacts/${"0".repeat(64)}`,
+      "file:///etc/passwd",
+      "mandate://runs/..%2f..",
+    ])
+      await expect(read(uri)).rejects.toMatchObject({ code: -32_602, data: { uri } });
+  });
+});
+
+test("A client of 2025-11-25 is told when a resource that it listens to moves", async () => {
+  await using desk = new McpDesk(playbook);
+  const client = await desk.connect({ era: "2025-11-25" });
+  const updated: string[] = [];
+  let lists = 0;
+  client.setNotificationHandler("notifications/resources/updated", ({ params }) => {
+    updated.push(params.uri);
+  });
+  client.setNotificationHandler("notifications/resources/list_changed", () => {
+    lists++;
+  });
+  const { text: id } = await callTool(client, "spawn", { profile: "researcher", task: "brief" });
+  const uri = `mandate://delegations/${id}/result`;
+  await client.subscribeResource({ uri });
+  await expect(client.subscribeResource({ uri: "mandate://runs/r000000" })).rejects.toThrow();
+  await callTool(client, "spawn_await", { job_ids: id });
+  await expect.poll(() => updated.length, { timeout: 3000 }).toBeGreaterThan(0);
+  expect(new Set(updated)).toEqual(new Set([uri]));
+  expect(lists).toBeGreaterThan(0);
+  await client.unsubscribeResource({ uri });
+});
+
+test("What a client of 2025-11-25 takes out of its roots is out of reach for later work", async () => {
+  await using desk = new McpDesk(playbook);
+  let roots = [desk.workspace];
+  const client = await desk.connect({
+    era: "2025-11-25",
+    capabilities: { roots: { listChanged: true } },
+    roots: () => roots,
+  });
+  const input = { profile: "researcher", task: "look" };
+  await callTool(client, "delegate_task", input);
+  roots = [];
+  await client.sendRootsListChanged();
+  const named = await callTool(client, "delegate_task", { ...input, workspace: desk.workspace });
+  expect(named).toMatchObject({ isError: true });
+  await callTool(client, "delegate_task", input);
+  const runs = await desk.withStore((store) => store.listRuns({}));
+  expect(runs.map(({ workspace }) => workspace).sort()).toEqual([desk.workspace, null]);
+});
+
+test("A client of 2026-07-28 hears of the resources that its stream asked for", async () => {
+  await using desk = new McpDesk(playbook);
+  const client = await desk.connect({ era: "2026-07-28" });
+  const updated: string[] = [];
+  client.setNotificationHandler("notifications/resources/updated", ({ params }) => {
+    updated.push(params.uri);
+  });
+  const spawn = () => callTool(client, "spawn", { profile: "researcher", task: "brief" });
+  const [{ text: id }, { text: other }] = [await spawn(), await spawn()];
+  const uri = `mandate://delegations/${id}/result`;
+  const stream = await client.listen({ resourceSubscriptions: [uri] });
+  await callTool(client, "spawn_await", { job_ids: `${id},${other}` });
+  await expect.poll(() => updated.length, { timeout: 3000 }).toBeGreaterThan(0);
+  expect(new Set(updated)).toEqual(new Set([uri]));
+  await stream.close();
+});
+
+test("A client whose run somebody cancelled goes on in a new one", async () => {
+  await using desk = new McpDesk(playbook);
+  const client = await desk.connect({ era: "2025-11-25" });
+  const input = { profile: "researcher", task: "look" };
+  const first = await callTool(client, "delegate_task", input);
+  const [run] = await desk.withStore((store) => store.listRuns({}));
+  await using another = await openRuntime(desk);
+  expect(await another.engine.cancel(run?.id ?? "", "enough")).toBe("cancelled");
+  const second = await callTool(client, "delegate_task", input);
+  expect(second.structuredContent).toMatchObject({ status: "completed" });
+  expect(await desk.withStore((store) => store.listRuns({}))).toHaveLength(2);
+  // What was done before stays retrievable.
+  const { delegationId } = first.structuredContent as { delegationId: string };
+  const found = await callTool(client, "get_delegation_result", { delegationId });
+  expect(found.structuredContent).toMatchObject({ delegation: { status: "completed" } });
+});
+
+async function openRuntime({ environment, workspace }: McpDesk) {
+  const runtime = await createRuntime({ environment, cwd: workspace });
+  return { engine: runtime.engine, [Symbol.asyncDispose]: () => runtime.close() };
+}

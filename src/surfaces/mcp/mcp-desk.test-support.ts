@@ -1,0 +1,269 @@
+import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { fileURLToPath, pathToFileURL } from "node:url";
+import { type CallToolResult, Client, type ClientCapabilities } from "@modelcontextprotocol/client";
+import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
+import { verifyHome } from "../../commands/verify-home.ts";
+import { findPlaces } from "../../control/places.ts";
+import { openStore } from "../../open-store.ts";
+import type { Store } from "../../ports/store.ts";
+import { createRuntime } from "../../runtime.ts";
+import { LocalClientSession } from "./client-session.ts";
+import { PipedTransport } from "./piped-transport.test-support.ts";
+import { serveStdio } from "./stdio/serve-stdio.ts";
+
+const binary = fileURLToPath(new URL("../../bin/mandate.ts", import.meta.url));
+
+const user = { id: "local", role: "operator" } as const;
+
+export type Era = "2025-11-25" | "2026-07-28";
+export const eras: readonly Era[] = ["2025-11-25", "2026-07-28"];
+
+interface ConnectOptions {
+  readonly era: Era;
+  /** Over a real process, as users have it; otherwise over pipes, which is the same and faster. */
+  readonly isProcess?: true;
+  /** The only folder that the server may work in. */
+  readonly workspace?: string;
+  /** For questions that nobody answers. */
+  readonly limits?: { readonly askDeadlineMs: number; readonly askDefault: string };
+  readonly capabilities?: ClientCapabilities;
+  /** What its person replies to a question. */
+  readonly reply?: (message: string, schema: object) => object | Promise<object>;
+  readonly roots?: () => readonly string[];
+}
+
+/** A home and a folder of their own, and programs that talk to `mandate mcp` there. */
+export class McpDesk implements AsyncDisposable {
+  readonly root = realpathSync(mkdtempSync(join(tmpdir(), "mandate-mcp-")));
+  readonly home = join(this.root, "home");
+  readonly workspace = join(this.root, "workspace");
+  readonly #playbook = join(this.root, "playbook.yaml");
+  readonly #clients: Client[] = [];
+  readonly #closing: (() => Promise<void>)[] = [];
+
+  constructor(playbook: string) {
+    mkdirSync(this.workspace);
+    writeFileSync(this.#playbook, playbook);
+  }
+
+  /** Somebody who can be delegated to. */
+  addProfile(name: string, text: string): void {
+    const folder = findPlaces(this.environment).userAgents;
+    mkdirSync(folder, { recursive: true });
+    writeFileSync(join(folder, `${name}.md`), text);
+  }
+
+  get environment(): Record<string, string> {
+    const { PATH = "" } = process.env;
+    return {
+      PATH,
+      HOME: this.root,
+      XDG_CONFIG_HOME: join(this.root, "config"),
+      MANDATE_HOME: this.home,
+      MANDATE_PLAYBOOK: this.#playbook,
+    };
+  }
+
+  /** The official client, over a real process. */
+  async connect(options: ConnectOptions): Promise<Client> {
+    const { capabilities = {}, era, reply, roots } = options;
+    const client = new Client(
+      { name: "desk", version: "1" },
+      {
+        capabilities,
+        ...(era === "2026-07-28" && { versionNegotiation: { mode: { pin: era } } }),
+      },
+    );
+    if (reply) {
+      client.setRequestHandler("elicitation/create", async ({ params }) => {
+        const schema = "requestedSchema" in params ? params.requestedSchema : {};
+        return (await reply(params.message, schema)) as { action: "accept" };
+      });
+    }
+    if (roots) {
+      client.setRequestHandler("roots/list", async () => ({
+        roots: roots().map((path) => ({ uri: pathToFileURL(path).href })),
+      }));
+    }
+    const transport = options.isProcess ? this.#process() : this.#pipes(options);
+    await client.connect(transport);
+    this.#clients.push(client);
+    return client;
+  }
+
+  #process(): StdioClientTransport {
+    return new StdioClientTransport({
+      command: process.execPath,
+      args: [binary, "mcp"],
+      cwd: this.workspace,
+      env: this.environment,
+      stderr: "ignore",
+    });
+  }
+
+  #pipes({ limits, workspace }: ConnectOptions): PipedTransport {
+    const transport = new PipedTransport();
+    const served = serveStdio({
+      input: transport.outgoing,
+      principal: user,
+      write: (text) => transport.receive(text),
+      warn: () => undefined,
+      open: async (client) => {
+        const runtime = await createRuntime({
+          environment: this.environment,
+          cwd: this.workspace,
+          synchronous: "normal",
+          playbook: { file: this.#playbook },
+          ...(limits && { limits }),
+        });
+        const session = new LocalClientSession({
+          runtime,
+          client,
+          principal: user,
+          folders: [workspace ?? this.workspace],
+          allowed: workspace === undefined ? undefined : [workspace],
+        });
+        const close = async (): Promise<void> => {
+          await session.close();
+          await runtime.close();
+        };
+        return { session, close };
+      },
+    });
+    this.#closing.push(() => served.close());
+    return transport;
+  }
+
+  /** Bare pipes. */
+  start(args: readonly string[] = []): RawServer {
+    const child = spawn(process.execPath, [binary, "mcp", ...args], {
+      cwd: this.workspace,
+      env: this.environment,
+    });
+    const server = new RawServer(child);
+    this.#closing.push(async () => {
+      child.stdin.end();
+      await server.exit();
+    });
+    return server;
+  }
+
+  async withStore<Value>(look: (store: Store) => Promise<Value>): Promise<Value> {
+    const store = openStore({ environment: this.environment });
+    try {
+      return await look(store);
+    } finally {
+      await store.close();
+    }
+  }
+
+  /** Everybody leaves; then nothing may be open, and the log has to hold. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const client of this.#clients) await client.close();
+    for (const close of this.#closing) await close();
+    try {
+      await this.withStore(async (store) => {
+        const places = findPlaces(this.environment);
+        const { violations } = await verifyHome(store, { places, settled: true });
+        const open = await store.listRuns({ open: true });
+        if (violations.length > 0 || open.length > 0)
+          throw new Error(`This does not hold: ${JSON.stringify({ violations, open })}`);
+      });
+    } finally {
+      rmSync(this.root, { recursive: true, force: true });
+    }
+  }
+}
+
+export interface RawMessage {
+  readonly id?: string | number | null;
+  readonly method?: string;
+  readonly params?: Readonly<Record<string, unknown>>;
+  readonly result?: Readonly<Record<string, unknown>>;
+  readonly error?: { readonly code: number; readonly message: string };
+}
+
+export class RawServer {
+  readonly child: ChildProcessWithoutNullStreams;
+  /** Lines that were no JSON: there must be none. */
+  readonly garbage: string[] = [];
+  readonly messages: RawMessage[] = [];
+  stderr = "";
+  readonly #waiting = new Set<() => void>();
+
+  constructor(child: ChildProcessWithoutNullStreams) {
+    this.child = child;
+    child.stderr.on("data", (chunk) => {
+      this.stderr += String(chunk);
+    });
+    child.stdin.on("error", () => undefined);
+    createInterface({ input: child.stdout }).on("line", (line) => {
+      try {
+        this.messages.push(JSON.parse(line));
+      } catch {
+        this.garbage.push(line);
+      }
+      for (const wake of this.#waiting) wake();
+    });
+  }
+
+  write(line: string | Buffer): void {
+    this.child.stdin.write(line);
+    this.child.stdin.write("\n");
+  }
+
+  send(message: object): void {
+    this.write(JSON.stringify({ jsonrpc: "2.0", ...message }));
+  }
+
+  async initialize(capabilities: object = {}): Promise<RawMessage> {
+    const clientInfo = { name: "raw", version: "1" };
+    const params = { protocolVersion: "2025-11-25", capabilities, clientInfo };
+    this.send({ id: "init", method: "initialize", params });
+    const answer = await this.next(({ id }) => id === "init");
+    this.send({ method: "notifications/initialized" });
+    return answer;
+  }
+
+  /** The first message that fits, among those that came and those to come. */
+  async next(fits: (message: RawMessage) => boolean, ms = 15_000): Promise<RawMessage> {
+    const until = Date.now() + ms;
+    for (;;) {
+      const found = this.messages.find(fits);
+      if (found) return found;
+      const left = until - Date.now();
+      if (left <= 0) throw new Error(`No such message. Came: ${JSON.stringify(this.messages)}`);
+      await new Promise<void>((resolve) => {
+        const wake = (): void => {
+          clearTimeout(timer);
+          this.#waiting.delete(wake);
+          resolve();
+        };
+        const timer = setTimeout(wake, left);
+        this.#waiting.add(wake);
+      });
+    }
+  }
+
+  async exit(): Promise<{ readonly code: number | null; readonly ms: number }> {
+    const begun = performance.now();
+    if (this.child.exitCode === null) await once(this.child, "exit");
+    return { code: this.child.exitCode, ms: performance.now() - begun };
+  }
+}
+
+export async function callTool(
+  client: Client,
+  name: string,
+  input: Readonly<Record<string, unknown>>,
+  options: Parameters<Client["callTool"]>[1] = {},
+): Promise<CallToolResult & { readonly text: string }> {
+  const result = await client.callTool({ name, arguments: { ...input } }, options);
+  const [first] = result.content as readonly { readonly text?: string }[];
+  return { ...(result as CallToolResult), text: first?.text ?? "" };
+}

@@ -1,0 +1,80 @@
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { McpDesk, type RawServer } from "../mcp-desk.test-support.ts";
+
+const playbook = `
+version: 1
+name: ending
+replies:
+  - text: "Done"
+    latency_ms: 60000
+`;
+
+async function beginCall(server: RawServer): Promise<void> {
+  await server.initialize();
+  server.send({
+    id: 1,
+    method: "tools/call",
+    params: {
+      name: "delegate_task",
+      arguments: { profile: "researcher", task: "x" },
+      _meta: { progressToken: "t" },
+    },
+  });
+  await server.next(({ params }) => String(params?.["message"]).includes("model"));
+}
+
+test.each(["end of input", "SIGINT", "SIGTERM"] as const)(
+  "%s in the middle of a call ends the session cleanly and at once",
+  async (how) => {
+    await using desk = new McpDesk(playbook);
+    const server = desk.start();
+    await beginCall(server);
+    if (how === "end of input") server.child.stdin.end();
+    else server.child.kill(how);
+    const { code, ms } = await server.exit();
+    expect(code).toBe(0);
+    expect(ms).toBeLessThan(5000);
+    const [run] = await desk.withStore((store) => store.listRuns({}));
+    const state = await desk.withStore((store) => store.readRun(run?.id ?? ""));
+    const children = [...(state?.delegations.values() ?? [])].filter(({ parentId }) => parentId);
+    expect(children).toMatchObject([{ status: "closed", closeReason: "parent_closed" }]);
+    expect(server.garbage).toEqual([]);
+  },
+);
+
+test("A client that dies without a word leaves nothing running", async () => {
+  await using desk = new McpDesk(playbook);
+  const server = desk.start();
+  await beginCall(server);
+  for (const pipe of [server.child.stdin, server.child.stdout, server.child.stderr]) pipe.destroy();
+  const { code, ms } = await server.exit();
+  expect(code).toBe(0);
+  expect(ms).toBeLessThan(5000);
+});
+
+test("A broken configuration is told to whoever asks, and can be mended meanwhile", async () => {
+  await using desk = new McpDesk(playbook);
+  const file = join(desk.workspace, "mandate.yaml");
+  writeFileSync(file, "limitz: {}\n");
+  const server = desk.start();
+  await server.initialize();
+  server.send({ id: 1, method: "tools/list" });
+  const broken = await server.next(({ id }) => id === 1);
+  expect(broken.error?.message).toMatch(/mandate\.yaml.*limitz.*limits/s);
+  const params = { name: "list_sub_agents", arguments: {} };
+  server.send({ id: 2, method: "tools/call", params });
+  const called = await server.next(({ id }) => id === 2);
+  expect(called.result).toMatchObject({ isError: true });
+  writeFileSync(file, "tools: { spawn: { enabled: false } }\n");
+  server.send({ id: 3, method: "tools/list" });
+  const { result } = await server.next(({ id }) => id === 3);
+  const { tools = [] } = result as { readonly tools?: readonly { readonly name: string }[] };
+  const names = tools.map(({ name }) => name);
+  expect(names).toContain("delegate_task");
+  expect(names).not.toContain("spawn");
+  expect(names).not.toContain("spawn_await");
+  server.child.stdin.end();
+  expect(await server.exit()).toMatchObject({ code: 0 });
+});

@@ -1,0 +1,79 @@
+import type { Readable } from "node:stream";
+import type { Server } from "@modelcontextprotocol/server";
+import { serveStdio as serve } from "@modelcontextprotocol/server/stdio";
+import type { Principal } from "../../../control/records/principal.ts";
+import { messageOf } from "../../../ports/message-of.ts";
+import { clientNameOf, type Era } from "../client-abilities.ts";
+import type { ClientSession } from "../client-session.ts";
+import { createMcpServer } from "../create-mcp-server.ts";
+import { addTasks } from "./add-tasks.ts";
+import { LineTransport } from "./line-transport.ts";
+
+export interface StdioOptions {
+  readonly input: Readable;
+  readonly principal: Principal;
+  write(text: string): void;
+  /** Opens what the client holds; called when something needs it. */
+  open(client: string): Promise<OpenedClient>;
+  /** For people; never standard output. */
+  warn(sentence: string): void;
+}
+
+export interface OpenedClient {
+  readonly session: ClientSession;
+  /** Ends the session, and whatever was opened for it. */
+  close(): Promise<void>;
+}
+
+export interface ServedStdio {
+  /** Resolves when the client has gone. */
+  readonly ended: Promise<void>;
+  close(): Promise<void>;
+}
+
+/** Closing takes no longer, whatever hangs. */
+const patienceMs = 4000;
+
+/** Serves one client over pipes, in whichever era of the protocol it begins. */
+export function serveStdio(options: StdioOptions): ServedStdio {
+  let opening: Promise<OpenedClient> | undefined;
+  const { promise: ended, resolve: end } = Promise.withResolvers<void>();
+  const session = async (client: string): Promise<ClientSession> => {
+    opening ??= options.open(client).catch((error) => {
+      // What is wrong, such as a file, may be mended before the next request.
+      opening = undefined;
+      options.warn(messageOf(error));
+      throw error;
+    });
+    return (await opening).session;
+  };
+  const transport = new LineTransport(options.input, options.write);
+  const makeServer = ({ era }: { readonly era: Era }): Server => {
+    const server = createMcpServer({ era, session, isConnected: true });
+    if (era === "modern") {
+      addTasks(
+        server,
+        options.principal,
+        async () => (await session(clientNameOf(server))).runtime,
+      );
+    }
+    return server;
+  };
+  const handle = serve(makeServer, { transport });
+  const { onclose } = transport;
+  transport.onclose = () => {
+    onclose?.();
+    end();
+  };
+  return {
+    ended,
+    async close() {
+      const closing = (async () => {
+        await handle.close();
+        const opened = await opening?.catch(() => undefined);
+        await opened?.close();
+      })();
+      await Promise.race([closing, new Promise((resolve) => setTimeout(resolve, patienceMs))]);
+    },
+  };
+}

@@ -1,0 +1,58 @@
+import { expect, test } from "vitest";
+import { McpDesk } from "../mcp-desk.test-support.ts";
+
+const playbook = `
+version: 1
+name: tasks
+replies:
+  - when: { task: "ask", turn: 1 }
+    calls: [{ tool: ask_user, input: { message: "Which colour?" } }]
+  - text: "{{last}}"
+    latency_ms: 600
+`;
+
+const extensions = { "io.modelcontextprotocol/tasks": {} };
+
+const envelope = {
+  "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+  "io.modelcontextprotocol/clientInfo": { name: "raw", version: "1" },
+  "io.modelcontextprotocol/clientCapabilities": { elicitation: { form: {} }, extensions },
+};
+
+test("A client that knows tasks has a long delegation as one, questions and all", async () => {
+  await using desk = new McpDesk(playbook);
+  const server = desk.start();
+  let requests = 0;
+  const ask = async (method: string, params: object) => {
+    const id = ++requests;
+    server.send({ id, method, params: { ...params, _meta: envelope } });
+    return (await server.next((message) => message.id === id)).result;
+  };
+  const discovered = await ask("server/discover", {});
+  expect(discovered).toMatchObject({ capabilities: { extensions } });
+  const input = { profile: "general", task: "ask" };
+  const created = await ask("tools/call", { name: "delegate_task", arguments: input });
+  expect(created).toMatchObject({ resultType: "task", status: expect.any(String) });
+  const { taskId } = created as unknown as { readonly taskId: string };
+  let inputRequests: Record<string, unknown> = {};
+  await expect
+    .poll(
+      async () => {
+        const task = await ask("tasks/get", { taskId });
+        inputRequests = (task?.["inputRequests"] as typeof inputRequests | undefined) ?? {};
+        return task?.["status"];
+      },
+      { timeout: 10_000 },
+    )
+    .toBe("input_required");
+  const [key = ""] = Object.keys(inputRequests);
+  const reply = { action: "accept", content: { answer: "blue" } };
+  await ask("tasks/update", { taskId, inputResponses: { [key]: reply } });
+  await expect
+    .poll(() => ask("tasks/get", { taskId }), { timeout: 10_000 })
+    .toMatchObject({
+      status: "completed",
+      result: { structuredContent: { status: "completed", result: "blue" } },
+    });
+  expect(server.garbage).toEqual([]);
+});

@@ -1,0 +1,91 @@
+import type { Principal } from "../../../control/records/principal.ts";
+import type { Delegation } from "../../../events/delegation.ts";
+import type { RunState } from "../../../events/run-state.ts";
+import type { Runtime } from "../../../runtime.ts";
+import { resultOf } from "../../../sessions/delegation-result.ts";
+import { type OpenQuestion, openQuestions } from "../calls/open-question.ts";
+import { formFor, readReply } from "../calls/question-form.ts";
+import type { DurableTasks } from "./durable-tasks.ts";
+import { recordedAnswer } from "./recorded-answer.ts";
+import type { InputRequests, TaskState } from "./task.ts";
+
+interface Found {
+  readonly run: RunState;
+  readonly delegation: Delegation;
+}
+
+/** The tool that was called stands in the id for people who read it. */
+const pattern = /^[a-z_]{1,64}\.(?<id>[0-9a-f]{6,8})$/;
+const pollIntervalMs = 1000;
+
+/** Tasks as the log tells them: also those that a process began which is gone. */
+export function delegationTasks(
+  { store, engine }: Pick<Runtime, "store" | "engine">,
+  now: () => number = Date.now,
+): DurableTasks {
+  async function find(owner: Principal, taskId: string): Promise<Found | undefined> {
+    const { id = "" } = pattern.exec(taskId)?.groups ?? {};
+    const runId = id === "" ? undefined : await store.findRun(id);
+    const run = runId === undefined ? undefined : await store.readRun(runId);
+    const delegation = run?.delegations.get(id);
+    if (run === undefined || delegation === undefined) return undefined;
+    const root = [...run.delegations.values()].find(({ parentId }) => parentId === null);
+    // A contract that cannot be trusted is nobody's.
+    const contract = root && (await store.readContract(root.id).catch(() => undefined));
+    return contract?.principal.id === owner.id ? { run, delegation } : undefined;
+  }
+
+  async function stateOf(found: Found): Promise<TaskState> {
+    const { delegation, run } = found;
+    const result = resultOf(run, delegation.id);
+    if (result?.status === "cancelled") return { status: "cancelled" };
+    if (result) {
+      return { status: "completed", result: await recordedAnswer(store, delegation, result) };
+    }
+    const inputRequests = requestsOf(found, now());
+    if (Object.keys(inputRequests).length === 0) return { status: "working" };
+    return { status: "input_required", inputRequests };
+  }
+
+  return {
+    idOf: (tool, delegationId) => `${tool}.${delegationId}`,
+    async read(owner, taskId) {
+      const found = await find(owner, taskId);
+      if (found === undefined) return undefined;
+      const { createdAt } = found.delegation;
+      const lastUpdatedAt = lastChangeOf(found.delegation);
+      const state = await stateOf(found);
+      return { taskId, createdAt, lastUpdatedAt, ttlMs: null, pollIntervalMs, state };
+    },
+    async questions(owner, taskId) {
+      const found = await find(owner, taskId);
+      return found === undefined ? {} : requestsOf(found, now());
+    },
+    async answer(owner, taskId, key, response) {
+      const found = await find(owner, taskId);
+      const question = found && questionsOf(found).find(({ id }) => id === key);
+      const text = question && readReply(question, response);
+      if (text !== undefined && owner.role !== "viewer") await engine.answer(key, text);
+    },
+    async cancel(owner, taskId) {
+      const found = await find(owner, taskId);
+      if (found) await engine.cancel(found.delegation.id, "The client cancelled its task.");
+    },
+  };
+}
+
+function requestsOf(found: Found, now: number): InputRequests {
+  const asked = questionsOf(found).map((question) => {
+    return [question.id, { method: "elicitation/create", params: formFor(question, now) }] as const;
+  });
+  return Object.fromEntries(asked);
+}
+
+function questionsOf({ run, delegation }: Found): readonly OpenQuestion[] {
+  return openQuestions(run).filter(({ line }) => line.includes(delegation.id));
+}
+
+function lastChangeOf(delegation: Delegation): number {
+  if (delegation.status === "closed") return delegation.closedAt;
+  return delegation.status === "running" ? delegation.lastEventAt : delegation.createdAt;
+}

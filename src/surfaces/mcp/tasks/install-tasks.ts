@@ -1,0 +1,100 @@
+import {
+  CLIENT_CAPABILITIES_META_KEY,
+  type ClientCapabilities,
+  McpServer,
+  MissingRequiredClientCapabilityError,
+  ProtocolError,
+  ProtocolErrorCode,
+  type Server,
+  type ServerContext,
+} from "@modelcontextprotocol/server";
+import { z } from "zod";
+import type { Principal } from "../../../control/records/principal.ts";
+import { describeCreated, describeTask, tasksExtension } from "./task.ts";
+import type { Tasks } from "./tasks.ts";
+import { visibleTo } from "./visible-to.ts";
+import { workOnTask } from "./work-on-task.ts";
+import { wrapToolCalls } from "./wrap-tool-calls.ts";
+
+export interface TaskInstallation {
+  readonly tasks: Tasks;
+  readonly owner: Principal;
+  /** Whether a call of the tool may become a task. */
+  isLong(tool: string): boolean;
+  /** Whether a call of it delegates, so that its task can be found again by that. */
+  delegates?(tool: string): boolean;
+  /** Whether the tool is refused to clients that do not know tasks. */
+  needsTask?(tool: string): boolean;
+}
+
+const taskParams = z.looseObject({ taskId: z.string().min(1).max(256) });
+
+/**
+ * Gives a server of 2026-07-28 the tasks extension, after its tools were registered. A call of a
+ * long tool by a client that knows tasks is answered with a task, unless it is done at once.
+ */
+export function installTasks(product: McpServer | Server, installation: TaskInstallation): void {
+  const server = product instanceof McpServer ? product.server : product;
+  const { tasks, owner } = installation;
+  server.registerCapabilities({ extensions: { [tasksExtension]: {} } });
+  wrapToolCalls(server, (call) => async (request, context) => {
+    const tool = String(request.params?.["name"]);
+    if (!knowsTasks(context)) {
+      if (installation.needsTask?.(tool)) throw missingTasks();
+      return call(request, context);
+    }
+    if (!installation.isLong(tool) || !tasks.hasRoomFor(owner)) return call(request, context);
+    const { signal } = context.mcpReq;
+    const begun = await tasks.begin({
+      owner,
+      tool,
+      delegates: installation.delegates?.(tool),
+      signal,
+      work: (live) => workOnTask(live, call, request, context),
+    });
+    return "task" in begun ? describeCreated(begun.task) : begun.result;
+  });
+  server.setRequestHandler("tasks/get", { params: taskParams }, async ({ taskId }, context) => {
+    requireTasks(context);
+    const task = await tasks.get(owner, taskId);
+    if (task === undefined) throw unknownTask(taskId);
+    return describeTask(visibleTo(task, capabilitiesOf(context)));
+  });
+  server.setRequestHandler("tasks/update", { params: taskParams }, async ({ taskId }, context) => {
+    requireTasks(context);
+    // The SDK takes them out of the parameters, as it does for calls.
+    const { inputResponses = {} } = context.mcpReq;
+    if (!(await tasks.answer(owner, taskId, inputResponses))) throw unknownTask(taskId);
+    return {};
+  });
+  server.setRequestHandler("tasks/cancel", { params: taskParams }, async ({ taskId }, context) => {
+    requireTasks(context);
+    if (!(await tasks.cancel(owner, taskId))) throw unknownTask(taskId);
+    return {};
+  });
+}
+
+function capabilitiesOf({ mcpReq }: ServerContext): ClientCapabilities {
+  const envelope: Readonly<Record<string, unknown>> = mcpReq.envelope ?? {};
+  // Checked against its schema before a handler is called.
+  return (envelope[CLIENT_CAPABILITIES_META_KEY] ?? {}) as ClientCapabilities;
+}
+
+function knowsTasks(context: ServerContext): boolean {
+  return capabilitiesOf(context).extensions?.[tasksExtension] !== undefined;
+}
+
+function requireTasks(context: ServerContext): void {
+  if (!knowsTasks(context)) throw missingTasks();
+}
+
+function missingTasks(): MissingRequiredClientCapabilityError {
+  return new MissingRequiredClientCapabilityError({
+    requiredCapabilities: { extensions: { [tasksExtension]: {} } },
+  });
+}
+
+/** The same for one that never was and for one of somebody else. */
+function unknownTask(taskId: string): ProtocolError {
+  return new ProtocolError(ProtocolErrorCode.InvalidParams, `There is no task ${taskId}.`);
+}

@@ -1,0 +1,150 @@
+import { randomUUID } from "node:crypto";
+import { type InputRequest, ProtocolError, type Result } from "@modelcontextprotocol/server";
+import type { Principal } from "../../../control/records/principal.ts";
+import { messageOf } from "../../../ports/message-of.ts";
+import { isTerminal, type Task, type TaskError, type TaskState } from "./task.ts";
+import type { TaskCall } from "./task-call.ts";
+
+const internalError = -32_603;
+const maxMessageLength = 500;
+/** More than a person answers; a tool that asks without end is stopped, not kept. */
+const maxOpenInputs = 64;
+
+interface OpenInput {
+  readonly request: InputRequest;
+  resolve(response: unknown): void;
+  reject(error: Error): void;
+}
+
+/** One call that this process works on, from its first moment: it need not become a task at all. */
+export class LiveTask implements TaskCall {
+  readonly owner: Principal;
+  /** Told of every change that a client can see. */
+  onChange: () => void = () => undefined;
+  /** Told when it has to be a task from now on. */
+  onTask: () => void = () => undefined;
+  delegationId: string | undefined;
+  /** Its client has been given a task, or will be in this moment. */
+  isTask = false;
+  readonly #now: () => number;
+  readonly #controller = new AbortController();
+  readonly #inputs = new Map<string, OpenInput>();
+  readonly #createdAt: number;
+  #updatedAt: number;
+  #isDue = false;
+  #message: string | undefined;
+  #state: TaskState = { status: "working" };
+
+  constructor(owner: Principal, now: () => number) {
+    this.owner = owner;
+    this.#now = now;
+    this.#createdAt = now();
+    this.#updatedAt = this.#createdAt;
+  }
+
+  get signal(): AbortSignal {
+    return this.#controller.signal;
+  }
+
+  get isOver(): boolean {
+    return isTerminal(this.#state);
+  }
+
+  get createdAt(): number {
+    return this.#createdAt;
+  }
+
+  describe(named: Pick<Task, "taskId" | "ttlMs" | "pollIntervalMs">): Task {
+    return {
+      ...named,
+      createdAt: this.#createdAt,
+      lastUpdatedAt: this.#updatedAt,
+      ...(this.#message !== undefined && { statusMessage: this.#message }),
+      state: this.#state,
+    };
+  }
+
+  report(message: string): void {
+    if (this.isOver) return;
+    this.#message = message.slice(0, maxMessageLength);
+    this.#changed();
+  }
+
+  onDelegation(delegationId: string): void {
+    this.delegationId ??= delegationId;
+    if (this.#isDue) this.#becomeTask();
+  }
+
+  /** It was not done at once. `waitsForName`: a task that can be found again needs a delegation. */
+  endGrace(waitsForName: boolean): void {
+    this.#isDue = true;
+    if (!waitsForName || this.delegationId !== undefined) this.#becomeTask();
+  }
+
+  requestInput(request: InputRequest): Promise<unknown> {
+    if (this.isOver) return Promise.reject(new Error("The task is over."));
+    if (this.#inputs.size >= maxOpenInputs) return Promise.reject(new Error("Too many questions."));
+    return new Promise((resolve, reject) => {
+      this.#inputs.set(randomUUID(), { request, resolve, reject });
+      this.#waits();
+      this.#becomeTask();
+    });
+  }
+
+  /** False when there is no such question, or no longer. */
+  answer(key: string, response: unknown): boolean {
+    const input = this.#inputs.get(key);
+    if (input === undefined) return false;
+    this.#inputs.delete(key);
+    this.#waits();
+    input.resolve(response);
+    return true;
+  }
+
+  /** What comes later than the first end is too late. */
+  complete(result: Result): void {
+    this.#end({ status: "completed", result });
+  }
+
+  fail(error: unknown): void {
+    this.#end({ status: "failed", error: errorOf(error) });
+  }
+
+  cancel(reason: string): void {
+    this.#end({ status: "cancelled" });
+    this.#controller.abort(new Error(reason));
+  }
+
+  #becomeTask(): void {
+    this.isTask = true;
+    this.onTask();
+  }
+
+  #waits(): void {
+    const open = [...this.#inputs].map(([key, { request }]) => [key, request] as const);
+    this.#state =
+      open.length === 0
+        ? { status: "working" }
+        : { status: "input_required", inputRequests: Object.fromEntries(open) };
+    this.#changed();
+  }
+
+  #end(state: TaskState): void {
+    if (this.isOver) return;
+    this.#state = state;
+    for (const { reject } of this.#inputs.values()) reject(new Error("The task is over."));
+    this.#inputs.clear();
+    this.#changed();
+  }
+
+  #changed(): void {
+    this.#updatedAt = this.#now();
+    this.onChange();
+  }
+}
+
+function errorOf(error: unknown): TaskError {
+  if (!(error instanceof ProtocolError)) return { code: internalError, message: messageOf(error) };
+  const { code, message, data } = error;
+  return { code, message, ...(data !== undefined && { data }) };
+}

@@ -1,0 +1,152 @@
+import { randomUUID } from "node:crypto";
+import type { Result } from "@modelcontextprotocol/server";
+import type { Principal } from "../../../control/records/principal.ts";
+import { beginWork, type Finished, type TaskBeginning } from "./begin-work.ts";
+import type { DurableTasks } from "./durable-tasks.ts";
+import { LiveTask } from "./live-task.ts";
+import { isTerminal, type Task } from "./task.ts";
+
+export interface TasksOptions {
+  readonly durable?: DurableTasks | undefined;
+  readonly now?: (() => number) | undefined;
+  /** How long a task that no log knows can be asked for, in milliseconds. */
+  readonly ttlMs?: number | undefined;
+  readonly pollIntervalMs?: number | undefined;
+  /** What is done within this time is answered at once, without a task. */
+  readonly graceMs?: number | undefined;
+  /** No more are begun for one principal: further calls are answered when they are done. */
+  readonly maxPerOwner?: number | undefined;
+}
+
+interface Kept {
+  readonly live: LiveTask;
+  readonly taskId: string;
+  readonly isDurable: boolean;
+}
+
+/**
+ * The calls that go on after they were answered, each known to its owner alone. Those that
+ * delegated are found in the log when this process no longer has them; the others end with it.
+ */
+export class Tasks {
+  readonly #durable: DurableTasks | undefined;
+  readonly #now: () => number;
+  readonly #ttlMs: number;
+  readonly #pollIntervalMs: number;
+  readonly #graceMs: number;
+  readonly #maxPerOwner: number;
+  readonly #kept = new Map<string, Kept>();
+  readonly #listeners = new Set<(owner: string, task: Task) => void>();
+
+  constructor(options: TasksOptions = {}) {
+    this.#durable = options.durable;
+    this.#now = options.now ?? Date.now;
+    this.#ttlMs = options.ttlMs ?? 3_600_000;
+    this.#pollIntervalMs = options.pollIntervalMs ?? 1000;
+    this.#graceMs = options.graceMs ?? 250;
+    this.#maxPerOwner = options.maxPerOwner ?? 256;
+  }
+
+  hasRoomFor(owner: Principal): boolean {
+    this.#sweep();
+    const own = [...this.#kept.values()].filter(({ live }) => live.owner.id === owner.id);
+    return own.length < this.#maxPerOwner;
+  }
+
+  /** The call's own result when it is had at once. */
+  async begin(beginning: TaskBeginning): Promise<{ task: Task } | { result: Result }> {
+    const live = new LiveTask(beginning.owner, this.#now);
+    const outcome = await beginWork(live, beginning, this.#graceMs);
+    return "later" in outcome ? { task: this.#keep(beginning, live, outcome.later) } : outcome;
+  }
+
+  async get(owner: Principal, taskId: string): Promise<Task | undefined> {
+    this.#sweep();
+    const kept = this.#find(owner, taskId);
+    if (kept === undefined) return this.#durable?.read(owner, taskId);
+    return kept.isDurable ? this.#withQuestions(owner, this.#describe(kept)) : this.#describe(kept);
+  }
+
+  /** False for a task that is not the owner's. What is not waited for is passed over. */
+  async answer(
+    owner: Principal,
+    taskId: string,
+    responses: Readonly<Record<string, unknown>>,
+  ): Promise<boolean> {
+    const kept = this.#find(owner, taskId);
+    if (kept === undefined && (await this.#durable?.read(owner, taskId)) === undefined)
+      return false;
+    for (const [key, response] of Object.entries(responses)) {
+      if (kept?.live.answer(key, response)) continue;
+      await this.#durable?.answer(owner, taskId, key, response);
+    }
+    return true;
+  }
+
+  /** False for a task that is not the owner's; one that is over stays as it is. */
+  async cancel(owner: Principal, taskId: string): Promise<boolean> {
+    const kept = this.#find(owner, taskId);
+    if (kept === undefined && (await this.#durable?.read(owner, taskId)) === undefined)
+      return false;
+    kept?.live.cancel("The client cancelled its task.");
+    if (kept === undefined || kept.isDurable) await this.#durable?.cancel(owner, taskId);
+    return true;
+  }
+
+  /** Hears of every change of a task of theirs that this process works on. */
+  watch(owner: Principal, listener: (task: Task) => void): () => void {
+    const hear = (id: string, task: Task): void => {
+      if (id === owner.id) listener(task);
+    };
+    this.#listeners.add(hear);
+    return () => this.#listeners.delete(hear);
+  }
+
+  #keep({ owner, tool }: TaskBeginning, live: LiveTask, outcome: Promise<Finished>): Task {
+    const { delegationId } = live;
+    const durableId = delegationId && this.#durable?.idOf(tool, delegationId);
+    const kept = { live, taskId: durableId || randomUUID(), isDurable: Boolean(durableId) };
+    this.#kept.set(kept.taskId, kept);
+    live.onChange = () => {
+      const task = this.#describe(kept);
+      for (const hear of this.#listeners) hear(owner.id, task);
+    };
+    void outcome.then((finish) => {
+      try {
+        live.complete(finish().result);
+      } catch (error) {
+        live.fail(error);
+      }
+    });
+    return this.#describe(kept);
+  }
+
+  /** Agents ask whom they work for, not the call: what they ask stands in the log. */
+  async #withQuestions(owner: Principal, task: Task): Promise<Task> {
+    const { state } = task;
+    if (isTerminal(state)) return task;
+    const questions = await this.#durable?.questions(owner, task.taskId);
+    const own = state.status === "input_required" ? state.inputRequests : {};
+    const inputRequests = { ...questions, ...own };
+    if (Object.keys(inputRequests).length === 0) return task;
+    return { ...task, state: { status: "input_required", inputRequests } };
+  }
+
+  #describe({ live, taskId, isDurable }: Kept): Task {
+    const ttlMs = isDurable ? null : this.#ttlMs;
+    return live.describe({ taskId, ttlMs, pollIntervalMs: this.#pollIntervalMs });
+  }
+
+  #find(owner: Principal, taskId: string): Kept | undefined {
+    const kept = this.#kept.get(taskId);
+    return kept?.live.owner.id === owner.id ? kept : undefined;
+  }
+
+  /** Never before its time is over, and never what is still worked on. */
+  #sweep(): void {
+    const now = this.#now();
+    for (const [taskId, { live }] of this.#kept) {
+      if (live.isOver && now - live.createdAt > this.#ttlMs) this.#kept.delete(taskId);
+    }
+  }
+}

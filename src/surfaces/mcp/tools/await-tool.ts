@@ -1,0 +1,146 @@
+import type { z } from "zod";
+import type { Session } from "../../../delegations/session.ts";
+import { childrenOf } from "../../../events/run-state.ts";
+import { MandateError } from "../../../ports/mandate-error.ts";
+import type { Runtime } from "../../../runtime.ts";
+import { resultOf } from "../../../sessions/delegation-result.ts";
+import type { McpCallContext, McpTool, McpToolResult } from "../mcp-tool.ts";
+import { awaitedJobs } from "./output-schemas.ts";
+import { type MadeCall, type RawInput, sessionTool } from "./session-tool.ts";
+
+/** Less than the 60 seconds after which many clients give up on a call. */
+const defaultWaitMs = 45_000;
+
+type AwaitedJobs = z.output<typeof awaitedJobs>;
+
+export function awaitTool({ parts }: Runtime): readonly McpTool[] {
+  const tool = parts.toolbox.get("spawn_await");
+  if (tool === undefined) return [];
+  const single = sessionTool(tool, {
+    title: "Wait for background sub-agents",
+    description: `Wait for spawned jobs and get their results. Returns after max_wait_ms (${defaultWaitMs} when absent) with what is done by then; a job marked RUNNING goes on, so call this again for it. Results stay retrievable; failed jobs are marked in the text.`,
+    output: awaitedJobs,
+    // It gives results out and starts nothing; awaited jobs no longer belong to *.
+    annotations: {
+      readOnlyHint: false,
+      destructiveHint: false,
+      idempotentHint: true,
+      openWorldHint: false,
+    },
+    defaults: { max_wait_ms: defaultWaitMs },
+    watched: watchedJobs,
+    structure: describeJobs,
+  });
+  return [
+    {
+      ...single,
+      call: async (input, context) =>
+        (await awaitInAll(input, context)) ?? single.call(input, context),
+    },
+  ];
+}
+
+/** Jobs of several folders are jobs of several sessions; each waits for its own at the same time. */
+async function awaitInAll(
+  given: unknown,
+  context: McpCallContext,
+): Promise<McpToolResult<AwaitedJobs> | undefined> {
+  const { sessions } = context.session;
+  const input: RawInput = { max_wait_ms: defaultWaitMs, ...(given as RawInput) };
+  const asked = namedJobs(input);
+  if (sessions.length < 2 || asked.length === 0) return undefined;
+  const groups = isAll(asked)
+    ? new Map(sessions.map((session) => [session, asked]))
+    : Map.groupBy(asked, await holders(asked, context));
+  const parts = await Promise.all(
+    [...groups].map(async ([session, ids]) => {
+      const own = { ...input, job_ids: ids.join(",") };
+      const { isError, text } = await session.call("spawn_await", own, { signal: context.signal });
+      if (isError) throw new MandateError("usage", text.replace(/^Error: /, ""));
+      const jobs = await describeJobs({ context, input: own, made: [], session, text });
+      return { text, ...jobs };
+    }),
+  );
+  const found = parts.filter(({ jobs }) => jobs.length > 0);
+  const running = found.reduce((sum, part) => sum + part.running, 0);
+  return {
+    text: found.length === 0 ? "No jobs found." : found.map(({ text }) => text).join("\n\n"),
+    structured: { jobs: found.flatMap(({ jobs }) => jobs), running },
+  };
+}
+
+async function holders(
+  ids: readonly string[],
+  { session }: McpCallContext,
+): Promise<(id: string) => Session> {
+  const pairs = await Promise.all(
+    ids.map(async (id) => [id, (await session.holding(id)) ?? (await session.open())] as const),
+  );
+  const byId = new Map(pairs);
+  return (id) => byId.get(id) as Session;
+}
+
+function namedJobs(input: RawInput): readonly string[] {
+  const { job_ids: named } = input;
+  return typeof named === "string" ? listOf(named) : [];
+}
+
+/** Of all those that were not yet awaited, the ones that still work are worth a look. */
+async function watchedJobs(
+  input: RawInput,
+  { delegationId, runId }: Session,
+  { session }: McpCallContext,
+): Promise<readonly string[]> {
+  const asked = namedJobs(input);
+  if (!isAll(asked)) return asked;
+  const run = await session.runtime.store.readRun(runId);
+  const jobs = run === undefined ? [] : childrenOf(run, delegationId);
+  return jobs.filter(({ status }) => status !== "closed").map(({ id }) => id);
+}
+
+function isAll(asked: readonly string[]): boolean {
+  return asked[0] === "*" && asked.length === 1;
+}
+
+function listOf(named: string): readonly string[] {
+  return [...new Set(named.split(",").map((id) => id.trim()))].filter((id) => id !== "");
+}
+
+/**
+ * In fields: who was asked for is known from the input, and how each stands from the log. A job's
+ * text could imitate the headings of another one.
+ */
+async function describeJobs({ context, input, session, text }: MadeCall): Promise<AwaitedJobs> {
+  const asked = namedJobs(input);
+  const run = await context.session.runtime.store.readRun(session.runId);
+  if (run === undefined) return { jobs: [], running: 0 };
+  const own = new Set(childrenOf(run, session.delegationId).map(({ id }) => id));
+  const ids = isAll(asked) ? headings(text, own) : asked;
+  const jobs = ids.map((id): AwaitedJobs["jobs"][number] => {
+    if (!isBelow(run.delegations, id, session)) return { job_id: id, status: "not_found" };
+    // What ended after the text was made is still running in it.
+    const result = text.includes(`[${id}: RUNNING]`) ? null : resultOf(run, id);
+    if (result === null) return { job_id: id, status: "running" };
+    const said = text.includes(result.result)
+      ? result.result
+      : `Too long to be given whole: read it with peek_result, search_result or slice_result, delegationId ${id}.`;
+    return { job_id: id, status: result.status === "completed" ? "ok" : "error", result: said };
+  });
+  return { jobs, running: jobs.filter(({ status }) => status === "running").length };
+}
+
+function isBelow(
+  delegations: ReadonlyMap<string, { readonly parentId: string | null }>,
+  id: string,
+  { delegationId }: Session,
+): boolean {
+  let above = delegations.get(id)?.parentId ?? null;
+  while (above !== null && above !== delegationId) above = delegations.get(above)?.parentId ?? null;
+  return above !== null;
+}
+
+function headings(text: string, own: ReadonlySet<string>): readonly string[] {
+  const found = text.matchAll(/^\[(?<id>[0-9a-f]{6,64}): (?:OK|ERROR|RUNNING|NOT FOUND)\]$/gm);
+  const ids = [...found].flatMap(({ groups }) => groups?.["id"] ?? []);
+  return [...new Set(ids)].filter((id) => own.has(id));
+}

@@ -1,0 +1,99 @@
+import { z } from "zod";
+import { describeOfferedProfiles } from "../../../commands/describe-offered-profiles.ts";
+import { agentsBlock } from "../../../control/records/agents-block.ts";
+import type { Runtime } from "../../../runtime.ts";
+import type { McpTool } from "../mcp-tool.ts";
+import { delegationResult, saidResult, startedJob, subagentStatus } from "./output-schemas.ts";
+import { type MadeCall, type SessionToolOptions, sessionTool } from "./session-tool.ts";
+
+/** Whoever is delegated to may write, execute and reach the network, as far as its contract goes. */
+const delegating: McpTool["annotations"] = {
+  readOnlyHint: false,
+  destructiveHint: true,
+  idempotentHint: false,
+  openWorldHint: true,
+};
+
+const blocking =
+  "Blocks until it is done, and many clients give up on a call after 60 seconds: for anything longer call spawn, then spawn_await.";
+
+/** The tools that make delegations, as far as this runtime has them. */
+export function delegatingTools(runtime: Runtime): readonly McpTool[] {
+  const { control, parts, profiles } = runtime;
+  const names = profiles.offered().map(({ name }) => name);
+  const whom = describeOfferedProfiles(profiles);
+  const agents = agentsBlock(control.view.all());
+  const offered = <Output extends object>(
+    name: string,
+    options: SessionToolOptions<Output>,
+  ): readonly McpTool[] => {
+    const tool = parts.toolbox.get(name);
+    return tool === undefined ? [] : [sessionTool(tool, options)];
+  };
+  return [
+    ...offered("delegate_task", {
+      title: "Delegate a task and wait",
+      description: paragraphs(
+        `Delegate a task to a sub-agent and wait for its result. It works in its own context, under a contract that is enforced, and sees only the task and the context you give. ${blocking}`,
+        whom,
+      ),
+      shown: { profile: profileSchema(names).describe("Who does it.") },
+      output: delegationResult,
+      annotations: delegating,
+      structure: ({ text }) => delegationResult.parse(JSON.parse(text)),
+    }),
+    ...offered("spawn", {
+      title: "Start a sub-agent in the background",
+      description: paragraphs(
+        "Start a sub-agent in the background and get its job id at once. Spawn several for independent work, then wait with spawn_await.",
+        whom,
+      ),
+      output: startedJob,
+      annotations: delegating,
+      structure: ({ text }) => ({ job_id: text }),
+    }),
+    ...offered("spawn_subagent", {
+      title: "Start a sub-agent, waiting or not",
+      description: `Start a sub-agent on a task. returnMode background: go on at once; get_delegation_result or spawn_await give its result. returnMode blocking, which is the default: wait for its summary. ${blocking}`,
+      output: subagentStatus,
+      annotations: delegating,
+      structure: ({ text }) => subagentStatus.parse(JSON.parse(text)),
+    }),
+    ...offered("request_review", {
+      title: "Have changes reviewed",
+      description: `Have a reviewer look at changes, read-only, and wait for its verdict. Say what to look at: paths, a range of commits (main..HEAD), or nothing for what is not committed yet. ${blocking}`,
+      output: saidResult,
+      annotations: delegating,
+      structure: describeSaid,
+    }),
+    ...offered("delegate_to_agent", {
+      title: "Delegate to a registered agent and wait",
+      description: paragraphs(
+        `Delegate a task to a registered agent and wait for its result. Each runs on its own profile, whatever you ask for. ${blocking}`,
+        agents === "" ? "No agent is registered at the moment." : agents,
+      ),
+      output: saidResult,
+      annotations: delegating,
+      structure: describeSaid,
+    }),
+  ];
+}
+
+function profileSchema([first, ...others]: readonly string[]): z.ZodType<string> {
+  return first === undefined ? z.string() : z.enum([first, ...others]);
+}
+
+async function describeSaid({
+  context,
+  made,
+  text,
+}: MadeCall): Promise<z.output<typeof saidResult>> {
+  const id = made.at(-1);
+  if (id === undefined) return { text };
+  const result = await context.session.runtime.engine.resultOf(id);
+  return { delegationId: id, ...(result && { status: result.status }), text };
+}
+
+function paragraphs(...texts: readonly string[]): string {
+  return texts.filter((text) => text !== "").join("\n\n");
+}

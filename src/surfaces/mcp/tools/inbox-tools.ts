@@ -1,0 +1,118 @@
+import { z } from "zod";
+import type { InboxItem } from "../../../events/inbox-item.ts";
+import { Inbox } from "../../../inbox/inbox.ts";
+import { openQuestions } from "../calls/open-question.ts";
+import type { ClientSession } from "../client-session.ts";
+import type { McpTool } from "../mcp-tool.ts";
+import { ownTool } from "./own-tool.ts";
+
+const inboxItem = z.looseObject({
+  id: z.number(),
+  kind: z.string(),
+  runId: z.string(),
+  title: z.string(),
+  text: z.string(),
+});
+
+const inboxPage = z.object({
+  open: z.array(inboxItem).describe("Questions that wait for an answer."),
+  unseen: z.array(inboxItem).describe("What happened since this was last read."),
+  more: z.boolean().describe("There is more to see: read again."),
+});
+
+/** Read at once; what does not belong to this principal is passed over. */
+const pageSize = 200;
+const mostShown = 50;
+
+export const readInboxTool: McpTool = ownTool({
+  name: "read_inbox",
+  title: "Read the inbox",
+  description:
+    "Questions of sub-agents that wait for an answer, and notices of your runs that you have not seen: what was handed in, failures, reviews, ends. Notices that were given count as seen; questions stay until they are answered or run out of time.",
+  input: z.strictObject({
+    keep: z.boolean().optional().describe("Count nothing as seen."),
+  }),
+  output: inboxPage,
+  // The place up to which it was seen moves.
+  annotations: {
+    readOnlyHint: false,
+    destructiveHint: false,
+    idempotentHint: false,
+    openWorldHint: false,
+  },
+  async call({ keep = false }, { session }) {
+    const inbox = new Inbox(session.runtime.store, { reader: readerOf(session) });
+    const open = await owned(session, await inbox.open({ limit: pageSize }));
+    const fresh = await inbox.unread({ limit: pageSize });
+    const unseen = (await owned(session, fresh)).slice(0, mostShown);
+    const isAll = unseen.length < mostShown;
+    const through = (isAll ? fresh : unseen).at(-1)?.id;
+    if (!keep && through !== undefined) await inbox.markRead(through);
+    const more = !isAll || fresh.length === pageSize;
+    const structured = inboxPage.parse({ open: open.slice(0, mostShown), unseen, more });
+    return { text: JSON.stringify(structured, null, 1), structured };
+  },
+});
+
+const given = z.object({ accepted: z.boolean(), reason: z.string().optional() });
+
+export const answerTool: McpTool = ownTool({
+  name: "answer",
+  title: "Answer a sub-agent's question",
+  description:
+    "Answer a question that a sub-agent of one of your runs asked; read_inbox and list_sub_agents show them. Answer from what you know or what your user told you; if neither helps, ask your user first. Where a person's approval is asked for, this tool does not answer: your user does.",
+  input: z.strictObject({
+    askId: z.string().min(1).max(64).describe("The question's id."),
+    text: z.string().min(1).max(20_000).describe("The answer."),
+  }),
+  output: given,
+  // An agent goes on by it, and may then do all that its contract grants.
+  annotations: {
+    readOnlyHint: false,
+    destructiveHint: true,
+    idempotentHint: true,
+    openWorldHint: true,
+  },
+  async call({ askId, text }, { session }) {
+    const { store } = session.runtime;
+    const runId = await store.findRun(askId);
+    if (runId === undefined || !(await session.owns(runId))) {
+      return refused(`There is no question ${askId}. read_inbox lists those that wait.`);
+    }
+    if (await isApproval(session, runId, askId)) {
+      return refused(
+        `${askId} asks for a person's approval, which a tool call cannot give. Your user answers it where the client shows it, or with: mandate answer ${askId} yes`,
+      );
+    }
+    const outcome = await new Inbox(store).tryAnswer(askId, text);
+    if (!outcome.accepted) return refused(outcome.reason);
+    return { text: `Answered ${askId}.`, structured: { accepted: true } };
+  },
+});
+
+/** Somebody else's place is not moved by a model that reads. */
+function readerOf({ principal }: ClientSession): string {
+  return `mcp:${principal.id}`.slice(0, 200);
+}
+
+async function owned(
+  session: ClientSession,
+  items: readonly InboxItem[],
+): Promise<readonly InboxItem[]> {
+  const own: InboxItem[] = [];
+  for (const item of items) if (await session.owns(item.runId)) own.push(item);
+  return own;
+}
+
+async function isApproval(session: ClientSession, runId: string, askId: string): Promise<boolean> {
+  const run = await session.runtime.store.readRun(runId);
+  return run !== undefined && openQuestions(run).some((one) => one.id === askId && one.isApproval);
+}
+
+function refused(reason: string): {
+  readonly text: string;
+  readonly structured: z.output<typeof given>;
+  readonly isError: true;
+} {
+  return { text: reason, structured: { accepted: false, reason }, isError: true };
+}

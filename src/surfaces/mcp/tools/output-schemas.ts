@@ -1,0 +1,76 @@
+import { z } from "zod";
+
+/** What tools give besides text. Loose where the engine may add facts: a client must not choke on one. */
+const tokenUsage = z.looseObject({
+  prompt: z.number(),
+  completion: z.number(),
+  cost: z.number().describe("US dollars; 0 when the model has no price."),
+});
+
+export const delegationResult = z.looseObject({
+  delegationId: z.string(),
+  profile: z.string(),
+  status: z.enum(["completed", "failed", "timeout", "cancelled"]),
+  result: z.string().describe("The sub-agent's report; when it failed, why."),
+  tokenUsage,
+  duration: z.number().describe("Milliseconds."),
+  subDelegations: z.array(z.looseObject({ delegationId: z.string() })).optional(),
+  truncated: z.boolean().optional().describe("Its budget ended before its work did."),
+  closeReason: z.string(),
+  evidence: z.looseObject({}).describe("What the runtime itself recorded of its work."),
+  artifacts: z.array(z.looseObject({ hash: z.string(), bytes: z.number() })).optional(),
+  transcript: z.string().optional(),
+});
+
+export const foundResult = z.object({
+  delegation: delegationResult.nullable().describe("null: it still works, or there is none."),
+});
+
+export const startedJob = z.object({ job_id: z.string() });
+
+export const awaitedJobs = z.object({
+  jobs: z.array(
+    z.object({
+      job_id: z.string(),
+      status: z.enum(["ok", "error", "running", "not_found"]),
+      result: z.string().optional().describe("What it reported, or why it failed."),
+    }),
+  ),
+  running: z.int().describe("How many still work: call spawn_await again for them."),
+});
+
+/** Of calls that answer in text. */
+export const saidResult = z.object({
+  delegationId: z.string().optional(),
+  status: z.enum(["completed", "failed", "timeout", "cancelled"]).optional(),
+  text: z.string(),
+});
+
+export const subagentStatus = z.looseObject({
+  mode: z.enum(["blocking", "background"]),
+  sessionId: z.string().optional(),
+  status: z.string(),
+  summary: z.string().optional(),
+  error: z.string().optional(),
+});
+
+export const subAgentList = z.object({
+  subAgents: z.array(
+    z.looseObject({
+      delegationId: z.string(),
+      profile: z.string(),
+      title: z.string(),
+      status: z.string(),
+      depth: z.number(),
+      tokens: z.number(),
+      cost: z.number(),
+    }),
+  ),
+});
+
+export const cancelledDelegation = z.looseObject({
+  delegationId: z.string(),
+  outcome: z.enum(["cancelled", "already_terminal", "not_found"]),
+});
+
+export const plainText = z.object({ text: z.string() });

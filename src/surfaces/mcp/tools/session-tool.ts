@@ -1,0 +1,120 @@
+import { z } from "zod";
+import type { Session } from "../../../delegations/session.ts";
+import type { Tool } from "../../../tools/tool.ts";
+import { TreeProgress } from "../calls/tree-progress.ts";
+import type { ClientSession } from "../client-session.ts";
+import {
+  defineMcpTool,
+  type McpCallContext,
+  type McpTool,
+  type McpToolResult,
+} from "../mcp-tool.ts";
+import { delegatingNames, longNames } from "./tool-names.ts";
+
+export type RawInput = Readonly<Record<string, unknown>>;
+
+/** A call that has been made, for whoever puts its result into fields. */
+export interface MadeCall {
+  readonly input: RawInput;
+  readonly text: string;
+  /** The delegations that it made. */
+  readonly made: readonly string[];
+  readonly session: Session;
+  readonly context: McpCallContext;
+}
+
+export interface SessionToolOptions<Output extends object> {
+  readonly title: string;
+  /** In place of what our own agents are told. */
+  readonly description?: string;
+  /** Fields that are shown otherwise than to our own agents, or besides. */
+  readonly shown?: z.ZodRawShape;
+  readonly output: z.ZodType<Output>;
+  readonly annotations: McpTool["annotations"];
+  /** What is said for the client where it said nothing. */
+  readonly defaults?: RawInput;
+  /** Whose trees are watched from the beginning. */
+  watched?(input: RawInput, session: Session, context: McpCallContext): Promise<readonly string[]>;
+  structure(call: MadeCall): Promise<Output> | Output;
+}
+
+const workspace = z
+  .string()
+  .optional()
+  .describe("Where it works: one of the client's roots or a folder below one; absent: the first.");
+
+/** One of our own tools, called on behalf of another program's agent through its session's gate. */
+export function sessionTool<Output extends object>(
+  tool: Tool,
+  options: SessionToolOptions<Output>,
+): McpTool {
+  const { annotations, output, title } = options;
+  const delegates = delegatingNames.has(tool.name);
+  return defineMcpTool<unknown, Output>({
+    name: tool.name,
+    title,
+    description: options.description ?? tool.description,
+    input: shownInput(tool, { ...options.shown, ...(delegates && { workspace }) }),
+    output,
+    annotations,
+    ...(longNames.has(tool.name) && { isLong: true }),
+    ...(delegates && { delegates }),
+    call: (input, context) => callSession(tool, options, input, context),
+  });
+}
+
+async function callSession<Output extends object>(
+  tool: Tool,
+  options: SessionToolOptions<Output>,
+  given: unknown,
+  context: McpCallContext,
+): Promise<McpToolResult<Output>> {
+  const delegates = delegatingNames.has(tool.name);
+  const isLong = longNames.has(tool.name);
+  const { folder, input } = readInput(given, options.defaults, delegates);
+  const session = delegates
+    ? await context.session.open(folder)
+    : await sessionOf(input, context.session);
+  const made: string[] = [];
+  const progress = new TreeProgress({
+    store: context.session.runtime.store,
+    report: (state) => context.report(state),
+  });
+  if (isLong) {
+    progress.follow(session.runId, (await options.watched?.(input, session, context)) ?? []);
+  }
+  const { isError, text } = await session.call(tool.name, input, {
+    signal: context.signal,
+    onDelegation(id) {
+      made.push(id);
+      progress.add(id);
+      context.onDelegation(id);
+    },
+  });
+  if (isLong) await progress.end();
+  if (isError) return { text, structured: {} as Output, isError };
+  return { text, structured: await options.structure({ input, text, made, session, context }) };
+}
+
+function readInput(
+  given: unknown,
+  defaults: RawInput | undefined,
+  delegates: boolean,
+): { readonly folder: string | undefined; readonly input: RawInput } {
+  const { workspace: folder, ...rest } = { ...(given as RawInput) };
+  if (delegates && typeof folder === "string") return { folder, input: { ...defaults, ...rest } };
+  // What is no folder is left to the tool, which says that it is not known.
+  const named = folder === undefined ? {} : { workspace: folder };
+  return { folder: undefined, input: { ...defaults, ...rest, ...named } };
+}
+
+/** Whose delegation is meant; a client has a session for each folder. */
+async function sessionOf(input: RawInput, session: ClientSession): Promise<Session> {
+  const id = String(input["delegationId"] ?? input["job_ids"] ?? "").split(/[,/]/, 1)[0] ?? "";
+  return (await session.holding(id.trim())) ?? session.open();
+}
+
+function shownInput(tool: Tool, shape: z.ZodRawShape): z.ZodType {
+  const shown = tool.shown ?? tool.input;
+  return shown instanceof z.ZodObject ? shown.extend(shape) : shown;
+}
