@@ -22,6 +22,8 @@ export default defineConfig({
     ],
     // As fast as threads on two cores (measured), and a test may send signals or end its process.
     pool: "forks",
+    // Of two cores one would be left idle; many tests wait for processes of their own.
+    maxWorkers: "100%",
     testTimeout: 20_000,
     hookTimeout: 20_000,
     reporters: ["default"],

@@ -178,7 +178,8 @@ test("ten thousand files are copied in under two seconds", { timeout: 120_000 },
     writeFileSync(join(folder, `f${index}.ts`), text);
   }
   const home = makeFolder();
-  const withoutGit = await timed(() => createWorkingCopy({ source: plain, id: "plain", home }));
+  const copyPlain = (id: string) => timed(() => createWorkingCopy({ source: plain, id, home }));
+  const withoutGit = Math.min(await copyPlain("plain"), await copyPlain("plain-again"));
   git(plain, "init", "-q");
   // All contents in one pack, as in a repository that was cloned.
   git(plain, "-c", "core.bigFileThreshold=1", "add", "-A");
