@@ -12,6 +12,10 @@ const options = {
 const steps = [
   ["types", () => spawn("tsc", ["--noEmit"], options)],
   [
+    "declarations of the package",
+    () => spawn("tsc", ["-p", "tsconfig.build.json", "--noEmit"], options),
+  ],
+  [
     "format and lint",
     () => spawn("biome", ["check", "--error-on-warnings", "--max-diagnostics=200", "."], options),
   ],

@@ -84,7 +84,13 @@ const packageNames = [
   "@opentelemetry/resources",
 ] as const;
 
-async function loadPackages() {
+interface Packages {
+  readonly sdk: typeof import("@opentelemetry/sdk-trace-base");
+  readonly otlp: typeof import("@opentelemetry/exporter-trace-otlp-http");
+  readonly resources: typeof import("@opentelemetry/resources");
+}
+
+async function loadPackages(): Promise<Packages> {
   const [sdk, otlp, resources] = await Promise.all([
     import("@opentelemetry/sdk-trace-base"),
     import("@opentelemetry/exporter-trace-otlp-http"),
