@@ -154,7 +154,15 @@ function begin(agent: Agent, of: number): void {
 
 async function attempts(agent: Agent, of: number): Promise<void> {
   for (;;) {
-    const ending = await attemptInTime(agent);
+    let ending: Ending;
+    // Not in a function of its own: each one that waits costs memory for every agent that waits.
+    try {
+      ending = await attempt(agent);
+      // It was just in time, or another attempt would not help.
+      if (ending.kind === "output" || !ending.retry) agent.cut = null;
+    } catch (error) {
+      ending = outOfTime(agent, error);
+    }
     if (ending.kind !== "failure" || !ending.retry || agent.attempt >= of) {
       await closeWith(agent, ending);
       return;
@@ -177,17 +185,9 @@ async function attempts(agent: Agent, of: number): Promise<void> {
 }
 
 /** One whose time is over ends like one that failed; whatever ended the agent itself goes on. */
-async function attemptInTime(agent: Agent): Promise<Ending> {
-  try {
-    const ending = await attempt(agent);
-    // It was just in time, or another attempt would not help.
-    if (ending.kind === "output" || !ending.retry) agent.cut = null;
-    return ending;
-  } catch (error) {
-    if (agent.cut === null || agent.stopReason !== null) throw error;
-    if (!(error instanceof Stopped)) throw error;
-    return failure("timeout", agent.cut.message, true);
-  }
+function outOfTime({ cut, stopReason }: Agent, error: unknown): Ending {
+  if (cut === null || stopReason !== null || !(error instanceof Stopped)) throw error;
+  return failure("timeout", cut.message, true);
 }
 
 function startedWith({ copy, workspace }: Agent): EventPayloads["agent.subagent_started"] {
