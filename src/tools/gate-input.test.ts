@@ -54,6 +54,7 @@ const valid: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
 };
 
 const megabyte = "x".repeat(1 << 20);
+const manyNames = Object.fromEntries(Array.from({ length: 2000 }, (_, n) => [`name-${n}`, n]));
 
 describe.each(Object.entries(valid))("%s", (tool, input) => {
   const fields = Object.keys(input);
@@ -63,6 +64,7 @@ describe.each(Object.entries(valid))("%s", (tool, input) => {
   it("refuses what does not fit its schema: nothing begins, and the field is named", async () => {
     const bad: ScriptedCall[] = [
       { tool, input: { ...input, surprise: 1 } },
+      { tool, input: { ...input, ...manyNames } },
       { tool, input: { ...input, ["__proto__x"]: 1 } },
       { tool, input: JSON.parse(`{"__proto__": {"path": "kept.txt"}}`) },
       { tool, input: JSON.parse(`{"constructor": {"prototype": {"polluted": 1}}}`) },
@@ -81,6 +83,7 @@ describe.each(Object.entries(valid))("%s", (tool, input) => {
     expect(denied.map(({ payload }) => payload.rule)).toEqual(bad.map(() => "invalid_input"));
     expect(denied[0]?.payload.error).toContain(`The arguments of ${tool} do not fit:`);
     expect(denied[0]?.payload.error).toContain('"surprise"');
+    expect(denied[1]?.payload.error?.length).toBeLessThan(5000);
     expect(Object.prototype).not.toHaveProperty("polluted");
   });
 

@@ -91,10 +91,12 @@ function offer({ permissions }: Contract): string {
     : "The contract grants no tools.";
 }
 
+/** Every name that is not known stands in it, and whoever calls can have made up thousands. */
 function describeIssues(tool: string, error: z.ZodError): string {
-  return `The arguments of ${tool} do not fit: ${z.prettifyError(error).replaceAll("\n", " ")}`;
+  const issues = z.prettifyError(error).replaceAll("\n", " ");
+  return `The arguments of ${tool} do not fit: ${clip(issues, 4000)}`;
 }
 
-function clip(text: string): string {
-  return text.length > 200 ? `${text.slice(0, 200)}…` : text;
+function clip(text: string, most = 200): string {
+  return text.length > most ? `${text.slice(0, most).toWellFormed()}…` : text;
 }

@@ -37,6 +37,10 @@ describe("named tokens", () => {
     expect(await new AccessTokens(store, file).revoke("reports", admin)).toBe(true);
     expect(await tokens.authenticate(token)).toBeUndefined();
     expect(await tokens.revoke("reports", admin)).toBe(false);
+    expect(await tokens.list()).toEqual([]);
+    // Whoever gets a name has what its holder had: a name is given once.
+    const again = tokens.create({ name: "reports", role: "viewer" }, admin);
+    await expect(again).rejects.toThrow("There was a token called reports");
   });
 
   test("are stored and logged without their secret", async () => {

@@ -1,6 +1,6 @@
 import { timingSafeEqual } from "node:crypto";
 import { MandateError } from "../../ports/mandate-error.ts";
-import type { RecordStore } from "../../ports/record-store.ts";
+import type { ControlRecord, RecordStore } from "../../ports/record-store.ts";
 import { type Principal, type Role, roles } from "../records/principal.ts";
 import { requireRole } from "../records/require-role.ts";
 import {
@@ -73,8 +73,11 @@ export class AccessTokens {
     const about = { role, scopes, createdBy: by.id, createdAt, expiresAt };
     const before = await this.#store.readRecord(resourceType, name);
     if (before !== undefined) {
-      const remedy = `Revoke it first, or take another name.`;
-      throw new MandateError("conflict", `There is a token called ${name}. ${remedy}`);
+      const is = readStoredToken(before) === undefined ? "was" : "is";
+      throw new MandateError(
+        "conflict",
+        `There ${is} a token called ${name}. Take another name: what its holder did stays theirs.`,
+      );
     }
     const value = { ...about, hash: hashOfToken(token) };
     const change = { resourceType, resourceId: name, expectedVersion: 0, value };
@@ -94,9 +97,10 @@ export class AccessTokens {
   async revoke(name: string, by: Principal): Promise<boolean> {
     requireRole("manage-tokens", by);
     const record = await this.#store.readRecord(resourceType, name);
-    if (record === undefined) return false;
-    const expectedVersion = record.version;
-    const change = { resourceType, resourceId: name, expectedVersion, value: null };
+    if (record === undefined || isRevoked(record)) return false;
+    // The name stays taken: runs, tasks and pins are its holder's by that name.
+    const value = { revokedBy: by.id };
+    const change = { resourceType, resourceId: name, expectedVersion: record.version, value };
     await this.#store.changeRecords([change], by.id);
     return true;
   }
@@ -105,6 +109,10 @@ export class AccessTokens {
     const record = await this.#store.readRecord(resourceType, name);
     return record && readStoredToken(record);
   }
+}
+
+function isRevoked({ value }: ControlRecord): boolean {
+  return typeof value === "object" && value !== null && Object.hasOwn(value, "revokedBy");
 }
 
 /** Takes as long for a near miss as for any other. */

@@ -1,3 +1,4 @@
+import { closeSync, openSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { MandateError } from "../../ports/mandate-error.ts";
 import { fillInbox } from "./fill-inbox.ts";
@@ -14,8 +15,9 @@ export interface DatabaseOptions {
 export function openDatabase(options: DatabaseOptions): DatabaseSync {
   let database: DatabaseSync | undefined;
   try {
+    createPrivate(options.path);
     database = new DatabaseSync(options.path, { timeout: patienceMs });
-    useWriteAheadLog(database);
+    turnOnWriteAheadLog(database);
     // Checkpoints every 16 MB: a quarter of the work of SQLite's own 4 MB, and still little to read.
     database.exec(
       `PRAGMA wal_autocheckpoint = 4000; PRAGMA synchronous = ${options.synchronous === "full" ? "FULL" : "NORMAL"};`,
@@ -36,7 +38,7 @@ const patienceMs = 5000;
  * SQLite waits for others wherever it can, but not here: of several processes that make a database
  * write-ahead at once, all but one are told at once that it is locked. So we wait ourselves.
  */
-function useWriteAheadLog(database: DatabaseSync): void {
+function turnOnWriteAheadLog(database: DatabaseSync): void {
   const end = performance.now() + patienceMs;
   for (;;) {
     try {
@@ -113,4 +115,9 @@ function unusable(path: string, cause: unknown): MandateError {
 function isDamaged(cause: unknown): boolean {
   const code = (cause as { readonly errcode?: unknown } | null)?.errcode;
   return typeof code === "number" && [11, 26].includes(code & 0xff);
+}
+
+/** A new one is for its owner alone, and what SQLite puts beside it takes after it. */
+function createPrivate(path: string): void {
+  if (path !== ":memory:") closeSync(openSync(path, "a", 0o600));
 }

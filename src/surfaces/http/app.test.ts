@@ -43,6 +43,7 @@ describe("the HTTP server", () => {
       ["null", /has to be a JSON object/],
       ['{"name":', /not JSON/],
       [`{"name":${"[".repeat(100)}${"]".repeat(100)}}`, /nested deeper/],
+      [`{"name":[${"1,".repeat(60_000)}1]}`, /more than 50000 values/],
     ] as const) {
       const refused = await send("POST", "/api/v1/things", body);
       expect([refused.status, refused.json()["detail"]], body).toEqual([

@@ -60,7 +60,7 @@ export function createApp(host: Host, options: AppOptions): Hono<Bindings> {
   const allowed = new AllowedHosts(port, options.allowedHosts);
   const { rate, failureRate } = options;
   const { tokens } = host;
-  const access = new OpenAccess(tokens, options.accessCheckMs);
+  const access = new OpenAccess(tokens, pages, options.accessCheckMs);
   const guard = new Guard({ tokens, pages, allowed, cookieName, monotonic, rate, failureRate });
   const parts: AnswerParts = {
     host,
@@ -147,13 +147,14 @@ export function createApp(host: Host, options: AppOptions): Hono<Bindings> {
       const { principal } = context.get("caller");
       const { raw: request } = context.req;
       const params = context.req.param();
+      guard.charge(principal, (route.cost ?? 1) - 1);
       return within(context, (opened) =>
         answerRoute(route, { request, principal, params, open: opened }, parts),
       );
     });
   }
   add("POST", pageCodePath, async (context) =>
-    createPageCode(context.req.raw, context.get("caller").token, { pages, origin: host.origin }),
+    createPageCode(context.req.raw, context.get("caller"), { pages, origin: host.origin }),
   );
   for (const [path, known] of methods) {
     app.all(path, () => {

@@ -1,4 +1,3 @@
-import { hash } from "node:crypto";
 import type { AccessTokens } from "../../control/access/access-tokens.ts";
 import type { Principal } from "../../control/records/principal.ts";
 import type { AllowedHosts } from "./allowed-hosts.ts";
@@ -23,11 +22,12 @@ export interface GuardOptions {
 export interface Caller {
   readonly principal: Principal;
   readonly token: string;
+  /** Of the page that speaks with its cookie; undefined: the token itself was presented. */
+  readonly session: string | undefined;
 }
 
 const usualRate: Rate = { perSecond: 100, burst: 200 };
 const usualFailureRate: Rate = { perSecond: 1, burst: 20 };
-const mostKnown = 1000;
 
 /**
  * Stands before everything but static files. In this order: is it us who are meant, does it come
@@ -38,8 +38,6 @@ export class Guard {
   readonly #options: GuardOptions;
   readonly #principals: RateLimiter;
   readonly #failures: RateLimiter;
-  /** Hashes of tokens that were good here, see `#refuseGuesser`. */
-  readonly #known = new Set<string>();
 
   constructor(options: GuardOptions) {
     const { rate = usualRate, failureRate = usualFailureRate, monotonic } = options;
@@ -66,31 +64,38 @@ export class Guard {
 
   /** Who asks. Throws for nobody, for a stranger, and for whoever asks too often. */
   async identify(request: Request, address: string): Promise<Caller> {
-    const token = this.#tokenOf(request);
-    if (token === undefined) throw unauthenticated("A token is required.");
-    this.#refuseGuesser(token, address);
+    const credentials = this.#credentialsOf(request);
+    if (credentials === undefined) throw unauthenticated("A token is required.");
+    const { session, token } = credentials;
     const principal = await this.#authenticate(token);
     if (principal === undefined) {
-      this.noteFailure(address);
+      this.refuseGuesser(address);
       throw unauthenticated("This token is not known, or does not hold any more.", true);
     }
-    this.#remember(token);
     const wait = this.#principals.take(principal.id);
     if (wait > 0) throw tooMany(wait);
-    return { principal, token };
+    return { principal, token, session };
+  }
+
+  /** What costs more than other requests is taken from what the next ones have. */
+  charge({ id }: Principal, cost: number): void {
+    this.#principals.spend(id, cost);
   }
 
   /** The exchange of a page's code: before it there is nobody, so the page must be ours. */
-  checkPage(request: Request, address: string): void {
-    if (!isSameOrigin(provenanceOf(request))) {
-      throw new HttpProblem("forbidden", "Only a page of this server can begin a session.");
-    }
-    const wait = this.#failures.secondsToWait(address);
-    if (wait > 0) throw tooMany(wait);
+  checkPage(request: Request): void {
+    if (isSameOrigin(provenanceOf(request))) return;
+    throw new HttpProblem("forbidden", "Only a page of this server can begin a session.");
   }
 
-  noteFailure(address: string): void {
-    this.#failures.take(address);
+  /**
+   * Counts a token or a code that is none, and throws when there were too many. Good ones are never
+   * held up by it: on one machine all have one address, and a stranger could lock everybody out.
+   * What there is to guess has 256 random bits.
+   */
+  refuseGuesser(address: string): void {
+    const wait = this.#failures.take(address);
+    if (wait > 0) throw tooMany(wait);
   }
 
   /** The session in a request's cookie; whether it counts is another question. */
@@ -105,12 +110,12 @@ export class Guard {
   }
 
   /** A token that was presented decides; a cookie is not looked at beside it. */
-  #tokenOf(request: Request): string | undefined {
+  #credentialsOf(request: Request): Pick<Caller, "session" | "token"> | undefined {
     const authorization = request.headers.get("authorization");
     if (authorization !== null) {
       const [, token] = /^bearer +([\w.~+/=-]{1,512})$/i.exec(authorization) ?? [];
       if (token === undefined) throw unauthenticated('"Authorization" takes: Bearer TOKEN.', true);
-      return token;
+      return { token, session: undefined };
     }
     const session = this.sessionOf(request);
     if (session === undefined) return undefined;
@@ -119,25 +124,7 @@ export class Guard {
     }
     const token = this.#options.pages.tokenOf(session);
     if (token === undefined) throw unauthenticated("The session has ended. Open the page again.");
-    return token;
-  }
-
-  /**
-   * Whoever has presented too many wrong tokens is not even compared any more, so guessing costs us
-   * nothing and yields nothing. On one machine all have one address: a token that was good before
-   * is still looked at, or a stranger could lock everybody out.
-   */
-  #refuseGuesser(token: string, address: string): void {
-    const wait = this.#failures.secondsToWait(address);
-    if (wait > 0 && !this.#known.has(hash("sha256", token))) throw tooMany(wait);
-  }
-
-  #remember(token: string): void {
-    const key = hash("sha256", token);
-    this.#known.delete(key);
-    this.#known.add(key);
-    const [oldest] = this.#known;
-    if (this.#known.size > mostKnown && oldest !== undefined) this.#known.delete(oldest);
+    return { token, session };
   }
 
   async #authenticate(token: string): Promise<Principal | undefined> {

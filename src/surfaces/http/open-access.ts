@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from "node:util";
 import type { AccessTokens } from "../../control/access/access-tokens.ts";
 import type { Principal } from "../../control/records/principal.ts";
 import type { Caller } from "./guard.ts";
+import type { PageSessions } from "./page-sessions.ts";
 
 interface OpenAnswer {
   readonly caller: Caller;
@@ -17,12 +18,18 @@ const usualCheckMs = 1000;
  */
 export class OpenAccess {
   readonly #tokens: Pick<AccessTokens, "authenticate">;
+  readonly #pages: Pick<PageSessions, "tokenOf">;
   readonly #checkMs: number;
   readonly #open = new Set<OpenAnswer>();
   #timer: NodeJS.Timeout | undefined;
 
-  constructor(tokens: Pick<AccessTokens, "authenticate">, checkMs: number = usualCheckMs) {
+  constructor(
+    tokens: Pick<AccessTokens, "authenticate">,
+    pages: Pick<PageSessions, "tokenOf">,
+    checkMs: number = usualCheckMs,
+  ) {
     this.#tokens = tokens;
+    this.#pages = pages;
     this.#checkMs = checkMs;
   }
 
@@ -44,8 +51,15 @@ export class OpenAccess {
     for (const [token, answers] of byToken) {
       const now = await this.#holderOf(token);
       // Another role or other scopes are another access: what was opened with the old one ends.
-      for (const { caller, cut } of answers) if (!isSame(caller.principal, now)) cut();
+      for (const { caller, cut } of answers) {
+        if (!isSame(caller.principal, now) || this.#hasLeft(caller)) cut();
+      }
     }
+  }
+
+  /** A page that ended its session; its token may still be good elsewhere. */
+  #hasLeft({ session, token }: Caller): boolean {
+    return session !== undefined && this.#pages.tokenOf(session) !== token;
   }
 
   /** Whoever cannot be recognized is nobody. */

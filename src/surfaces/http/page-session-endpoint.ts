@@ -25,7 +25,7 @@ export async function answerPageSession(
   address: string,
   { guard, pages, cookieName }: PageSessionParts,
 ): Promise<Response> {
-  guard.checkPage(request, address);
+  guard.checkPage(request);
   const attributes = `Path=/; HttpOnly; SameSite=Strict${isSecure(request) ? "; Secure" : ""}`;
   if (request.method === "DELETE") {
     pages.end(guard.sessionOf(request) ?? "");
@@ -42,7 +42,7 @@ export async function answerPageSession(
   if (!parsed.success) throw invalidRequest(fieldErrors("body", parsed.error));
   const session = pages.exchange(parsed.data.code);
   if (session === undefined) {
-    guard.noteFailure(address);
+    guard.refuseGuesser(address);
     throw new HttpProblem(
       "unauthenticated",
       "The code was used, or is too old. Open the page anew.",

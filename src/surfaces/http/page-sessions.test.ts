@@ -43,6 +43,17 @@ describe("a page", () => {
     expect((await http.send({ path: "/api/v1/things", headers: sameOrigin })).status).toBe(401);
   });
 
+  it("opens no further page: its session ends when it ends", async () => {
+    await using http = await openServer();
+    const { pages, port, url } = http.server;
+    const session = pages.exchange(pages.createCode(http.token).code);
+    const cookie = `mandate-page-${port}=${session}`;
+    const path = "/api/v1/page-code";
+    const headers = { authorization: undefined, cookie, origin: url };
+    expect((await http.send({ method: "POST", path, headers })).status).toBe(403);
+    expect((await http.send({ method: "POST", path })).status).toBe(201);
+  });
+
   it("leaves, and its cookie is worth nothing", async () => {
     await using http = await openServer();
     const { pages, port, url } = http.server;

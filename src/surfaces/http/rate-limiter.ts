@@ -30,6 +30,11 @@ export class RateLimiter {
     return wait;
   }
 
+  /** Takes that many whether they are there or not: whoever comes next waits until they are. */
+  spend(name: string, amount: number): void {
+    this.#bucketOf(name).tokens -= amount;
+  }
+
   /** Looks without taking. */
   secondsToWait(name: string): number {
     const { tokens } = this.#bucketOf(name);

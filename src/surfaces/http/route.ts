@@ -18,6 +18,8 @@ export interface Route<Params = unknown, Query = unknown, Body = unknown, Reply 
   readonly tag: string;
   /** The least role that may. */
   readonly role: Role;
+  /** How many ordinary requests it stands for where requests are counted; 1 unless said. */
+  readonly cost?: number;
   readonly params?: z.ZodType<Params>;
   readonly query?: z.ZodType<Query>;
   /** Only JSON objects are taken, and only where there is a schema. */

@@ -6,6 +6,7 @@ import { systemClock } from "../../ports/clock.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
 import { type AppOptions, createApp } from "./app.ts";
 import { answerBrokenRequest, answerRequestError } from "./broken-request.ts";
+import { ConnectionLimits } from "./connection-limits.ts";
 import type { Host } from "./host.ts";
 import { isLoopback } from "./is-loopback.ts";
 import { OpenRequests } from "./open-requests.ts";
@@ -29,7 +30,9 @@ export interface ServerTimeouts {
   readonly requestMs: number;
   /** For the next request on a connection. */
   readonly keepAliveMs: number;
-  /** How often the two above are looked at. */
+  /** For a client to take something of an answer that waits for it. */
+  readonly stalledMs: number;
+  /** How often those of requests are looked at. */
   readonly checkMs: number;
 }
 
@@ -46,6 +49,7 @@ const usualTimeouts: ServerTimeouts = {
   headersMs: 5000,
   requestMs: 8000,
   keepAliveMs: 5000,
+  stalledMs: 20_000,
   checkMs: 500,
 };
 const mostHeaderBytes = 16 * 1024;
@@ -82,7 +86,10 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     overrideGlobalObjects: false,
     errorHandler: answerRequestError,
   });
-  server.on("request", (incoming, outgoing) => void listener(incoming, outgoing));
+  const limits = new ConnectionLimits(timeouts.stalledMs);
+  server.on("request", (incoming, outgoing) => {
+    if (limits.admit(incoming, outgoing)) void listener(incoming, outgoing);
+  });
   return {
     url: origin,
     port: address.port,
@@ -90,6 +97,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     async close(graceMs = usualGraceMs) {
       open.stop();
       await closeServer(server, graceMs);
+      limits.close();
     },
   };
 }

@@ -1,5 +1,6 @@
 import type { CallToolResult } from "@modelcontextprotocol/server";
 import { z } from "zod";
+import { holdsRole } from "../../control/records/require-role.ts";
 import { messageOf } from "../../ports/message-of.ts";
 import type { McpCallContext, McpTool, McpToolResult } from "./mcp-tool.ts";
 
@@ -10,7 +11,7 @@ export async function callTool(
   context: McpCallContext,
 ): Promise<McpToolResult> {
   const { principal } = context.session;
-  if (principal.role === "viewer" && tool.annotations.destructiveHint) {
+  if (!holdsRole("operator", principal) && tool.annotations.destructiveHint) {
     return failed(`Error: ${tool.name} needs an operator; this access is a viewer's.`);
   }
   try {

@@ -1,6 +1,7 @@
 import { isAbsolute, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Principal } from "../../control/records/principal.ts";
+import { holdsRole } from "../../control/records/require-role.ts";
 import type { Session } from "../../delegations/session.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
 import type { Runtime } from "../../runtime.ts";
@@ -20,7 +21,7 @@ export interface ClientSession {
   /** The folders in which it may have work done; never wider than its roots and the server's. */
   workspaces(): Promise<readonly string[]>;
   /** The client's roots, as it names them. Runs that are open keep their folder. */
-  useRoots(uris: readonly string[]): Promise<void>;
+  takeRoots(uris: readonly string[]): Promise<void>;
   /** When they were read, in milliseconds; 0: not yet, or not since they have changed. */
   rootsReadAt: number;
   /** Opens the run when there is none yet; in a folder of its own when one is named. */
@@ -83,7 +84,7 @@ export class LocalClientSession implements ClientSession {
     return this.#roots === undefined ? folders : narrowFolders(this.#roots, allowed);
   }
 
-  async useRoots(uris: readonly string[]): Promise<void> {
+  async takeRoots(uris: readonly string[]): Promise<void> {
     this.#roots = await foldersOfRoots(uris);
     this.rootsReadAt = Date.now();
   }
@@ -134,7 +135,7 @@ export class LocalClientSession implements ClientSession {
 
   async #openIn(workspace: string | null): Promise<Session> {
     if (this.#isClosed) throw new MandateError("closed", "The client's session has ended.");
-    if (this.principal.role === "viewer") {
+    if (!holdsRole("operator", this.principal)) {
       throw new MandateError(
         "refused-by-policy",
         "Nothing was delegated, and a viewer delegates nothing.",

@@ -11,6 +11,7 @@ import {
 import { dirname } from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import { readTextFile } from "../../../documents/read-text-file.ts";
+import { MandateError } from "../../../ports/mandate-error.ts";
 import { readJsonObject, removeJsonEntry, setJsonEntry } from "./edit-json-entry.ts";
 import { entryAt, readTomlTable, removeTomlEntry, setTomlEntry } from "./edit-toml-entry.ts";
 import type { Launch, McpClient, UserPlace } from "./mcp-client.ts";
@@ -37,17 +38,13 @@ export function planEntry(
 ): ClientChange {
   const { text, path, before } = look(client, file, place);
   const after = client.entry(launch);
-  return {
-    file,
-    path,
-    before,
-    after,
-    isNeeded: !isDeepStrictEqual(plain(before), plain(after)),
-    text:
-      client.format === "json"
-        ? setJsonEntry(text, path, after)
-        : setTomlEntry(text, path, after, file),
-  };
+  const next =
+    client.format === "json"
+      ? setJsonEntry(text, path, after)
+      : setTomlEntry(text, path, after, file);
+  requireEntry(client, next, path, after, file);
+  const isNeeded = !isDeepStrictEqual(plain(before), plain(after));
+  return { file, path, before, after, isNeeded, text: next };
 }
 
 export function planRemoval(client: McpClient, file: string, place: UserPlace): ClientChange {
@@ -55,6 +52,7 @@ export function planRemoval(client: McpClient, file: string, place: UserPlace): 
   if (before === undefined) return { file, path, before, after: before, isNeeded: false, text };
   const rest =
     client.format === "json" ? removeJsonEntry(text, path) : removeTomlEntry(text, path, file);
+  requireEntry(client, rest ?? "", path, undefined, file);
   return { file, path, before, after: undefined, isNeeded: true, text: rest ?? null };
 }
 
@@ -77,6 +75,28 @@ export function carryOut({ file, text }: ClientChange): void {
   }
 }
 
+/**
+ * What is to be written is read again, and has to say what was meant: in a file that has a name
+ * twice, the entry that was changed need not be the one that the client goes by.
+ */
+function requireEntry(
+  client: McpClient,
+  text: string,
+  path: readonly string[],
+  meant: unknown,
+  file: string,
+): void {
+  if (isDeepStrictEqual(plain(entryAt(read(client, text, file), path)), plain(meant))) return;
+  throw new MandateError(
+    "config-invalid",
+    `${file}: "${path.join(".")}" can be read in more than one way; a name may be there twice. Mend it first; nothing was changed.`,
+  );
+}
+
+function read(client: McpClient, text: string, file: string): unknown {
+  return client.format === "json" ? readJsonObject(text, file) : readTomlTable(text, file);
+}
+
 /** Tables of TOML have no prototype, which counts as a difference. */
 function plain(value: unknown): unknown {
   return value === undefined ? undefined : JSON.parse(JSON.stringify(value));
@@ -90,7 +110,18 @@ function look(
   const text = existsSync(file)
     ? readTextFile(realpathSync(file), { code: "config-invalid", maximumBytes })
     : "";
-  const present = client.format === "json" ? readJsonObject(text, file) : readTomlTable(text, file);
+  const present = read(client, text, file);
   const path = client.path(present, place);
+  for (let depth = 1; depth < path.length; depth++) {
+    const holder = entryAt(present, path.slice(0, depth));
+    if (holder === undefined || isTable(holder)) continue;
+    const name = path.slice(0, depth).join(".");
+    const sentence = `${file}: "${name}" should hold the servers by name. Mend it first; nothing was changed.`;
+    throw new MandateError("config-invalid", sentence);
+  }
   return { text, path, before: entryAt(present, path) };
+}
+
+function isTable(value: unknown): boolean {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

@@ -11,7 +11,7 @@ const allowTrailingComma = { allowTrailingComma: true };
 export function readJsonObject(text: string, file: string): Readonly<Record<string, unknown>> {
   if (text.trim() === "") return {};
   const errors: ParseError[] = [];
-  const value: unknown = jsonc.parse(text, errors, allowTrailingComma);
+  const value = parse(text, errors, file);
   const [error] = errors;
   if (error !== undefined) {
     const line = text.slice(0, error.offset).split("\n").length;
@@ -23,6 +23,16 @@ export function readJsonObject(text: string, file: string): Readonly<Record<stri
     return value as Record<string, unknown>;
   }
   throw new MandateError("config-invalid", `${file}:1: this is not an object of JSON.`);
+}
+
+/** The parser calls itself for every level, and nobody's file has thousands of them. */
+function parse(text: string, errors: ParseError[], file: string): unknown {
+  try {
+    return jsonc.parse(text, errors, allowTrailingComma);
+  } catch (cause) {
+    const sentence = `${file}: this is nested too deep to be read. Nothing was changed.`;
+    throw new MandateError("config-invalid", sentence, { cause });
+  }
 }
 
 /** Sets one entry and leaves everything else as it is written: comments, order, indentation. */

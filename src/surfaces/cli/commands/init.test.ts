@@ -5,6 +5,7 @@ import {
   readFileSync,
   statSync,
   symlinkSync,
+  unlinkSync,
   writeFileSync,
 } from "node:fs";
 import { dirname, join } from "node:path";
@@ -148,13 +149,48 @@ test("files that are not what they should be are left alone, with the line", asy
 });
 
 test("a linked file stays a link, and keeps its permissions", async () => {
-  const target = join(desk.home, "shared.json");
+  const target = join(desk.folder, "shared.json");
   writeFileSync(target, "{}", { mode: 0o640 });
   symlinkSync(target, join(desk.folder, ".mcp.json"));
   await init("--client", "claude-code", "--yes");
   expect(lstatSync(join(desk.folder, ".mcp.json")).isSymbolicLink()).toBe(true);
   expect(JSON.parse(readFileSync(target, "utf8")).mcpServers.mandate).toBeDefined();
   expect(statSync(target).mode & 0o777).toBe(0o640);
+});
+
+test("a link that came with a project does not lead out of it; your own links at home may", async () => {
+  const target = join(desk.home, "other.json");
+  for (const text of ["", '{ "a": 1 }']) {
+    writeFileSync(target, text);
+    symlinkSync(target, join(desk.folder, ".mcp.json"));
+    const { code, err } = await init("--client", "claude-code", "--yes");
+    expect(code).not.toBe(0);
+    expect(err).toContain(target);
+    expect(readFileSync(target, "utf8")).toBe(text);
+    unlinkSync(join(desk.folder, ".mcp.json"));
+  }
+  symlinkSync(desk.home, join(desk.folder, ".cursor"));
+  expect((await init("--client", "cursor", "--yes")).code).not.toBe(0);
+  expect(existsSync(join(desk.home, "mcp.json"))).toBe(false);
+  symlinkSync(target, join(desk.home, ".claude.json"));
+  expect((await init("--client", "claude-code", "--user", "--yes")).code).toBe(0);
+  expect(JSON.parse(readFileSync(target, "utf8"))).toMatchObject({ a: 1, mcpServers: {} });
+});
+
+test.each([
+  ['{"mcpServers":[]}', '"mcpServers" should hold'],
+  ['{"mcpServers":null}', '"mcpServers" should hold'],
+  ['{"mcpServers":"x"}', '"mcpServers" should hold'],
+  ['{"mcpServers":{},"mcpServers":{"mandate":{"command":"other"}}}', "more than one way"],
+  [`{"a":${"[".repeat(100_000)}`, "nested too deep"],
+])("what is not to be read in one way is left as it is: %.70s", async (text, sentence) => {
+  const file = join(desk.folder, ".mcp.json");
+  writeFileSync(file, text);
+  const { code, err } = await init("--client", "claude-code", "--yes");
+  expect(code).toBe(2);
+  expect(err).toContain(sentence);
+  expect(err).toContain(file);
+  expect(readFileSync(file, "utf8")).toBe(text);
 });
 
 test("a person is asked, and no means no", async () => {

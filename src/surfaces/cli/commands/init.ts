@@ -1,6 +1,6 @@
-import { accessSync, constants, realpathSync } from "node:fs";
+import { accessSync, constants, existsSync, realpathSync } from "node:fs";
 import { homedir } from "node:os";
-import { delimiter, join } from "node:path";
+import { delimiter, dirname, isAbsolute, join, relative, sep } from "node:path";
 import { nearestKey } from "../../../documents/nearest-key.ts";
 import { MandateError } from "../../../ports/mandate-error.ts";
 import type { Arguments } from "../arguments.ts";
@@ -63,7 +63,23 @@ function placeOf({ environment }: Io): UserPlace {
 
 function fileOf(client: McpClient, isUsers: boolean, place: UserPlace, io: Io): string {
   if (isUsers || client.projectFile === null) return client.userFile(place);
-  return join(io.cwd, client.projectFile);
+  const file = join(io.cwd, client.projectFile);
+  requireInside(io.cwd, file);
+  return file;
+}
+
+/** What you linked at home is yours; a link that came with a project leads where its author wants. */
+function requireInside(folder: string, file: string): void {
+  const real = [file, dirname(file)].flatMap((path) =>
+    existsSync(path) ? realpathSync(path) : [],
+  );
+  const [place = folder] = real;
+  const way = relative(realpathSync(folder), place);
+  if (way !== ".." && !way.startsWith(`..${sep}`) && !isAbsolute(way)) return;
+  throw new MandateError(
+    "config-invalid",
+    `${file} leads out of this folder, to ${place}. Nothing was changed. Remove the link, or use --user.`,
+  );
 }
 
 async function settle(

@@ -13,7 +13,7 @@ import { exitCode } from "../exit-code.ts";
 import type { Io } from "../io.ts";
 import { chosenPlaybook, openRuntime, runtimeOptions } from "../open-runtime.ts";
 import { applicationFor } from "../playbook-application.ts";
-import { printableLine } from "../printable.ts";
+import { printable, printableLine } from "../printable.ts";
 import { styleFor } from "../style.ts";
 
 const usualPort = 4848;
@@ -65,7 +65,9 @@ async function serve(given: Arguments, io: Io): Promise<number> {
     const { tokens: file } = findPlaces(io.environment);
     const token = installationToken(file);
     const tokens = new AccessTokens(runtime.store, file);
-    const log = (line: string): void => io.stderr.write(`${line}\n`);
+    // An error may quote what a client or a model said: no line of the log begins with that.
+    const log = (said: string): void =>
+      io.stderr.write(`${printable(said).replaceAll("\n", "\n  ")}\n`);
     const host = { runtime, tokens, workspaces, startedAt: io.now() };
     const server = await serveRuntime({ host, port, hostname, allowedHosts, deltas, log });
     const stopped = untilStopped(io);

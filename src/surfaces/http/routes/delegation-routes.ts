@@ -40,6 +40,7 @@ export const delegationRoutes: readonly Route[] = [
     summary: "Lists delegations, those of the newest run first. A page can be shorter than asked.",
     tag,
     role: "viewer",
+    cost: 10,
     query: z.strictObject({
       ...pageQuery,
       runId: runId.optional(),

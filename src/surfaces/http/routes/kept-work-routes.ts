@@ -71,6 +71,8 @@ export const keptWorkRoutes: readonly Route[] = [
     body: discardBody,
     reply: discardReply,
     async handle({ body, params: { delegationId: id }, principal }, host) {
+      const { workspace } = await readRunOf(host.runtime.store, id);
+      await requireServed(host, workspace);
       const work = await keptWork(host, id);
       const { deleteChanges = false } = body;
       const discarded = await work.discard(id, principal, { deleteChanges });

@@ -178,6 +178,7 @@ describe("runs over HTTP", () => {
       () => api.client.resumeDelegation({ delegationId }),
       () => api.client.continueSession({ sessionId: delegationId, message: "go on" }),
       () => api.client.mergeDelegation({ delegationId }),
+      () => api.client.discardDelegation({ delegationId, deleteChanges: true }),
     ]) {
       expect(await refusal(call()), String(call)).toBe("403 refused-by-policy");
     }

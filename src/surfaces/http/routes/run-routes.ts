@@ -80,6 +80,7 @@ export const runRoutes: readonly Route[] = [
     summary: "Shows a run and the tree of its delegations; waits for its end if that is asked for.",
     tag,
     role: "viewer",
+    cost: 5,
     params,
     query: z.strictObject({ wait: countIn(0, longestWaitMs).optional() }),
     reply: runDetail,
@@ -141,6 +142,7 @@ export const runRoutes: readonly Route[] = [
     summary: "Holds the log of a run against everything that must be true of it.",
     tag,
     role: "viewer",
+    cost: 50,
     params,
     reply: verification,
     async handle({ params: { runId: id } }, { runtime: { store } }) {
@@ -156,6 +158,7 @@ export const runRoutes: readonly Route[] = [
     summary: "Says where two recorded runs part.",
     tag,
     role: "viewer",
+    cost: 50,
     params,
     query: z.strictObject({ with: runId }),
     reply: comparison,
@@ -173,6 +176,7 @@ export const runRoutes: readonly Route[] = [
     summary: "Runs a recorded run again from its log alone, and says where the events differ.",
     tag,
     role: "operator",
+    cost: 50,
     params,
     reply: replayedRun,
     async handle({ params: { runId: id } }, { runtime: { store } }) {

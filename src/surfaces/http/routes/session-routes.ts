@@ -33,6 +33,7 @@ export const sessionRoutes: readonly Route[] = [
     summary: "Lists the sessions that people have, the one they spoke in last first.",
     tag,
     role: "viewer",
+    cost: 5,
     query: z.strictObject({ ...pageQuery, workspace: z.string().max(4096).optional() }),
     reply: pageSchema(sessionRow),
     async handle({ query }, { runtime: { store } }) {

@@ -43,6 +43,7 @@ export const systemRoutes: readonly Route[] = [
     summary: "Says what this machine can enforce, and which models can be reached.",
     tag,
     role: "viewer",
+    cost: 20,
     reply: system,
     async handle(_request, { runtime }) {
       const { agents, limits } = runtime.config;
@@ -71,6 +72,7 @@ export const systemRoutes: readonly Route[] = [
     summary: "Sums up what was spent: by run, profile, model or day.",
     tag,
     role: "viewer",
+    cost: 20,
     query: z.strictObject({
       by: costGroup.optional().meta({ description: "day, unless said." }),
       since: countIn(0, Number.MAX_SAFE_INTEGER)

@@ -1,4 +1,5 @@
 import type { ServerContext } from "@modelcontextprotocol/server";
+import { holdsRole } from "../../../control/records/require-role.ts";
 import type { ClientSession } from "../client-session.ts";
 import type { OpenCall, PutQuestion } from "./open-call.ts";
 import type { OpenQuestion } from "./open-question.ts";
@@ -47,7 +48,7 @@ export async function takeReply(
   response: unknown,
 ): Promise<void> {
   const reply = readReply(question, response);
-  if (reply === undefined || session.principal.role === "viewer") {
+  if (reply === undefined || !holdsRole("operator", session.principal)) {
     session.calls.decline(question.id);
     return;
   }

@@ -29,10 +29,10 @@ export async function learnRoots(
 async function askNow(session: ClientSession, { mcpReq }: ServerContext): Promise<undefined> {
   try {
     const { roots } = await mcpReq.send({ method: "roots/list" }, { timeout: patienceMs });
-    await session.useRoots(roots.map(({ uri }) => uri));
+    await session.takeRoots(roots.map(({ uri }) => uri));
   } catch {
     // It may know better next time.
-    await session.useRoots([]);
+    await session.takeRoots([]);
     session.rootsReadAt = 0;
   }
   return undefined;
@@ -50,6 +50,6 @@ async function askInRounds(
   }
   const given = inputResponse(mcpReq.inputResponses, "roots");
   const uris = given.kind === "roots" ? given.roots.map(({ uri }) => uri) : [];
-  await session.useRoots(uris.filter((uri) => typeof uri === "string"));
+  await session.takeRoots(uris.filter((uri) => typeof uri === "string"));
   return undefined;
 }

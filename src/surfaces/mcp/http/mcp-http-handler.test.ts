@@ -29,6 +29,15 @@ describe("bad input", () => {
     expect(await codeOf("{")).toEqual([400, -32_700]);
     expect(await codeOf("")).toEqual([400, -32_700]);
     expect(await codeOf("too-large")).toEqual([400, -32_700]);
+    const ping = '"jsonrpc":"2.0","id":1,"method":"ping"';
+    for (const params of [
+      '{"x":1,"x":2}',
+      '{"__proto__":{}}',
+      `{"x":${"[".repeat(100)}${"]".repeat(100)}}`,
+      `{"x":[${"1,".repeat(60_000)}1]}`,
+    ]) {
+      expect(await codeOf(`{${ping},"params":${params}}`)).toEqual([400, -32_700]);
+    }
     expect(await codeOf([call(1, "ping"), call(2, "ping")])).toEqual([400, -32_600]);
     expect(await codeOf([])).toEqual([400, -32_600]);
     expect(await codeOf("null")).toEqual([400, -32_600]);

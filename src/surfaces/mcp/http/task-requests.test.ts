@@ -32,6 +32,20 @@ it("lets a task go on when its client is gone, for its principal alone", async (
   });
 });
 
+it("shows a task to its principal who is a viewer by now, who can neither end nor answer it", async () => {
+  const { url, waits } = await startEchoEndpoint();
+  const created = await postModern({ url }, 1, "tools/call", wait(400), knowsTasks);
+  const taskId = String(created.message.result?.["taskId"]);
+  const viewer = { url, token: "alice/viewer" };
+  const seen = await postModern(viewer, 2, "tasks/get", { taskId }, knowsTasks);
+  expect(seen.message.result).toMatchObject({ status: "working" });
+  for (const method of ["tasks/cancel", "tasks/update"]) {
+    const refused = await postModern(viewer, 3, method, { taskId }, knowsTasks);
+    expect(refused.message.error?.message).toContain("needs an operator");
+  }
+  await vi.waitFor(() => expect(waits).toEqual(["done"]), 3000);
+});
+
 it("answers a client that does not know tasks when the call is done", async () => {
   const { url } = await startEchoEndpoint();
   const { message } = await postModern({ url }, 1, "tools/call", wait(300));

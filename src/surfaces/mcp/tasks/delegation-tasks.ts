@@ -1,4 +1,5 @@
 import type { Principal } from "../../../control/records/principal.ts";
+import { holdsRole } from "../../../control/records/require-role.ts";
 import type { Delegation } from "../../../events/delegation.ts";
 import type { RunState } from "../../../events/run-state.ts";
 import type { Runtime } from "../../../runtime.ts";
@@ -65,7 +66,7 @@ export function delegationTasks(
       const found = await find(owner, taskId);
       const question = found && questionsOf(found).find(({ id }) => id === key);
       const text = question && readReply(question, response);
-      if (text !== undefined && owner.role !== "viewer") await engine.answer(key, text);
+      if (text !== undefined && holdsRole("operator", owner)) await engine.answer(key, text);
     },
     async cancel(owner, taskId) {
       const found = await find(owner, taskId);

@@ -10,6 +10,7 @@ import {
 } from "@modelcontextprotocol/server";
 import { z } from "zod";
 import type { Principal } from "../../../control/records/principal.ts";
+import { holdsRole } from "../../../control/records/require-role.ts";
 import { describeCreated, describeTask, tasksExtension } from "./task.ts";
 import type { Tasks } from "./tasks.ts";
 import { visibleTo } from "./visible-to.ts";
@@ -62,6 +63,7 @@ export function installTasks(product: McpServer | Server, installation: TaskInst
   });
   server.setRequestHandler("tasks/update", { params: taskParams }, async ({ taskId }, context) => {
     requireTasks(context);
+    requireOperator(owner);
     // The SDK takes them out of the parameters, as it does for calls.
     const { inputResponses = {} } = context.mcpReq;
     if (!(await tasks.answer(owner, taskId, inputResponses))) throw unknownTask(taskId);
@@ -69,6 +71,7 @@ export function installTasks(product: McpServer | Server, installation: TaskInst
   });
   server.setRequestHandler("tasks/cancel", { params: taskParams }, async ({ taskId }, context) => {
     requireTasks(context);
+    requireOperator(owner);
     if (!(await tasks.cancel(owner, taskId))) throw unknownTask(taskId);
     return {};
   });
@@ -86,6 +89,13 @@ function knowsTasks(context: ServerContext): boolean {
 
 function requireTasks(context: ServerContext): void {
   if (!knowsTasks(context)) throw missingTasks();
+}
+
+/** Whoever began a task as an operator may be a viewer by now: what is theirs they may still see. */
+function requireOperator(owner: Principal): void {
+  if (holdsRole("operator", owner)) return;
+  const sentence = "This needs an operator; this access is a viewer's.";
+  throw new ProtocolError(ProtocolErrorCode.InvalidRequest, sentence);
 }
 
 function missingTasks(): MissingRequiredClientCapabilityError {
