@@ -112,7 +112,7 @@ export const commands: Readonly<Record<string, CommandEntry>> = {
     load: async () => (await import("./commands/verify.ts")).verifyCommand,
   },
   init: {
-    summary: "give the agent that you already have our tools",
+    summary: "set a project up, or give the agent that you already have our tools",
     load: async () => (await import("./commands/init.ts")).initCommand,
   },
   doctor: {

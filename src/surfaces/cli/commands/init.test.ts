@@ -204,5 +204,5 @@ test("a person is asked, and no means no", async () => {
 
 test("a client that is not known is named, with the nearest one", async () => {
   expect((await init("--client", "claude_code")).err).toContain("Did you mean claude-code?");
-  expect((await init()).err).toContain("There are claude-code, codex");
+  expect((await init("--remove")).err).toContain("There are claude-code, codex");
 });

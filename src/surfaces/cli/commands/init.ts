@@ -17,9 +17,11 @@ const names = mcpClients.map(({ name }) => name);
 
 export const initCommand: Command = {
   name: "init",
-  usage: "[options] --client NAME",
+  usage: "[options]",
   about:
-    "Gives the agent that you already have our tools: writes the entry for `mandate mcp` into the file\n" +
+    "Sets this folder up: asks three questions and writes a commented mandate.yaml.\n\n" +
+    "With --client it gives the agent that you already have our tools instead: it writes the entry for\n" +
+    "`mandate mcp` into the file\n" +
     "in which the client looks for MCP servers. Shows it first, and asks; without a terminal nothing\n" +
     "is written unless --yes is given. Everything else in the file stays as it is written, and\n" +
     "--remove takes the entry out again.",
@@ -32,12 +34,14 @@ export const initCommand: Command = {
   },
   words: { least: 0, most: 0 },
   examples: [
+    "init",
     "init --client claude-code",
     "init --client codex --user",
     "init --client cursor --remove",
   ],
   run: async (given, io) => {
-    const client = requireClient(given.text("client"));
+    if (given.text("client") === undefined) return setUp(given, io);
+    const client = requireClient(given.text("client") ?? "");
     const place = placeOf(io);
     const file = fileOf(client, given.flag("user"), place, io);
     const change = given.flag("remove")
@@ -47,11 +51,20 @@ export const initCommand: Command = {
   },
 };
 
-function requireClient(name: string | undefined): McpClient {
+/** --user and --remove are about a client's file. */
+async function setUp(given: Arguments, io: Io): Promise<number> {
+  if (given.flag("user") || given.flag("remove")) {
+    const known = `There are ${names.join(", ")}.`;
+    throw new MandateError("usage", `Name a client: --client NAME. ${known}`);
+  }
+  const { setUpProject } = await import("../setup/set-up-project.ts");
+  return setUpProject(given, io);
+}
+
+function requireClient(name: string): McpClient {
   const client = mcpClients.find((each) => each.name === name);
   if (client !== undefined) return client;
   const known = `There are ${names.join(", ")}.`;
-  if (name === undefined) throw new MandateError("usage", `Name a client: --client NAME. ${known}`);
   const nearest = nearestKey(name, names);
   const hint = nearest === undefined ? known : `Did you mean ${nearest}?`;
   throw new MandateError("usage", `There is no client ${JSON.stringify(name)}. ${hint}`);

@@ -1,0 +1,43 @@
+import { existsSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { MandateError } from "../../../ports/mandate-error.ts";
+import type { Arguments } from "../arguments.ts";
+import { exitCode } from "../exit-code.ts";
+import type { Io } from "../io.ts";
+import { printable, printableJson } from "../printable.ts";
+import { askSetup, usualAnswers } from "./ask-setup.ts";
+import { configText } from "./config-text.ts";
+
+/** Writes a commented mandate.yaml into this folder, after three questions or without any. */
+export async function setUpProject(given: Arguments, io: Io): Promise<number> {
+  const file = join(io.cwd, "mandate.yaml");
+  if (existsSync(file)) {
+    throw new MandateError(
+      "usage",
+      `There is a mandate.yaml here already: ${file}. \`${io.program} doctor\` says what it comes to.`,
+    );
+  }
+  const isAsked = io.ask !== undefined && !given.flag("yes") && !given.flag("json");
+  const answers =
+    isAsked && io.ask !== undefined ? await askSetup(io, io.ask) : await usualAnswers(io);
+  const text = configText(answers);
+  const isWritten = isAsked || given.flag("yes");
+  // Whoever was faster wins: what they wrote is not replaced.
+  if (isWritten) writeFileSync(file, text, { flag: "wx" });
+  if (given.flag("json")) {
+    io.stdout.write(`${printableJson({ file, ...answers, written: isWritten }, 2)}\n`);
+    return exitCode.done;
+  }
+  if (!isWritten) {
+    io.stdout.write(text);
+    io.stderr.write("Nothing was written, for there is nobody to ask. --yes writes this.\n");
+    return exitCode.done;
+  }
+  io.stdout.write(`Written: ${printable(file)}\n`);
+  io.stdout.write(
+    answers.model === null
+      ? `Next: ${io.program} doctor says how to give it a model; ${io.program} demo needs none.\n`
+      : `Next: ${io.program} run "What does this project do?"\n`,
+  );
+  return exitCode.done;
+}
