@@ -1,4 +1,4 @@
-import type { RunState } from "../events/run-state.ts";
+import { isPaused, type RunState } from "../events/run-state.ts";
 import { MandateError } from "../ports/mandate-error.ts";
 import type { Store } from "../ports/store.ts";
 import type { Cap, KnownRun } from "./steering.ts";
@@ -47,7 +47,8 @@ export class KnownRuns {
   async #known(id: string, task: string): Promise<KnownRun> {
     const state = await this.#read(id);
     const isInterrupted =
-      state?.outcome === null && !(await this.#store.isWorkerAlive(state.worker));
+      state?.outcome === null &&
+      (isPaused(state) || !(await this.#store.isWorkerAlive(state.worker)));
     return { id, task: state?.task ?? task, state, isInterrupted };
   }
 

@@ -1,4 +1,4 @@
-import { type Contract, modelName } from "../contracts/contract.ts";
+import { type Contract, externalProvider, modelName } from "../contracts/contract.ts";
 import type { CloseReason } from "../events/close-reason.ts";
 import type { OpenAsk } from "../events/delegation.ts";
 import type { NewEvent, TokenUsage } from "../events/event.ts";
@@ -9,7 +9,7 @@ import type { Tool } from "../tools/tool.ts";
 import type { OfferedTools } from "../tools/toolbox.ts";
 import type { WorkingCopy } from "../workspaces/git/working-copy.ts";
 import type { WorkspaceBinding } from "../workspaces/workspace-binding.ts";
-import { type OutputEnding, Stopped } from "./ending.ts";
+import { type OutputEnding, Stopped, Suspended } from "./ending.ts";
 import type { Account } from "./ledger.ts";
 import type { LiveRun } from "./live-run.ts";
 import type { MergeOrder } from "./merge-order.ts";
@@ -225,7 +225,35 @@ export class Agent {
     this.#interrupt(this.cut);
   }
 
-  /** Why nothing goes on at this moment: it was stopped, or its attempt was cut. */
+  /** Has it rest at the next moment it waits for anything. It can still be stopped. */
+  suspend(reason: Suspended): void {
+    if (this.stopReason !== null || this.status === "closed") return;
+    this.cut = reason;
+    this.#interrupt(reason);
+  }
+
+  /** Set while it rests, or is about to. */
+  get suspension(): Suspended | null {
+    return this.cut instanceof Suspended && this.stopReason === null ? this.cut : null;
+  }
+
+  /** It was suspended and has come to rest: nothing more is written of it by its own work. */
+  get isParked(): boolean {
+    return this.cut instanceof Suspended && this.cut.isAtRest;
+  }
+
+  /** Its work was begun here, and has not been left yet. Of a session's agent we have none. */
+  get isAtWork(): boolean {
+    const isOurs = this.contract.model.provider !== externalProvider;
+    return this.beganAt !== 0 && isOurs && !this.isParked;
+  }
+
+  /** Its caller stopped, and it ends when those below it have. */
+  get isInterrupted(): boolean {
+    return (this.suspension?.closesAs ?? null) !== null;
+  }
+
+  /** Why nothing goes on at this moment: it was stopped, its attempt was cut, or it rests. */
   get interruption(): Stopped | null {
     return this.stopReason ?? this.cut;
   }
@@ -266,7 +294,7 @@ export class Agent {
     return waiting.then(() => {
       this.#gotSlot();
       // It was stopped while it queued: the slot goes to the next one.
-      if (this.status === "closed") this.giveSlot();
+      if (this.status === "closed" || this.isParked) this.giveSlot();
     });
   }
 
@@ -286,6 +314,7 @@ export class Agent {
   /** Writes events of this delegation. What must not run ahead of the disk awaits `durable`. */
   record(...events: readonly NewEvent[]): void {
     if (this.isEnding) throw this.stopReason ?? new Stopped("cancelled", "It has ended.");
+    if (this.isParked) throw this.interruption ?? new Stopped("cancelled", "It rests.");
     // What follows from an append that was not accepted must not be accepted either.
     if (this.#refused !== null) throw this.#refused;
     this.lastActivity = this.run.parts.clock.monotonic();
@@ -382,6 +411,7 @@ export class Agent {
     this.#interrupts = null;
     this.deliver = null;
     this.parent?.merges?.leave(this.contract.parent.step_idx);
+    this.run.stir();
   }
 
   /** Its end was not accepted: it has not ended, and nobody was given its result. */
@@ -398,6 +428,7 @@ export class Agent {
   startOver(): void {
     this.#refused = null;
     this.#unsettled = [];
+    if (this.cut instanceof Suspended) this.cut = null;
   }
 
   readonly #breakOff = (error: unknown): void => {

@@ -11,12 +11,14 @@ export function attemptTime(
 ): number {
   const open = new Map<string, string>();
   let isAsking = false;
+  let isResting = false;
   let used = 0;
   let last = 0;
   for (const event of events) {
-    const isIdle = isAsking || (open.size > 0 && [...open.values()].every(isWaiting));
+    const isIdle = isAsking || isResting || (open.size > 0 && [...open.values()].every(isWaiting));
     if (last > 0 && !isIdle) used += Math.max(0, event.at - last);
     last = event.at;
+    isResting = restsAfter(event, isResting);
     switch (event.type) {
       case "agent.subagent_attempt":
         used = 0;
@@ -41,4 +43,24 @@ export function attemptTime(
     }
   }
   return used;
+}
+
+/** How long a delegation rested between an interrupt and its resumption: no deadline runs then. */
+export function restingTime(events: readonly StoredEvent[]): number {
+  let rested = 0;
+  let since: number | null = null;
+  for (const event of events) {
+    const rests = restsAfter(event, since !== null);
+    if (rests) since ??= event.at;
+    else if (since !== null) rested += Math.max(0, event.at - since);
+    if (!rests) since = null;
+  }
+  const last = events.at(-1)?.at ?? 0;
+  return since === null ? rested : rested + Math.max(0, last - since);
+}
+
+function restsAfter(event: StoredEvent, before: boolean): boolean {
+  if (event.type === "agent.interrupted") return true;
+  if (event.type === "agent.paused") return before || event.payload.reason !== "budget";
+  return event.type !== "agent.resumed" && before;
 }

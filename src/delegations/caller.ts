@@ -125,6 +125,7 @@ class AgentDelegator implements CallDelegator {
     // What was withdrawn or registered meanwhile counts for every new delegation.
     const refreshing = agent.run.parts.agents.refresh(isHandle(request));
     if (refreshing) await refreshing;
+    agent.throwIfStopped();
     return startDelegation({
       run: agent.run,
       caller: agent,
@@ -270,6 +271,7 @@ class AgentDelegator implements CallDelegator {
     const watched = run.agents.get(contract.parent.watches ?? "");
     if (!isWatcher(this.#agent) || watched === undefined) return "only watchers may interject";
     if (watched.isEnding || watched.output !== null) return "the session has ended";
+    if (watched.suspension !== null) return "the session was interrupted";
     if (this.#agent.remarks >= mostRemarks)
       return `you have spoken ${mostRemarks} times, which is enough`;
     if (this.#agent.lastRemark === message) return "you have said just that already";

@@ -1,11 +1,12 @@
 import type { CloseReason } from "../events/close-reason.ts";
 import type { ArtifactReference, NewEvent } from "../events/event.ts";
+import type { DelegationResult } from "../ports/delegator.ts";
 import { MandateError } from "../ports/mandate-error.ts";
 import { resultOf } from "../sessions/delegation-result.ts";
 import { fits } from "../tools/delegation/fit-result.ts";
 import type { Agent } from "./agent.ts";
 import { type Accepted, conclude, outputEvent, summaryOf, unfinished } from "./conclude.ts";
-import { type Ending, failure, type OutputEnding } from "./ending.ts";
+import { type Ending, failure, type OutputEnding, Suspended } from "./ending.ts";
 import { runFinished } from "./finish-run.ts";
 import { reload } from "./hydrate.ts";
 import { judgePlan } from "./judge-plan.ts";
@@ -67,7 +68,8 @@ async function append(agent: Agent, accepted: Accepted, ended: Agent[]): Promise
   // Watchers live as long as what they watch, and the run ends when all have.
   const watchers = isLast ? run.topLevel.flatMap((one) => closeWatcher(one, ended)) : [];
   const finish = isLast ? runFinished(run, agent, result) : [];
-  const appended = run.append([...below, ...watchers, ...closing, ...delivery, ...finish]);
+  const late = nobodyWaits(agent, result) ? [lateEnd(agent)] : [];
+  const appended = run.append([...below, ...watchers, ...closing, ...delivery, ...late, ...finish]);
   agent.isEnding = true;
   agent.closing = appended;
   ended.push(agent);
@@ -78,6 +80,16 @@ async function append(agent: Agent, accepted: Accepted, ended: Agent[]): Promise
   agent.closed(result);
   await appended;
   for (const one of ended) retireCopy(one);
+}
+
+/** It went on to its end though its caller had stopped. */
+function nobodyWaits({ parent }: Agent, { closeReason }: DelegationResult): boolean {
+  return parent?.isInterrupted === true && closeReason !== "cancelled";
+}
+
+function lateEnd({ id }: Agent): NewEvent {
+  const detail = "its caller had been interrupted when it ended: its result was given to nobody";
+  return { type: "run.late_result", payload: { sub_agent_id: id, detail } };
 }
 
 /**
@@ -112,7 +124,12 @@ async function takeOverAll(agent: Agent, done: readonly Agent[]): Promise<void> 
     if (!child.isEnding && !done.includes(child)) await closeWith(child, tooEarly);
   }
   for (const { contract } of done) agent.merges?.callFor(contract.parent.step_idx);
-  await Promise.all(done.map((child) => child.whenClosed()));
+  const all = Promise.all(done.map((child) => child.whenClosed()));
+  // Who is to rest waits for nobody: those below it rest as well.
+  const rest = new Promise<never>((_resolve, reject) => {
+    agent.onStop((reason) => reason instanceof Suspended && reject(reason));
+  });
+  await Promise.race([all, rest]);
 }
 
 const tooEarly = failure("parent_closed", "Its caller ended before it did.");
@@ -259,6 +276,7 @@ async function handIn(agent: Agent, accepted: Accepted, ending: OutputEnding): P
   agent.status = "waiting_for_merge";
   agent.output = ending;
   agent.rest();
+  agent.run.stir();
   await agent.durable();
 }
 

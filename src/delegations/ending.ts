@@ -33,3 +33,23 @@ export class Stopped extends Error {
     this.code = code;
   }
 }
+
+/**
+ * Thrown inside an agent's work when it is to rest, and not to end: what follows is for others to
+ * say. Nothing is closed; its log has what it needs to go on.
+ */
+export class Suspended extends Stopped {
+  /** Of one whose caller stopped: how it ends once those below it have. Null: it only rests. */
+  readonly closesAs: CloseReason | null;
+  /** Those below it were resumed without it: they go on. */
+  readonly letsAllGoOn: boolean;
+  /** Its work has been left, and the log has all of it. */
+  isAtRest = false;
+
+  constructor(message: string, closesAs: CloseReason | null, letsAllGoOn = false) {
+    super("cancelled", message);
+    this.name = "Suspended";
+    this.closesAs = closesAs;
+    this.letsAllGoOn = letsAllGoOn;
+  }
+}

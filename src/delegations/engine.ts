@@ -3,9 +3,11 @@ import { externalProvider, modelName } from "../contracts/contract.ts";
 import { isPattern } from "../contracts/selection.ts";
 import { isOpen } from "../events/delegation.ts";
 import type { EventPayloads, NewEvent, StoredEvent } from "../events/event.ts";
+import { isPaused } from "../events/run-state.ts";
 import { answerAsk } from "../inbox/answer-ask.ts";
 import type { CancelOutcome, DelegationRequest, DelegationResult } from "../ports/delegator.ts";
 import { MandateError } from "../ports/mandate-error.ts";
+import type { RunRow } from "../ports/store.ts";
 import { resultOf } from "../sessions/delegation-result.ts";
 import { isReadOnlySession, isSessionName } from "../sessions/session-workspace.ts";
 import { bindWorkspace } from "../workspaces/bind-workspace.ts";
@@ -18,6 +20,7 @@ import { type ContinueOptions, continuation } from "./continue-session.ts";
 import type { EngineParts } from "./engine-parts.ts";
 import { GoalQueue } from "./goal-queue.ts";
 import { openingAfter } from "./hydrate.ts";
+import { type Interrupted, interruptRoot } from "./interrupt.ts";
 import { LiveRun } from "./live-run.ts";
 import { movedWorkspace } from "./placement.ts";
 import { recoverRun } from "./recover.ts";
@@ -82,6 +85,7 @@ export class Engine {
   readonly #runs = new Map<string, LiveRun>();
   /** Another process works on them now; who started them here still wants to know how they end. */
   readonly #lost = new Map<string, LiveRun>();
+  readonly #takingUp = new Set<string>();
   readonly #goals: GoalQueue;
   readonly #idleWatch: NodeJS.Timeout;
   readonly #unsubscribe: () => void;
@@ -207,8 +211,9 @@ export class Engine {
   }
 
   /**
-   * Takes up every run of this application whose worker is gone, or only the one that is named. A
-   * run that needs a model or a tool that is missing here stays as it is, for a process that has them.
+   * Takes up every run of this application whose worker is gone, or only the one that is named; one
+   * that is paused only when it is named. A run that needs a model or a tool that is missing here
+   * stays as it is, for a process that has them.
    */
   async recover(only?: string): Promise<readonly StartedRun[]> {
     const { store, application } = this.#parts;
@@ -216,8 +221,8 @@ export class Engine {
     const recovered: StartedRun[] = [];
     for (const row of await store.listRuns({ open: true, application, limit: 10_000 })) {
       if (only !== undefined && row.id !== only) continue;
-      if ((await store.isWorkerAlive(row.worker)) || !(await this.#canWorkOn(row.id))) continue;
-      const run = await recoverRun(this.#parts, row.id, this.#grant);
+      if (!(await this.#isLeft(row, only)) || !(await this.#canWorkOn(row.id))) continue;
+      const run = await this.#takeUp(row.id);
       if (run === undefined) continue;
       this.#runs.set(run.id, run);
       if (run.isHeld) this.#goals.hold(run);
@@ -229,6 +234,48 @@ export class Engine {
     }
     await this.#goals.advance();
     return recovered;
+  }
+
+  /** Whether nobody works on a run, and nobody has said that it shall rest. */
+  async #isLeft({ id, worker }: RunRow, named: string | undefined): Promise<boolean> {
+    const { store } = this.#parts;
+    const run = await store.readRun(id);
+    if (run !== undefined && isPaused(run)) return named === id;
+    return !(await store.isWorkerAlive(worker));
+  }
+
+  /** Two who resume the same run in this process would both own it. */
+  async #takeUp(runId: string): Promise<LiveRun | undefined> {
+    if (this.#takingUp.has(runId)) return undefined;
+    this.#takingUp.add(runId);
+    try {
+      const before = this.#runs.get(runId);
+      if (before) this.#lose(before);
+      return await recoverRun(this.#parts, runId, this.#grant);
+    } finally {
+      this.#takingUp.delete(runId);
+    }
+  }
+
+  /**
+   * The caller of a run that this process works on stops. The run's root takes no further turn; what
+   * becomes of those to whom it delegated is in the contract of each. To end all of it, cancel it.
+   */
+  async interrupt(id: string, reason: string): Promise<Interrupted> {
+    const { store } = this.#parts;
+    const runId = (await store.findRun(id)) ?? id;
+    const run = this.#runs.get(runId);
+    const { root } = run ?? {};
+    if (root == null) {
+      const settled = Promise.resolve();
+      const state = await store.readRun(runId);
+      if (state && isPaused(state)) return { outcome: "paused", settled };
+      if (state && state.outcome !== null) return { outcome: "already_terminal", settled };
+      throw new MandateError("unknown-run", `Nothing that works here is called ${id}.`);
+    }
+    if (id === run?.id || id === root.id) return interruptRoot(root, reason);
+    const told = `${id} works for another agent, which alone can be interrupted with all that it does: run ${run?.id}. To end ${id}, cancel it.`;
+    throw new MandateError("usage", told);
   }
 
   async cancel(id: string, reason: string): Promise<CancelOutcome> {
@@ -349,6 +396,7 @@ export class Engine {
     for (const run of this.#runs.values()) {
       const agent = run.agents.get(delegationId);
       if (agent === undefined || agent.isEnding || agent.stopReason !== null) continue;
+      if (agent.suspension !== null) continue;
       agent.record(event(agent, "agent.interjected", { from: "mcp", severity: "info", message }));
     }
   }
@@ -406,6 +454,10 @@ export class Engine {
         if (agent && !agent.isEnding) void this.#endedElsewhere(agent);
         const lost = this.#lost.get(event.run_id)?.agents.get(event.payload.sub_agent_id);
         if (lost) void this.#closedElsewhere(lost);
+      } else if (event.type === "agent.paused") {
+        const run = this.#runs.get(event.run_id);
+        // It rests: what is in memory is of no use, and who resumes it starts from the log.
+        if (run?.root?.isInterrupted && run.root.id === event.sub_agent_id) this.#lose(run);
       } else if (event.type === "run.finished") {
         void this.#goals.advance();
       } else if (event.type === "run.resumed") {
@@ -435,13 +487,18 @@ export class Engine {
   #lose(run: LiveRun): void {
     run.lost = true;
     this.#runs.delete(run.id);
+    const before = this.#lost.get(run.id);
     this.#lost.set(run.id, run);
-    void run.root?.whenClosed().then(() => this.#lost.delete(run.id));
+    void run.root?.whenClosed().then((result) => {
+      before?.root?.closed(result);
+      if (this.#lost.get(run.id) === run) this.#lost.delete(run.id);
+    });
     for (const agent of run.agents.values()) {
       if (agent.isEnding) continue;
       agent.isEnding = true;
       agent.stop("worker_lost", "Another process works on this run now.");
     }
+    run.stir();
   }
 
   #stopIdle(): void {

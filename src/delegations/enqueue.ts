@@ -30,7 +30,7 @@ export function queue(agent: Agent): void {
     return;
   }
   scheduler.enter(() => {
-    if (agent.isEnding || agent.run.lost) {
+    if (agent.isEnding || agent.isParked || agent.run.lost) {
       scheduler.leave();
       return;
     }

@@ -1,4 +1,4 @@
-import type { RunState } from "../events/run-state.ts";
+import { isPaused, type RunState } from "../events/run-state.ts";
 import type { RunRow, Store } from "../ports/store.ts";
 import { queue } from "./enqueue.ts";
 import type { LiveRun } from "./live-run.ts";
@@ -71,10 +71,10 @@ export class GoalQueue {
     queue(run.root);
   }
 
-  /** Null: it is no goal, or nobody works on it. */
+  /** Null: it is no goal, nobody works on it, or it rests. */
   async #goalOf({ id, worker }: RunRow): Promise<RunState | null> {
     const run = await this.#store.readRun(id).catch(() => undefined);
-    if (run === undefined || run.goal === null) return null;
+    if (run === undefined || run.goal === null || isPaused(run)) return null;
     return (await this.#store.isWorkerAlive(worker)) ? run : null;
   }
 }

@@ -15,7 +15,8 @@ import { Transcript } from "../sessions/transcript.ts";
 import type { WorkingCopy } from "../workspaces/git/working-copy.ts";
 import { Agent } from "./agent.ts";
 import { askKey } from "./ask-person.ts";
-import { attemptTime } from "./attempt-time.ts";
+import { attemptTime, restingTime } from "./attempt-time.ts";
+import { Suspended } from "./ending.ts";
 import type { EngineParts } from "./engine-parts.ts";
 import { enlist } from "./enqueue.ts";
 import { Account } from "./ledger.ts";
@@ -104,10 +105,8 @@ async function revive(
   }
   for (const event of events) replay(agent, event);
   if (delegation.status === "running") {
-    agent.usedMs = Math.max(
-      0,
-      delegation.lastEventAt - (delegation.startedAt ?? delegation.lastEventAt),
-    );
+    const lived = delegation.lastEventAt - (delegation.startedAt ?? delegation.lastEventAt);
+    agent.usedMs = Math.max(0, lived - restingTime(events));
     agent.attemptMs = attemptTime(events, (tool) => agent.findTool(tool)?.waits === true);
   }
   adopt(agent, delegation);
@@ -185,6 +184,16 @@ function replay(agent: Agent, event: StoredEvent): void {
     case "agent.tool_outcome_unknown":
       agent.openCalls?.delete(event.payload.call_id);
       break;
+    case "agent.interrupted":
+      agent.cut = suspensionOf(event.payload);
+      break;
+    case "agent.paused":
+      if (event.payload.reason === "budget" || agent.isInterrupted) break;
+      agent.cut = resting();
+      break;
+    case "agent.resumed":
+      if (agent.suspension !== null) agent.cut = null;
+      break;
     case "agent.interjected":
       agent.watchedUpTo = Math.max(agent.watchedUpTo, event.payload.up_to ?? 0);
       break;
@@ -214,6 +223,16 @@ function replay(agent: Agent, event: StoredEvent): void {
     }
     default:
   }
+}
+
+function resting(): Suspended {
+  const suspension = new Suspended("It is paused.", null);
+  suspension.isAtRest = true;
+  return suspension;
+}
+
+function suspensionOf(payload: EventPayloads["agent.interrupted"]): Suspended {
+  return new Suspended(payload.reason, payload.closes_as, payload.resumed === true);
 }
 
 /** One that goes on from another opens with the conversation of that one. */

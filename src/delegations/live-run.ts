@@ -38,6 +38,9 @@ export class LiveRun {
   isHeld = false;
   /** Another process owns it now: nothing may be written any more. */
   lost = false;
+  /** Of one whose caller stopped: until those who go on have ended. */
+  settling: Promise<void> | null = null;
+  readonly #stirring: (() => void)[] = [];
 
   constructor(parts: EngineParts, run: RunIdentity) {
     this.parts = parts;
@@ -48,6 +51,15 @@ export class LiveRun {
     this.grant = run.grant;
     this.readOnly = run.readOnly;
     this.account = new Account(null, run.tokens);
+  }
+
+  /** When an agent of it has closed, has handed in what it made, or has come to rest. */
+  stirred(): Promise<void> {
+    return new Promise((resolve) => this.#stirring.push(resolve));
+  }
+
+  stir(): void {
+    if (this.#stirring.length > 0) for (const resume of this.#stirring.splice(0)) resume();
   }
 
   append(

@@ -36,6 +36,14 @@ export class MergeOrder {
     });
   }
 
+  /** One of these stands before it, and has to be taken over first. */
+  isBehind(step: number, others: ReadonlySet<number>): boolean {
+    for (const [other, { isCalledFor }] of this.#places) {
+      if (other < step && isCalledFor && others.has(other)) return true;
+    }
+    return false;
+  }
+
   #isNext(step: number, place: Place): boolean {
     if (!place.isCalledFor) return false;
     for (const [other, { isCalledFor }] of this.#places) {

@@ -1,26 +1,27 @@
 import { externalProvider } from "../contracts/contract.ts";
 import type { Delegation } from "../events/delegation.ts";
 import type { NewEvent } from "../events/event.ts";
-import type { RunState } from "../events/run-state.ts";
+import { isPaused, type RunState } from "../events/run-state.ts";
 import { MandateError } from "../ports/mandate-error.ts";
 import type { Agent } from "./agent.ts";
 import { cancelStored } from "./cancel-stored.ts";
 import { closeWith } from "./close.ts";
-import { failure } from "./ending.ts";
+import { failure, Suspended } from "./ending.ts";
 import type { EngineParts } from "./engine-parts.ts";
 import { queue } from "./enqueue.ts";
 import { hydrate } from "./hydrate.ts";
+import { isHeldBack, outlivesInterrupt, settle, suspendRoot, treatChildren } from "./interrupt.ts";
 import { LiveRun } from "./live-run.ts";
 import { heldBy } from "./resumption.ts";
 import { grantTo, type RunGrant } from "./run-grant.ts";
 import { event, settled } from "./take-turn.ts";
-import { finish } from "./work.ts";
+import { endWork, finish } from "./work.ts";
 
 /** Taken up so often without a step forward, a delegation is what kills its worker. */
 const resumptionLimit = 3;
 
 /**
- * Takes up a run whose worker is gone. Every open delegation goes on from its last recorded step,
+ * Takes up a run whose worker is gone, or that is paused; then whoever rests goes on. Every open delegation goes on from its last recorded step,
  * waits for a slot again, or is closed; nothing starts over, and a run that nobody lost is left
  * alone, so that recovering twice writes nothing the second time.
  */
@@ -56,11 +57,53 @@ export async function recoverRun(
   }
   // A goal that had not begun waits for its turn again.
   run.isHeld = state.goal !== null && run.root?.status === "created";
+  const woken = isPaused(state) ? await wake(run, state) : none;
   for (const delegation of [...state.delegations.values()]) {
     const agent = run.agents.get(delegation.id);
-    if (agent && !agent.isEnding) await takeUp(agent, delegation, state);
+    if (!agent || agent.isEnding || agent.isParked) continue;
+    if (!isHeldBack(agent)) await takeUp(agent, delegation, state, woken.has(agent));
   }
+  if (run.root?.isInterrupted && !run.root.isEnding) run.settling = goOnSettling(run.root);
   return run;
+}
+
+const none: ReadonlySet<Agent> = new Set();
+
+/**
+ * Somebody resumed the run: in one transaction everybody who rests goes on, and nobody else is asked
+ * to. An agent of another program is not there any more; it goes on waiting for those below it.
+ */
+async function wake(run: LiveRun, state: RunState): Promise<ReadonlySet<Agent>> {
+  const woken = new Set<Agent>();
+  const events: NewEvent[] = [];
+  for (const agent of run.agents.values()) {
+    const { suspension } = agent;
+    if (suspension === null || agent.isEnding) continue;
+    if (agent.contract.model.provider === externalProvider && suspension.closesAs !== null) {
+      const { closesAs, message: reason } = suspension;
+      const payload = { reason, closes_as: closesAs, resumed: true as const };
+      events.push(event(agent, "agent.interrupted", payload));
+      agent.cut = new Suspended(reason, closesAs, true);
+      continue;
+    }
+    const delegation = state.delegations.get(agent.id);
+    const resumption = delegation?.status === "running" ? delegation.resumptions : 0;
+    events.push(event(agent, "agent.resumed", { fence: state.fence, resumption }));
+    agent.cut = null;
+    woken.add(agent);
+  }
+  await run.append(events);
+  return woken;
+}
+
+/** What an interrupt asked for is carried out to its end, whoever began it. */
+async function goOnSettling(root: Agent): Promise<void> {
+  try {
+    await treatChildren(root);
+    await settle(root);
+  } catch (error) {
+    await endWork(root, error);
+  }
 }
 
 /** Whoever takes a run up, it stays the run of the one for whom it was started. */
@@ -80,12 +123,20 @@ async function grantOfRoot(
   }
 }
 
-async function takeUp(agent: Agent, delegation: Delegation, state: RunState): Promise<void> {
+async function takeUp(
+  agent: Agent,
+  delegation: Delegation,
+  state: RunState,
+  isWoken: boolean,
+): Promise<void> {
   if (agent.contract.workspace.copy !== undefined && agent.copy === null) {
     if (agent.reservation > 0) agent.record(settled(agent, agent.reservation, 0, 0, true));
     await closeWith(agent, failure("worker_lost", "Its working copy is gone."));
     return;
   }
+  // It was at rest, and its log says already that it goes on.
+  if (isWoken) return queue(agent);
+  if (agent.isInterrupted) return endWork(agent, agent.suspension);
   switch (delegation.status) {
     case "created":
       if (!agent.run.isHeld) queue(agent);
@@ -104,10 +155,11 @@ async function takeUp(agent: Agent, delegation: Delegation, state: RunState): Pr
       }
       if (agent.contract.model.provider === externalProvider) {
         if (events.length > 0) agent.record(...events);
-        await closeWith(
-          agent,
-          failure("parent_crash", "The program that held this session is gone."),
-        );
+        const gone = "The program that held this session is gone.";
+        // For those below it that is an interrupt, and their contracts say what it means.
+        const isLast = !(agent.children ?? []).some(outlivesInterrupt);
+        if (isLast) await closeWith(agent, failure("parent_crash", gone));
+        else await suspendRoot(agent, gone, "parent_crash");
         return;
       }
       events.push(event(agent, "agent.resumed", { fence: state.fence, resumption }));

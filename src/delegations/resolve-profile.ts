@@ -124,11 +124,10 @@ function unfit(profile: Profile, way: Start["way"]): Unresolved | undefined {
 }
 
 /** What a profile asks for and this version cannot keep is refused, never taken for less. */
-function unkeptPromise({ name, onParentInterrupt, workspace }: Profile): string | undefined {
+function unkeptPromise({ name, workspace }: Profile): string | undefined {
   const { approval, checks, isolation = "sandbox" } = workspace ?? {};
   if (isolation !== "sandbox" && (approval === true || (checks?.length ?? 0) > 0)) {
     return `"${name}" works in place (${isolation}), where nothing is merged: its checks and its approval could not be kept. Leave out its isolation, or say sandbox.`;
   }
-  if (onParentInterrupt === undefined || onParentInterrupt === "cancel") return undefined;
-  return `"${name}" asks to ${onParentInterrupt} when its caller is interrupted, which cannot be done yet. Leave it out, or say cancel.`;
+  return undefined;
 }

@@ -2,7 +2,7 @@ import type { ToolCall } from "../ports/model.ts";
 import type { ToolResult } from "../tools/tool.ts";
 import type { Agent } from "./agent.ts";
 import { cancelLive } from "./cancel.ts";
-import { closeWith } from "./close.ts";
+import { interruptRoot } from "./interrupt.ts";
 import { performCall } from "./perform-calls.ts";
 import { event } from "./take-turn.ts";
 
@@ -86,10 +86,12 @@ export class Session {
     };
   }
 
-  /** Ends the session and whatever still runs below it. Safe to repeat. */
+  /**
+   * Ends the session, and whatever runs below it as the contract of each says. It does not wait for
+   * those who go on: while this process lives it works on them, and after it the next one does. Safe
+   * to repeat.
+   */
   async close(): Promise<void> {
-    const text = "The session ended.";
-    await closeWith(this.#agent, { kind: "output", text, truncated: false, reason: null });
-    await this.#agent.closing;
+    await interruptRoot(this.#agent, "The session ended.", "report_accepted");
   }
 }

@@ -1,15 +1,17 @@
-import type { EventPayloads, NewEvent } from "../events/event.ts";
+import type { NewEvent } from "../events/event.ts";
 import { MandateError } from "../ports/mandate-error.ts";
 import { messageOf } from "../ports/message-of.ts";
 import { resultOf } from "../sessions/delegation-result.ts";
 import type { Agent } from "./agent.ts";
 import { askPerson } from "./ask-person.ts";
+import { beginWork } from "./begin-work.ts";
 import { closeWith } from "./close.ts";
 import { unfinished, unwritten } from "./conclude.ts";
-import { type Ending, failure, type OutputEnding, Stopped } from "./ending.ts";
+import { type Ending, failure, type OutputEnding, Stopped, Suspended } from "./ending.ts";
 import { reload } from "./hydrate.ts";
 import { judgeOutput } from "./judge-output.ts";
 import { judgeReply, streakLimit } from "./judge-reply.ts";
+import { park } from "./park.ts";
 import { performCalls } from "./perform-calls.ts";
 import { retireCopy } from "./take-over.ts";
 import { backoff, event, settled, takeTurn } from "./take-turn.ts";
@@ -40,20 +42,24 @@ export async function work(agent: Agent): Promise<void> {
         throw new Stopped("policy_denied", "The delegation was ended by middleware.");
     }
   } catch (error) {
-    await end(agent, error);
+    await endWork(agent, error);
   }
 }
 
-async function end(agent: Agent, error: unknown): Promise<void> {
+/** What becomes of an agent whose work ended with this error, or was left because of it. */
+export async function endWork(agent: Agent, cause: unknown): Promise<void> {
   if (agent.isEnding) return;
+  // Stopped while it was coming to rest: that is why it ends.
+  const error = cause instanceof Suspended ? (agent.stopReason ?? cause) : cause;
   if (wasRefused(error)) return reconcile(agent);
   try {
     if (wasNotWritten(error)) await reloadTree(agent);
+    else if (agent.suspension && !agent.isParked) return await park(agent, agent.suspension);
     await closeWith(agent, endingOf(error, agent));
   } catch (refusal) {
     if (wasRefused(refusal)) return reconcile(agent);
     // That its contract was changed is found out here, and is then why it ends.
-    if (isTampering(refusal) && !isTampering(error)) return end(agent, refusal);
+    if (isTampering(refusal) && !isTampering(error)) return endWork(agent, refusal);
     // Even the end could not be written (a full disk, a lost database): recovery will write it.
     agent.isEnding = true;
     agent.closed(unwritten(agent, refusal));
@@ -68,6 +74,7 @@ async function reconcile(agent: Agent): Promise<void> {
   if (state === undefined || delegation === undefined || state.fence !== run.ownership.fence) {
     run.lost = true;
     agent.isEnding = true;
+    run.stir();
     return;
   }
   const result = resultOf(state, agent.id);
@@ -95,10 +102,11 @@ async function reconcile(agent: Agent): Promise<void> {
 
 /** Goes on where its output was handed in and nothing had come of it yet. */
 export async function finish(agent: Agent, output: OutputEnding): Promise<void> {
+  agent.beganAt = agent.run.parts.clock.monotonic();
   try {
     await closeWith(agent, output);
   } catch (error) {
-    await end(agent, error);
+    await endWork(agent, error);
   }
 }
 
@@ -137,19 +145,8 @@ function wasRefused(error: unknown): boolean {
 
 function live(agent: Agent): Promise<void> {
   const of = agent.contract.execution.max_retries + 1;
-  begin(agent, of);
+  beginWork(agent);
   return isWatcher(agent) ? watch(agent, attempt) : attempts(agent, of);
-}
-
-function begin(agent: Agent, of: number): void {
-  if (agent.status === "created") {
-    agent.status = "running";
-    agent.attempt = 1;
-    agent.record(
-      event(agent, "agent.subagent_started", startedWith(agent)),
-      event(agent, "agent.subagent_attempt", { attempt: 1, of }),
-    );
-  }
 }
 
 async function attempts(agent: Agent, of: number): Promise<void> {
@@ -158,6 +155,8 @@ async function attempts(agent: Agent, of: number): Promise<void> {
     // Not in a function of its own: each one that waits costs memory for every agent that waits.
     try {
       ending = await attempt(agent);
+      // It is to rest: what it came to is worked out again from its log when it goes on.
+      if (agent.suspension !== null) throw agent.suspension;
       // It was just in time, or another attempt would not help.
       if (ending.kind === "output" || !ending.retry) agent.cut = null;
     } catch (error) {
@@ -187,14 +186,8 @@ async function attempts(agent: Agent, of: number): Promise<void> {
 /** One whose time is over ends like one that failed; whatever ended the agent itself goes on. */
 function outOfTime({ cut, stopReason }: Agent, error: unknown): Ending {
   if (cut === null || stopReason !== null || !(error instanceof Stopped)) throw error;
+  if (cut instanceof Suspended) throw cut;
   return failure("timeout", cut.message, true);
-}
-
-function startedWith({ copy, workspace }: Agent): EventPayloads["agent.subagent_started"] {
-  const strategy = workspace?.isolation ?? "none";
-  if (copy === null) return { strategy };
-  const branch = `mandate/${copy.id}`;
-  return { strategy, worktree_path: copy.root, branch, base_ref: copy.base };
 }
 
 /** Turn after turn until something ends it. */

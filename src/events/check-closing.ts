@@ -32,19 +32,27 @@ const beginnings: ReadonlySet<string> = new Set([
   "agent.tool_started",
 ]);
 
-/** I17: once the log says that something was cancelled, nothing begins in it or below it. */
+/**
+ * I17: once the log says that something was cancelled, nothing begins in it or below it; nor while
+ * it says that something rests.
+ */
 export function checkCancel({ report }: CheckedRun): RunCheck {
-  const cancelled = new Set<Known>();
+  const stopped = new Map<Known, "cancelled" | "paused">();
   return {
     see(event, delegation) {
       if (delegation === undefined) return;
       if (event.type === "agent.subagent_failed" && event.payload.code === "cancelled") {
-        cancelled.add(delegation);
+        stopped.set(delegation, "cancelled");
+      } else if (event.type === "agent.paused" && event.payload.reason !== "budget") {
+        stopped.set(delegation, "paused");
+      } else if (event.type === "agent.resumed" || event.type === "agent.interrupted") {
+        stopped.delete(delegation);
       }
-      if (cancelled.size === 0 || !beginnings.has(event.type)) return;
+      if (stopped.size === 0 || !beginnings.has(event.type)) return;
       for (const above of withAncestors(delegation)) {
-        if (!cancelled.has(above)) continue;
-        const message = `${event.type} follows after ${above.id} was cancelled.`;
+        const how = stopped.get(above);
+        if (how === undefined) continue;
+        const message = `${event.type} follows after ${above.id} was ${how}.`;
         report("I17", message, { delegationId: delegation.id, seq: event.seq });
         return;
       }

@@ -206,7 +206,15 @@ export interface EventPayloads {
   };
   /** The conversation was shortened by the pure function `compact`, so it can be rebuilt. */
   "agent.compacted": { readonly before_messages: number };
+  /** Why it rests: `budget`, until others have settled; `interrupt`, until somebody resumes the run. */
   "agent.paused": { readonly reason: string };
+  /** Its caller stopped: it takes no further turn, and ends when those below it have. */
+  "agent.interrupted": {
+    readonly reason: string;
+    readonly closes_as: CloseReason;
+    /** Somebody resumed those below it, and not itself: they go on, whatever their contracts say. */
+    readonly resumed?: true;
+  };
 
   // What was asked for and not granted.
   "agent.model_clamped": { readonly requested: string; readonly granted: string };

@@ -67,6 +67,7 @@ export const examplePayloads: EventPayloads = {
   "agent.resumed": { fence: 2, resumption: 1 },
   "agent.interjected": { from: "runtime", severity: "warn", message: "go on" },
   "agent.compacted": { before_messages: 12 },
+  "agent.interrupted": { reason: "interrupted at the terminal", closes_as: "cancelled" },
   "agent.paused": { reason: "budget" },
   "agent.model_clamped": { requested: "m/x", granted: "m/m" },
   "agent.skills_clamped": { requested: ["a"], granted: [] },

@@ -113,4 +113,10 @@ export const forgedWork: readonly SeededBug[] = [
     const interrupted = move(events, find("agent.tool_failed", "middle"), before);
     return move(interrupted, find("agent.subagent_failed", "middle"), before + 1);
   }),
+  inRun("cancelled", "a request of one that rests leaves", "I17", (events, find) =>
+    insert(events, find("agent.budget_reserved", "sleeper"), {
+      type: "agent.paused",
+      payload: { reason: "interrupt" },
+    }),
+  ),
 ];

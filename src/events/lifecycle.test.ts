@@ -5,7 +5,7 @@ import { eventTypes, stored } from "./example-events.test-support.ts";
 import { apply, create } from "./lifecycle.ts";
 
 const activity: readonly EventType[] = eventTypes.filter((type) =>
-  /^agent\.(model_turn|budget_|tool_|asked|answered|retried|resumed|interjected|compacted|paused)/.test(
+  /^agent\.(model_turn|budget_|tool_|asked|answered|retried|resumed|interjected|compacted|paused|interrupted)/.test(
     type,
   ),
 );
@@ -138,6 +138,17 @@ describe("a running delegation", () => {
     expect(waitsOn(stored("agent.retried", {}, { at: 100 }))).toEqual({ on: "model", until: 150 });
     expect(waitsOn(stored("agent.paused"))).toEqual({ on: "budget" });
     expect(waitsOn(stored("agent.paused", { reason: "operator" }))).toEqual({ on: "paused" });
+  });
+
+  it("that rests rests on, whatever reaches it, until it is resumed", () => {
+    const paused = stored("agent.paused", { reason: "interrupt" });
+    const resting = lifeOf(started, asked, paused, stored("agent.answered"));
+    expect(resting).toMatchObject({ waitingOn: { on: "paused" }, ask: null });
+    expect(apply(resting, stored("agent.resumed"))).toMatchObject({ waitingOn: { on: "runtime" } });
+    expect(apply(resting, stored("agent.interrupted"))).toMatchObject({
+      waitingOn: { on: "child" },
+    });
+    expect(apply(resting, failed).status).toBe("failed");
   });
 
   it("counts what it used, by what was settled", () => {

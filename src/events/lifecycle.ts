@@ -22,6 +22,7 @@ const activity: readonly EventType[] = [
   "agent.interjected",
   "agent.compacted",
   "agent.paused",
+  "agent.interrupted",
 ];
 
 const accepts: Readonly<Record<DelegationStatus, ReadonlySet<EventType>>> = {
@@ -54,6 +55,7 @@ const onRuntime: WaitingOn = { on: "runtime" };
 const onModel: WaitingOn = { on: "model" };
 const onBudget: WaitingOn = { on: "budget" };
 const onPause: WaitingOn = { on: "paused" };
+const onGoing: WaitingOn = { on: "child", detail: "interrupted" };
 
 /** Tools that wait for children: what the parent waits on is then a child, not a tool. */
 const joiningTools: ReadonlySet<string> = new Set([
@@ -136,7 +138,16 @@ function applyToCreated(delegation: In<"created">, event: StoredEvent): Delegati
   }
 }
 
+/** Answers and the like still reach one that was paused; it rests on until somebody resumes it. */
 function applyToRunning(delegation: In<"running">, event: StoredEvent): Delegation {
+  const next = moveRunning(delegation, event);
+  const isResting = delegation.waitingOn.on === "paused" && !wakes.has(event.type);
+  return isResting && next.status === "running" ? { ...next, waitingOn: onPause } : next;
+}
+
+const wakes: ReadonlySet<EventType> = new Set(["agent.resumed", "agent.interrupted"]);
+
+function moveRunning(delegation: In<"running">, event: StoredEvent): Delegation {
   const lastEventAt = event.at;
   switch (event.type) {
     case "agent.subagent_attempt":
@@ -212,6 +223,8 @@ function applyToRunning(delegation: In<"running">, event: StoredEvent): Delegati
         waitingOn: event.payload.reason === "budget" ? onBudget : onPause,
         lastEventAt,
       };
+    case "agent.interrupted":
+      return { ...delegation, waitingOn: onGoing, lastEventAt };
     case "agent.subagent_waiting_for_merge":
       return {
         ...common(delegation),

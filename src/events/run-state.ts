@@ -123,6 +123,12 @@ export function foldRun(id: string, events: Iterable<StoredEvent>): RunState {
   return run;
 }
 
+/** It rests until somebody resumes it: no process takes it up by itself, and none works on it. */
+export function isPaused({ delegations, outcome }: RunState): boolean {
+  const [root] = delegations.values();
+  return outcome === null && root?.status === "running" && root.waitingOn.on === "paused";
+}
+
 export function childrenOf(run: RunState, parentId: string | null): readonly Delegation[] {
   return [...run.delegations.values()]
     .filter((delegation) => delegation.parentId === parentId)

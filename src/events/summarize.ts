@@ -44,6 +44,7 @@ const lines: { readonly [T in EventType]: (payload: EventPayloads[T]) => string 
     p.resumption > 0 ? `taken up again (${p.resumption})` : "taken up again",
   "agent.interjected": (p) => `${p.from} (${p.severity}): ${oneLine(p.message)}`,
   "agent.compacted": (p) => `conversation of ${p.before_messages} messages shortened`,
+  "agent.interrupted": (p) => `interrupted: ${oneLine(p.reason)}`,
   "agent.paused": (p) => `paused: ${oneLine(p.reason)}`,
   "agent.model_clamped": (p) => `model ${p.requested} clamped to ${p.granted}`,
   "agent.skills_clamped": (p) => `skills clamped to ${p.granted.join(", ") || "none"}`,

@@ -56,8 +56,9 @@ export interface Store extends RecordStore, InboxStore {
   readArtifact(hash: string): Promise<string | undefined>;
 
   /**
-   * Takes over a run whose worker is gone: raises its fence and writes `run.resumed`, or gives
-   * undefined when its worker lives, it is finished, or somebody else was faster.
+   * Takes over a run whose worker is gone, or that is paused: raises its fence and writes
+   * `run.resumed`, or gives undefined when its worker works on it, it is finished, or somebody else
+   * was faster.
    */
   claimRun(runId: string): Promise<Ownership | undefined>;
   /** What this process presents for runs that it starts. */

@@ -77,6 +77,9 @@ export class SessionEntries {
       case "agent.compacted":
         this.#note(at, "The conversation was shortened for the model; here it is whole.");
         break;
+      case "agent.interrupted":
+        this.#note(at, `It was interrupted: ${event.payload.reason}`);
+        break;
       case "agent.resumed":
         this.#note(at, "It was taken up again after an interruption.");
         break;

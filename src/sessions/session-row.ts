@@ -1,4 +1,4 @@
-import type { RunState } from "../events/run-state.ts";
+import { isPaused, type RunState } from "../events/run-state.ts";
 import { MandateError } from "../ports/mandate-error.ts";
 import { messageOf } from "../ports/message-of.ts";
 import type { RunRow, Store } from "../ports/store.ts";
@@ -53,7 +53,8 @@ async function look(store: Store, row: RunRow): Promise<SessionRow> {
   const root = run && rootOf(run);
   if (run === undefined || root === undefined) return unreadableRow(row, "it has no agent");
   const usages = [...run.delegations.values()].map(({ usage }) => usage);
-  const isGone = run.outcome === null && !(await store.isWorkerAlive(run.worker));
+  const isGone =
+    run.outcome === null && (isPaused(run) || !(await store.isWorkerAlive(run.worker)));
   return {
     ...bare(row),
     lastMessage: harmlessLine(lastSaid(run, root), lastMessageLength),

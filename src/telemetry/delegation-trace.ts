@@ -124,6 +124,8 @@ export function markOf(event: StoredEvent): readonly [name: string, Attributes] 
     }
     case "agent.paused":
       return ["mandate.paused", {}];
+    case "agent.interrupted":
+      return ["mandate.interrupted", { "mandate.reason": shorten(event.payload.reason) }];
     case "agent.compacted":
       return ["mandate.compacted", { "mandate.messages": event.payload.before_messages }];
     case "run.planned":

@@ -4,7 +4,7 @@ import type { StoredEvent } from "../../events/event.ts";
 import { sha256 } from "../../events/hash-chain.ts";
 import type { InboxItem } from "../../events/inbox-item.ts";
 import { prepareRecordChanges } from "../../events/prepare-record-changes.ts";
-import { applyToRun, emptyRun, foldRun, type RunState } from "../../events/run-state.ts";
+import { applyToRun, emptyRun, foldRun, isPaused, type RunState } from "../../events/run-state.ts";
 import { type Clock, systemClock } from "../../ports/clock.ts";
 import type { IdempotencyStore } from "../../ports/idempotency-store.ts";
 import {
@@ -297,7 +297,8 @@ export class SqliteStore implements Store {
 
   async claimRun(runId: string): Promise<Ownership | undefined> {
     const run = await this.readRun(runId);
-    if (run === undefined || run.outcome !== null || isWorkerAlive(run.worker)) return undefined;
+    if (run === undefined || run.outcome !== null) return undefined;
+    if (isWorkerAlive(run.worker) && !isPaused(run)) return undefined;
     const claim = { worker: this.ownership.worker, fence: run.fence + 1 };
     try {
       await this.append({ runId, by: claim, events: [{ type: "run.resumed", payload: claim }] });

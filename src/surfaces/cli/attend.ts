@@ -110,7 +110,7 @@ export function reportOutcome(
     case "interrupted":
       io.stderr.write(
         outcome.code === exitCode.interrupted
-          ? `mandate: ${run.runId} was cancelled. ${hint}\n`
+          ? `mandate: ${run.runId} was ${outcome.isPaused ? "paused" : "cancelled"}. ${hint}\n`
           : `mandate: stopped by the system; the next start takes ${run.runId} up again. ${hint}\n`,
       );
       return outcome.code;

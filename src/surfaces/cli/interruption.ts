@@ -2,8 +2,9 @@ import { exitCode } from "./exit-code.ts";
 import type { Io } from "./io.ts";
 
 /**
- * What becomes of Ctrl-C and of signals while work goes on. The first Ctrl-C cancels, which is
- * recorded and can be resumed; the second leaves at once. A polite signal from the system cancels
+ * What becomes of Ctrl-C and of signals while work goes on. The first Ctrl-C interrupts, which is
+ * recorded and can be resumed: it cancels, but for those whose contracts say otherwise. The second
+ * leaves at once. A polite signal from the system cancels
  * nothing: the next start takes the work up again.
  */
 export class Interruption {

@@ -35,6 +35,7 @@ export function importanceOf(event: StoredEvent): Importance {
     case "run.finished":
     case "agent.subagent_created":
     case "agent.subagent_waiting_for_merge":
+    case "agent.interrupted":
     case "agent.paused":
     case "agent.tool_failed":
       return "plain";

@@ -1,4 +1,5 @@
 import type { StoredEvent } from "../../events/event.ts";
+import { isPaused } from "../../events/run-state.ts";
 import type { DelegationResult } from "../../ports/delegator.ts";
 import type { Runtime } from "../../runtime.ts";
 import type { Display } from "./display.ts";
@@ -13,7 +14,12 @@ export type StartedRun = Awaited<ReturnType<Runtime["engine"]["startRun"]>>;
 
 export type WorkOutcome =
   | { readonly ended: "result"; readonly run: StartedRun; readonly result: DelegationResult }
-  | { readonly ended: "interrupted"; readonly run: StartedRun; readonly code: number }
+  | {
+      readonly ended: "interrupted";
+      readonly run: StartedRun;
+      readonly code: number;
+      readonly isPaused: boolean;
+    }
   | { readonly ended: "lost"; readonly run: StartedRun };
 
 export interface Work {
@@ -22,7 +28,7 @@ export interface Work {
   readonly display: Display;
   /** Takes up what was interrupted, or starts something new; says which run this is about. */
   begin(watch: (run: StartedRun) => Promise<RunView>): Promise<StartedRun>;
-  /** Ids that Ctrl-C cancels, one after the other; absent: the run that it is about. */
+  /** Ids of runs that Ctrl-C interrupts, one after the other; absent: the run that it is about. */
   readonly cancels?: () => readonly string[];
 }
 
@@ -52,17 +58,27 @@ export async function workOn(work: Work): Promise<WorkOutcome> {
   try {
     const run = await work.begin(add);
     interruption = new Interruption(io, async () => {
-      display.say("Interrupted: cancelling. Press Ctrl-C again to leave at once.");
+      display.say("Interrupted: stopping. Press Ctrl-C again to leave at once.");
       const outcomes: string[] = [];
       for (const id of work.cancels?.() ?? [run.runId]) {
-        outcomes.push(await engine.cancel(id, "interrupted at the terminal"));
+        const { outcome, settled } = await engine.interrupt(id, "interrupted at the terminal");
+        outcomes.push(outcome);
+        if (outcome !== "continuing") continue;
+        display.say(
+          `${id} takes no further step; those who continue by their contract come to their end. Ctrl-C leaves that to the next start.`,
+        );
+        await settled;
       }
-      return outcomes.includes("cancelled");
+      return outcomes.some((outcome) => outcome !== "already_terminal");
     });
     const end = await Promise.race([interruption.code, endOf(run, ends, display)]);
     // A run that was cancelled has a result as well, and may have it first.
     const code = typeof end === "number" ? end : await interruption.pending;
-    if (code !== undefined) return { ended: "interrupted", run, code };
+    if (code !== undefined) {
+      const state = await store.readRun(run.runId);
+      const rests = state !== undefined && isPaused(state);
+      return { ended: "interrupted", run, code, isPaused: rests };
+    }
     return end === "lost" || typeof end === "number"
       ? { ended: "lost", run }
       : { ended: "result", run, result: end };

@@ -70,6 +70,7 @@ export const operationPlaces: Readonly<Record<OperationName, OperationPlace>> = 
   listTokens: get("/tokens"),
   createToken: { ...post("/tokens"), isSecret: true },
   revokeToken: remove("/tokens/:name"),
+  getMe: get("/me"),
   getHealth: get("/health"),
   getSystem: get("/system"),
   getCosts: get("/costs"),

@@ -186,6 +186,7 @@ export interface Operations {
   createToken: Operation<Of<typeof tokens.createTokenBody>, Of<typeof tokens.createdToken>>;
   revokeToken: Operation<{ readonly name: string }, null>;
 
+  getMe: Operation<Nothing, Of<typeof system.me>>;
   getHealth: Operation<Nothing, Of<typeof system.health>>;
   getSystem: Operation<Nothing, Of<typeof system.system>>;
   getCosts: Operation<

@@ -15,6 +15,7 @@ import type { ControlPlane } from "../../control/records/control-plane.ts";
 import type { Principal, Role } from "../../control/records/principal.ts";
 import type { DelegationDiff, DiffOptions } from "../../delegations/diff-of-delegation.ts";
 import type { DiscardedWork, DiscardKeptOptions } from "../../delegations/discard-kept.ts";
+import type { Interrupted } from "../../delegations/interrupt.ts";
 import type { MergedWork, MergeOptions } from "../../delegations/merge-kept.ts";
 import type { CheckReport } from "../../events/check-report.ts";
 import { type OpenAsk, openAskOf } from "../../events/delegation.ts";
@@ -87,6 +88,11 @@ export interface Mandate {
   listActive(): Promise<readonly DelegationInfo[]>;
   /** Idempotent; covers everything below. */
   cancel(delegationId: string, reason?: string): Promise<void>;
+  /**
+   * Stops a run's root agent; its children are treated as their contracts say. `settled` resolves
+   * when those that go on have ended.
+   */
+  interrupt(runId: string, reason?: string): Promise<Interrupted>;
   getResult(delegationId: string): Promise<DelegationResult | null>;
   /** Continues what was cancelled or failed, on its old conversation. */
   resume(delegationId: string): Promise<RunHandle>;
@@ -255,6 +261,10 @@ class LibraryMandate implements Mandate {
     if (outcome === "not_found") {
       throw new MandateError("unknown-delegation", `There is no delegation ${delegationId}.`);
     }
+  }
+
+  interrupt(runId: string, reason = "interrupted by its caller"): Promise<Interrupted> {
+    return this.#runtime.engine.interrupt(runId, reason);
   }
 
   getResult(delegationId: string): Promise<DelegationResult | null> {

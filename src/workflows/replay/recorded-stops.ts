@@ -67,6 +67,32 @@ export function recordedCuts(events: readonly StoredEvent[]): readonly RecordedC
   });
 }
 
+/** A moment at which a delegation was told to rest, or its caller stopped. */
+export interface RecordedRest {
+  readonly event: StoredEvent<"agent.paused"> | StoredEvent<"agent.interrupted">;
+  /** How many events of its own it has before that. */
+  readonly after: number;
+  readonly seq: number;
+}
+
+/** From the events of one delegation. Who was interrupted rests by itself, once others have ended. */
+export function recordedRests(events: readonly StoredEvent[]): readonly RecordedRest[] {
+  let isInterrupted = false;
+  return events.flatMap((event, index): RecordedRest[] => {
+    if (event.type === "agent.resumed") isInterrupted = false;
+    if (event.type === "agent.interrupted") {
+      isInterrupted = true;
+      if (event.payload.resumed === true) return [];
+      return [{ event, after: index, seq: event.seq }];
+    }
+    if (event.type !== "agent.paused" || event.payload.reason === "budget") return [];
+    if (isInterrupted) return [];
+    let after = index;
+    while (after > 0 && isLoose(events[after - 1], events[after - 2])) after--;
+    return [{ event, after, seq: events[after]?.seq ?? event.seq }];
+  });
+}
+
 /** It fell with its caller, in one transaction with it. */
 function fellWithCaller({ code, error }: Failed): boolean {
   return code === "parent_closed" || /^Its caller was (?:cancelled|ended)\.$/.test(error);

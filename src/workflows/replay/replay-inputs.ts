@@ -3,12 +3,14 @@ import { cancelStored } from "../../delegations/cancel-stored.ts";
 import { closeWith } from "../../delegations/close.ts";
 import { failure } from "../../delegations/ending.ts";
 import { queue } from "../../delegations/enqueue.ts";
+import { settle, suspendRoot } from "../../delegations/interrupt.ts";
+import { pauseAgent } from "../../delegations/pause.ts";
 import { performCall } from "../../delegations/perform-calls.ts";
 import { Session } from "../../delegations/session.ts";
 import { event } from "../../delegations/take-turn.ts";
 import type { EventPayloads, StoredEvent } from "../../events/event.ts";
 import { resultOf } from "../../sessions/delegation-result.ts";
-import { type RecordedStop, recordedCuts } from "./recorded-stops.ts";
+import { type RecordedStop, recordedCuts, recordedRests } from "./recorded-stops.ts";
 import type { RecordedDelegation } from "./recording.ts";
 import type { Replayer } from "./replayer.ts";
 
@@ -31,6 +33,7 @@ function letInto(replayer: Replayer, delegation: RecordedDelegation): void {
     const cut = (): void => replayer.run.agents.get(delegation.id)?.cutAttempt(message);
     course.at(seq, cut, () => course.seenOf(delegation.id) >= after);
   }
+  letInRests(replayer, delegation);
   const isSession = delegation.contract.model.provider === externalProvider;
   const { watches } = delegation.contract.parent;
   let shown = 0;
@@ -54,6 +57,23 @@ function letInto(replayer: Replayer, delegation: RecordedDelegation): void {
         course.at(seq, () => interject(replayer, delegation.id, payload));
       }
     }
+  }
+}
+
+/** Its caller stopped, or it was told to rest: each when it was, and what follows happens by itself. */
+function letInRests(replayer: Replayer, { events, id }: RecordedDelegation): void {
+  const { course } = replayer;
+  const find = () => replayer.run.agents.get(id);
+  for (const { after, event, seq } of recordedRests(events)) {
+    const rest = async (): Promise<void> => {
+      const agent = find();
+      if (agent === undefined || agent.isEnding) return;
+      if (event.type === "agent.paused") return pauseAgent(agent);
+      await suspendRoot(agent, event.payload.reason, event.payload.closes_as);
+      agent.run.settling = settle(agent);
+    };
+    const isReady = (): boolean => course.seenOf(id) >= after;
+    course.at(seq, () => void rest().catch(() => undefined), isReady);
   }
 }
 

@@ -1,5 +1,6 @@
 import { runsWithCopies } from "../../../commands/kept-copies.ts";
 import { findPlaces } from "../../../control/places.ts";
+import { isPaused } from "../../../events/run-state.ts";
 import type { RunRow, Store } from "../../../ports/store.ts";
 import { formatAge, formatCost, formatTokens } from "../amounts.ts";
 import type { Arguments } from "../arguments.ts";
@@ -65,8 +66,10 @@ async function list(store: Store, given: Arguments, io: Io): Promise<number> {
   return exitCode.done;
 }
 
-async function stateOf({ outcome, worker }: RunRow, store: Store): Promise<RunStatus> {
+async function stateOf({ id, outcome, worker }: RunRow, store: Store): Promise<RunStatus> {
   if (outcome !== null) return outcome;
+  const run = await store.readRun(id);
+  if (run !== undefined && isPaused(run)) return "interrupted";
   return (await store.isWorkerAlive(worker)) ? "running" : "interrupted";
 }
 

@@ -1,3 +1,4 @@
+import { isPaused } from "../../../events/run-state.ts";
 import { MandateError } from "../../../ports/mandate-error.ts";
 import type { Store } from "../../../ports/store.ts";
 import type { Arguments } from "../arguments.ts";
@@ -16,7 +17,7 @@ export const resumeCommand: Command = {
   usage: "[options] ID",
   about:
     "Goes on with a run. One that was interrupted (its process was killed, the machine went down)\n" +
-    "continues where it stopped. One that was cancelled or failed continues as a new run on the old\n" +
+    "or paused continues where it stopped. One that was cancelled or failed continues as a new run on the old\n" +
     "conversation; the id of one of its delegations continues that one alone.",
   options: { "session-id": sessionOption, ...runtimeOptions, ...attendOptions },
   words: { least: 1, most: 1 },
@@ -71,6 +72,6 @@ async function lookAt(store: Store, id: string, io: Io): Promise<Past> {
     ...target,
     application: run?.application ?? "",
     isOpen: run?.outcome === null,
-    isAlive: run !== undefined && (await store.isWorkerAlive(run.worker)),
+    isAlive: run !== undefined && !isPaused(run) && (await store.isWorkerAlive(run.worker)),
   };
 }

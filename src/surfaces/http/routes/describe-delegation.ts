@@ -1,7 +1,7 @@
 import type { z } from "zod";
 import { isWatching } from "../../../commands/runs/describe-run.ts";
 import type { Delegation } from "../../../events/delegation.ts";
-import type { RunState } from "../../../events/run-state.ts";
+import { isPaused, type RunState } from "../../../events/run-state.ts";
 import type { Store } from "../../../ports/store.ts";
 import { infoOf } from "../../../sessions/delegation-result.ts";
 import { grantedCaps } from "../../../sessions/granted-caps.ts";
@@ -61,5 +61,5 @@ export async function describeDelegation(
 
 /** It has not finished, and nobody works on it. */
 export async function isRunInterrupted(store: Store, run: RunState): Promise<boolean> {
-  return run.outcome === null && !(await store.isWorkerAlive(run.worker));
+  return run.outcome === null && (isPaused(run) || !(await store.isWorkerAlive(run.worker)));
 }

@@ -16,8 +16,10 @@ const mostEventsRead = 5000;
 
 export async function describeRow(store: Store, row: RunRow): Promise<z.infer<typeof runRow>> {
   const { application, finishedAt, id, outcome, startedAt, task, workspace } = row;
-  const spent = outcome === null ? await spentSoFar(store, row) : row;
-  const isAlive = outcome !== null || (await store.isWorkerAlive(row.worker));
+  // A log that is damaged says so where it is looked at; a list shows what its row has.
+  const run = outcome === null ? await store.readRun(id).catch(() => undefined) : undefined;
+  const spent = run === undefined ? row : { delegations: run.delegations.size, ...spentIn(run) };
+  const isAlive = outcome !== null || (await isAtWork(store, row, run));
   return {
     runId: id,
     title: harmlessLine(task, titleLength),
@@ -32,11 +34,10 @@ export async function describeRow(store: Store, row: RunRow): Promise<z.infer<ty
   };
 }
 
-/** The row of a run is complete when the run is; until then its events know better. */
-async function spentSoFar(store: Store, row: RunRow) {
-  // A log that is damaged says so where it is looked at; a list shows what its row has.
-  const run = await store.readRun(row.id).catch(() => undefined);
-  return run === undefined ? row : { delegations: run.delegations.size, ...spentIn(run) };
+async function isAtWork(store: Store, row: RunRow, run: RunState | undefined): Promise<boolean> {
+  return run === undefined
+    ? store.isWorkerAlive(row.worker)
+    : !(await isRunInterrupted(store, run));
 }
 
 export async function describeRun(

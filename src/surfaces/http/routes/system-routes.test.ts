@@ -17,10 +17,22 @@ describe("the server about itself", () => {
     const health = await viewer.getHealth();
     expect(health).toMatchObject({ ok: true, database: { ok: true }, openRuns: 0, liveRuns: 0 });
     expect(health.worker).toBe(api.engine.store.ownership.worker);
+    const self = { worker: health.worker, isSelf: true, isAlive: true, openRuns: 0 };
+    expect(health.workers).toEqual([self]);
     expect(health.uptimeMs).toBeGreaterThanOrEqual(0);
     const system = await viewer.getSystem();
     expect(Object.keys(system.programs)).toEqual(["git", "ripgrep", "bubblewrap"]);
     expect(system.enforcement.files).toMatch(/^always/);
+  });
+
+  it("says who asks, and where it works", async () => {
+    await using api = await openApi(options);
+    const workspaces = [api.engine.workspace];
+    expect(await api.client.getMe()).toEqual({ id: "local", role: "admin", workspaces });
+    expect(await (await api.as("viewer", "ann")).getMe()).toMatchObject({
+      id: "ann",
+      role: "viewer",
+    });
   });
 
   it("sums up what was spent, by everything that can be asked for", async () => {

@@ -7,12 +7,22 @@ import type { Runtime } from "../../../runtime.ts";
 import { costReport as reportCosts } from "../../../sessions/cost-report.ts";
 import { defineRoute, type Route } from "../route.ts";
 import { countIn } from "../shapes/query-values.ts";
-import { costGroup, costReport, health, system } from "../shapes/system-shapes.ts";
+import { costGroup, costReport, health, me, system } from "../shapes/system-shapes.ts";
 
 const tag = "system";
 const mostCounted = 1000;
 
 export const systemRoutes: readonly Route[] = [
+  defineRoute({
+    id: "getMe",
+    method: "GET",
+    path: "/me",
+    summary: "Says who asks, with which role, and in which folders this server works.",
+    tag,
+    role: "viewer",
+    reply: me,
+    handle: ({ principal: { id, role } }, { workspaces }) => ({ id, role, workspaces }),
+  }),
   defineRoute({
     id: "getHealth",
     method: "GET",
@@ -23,7 +33,7 @@ export const systemRoutes: readonly Route[] = [
     reply: health,
     async handle(_request, { runtime, startedAt }) {
       const { engine, parts, store } = runtime;
-      const { openRuns, problem } = await lookAtDatabase(store);
+      const { openRuns, problem, workers } = await lookAtDatabase(store);
       return {
         ok: problem === null,
         version: productVersion,
@@ -31,6 +41,7 @@ export const systemRoutes: readonly Route[] = [
         uptimeMs: parts.clock.now() - startedAt,
         database: { ok: problem === null, problem },
         worker: store.ownership.worker,
+        workers,
         openRuns,
         liveRuns: engine.liveRuns.length,
       };
@@ -46,13 +57,14 @@ export const systemRoutes: readonly Route[] = [
     cost: 20,
     reply: system,
     async handle(_request, { runtime }) {
-      const { agents, limits } = runtime.config;
+      const { agents, database, limits } = runtime.config;
       const { enforcement, models, node, programs } = await lookAtMachine(runtime);
       const isThere = ([name, path]: [string, string | null]) => [name, path !== null] as const;
       return {
         version: productVersion,
         node,
         programs: Object.fromEntries(Object.entries(programs).map(isThere)),
+        database: { synchronous: database.synchronous },
         enforcement,
         // The address of a server may have somebody's password in it.
         models: { ...models, local: models.local.map(({ baseUrl: _, ...endpoint }) => endpoint) },
@@ -88,16 +100,30 @@ export const systemRoutes: readonly Route[] = [
   }),
 ];
 
-async function lookAtDatabase(
-  store: Store,
-): Promise<{ readonly openRuns: number; readonly problem: string | null }> {
+interface DatabaseLook {
+  readonly openRuns: number;
+  readonly workers: z.infer<typeof health>["workers"];
+  readonly problem: string | null;
+}
+
+async function lookAtDatabase(store: Store): Promise<DatabaseLook> {
+  const self = store.ownership.worker;
   try {
     const open = await store.listRuns({ open: true, limit: mostCounted });
-    return { openRuns: open.length, problem: null };
+    const counts = new Map([[self, 0]]);
+    for (const { worker } of open) counts.set(worker, (counts.get(worker) ?? 0) + 1);
+    const workers = await Promise.all(
+      [...counts].map(async ([worker, openRuns]) => {
+        const isSelf = worker === self;
+        return { worker, isSelf, isAlive: isSelf || (await store.isWorkerAlive(worker)), openRuns };
+      }),
+    );
+    return { openRuns: open.length, workers, problem: null };
   } catch (error) {
     // What is wrong in detail is for the server's own log.
     const code = error instanceof MandateError ? error.code : "database-unusable";
-    return { openRuns: 0, problem: `The database cannot be read (${code}).` };
+    const problem = `The database cannot be read (${code}).`;
+    return { openRuns: 0, workers: [], problem };
   }
 }
 

@@ -1,6 +1,20 @@
 import { z } from "zod";
+import { roles } from "../../../control/records/principal.ts";
 import { costGroups } from "../../../sessions/cost-report.ts";
 import { listOf, moment, plainData } from "./plain-data.ts";
+
+export const me = z.object({
+  id: z.string(),
+  role: z.enum(roles as readonly ["viewer", "operator", "admin"]),
+  workspaces: listOf(z.string()).meta({ description: "The folders that this server works in." }),
+});
+
+const worker = z.object({
+  worker: z.string(),
+  isSelf: z.boolean().meta({ description: "The process that answers." }),
+  isAlive: z.boolean().meta({ description: "False: what it worked on waits to be taken up." }),
+  openRuns: z.number(),
+});
 
 export const health = z.object({
   ok: z.boolean(),
@@ -9,6 +23,7 @@ export const health = z.object({
   uptimeMs: z.number(),
   database: z.object({ ok: z.boolean(), problem: z.string().nullable() }),
   worker: z.string(),
+  workers: listOf(worker).meta({ description: "This one, and those whose runs are open." }),
   openRuns: z.number().meta({ description: "A thousand stands for as many, or more." }),
   liveRuns: z.number().meta({ description: "Those that this process works on." }),
 });
@@ -17,6 +32,9 @@ export const system = z.object({
   version: z.string(),
   node: z.object({ version: z.string(), isSupported: z.boolean() }),
   programs: z.record(z.string(), z.boolean()),
+  database: z.object({ synchronous: z.string() }).meta({
+    description: "full: what was committed survives a power cut.",
+  }),
   enforcement: z.object({ files: z.string(), shell: z.string(), copies: z.string() }),
   models: z.object({
     default: z.string(),

@@ -68,11 +68,19 @@ export function serveMandate(options: ServeMandateOptions): McpHttpHandler {
       });
     },
   });
+  const end = async (owner: string): Promise<void> => {
+    const own = [...open].filter(({ principal }) => principal.id === owner);
+    const runs = own.flatMap(({ sessions }) => sessions.map(({ runId }) => runId));
+    const ending = runs.map((runId) => runtime.engine.cancel(runId, "Its token was revoked."));
+    await Promise.all([handler.forget(owner), ...ending]);
+  };
   const stop = runtime.store.subscribe((events) => {
     for (const { type, payload } of events) {
       if (type !== "control.record_changed" || !payload.record.startsWith(tokenRecord)) continue;
-      // A token that was revoked is refused from now on; what it opened has to end as well.
-      void handler.forget(payload.record.slice(tokenRecord.length)).catch(options.onError);
+      // A token that was revoked is refused from now on; what it opened has to end as well, also
+      // what would go on when its client merely leaves.
+      const owner = payload.record.slice(tokenRecord.length);
+      void end(owner).catch(options.onError);
     }
   });
   return {

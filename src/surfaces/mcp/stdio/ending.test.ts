@@ -1,6 +1,7 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
+import { createRuntime } from "../../../runtime.ts";
 import { McpDesk, type RawServer } from "../mcp-desk.test-support.ts";
 
 const playbook = `
@@ -11,14 +12,14 @@ replies:
     latency_ms: 60000
 `;
 
-async function beginCall(server: RawServer): Promise<void> {
+async function beginCall(server: RawServer, profile = "researcher"): Promise<void> {
   await server.initialize();
   server.send({
     id: 1,
     method: "tools/call",
     params: {
       name: "delegate_task",
-      arguments: { profile: "researcher", task: "x" },
+      arguments: { profile, task: "x" },
       _meta: { progressToken: "t" },
     },
   });
@@ -43,6 +44,41 @@ test.each(["end of input", "SIGINT", "SIGTERM"] as const)(
     expect(server.garbage).toEqual([]);
   },
 );
+
+test("Whoever continues by its contract is left to the next process, and the exit does not wait", async () => {
+  await using desk = new McpDesk(playbook);
+  desk.addProfile(
+    "stayer",
+    "---\ndescription: Stays\nonParentInterrupt: continue\n---\nYou stay.\n",
+  );
+  const server = desk.start();
+  await beginCall(server, "stayer");
+  server.child.stdin.end();
+  const { code, ms } = await server.exit();
+  expect(code).toBe(0);
+  expect(ms).toBeLessThan(5000);
+  const [run] = await desk.withStore((store) => store.listRuns({}));
+  const state = await desk.withStore((store) => store.readRun(run?.id ?? ""));
+  const [session, child] = state?.delegations.values() ?? [];
+  expect(session).toMatchObject({ status: "running", waitingOn: { on: "child" } });
+  expect(child).toMatchObject({ status: "running", profile: "stayer" });
+  const next = await createRuntime({
+    environment: desk.environment,
+    cwd: desk.workspace,
+    application: run?.application ?? "",
+    playbook: { file: desk.environment["MANDATE_PLAYBOOK"] ?? "", speed: 1000 },
+  });
+  try {
+    const [taken] = await next.engine.recover();
+    expect(await taken?.result).toMatchObject({
+      status: "completed",
+      result: "The session ended.",
+      subDelegations: [{ profile: "stayer", status: "completed", result: "Done" }],
+    });
+  } finally {
+    await next.close();
+  }
+});
 
 test("A client that dies without a word leaves nothing running", async () => {
   await using desk = new McpDesk(playbook);

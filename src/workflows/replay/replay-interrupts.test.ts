@@ -1,0 +1,100 @@
+import { setTimeout as delay } from "node:timers/promises";
+import { expect, test } from "vitest";
+import { z } from "zod";
+import { isPaused } from "../../events/run-state.ts";
+import type { Script } from "../../models/scripted/scripted-model.ts";
+import { openEngine, type TestEngine, testProfile } from "../../testing/engine-fixture.ts";
+import { defineTool } from "../../tools/tool.ts";
+import { replayAgain } from "./replay-again.test-support.ts";
+
+const look = defineTool({
+  name: "look",
+  description: "Looks something up.",
+  effect: "read",
+  idempotent: true,
+  scopes: [],
+  input: z.strictObject({ n: z.int() }),
+  async execute({ n }) {
+    await delay(2);
+    return `saw ${n}`;
+  },
+});
+
+const profiles = [
+  testProfile("boss", { capabilities: ["primary"], tools: "*" }),
+  testProfile("ender", { tools: ["look"] }),
+  testProfile("goer", { tools: ["look"], onParentInterrupt: "continue" }),
+  testProfile("rester", { tools: ["look"], onParentInterrupt: "pause" }),
+];
+
+const turns = 12;
+const working =
+  (...children: readonly string[]): Script =>
+  ({ caller }) => {
+    if (caller.profile !== "boss") {
+      const calls = [{ tool: "look", input: { n: caller.turn } }];
+      return caller.turn < turns ? { latency_ms: 2, calls } : `${caller.profile} is done`;
+    }
+    const delegate = (profile: string) => ({
+      tool: "delegate_task",
+      input: { profile, task: profile },
+    });
+    return caller.turn === 1 ? { calls: children.map(delegate) } : "went on";
+  };
+
+async function interrupted(engine: TestEngine) {
+  const started = await engine.start({ task: "go", profile: "boss" });
+  const agents = async () => [
+    ...((await engine.store.readRun(started.runId))?.delegations.values() ?? []),
+  ];
+  while (!(await agents()).slice(1).some((one) => one.turns > 1)) await delay(1);
+  await (await engine.engine.interrupt(started.runId, "enough")).settled;
+  return started;
+}
+
+test("those who went on after an interrupt go on again, and their caller ends after them", async () => {
+  const model = working("goer", "ender");
+  await using engine = await openEngine({ profiles, tools: [look], model });
+  const { runId } = await interrupted(engine);
+  expect(await replayAgain(engine.store, runId)).toMatchObject({
+    differences: [],
+    isFinished: true,
+  });
+});
+
+test("a run that rests is replayed as far as it came", async () => {
+  const model = working("rester", "goer", "ender");
+  await using engine = await openEngine({ profiles, tools: [look], model });
+  const { runId } = await interrupted(engine);
+  const run = await engine.store.readRun(runId);
+  expect(run && isPaused(run)).toBe(true);
+  expect(await replayAgain(engine.store, runId)).toMatchObject({
+    differences: [],
+    isFinished: false,
+  });
+});
+
+test("a run that was paused and resumed is replayed to its end", async () => {
+  const model = working("rester", "goer", "ender");
+  await using engine = await openEngine({ profiles, tools: [look], model });
+  const { result, runId } = await interrupted(engine);
+  await engine.engine.recover(runId);
+  expect(await result).toMatchObject({ status: "completed", result: "went on" });
+  expect(await replayAgain(engine.store, runId)).toMatchObject({
+    differences: [],
+    isFinished: true,
+  });
+});
+
+test("a session whose children went on without it is replayed with them", async () => {
+  await using engine = await openEngine({ profiles, tools: [look], model: working() });
+  const session = await engine.engine.openSession({ client: "other" });
+  await session.call("spawn", { profile: "goer", task: "goer" });
+  await session.close();
+  const outcome = async () => (await engine.store.readRun(session.runId))?.outcome;
+  while ((await outcome()) === null) await delay(2);
+  expect(await replayAgain(engine.store, session.runId)).toMatchObject({
+    differences: [],
+    isFinished: true,
+  });
+});
