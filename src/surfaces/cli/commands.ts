@@ -11,6 +11,10 @@ export const commands: Readonly<Record<string, CommandEntry>> = {
     summary: "give a task to an agent, and watch it delegate",
     load: async () => (await import("./commands/run.ts")).runCommand,
   },
+  chat: {
+    summary: "talk with an agent at this terminal, and watch it delegate",
+    load: async () => (await import("./commands/chat.ts")).chatCommand,
+  },
   demo: {
     summary: "watch a parent and its children at work, without any key",
     load: async () => (await import("./demonstration/demo.ts")).demoCommand,

@@ -18,7 +18,7 @@ const echo = 'version: 1\nreplies: [{ text: "done: {{task}}" }]\n';
 describe("what was typed wrong", () => {
   test.each([
     [["rnu", "x"], /no command "rnu".*Did you mean run\?/],
-    [["frobnicate"], /no command "frobnicate".*There are: run, demo, /],
+    [["frobnicate"], /no command "frobnicate".*There are: run, chat, demo, /],
     [["--jsn"], /no option "--jsn"/],
     [["run", "--jsn", "x"], /no option --jsn. Did you mean --json\?\nUsage: mandate run/],
     [["run", "-z", "x"], /no option -z/],

@@ -1,0 +1,145 @@
+import { basename, resolve } from "node:path";
+import { MandateError } from "../../../ports/mandate-error.ts";
+import type { Arguments } from "../arguments.ts";
+import { chooseProfile } from "../choose-profile.ts";
+import type { Command } from "../command.ts";
+import type { Io } from "../io.ts";
+import { chosenPlaybook, openRuntime, runtimeOptions } from "../open-runtime.ts";
+import { applicationFor, playbookOf } from "../playbook-application.ts";
+import { findFolder } from "../run-folder.ts";
+import { findSession } from "../sessions/find-session.ts";
+import { roleOf, roleOption, sessionOption } from "../speaker.ts";
+import { withStore } from "../with-store.ts";
+
+export const chatCommand: Command = {
+  name: "chat",
+  usage: "[options] [MESSAGE] | --continue [ID]",
+  about:
+    "Talks with an agent at this terminal: it answers while you watch, and so do those it delegates\n" +
+    "to. / completes commands, ? lists the keys, Ctrl-C interrupts and, once more, leaves. Without a\n" +
+    "terminal, use run.",
+  options: {
+    profile: {
+      type: "text",
+      value: "NAME",
+      short: "p",
+      help: "whom to talk with, or @handle (what is pinned, or general)",
+    },
+    workspace: {
+      type: "text",
+      value: "DIR",
+      short: "C",
+      help: "the folder it works in (this one)",
+    },
+    continue: { type: "flag", help: "go on with a session: this ID, or the latest of this folder" },
+    "read-only": { type: "flag", help: "nobody may write in the workspace, at any depth" },
+    role: roleOption,
+    "session-id": sessionOption,
+    "max-tokens": {
+      type: "text",
+      value: "NUMBER",
+      help: "for each message, everyone below included",
+    },
+    ...runtimeOptions,
+  },
+  words: { least: 0, most: Number.POSITIVE_INFINITY },
+  examples: [
+    "chat",
+    "chat -p researcher --read-only",
+    "chat --continue",
+    "chat --playbook helpers.yaml",
+  ],
+  run: chat,
+};
+
+async function chat(given: Arguments, io: Io): Promise<number> {
+  requireTerminal(io);
+  const { playbook, sessionId, workspace } = given.flag("continue")
+    ? await withStore(io, (store) => findContinued(store, given, io))
+    : { playbook: chosenPlaybook(given, io), sessionId: null, workspace: findFolder(given, io) };
+  const role = roleOf(given);
+  const place = given.text("session-id") ?? `chat-${Math.floor(io.now()).toString(36)}-${io.pid}`;
+  let hear: (delegationId: string, text: string) => void = () => undefined;
+  const runtime = await openRuntime(given, io, applicationFor(playbook), {
+    cwd: workspace,
+    onDelta: (id, text) => hear(id, text),
+  });
+  try {
+    const { model, profile } = await chooseProfile(runtime, given.text("profile"), {
+      workspace,
+      io,
+      session: place,
+    });
+    const setting = {
+      runtime,
+      io,
+      workspace,
+      profile,
+      modelNotice: noticeOf(model, playbook),
+      modelOverride: playbook === undefined ? given.text("model") : undefined,
+      readOnly: given.flag("read-only"),
+      place,
+      maxTokens: given.count("max-tokens"),
+      principal: { id: "local", role },
+    };
+    const { runChat } = await import("../../tui/run-chat.ts");
+    return await runChat(setting, {
+      sessionId,
+      message: sessionId === null ? given.words.join(" ") : "",
+      listen: (onDelta) => {
+        hear = onDelta;
+      },
+    });
+  } finally {
+    await runtime.close();
+  }
+}
+
+/** Redrawing needs a terminal on both sides that obeys a cursor. */
+function requireTerminal(io: Io): void {
+  const instead = `Without one, use ${io.program} run "…", and run --continue "…" for the next message.`;
+  if (io.environment["TERM"] === "dumb") {
+    throw new MandateError(
+      "usage",
+      `chat needs a terminal that can be redrawn, and TERM is dumb. ${instead}`,
+    );
+  }
+  if (!io.stdout.isTerminal || process.stdin.isTTY !== true) {
+    throw new MandateError("usage", `chat needs a terminal for input and output. ${instead}`);
+  }
+}
+
+type Store = Parameters<Parameters<typeof withStore>[1]>[0];
+
+/** Who answered goes on answering, in the folder where it was. */
+async function findContinued(store: Store, given: Arguments, io: Io) {
+  for (const agreed of ["profile", "max-tokens"]) {
+    if (given.text(agreed) === undefined) continue;
+    throw new MandateError(
+      "usage",
+      `--${agreed} was agreed when the session began. Leave it out, or start another session without --continue.`,
+    );
+  }
+  const [id, ...more] = given.words;
+  if (more.length > 0) {
+    throw new MandateError("usage", `--continue takes an id and no message: type it in the chat.`);
+  }
+  const folder = resolve(io.cwd, given.text("workspace") ?? ".");
+  const sessionId = await findSession(store, id, folder, io);
+  const runId = await store.findRun(sessionId);
+  if (runId === undefined) {
+    throw new MandateError(
+      "unknown-run",
+      `There is no session ${JSON.stringify(sessionId.slice(0, 40))} here. ${io.program} sessions lists them.`,
+    );
+  }
+  const run = await store.readRun(runId);
+  const playbook = chosenPlaybook(given, io) ?? playbookOf(run?.application ?? "");
+  return { playbook, sessionId, workspace: run?.workspace ?? folder };
+}
+
+/** Nobody shall take scripted words for those of a language model. */
+function noticeOf(model: string, playbook: string | undefined): string {
+  if (playbook !== undefined) return `scripted model: not a language model (${basename(playbook)})`;
+  return model.startsWith("scripted/") ? "scripted model: no key is set (mandate doctor)" : "";
+}

@@ -1,0 +1,127 @@
+import type { StoredEvent } from "../../events/event.ts";
+import type { Runtime } from "../../runtime.ts";
+import type { Io } from "../cli/io.ts";
+import { QuietDisplay } from "../cli/plain-display.ts";
+import { RunView } from "../cli/run-view.ts";
+import { type TreeRow, treeRows } from "../cli/tree-rows.ts";
+import { RunWatch } from "../cli/watch-runs.ts";
+import { agentLines } from "./agent-lines.ts";
+import type { AgentLine } from "./chat-state.ts";
+import type { Entry } from "./entry.ts";
+
+/** Why a run goes on beside the conversation. */
+type Beside = "command" | "left";
+
+export interface ChatRunsListener {
+  event(event: StoredEvent): void;
+  /** A run beside the conversation has ended. */
+  finished(entries: readonly Entry[]): void;
+  /** Another process works on it now. */
+  lost(runId: string): void;
+}
+
+/** The runs that a chat looks at: the one of the conversation, and those beside it. */
+export class ChatRuns {
+  readonly #runtime: Runtime;
+  readonly #io: Io;
+  readonly #watch: RunWatch;
+  readonly #listener: ChatRunsListener;
+  readonly #beside = new Map<string, Beside>();
+  readonly #contracts = new Map<string, NonNullable<AgentLine["onInterrupt"]>>();
+  /** Those that are to end when nobody works for their root any more. */
+  readonly #endAfterChildren = new Set<string>();
+
+  constructor(runtime: Runtime, io: Io, listener: ChatRunsListener) {
+    this.#runtime = runtime;
+    this.#io = io;
+    this.#listener = listener;
+    this.#watch = new RunWatch(runtime.store, new QuietDisplay(io), (event, view) =>
+      this.#hear(event, view),
+    );
+  }
+
+  stop(): void {
+    this.#watch.stop();
+  }
+
+  get agents(): readonly AgentLine[] {
+    return agentLines(this.#watch.views.values(), this.#contracts);
+  }
+
+  /** In the conversation, from here on. */
+  async follow(runId: string): Promise<void> {
+    this.#beside.delete(runId);
+    if (!this.#watch.views.has(runId)) await this.#watch.add(runId);
+  }
+
+  /** What a command started is told in full when it ends, and what was left running in a line. */
+  async workBeside(runId: string, why: Beside): Promise<void> {
+    this.#beside.set(runId, why);
+    if (!this.#watch.views.has(runId)) await this.#watch.add(runId);
+  }
+
+  async treeOf(id: string): Promise<readonly TreeRow[]> {
+    const { store } = this.#runtime;
+    const runId = (await store.findRun(id)) ?? id;
+    const view = this.#watch.views.get(runId) ?? (await RunView.read(store, runId));
+    await view.readBudgets();
+    return treeRows(view, this.#io.now());
+  }
+
+  /** Of a run that is looked at. */
+  liveTree(runId: string): readonly TreeRow[] | undefined {
+    const view = this.#watch.views.get(runId);
+    return view && treeRows(view, this.#io.now());
+  }
+
+  async endAfterChildren(runId: string): Promise<void> {
+    this.#endAfterChildren.add(runId);
+    const view = this.#watch.views.get(runId);
+    if (view) await this.#endIfAlone(view);
+  }
+
+  #hear(event: StoredEvent, view: RunView): void {
+    this.#listener.event(event);
+    if (event.type === "agent.subagent_created") void this.#readContract(event.sub_agent_id ?? "");
+    if (event.type === "agent.subagent_closed") void this.#endIfAlone(view);
+    if (event.type === "run.finished") this.#finish(view);
+    const { worker } = this.#runtime.store.ownership;
+    if (event.type === "run.resumed" && event.payload.worker !== worker) {
+      this.#watch.views.delete(event.run_id);
+      this.#listener.lost(event.run_id);
+    }
+  }
+
+  async #readContract(id: string): Promise<void> {
+    const contract = await this.#runtime.store.readContract(id).catch(() => undefined);
+    if (contract !== undefined) this.#contracts.set(id, contract.on_parent_interrupt);
+  }
+
+  async #endIfAlone({ state }: RunView): Promise<void> {
+    if (!this.#endAfterChildren.has(state.id) || state.outcome !== null) return;
+    const below = [...state.delegations.values()].filter(({ parentId }) => parentId !== null);
+    if (below.some(({ status }) => status !== "closed")) return;
+    this.#endAfterChildren.delete(state.id);
+    await this.#runtime.engine.cancel(state.id, "interrupted at the terminal");
+  }
+
+  #finish({ state }: RunView): void {
+    this.#endAfterChildren.delete(state.id);
+    const why = this.#beside.get(state.id);
+    const root = [...state.delegations.values()].find(({ depth }) => depth === 0);
+    this.#beside.delete(state.id);
+    for (const id of state.delegations.keys()) this.#contracts.delete(id);
+    if (why === undefined || root?.status !== "closed") return;
+    const { closeReason, failure, finalStatus, id, output, profile } = root;
+    const who = `${profile}#${id}`;
+    const isDone = finalStatus === "completed";
+    const line: Entry = {
+      kind: "line",
+      mark: isDone ? "done" : closeReason === "cancelled" ? "stopped" : "failed",
+      who,
+      text: isDone ? "has finished" : `${closeReason}: ${failure?.error ?? ""}`,
+    };
+    const isTold = isDone && why === "command" && output !== null;
+    this.#listener.finished(isTold ? [line, { kind: "agent", who, text: output.text }] : [line]);
+  }
+}

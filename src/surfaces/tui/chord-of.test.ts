@@ -1,0 +1,55 @@
+import type { Key } from "ink";
+import { expect, test } from "vitest";
+import { pressedOf } from "./chord-of.ts";
+
+const nothing: Key = {
+  upArrow: false,
+  downArrow: false,
+  leftArrow: false,
+  rightArrow: false,
+  pageDown: false,
+  pageUp: false,
+  home: false,
+  end: false,
+  return: false,
+  escape: false,
+  ctrl: false,
+  shift: false,
+  tab: false,
+  backspace: false,
+  delete: false,
+  meta: false,
+  super: false,
+  hyper: false,
+  capsLock: false,
+  numLock: false,
+};
+
+test("Keys have one name each, with their modifiers in a fixed order", () => {
+  expect(pressedOf("t", { ...nothing, ctrl: true })).toEqual([{ type: "key", chord: "ctrl+t" }]);
+  expect(pressedOf("p", { ...nothing, ctrl: true, shift: true })).toEqual([
+    { type: "key", chord: "ctrl+shift+p" },
+  ]);
+  expect(pressedOf("p", { ...nothing, meta: true })).toEqual([{ type: "key", chord: "alt+p" }]);
+  expect(pressedOf("", { ...nothing, return: true, meta: true })).toEqual([
+    { type: "key", chord: "alt+enter" },
+  ]);
+  expect(pressedOf("", { ...nothing, escape: true, meta: true })).toEqual([
+    { type: "key", chord: "escape" },
+  ]);
+});
+
+test("What a slow line delivers at once is typed, and sent by the line end after it", () => {
+  expect(pressedOf("hello\r", nothing)).toEqual([
+    { type: "text", text: "hello" },
+    { type: "key", chord: "enter" },
+  ]);
+});
+
+test("Line ends between letters are a paste that nobody marked", () => {
+  expect(pressedOf("one\rtwo\r", nothing)).toEqual([{ type: "paste", text: "one\rtwo\r" }]);
+});
+
+test("That a key is let go of is nothing", () => {
+  expect(pressedOf("a", { ...nothing, eventType: "release" })).toEqual([]);
+});

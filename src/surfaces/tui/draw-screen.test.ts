@@ -1,0 +1,134 @@
+import { stripVTControlCharacters } from "node:util";
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { displayWidth } from "../cli/display-width.ts";
+import { styleFor } from "../cli/style.ts";
+import { type AgentLine, type ChatState, openChatState, type Panel } from "./chat-state.ts";
+import { drawPanelScreen } from "./draw-panel-screen.ts";
+import { drawScreen } from "./draw-screen.ts";
+import { editorWith } from "./editor.ts";
+import { beginTurn } from "./turn.ts";
+
+const writer = { write: () => undefined, isTerminal: true, columns: 80, rows: 24 };
+const style = styleFor(writer, { environment: { LANG: "C.UTF-8" } });
+const word = fc.oneof(
+  fc.string({ unit: "grapheme", maxLength: 60 }),
+  fc.constantFrom("日本語".repeat(20), "\u001b[2J", "a\nb\nc\nd\ne\nf"),
+);
+
+const panels: readonly Panel[] = [
+  { is: "none" },
+  { is: "help", top: 3 },
+  { is: "tree", top: 0 },
+  { is: "inbox", chosen: 0 },
+  { is: "sessions", chosen: 1 },
+  { is: "interrupt", chosen: 1 },
+];
+
+const states: fc.Arbitrary<ChatState> = fc
+  .record({
+    columns: fc.integer({ min: 40, max: 120 }),
+    rows: fc.integer({ min: 16, max: 50 }),
+    text: word,
+    many: fc.integer({ min: 0, max: 60 }),
+    panel: fc.constantFrom(...panels),
+    isWorking: fc.boolean(),
+  })
+  .map(({ columns, isWorking, many, panel, rows, text }) => {
+    const session = { id: "root", title: text, profile: text, modelNotice: text };
+    const agents = Array.from({ length: many }, (_each, place): AgentLine => {
+      const id = `c${place}`;
+      const flags = { isRoot: false, isWatching: place % 7 === 0, isAsking: place % 5 === 0 };
+      return { id, runId: "r1", label: `${text}#${id}`, state: "running", ...flags };
+    });
+    const turn = {
+      ...beginTurn({ runId: "r1", rootId: "root", profile: text, startedAt: 0 }),
+      streamed: text.repeat(many),
+      children: agents.map(({ id, label, isWatching }) => {
+        return { id, label, title: text, createdAt: 0, isWatching };
+      }),
+    };
+    return {
+      ...openChatState({ columns, rows, now: 1000, session, hotkeys: [] }),
+      editor: editorWith(text.replaceAll("\u001b", "").repeat(3)),
+      agents,
+      panel,
+      turn: isWorking ? turn : null,
+      queued: many > 30 ? [text, text] : [],
+      completion:
+        many % 3 === 1 ? { of: "/", candidates: [{ text, description: text }], chosen: 0 } : null,
+      inbox: {
+        unread: many,
+        items: Array.from({ length: many }, (_each, id) => ({
+          ...({
+            id,
+            at: 0,
+            runId: "r1",
+            kind: "ask",
+            severity: "warn",
+            title: text,
+            text,
+          } as const),
+          isOpen: id === 0,
+          ask: { id: `a${id}`, deadlineAt: 5000, default: text },
+        })),
+        questions: new Map([["a0", text.repeat(40)]]),
+      },
+      sessions: Array.from({ length: many }, (_each, place) => ({
+        ...{ id: `s${place}`, runId: "r1", title: text, profile: text, lastMessage: text },
+        ...({
+          status: "completed",
+          workspace: null,
+          updatedAt: 0,
+          tokens: 0,
+          cost: 0,
+          runs: 1,
+        } as const),
+      })),
+    };
+  });
+
+test("What moves is always lower than the terminal, and no line is as wide as it", () => {
+  fc.assert(
+    fc.property(states, (state) => {
+      const { cursor, lines } = drawScreen(state, style);
+      expect(lines.length).toBeLessThan(state.rows);
+      for (const line of lines) {
+        expect(displayWidth(stripVTControlCharacters(line)), line).toBeLessThan(state.columns);
+        expect(line).not.toContain("\n");
+      }
+      if (cursor !== null) {
+        expect(cursor.y).toBeLessThan(lines.length);
+        expect(cursor.x).toBeLessThan(state.columns);
+      }
+    }),
+    { numRuns: 300 },
+  );
+});
+
+test("A panel on the other screen has exactly the lines that the terminal has", () => {
+  fc.assert(
+    fc.property(states, (state) => {
+      if (state.panel.is === "none") return;
+      const lines = drawPanelScreen(state, style);
+      expect(lines).toHaveLength(state.rows);
+      for (const line of lines) {
+        expect(displayWidth(stripVTControlCharacters(line)), line).toBeLessThan(state.columns);
+      }
+    }),
+    { numRuns: 300 },
+  );
+});
+
+test("The cursor stands where the next letter goes, also behind wide ones and a full line", () => {
+  const session = { id: null, title: "", profile: "general", modelNotice: "" };
+  const opened = openChatState({ columns: 13, rows: 24, now: 0, session, hotkeys: [] });
+  const at = (text: string, cursor = text.length) =>
+    drawScreen({ ...opened, editor: { text, cursor } }, style).cursor;
+  expect(at("日本")).toMatchObject({ x: 6 });
+  expect(at("abc", 1)).toMatchObject({ x: 3 });
+  expect(at("a\tb")).toMatchObject({ x: 8 });
+  const first = at("")?.y ?? 0;
+  expect(at("0123456789")).toEqual({ x: 2, y: first + 1 });
+  expect(at("one\ntwo")).toEqual({ x: 5, y: first + 1 });
+});

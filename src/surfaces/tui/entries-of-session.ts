@@ -1,0 +1,76 @@
+import type { AgentSession } from "../../sessions/read-session.ts";
+import type { SessionEntry } from "../../sessions/session-entry.ts";
+import { callSubject } from "./call-subject.ts";
+import type { Entry, EntryMark } from "./entry.ts";
+
+/** A long conversation is shown by its end; all of it is one command away. */
+const mostEntries = 60;
+
+/** What was said in a session before, as it is drawn. What is still open is drawn when it ends. */
+export function entriesOfSession(session: AgentSession, program: string): readonly Entry[] {
+  const who = session.context?.agentId ?? "agent";
+  const all = [
+    ...session.problems.map((text): Entry => ({ kind: "note", tone: "bad", text })),
+    ...session.entries.flatMap((entry) => entryOf(entry, who)),
+  ];
+  const left = all.length - mostEntries;
+  const missing: Entry = {
+    kind: "note",
+    tone: "plain",
+    text: `${left} earlier entries: ${program} sessions show ${session.sessionId}`,
+  };
+  return left > 0 ? [missing, ...all.slice(left)] : all;
+}
+
+const marks: Readonly<Record<string, EntryMark>> = {
+  done: "done",
+  failed: "failed",
+  refused: "refused",
+  unknown: "unknown",
+};
+
+/** The child that they made, or the question that they asked, has an entry of its own. */
+const shownOtherwise: ReadonlySet<string> = new Set([
+  "ask_user",
+  "delegate_task",
+  "delegate_to_agent",
+  "request_review",
+  "spawn",
+  "spawn_await",
+  "spawn_subagent",
+]);
+
+function entryOf(entry: SessionEntry, who: string): readonly Entry[] {
+  switch (entry.kind) {
+    case "person":
+      return [{ kind: "person", text: entry.text }];
+    case "agent":
+      return entry.text.trim() === "" ? [] : [{ kind: "agent", who, text: entry.text }];
+    case "call": {
+      const mark = marks[entry.outcome];
+      if (mark === undefined || (mark === "done" && shownOtherwise.has(entry.tool))) return [];
+      const detail = mark === "done" ? {} : { detail: entry.output };
+      return [{ kind: "line", mark, who: entry.tool, text: callSubject(entry.input), ...detail }];
+    }
+    case "remark":
+      return [{ kind: "remark", from: entry.from, severity: entry.severity, text: entry.text }];
+    case "question":
+      return [{ kind: "question", who, text: entry.text, answer: entry.answer }];
+    case "child": {
+      const { closeReason, delegationId, profile, status, summary } = entry.breadcrumb;
+      if (closeReason === null) return [];
+      const mark = status === "completed" ? "done" : status === "cancelled" ? "stopped" : "failed";
+      return [
+        { kind: "line", mark, who: `${profile}#${delegationId}`, text: status, detail: summary },
+      ];
+    }
+    case "note":
+      // That it ended well is what its answer says.
+      if (entry.text.startsWith("It ended: completed")) return [];
+      return [{ kind: "note", tone: "plain", text: entry.text }];
+    case "lost":
+      return [{ kind: "note", tone: "bad", text: `Something is missing here: ${entry.text}` }];
+    default:
+      return entry satisfies never;
+  }
+}

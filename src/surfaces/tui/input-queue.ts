@@ -1,0 +1,58 @@
+import type { ChatInput } from "./chat-input.ts";
+
+/** What happens by itself is shown this often at most. Keys are shown at once. */
+const flushMs = 50;
+
+/** Collects what happens, in order, and hands it on in one piece, twenty times a second at most. */
+export class InputQueue {
+  readonly #deliver: (inputs: readonly ChatInput[]) => void;
+  #waiting: ChatInput[] = [];
+  #holds = 0;
+  #timer: NodeJS.Timeout | undefined;
+  #deliveredAt = Number.NEGATIVE_INFINITY;
+
+  constructor(deliver: (inputs: readonly ChatInput[]) => void) {
+    this.#deliver = deliver;
+  }
+
+  push(...inputs: readonly ChatInput[]): void {
+    this.#waiting.push(...inputs);
+    this.#schedule();
+  }
+
+  /** Takes out what waits: it belongs behind something that comes only now. */
+  takeAll(): readonly ChatInput[] {
+    const taken = this.#waiting;
+    this.#waiting = [];
+    return taken;
+  }
+
+  /** Nothing is handed on while this works: what it reads is older than what waits. */
+  async holdWhile(work: () => Promise<void>): Promise<void> {
+    this.#holds += 1;
+    try {
+      await work();
+    } finally {
+      this.#holds -= 1;
+      this.#schedule();
+    }
+  }
+
+  stop(): void {
+    clearTimeout(this.#timer);
+    this.#holds = Number.POSITIVE_INFINITY;
+  }
+
+  #schedule(): void {
+    if (this.#timer !== undefined || this.#holds > 0) return;
+    const wait = Math.max(0, this.#deliveredAt + flushMs - performance.now());
+    this.#timer = setTimeout(() => this.#flush(), wait);
+  }
+
+  #flush(): void {
+    this.#timer = undefined;
+    if (this.#holds > 0) return;
+    this.#deliveredAt = performance.now();
+    this.#deliver(this.takeAll());
+  }
+}

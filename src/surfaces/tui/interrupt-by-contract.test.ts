@@ -1,0 +1,57 @@
+import { afterEach, expect, test } from "vitest";
+import { testProfile } from "../../testing/engine-fixture.ts";
+import { ChatDesk, escapeKey } from "./chat.test-support.ts";
+
+const playbook = `
+version: 1
+name: contracts
+replies:
+  - when: { depth: 0, turn: 1, last: "goer" }
+    calls: [{ tool: delegate_task, input: { profile: goer, task: "Goes on" } }]
+  - when: { depth: 0, turn: 1, last: "rester" }
+    calls: [{ tool: delegate_task, input: { profile: rester, task: "Rests" } }]
+  - when: { depth: 0 }
+    text: "Came back: {{last}}"
+  - text: "I am through"
+    latency_ms: 1200
+`;
+
+const profiles = [
+  testProfile("goer", { tools: [], onParentInterrupt: "continue" }),
+  testProfile("rester", { tools: [], onParentInterrupt: "pause" }),
+];
+
+let desk: ChatDesk | undefined;
+
+afterEach(async () => {
+  await desk?.close();
+  desk = undefined;
+});
+
+async function interrupt(child: string): Promise<ChatDesk> {
+  desk = await ChatDesk.open({ playbook, profiles });
+  await desk.say(`ask the ${child}`);
+  await desk.see(new RegExp(`${child}#\\w+ running`));
+  await desk.press(escapeKey);
+  await desk.see("1 Stop, as their contracts say");
+  await desk.press("1");
+  return desk;
+}
+
+test("Who continues by its contract comes to its end, and the turn ends after it", async () => {
+  const chat = await interrupt("goer");
+  await chat.see("ending when those who go on have finished");
+  await chat.see(/✓ goer#\w+ {2}Goes on/);
+  await chat.see("Interrupted.");
+  expect(chat.frame).not.toContain("Came back");
+});
+
+test("Who pauses by its contract rests with the turn, and /resume goes on with both", async () => {
+  const chat = await interrupt("rester");
+  const frame = await chat.see(/Paused\. \/resume r\w+ goes on/);
+  const [, run] = /\/resume (r\w+)/.exec(frame) ?? [];
+  expect(chat.store.state.turn).toBeNull();
+  await chat.say(`/resume ${run}`);
+  await chat.see(/✓ rester#\w+ {2}Rests/);
+  await chat.see("● Came back");
+});

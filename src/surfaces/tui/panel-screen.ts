@@ -1,0 +1,92 @@
+import type { Writer } from "../cli/io.ts";
+import type { Style } from "../cli/style.ts";
+import type { ChatState } from "./chat-state.ts";
+import type { ChatStore } from "./chat-store.ts";
+import { drawPanelScreen } from "./draw-panel-screen.ts";
+
+const enter = "\u001b[?1049h\u001b[?25l\u001b[2J";
+const leave = "\u001b[?1049l\u001b[?25h";
+
+interface FirstScreen {
+  /** Resolves when nothing is on its way to it. */
+  flushed(): Promise<void>;
+  clear(): void;
+}
+
+/**
+ * Large panels lie on the terminal's other screen, so that what was said is where it was when they
+ * close. Meanwhile the first screen stands still: who draws it asks for `shown`, and not for the
+ * state itself. Made before that one listens, so that the screen is back when it draws again.
+ */
+export class PanelScreen {
+  readonly #store: ChatStore;
+  readonly #style: Style;
+  readonly #writer: Writer;
+  readonly #beneath: FirstScreen;
+  readonly #stop: () => void;
+  #shown: ChatState;
+  #isEntered = false;
+  #painted = "";
+  #size = "";
+
+  constructor(store: ChatStore, style: Style, writer: Writer, beneath: FirstScreen) {
+    this.#store = store;
+    this.#style = style;
+    this.#writer = writer;
+    this.#beneath = beneath;
+    this.#shown = store.state;
+    this.#stop = store.subscribe(() => this.#follow());
+  }
+
+  /** The state as the first screen has it. */
+  readonly shown = (): ChatState => {
+    if (!coversAll(this.#store.state)) this.#shown = this.#store.state;
+    return this.#shown;
+  };
+
+  close(): void {
+    this.#stop();
+    if (this.#isEntered) this.#writer.write(leave);
+    this.#isEntered = false;
+  }
+
+  #follow(): void {
+    if (coversAll(this.#store.state)) {
+      if (this.#isEntered) this.#paint();
+      else void this.#open();
+    } else if (this.#isEntered) {
+      this.#isEntered = false;
+      this.#writer.write(leave);
+      // Who draws it repaints line by line, and those lines have moved.
+      if (this.#size !== sizeOf(this.#store.state)) this.#beneath.clear();
+    }
+  }
+
+  /** A frame that is on its way to the first screen must not land on this one. */
+  async #open(): Promise<void> {
+    await this.#beneath.flushed();
+    if (this.#isEntered || !coversAll(this.#store.state)) return;
+    this.#isEntered = true;
+    this.#painted = "";
+    this.#size = sizeOf(this.#store.state);
+    this.#writer.write(enter);
+    this.#paint();
+  }
+
+  #paint(): void {
+    const lines = drawPanelScreen(this.#store.state, this.#style);
+    const frame = lines.map((line) => `${line}\u001b[K`).join("\r\n");
+    if (frame === this.#painted) return;
+    this.#painted = frame;
+    this.#writer.write(`\u001b[H${frame}\u001b[J`);
+  }
+}
+
+/** The question what becomes of children is asked beside what they are doing. */
+function coversAll({ panel }: ChatState): boolean {
+  return panel.is !== "none" && panel.is !== "interrupt";
+}
+
+function sizeOf({ columns, rows }: ChatState): string {
+  return `${columns}x${rows}`;
+}
