@@ -19,6 +19,7 @@ export default defineConfig({
       "scripts/**/*.test.ts",
       "bench/**/*.test.ts",
       "examples/**/*.test.ts",
+      "dashboard/**/*.test.ts",
     ],
     // As fast as threads on two cores (measured), and a test may send signals or end its process.
     pool: "forks",

@@ -11,6 +11,7 @@ const options = {
 
 const steps = [
   ["types", () => spawn("tsc", ["--noEmit"], options)],
+  ["types of the dashboard", () => spawn("tsc", ["-p", "dashboard", "--noEmit"], options)],
   [
     "declarations of the package",
     () => spawn("tsc", ["-p", "tsconfig.build.json", "--noEmit"], options),

@@ -1,3 +1,5 @@
+import { mkdirSync } from "node:fs";
+import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { openStore } from "../../open-store.ts";
 import { Desk, type Typing, until } from "./desk.test-support.ts";
@@ -105,6 +107,70 @@ test("the first Ctrl-C cancels and says how to go on; going on works", async () 
   const resumed = await desk.type(["resume", id]);
   expect(resumed).toMatchObject({ code: 0, out: "I went on.\n" });
   expect(resumed.err).toContain("answers from book.yaml");
+});
+
+const helping = `
+version: 1
+replies:
+  - when: { profile: helper, task: quick }
+    latency_ms: 300
+    text: "Helped."
+  - when: { profile: helper, turn: 1 }
+    latency_ms: 1
+    calls: [{ tool: ask_user, input: { message: "Shall I?" } }]
+  - when: { profile: helper }
+    text: "Helped after all."
+  - when: { turn: 1 }
+    calls: [{ tool: delegate_task, input: { profile: helper, task: "{{task}}" } }]
+  - text: "I went on."
+`;
+
+function helper(onParentInterrupt: string): void {
+  desk.write("helping.yaml", helping);
+  mkdirSync(join(desk.folder, ".mandate", "agents"), { recursive: true });
+  const head = `description: Helps\ntools: [ask_user]\nonParentInterrupt: ${onParentInterrupt}`;
+  desk.write(".mandate/agents/helper.md", `---\n${head}\n---\nYou help.\n`);
+}
+
+test("Ctrl-C lets a child that continues by its contract come to its end first", async () => {
+  helper("continue");
+  await desk.type(["profiles", "trust", "--all"]);
+  const typing = desk.start(["run", "--playbook", "helping.yaml", "quick"]);
+  await isAt(typing, "created as helper");
+  typing.signal("SIGINT");
+  const { code, err } = await typing.done;
+  expect(code).toBe(130);
+  expect(err).toContain("those who continue by their contract come to their end");
+  const { id, state } = await latestRun();
+  expect(err).toContain(`${id} was cancelled.`);
+  expect(state).toBe("failed");
+  expect((await desk.type(["tree", id])).out).toMatch(/helper .*completed|✓ helper/);
+});
+
+test("Ctrl-C pauses a child whose contract says so, nobody takes it up, and resume does", async () => {
+  helper("pause");
+  const typing = desk.start(["run", "--playbook", "helping.yaml", "slow"]);
+  await isAt(typing, "asks");
+  typing.signal("SIGINT");
+  const { code, err } = await typing.done;
+  const { id, state } = await latestRun();
+  expect(code).toBe(130);
+  expect(err).toContain(`${id} was paused. Go on with: mandate resume ${id}`);
+  expect(state).toBe("interrupted");
+  const other = await desk.type([
+    "run",
+    "--playbook",
+    "book.yaml",
+    "--answer-within",
+    "1ms",
+    "paint",
+  ]);
+  expect(other.err).not.toContain(id);
+  const resumed = desk.start(["resume", id]);
+  const ask = /mandate (answer q\w+)/.exec(typing.soFar().err)?.[1] ?? "";
+  await isAt(resumed, "goes on where it stopped");
+  await desk.type([...ask.split(" "), "yes"]);
+  expect(await resumed.done).toMatchObject({ code: 0, out: "I went on.\n" });
 });
 
 test("the second Ctrl-C leaves at once", async () => {

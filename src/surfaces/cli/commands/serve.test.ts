@@ -51,6 +51,25 @@ describe("mandate serve", () => {
     await served.done;
   });
 
+  it("gives a new address of the page of the server that runs, which works once", async () => {
+    const served = await start();
+    const { port } = new URL(served.url);
+    const asked = await desk.type(["serve", "--link", "--port", port]);
+    const [, code] = /^http:\/\/127\.0\.0\.1:\d+\/#code=([\w-]+)\n$/.exec(asked.out) ?? [];
+    expect([asked.code, asked.err, code]).toEqual([0, "", expect.any(String)]);
+    const exchange = () =>
+      fetch(`${served.url}/api/v1/page-session`, {
+        method: "POST",
+        headers: { "content-type": "application/json", origin: served.url },
+        body: JSON.stringify({ code }),
+      });
+    expect([(await exchange()).status, (await exchange()).status]).toEqual([204, 401]);
+    served.signal("SIGTERM");
+    await served.done;
+    const gone = await desk.type(["serve", "--link", "--port", port]);
+    expect([gone.code, gone.err]).toEqual([2, expect.stringContaining("No server answers")]);
+  });
+
   it("refuses to be reached by others who were not named, and what it cannot serve", async () => {
     for (const [words, says] of [
       [["--host", "0.0.0.0"], /--allow-host NAME/],

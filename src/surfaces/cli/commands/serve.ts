@@ -7,11 +7,14 @@ import { MandateError } from "../../../ports/mandate-error.ts";
 import { messageOf } from "../../../ports/message-of.ts";
 import type { Runtime } from "../../../runtime.ts";
 import { isLoopback } from "../../http/is-loopback.ts";
+import type { RunningServer } from "../../http/serve.ts";
 import type { Arguments } from "../arguments.ts";
 import type { Command } from "../command.ts";
 import { exitCode } from "../exit-code.ts";
 import type { Io } from "../io.ts";
+import { openBrowser } from "../open-browser.ts";
 import { chosenPlaybook, openRuntime, runtimeOptions } from "../open-runtime.ts";
+import { requestPageLink } from "../page-link.ts";
 import { applicationFor } from "../playbook-application.ts";
 import { printable, printableLine } from "../printable.ts";
 import { styleFor } from "../style.ts";
@@ -22,8 +25,8 @@ export const serveCommand: Command = {
   name: "serve",
   usage: "[options]",
   about:
-    "Serves the HTTP API, its streams of events, MCP at /mcp and metrics at /metrics, for programs\n" +
-    "on this machine. Every request needs a token (`mandate token`). Runs that a crash interrupted\n" +
+    "Serves the dashboard, the HTTP API, its streams of events, MCP at /mcp and metrics at /metrics,\n" +
+    "for this machine. Every request needs a token (`mandate token`). Runs that a crash interrupted\n" +
     "are taken up. Ctrl-C ends it: what is being answered is answered, and the next start goes on\n" +
     "with the runs.",
   options: {
@@ -41,6 +44,8 @@ export const serveCommand: Command = {
       help: "a name under which others reach it; repeatable (none)",
     },
     "print-token": { type: "flag", help: "print the installation's token" },
+    open: { type: "flag", help: "open the dashboard in a browser" },
+    link: { type: "flag", help: "print a new address of the dashboard of the server that runs" },
     ...runtimeOptions,
   },
   words: { least: 0, most: 0 },
@@ -52,9 +57,11 @@ async function serve(given: Arguments, io: Io): Promise<number> {
   const port = portOf(given);
   const allowedHosts = given.texts("allow-host");
   const hostname = hostnameOf(given, allowedHosts);
+  if (given.flag("link")) return printLink(given, io, port);
   const workspaces = workspacesOf(given, io);
   const { DeltaHub } = await import("../../http/sse-deltas.ts");
   const { serveRuntime } = await import("../../http/serve-runtime.ts");
+  const { findDashboard, staticFiles } = await import("../../http/static-files.ts");
   const deltas = new DeltaHub();
   const application = applicationFor(chosenPlaybook(given, io));
   const runtime = await openRuntime(given, io, application, {
@@ -69,11 +76,17 @@ async function serve(given: Arguments, io: Io): Promise<number> {
     const log = (said: string): void =>
       io.stderr.write(`${printable(said).replaceAll("\n", "\n  ")}\n`);
     const host = { runtime, tokens, workspaces, startedAt: io.now() };
-    const server = await serveRuntime({ host, port, hostname, allowedHosts, deltas, log });
+    const folder = findDashboard();
+    const files = folder === undefined ? undefined : staticFiles(folder);
+    const server = await serveRuntime({
+      ...{ host, port, hostname, allowedHosts, deltas, log },
+      staticFiles: files,
+    });
     const stopped = untilStopped(io);
     const { paint } = styleFor(io.stdout, io);
     io.stdout.write(`Mandate listens at ${paint.strong(server.url)}\n`);
     io.stdout.write(`It works in ${workspaces.map(printableLine).join(", ")}\n`);
+    if (files !== undefined) showPage(server, token, given, io);
     const where = `The token is in ${printableLine(file)} (${io.program} token show)`;
     io.stdout.write(given.flag("print-token") ? `The token is ${token}\n` : `${where}\n`);
     await takeUp(runtime, log);
@@ -84,6 +97,24 @@ async function serve(given: Arguments, io: Io): Promise<number> {
   } finally {
     await runtime.close();
   }
+}
+
+/** The address has a code in it that works once: whoever has a token can ask for another. */
+function showPage(server: RunningServer, token: string, given: Arguments, io: Io): void {
+  const { pages, port, url } = server;
+  const link = `${url}/#code=${pages.createCode(token).code}`;
+  const again = `${io.program} serve --link${port === usualPort ? "" : ` --port ${port}`}`;
+  io.stdout.write(`The dashboard is at ${link}\n`);
+  io.stdout.write(`  (works once, within a minute; \`${again}\` gives another)\n`);
+  if (given.flag("open")) openBrowser(link);
+}
+
+async function printLink(given: Arguments, io: Io, port: number): Promise<number> {
+  const { tokens: file } = findPlaces(io.environment);
+  const link = await requestPageLink(`http://127.0.0.1:${port}`, installationToken(file));
+  io.stdout.write(`${link}\n`);
+  if (given.flag("open")) openBrowser(link);
+  return exitCode.done;
 }
 
 /** The first signal ends it in order, the second at once. */

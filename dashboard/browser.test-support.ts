@@ -1,0 +1,125 @@
+import { execFile } from "node:child_process";
+import { mkdtempSync, rmSync } from "node:fs";
+import { createRequire } from "node:module";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { promisify } from "node:util";
+import sparticuz from "@sparticuz/chromium";
+import axe from "axe-core";
+import { type Browser, type BrowserContext, chromium, type Page } from "playwright-core";
+import { AccessTokens } from "../src/control/access/access-tokens.ts";
+import { installationToken } from "../src/control/access/installation-token.ts";
+import type { RunningServer } from "../src/surfaces/http/serve.ts";
+import { serveRuntime } from "../src/surfaces/http/serve-runtime.ts";
+import { type StaticFiles, staticFiles } from "../src/surfaces/http/static-files.ts";
+import type { TestEngine } from "../src/testing/engine-fixture.ts";
+
+const flags = [
+  "--headless",
+  "--no-sandbox",
+  "--disable-gpu",
+  "--disable-quic",
+  "--no-first-run",
+  "--disable-background-networking",
+  "--disable-component-update",
+  "--disable-sync",
+];
+
+const patienceMs = 10_000;
+
+export interface TestBrowser extends AsyncDisposable {
+  readonly files: StaticFiles;
+  readonly browser: Browser;
+}
+
+/** The page as it is built for people, and a browser. */
+export async function openBrowser(): Promise<TestBrowser> {
+  const outDir = mkdtempSync(join(tmpdir(), "mandate-dashboard-"));
+  // In a process of its own: in that of a test everything is built for developing.
+  const vite = join(
+    dirname(createRequire(import.meta.url).resolve("vite/package.json")),
+    "bin/vite.js",
+  );
+  const words = [vite, "build", import.meta.dirname, "--outDir", outDir, "--emptyOutDir"];
+  const env = { ...process.env, NODE_ENV: "production" };
+  const built = promisify(execFile)(process.execPath, words, { env });
+  const [executablePath] = await Promise.all([sparticuz.executablePath(), built]);
+  const browser = await chromium.launch({ executablePath, args: flags });
+  return {
+    files: staticFiles(outDir),
+    browser,
+    async [Symbol.asyncDispose]() {
+      await browser.close();
+      rmSync(outDir, { recursive: true, force: true });
+    },
+  };
+}
+
+export interface TestServer {
+  readonly server: RunningServer;
+  /** An address that opens the page, once. */
+  link(path?: string): string;
+}
+
+export async function serve(engine: TestEngine, files: StaticFiles, port = 0): Promise<TestServer> {
+  const file = join(engine.home, "tokens", "local");
+  const tokens = new AccessTokens(engine.store, file);
+  const token = installationToken(file);
+  const server = await serveRuntime({
+    host: { runtime: engine, tokens, workspaces: [engine.workspace], startedAt: Date.now() },
+    port,
+    staticFiles: files,
+    log: () => undefined,
+  });
+  return {
+    server,
+    link: (path = "/") => `${server.url}${path}#code=${server.pages.createCode(token).code}`,
+  };
+}
+
+export interface WatchedPage {
+  readonly page: Page;
+  readonly context: BrowserContext;
+  /** Dialogs, violations of the policy, errors of scripts, and requests to anywhere else. */
+  readonly faults: string[];
+}
+
+/** A page of which everything that must not happen is noticed. */
+export async function openPage(
+  browser: Browser,
+  url: string,
+  options: Parameters<Browser["newContext"]>[0] = {},
+): Promise<WatchedPage> {
+  const context = await browser.newContext({ viewport: { width: 1360, height: 800 }, ...options });
+  context.setDefaultTimeout(patienceMs);
+  const page = await context.newPage();
+  const faults: string[] = [];
+  const { origin } = new URL(url);
+  page.on("dialog", (dialog) => {
+    faults.push(`dialog: ${dialog.message()}`);
+    void dialog.dismiss();
+  });
+  page.on("pageerror", (error) => faults.push(`error: ${error.message}`));
+  page.on("console", (message) => {
+    const text = message.text();
+    if (/Content Security Policy|Trusted/i.test(text)) faults.push(`policy: ${text}`);
+  });
+  page.on("request", (request) => {
+    if (!request.url().startsWith(origin) && !request.url().startsWith("data:")) {
+      faults.push(`request: ${request.url()}`);
+    }
+  });
+  await page.goto(url);
+  return { page, context, faults };
+}
+
+/** Every violation that axe finds, in one line each. */
+export async function findBarriers(page: Page): Promise<readonly string[]> {
+  // Not as a script of the page: its policy would refuse that, as it should.
+  const { violations } = (await page.evaluate(
+    `(() => { const module = undefined; const define = undefined; ${axe.source}\n;return window.axe.run(document, { resultTypes: ["violations"] }); })()`,
+  )) as axe.AxeResults;
+  return violations.map(
+    ({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html.slice(0, 200)).join(" | ")}`,
+  );
+}

@@ -1,0 +1,86 @@
+import {
+  formatAge,
+  formatCost,
+  formatElapsed,
+  formatSpan,
+  formatTokens,
+} from "../../../src/surfaces/cli/amounts.ts";
+import { useNow } from "../data/use-now.ts";
+
+export function Money({ dollars }: { readonly dollars: number }) {
+  return <span title={`$${dollars.toFixed(6)}`}>{formatCost(dollars)}</span>;
+}
+
+export function Tokens({ tokens }: { readonly tokens: number }) {
+  return <span title={`${tokens.toLocaleString("en")} tokens`}>{formatTokens(tokens)}</span>;
+}
+
+interface TokensBarProps {
+  readonly used: number;
+  /** Null: nobody knows. */
+  readonly of: number | null;
+}
+
+/** How much of a budget is used: a number and a bar, which warns near the end. */
+export function TokensBar({ used, of }: TokensBarProps) {
+  if (of === null || of === 0) return <Tokens tokens={used} />;
+  const share = Math.min(used / of, 1);
+  const tone = share >= 1 ? "bg-bad" : share >= 0.8 ? "bg-warn" : "bg-busy";
+  const words = `${used.toLocaleString("en")} of ${of.toLocaleString("en")} tokens used`;
+  return (
+    <span className="inline-flex items-center gap-2" title={words}>
+      <span
+        className="h-1.5 w-14 shrink-0 overflow-hidden rounded-full bg-line"
+        role="img"
+        aria-label={words}
+      >
+        <span
+          className={`block h-full rounded-full ${tone}`}
+          style={{ width: `${used > 0 ? Math.max(share * 100, 4) : 0}%` }}
+        />
+      </span>
+      <span aria-hidden="true">
+        {formatTokens(used)}
+        <span className="text-soft">/{formatTokens(of)}</span>
+      </span>
+    </span>
+  );
+}
+
+interface DurationProps {
+  readonly from: number;
+  /** Null: it goes on, and the clock runs. */
+  readonly to: number | null;
+}
+
+const preciseMs = 10_000;
+
+export function Duration({ from, to }: DurationProps) {
+  const now = useNow(to === null);
+  // What is over and was short deserves more than a zero.
+  if (to !== null && to - from < preciseMs) return <span>{formatSpan(to - from)}</span>;
+  return <span>{formatElapsed((to ?? Math.max(now, from)) - from)}</span>;
+}
+
+/** How long ago something was; the exact time when one points at it. */
+export function Time({ at }: { readonly at: number }) {
+  const now = useNow(true);
+  const date = new Date(at);
+  return (
+    <time dateTime={date.toISOString()} title={date.toLocaleString()}>
+      {formatAge(Math.max(now - at, 0))}
+    </time>
+  );
+}
+
+/** The time of day, for lists of what happened. */
+export function Clock({ at }: { readonly at: number }) {
+  const date = new Date(at);
+  const two = (part: number): string => String(part).padStart(2, "0");
+  const text = [date.getHours(), date.getMinutes(), date.getSeconds()].map(two).join(":");
+  return (
+    <time dateTime={date.toISOString()} title={date.toLocaleString()}>
+      {text}
+    </time>
+  );
+}

@@ -1,0 +1,39 @@
+interface Expanded {
+  readonly index: number;
+  /** Of what is shown below the row. */
+  readonly height: number;
+}
+
+/** Where rows are that have one height, but for a few that have something below them. */
+export class RowHeights {
+  readonly #rowHeight: number;
+  readonly #expanded: readonly Expanded[];
+
+  /** Those that are expanded come in ascending order. */
+  constructor(rowHeight: number, expanded: readonly Expanded[]) {
+    this.#rowHeight = rowHeight;
+    this.#expanded = expanded;
+  }
+
+  /** Of the row that would come after the last one: the height of all. */
+  topOf(index: number): number {
+    let top = index * this.#rowHeight;
+    for (const { index: place, height } of this.#expanded) {
+      if (place >= index) break;
+      top += height;
+    }
+    return top;
+  }
+
+  /** The row, with what is below it, at a distance from the top. */
+  indexAt(top: number): number {
+    let extra = 0;
+    for (const { index, height } of this.#expanded) {
+      const below = (index + 1) * this.#rowHeight + extra;
+      if (top < below) break;
+      if (top < below + height) return index;
+      extra += height;
+    }
+    return Math.max(Math.floor((top - extra) / this.#rowHeight), 0);
+  }
+}

@@ -1,0 +1,113 @@
+import {
+  type FollowedEvent,
+  MandateApiError,
+} from "../../../src/surfaces/client/mandate-client.ts";
+import { client, onStreamNews } from "./client.ts";
+import { ValueStore } from "./value-store.ts";
+
+export type ConnectionStatus = "connecting" | "live" | "lost" | "signed-out";
+
+export interface LiveListener {
+  /** What happened, in order; each event is told once. */
+  readonly onEvents?: (events: readonly FollowedEvent[]) => void;
+  /** Something may have been missed: load again what was loaded. */
+  readonly onGap?: () => void;
+}
+
+/** Events are told together: a hundred of them a second are thirty renderings. */
+const batchMs = 33;
+const pauseMs = 3000;
+
+/**
+ * The page's one subscription to all events. As long as it runs it goes on after the last event that
+ * it gave; where it cannot, those who listen are told that there is a gap.
+ */
+class Live {
+  readonly status = new ValueStore<ConnectionStatus>("connecting");
+  readonly #listeners = new Set<LiveListener>();
+  readonly #opened = Promise.withResolvers<void>();
+  #place: number | undefined;
+  #wasOpen = false;
+  #hasGap = false;
+  #waiting: FollowedEvent[] = [];
+  #wake: (() => void) | undefined;
+
+  constructor() {
+    onStreamNews((news) => (news === "opened" ? this.#open() : this.#ask()));
+    document.addEventListener("visibilitychange", () => {
+      if (!document.hidden) this.hurry();
+    });
+  }
+
+  /** There is reason to believe that it works now. */
+  hurry(): void {
+    this.#wake?.();
+  }
+
+  /** Whoever loads something and wants to miss nothing afterwards waits for this first. */
+  get opened(): Promise<void> {
+    return this.#opened.promise;
+  }
+
+  listen(listener: LiveListener): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  onEvents(listener: (events: readonly FollowedEvent[]) => void): () => void {
+    return this.listen({ onEvents: listener });
+  }
+
+  /** Never ends. A session that ended may be begun again in another tab: then this one goes on. */
+  async run(): Promise<never> {
+    for (;;) {
+      try {
+        for await (const event of client.events({ after: this.#place })) this.#hear(event);
+      } catch (error) {
+        this.#fail(error);
+      }
+      await new Promise<void>((resolve) => {
+        this.#wake = resolve;
+        setTimeout(resolve, pauseMs);
+      });
+    }
+  }
+
+  #ask(): void {
+    if (this.status.get() === "live") this.status.set("lost");
+  }
+
+  #open(): void {
+    const hasGap = this.#hasGap || (this.#wasOpen && this.#place === undefined);
+    this.#wasOpen = true;
+    this.#hasGap = false;
+    this.status.set("live");
+    this.#opened.resolve();
+    if (hasGap) for (const { onGap } of [...this.#listeners]) onGap?.();
+  }
+
+  #fail(error: unknown): void {
+    const { status } = error instanceof MandateApiError ? error : { status: 0 };
+    // That place is of another log: the database was replaced.
+    if (status === 400) {
+      this.#place = undefined;
+      this.#hasGap = true;
+    }
+    // Whoever was never in has no connection to lose.
+    this.status.set(status === 401 || status === 403 ? "signed-out" : "lost");
+  }
+
+  #hear(event: FollowedEvent): void {
+    this.#place = event.seq;
+    this.#waiting.push(event);
+    if (this.#waiting.length === 1) setTimeout(() => this.#tell(), batchMs);
+  }
+
+  #tell(): void {
+    const events = this.#waiting;
+    this.#waiting = [];
+    for (const { onEvents } of [...this.#listeners]) onEvents?.(events);
+  }
+}
+
+export const live = new Live();

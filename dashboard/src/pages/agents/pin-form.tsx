@@ -1,0 +1,69 @@
+import { type FormEvent, useState } from "react";
+import { harmlessLine } from "../../../../src/sessions/harmless-text.ts";
+import { Button } from "../../components/button.tsx";
+import { Text } from "../../components/text.tsx";
+import { keyOfPlace, type PinPlace } from "./pin-scopes.ts";
+
+interface PinFormProps {
+  readonly places: readonly PinPlace[];
+  readonly profiles: readonly string[];
+  readonly isBusy: boolean;
+  /** What somebody else pinned meanwhile; empty: they removed it. */
+  readonly conflict: string | null;
+  readonly onSave: (place: PinPlace, profileId: string) => void;
+  readonly onTakeTheirs: () => void;
+}
+
+const look = "h-7 max-w-full min-w-0 rounded-md border border-edge bg-panel px-1.5 max-sm:h-9";
+
+export function PinForm(props: PinFormProps) {
+  const { places, profiles, isBusy, conflict, onSave, onTakeTheirs } = props;
+  const [place, setPlace] = useState("");
+  const [profile, setProfile] = useState("");
+  if (places.length === 0) return <p className="text-xs text-soft">Operators pin; you can look.</p>;
+  const where = places.find((one) => keyOfPlace(one) === place) ?? places[0];
+  const who = profile === "" ? profiles[0] : profile;
+  const save = (event?: FormEvent): void => {
+    event?.preventDefault();
+    if (where !== undefined && who !== undefined) onSave(where, who);
+  };
+  return (
+    <form className="flex flex-wrap items-center gap-2" onSubmit={save}>
+      <select
+        aria-label="Profile to pin"
+        className={look}
+        value={who}
+        onChange={({ target }) => setProfile(target.value)}
+      >
+        {profiles.map((name) => (
+          <option key={name} value={name}>
+            {harmlessLine(name, 64)}
+          </option>
+        ))}
+      </select>
+      <select
+        aria-label="Where the pin counts"
+        className={look}
+        value={where && keyOfPlace(where)}
+        onChange={({ target }) => setPlace(target.value)}
+      >
+        {places.map((one) => (
+          <option key={keyOfPlace(one)} value={keyOfPlace(one)}>
+            {harmlessLine(one.label, 100)}
+          </option>
+        ))}
+      </select>
+      <Button type="submit" disabled={isBusy || who === undefined}>
+        Pin
+      </Button>
+      {conflict !== null && (
+        <span role="alert" className="flex flex-wrap items-center gap-2 text-warn">
+          Somebody else {conflict === "" ? "removed it" : "pinned "}
+          {conflict !== "" && <Text className="font-semibold">{conflict}</Text>} meanwhile.
+          <Button onClick={onTakeTheirs}>Take theirs</Button>
+          <Button type="submit">Keep mine</Button>
+        </span>
+      )}
+    </form>
+  );
+}

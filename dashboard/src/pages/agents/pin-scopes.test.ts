@@ -1,0 +1,25 @@
+import { expect, it } from "vitest";
+import { keyOfPlace, mayRemove, type PinRow, placesFor } from "./pin-scopes.ts";
+
+const workspaces = ["/srv/app"];
+const ann = { id: "ann", role: "operator", workspaces } as const;
+
+const pin = (scope: PinRow["scope"], id: string | null): PinRow => {
+  const about = { record: "", profileId: "writer", version: 1, updatedBy: "x", updatedAt: 0 };
+  return { scope, id, ...about };
+};
+
+it("offers operators themselves, the served folders and everybody, and viewers nothing", () => {
+  expect(placesFor(ann).map(keyOfPlace)).toEqual(["user:ann", "workspace:/srv/app", "global"]);
+  expect(placesFor({ ...ann, role: "viewer" })).toEqual([]);
+  expect(placesFor(undefined)).toEqual([]);
+});
+
+it("offers to remove what the server would let be removed", () => {
+  const own = [pin("user", "ann"), pin("workspace", "/srv/app"), pin("session", "ann/talk")];
+  const foreign = [pin("user", "bob"), pin("workspace", "/"), pin("session", "annabel/talk")];
+  expect([...own, pin("global", null)].every((one) => mayRemove(one, ann))).toBe(true);
+  expect(foreign.some((one) => mayRemove(one, ann))).toBe(false);
+  expect(foreign.every((one) => mayRemove(one, { ...ann, role: "admin" }))).toBe(true);
+  expect(own.some((one) => mayRemove(one, { ...ann, role: "viewer" }))).toBe(false);
+});

@@ -1,0 +1,143 @@
+import { useState } from "react";
+import { harmlessLine } from "../../../../src/sessions/harmless-text.ts";
+import { MandateApiError } from "../../../../src/surfaces/client/mandate-client.ts";
+import { Time } from "../../components/amounts.tsx";
+import { Empty } from "../../components/empty.tsx";
+import { Problem } from "../../components/problem.tsx";
+import { type Column, Table } from "../../components/table.tsx";
+import { Text } from "../../components/text.tsx";
+import { showToast } from "../../components/toast.tsx";
+import { client } from "../../data/client.ts";
+import { isRecordChange } from "../../data/is-record-change.ts";
+import { useAction } from "../../data/use-action.ts";
+import type { Me } from "../../data/use-me.ts";
+import { useResource } from "../../data/use-resource.ts";
+import { PinForm } from "./pin-form.tsx";
+import { keyOfPlace, mayRemove, type PinPlace, type PinRow, placesFor } from "./pin-scopes.ts";
+
+interface PinsTabProps {
+  readonly me: Me | undefined;
+  readonly profiles: readonly string[];
+}
+
+/** Which profile works for whoever names nobody: per session, person, folder, or for all. */
+export function PinsTab({ me, profiles }: PinsTabProps) {
+  const pins = useResource("pins", (signal) => client.listPins({}, { signal }), {
+    refreshOn: isRecordChange,
+  });
+  const [conflict, setConflict] = useState<string | null>(null);
+  const items = pins.value?.items ?? [];
+  const save = useAction(async (place: PinPlace, profileId: string) => {
+    const { id, scope } = place;
+    const known = items.find((one) => keyOfPlace(one) === keyOfPlace(place));
+    try {
+      await client.putPin({
+        scope,
+        ...(id !== null && { id }),
+        profileId,
+        expectedVersion: known?.version ?? 0,
+      });
+      setConflict(null);
+      showToast("Pinned.");
+    } catch (error) {
+      const { current } = error instanceof MandateApiError ? error.problem : {};
+      if (current === undefined) throw error;
+      setConflict(tellConflict(current.value));
+    } finally {
+      pins.reload();
+    }
+  });
+  const remove = useAction(async ({ id, scope, version }: PinRow) => {
+    try {
+      await client.deletePin({ scope, ...(id !== null && { id }), expectedVersion: version });
+    } finally {
+      pins.reload();
+    }
+  });
+  if (pins.error !== undefined) return <Problem error={pins.error} onRetry={pins.reload} />;
+  if (pins.value === undefined) return null;
+  const { effective, problem } = pins.value;
+  return (
+    <div className="overflow-auto">
+      <div className="flex flex-col gap-3 px-4 py-3">
+        <p className="wrap-anywhere">
+          {effective === null ? (
+            "Nothing is pinned for you here: whoever names nobody gets the installation's default."
+          ) : (
+            <>
+              What you start without naming anybody goes to{" "}
+              <Text className="font-semibold">{effective.profileId}</Text>, by the {effective.scope}{" "}
+              pin.
+            </>
+          )}
+        </p>
+        {problem !== null && (
+          <p role="alert" className="wrap-anywhere text-bad">
+            <Text most={1000}>{problem}</Text>
+          </p>
+        )}
+        <PinForm
+          places={placesFor(me)}
+          profiles={profiles}
+          isBusy={save.isBusy}
+          conflict={conflict}
+          onSave={(place, profileId) => void save.run(place, profileId)}
+          onTakeTheirs={() => setConflict(null)}
+        />
+      </div>
+      {items.length === 0 ? (
+        <Empty title="No pins">
+          A pin says who works when nobody is named. The narrowest one counts: session, then user,
+          then folder, then all. <code>/agents pin writer --global</code> does the same.
+        </Empty>
+      ) : (
+        <Table
+          label="Pins of every scope"
+          columns={[
+            ...columns,
+            {
+              title: "Remove",
+              cell: (pin) =>
+                mayRemove(pin, me) && (
+                  <button
+                    type="button"
+                    className="text-accent hover:underline"
+                    aria-label={`Remove the ${pin.scope} pin of ${harmlessLine(pin.profileId, 64)}`}
+                    disabled={remove.isBusy}
+                    onClick={() => void remove.run(pin)}
+                  >
+                    Remove
+                  </button>
+                ),
+            },
+          ]}
+          rows={items}
+          keyOf={({ record }) => record}
+        />
+      )}
+    </div>
+  );
+}
+
+const columns: readonly Column<PinRow>[] = [
+  { title: "Scope", cell: ({ scope }) => scope },
+  {
+    title: "Whose",
+    cell: ({ id }) => <Text className="font-mono text-xs">{id ?? "everybody"}</Text>,
+  },
+  { title: "Profile", cell: ({ profileId }) => <Text>{profileId}</Text> },
+  {
+    title: "Changed",
+    isSecondary: true,
+    cell: ({ updatedAt, updatedBy, version }) => (
+      <span className="text-soft">
+        <Time at={updatedAt} /> by <Text>{updatedBy}</Text>, version {version}
+      </span>
+    ),
+  },
+];
+
+function tellConflict(value: unknown): string {
+  const { profileId } = (value ?? {}) as { readonly profileId?: unknown };
+  return typeof profileId === "string" ? profileId : "";
+}

@@ -1,0 +1,66 @@
+import { Empty } from "../../components/empty.tsx";
+import { Problem } from "../../components/problem.tsx";
+import { type Column, Table } from "../../components/table.tsx";
+import { Text } from "../../components/text.tsx";
+import type { Resource } from "../../data/use-resource.ts";
+import { Link } from "../../router/link.tsx";
+import { trustCommand } from "./field-text.ts";
+import type { ProfileList } from "./profiles-tab.tsx";
+
+type Waiting = ProfileList["waiting"][number];
+
+const columns: readonly Column<Waiting>[] = [
+  {
+    title: "What",
+    cell: ({ kind, name }) =>
+      kind === "profile" ? (
+        <Link
+          to={`/agents?tab=profiles&profile=${encodeURIComponent(name)}`}
+          className="text-accent hover:underline"
+        >
+          <Text>{name}</Text>
+        </Link>
+      ) : (
+        <>
+          <Text>{name}</Text> <span className="text-xs text-soft">skill</span>
+        </>
+      ),
+  },
+  { title: "File", cell: ({ file }) => <Text className="font-mono text-xs">{file}</Text> },
+  {
+    title: "Trust it with",
+    cell: ({ name }) => <code className="font-mono text-xs">{trustCommand(name)}</code>,
+  },
+  {
+    title: "As it is now",
+    isSecondary: true,
+    cell: ({ hash }) => <span className="font-mono text-xs text-soft">{hash.slice(0, 12)}</span>,
+  },
+];
+
+/** What came with a project counts once somebody has looked at it, and this is done in a terminal. */
+export function WaitingTab({ list: { error, value } }: { readonly list: Resource<ProfileList> }) {
+  if (value === undefined) return error === undefined ? null : <Problem error={error} />;
+  if (value.waiting.length === 0) {
+    return (
+      <Empty title="Nothing waits to be trusted">
+        Profiles and skills that come with a repository do not count until you trust them as they
+        are; one that changes waits again. In a terminal: <code>mandate profiles trust</code>
+      </Empty>
+    );
+  }
+  return (
+    <div className="overflow-auto">
+      <p className="px-4 py-3 text-soft">
+        These came with a project and do not count yet. Look at each of them first: what it says is
+        what an agent would be told to do.
+      </p>
+      <Table
+        label="Waiting to be trusted"
+        columns={columns}
+        rows={value.waiting}
+        keyOf={({ file, hash, name }) => `${name} ${file} ${hash}`}
+      />
+    </div>
+  );
+}

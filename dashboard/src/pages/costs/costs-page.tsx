@@ -1,0 +1,166 @@
+import { Money, Tokens } from "../../components/amounts.tsx";
+import { Empty } from "../../components/empty.tsx";
+import { Problem } from "../../components/problem.tsx";
+import { type Column, Table } from "../../components/table.tsx";
+import { Text } from "../../components/text.tsx";
+import { client } from "../../data/client.ts";
+import { useResource } from "../../data/use-resource.ts";
+import { Link } from "../../router/link.tsx";
+import { useQueryWord } from "../../router/router.ts";
+import { Choice } from "./choice.tsx";
+import {
+  type CostLine,
+  type CostReport,
+  type Measure,
+  sharesOf,
+  usualMeasure,
+} from "./cost-bars.ts";
+import { DayChart } from "./day-chart.tsx";
+
+const groups = { day: "Day", run: "Run", profile: "Agent", model: "Model" } as const;
+const spans = { "7": "7 days", "30": "30 days", all: "All" } as const;
+const measures = { cost: "Money", tokens: "Tokens" } as const;
+const dayMs = 86_400_000;
+const mostLines = 200;
+
+export function CostsPage() {
+  const [byWord, setBy] = useQueryWord("by", "day");
+  const by = Object.hasOwn(groups, byWord) ? (byWord as keyof typeof groups) : "day";
+  const [span, setSpan] = useQueryWord("since", "30");
+  const [wanted, setMeasure] = useQueryWord("measure", "");
+  const { error, reload, value } = useResource(
+    `costs ${by} ${span}`,
+    (signal) => client.getCosts({ by, limit: mostLines, since: sinceOf(span) }, { signal }),
+    { refreshOn: ({ type }) => type === "run.finished" },
+  );
+  const measure: Measure =
+    wanted === "cost" || wanted === "tokens" ? wanted : value ? usualMeasure(value) : "cost";
+  return (
+    <>
+      <h1 className="sr-only">Costs</h1>
+      <div className="flex shrink-0 flex-wrap items-center gap-2 border-b border-line px-4 py-1.5">
+        <Choice label="By what" options={groups} chosen={by} onChoose={setBy} />
+        <Choice label="Since when" options={spans} chosen={span} onChoose={setSpan} />
+        <Choice label="Bars of what" options={measures} chosen={measure} onChoose={setMeasure} />
+      </div>
+      {error !== undefined && <Problem error={error} onRetry={reload} />}
+      {value?.items.length === 0 && (
+        <Empty title="Nothing was spent">
+          What models are asked costs tokens, and money where the model has a price. It is summed up
+          here by day, run, agent and model, from the logs of the runs: <code>mandate run "…"</code>
+        </Empty>
+      )}
+      {value !== undefined && value.items.length > 0 && (
+        <div className="min-h-0 flex-1 overflow-auto pb-6">
+          <Totals report={value} />
+          {by === "day" && <DayChart lines={value.items} measure={measure} />}
+          <CostTable report={value} by={by} measure={measure} />
+        </div>
+      )}
+    </>
+  );
+}
+
+function sinceOf(span: string): number | undefined {
+  const days = Number(span);
+  if (!Number.isInteger(days) || days < 1 || days > 10_000) return undefined;
+  // The beginning of a day, so that looking again asks for the same.
+  return (Math.floor(Date.now() / dayMs) - days + 1) * dayMs;
+}
+
+function Totals({ report: { isComplete, runs, total } }: { readonly report: CostReport }) {
+  return (
+    <div className="flex flex-wrap gap-x-8 gap-y-2 px-4 pt-4">
+      <dl className="flex flex-wrap gap-x-8 gap-y-2">
+        {[
+          { name: "Cost", amount: <Money dollars={total.cost} /> },
+          { name: "Prompt", amount: <Tokens tokens={total.prompt} /> },
+          { name: "Completion", amount: <Tokens tokens={total.completion} /> },
+          { name: isComplete ? "Runs" : "Runs (the newest)", amount: runs },
+        ].map(({ amount, name }) => (
+          <div key={name} className="flex flex-col-reverse">
+            <dt className="text-xs text-soft">{name}</dt>
+            <dd className="text-lg font-semibold">{amount}</dd>
+          </div>
+        ))}
+      </dl>
+      {total.cost === 0 && (
+        <p className="self-end text-xs text-soft">
+          Nothing here cost money. A model without a price counts as free; prices are set under{" "}
+          <code className="font-mono">models.prices</code>.
+        </p>
+      )}
+    </div>
+  );
+}
+
+interface CostTableProps {
+  readonly report: CostReport;
+  readonly by: keyof typeof groups;
+  readonly measure: Measure;
+}
+
+function CostTable({ report, by, measure }: CostTableProps) {
+  const shares = sharesOf(report.items, measure);
+  const rows = report.items.map((line, index) => ({ ...line, share: shares[index] ?? 0 }));
+  const columns: readonly Column<CostLine & { readonly share: number }>[] = [
+    { title: groups[by], cell: ({ key }) => <Key by={by} name={key} /> },
+    { title: measures[measure], cell: ({ share }) => <Bar share={share} /> },
+    { title: "Cost", isNumber: true, cell: ({ cost }) => <Money dollars={cost} /> },
+    { title: "Prompt", isNumber: true, cell: ({ prompt }) => <Tokens tokens={prompt} /> },
+    {
+      title: "Completion",
+      isNumber: true,
+      isSecondary: true,
+      cell: ({ completion }) => <Tokens tokens={completion} />,
+    },
+  ];
+  return (
+    <div className="mt-4 border-t border-line">
+      <Table
+        label={`Costs by ${groups[by].toLowerCase()}`}
+        columns={columns}
+        rows={rows}
+        keyOf={({ key }) => key}
+      />
+      {rows.length === mostLines && (
+        <p className="px-4 py-2 text-xs text-soft">Only the first {mostLines} are shown.</p>
+      )}
+    </div>
+  );
+}
+
+function Key({ by, name }: { readonly by: keyof typeof groups; readonly name: string }) {
+  const look = "text-accent hover:underline";
+  if (by === "run") {
+    return (
+      <Link to={`/runs/${encodeURIComponent(name)}`} className={`font-mono text-xs ${look}`}>
+        <Text most={40}>{name}</Text>
+      </Link>
+    );
+  }
+  if (by === "profile") {
+    return (
+      <Link to={`/agents?tab=profiles&profile=${encodeURIComponent(name)}`} className={look}>
+        <Text most={100}>{name}</Text>
+      </Link>
+    );
+  }
+  return <Text most={200}>{name}</Text>;
+}
+
+function Bar({ share }: { readonly share: number }) {
+  return (
+    <span className="flex h-5 items-center">
+      <svg
+        viewBox="0 0 100 8"
+        preserveAspectRatio="none"
+        className="h-2 w-full min-w-16 text-accent"
+        aria-hidden="true"
+      >
+        <rect width="100" height="8" rx="1" fill="var(--line)" />
+        <rect width={share * 100} height="8" rx="1" fill="currentColor" />
+      </svg>
+    </span>
+  );
+}

@@ -1,0 +1,100 @@
+import { useState } from "react";
+import { Button } from "../../../components/button.tsx";
+import { Confirm } from "../../../components/confirm.tsx";
+import { showToast } from "../../../components/toast.tsx";
+import { client } from "../../../data/client.ts";
+import { useAction } from "../../../data/use-action.ts";
+import { navigate } from "../../../router/router.ts";
+import { useKeys } from "../../../shell/keys.ts";
+import type { DelegationDiff } from "../delegation-detail.ts";
+import { DiscardDialog } from "./discard-dialog.tsx";
+import { MergeDialog } from "./merge-dialog.tsx";
+import type { OfferedActions } from "./offered-actions.ts";
+
+interface DelegationActionsProps {
+  readonly delegationId: string;
+  readonly offered: OfferedActions;
+  readonly diff: DelegationDiff | null | undefined;
+  readonly onDone: () => void;
+}
+
+type Asked = "cancel" | "merge" | "discard" | null;
+
+export function DelegationActions({ delegationId, offered, diff, onDone }: DelegationActionsProps) {
+  const [asked, setAsked] = useState<Asked>(null);
+  const { canCancel, canDecide, canResume } = offered;
+  const close = (): void => setAsked(null);
+  const cancel = useAction(async () => {
+    const { outcome } = await client.cancelDelegation({ delegationId });
+    close();
+    showToast(
+      outcome === "cancelled"
+        ? `${delegationId} is cancelled.`
+        : `${delegationId} had ended already.`,
+    );
+    onDone();
+  });
+  const resume = useAction(async () => {
+    const { as, delegationId: next, runId } = await client.resumeDelegation({ delegationId });
+    onDone();
+    if (as === "same") {
+      showToast(`${runId} goes on.`);
+      return;
+    }
+    showToast(`${next} goes on from ${delegationId}, in ${runId}.`);
+    navigate(`/delegations/${next}`);
+  });
+  useKeys([
+    ...(canCancel
+      ? [{ keys: "x", label: "Cancel the delegation", run: () => setAsked("cancel") }]
+      : []),
+    ...(canResume
+      ? [{ keys: "e", label: "Resume the delegation", run: () => void resume.run() }]
+      : []),
+    ...(canDecide ? [{ keys: "m", label: "Merge its changes", run: () => setAsked("merge") }] : []),
+  ]);
+  if (!canCancel && !canDecide && !canResume) return null;
+  return (
+    <div className="flex shrink-0 flex-wrap justify-end gap-2">
+      {canResume && (
+        <Button disabled={resume.isBusy} onClick={() => void resume.run()}>
+          Resume
+        </Button>
+      )}
+      {canDecide && (
+        <>
+          <Button tone="main" onClick={() => setAsked("merge")}>
+            Merge
+          </Button>
+          <Button tone="danger" onClick={() => setAsked("discard")}>
+            Discard
+          </Button>
+        </>
+      )}
+      {canCancel && (
+        <Button tone="danger" onClick={() => setAsked("cancel")}>
+          Cancel
+        </Button>
+      )}
+      {asked === "cancel" && (
+        <Confirm
+          title={`Cancel ${delegationId}?`}
+          action="Cancel the delegation"
+          isDangerous
+          isBusy={cancel.isBusy}
+          onConfirm={() => void cancel.run()}
+          onClose={close}
+        >
+          It stops, and everybody below it. What it did is kept, its caller is told, and it can be
+          resumed.
+        </Confirm>
+      )}
+      {asked === "merge" && diff && (
+        <MergeDialog delegationId={delegationId} diff={diff} onDone={onDone} onClose={close} />
+      )}
+      {asked === "discard" && diff && (
+        <DiscardDialog delegationId={delegationId} diff={diff} onDone={onDone} onClose={close} />
+      )}
+    </div>
+  );
+}

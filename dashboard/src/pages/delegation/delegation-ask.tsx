@@ -1,0 +1,32 @@
+import { harmlessLine } from "../../../../src/sessions/harmless-text.ts";
+import { AskCard } from "../inbox/ask-card.tsx";
+import type { DelegationDetail } from "./delegation-detail.ts";
+
+interface DelegationAskProps {
+  readonly detail: DelegationDetail;
+  readonly mayAnswer: boolean;
+  readonly onAnswered: () => void;
+}
+
+/** The same card as in the inbox. */
+export function DelegationAsk({ detail, mayAnswer, onAnswered }: DelegationAskProps) {
+  const { ask, delegationId, profile, runId } = detail;
+  if (ask === null) return null;
+  const { deadlineAt, default: usual, id, isApproval, question } = ask;
+  return (
+    <div className="shrink-0 border-b border-line px-4 py-3">
+      <AskCard
+        key={id}
+        mayAnswer={mayAnswer}
+        onAnswered={onAnswered}
+        item={{
+          ...{ id: 0, at: detail.createdAt, runId, delegationId, severity: "warn", isOpen: true },
+          kind: isApproval ? "approval" : "ask",
+          title: isApproval ? `${profile} needs an approval` : `${profile} asks`,
+          text: harmlessLine(question, 300),
+          ask: { id, deadlineAt, default: usual },
+        }}
+      />
+    </div>
+  );
+}

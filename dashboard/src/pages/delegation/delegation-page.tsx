@@ -1,0 +1,107 @@
+import { Problem } from "../../components/problem.tsx";
+import { Tabs } from "../../components/tabs.tsx";
+import { isOperator, useMe } from "../../data/use-me.ts";
+import { navigate, usePlace, useQueryWord } from "../../router/router.ts";
+import { DelegationActions } from "./actions/delegation-actions.tsx";
+import { offeredActions } from "./actions/offered-actions.ts";
+import { ArtifactsTab } from "./artifacts/artifacts-tab.tsx";
+import { CallsTab } from "./calls/calls-tab.tsx";
+import { ChangesTab } from "./changes/changes-tab.tsx";
+import { ContractTab } from "./contract/contract-tab.tsx";
+import { DelegationAsk } from "./delegation-ask.tsx";
+import { useDelegationDetail, useDelegationDiff } from "./delegation-detail.ts";
+import { useDelegationFeed } from "./delegation-feed.ts";
+import { DelegationHead } from "./delegation-head.tsx";
+import { EventsTab } from "./events-tab.tsx";
+import { EvidenceTab } from "./evidence/evidence-tab.tsx";
+import { TaskAndResult } from "./task-and-result.tsx";
+import { TranscriptTab } from "./transcript/transcript-tab.tsx";
+
+/** One delegation: what it was for and what came of it first, then everything that it rests on. */
+export function DelegationPage({ delegationId }: { readonly delegationId: string }) {
+  const feed = useDelegationFeed(delegationId);
+  const detail = useDelegationDetail(delegationId);
+  const diff = useDelegationDiff(delegationId, detail.value);
+  const mayAct = isOperator(useMe());
+  const [tab, setTab] = useQueryWord("tab", "contract");
+  const { query } = usePlace();
+  const { value } = detail;
+  if (value === undefined) {
+    if (detail.error === undefined) {
+      return <p className="px-4 py-6 text-soft">Reading {delegationId}…</p>;
+    }
+    return <Problem error={detail.error} onRetry={detail.reload} />;
+  }
+  const reload = (): void => {
+    detail.reload();
+    diff.reload();
+  };
+  const openArtifact = (hash: string): void =>
+    navigate(`/delegations/${delegationId}?tab=artifacts&artifact=${hash}`, { replace: true });
+  const { delegation } = feed;
+  return (
+    <>
+      <DelegationHead
+        detail={value}
+        delegation={delegation}
+        actions={
+          <DelegationActions
+            delegationId={delegationId}
+            offered={offeredActions(value, diff.value, mayAct)}
+            diff={diff.value}
+            onDone={reload}
+          />
+        }
+      />
+      <DelegationAsk detail={value} mayAnswer={mayAct} onAnswered={detail.reload} />
+      <div className="flex min-h-0 flex-1 max-lg:flex-none max-lg:flex-col">
+        <div className="w-[36%] max-w-xl shrink-0 overflow-y-auto border-r border-line max-lg:w-full max-lg:max-w-none max-lg:border-r-0">
+          <TaskAndResult detail={value} delegation={delegation} onArtifact={openArtifact} />
+        </div>
+        <div className="flex min-h-0 min-w-0 flex-1 flex-col max-lg:h-[max(24rem,85dvh)] max-lg:flex-none [&_[role=tablist]]:min-w-0 [&_[role=tablist]]:overflow-x-auto [&_[role=tablist]]:overflow-y-hidden [&_[role=tab]]:whitespace-nowrap">
+          <Tabs
+            label="About the delegation"
+            chosen={tab}
+            onChoose={setTab}
+            tabs={[
+              { id: "contract", label: "Contract", content: () => <ContractTab detail={value} /> },
+              {
+                id: "transcript",
+                label: "Transcript",
+                content: () => (
+                  <TranscriptTab delegationId={delegationId} onArtifact={openArtifact} />
+                ),
+              },
+              {
+                id: "calls",
+                label: "Calls",
+                content: () => <CallsTab feed={feed} onArtifact={openArtifact} />,
+              },
+              { id: "evidence", label: "Evidence", content: () => <EvidenceTab detail={value} /> },
+              {
+                id: "changes",
+                label: diff.value ? `Changes (${diff.value.files.length})` : "Changes",
+                content: () => <ChangesTab diff={diff} />,
+              },
+              {
+                id: "artifacts",
+                label:
+                  value.artifacts.length === 0
+                    ? "Artifacts"
+                    : `Artifacts (${value.artifacts.length})`,
+                content: () => (
+                  <ArtifactsTab
+                    detail={value}
+                    chosen={query.get("artifact") ?? ""}
+                    onChoose={openArtifact}
+                  />
+                ),
+              },
+              { id: "events", label: "Events", content: () => <EventsTab feed={feed} /> },
+            ]}
+          />
+        </div>
+      </div>
+    </>
+  );
+}

@@ -1,0 +1,49 @@
+import type { Delegation, WaitingOn } from "../../../../src/events/delegation.ts";
+
+/** What it is doing, or how it ended, in a few words. */
+export function describeState(delegation: Delegation, isInterrupted: boolean): string {
+  if (delegation.status === "closed") {
+    const reason = delegation.closeReason.replaceAll("_", " ");
+    if (delegation.finalStatus === "failed")
+      return reason.charAt(0).toUpperCase() + reason.slice(1);
+    return delegation.output?.truncated ? "Done, cut short" : `Done: ${reason}`;
+  }
+  if (isInterrupted) return "Interrupted: nobody works on it";
+  switch (delegation.status) {
+    case "created":
+      return "Waits for a slot";
+    case "running":
+      return describeWaiting(delegation.waitingOn);
+    case "waiting_for_merge":
+      return delegation.ask ? "Asks whether to merge" : "Handing in";
+    default:
+      return "Closing";
+  }
+}
+
+function describeWaiting(waitingOn: WaitingOn): string {
+  switch (waitingOn.on) {
+    case "model":
+      return waitingOn.until === undefined ? "Waits for the model" : "Tries the model again";
+    case "tool":
+      return `Runs ${waitingOn.detail}`;
+    case "child":
+      return "Waits for those it delegated to";
+    case "answer":
+      return "Asks you";
+    case "approval":
+      return "Needs an approval";
+    case "lock":
+      return `Waits for ${waitingOn.detail}`;
+    case "slot":
+      return "Waits for a slot";
+    case "budget":
+      return "Waits for budget";
+    case "paused":
+      return "Paused until somebody resumes the run";
+    case "runtime":
+      return "Working";
+    default:
+      return waitingOn satisfies never;
+  }
+}

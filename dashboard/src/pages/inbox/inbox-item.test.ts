@@ -1,0 +1,68 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import {
+  addressOf,
+  mergeItems,
+  noticesIn,
+  type ShownItem,
+  tellDeadline,
+  tellDefault,
+} from "./inbox-item.ts";
+
+const item = (id: number, more: Partial<ShownItem> = {}): ShownItem => ({
+  id,
+  at: id,
+  runId: "r123456",
+  kind: "finished",
+  severity: "info",
+  title: `item ${id}`,
+  text: "",
+  ...more,
+});
+
+describe("items of the inbox", () => {
+  it("are in order and each there once, however they arrive", () => {
+    const ids = fc.array(fc.integer({ min: 1, max: 30 }));
+    fc.assert(
+      fc.property(ids, ids, (one, other) => {
+        const merged = mergeItems(
+          one.map((id) => item(id)),
+          other.map((id) => item(id)),
+        ).map(({ id }) => id);
+        expect(merged).toEqual([...new Set([...one, ...other])].sort((a, b) => b - a));
+      }),
+    );
+  });
+
+  it("are taken as they were told last", () => {
+    const [merged] = mergeItems([item(1, { isOpen: true })], [item(1, { isOpen: false })]);
+    expect(merged?.isOpen).toBe(false);
+  });
+
+  it("are no notices while they wait for an answer", () => {
+    expect(noticesIn([item(2), item(1)], [item(2)]).map(({ id }) => id)).toEqual([1]);
+  });
+
+  it("lead to whom they are about, or to the run", () => {
+    expect(addressOf(item(1, { delegationId: "123456" }))).toBe("/delegations/123456");
+    expect(addressOf(item(1))).toBe("/runs/r123456");
+  });
+});
+
+describe("a deadline", () => {
+  it("is told in whole seconds, and warns in its last minute", () => {
+    const left = (ms: number) => tellDeadline(1_000_000_000 + ms, 1_000_000_000);
+    expect(left(65_000)).toEqual({ text: "1:05 left", isNear: false });
+    expect(left(59_001)).toEqual({ text: "1:00 left", isNear: true });
+    expect(left(1)).toEqual({ text: "0:01 left", isNear: true });
+    expect(left(3_661_000)).toEqual({ text: "1:01:01 left", isNear: false });
+    expect(left(90_000_000)).toEqual({ text: "1 d 1 h left", isNear: false });
+    for (const over of [0, -1, -1e12]) expect(left(over).text).toBe("The time is over");
+  });
+
+  it("says what happens then", () => {
+    expect(tellDefault(true, null)).toMatch(/refused/);
+    expect(tellDefault(false, null)).toMatch(/without an answer/);
+    expect(tellDefault(false, "kind")).toMatch(/this is the answer/);
+  });
+});

@@ -1,0 +1,55 @@
+import type { Operations } from "../../../../src/surfaces/client/mandate-client.ts";
+
+type InboxReply = Operations["listInbox"]["reply"];
+
+export type ShownItem = InboxReply["items"][number];
+
+/** What was there and what came, the latest first, each once; what came later knows better. */
+export function mergeItems(
+  before: readonly ShownItem[],
+  more: readonly ShownItem[],
+): readonly ShownItem[] {
+  const byId = new Map([...before, ...more].map((item) => [item.id, item]));
+  return [...byId.values()].sort((one, other) => other.id - one.id);
+}
+
+/** What is not to be answered any more: a question stands above while it is open. */
+export function noticesIn(
+  items: readonly ShownItem[],
+  open: readonly ShownItem[],
+): readonly ShownItem[] {
+  const asked = new Set(open.map(({ id }) => id));
+  return items.filter(({ id }) => !asked.has(id));
+}
+
+/** Where it leads: whom it is about, or the run. */
+export function addressOf({ delegationId, runId }: ShownItem): string {
+  return delegationId === undefined ? `/runs/${runId}` : `/delegations/${delegationId}`;
+}
+
+export interface ToldDeadline {
+  readonly text: string;
+  readonly isNear: boolean;
+}
+
+const minute = 60_000;
+
+/** How long an answer would still count. */
+export function tellDeadline(deadlineAt: number, now: number): ToldDeadline {
+  const left = Math.ceil((deadlineAt - now) / 1000);
+  if (left <= 0) return { text: "The time is over", isNear: true };
+  const [days, hours] = [Math.floor(left / 86_400), Math.floor((left % 86_400) / 3600)];
+  const [minutes, seconds] = [Math.floor((left % 3600) / 60), left % 60];
+  const two = (part: number): string => String(part).padStart(2, "0");
+  if (days > 0) return { text: `${days} d ${hours} h left`, isNear: false };
+  if (hours > 0) return { text: `${hours}:${two(minutes)}:${two(seconds)} left`, isNear: false };
+  return { text: `${minutes}:${two(seconds)} left`, isNear: left * 1000 <= minute };
+}
+
+/** What happens when nobody answers. */
+export function tellDefault(isApproval: boolean, answer: string | null): string {
+  if (answer !== null) return "If nobody answers in time, this is the answer:";
+  return isApproval
+    ? "If nobody answers in time, it is refused."
+    : "If nobody answers in time, it goes on without an answer.";
+}

@@ -1,0 +1,120 @@
+import { useEffect, useRef } from "react";
+import { Empty } from "../../components/empty.tsx";
+import { Id } from "../../components/id.tsx";
+import { Problem } from "../../components/problem.tsx";
+import { Text } from "../../components/text.tsx";
+import { client } from "../../data/client.ts";
+import { isOperator, useMe } from "../../data/use-me.ts";
+import { useResource } from "../../data/use-resource.ts";
+import { Link } from "../../router/link.tsx";
+import { ContinueForm } from "./continue-form.tsx";
+import { ExportButtons, SessionTitle } from "./session-actions.tsx";
+import { EntryView } from "./session-entry.tsx";
+import { isOver } from "./session-status.ts";
+import { useMessages } from "./use-messages.ts";
+
+/** One conversation: what was said, and the place to go on with it. */
+export function SessionView({ sessionId }: { readonly sessionId: string }) {
+  const me = useMe();
+  const session = useResource(
+    `session ${sessionId}`,
+    (signal) => client.getSession({ sessionId }, { signal }),
+    { refreshOn: ({ sub_agent_id: of }) => of === sessionId },
+  );
+  const { value } = session;
+  if (session.error !== undefined && value === undefined) {
+    return <Problem error={session.error} onRetry={session.reload} />;
+  }
+  if (value === undefined) return null;
+  const { context, problems, title } = value;
+  const mayChange = isOperator(me);
+  return (
+    <>
+      <header className="flex shrink-0 flex-col gap-1 border-b border-line px-4 py-2">
+        <div className="flex min-w-0 flex-wrap items-center gap-2">
+          <Link to="/sessions" className="text-accent sm:hidden">
+            All
+          </Link>
+          <SessionTitle
+            sessionId={value.sessionId}
+            title={title}
+            mayChange={mayChange}
+            onRenamed={session.reload}
+          />
+          <span className="ml-auto flex gap-2">
+            <ExportButtons sessionId={value.sessionId} title={title} />
+          </span>
+        </div>
+        <p className="flex flex-wrap gap-x-3 text-xs text-soft">
+          <Id id={value.sessionId} />
+          {context !== null && (
+            <>
+              <Text>{context.agentId}</Text>
+              <Link className="text-accent hover:underline" to={`/runs/${context.runId}`}>
+                run {context.runId}
+              </Link>
+              {context.workspace.root !== null && (
+                <span className="min-w-0 truncate font-mono">
+                  <Text>{context.workspace.root}</Text>
+                </span>
+              )}
+            </>
+          )}
+        </p>
+        {problems.map((problem) => (
+          <p key={problem} className="text-xs text-bad wrap-anywhere">
+            <Text>{problem}</Text>
+          </p>
+        ))}
+      </header>
+      <Transcript sessionId={value.sessionId} runIds={context?.runIds ?? []} />
+      {mayChange && context !== null && (
+        <ContinueForm sessionId={value.sessionId} isOver={isOver(context.status)} />
+      )}
+    </>
+  );
+}
+
+interface TranscriptProps {
+  readonly sessionId: string;
+  readonly runIds: readonly string[];
+}
+
+function Transcript({ sessionId, runIds }: TranscriptProps) {
+  const { error, reload, value } = useMessages(sessionId, runIds);
+  const box = useRef<HTMLDivElement>(null);
+  const wasAtEnd = useRef(true);
+  const count = value?.entries.length ?? 0;
+  useEffect(() => {
+    const element = box.current;
+    if (element && count > 0 && wasAtEnd.current) element.scrollTop = element.scrollHeight;
+  }, [count]);
+  if (error !== undefined && value === undefined) return <Problem error={error} onRetry={reload} />;
+  return (
+    <div
+      ref={box}
+      role="log"
+      aria-label="What was said"
+      // biome-ignore lint/a11y/noNoninteractiveTabindex: whoever has no mouse scrolls it by keys.
+      tabIndex={0}
+      className="row flex min-h-48 flex-1 flex-col gap-1 overflow-auto py-2"
+      onScroll={({ currentTarget: { clientHeight, scrollHeight, scrollTop } }) => {
+        wasAtEnd.current = scrollTop + clientHeight >= scrollHeight - 40;
+      }}
+    >
+      {value !== undefined && count === 0 && <Empty title="Nothing was said yet" />}
+      {value?.entries.map((entry, index) => (
+        // What was said keeps its place; nothing comes in between. What is out of sight is not drawn.
+        // biome-ignore lint/suspicious/noArrayIndexKey: see above.
+        <div key={index} className="[contain-intrinsic-size:auto_60px] [content-visibility:auto]">
+          <EntryView entry={entry} />
+        </div>
+      ))}
+      {value?.isCut && (
+        <p className="px-4 text-soft">
+          There is more than a page can show: export all of it above.
+        </p>
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,140 @@
+import { type Column, Table } from "../../components/table.tsx";
+import { Text } from "../../components/text.tsx";
+import { CommandLine } from "./command-line.tsx";
+import {
+  isScripted,
+  type LocalServer,
+  localCommand,
+  localServers,
+  providerAdvice,
+  type SystemReport,
+} from "./plug-in.ts";
+import { Mark, Section } from "./section.tsx";
+
+type Models = SystemReport["models"];
+
+const providerColumns: readonly Column<Models["providers"][number]>[] = [
+  { title: "Provider", cell: ({ provider }) => <Text>{provider}</Text> },
+  {
+    title: "State",
+    isSecondary: true,
+    cell: ({ isUsable }) =>
+      isUsable ? <Mark isGood word="can be used" /> : <span className="text-soft">not set up</span>,
+  },
+  {
+    title: "To use it",
+    cell: (provider) => {
+      const { command, sentence } = providerAdvice(provider);
+      if (provider.isUsable) return null;
+      return command === null ? <Text>{sentence}</Text> : <CommandLine>{command}</CommandLine>;
+    },
+  },
+];
+
+const poolColumns: readonly Column<Models["pools"][number]>[] = [
+  { title: "Pool", cell: ({ pool }) => <Text>{pool}</Text> },
+  {
+    title: "Answers now",
+    cell: ({ first }) =>
+      first === null ? (
+        <span className="text-warn">none can be used</span>
+      ) : (
+        <Text className="font-mono text-xs">{first}</Text>
+      ),
+  },
+  {
+    title: "In this order",
+    isSecondary: true,
+    cell: ({ models }) => <Text className="font-mono text-xs text-soft">{models.join(", ")}</Text>,
+  },
+];
+
+/** Who would answer, and how to have somebody else answer. */
+export function ModelsTab({ models }: { readonly models: Models }) {
+  const local = localServers(models.local);
+  return (
+    <div className="min-h-0 flex-1 overflow-auto pb-6">
+      <Section title="Who answers">
+        <p className="px-4 wrap-anywhere">
+          <Text className="font-mono text-xs font-semibold">{models.default}</Text>{" "}
+          {isScripted(models.default) ? (
+            <span className="text-warn">
+              is a script for demonstrations, and no language model. Plug in a key or a local model
+              below, then start <code className="font-mono text-xs">mandate serve</code> again.
+            </span>
+          ) : (
+            <span className="text-soft">
+              unless a profile or a run says otherwise.{" "}
+              {models.hasPrice
+                ? `Prices are as of ${models.pricesAsOf}.`
+                : "It has no price here: its cost counts as nothing, and no cap on cost will stop it. Set one under models.prices."}
+            </span>
+          )}
+        </p>
+      </Section>
+      <Section title="On this machine">
+        {local.length === 0 ? (
+          <p className="px-4 text-soft">
+            No local model server answers. Start <strong>Ollama</strong> (
+            <code className="font-mono text-xs">ollama serve</code>) or the server of{" "}
+            <strong>LM Studio</strong>, and look here again in a minute: they are found by
+            themselves, and no key is needed.
+          </p>
+        ) : (
+          <ul className="flex flex-col gap-2 px-4">
+            {local.map((server) => (
+              <Local key={server.provider} server={server} defaultModel={models.default} />
+            ))}
+          </ul>
+        )}
+      </Section>
+      <Section title="Providers">
+        <p className="px-4 pb-2 text-soft">
+          Set the variable in the shell that starts{" "}
+          <code className="font-mono text-xs">mandate serve</code>. Keys stay in that process: no
+          page and no log ever shows one.
+        </p>
+        <Table
+          label="Providers"
+          columns={providerColumns}
+          rows={models.providers}
+          keyOf={({ provider }) => provider}
+        />
+      </Section>
+      {models.pools.length > 0 && (
+        <Section title="Pools">
+          <Table
+            label="Pools"
+            columns={poolColumns}
+            rows={models.pools}
+            keyOf={({ pool }) => pool}
+          />
+        </Section>
+      )}
+    </div>
+  );
+}
+
+interface LocalProps {
+  readonly server: LocalServer;
+  readonly defaultModel: string;
+}
+
+function Local({ server, defaultModel }: LocalProps) {
+  const command = localCommand(server, defaultModel);
+  return (
+    <li className="flex flex-col gap-1">
+      <span className="wrap-anywhere">
+        <Mark isGood word={`${server.provider} answers`} />{" "}
+        <Text most={600} className="text-soft">
+          {server.models.length === 0 ? "it has no model yet" : server.models.join(", ")}
+        </Text>
+      </span>
+      {command !== undefined && (
+        <span className="flex flex-wrap items-center gap-2">
+          To use it: <CommandLine>{command}</CommandLine>
+        </span>
+      )}
+    </li>
+  );
+}

@@ -1,0 +1,33 @@
+import type { Operations } from "../../../../src/surfaces/client/mandate-client.ts";
+
+type Row = Operations["listDelegations"]["reply"]["items"][number];
+type WaitWord = NonNullable<Row["waitingOn"]>["on"];
+
+const words: Readonly<Record<WaitWord | "nobody", string>> = {
+  slot: "Queued",
+  model: "With a model",
+  tool: "In a tool",
+  child: "Wait for others",
+  answer: "Wait for answers",
+  approval: "Wait for approval",
+  budget: "Wait for budget",
+  lock: "Wait for a lock",
+  paused: "Paused",
+  runtime: "Between steps",
+  nobody: "Interrupted",
+};
+
+/** How many delegations there are by what they wait on; what nobody waits on is left out. */
+export function tellOpenWork(
+  rows: readonly Pick<Row, "isInterrupted" | "waitingOn">[],
+): readonly { readonly words: string; readonly count: number }[] {
+  const counts = new Map<WaitWord | "nobody", number>();
+  for (const { isInterrupted, waitingOn } of rows) {
+    const on = isInterrupted || waitingOn === null ? "nobody" : waitingOn.on;
+    counts.set(on, (counts.get(on) ?? 0) + 1);
+  }
+  return Object.entries(words).flatMap(([on, text]) => {
+    const count = counts.get(on as WaitWord | "nobody");
+    return count === undefined ? [] : [{ words: text, count }];
+  });
+}

@@ -1,0 +1,93 @@
+import { existsSync, globSync, readFileSync } from "node:fs";
+import { extname, join } from "node:path";
+import { gzipSync } from "node:zlib";
+
+export type StaticFiles = (request: Request) => Promise<Response | undefined>;
+
+/** A page may load from this server alone, and run nothing that is not a file of it. */
+const pagePolicy = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "connect-src 'self'",
+  "img-src 'self' data:",
+  "font-src 'self'",
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+  "require-trusted-types-for 'script'",
+  "trusted-types 'none'",
+].join("; ");
+
+const types: Readonly<Record<string, string>> = {
+  ".html": "text/html; charset=utf-8",
+  ".js": "text/javascript; charset=utf-8",
+  ".css": "text/css; charset=utf-8",
+  ".svg": "image/svg+xml",
+  ".png": "image/png",
+};
+
+interface StaticFile {
+  readonly bytes: Uint8Array<ArrayBuffer>;
+  readonly zipped: Uint8Array<ArrayBuffer> | undefined;
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+/** Where the built page is, seen from the package and from its sources; undefined: nowhere. */
+export function findDashboard(): string | undefined {
+  const here = import.meta.dirname;
+  return [join(here, "../../dashboard"), join(here, "../../../dist/dashboard")].find((folder) =>
+    existsSync(join(folder, "index.html")),
+  );
+}
+
+/**
+ * Serves the files of a folder as they are now, from memory: what is asked for is looked up among
+ * them and never becomes a path. Every address without a file's ending is the page, which finds out
+ * itself what it names.
+ */
+export function staticFiles(folder: string): StaticFiles {
+  let files: ReadonlyMap<string, StaticFile> | undefined;
+  return async (request) => {
+    files ??= readFiles(folder);
+    const { pathname } = new URL(request.url);
+    const file = files.get(pathname) ?? (isPage(pathname) ? files.get("/index.html") : undefined);
+    if (file === undefined) return undefined;
+    const accepted = request.headers.get("accept-encoding") ?? "";
+    const isZipped = file.zipped !== undefined && /(^|[ ,])gzip *($|[,;])(?! *q=0)/.test(accepted);
+    return new Response(isZipped ? file.zipped : file.bytes, {
+      headers: { ...file.headers, ...(isZipped && { "content-encoding": "gzip" }) },
+    });
+  };
+}
+
+function isPage(pathname: string): boolean {
+  return !/\.\w+$/.test(pathname) && !pathname.startsWith("/assets/");
+}
+
+function readFiles(folder: string): ReadonlyMap<string, StaticFile> {
+  const files = new Map<string, StaticFile>();
+  for (const name of globSync("**/*.*", { cwd: folder })) {
+    const type = types[extname(name)];
+    if (type === undefined) continue;
+    const bytes = new Uint8Array(readFileSync(join(folder, name)));
+    const isText = type.startsWith("text/") || extname(name) === ".svg";
+    const path = `/${name.replaceAll("\\", "/")}`;
+    files.set(path, {
+      bytes,
+      zipped: isText ? new Uint8Array(gzipSync(bytes)) : undefined,
+      headers: {
+        "content-type": type,
+        "content-security-policy": pagePolicy,
+        "cross-origin-opener-policy": "same-origin",
+        "permissions-policy": "camera=(), geolocation=(), microphone=()",
+        vary: "accept-encoding",
+        // Names of assets have a hash of their content in them; the page itself names its assets.
+        "cache-control": path.startsWith("/assets/")
+          ? "public, max-age=31536000, immutable"
+          : "no-store",
+      },
+    });
+  }
+  return files;
+}
