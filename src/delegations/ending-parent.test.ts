@@ -36,7 +36,7 @@ describe("a parent that ends", () => {
       return caller.turn === 1 ? { calls: [spawn, spawn] } : { fault: "hang" };
     };
     await using mandate = await openEngine({ ...options, model });
-    const { result, events } = await mandate.run({ task: "go", profile: "lead", timeoutMs: 60 });
+    const { result, events } = await mandate.run({ task: "go", profile: "lead", timeoutMs: 600 });
     expect(result).toMatchObject({ status: "timeout", closeReason: "timeout" });
     const closed = ofType(events, "agent.subagent_closed").map((event) => event.payload);
     expect(closed).toHaveLength(3);
