@@ -123,3 +123,11 @@ export async function findBarriers(page: Page): Promise<readonly string[]> {
     ({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html.slice(0, 200)).join(" | ")}`,
   );
 }
+
+/** How much wider the page is than its window. */
+export async function overflow(page: Page): Promise<number> {
+  return page.evaluate("document.documentElement.scrollWidth - innerWidth");
+}
+
+/** Pictures for people, where they are asked for. */
+export const shots = process.env["MANDATE_SCREENSHOTS"];

@@ -6,7 +6,9 @@ import {
   findBarriers,
   openBrowser,
   openPage,
+  overflow,
   serve,
+  shots,
   type TestBrowser,
 } from "./browser.test-support.ts";
 
@@ -15,9 +17,6 @@ beforeAll(async () => {
   opened = await openBrowser();
 }, 120_000);
 afterAll(() => opened?.[Symbol.asyncDispose]());
-
-/** Pictures for people, where they are asked for. */
-const shots = process.env["MANDATE_SCREENSHOTS"];
 
 const lead = testProfile("lead", { tools: ["delegate_task"] });
 const worker = testProfile("worker", { tools: [] });
@@ -189,8 +188,3 @@ describe("the dashboard", { timeout: 60_000 }, () => {
     await second.server.close(100);
   });
 });
-
-/** How much wider the page is than its window. */
-async function overflow(page: Awaited<ReturnType<typeof openPage>>["page"]): Promise<number> {
-  return page.evaluate("document.documentElement.scrollWidth - innerWidth");
-}

@@ -10,7 +10,9 @@ import {
   findBarriers,
   openBrowser,
   openPage,
+  overflow,
   serve,
+  shots,
   type TestBrowser,
 } from "./browser.test-support.ts";
 
@@ -19,9 +21,6 @@ beforeAll(async () => {
   opened = await openBrowser();
 }, 120_000);
 afterAll(() => opened?.[Symbol.asyncDispose]());
-
-/** Pictures for people, where they are asked for. */
-const shots = process.env["MANDATE_SCREENSHOTS"];
 
 const profiles = [
   testProfile("boss", { tools: ["delegate_task", "write_file", "read_file"] }),
@@ -337,9 +336,4 @@ async function noHarm(page: Page): Promise<void> {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what must not be there.
   expect(text).not.toMatch(/[\u001b\u202e]/);
   expect(await overflow(page)).toBe(0);
-}
-
-/** How much wider the page is than its window. */
-async function overflow(page: Page): Promise<number> {
-  return page.evaluate("document.documentElement.scrollWidth - innerWidth");
 }

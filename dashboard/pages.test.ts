@@ -11,6 +11,7 @@ import {
   openBrowser,
   openPage,
   serve,
+  shots,
   type TestBrowser,
 } from "./browser.test-support.ts";
 
@@ -19,9 +20,6 @@ beforeAll(async () => {
   opened = await openBrowser();
 }, 120_000);
 afterAll(() => opened?.[Symbol.asyncDispose]());
-
-/** Pictures for people, where they are asked for. */
-const shots = process.env["MANDATE_SCREENSHOTS"];
 
 const evil = `<img src=x onerror=alert(1)>"><svg/onload=alert(1)> \u202egnp.exe\u001b[31m`;
 const evilName = "<script>alert(1)<script>";

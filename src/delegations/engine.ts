@@ -5,12 +5,11 @@ import { isOpen } from "../events/delegation.ts";
 import type { EventPayloads, NewEvent, StoredEvent } from "../events/event.ts";
 import { isPaused } from "../events/run-state.ts";
 import { answerAsk } from "../inbox/answer-ask.ts";
-import type { CancelOutcome, DelegationRequest, DelegationResult } from "../ports/delegator.ts";
+import type { CancelOutcome, DelegationResult } from "../ports/delegator.ts";
 import { MandateError } from "../ports/mandate-error.ts";
 import type { RunRow } from "../ports/store.ts";
 import { resultOf } from "../sessions/delegation-result.ts";
 import { isReadOnlySession, isSessionName } from "../sessions/session-workspace.ts";
-import { bindWorkspace } from "../workspaces/bind-workspace.ts";
 import type { WorkingCopy } from "../workspaces/git/working-copy.ts";
 import type { Agent } from "./agent.ts";
 import { cancelLive } from "./cancel.ts";
@@ -22,11 +21,16 @@ import { GoalQueue } from "./goal-queue.ts";
 import { openingAfter } from "./hydrate.ts";
 import { type Interrupted, interruptRoot } from "./interrupt.ts";
 import { LiveRun } from "./live-run.ts";
-import { movedWorkspace } from "./placement.ts";
 import { recoverRun } from "./recover.ts";
 import { isHandle } from "./resolve-profile.ts";
 import { type Resumption, resumption } from "./resumption.ts";
 import { grantTo, type RunGrant, type RunPrincipal } from "./run-grant.ts";
+import {
+  type RunRequest,
+  realWorkspace,
+  type SessionRequest,
+  type StartedRun,
+} from "./run-request.ts";
 import { Session } from "./session.ts";
 import type { SessionLimits } from "./session-mode.ts";
 import { startDelegation } from "./start-delegation.ts";
@@ -35,48 +39,6 @@ import { retireCopy } from "./take-over.ts";
 import { event } from "./take-turn.ts";
 import { requireUnused, tidyCopies } from "./used-copies.ts";
 import { watchersOf } from "./watch.ts";
-
-/** Where a run works. */
-export interface RequestedWorkspace {
-  readonly workspace?: string | null | undefined;
-  /**
-   * It is a real path that somebody has looked at and allowed. Where it leads elsewhere by now,
-   * nothing starts: whoever can write beside it could have put a link in its place meanwhile.
-   */
-  readonly isRealWorkspace?: boolean | undefined;
-}
-
-export interface RunRequest extends DelegationRequest, RequestedWorkspace {
-  readonly budgetTokens?: number | undefined;
-  /** Nobody in this run may write in its workspace, whatever their profiles say. */
-  readonly readOnly?: boolean | undefined;
-  /** Profiles of watchers that are to look on from the beginning. */
-  readonly watchers?: readonly string[] | undefined;
-  /** Whose pins count before all others, and whether its workspace may be written. */
-  readonly session?: string | undefined;
-  /** What a person typed to start it, with the slash: `/oracle`. */
-  readonly command?: string | undefined;
-  readonly by?: RunPrincipal | undefined;
-  /** It is a goal: it begins when those before it in its workspace have ended. */
-  readonly isGoal?: boolean | undefined;
-}
-
-export interface SessionRequest extends RequestedWorkspace {
-  /** Whose tools these are: the name of the program that calls them. */
-  readonly client: string;
-  readonly task?: string | undefined;
-  readonly budgetTokens?: number | undefined;
-  readonly readOnly?: boolean | undefined;
-  readonly by?: RunPrincipal | undefined;
-}
-
-export interface StartedRun {
-  readonly runId: string;
-  readonly delegationId: string;
-  readonly result: Promise<DelegationResult>;
-  /** Of a goal that does not begin at once: the run that stood before it. */
-  readonly behind?: string;
-}
 
 /** Works on the runs of this process: starts them, takes them up after a crash, ends them. */
 export class Engine {
@@ -512,14 +474,6 @@ export class Engine {
       }
     }
   }
-}
-
-/** One name for one place: links and relative paths are resolved before any contract speaks of it. */
-function realWorkspace({ isRealWorkspace, workspace }: RequestedWorkspace): string | null {
-  if (workspace == null) return null;
-  const { root } = bindWorkspace({ root: workspace, isolation: "shared", allowWrites: false });
-  if (isRealWorkspace !== true || root === workspace) return root;
-  throw movedWorkspace(workspace);
 }
 
 type RunStarted = EventPayloads["run.started"];

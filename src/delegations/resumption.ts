@@ -6,7 +6,7 @@ import { sha256 } from "../events/hash-chain.ts";
 import type { RunState } from "../events/run-state.ts";
 import { MandateError } from "../ports/mandate-error.ts";
 import type { Store } from "../ports/store.ts";
-import type { RunRequest } from "./engine.ts";
+import type { RunRequest } from "./run-request.ts";
 import { keepSessionMode, type SessionLimits } from "./session-mode.ts";
 
 export interface Resumption {

@@ -2,7 +2,7 @@ import { mkdtempSync, realpathSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import type { RunRequest } from "../delegations/engine.ts";
+import type { RunRequest } from "../delegations/run-request.ts";
 import type { Violation } from "../events/check-report.ts";
 import { checkStore } from "../events/check-store.ts";
 import type { StoredEvent } from "../events/event.ts";

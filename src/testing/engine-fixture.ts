@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { verifyHome } from "../commands/verify-home.ts";
 import { type Config, defaultConfig } from "../control/config.ts";
-import type { RunRequest, StartedRun } from "../delegations/engine.ts";
+import type { RunRequest, StartedRun } from "../delegations/run-request.ts";
 import type { Invariant } from "../events/check-report.ts";
 import type { EventType, StoredEvent } from "../events/event.ts";
 import type { Playbook } from "../models/scripted/playbook.ts";

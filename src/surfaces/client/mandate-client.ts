@@ -1,6 +1,7 @@
 /** A typed client of the HTTP API, for Node and for browsers: `mandate/client`. */
-import type { EventType, StoredEvent } from "../../events/event.ts";
+import type { EventType } from "../../events/event.ts";
 import type { InboxItem, InboxKind } from "../../events/inbox-item.ts";
+import type { ToldEvent } from "../../events/told-event.ts";
 import { type CallOptions, type Connection, callOperation } from "./call-operation.ts";
 import { followStream } from "./follow-stream.ts";
 import { operationPlaces } from "./operation-places.ts";
@@ -34,8 +35,7 @@ export interface InboxEventsOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** An event as it is stored, and one line about it. */
-export type FollowedEvent = StoredEvent & { readonly summary: string };
+export type FollowedEvent = ToldEvent;
 
 type InputOf<Name extends OperationName> = Operations[Name]["input"];
 

@@ -1,25 +1,14 @@
 import type { StoredEvent } from "../../events/event.ts";
 import type { InboxItem } from "../../events/inbox-item.ts";
-import { summarize } from "../../events/summarize.ts";
+import { tellEvent } from "../../events/told-event.ts";
 
 /**
  * One thing of a stream as it goes over the wire. It is made once, however many clients get it, and
  * never contains a line break but those between its fields: JSON escapes them.
  */
 export function eventFrame(event: StoredEvent): Buffer {
-  const { seq, run_seq, run_id, sub_agent_id, type, at, payload, hash } = event;
-  const data = {
-    seq,
-    run_seq,
-    run_id,
-    ...(sub_agent_id === undefined ? {} : { sub_agent_id }),
-    type,
-    at,
-    summary: summarize(event),
-    payload,
-    hash,
-  };
-  return Buffer.from(`id: ${seq}\nevent: ${type}\ndata: ${JSON.stringify(data)}\n\n`);
+  const data = JSON.stringify(tellEvent(event));
+  return Buffer.from(`id: ${event.seq}\nevent: ${event.type}\ndata: ${data}\n\n`);
 }
 
 export function inboxFrame(item: InboxItem): Buffer {

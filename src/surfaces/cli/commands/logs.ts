@@ -1,5 +1,6 @@
 import type { StoredEvent } from "../../../events/event.ts";
 import { summarize } from "../../../events/summarize.ts";
+import { tellEvent } from "../../../events/told-event.ts";
 import type { Store } from "../../../ports/store.ts";
 import { formatElapsed } from "../amounts.ts";
 import type { Command } from "../command.ts";
@@ -78,21 +79,7 @@ async function follow(
 }
 
 function printJson(io: Io): Print {
-  return (event) => {
-    const { seq, run_seq, run_id, sub_agent_id, type, at, payload, hash } = event;
-    const line = {
-      seq,
-      run_seq,
-      run_id,
-      ...(sub_agent_id === undefined ? {} : { sub_agent_id }),
-      type,
-      at,
-      summary: summarize(event),
-      payload,
-      hash,
-    };
-    io.stdout.write(`${printableJson(line)}\n`);
-  };
+  return (event) => io.stdout.write(`${printableJson(tellEvent(event))}\n`);
 }
 
 function printLine(io: Io): Print {

@@ -1,6 +1,5 @@
 import { z } from "zod";
-import type { StoredEvent } from "../../../events/event.ts";
-import { summarize } from "../../../events/summarize.ts";
+import { tellEvent } from "../../../events/told-event.ts";
 import type { EventQuery, Store } from "../../../ports/store.ts";
 import { encodeCursor, limitOf, type Page, type PageQuery, readCursor } from "../page.ts";
 import type { eventRow } from "../shapes/event-shapes.ts";
@@ -24,23 +23,8 @@ export async function eventPage(
     const last = items.at(-1);
     const isFull = items.length === limitOf(query) || characters > mostCharacters;
     if (isFull && last) return { items, nextCursor: encodeCursor(list, last.seq) };
-    items.push(rowOf(event));
+    items.push(tellEvent(event) as unknown as EventRow);
     characters += JSON.stringify(event.payload).length;
   }
   return { items, nextCursor: null };
-}
-
-function rowOf(event: StoredEvent): EventRow {
-  const { at, hash, payload, run_id, run_seq, seq, sub_agent_id, type } = event;
-  return {
-    seq,
-    run_seq,
-    run_id,
-    ...(sub_agent_id !== undefined && { sub_agent_id }),
-    type,
-    at,
-    summary: summarize(event),
-    payload: payload as unknown as Readonly<Record<string, unknown>>,
-    hash,
-  };
 }
