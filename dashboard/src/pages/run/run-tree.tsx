@@ -218,9 +218,11 @@ function Model({ row: { notes, requested } }: { readonly row: TreeRow }) {
   if (requested === null) return <span className="text-soft">–</span>;
   const others = notes.served.filter((model) => !requested.endsWith(model));
   const words = others.length === 0 ? requested : `${requested}, answered by ${others.join(", ")}`;
+  // The scripted model is called so wherever it answers: it must not pass for a language model.
+  const shown = /^scripted\//.test(requested) ? requested : requested.replace(/^[^/]*\//, "");
   return (
     <span className="flex min-w-0 items-center gap-1 text-soft" title={harmlessLine(words, 300)}>
-      <Text className="truncate">{requested.replace(/^[^/]*\//, "")}</Text>
+      <Text className="truncate">{shown}</Text>
       {others.length > 0 && <Text className="truncate text-warn">{`→ ${others.join(", ")}`}</Text>}
     </span>
   );
