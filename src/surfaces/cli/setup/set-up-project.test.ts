@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync, readFileSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { loadConfig } from "../../../control/load-config.ts";
@@ -58,6 +58,14 @@ describe("init", () => {
     const again = await desk.type(["init", "--yes"], { environment: environment() });
     expect([again.code, again.err]).toEqual([2, expect.stringContaining("already")]);
     expect(readFileSync(join(desk.folder, "mandate.yaml"), "utf8")).toBe(written);
+  });
+
+  test("writes nothing through a link that a repository brought", async () => {
+    const elsewhere = join(desk.home, "elsewhere.yaml");
+    symlinkSync(elsewhere, join(desk.folder, "mandate.yaml"));
+    const { code, err } = await desk.type(["init", "--yes"], { environment: environment() });
+    expect([code, err]).toEqual([2, expect.stringContaining("already")]);
+    expect(existsSync(elsewhere)).toBe(false);
   });
 
   test("offers the model that a key stands for", async () => {

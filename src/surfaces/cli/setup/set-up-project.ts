@@ -1,4 +1,4 @@
-import { existsSync, writeFileSync } from "node:fs";
+import { lstatSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { MandateError } from "../../../ports/mandate-error.ts";
 import type { Arguments } from "../arguments.ts";
@@ -11,7 +11,8 @@ import { configText } from "./config-text.ts";
 /** Writes a commented mandate.yaml into this folder, after three questions or without any. */
 export async function setUpProject(given: Arguments, io: Io): Promise<number> {
   const file = join(io.cwd, "mandate.yaml");
-  if (existsSync(file)) {
+  // A link that leads nowhere is there too: nothing is written through it.
+  if (lstatSync(file, { throwIfNoEntry: false }) !== undefined) {
     throw new MandateError(
       "usage",
       `There is a mandate.yaml here already: ${file}. \`${io.program} doctor\` says what it comes to.`,
