@@ -176,6 +176,7 @@ describe("the page of a delegation", { timeout: 90_000 }, () => {
     const hung = await engine.start({ task: "hang about", profile: "worker" });
     await page.goto(`${server.url}/delegations/${hung.delegationId}`);
     await page.getByText("Waits for the model").waitFor();
+    await page.getByRole("button", { name: "Cancel" }).waitFor();
     await page.keyboard.press("x");
     await page.getByRole("button", { name: "Cancel the delegation" }).click();
     await page.getByRole("region", { name: "Failure" }).waitFor();

@@ -1,4 +1,4 @@
-import { useEffect, useRef } from "react";
+import { useLayoutEffect, useRef } from "react";
 import { ValueStore } from "../data/value-store.ts";
 
 /** Something that keys do. It stands in the list of keys and in the palette. */
@@ -17,7 +17,8 @@ export function useKeys(given: readonly KeyBinding[]): void {
   const latest = useRef(given);
   latest.current = given;
   const signature = given.map(({ keys, label }) => `${keys} ${label}`).join("\n");
-  useEffect(() => {
+  // Before it is painted: what somebody sees a button for, they may press the key for.
+  useLayoutEffect(() => {
     if (signature === "") return;
     const added = latest.current.map(({ keys, label }, index) => {
       return { keys, label, run: () => latest.current[index]?.run() };
