@@ -1,3 +1,4 @@
+import { checkOwner } from "../../events/check-owner.ts";
 import { decideRecordChange, type RecordStanding } from "../../events/decide-record-change.ts";
 import type { Delegation } from "../../events/delegation.ts";
 import type { NewEvent, StoredEvent } from "../../events/event.ts";
@@ -75,7 +76,7 @@ export class Transaction {
       before: beforeAppend(run, append),
     });
     try {
-      this.#checkOwner(run, append);
+      checkOwner(run, append);
       for (const event of append.events) this.#stageOne(run, event, tampered);
     } catch (error) {
       this.#rewind(mark.undo);
@@ -161,17 +162,6 @@ export class Transaction {
     applyToRun(run, event);
     const change = inboxChangeOf(event, run, before);
     if (change.item !== undefined || change.closes !== undefined) this.inbox.push(change);
-  }
-
-  #checkOwner(run: RunState, append: Append): void {
-    if (append.ifRunSeq !== undefined && append.ifRunSeq !== run.lastRunSeq) {
-      throw new MandateError("conflict", `Run ${run.id} has moved on in the meantime.`);
-    }
-    if (append.by === "operator" || append.events[0]?.type === "run.started") return;
-    if (append.by.worker === run.worker && append.by.fence === run.fence) return;
-    // Taking a run over is itself an append, by its new owner, one fence higher.
-    if (append.events[0]?.type === "run.resumed" && append.by.fence === run.fence + 1) return;
-    throw new MandateError("fenced", `Run ${run.id} is now worked on by another process.`);
   }
 
   #accept(run: RunState, append: Append, index: number): void {
