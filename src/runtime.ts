@@ -19,6 +19,7 @@ import { createModelRegistry, type ModelRegistry } from "./models/model-registry
 import { type Control, openControl } from "./open-control.ts";
 import { openStore, refuseOtherDatabases } from "./open-store.ts";
 import { type Clock, systemClock } from "./ports/clock.ts";
+import type { Dispatcher } from "./ports/dispatcher.ts";
 import type { Model } from "./ports/model.ts";
 import type { Store } from "./ports/store.ts";
 import { productVersion } from "./product-version.ts";
@@ -68,6 +69,8 @@ export interface RuntimeOptions {
   readonly maxConcurrent?: number;
   readonly principal?: RunGrant["principal"];
   readonly onDelta?: (delegationId: string, text: string) => void;
+  /** Who works on what is started here; absent: this process does. */
+  readonly dispatcher?: Dispatcher;
   /** Where spans go; absent: as a registered provider or the environment say. */
   readonly telemetry?: Telemetry;
 }
@@ -181,6 +184,7 @@ export async function createRuntime(options: RuntimeOptions): Promise<Runtime> {
     forbidden: [...places.forbidden, work.folder, ...databaseFiles(options.database)],
     guarded: control.guarded,
     ...(options.onDelta && { onDelta: options.onDelta }),
+    ...(options.dispatcher && { dispatcher: options.dispatcher }),
   };
   const engine = new Engine(parts, grantOf(parts, options, config));
   return {

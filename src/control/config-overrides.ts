@@ -14,6 +14,8 @@ export interface ConfigFlags {
   readonly askDeadlineMs?: number | string;
   readonly synchronous?: string;
   readonly databaseUrl?: string;
+  readonly tenant?: string;
+  readonly engine?: string;
 }
 
 interface Setting {
@@ -49,6 +51,18 @@ const settings: Readonly<Record<keyof ConfigFlags, Setting>> = {
     path: ["database", "url"],
     expected: "a URL",
     read: (value) => (URL.canParse(value) ? value : undefined),
+  },
+  tenant: {
+    variable: "MANDATE_TENANT",
+    path: ["database", "tenant"],
+    expected: "at most 31 small letters, digits and _, a letter first",
+    read: (value) => (/^[a-z][a-z0-9_]{0,30}$/.test(value) ? value : undefined),
+  },
+  engine: {
+    variable: "MANDATE_ENGINE",
+    path: ["engine", "kind"],
+    expected: "local or dbos",
+    read: (value) => (value === "local" || value === "dbos" ? value : undefined),
   },
 };
 

@@ -99,6 +99,15 @@ const check = z
   .max(2000)
   .refine((line) => !line.includes("\0") && line.isWellFormed(), "holds what no command can");
 
+const queue = z.strictObject({
+  profiles: z.array(z.string()).max(1000).optional(),
+  providers: z.array(z.string()).max(100).optional(),
+  concurrency: count.optional(),
+  workerConcurrency: count.optional(),
+  tenantConcurrency: count.optional(),
+  priority: count.optional(),
+});
+
 export const configSchema = z.strictObject({
   agents: z.strictObject({ delegation: delegation.optional() }).optional(),
   tools: z
@@ -168,6 +177,16 @@ export const configSchema = z.strictObject({
     .strictObject({
       synchronous: z.enum(["full", "normal"]).optional(),
       url: z.string().optional(),
+      tenant: z
+        .string()
+        .regex(/^[a-z][a-z0-9_]{0,30}$/, "at most 31 small letters, digits and _")
+        .optional(),
+    })
+    .optional(),
+  engine: z
+    .strictObject({
+      kind: z.enum(["local", "dbos"]).optional(),
+      queues: z.record(z.string().regex(/^[a-z][a-z0-9-]{0,30}$/), queue).optional(),
     })
     .optional(),
 });

@@ -18,6 +18,7 @@ export interface Config {
   readonly ask: AskConfig;
   readonly integration: IntegrationConfig;
   readonly database: DatabaseConfig;
+  readonly engine: EngineConfig;
   readonly mcp: McpConfig;
   readonly network: NetworkConfig;
   /** The inline profiles of `profiles` and of `tools.spawn.profiles`. */
@@ -163,6 +164,30 @@ export interface DatabaseConfig {
   readonly synchronous: "full" | "normal";
   /** Postgres instead of the file in MANDATE_HOME. */
   readonly url?: string;
+  /** Whose runs these are, where several share one Postgres: none sees another's. */
+  readonly tenant?: string;
+}
+
+export interface EngineConfig {
+  /** `local`: who starts a run works on it. `dbos`: workers do, any number of them, on Postgres. */
+  readonly kind: "local" | "dbos";
+  /** Where delegations wait for a worker, by name. What no other takes goes to `default`. */
+  readonly queues: Readonly<Record<string, QueueConfig>>;
+}
+
+export interface QueueConfig {
+  /** It takes delegations to these profiles. */
+  readonly profiles?: readonly string[];
+  /** It takes delegations whose model is of these providers. */
+  readonly providers?: readonly string[];
+  /** At work at the same time, at each depth of their trees: all together. */
+  readonly concurrency?: number;
+  /** In one worker. */
+  readonly workerConcurrency?: number;
+  /** Of one tenant. */
+  readonly tenantConcurrency?: number;
+  /** Smaller comes first; 1 where nothing is said. */
+  readonly priority?: number;
 }
 
 export const defaultConfig: Omit<Config, "profiles" | "files"> = {
@@ -192,4 +217,5 @@ export const defaultConfig: Omit<Config, "profiles" | "files"> = {
   mcp: { servers: {} },
   network: { allow: "*", allowPrivate: [] },
   database: { synchronous: "full" },
+  engine: { kind: "local", queues: {} },
 };

@@ -41,6 +41,7 @@ export function narrowFoundFile(found: ConfigLayer, user: ConfigLayer | undefine
     ["database"],
     "say where and how safely your runs are kept",
   );
+  refuse(found, found.settings.engine, ["engine"], "say who works on your runs");
   refuse(found, found.settings.ask?.default, ["ask", "default"], "answer questions in your place");
   // In a sandbox they can do no harm; nobody has acknowledged them for anything else.
   const isUnsandboxed = user?.settings.tools?.shell?.unsandboxed === true;

@@ -112,6 +112,7 @@ export class Agent {
   #atWorkSince = 0;
   #refused: unknown = null;
   #unsettled: Promise<unknown>[] = [];
+  #settling: Promise<void> | null = null;
   #interrupts: Set<(reason: Stopped) => void> | null = null;
   #closedWaiters: ((result: DelegationResult) => void)[] | null = null;
   /** Asked just before it closes: what the waiting parent wants written in the same transaction. */
@@ -346,10 +347,13 @@ export class Agent {
   /** Everything recorded so far is on disk; throws when some of it was refused. */
   async durable(): Promise<void> {
     const unsettled = this.#unsettled;
-    if (unsettled.length === 0) return;
+    // Whoever comes while another waits waits for the same.
+    if (unsettled.length === 0) return this.#settling ?? undefined;
     this.#unsettled = [];
-    if (unsettled.length === 1) await unsettled[0];
-    else await Promise.all(unsettled);
+    const settling = settle(unsettled);
+    this.#settling = settling;
+    await settling;
+    if (this.#settling === settling) this.#settling = null;
   }
 
   /** Ends its work at the next moment it waits for anything. The first reason counts. */
@@ -428,12 +432,18 @@ export class Agent {
   startOver(): void {
     this.#refused = null;
     this.#unsettled = [];
+    this.#settling = null;
     if (this.cut instanceof Suspended) this.cut = null;
   }
 
   readonly #breakOff = (error: unknown): void => {
     this.#refused ??= error;
   };
+}
+
+async function settle(unsettled: readonly Promise<unknown>[]): Promise<void> {
+  if (unsettled.length === 1) await unsettled[0];
+  else await Promise.all(unsettled);
 }
 
 /** A watcher's word that stops calls. */

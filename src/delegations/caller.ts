@@ -12,13 +12,15 @@ import type {
   StartOutcome,
 } from "../ports/delegator.ts";
 import type { ToolCall } from "../ports/model.ts";
-import { infoOf } from "../sessions/delegation-result.ts";
+import { infoOf, resultOf } from "../sessions/delegation-result.ts";
 import { completion } from "../tools/gate.ts";
 import type { Agent } from "./agent.ts";
 import { askPerson } from "./ask-person.ts";
 import { cancelLive } from "./cancel.ts";
+import { cancelStored } from "./cancel-stored.ts";
 import { changesOf } from "./changes-of.ts";
 import { EarlierChildren, storedResult } from "./earlier-children.ts";
+import { isElsewhere } from "./elsewhere.ts";
 import { MergeOrder } from "./merge-order.ts";
 import { isHandle } from "./resolve-profile.ts";
 import { type Started, startDelegation } from "./start-delegation.ts";
@@ -125,6 +127,8 @@ class AgentDelegator implements CallDelegator {
     // What was withdrawn or registered meanwhile counts for every new delegation.
     const refreshing = agent.run.parts.agents.refresh(isHandle(request));
     if (refreshing) await refreshing;
+    // What is left of a budget that several workers share is known by what is written.
+    if (agent.run.isSpread) await agent.durable();
     agent.throwIfStopped();
     return startDelegation({
       run: agent.run,
@@ -152,6 +156,8 @@ class AgentDelegator implements CallDelegator {
     const child = agent.run.agents.get(id);
     if (child === undefined) throw new Error(`there is no delegation ${id}`);
     if (child.result !== null) return this.#completeNow(child.result, describe);
+    // Its end is written by another process, which cannot speak for this one.
+    if (isElsewhere(child)) return this.#completeNow(await child.whenClosed(), describe);
     let text = "";
     child.deliver = (result) => {
       text = describe(result);
@@ -216,7 +222,13 @@ class AgentDelegator implements CallDelegator {
   }
 
   isMine(id: string): boolean {
-    let above = this.#agent.run.agents.get(id)?.parent ?? null;
+    const { run } = this.#agent;
+    if (run.state !== null) {
+      return subtree(run.state, this.#agent.id).some(
+        (one) => one.id === id && id !== this.#agent.id,
+      );
+    }
+    let above = run.agents.get(id)?.parent ?? null;
     while (above !== null && above !== this.#agent) above = above.parent;
     return above !== null;
   }
@@ -232,14 +244,20 @@ class AgentDelegator implements CallDelegator {
   }
 
   async result(id: string): Promise<DelegationResult | null> {
-    const child = this.#agent.run.agents.get(id);
+    const { run } = this.#agent;
+    const child = run.agents.get(id);
     callFor(child);
+    if (child === undefined && run.state !== null && this.isMine(id))
+      return resultOf(run.state, id);
     return child?.result ?? null;
   }
 
   async cancel(id: string, reason: string): Promise<CancelOutcome> {
-    const child = this.#agent.run.agents.get(id);
-    return child === undefined ? "not_found" : cancelLive(child, reason);
+    const { run } = this.#agent;
+    const child = run.agents.get(id);
+    if (child !== undefined) return cancelLive(child, reason);
+    if (!this.isMine(id)) return "not_found";
+    return cancelStored(run.parts.store, run.parts.toolbox, run.id, id, reason);
   }
 
   ask(question: string): Promise<AskOutcome> {

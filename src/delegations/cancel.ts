@@ -1,6 +1,7 @@
 import type { CancelOutcome } from "../ports/delegator.ts";
 import type { Agent } from "./agent.ts";
 import { closeWith } from "./close.ts";
+import { endElsewhere, isElsewhere } from "./elsewhere.ts";
 import { failure } from "./ending.ts";
 
 /**
@@ -8,6 +9,7 @@ import { failure } from "./ending.ts";
  * when the log says so; from then on nothing in that subtree begins.
  */
 export async function cancelLive(agent: Agent, reason: string): Promise<CancelOutcome> {
+  if (isElsewhere(agent)) return endElsewhere(agent, { code: "cancelled", error: reason });
   // Somebody was faster: another cancel, a deadline, the end itself.
   if (agent.isEnding || agent.stopReason !== null) {
     await agent.whenClosed();

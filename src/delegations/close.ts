@@ -6,9 +6,11 @@ import { resultOf } from "../sessions/delegation-result.ts";
 import { fits } from "../tools/delegation/fit-result.ts";
 import type { Agent } from "./agent.ts";
 import { type Accepted, conclude, outputEvent, summaryOf, unfinished } from "./conclude.ts";
+import { endChildrenElsewhere, isElsewhere, isForCaller, isOurs, leave } from "./elsewhere.ts";
 import { type Ending, failure, type OutputEnding, Suspended } from "./ending.ts";
 import { runFinished } from "./finish-run.ts";
 import { reload } from "./hydrate.ts";
+import { knowWholeRun } from "./hydrate-branch.ts";
 import { judgePlan } from "./judge-plan.ts";
 import { endMerging, retireCopy, takeOver } from "./take-over.ts";
 import { isWatcher, watched } from "./watch.ts";
@@ -42,9 +44,13 @@ export async function closeWith(agent: Agent, ending: Ending): Promise<void> {
 async function closeOnce(agent: Agent, ending: Ending, ended: Agent[]): Promise<void> {
   const settling = settleBelow(agent, ending);
   if (settling) await settling;
+  if (agent.run.isSpread) await endChildrenElsewhere(agent, ending);
   const holding = holders(agent);
   if (holding.length > 0) await Promise.all(holding.map(release));
   const accepted = await integrate(agent, ending);
+  if (accepted === null) return;
+  const { root, state } = agent.run;
+  if (agent === root && state !== null) await knowWholeRun(agent.run, state);
   if (agent.isEnding && accepted.merge && !accepted.rejected) noteLateMerge(agent);
   try {
     await append(agent, accepted, ended);
@@ -121,8 +127,10 @@ async function untilMerged(agent: Agent): Promise<void> {
 async function takeOverAll(agent: Agent, done: readonly Agent[]): Promise<void> {
   agent.rest();
   for (const child of agent.children ?? []) {
-    if (!child.isEnding && !done.includes(child)) await closeWith(child, tooEarly);
+    if (child.isEnding || done.includes(child)) continue;
+    if (!isElsewhere(child)) await closeWith(child, tooEarly);
   }
+  if (agent.run.isSpread) await endChildrenElsewhere(agent, tooEarly);
   for (const { contract } of done) agent.merges?.callFor(contract.parent.step_idx);
   const all = Promise.all(done.map((child) => child.whenClosed()));
   // Who is to rest waits for nobody: those below it rest as well.
@@ -153,7 +161,7 @@ async function followLog(agents: readonly Agent[], cause: unknown): Promise<void
   for (const agent of agents) {
     const { run } = agent;
     const state = await run.parts.store.readRun(run.id);
-    if (state?.fence !== run.ownership.fence) throw cause;
+    if (state === undefined || !isOurs(agent, state)) throw cause;
     const delegation = state.delegations.get(agent.id);
     const result = resultOf(state, agent.id);
     if (result) {
@@ -225,14 +233,18 @@ function closeWatcher(agent: Agent, ended: Agent[]): NewEvent[] {
   return closing;
 }
 
-/** Outcome is not acceptance: a report without the evidence its contract asks for is refused. */
-async function integrate(agent: Agent, ending: Ending): Promise<Accepted> {
+/**
+ * Outcome is not acceptance: a report without the evidence its contract asks for is refused. Null:
+ * it was handed in, and is for its caller's worker to take over.
+ */
+async function integrate(agent: Agent, ending: Ending): Promise<Accepted | null> {
   if (ending.kind === "failure") return { ending };
   const lack = lackOfExit(agent, ending.text) ?? lackOfEvidence(agent);
   if (lack !== undefined) {
     return { ending, rejected: { code: "exit_rule_unmet", error: lack } };
   }
-  const rejected = judgePlan(agent, ending.text);
+  // What was handed in was judged where those are known whom it called.
+  const rejected = agent.output === null ? judgePlan(agent, ending.text) : undefined;
   if (rejected !== undefined) return { ending, rejected };
   const [path, artifact] = [reportPath(agent, ending.text), largeOutput(agent, ending.text)];
   // Most ends have neither, and need not wait.
@@ -242,6 +254,10 @@ async function integrate(agent: Agent, ending: Ending): Promise<Accepted> {
       : { ending, path: await path, artifact: await artifact };
   if (agent.copy === null) return kept;
   if (agent.output === null) await handIn(agent, kept, ending);
+  if (isForCaller(agent)) {
+    leave(agent);
+    return null;
+  }
   return { ...kept, ...(await takeOver(agent, agent.copy)) };
 }
 

@@ -4,6 +4,7 @@ import type { NarrowingRules } from "../contracts/narrow.ts";
 import type { AgentEntry } from "../control/records/agent-registry.ts";
 import type { EffectivePin, PinContext } from "../control/records/pin.ts";
 import type { Clock } from "../ports/clock.ts";
+import type { Dispatcher } from "../ports/dispatcher.ts";
 import type { Model, ModelUsage } from "../ports/model.ts";
 import type { Store } from "../ports/store.ts";
 import type { ModelPolicy } from "../profiles/profile.ts";
@@ -41,6 +42,8 @@ export interface EngineParts {
   readonly middleware: Middleware;
   readonly clock: Clock;
   readonly scheduler: Scheduler;
+  /** Absent: this process works on what it starts. */
+  readonly dispatcher?: Dispatcher | undefined;
   readonly limits: EngineLimits;
   /** Who starts runs here; another application's runs are not taken over. */
   readonly application: string;

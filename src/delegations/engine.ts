@@ -12,11 +12,15 @@ import { resultOf } from "../sessions/delegation-result.ts";
 import { isReadOnlySession, isSessionName } from "../sessions/session-workspace.ts";
 import type { WorkingCopy } from "../workspaces/git/working-copy.ts";
 import type { Agent } from "./agent.ts";
+import { isWaitingGoal, type NoBranch, openBranch, workOnBranch } from "./branch.ts";
+import { Branches, loseBranch } from "./branches.ts";
 import { cancelLive } from "./cancel.ts";
 import { cancelStored } from "./cancel-stored.ts";
 import { endWatcher } from "./close.ts";
+import { unwritten } from "./conclude.ts";
 import { type ContinueOptions, continuation } from "./continue-session.ts";
 import type { EngineParts } from "./engine-parts.ts";
+import { workOf } from "./enqueue.ts";
 import { GoalQueue } from "./goal-queue.ts";
 import { openingAfter } from "./hydrate.ts";
 import { type Interrupted, interruptRoot } from "./interrupt.ts";
@@ -31,6 +35,7 @@ import {
   type SessionRequest,
   type StartedRun,
 } from "./run-request.ts";
+import { sendAgain } from "./send-again.ts";
 import { Session } from "./session.ts";
 import type { SessionLimits } from "./session-mode.ts";
 import { startDelegation } from "./start-delegation.ts";
@@ -48,6 +53,7 @@ export class Engine {
   /** Another process works on them now; who started them here still wants to know how they end. */
   readonly #lost = new Map<string, LiveRun>();
   readonly #takingUp = new Set<string>();
+  readonly #branches = new Branches();
   readonly #goals: GoalQueue;
   readonly #idleWatch: NodeJS.Timeout;
   readonly #unsubscribe: () => void;
@@ -130,12 +136,49 @@ export class Engine {
       await cancelLive(started.agent, `It cannot be watched: ${unwatched.reason}`);
       throw refusal(unwatched);
     }
-    if (run.isHeld) {
+    if (run.isSpread) await this.#send(run, started.agent);
+    else if (run.isHeld) {
       this.#goals.hold(run);
       await this.#goals.advance();
     }
     const waits = run.isHeld && behind !== null;
     return { runId: run.id, delegationId: started.agent.id, result, ...(waits && { behind }) };
+  }
+
+  /** Whoever has room works on it; here it is only waited for. */
+  async #send(run: LiveRun, root: Agent): Promise<void> {
+    this.#lose(run);
+    await this.#parts.dispatcher?.dispatch(workOf(root));
+    // Somebody may have ended it before it was sent.
+    await this.#closedElsewhere(root);
+  }
+
+  /** The agent of another program stays where that program is; those below it need not. */
+  async #keepRoot(run: LiveRun, root: Agent): Promise<void> {
+    run.here = root;
+    run.state = (await this.#parts.store.readRun(run.id)) ?? null;
+    this.#branches.add(run);
+  }
+
+  /**
+   * Works on one delegation of a run that is spread, until it has ended, or is its caller's to take
+   * over, or another worker has it. "busy": another has it already. "unfit": it needs a model or a
+   * tool that is missing here.
+   */
+  async workOn(runId: string, delegationId: string): Promise<NoBranch | "unfit"> {
+    if (!(await this.#canWorkOn(runId, delegationId))) return "unfit";
+    const run = await openBranch(this.#parts, this.#grant, runId, delegationId);
+    if (typeof run === "string") return run;
+    this.#branches.add(run);
+    try {
+      if (run.state !== null && isWaitingGoal(run, run.state)) this.#goals.hold(run);
+      await workOnBranch(run);
+      if (run.isHeld) await this.#goals.advance();
+      await run.left.promise;
+    } finally {
+      this.#branches.remove(run);
+    }
+    return run.lost ? "busy" : "done";
   }
 
   /**
@@ -167,8 +210,12 @@ export class Engine {
     });
     if (!("agent" in started)) throw refusal(started);
     this.#runs.set(run.id, run);
-    void started.agent.whenClosed().then(() => this.#runs.delete(run.id));
+    void started.agent.whenClosed().then(() => {
+      this.#runs.delete(run.id);
+      this.#branches.remove(run);
+    });
     await started.created;
+    if (run.isSpread) await this.#keepRoot(run, started.agent);
     return new Session(started.agent);
   }
 
@@ -183,6 +230,12 @@ export class Engine {
     const recovered: StartedRun[] = [];
     for (const row of await store.listRuns({ open: true, application, limit: 10_000 })) {
       if (only !== undefined && row.id !== only) continue;
+      const state = await store.readRun(row.id);
+      if (state?.spread) {
+        const sent = await sendAgain(this.#parts, state);
+        if (sent !== undefined) recovered.push(sent);
+        continue;
+      }
       if (!(await this.#isLeft(row, only)) || !(await this.#canWorkOn(row.id))) continue;
       const run = await this.#takeUp(row.id);
       if (run === undefined) continue;
@@ -233,6 +286,10 @@ export class Engine {
       const state = await store.readRun(runId);
       if (state && isPaused(state)) return { outcome: "paused", settled };
       if (state && state.outcome !== null) return { outcome: "already_terminal", settled };
+      if (state?.spread) {
+        const told = `Run ${runId} is spread over workers, where nobody can have it rest. To end it: mandate cancel ${runId}`;
+        throw new MandateError("usage", told);
+      }
       throw new MandateError("unknown-run", `Nothing that works here is called ${id}.`);
     }
     if (id === run?.id || id === root.id) return interruptRoot(root, reason);
@@ -292,12 +349,12 @@ export class Engine {
     });
   }
 
-  /** Whether this process has what the open delegations of a run need. */
-  async #canWorkOn(runId: string): Promise<boolean> {
+  /** Whether this process has what the open delegations of a run need, or the one that is named. */
+  async #canWorkOn(runId: string, only?: string): Promise<boolean> {
     const { store, models, toolbox } = this.#parts;
     const run = await store.readRun(runId);
     for (const delegation of run?.delegations.values() ?? []) {
-      if (!isOpen(delegation)) continue;
+      if (!isOpen(delegation) || (only !== undefined && delegation.id !== only)) continue;
       try {
         const contract = await store.readContract(delegation.id);
         const { allowed_tools: tools } = contract.permissions;
@@ -355,8 +412,9 @@ export class Engine {
 
   /** A sentence for an agent that works here, about what is around it. */
   tell(delegationId: string, message: string): void {
-    for (const run of this.#runs.values()) {
+    for (const run of this.liveRuns) {
       const agent = run.agents.get(delegationId);
+      if (run.isSpread && run.here !== agent) continue;
       if (agent === undefined || agent.isEnding || agent.stopReason !== null) continue;
       if (agent.suspension !== null) continue;
       agent.record(event(agent, "agent.interjected", { from: "mcp", severity: "info", message }));
@@ -364,12 +422,18 @@ export class Engine {
   }
 
   get liveRuns(): readonly LiveRun[] {
-    return [...this.#runs.values()];
+    return [...this.#runs.values(), ...this.#branches.all];
   }
 
   close(): void {
     clearInterval(this.#idleWatch);
     this.#unsubscribe();
+    const closed = new MandateError("closed", "This process stopped; its runs go on elsewhere.");
+    // Nobody who waits here would hear of their ends.
+    for (const { isSpread, root } of this.#lost.values()) {
+      if (isSpread && root !== null) root.closed(unwritten(root, closed));
+    }
+    for (const run of this.#branches.all) loseBranch(run);
   }
 
   #newRun(request: RunRequest, grant: RunGrant): LiveRun {
@@ -382,6 +446,7 @@ export class Engine {
       ownership: store.ownership,
       grant,
       readOnly: request.readOnly ?? false,
+      isSpread: this.#parts.dispatcher !== undefined,
     });
   }
 
@@ -394,6 +459,7 @@ export class Engine {
         workspace: run.workspace,
         budget: { tokens: run.account.cap },
         ...about,
+        ...(run.isSpread && { spread: { delegations: this.#parts.limits.maxChildren } }),
         ...run.ownership,
       },
     };
@@ -401,8 +467,8 @@ export class Engine {
 
   /** Answers, and ends that other processes wrote, reach the agents they are about. */
   #hear(events: readonly StoredEvent[]): void {
-    if (this.#runs.size === 0 && this.#lost.size === 0) return;
     for (const event of events) {
+      this.#branches.hear(event);
       if (event.type === "agent.answered") {
         const { ask_id: askId, answer, by } = event.payload;
         const resolve = this.#runs.get(event.run_id)?.asks.get(askId);
@@ -412,8 +478,9 @@ export class Engine {
             : { answered: true, answer, by },
         );
       } else if (event.type === "agent.subagent_closed") {
-        const agent = this.#runs.get(event.run_id)?.agents.get(event.payload.sub_agent_id);
-        if (agent && !agent.isEnding) void this.#endedElsewhere(agent);
+        const run = this.#runs.get(event.run_id);
+        const agent = run?.agents.get(event.payload.sub_agent_id);
+        if (agent && !agent.isEnding && !run?.isSpread) void this.#endedElsewhere(agent);
         const lost = this.#lost.get(event.run_id)?.agents.get(event.payload.sub_agent_id);
         if (lost) void this.#closedElsewhere(lost);
       } else if (event.type === "agent.paused") {
@@ -465,7 +532,7 @@ export class Engine {
 
   #stopIdle(): void {
     const now = this.#parts.clock.monotonic();
-    for (const run of this.#runs.values()) {
+    for (const run of this.liveRuns) {
       for (const agent of run.agents.values()) {
         if (!agent.hasSlot || agent.lastActivity === 0) continue;
         const { idle } = agent.contract.deadlines;

@@ -1,3 +1,4 @@
+import type { DispatchedWork } from "../ports/dispatcher.ts";
 import type { Agent } from "./agent.ts";
 import type { LiveRun } from "./live-run.ts";
 import { isWatcher } from "./watch.ts";
@@ -13,12 +14,35 @@ export function enlist(run: LiveRun, agent: Agent): void {
   }
 }
 
+/** It was refused when it was written: there is no such agent. */
+export function delist({ id, parent, run }: Agent): void {
+  run.agents.delete(id);
+  run.joining.delete(id);
+  if (parent?.children) parent.children = parent.children.filter((child) => child.id !== id);
+}
+
 /** Who needs a copy takes longer to be made, and is no later child for that. */
 function insertByStep(children: Agent[], child: Agent): void {
   const step = child.contract.parent.step_idx;
   let place = children.length;
   while (place > 0 && (children[place - 1]?.contract.parent.step_idx ?? 0) > step) place--;
   children.splice(place, 0, child);
+}
+
+/**
+ * Has a delegation of a spread run worked on, here or anywhere. The root is started when everything
+ * that belongs to it is there, and watchers go where the session is that they watch.
+ */
+export function dispatch(agent: Agent): void {
+  const { run } = agent;
+  if (agent.parent !== null) void run.parts.dispatcher?.dispatch(workOf(agent));
+  else if (isWatcher(agent) && run.here !== null) queue(agent);
+}
+
+export function workOf({ contract, id }: Pick<Agent, "contract" | "id">): DispatchedWork {
+  const { depth, run_id: runId } = contract.parent;
+  const { model, profile } = contract;
+  return { runId, delegationId: id, depth, profile: profile.id, provider: model.provider };
 }
 
 /** Waits for a slot and then works; a child that ended meanwhile lets the slot go on. */

@@ -75,7 +75,7 @@ export class GoalQueue {
   async #goalOf({ id, worker }: RunRow): Promise<RunState | null> {
     const run = await this.#store.readRun(id).catch(() => undefined);
     if (run === undefined || run.goal === null || isPaused(run)) return null;
-    return (await this.#store.isWorkerAlive(worker)) ? run : null;
+    return run.spread !== null || (await this.#store.isWorkerAlive(worker)) ? run : null;
   }
 }
 

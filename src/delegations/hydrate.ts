@@ -19,10 +19,10 @@ import { attemptTime, restingTime } from "./attempt-time.ts";
 import { Suspended } from "./ending.ts";
 import type { EngineParts } from "./engine-parts.ts";
 import { enlist } from "./enqueue.ts";
-import { Account } from "./ledger.ts";
 import type { LiveRun } from "./live-run.ts";
 import { MergeOrder } from "./merge-order.ts";
 import { placeAgain } from "./placement.ts";
+import { accountFor } from "./shared-account.ts";
 import { openingOf } from "./start-delegation.ts";
 
 /**
@@ -33,10 +33,7 @@ export async function hydrate(run: LiveRun, state: RunState): Promise<void> {
   const eventsOf = new Map<string, StoredEvent[]>();
   const remarks: EventPayloads["agent.interjected"][] = [];
   for await (const event of run.parts.store.readEvents({ runId: run.id })) {
-    if (event.type === "agent.tool_completed") {
-      for (const id of event.payload.delivered ?? []) run.delivered.add(id);
-    }
-    if (event.type === "run.planned") run.plans.push(event.payload);
+    noteEvent(run, event);
     if (event.type === "agent.interjected") remarks.push(event.payload);
     if (event.sub_agent_id === undefined) continue;
     const events = eventsOf.get(event.sub_agent_id);
@@ -55,7 +52,21 @@ export async function hydrate(run: LiveRun, state: RunState): Promise<void> {
       run.byCall.set(`${delegation.parentId} ${delegation.callId}`, agent);
     run.steps = Math.max(run.steps, delegation.stepIdx + 1);
   }
-  // A crash gives no watcher more to say than it had.
+  countRemarks(run, remarks);
+}
+
+/** What a run as a whole remembers of its events. */
+export function noteEvent(run: LiveRun, event: StoredEvent): void {
+  if (event.type === "agent.tool_completed") {
+    for (const id of event.payload.delivered ?? []) run.delivered.add(id);
+  } else if (event.type === "run.planned") run.plans.push(event.payload);
+}
+
+/** A crash gives no watcher more to say than it had. */
+export function countRemarks(
+  run: LiveRun,
+  remarks: readonly EventPayloads["agent.interjected"][],
+): void {
   for (const { from, message } of remarks) {
     const watcher = run.agents.get(from.replace(/^watcher:/, ""));
     if (watcher === undefined) continue;
@@ -64,7 +75,7 @@ export async function hydrate(run: LiveRun, state: RunState): Promise<void> {
   }
 }
 
-async function revive(
+export async function revive(
   run: LiveRun,
   state: RunState,
   delegation: Delegation,
@@ -74,11 +85,7 @@ async function revive(
   const contract = await store.readContract(delegation.id);
   const parent =
     delegation.parentId === null ? null : (run.agents.get(delegation.parentId) ?? null);
-  const account = new Account(
-    parent?.account ?? run.account,
-    contract.budget.tokens,
-    contract.budget.cost,
-  );
+  const account = accountFor(run, parent, delegation.id, contract);
   account.settle(0, delegation.usage.prompt + delegation.usage.completion, delegation.usage.cost);
   const copy = isOpen(delegation) ? await copyOf(run.parts, contract) : undefined;
   const agent = new Agent({

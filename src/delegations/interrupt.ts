@@ -2,6 +2,7 @@ import type { CloseReason } from "../events/close-reason.ts";
 import type { Agent } from "./agent.ts";
 import { cancelLive } from "./cancel.ts";
 import { closeWith } from "./close.ts";
+import { isElsewhere } from "./elsewhere.ts";
 import { type Ending, failure, Suspended } from "./ending.ts";
 import { pauseTree } from "./pause.ts";
 import { event } from "./take-turn.ts";
@@ -68,6 +69,8 @@ function treat(root: Agent, child: Agent): Promise<unknown> | undefined {
     case "cancel":
       return cancelLive(child, "Its caller was interrupted.");
     case "pause":
+      // Nobody here can have it rest where it is; ended, it stops spending, and can be resumed.
+      if (isElsewhere(child)) return cancelLive(child, "Its caller was interrupted.");
       return pauseTree(child);
     case "continue":
       // Nobody asks for its result any more, and what it makes is taken over all the same.

@@ -1,10 +1,12 @@
 import type { EventPayloads, NewEvent, StoredEvent } from "../events/event.ts";
+import type { RunState } from "../events/run-state.ts";
 import type { AskOutcome } from "../ports/delegator.ts";
 import type { Append, Ownership } from "../ports/store.ts";
 import type { Agent } from "./agent.ts";
 import type { EngineParts } from "./engine-parts.ts";
 import { Account } from "./ledger.ts";
 import type { RunGrant } from "./run-grant.ts";
+import { SharedAccount } from "./shared-account.ts";
 
 /** A run that this process works on. */
 export class LiveRun {
@@ -16,6 +18,14 @@ export class LiveRun {
   readonly account: Account;
   readonly grant: RunGrant;
   readonly readOnly: boolean;
+  /** Its delegations are worked on by whoever has room for them; this process knows some of them. */
+  readonly isSpread: boolean;
+  /** Of a spread run: the delegation that this process works on. The others are known by their log. */
+  here: Agent | null = null;
+  /** Of a spread run: what the log says of it now. */
+  state: RunState | null = null;
+  /** Of a spread run: when this process has nothing more to do for the delegation that it works on. */
+  readonly left: PromiseWithResolvers<void> = Promise.withResolvers();
   readonly agents = new Map<string, Agent>();
   /** Results that have reached the agent that was waiting for them. */
   readonly delivered = new Set<string>();
@@ -40,7 +50,10 @@ export class LiveRun {
   lost = false;
   /** Of one whose caller stopped: until those who go on have ended. */
   settling: Promise<void> | null = null;
+  /** What all of it together may spend. */
+  readonly tokens: number;
   readonly #stirring: (() => void)[] = [];
+  readonly #awaitingFunds: (() => void)[] = [];
 
   constructor(parts: EngineParts, run: RunIdentity) {
     this.parts = parts;
@@ -50,7 +63,23 @@ export class LiveRun {
     this.ownership = run.ownership;
     this.grant = run.grant;
     this.readOnly = run.readOnly;
-    this.account = new Account(null, run.tokens);
+    this.tokens = run.tokens;
+    this.isSpread = run.isSpread === true;
+    this.account = this.isSpread ? new SharedAccount(this, null) : new Account(null, run.tokens);
+  }
+
+  /** How many delegations it has, wherever they are worked on. */
+  get size(): number {
+    return Math.max(this.agents.size, this.state?.delegations.size ?? 0) + this.starting;
+  }
+
+  /** Of a spread run: when somebody's request was settled, wherever that was. */
+  released(): Promise<void> {
+    return new Promise((resolve) => this.#awaitingFunds.push(resolve));
+  }
+
+  release(): void {
+    for (const resume of this.#awaitingFunds.splice(0)) resume();
   }
 
   /** When an agent of it has closed, has handed in what it made, or has come to rest. */
@@ -78,4 +107,5 @@ export interface RunIdentity {
   readonly ownership: Ownership;
   readonly grant: RunGrant;
   readonly readOnly: boolean;
+  readonly isSpread?: boolean;
 }

@@ -61,7 +61,7 @@ export async function recoverRun(
   for (const delegation of [...state.delegations.values()]) {
     const agent = run.agents.get(delegation.id);
     if (!agent || agent.isEnding || agent.isParked) continue;
-    if (!isHeldBack(agent)) await takeUp(agent, delegation, state, woken.has(agent));
+    if (!isHeldBack(agent)) await takeUp(agent, delegation, woken.has(agent));
   }
   if (run.root?.isInterrupted && !run.root.isEnding) run.settling = goOnSettling(run.root);
   return run;
@@ -107,7 +107,7 @@ async function goOnSettling(root: Agent): Promise<void> {
 }
 
 /** Whoever takes a run up, it stays the run of the one for whom it was started. */
-async function grantOfRoot(
+export async function grantOfRoot(
   { store }: EngineParts,
   { delegations }: RunState,
   grant: RunGrant,
@@ -123,12 +123,7 @@ async function grantOfRoot(
   }
 }
 
-async function takeUp(
-  agent: Agent,
-  delegation: Delegation,
-  state: RunState,
-  isWoken: boolean,
-): Promise<void> {
+export async function takeUp(agent: Agent, delegation: Delegation, isWoken = false): Promise<void> {
   if (agent.contract.workspace.copy !== undefined && agent.copy === null) {
     if (agent.reservation > 0) agent.record(settled(agent, agent.reservation, 0, 0, true));
     await closeWith(agent, failure("worker_lost", "Its working copy is gone."));
@@ -162,7 +157,8 @@ async function takeUp(
         else await suspendRoot(agent, gone, "parent_crash");
         return;
       }
-      events.push(event(agent, "agent.resumed", { fence: state.fence, resumption }));
+      const { fence } = agent.run.ownership;
+      events.push(event(agent, "agent.resumed", { fence, resumption }));
       agent.record(...events);
       queue(agent);
       return;

@@ -16,13 +16,13 @@ import type { WorkingCopy } from "../workspaces/git/working-copy.ts";
 import { Agent } from "./agent.ts";
 import { ceilingOf, claimsOf, rootRules } from "./claims.ts";
 import { Stopped } from "./ending.ts";
-import { enlist, queue } from "./enqueue.ts";
+import { delist, dispatch, enlist, queue } from "./enqueue.ts";
 import { requireOutputSchema } from "./judge-output.ts";
-import { Account } from "./ledger.ts";
 import type { LiveRun } from "./live-run.ts";
 import { exitTools, makeContract } from "./make-contract.ts";
 import { chooseIsolation, type Placement, place, surroundingsOf } from "./placement.ts";
 import { type Resolved, resolveProfile } from "./resolve-profile.ts";
+import { accountFor } from "./shared-account.ts";
 import { systemPrompt } from "./system-prompt.ts";
 
 export interface Start {
@@ -50,13 +50,13 @@ export interface Start {
   readonly opening?: readonly Message[] | undefined;
 }
 
-export type Started =
-  | {
-      readonly agent: Agent;
-      readonly receipt: readonly ReceiptLine[];
-      readonly created: Promise<unknown>;
-    }
-  | { readonly rule: string; readonly reason: string };
+export type Started = Made | { readonly rule: string; readonly reason: string };
+
+interface Made {
+  readonly agent: Agent;
+  readonly receipt: readonly ReceiptLine[];
+  readonly created: Promise<unknown>;
+}
 
 /**
  * From a request to a child that is queued, under a contract: resolve who it is, narrow what it may
@@ -69,7 +69,7 @@ export function startDelegation(start: Start): Started | Promise<Started> {
     return { rule: "task", reason: "task is required" };
   const resolved = resolveProfile(start);
   if (!("profile" in resolved)) return resolved;
-  if (run.agents.size + run.starting >= limits.maxChildren) {
+  if (run.size >= limits.maxChildren) {
     return {
       rule: "children",
       reason: `the run already has ${limits.maxChildren} delegations, which is its limit`,
@@ -152,7 +152,7 @@ async function createInCopy(
       start.signal?.().throwIfAborted();
       if (start.caller?.isEnding) throw new Stopped("parent_closed", "Its caller has ended.");
       const placement = place(start, "sandbox", granted.mayUse.write_roots, { copy });
-      const started = create(start, resolved, granted, id, placement);
+      const started = await create(start, resolved, granted, id, placement);
       if (kept !== undefined) return started;
       // Whatever does not come to be needs no copy: it was refused, or its caller had ended.
       if (!("agent" in started)) await copies.remove(copy);
@@ -222,7 +222,7 @@ function create(
   granted: Granted,
   id: string,
   placement: Placement | null,
-): Started {
+): Started | Promise<Started> {
   const { run, caller, request, way } = start;
   const { parts } = run;
   const { profile } = resolved;
@@ -241,11 +241,7 @@ function create(
     contract,
     contractHash: sha256(json),
     system,
-    account: new Account(
-      caller?.account ?? run.account,
-      contract.budget.tokens,
-      contract.budget.cost,
-    ),
+    account: accountFor(run, caller, id, contract),
     transcript: new Transcript(start.opening ?? openingOf(contract)),
     workspace,
     copy: placement?.copy ?? null,
@@ -259,8 +255,24 @@ function create(
   enlist(run, agent);
   if (way === "delegate") run.joining.add(id);
   if (way === "root" || way === "session") run.root = agent;
+  const started = { agent, receipt: granted.receipt, created };
+  if (run.isSpread && way !== "session") return whenAccepted(started);
   if (way !== "session" && !run.isHeld) queue(agent);
-  return { agent, receipt: granted.receipt, created };
+  return started;
+}
+
+/** How many delegations a spread run has is known where they are written, and nowhere else. */
+async function whenAccepted(started: Made): Promise<Started> {
+  const { agent, created } = started;
+  try {
+    await created;
+  } catch (error) {
+    if (!(error instanceof MandateError) || error.code !== "refused-by-policy") throw error;
+    delist(agent);
+    return { rule: "children", reason: error.message };
+  }
+  dispatch(agent);
+  return started;
 }
 
 /** Two that may change the same paths do not work side by side. */
@@ -274,7 +286,7 @@ function rivalOf({ caller, request: { owns } }: Start): string | undefined {
 }
 
 function createdEvents(
-  { id, contract, contractHash }: Agent,
+  { id, contract, contractHash, run }: Agent,
   request: DelegationRequest,
   callId: string | null,
   granted: Granted,
@@ -291,6 +303,7 @@ function createdEvents(
         profile: contract.profile.id,
         title: contract.step.title,
         contract_hash: contractHash,
+        ...(run.isSpread && { budget: { tokens: contract.budget.tokens } }),
         ...(request.resumedFrom !== undefined && { resumed_from: request.resumedFrom }),
         ...(request.resumedAt !== undefined && { resumed_at: request.resumedAt }),
         ...(granted.receipt.length > 0 && { receipt: granted.receipt }),

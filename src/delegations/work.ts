@@ -7,6 +7,7 @@ import { askPerson } from "./ask-person.ts";
 import { beginWork } from "./begin-work.ts";
 import { closeWith } from "./close.ts";
 import { unfinished, unwritten } from "./conclude.ts";
+import { isElsewhere, isOurs } from "./elsewhere.ts";
 import { type Ending, failure, type OutputEnding, Stopped, Suspended } from "./ending.ts";
 import { reload } from "./hydrate.ts";
 import { judgeOutput } from "./judge-output.ts";
@@ -71,7 +72,7 @@ async function reconcile(agent: Agent): Promise<void> {
   const { run } = agent;
   const state = await run.parts.store.readRun(run.id);
   const delegation = state?.delegations.get(agent.id);
-  if (state === undefined || delegation === undefined || state.fence !== run.ownership.fence) {
+  if (state === undefined || delegation === undefined || !isOurs(agent, state)) {
     run.lost = true;
     agent.isEnding = true;
     run.stir();
@@ -120,7 +121,9 @@ async function reloadTree(agent: Agent): Promise<void> {
       "The disk is full: the delegation could not be created.",
     );
   }
-  for (const child of agent.children ?? []) if (!child.isEnding) await reloadTree(child);
+  for (const child of agent.children ?? []) {
+    if (!child.isEnding && !isElsewhere(child)) await reloadTree(child);
+  }
   await reload(agent, delegation);
 }
 

@@ -17,7 +17,7 @@ export async function writeReport(agent: Agent, text: string): Promise<string | 
   if (pattern === null || run.workspace === null || agent.depth === 0) return undefined;
   const path = pattern
     .replaceAll("<run>", contract.parent.run_id)
-    .replaceAll("<idx>", String(contract.parent.step_idx));
+    .replaceAll("<idx>", placeOf(agent));
   try {
     // In the run's own folder, also when the child has a copy: a report is no change to merge.
     const workspace = bindWorkspace({
@@ -37,6 +37,12 @@ export async function writeReport(agent: Agent, text: string): Promise<string | 
   } catch {
     return undefined;
   }
+}
+
+/** Workers count their children's steps each for themselves, and meet in one folder. */
+function placeOf({ contract, id, run }: Agent): string {
+  const { step_idx: step } = contract.parent;
+  return run.isSpread ? `${step}-${id}` : String(step);
 }
 
 function reportOf({ contract }: Agent, text: string): string {

@@ -29,6 +29,8 @@ const steps: Readonly<Record<Phase, Partial<Record<EventType, Phase>>>> = {
   closed: {},
 };
 
+const openPhases: ReadonlySet<Phase> = new Set(["created", "running", "waiting"]);
+
 /** A person may be asked whether what it made is to be taken over. */
 const questions: ReadonlySet<EventType> = new Set(["agent.asked", "agent.answered"]);
 
@@ -88,6 +90,8 @@ export class LifecycleCheck {
 }
 
 function stepOf(phase: Phase, type: EventType): Phase | undefined {
+  // Workers come and go as long as there is something to do.
+  if (type === "agent.claimed") return openPhases.has(phase) ? phase : undefined;
   if (lifecycle.has(type)) return steps[phase][type];
   if (phase === "waiting" && questions.has(type)) return phase;
   // Whatever else a delegation does, it does while it runs.

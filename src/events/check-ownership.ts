@@ -1,7 +1,8 @@
 import type { CheckedRun, Known, RunCheck } from "./checked-run.ts";
 
 /**
- * I9: every takeover raises the run's fence by one, and who resumes presents the fence of now.
+ * I9: every takeover raises the fence by one, a run's or a delegation's in a run that is spread, and
+ * who resumes presents the fence of now.
  * I18: nobody takes a run over from itself, so recovering a second time writes nothing. One that
  * rests is nobody's: whoever resumes it may be the one who had it.
  */
@@ -9,13 +10,34 @@ export function checkOwnership({ report }: CheckedRun): RunCheck {
   let worker: string | undefined;
   let fence = 0;
   let isResting = false;
+  let isSpread = false;
+  const claims = new Map<string, number>();
+  let root: string | undefined;
+  // Watchers are worked on with the root.
+  const fenceOf = (delegation: Known | undefined): number =>
+    claims.get(delegation?.id ?? "") ?? claims.get(root ?? "") ?? fence;
   return {
     see(event, delegation) {
       switch (event.type) {
         case "run.started":
           worker = event.payload.worker;
           fence = event.payload.fence;
+          isSpread = event.payload.spread !== undefined;
           break;
+        case "agent.subagent_created":
+          root ??= delegation?.id;
+          break;
+        case "agent.claimed": {
+          const id = delegation?.id ?? "";
+          const before = claims.get(id) ?? 0;
+          claims.set(id, event.payload.fence);
+          if (isSpread && event.payload.fence === before + 1) break;
+          const message = isSpread
+            ? `It is claimed with fence ${event.payload.fence} after ${before}.`
+            : "It is claimed, in a run that one process works on.";
+          report("I9", message, { delegationId: id, seq: event.seq });
+          break;
+        }
         case "run.resumed":
           if (event.payload.fence !== fence + 1) {
             const message = `The run is taken over with fence ${event.payload.fence} after ${fence}.`;
@@ -35,8 +57,8 @@ export function checkOwnership({ report }: CheckedRun): RunCheck {
           break;
         case "agent.resumed":
           if (isRoot(delegation)) isResting = false;
-          if (event.payload.fence !== fence) {
-            const message = `It is resumed with fence ${event.payload.fence}; the run has ${fence}.`;
+          if (event.payload.fence !== fenceOf(delegation)) {
+            const message = `It is resumed with fence ${event.payload.fence}; the one of now is ${fenceOf(delegation)}.`;
             report("I9", message, {
               ...(delegation && { delegationId: delegation.id }),
               seq: event.seq,

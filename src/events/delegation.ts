@@ -34,6 +34,17 @@ interface Common {
   readonly turns: number;
   readonly toolCalls: number;
   readonly attempt: number;
+  /** Only in a run that is spread over workers. */
+  readonly share?: Share;
+}
+
+/** Who works on a delegation of a run that is spread, and how much of the run's budget is its own. */
+export interface Share {
+  readonly tokens: number;
+  /** Null: whoever works on its caller does. */
+  readonly worker: string | null;
+  /** One more with every worker; an earlier one's word does not count any more. */
+  readonly fence: number;
 }
 
 export interface Reservation {

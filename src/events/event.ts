@@ -51,6 +51,11 @@ export interface EventPayloads {
     readonly session?: { readonly id: string; readonly read_only?: true };
     /** It is a goal, and waits until those before it in its workspace have ended; after whom, then. */
     readonly goal?: { readonly behind: string | null };
+    /**
+     * Its delegations are worked on by whoever claims them, and not by the one who started it. At
+     * most so many: no worker knows alone how many there are.
+     */
+    readonly spread?: { readonly delegations: number };
     readonly worker: string;
     readonly fence: number;
   };
@@ -73,11 +78,15 @@ export interface EventPayloads {
     readonly profile: string;
     readonly title: string;
     readonly contract_hash: string;
+    /** In a run that is spread: what it may spend, so that every worker holds it to that. */
+    readonly budget?: { readonly tokens: number };
     readonly resumed_from?: string;
     /** Of a fork: the last event of that one that it shares; absent: all that was said. */
     readonly resumed_at?: number;
     readonly receipt?: readonly ReceiptLine[];
   };
+  /** In a run that is spread: who works on it from here on. What its last worker still writes is refused. */
+  "agent.claimed": { readonly worker: string; readonly fence: number };
   "agent.subagent_started": {
     readonly strategy: string;
     readonly worktree_path?: string;

@@ -34,6 +34,7 @@ export const examplePayloads: EventPayloads = {
     title: "t",
     contract_hash: "h",
   },
+  "agent.claimed": { worker: "w", fence: 1 },
   "agent.subagent_started": { strategy: "none" },
   "agent.subagent_attempt": { attempt: 1, of: 2 },
   "agent.subagent_waiting_for_merge": { output: "o", output_hash: "h" },

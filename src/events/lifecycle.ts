@@ -27,18 +27,21 @@ const activity: readonly EventType[] = [
 
 const accepts: Readonly<Record<DelegationStatus, ReadonlySet<EventType>>> = {
   created: new Set<EventType>([
+    "agent.claimed",
     "agent.subagent_started",
     "agent.subagent_failed",
     "agent.model_clamped",
     "agent.skills_clamped",
   ]),
   running: new Set<EventType>([
+    "agent.claimed",
     "agent.subagent_attempt",
     "agent.subagent_waiting_for_merge",
     "agent.subagent_failed",
     ...activity,
   ]),
   waiting_for_merge: new Set<EventType>([
+    "agent.claimed",
     "agent.asked",
     "agent.answered",
     "agent.worktree_merged",
@@ -74,8 +77,11 @@ function accepted(status: DelegationStatus, type: EventType): boolean {
 /** The first event of a delegation makes it. */
 export function create(event: StoredEvent<"agent.subagent_created">): Delegation {
   const { payload } = event;
+  const { budget } = payload;
+  const share = budget && { share: { tokens: budget.tokens, worker: null, fence: 0 } };
   return {
     status: "created",
+    ...share,
     id: event.sub_agent_id ?? "",
     parentId: payload.parent_id,
     callId: payload.call_id,
@@ -98,6 +104,7 @@ export function create(event: StoredEvent<"agent.subagent_created">): Delegation
 /** Every later event moves it, or is illegal. */
 export function apply(delegation: Delegation, event: StoredEvent): Delegation {
   if (!accepted(delegation.status, event.type)) throw illegalTransition(delegation, event.type);
+  if (event.type === "agent.claimed") return claim(delegation, event);
   switch (delegation.status) {
     case "created":
       return applyToCreated(delegation, event);
@@ -228,6 +235,7 @@ function moveRunning(delegation: In<"running">, event: StoredEvent): Delegation 
     case "agent.subagent_waiting_for_merge":
       return {
         ...common(delegation),
+        ...handedIn(delegation),
         status: "waiting_for_merge",
         output: outputOf(event.payload),
         ask: null,
@@ -295,9 +303,26 @@ function fail(
   return { ...common(delegation), status: "failed", failure: { code, error }, output };
 }
 
+/** Whoever claims it writes from there on, one fence higher than whoever did before. */
+function claim(delegation: Delegation, { payload }: StoredEvent<"agent.claimed">): Delegation {
+  const { share } = delegation;
+  if (share === undefined || payload.fence !== share.fence + 1) {
+    throw illegalTransition(delegation, "agent.claimed");
+  }
+  return { ...delegation, share: { ...share, ...payload } };
+}
+
+/** What was handed in is the caller's to take over, and so is its worker's part in it. */
+function handedIn(delegation: Delegation): Pick<Delegation, "share"> | undefined {
+  const { parentId, share } = delegation;
+  return share && parentId !== null ? { share: { ...share, worker: null } } : undefined;
+}
+
 /** What stays when a status ends: the fields of the next status are added by the caller. */
 function common(delegation: Delegation): Omit<In<"created">, "status"> {
+  const { share } = delegation;
   return {
+    ...(share && { share }),
     id: delegation.id,
     parentId: delegation.parentId,
     callId: delegation.callId,

@@ -5,6 +5,7 @@ import type { Delegation } from "./delegation.ts";
 import type { StoredEvent } from "./event.ts";
 import { genesis } from "./hash-chain.ts";
 import { apply, create } from "./lifecycle.ts";
+import { requireFunds } from "./spending.ts";
 
 /**
  * A run as its events tell it. The container is mutable, because a run of a thousand children is
@@ -19,6 +20,8 @@ export interface RunState {
   /** Of a goal: which one was the last before it, if it had to wait. */
   goal: { readonly behind: string | null } | null;
   session: StoredEvent<"run.started">["payload"]["session"] | null;
+  /** Each of its delegations is worked on by whoever has claimed it. */
+  spread: { readonly delegations: number } | null;
   worker: string;
   fence: number;
   startedAt: number;
@@ -38,6 +41,7 @@ export function emptyRun(id: string): RunState {
     budgetTokens: 0,
     goal: null,
     session: null,
+    spread: null,
     worker: "",
     fence: 0,
     startedAt: 0,
@@ -78,6 +82,7 @@ export function applyToRun(run: RunState, event: StoredEvent): void {
       run.budgetTokens = event.payload.budget.tokens;
       run.goal = event.payload.goal ?? null;
       run.session = event.payload.session ?? null;
+      run.spread = event.payload.spread ?? null;
       run.worker = event.payload.worker;
       run.fence = event.payload.fence;
       run.startedAt = event.at;
@@ -98,6 +103,10 @@ export function applyToRun(run: RunState, event: StoredEvent): void {
           `Delegation ${delegation.id} was already created.`,
         );
       }
+      if (run.spread !== null && run.delegations.size >= run.spread.delegations) {
+        const limit = `the run already has ${run.spread.delegations} delegations, which is its limit`;
+        throw new MandateError("refused-by-policy", limit);
+      }
       run.delegations.set(delegation.id, delegation);
       break;
     }
@@ -110,6 +119,8 @@ export function applyToRun(run: RunState, event: StoredEvent): void {
             `Run ${run.id} has no delegation ${event.sub_agent_id}.`,
           );
         }
+        // Several workers spend from one budget: only what is written can tell what is left of it.
+        if (run.spread !== null && event.type === "agent.budget_reserved") requireFunds(run, event);
         run.delegations.set(delegation.id, apply(delegation, event));
       }
   }

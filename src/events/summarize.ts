@@ -17,6 +17,7 @@ const lines: { readonly [T in EventType]: (payload: EventPayloads[T]) => string 
       ? `merged by ${p.strategy}`
       : `merge conflict in ${p.conflicted_files.join(", ")}`,
   "agent.subagent_completed": (p) => `accepted by ${p.integrator}`,
+  "agent.claimed": () => "a worker took it",
   "agent.subagent_failed": (p) => `failed (${p.code}): ${oneLine(p.error)}`,
   "agent.subagent_closed": (p) => `closed ${p.final_status} (${p.close_reason})`,
   "agent.model_turn": (p) => {

@@ -10,6 +10,7 @@ import type { EventType, StoredEvent } from "../events/event.ts";
 import type { Playbook } from "../models/scripted/playbook.ts";
 import { type Script, scriptedModel } from "../models/scripted/scripted-model.ts";
 import type { DelegationResult } from "../ports/delegator.ts";
+import type { DispatchedWork, Dispatcher } from "../ports/dispatcher.ts";
 import type { ModelRequest } from "../ports/model.ts";
 import type { Store } from "../ports/store.ts";
 import type { Profile } from "../profiles/profile.ts";
@@ -75,15 +76,18 @@ export async function openEngine(options: EngineOptions): Promise<TestEngine> {
     dispose: (opened: readonly Runtime[]) => Promise<void>,
   ): Promise<TestEngine> {
     const { breaks: _breaks, config, model, ...runtimeOptions } = engineOptions;
+    const itself = isSpreadTest ? new SelfDispatch() : undefined;
     const runtime = await createRuntime({
       config: { ...testConfig(root), ...config },
       synchronous: "normal",
       ...(model && { scripted: scriptedModel(model) }),
+      ...(itself && { dispatcher: itself }),
       ...runtimeOptions,
       limits: { backoffMs: 1, ...runtimeOptions.limits },
       environment: { ...engineOptions.environment, ...environment },
       cwd: workspace,
     });
+    if (itself) itself.engine = runtime.engine;
     opened.push(runtime);
     const { engine, store } = runtime;
     const isFirst = opened.length === 1;
@@ -107,6 +111,17 @@ export async function openEngine(options: EngineOptions): Promise<TestEngine> {
       // The first one opened is the last one disposed of, and checks what all of them wrote.
       [Symbol.asyncDispose]: () => (isFirst ? dispose(opened) : runtime.close()),
     };
+  }
+}
+
+/** `MANDATE_TEST_ENGINE=spread` has every run of every test spread over workers: here, over itself. */
+const isSpreadTest = process.env["MANDATE_TEST_ENGINE"] === "spread";
+
+class SelfDispatch implements Dispatcher {
+  engine: Pick<Runtime["engine"], "workOn"> | undefined;
+
+  async dispatch({ delegationId, runId }: DispatchedWork): Promise<void> {
+    void this.engine?.workOn(runId, delegationId).catch(() => undefined);
   }
 }
 

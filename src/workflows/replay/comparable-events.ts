@@ -27,16 +27,25 @@ export function comparableEvents(
   const name = namesFor(events, paths);
   const found = new Map<string, ComparableEvent[]>();
   for (const event of events) {
-    // That something came too late is about time alone.
-    if (event.type === "run.late_result") continue;
+    // That something came too late is about time alone, and who worked on it is no part of it.
+    if (event.type === "run.late_result" || event.type === "agent.claimed") continue;
     const { seq, sub_agent_id: id, type } = event;
     const path = id === undefined ? ofTheRun : (paths.get(id) ?? id);
-    const comparable = { type, payload: plainValue(event.payload, name(event), leftOut), seq };
+    const comparable = { type, payload: plainValue(whole(event), name(event), leftOut), seq };
     const others = found.get(path);
     if (others) others.push(comparable);
     else found.set(path, [comparable]);
   }
   return found;
+}
+
+/** Without what only workers need that share a run. */
+function whole(event: StoredEvent): unknown {
+  if (event.type !== "run.started" && event.type !== "agent.subagent_created") return event.payload;
+  const isOfDelegation = event.type === "agent.subagent_created";
+  const { spread: _spread, ...payload } = event.payload as Record<string, unknown>;
+  if (isOfDelegation) delete payload["budget"];
+  return payload;
 }
 
 const amounts = ["tokens", "reserved", "prompt", "cost", "bytes"];

@@ -1,0 +1,104 @@
+import { isOpen } from "../events/delegation.ts";
+import type { RunState } from "../events/run-state.ts";
+import { MandateError } from "../ports/mandate-error.ts";
+import type { Ownership } from "../ports/store.ts";
+import { cancelStored } from "./cancel-stored.ts";
+import type { EngineParts } from "./engine-parts.ts";
+import { dispatch } from "./enqueue.ts";
+import { hydrateBranch } from "./hydrate-branch.ts";
+import { LiveRun } from "./live-run.ts";
+import { grantOfRoot, takeUp } from "./recover.ts";
+import type { RunGrant } from "./run-grant.ts";
+
+/** Why there is nothing to do here: it has ended or was handed in, or another works on it. */
+export type NoBranch = "done" | "busy";
+
+/**
+ * Claims one delegation of a spread run for this process, and rebuilds what is needed to work on
+ * it. Whoever worked on it before is gone, or gets no further word in.
+ */
+export async function openBranch(
+  parts: EngineParts,
+  grant: RunGrant,
+  runId: string,
+  id: string,
+): Promise<LiveRun | NoBranch> {
+  const { store } = parts;
+  const claim = await claimDelegation(parts, runId, id);
+  if (typeof claim === "string") return claim;
+  const state = await store.readRun(runId);
+  if (state === undefined) return "done";
+  parts.endStrays(new Set([id]));
+  const run = new LiveRun(parts, {
+    id: runId,
+    task: state.task,
+    workspace: state.workspace,
+    tokens: state.budgetTokens,
+    ownership: claim,
+    grant: await grantOfRoot(parts, state, grant),
+    readOnly: true,
+    isSpread: true,
+  });
+  try {
+    await hydrateBranch(run, state, id);
+  } catch (error) {
+    if (!(error instanceof MandateError)) throw error;
+    // It cannot go on (its workspace is not here), or must not (its contract was changed): it ends.
+    const code = error.code === "contract-invalid" ? "policy_denied" : "worker_lost";
+    await cancelStored(store, parts.toolbox, runId, id, error.message, code);
+    return "done";
+  }
+  return run;
+}
+
+async function claimDelegation(
+  { store }: EngineParts,
+  runId: string,
+  id: string,
+): Promise<Ownership | NoBranch> {
+  const delegation = (await store.readRun(runId))?.delegations.get(id);
+  const { share } = delegation ?? {};
+  if (delegation === undefined || share === undefined || !isOpen(delegation)) return "done";
+  // What is handed in belongs to the worker of its caller.
+  if (delegation.status === "waiting_for_merge" && delegation.parentId !== null) return "done";
+  if (share.worker !== null && (await store.isWorkerAlive(share.worker))) return "busy";
+  const claim = { worker: store.ownership.worker, fence: share.fence + 1 };
+  const events = [{ type: "agent.claimed", sub_agent_id: id, payload: claim } as const];
+  try {
+    await store.append({ runId, by: claim, events });
+    return claim;
+  } catch (error) {
+    const isRace =
+      error instanceof MandateError &&
+      (error.code === "illegal-transition" || error.code === "fenced");
+    if (isRace) return "busy";
+    throw error;
+  }
+}
+
+/**
+ * Begins, or goes on where the last worker left it: with the delegation itself, with what was
+ * handed in to it, with those whom it had called and who may never have been heard of, and with the
+ * watchers of a root.
+ */
+export async function workOnBranch(run: LiveRun): Promise<void> {
+  const { here, state } = run;
+  if (here === null || state === null) return;
+  for (const agent of here.children ?? []) {
+    const delegation = state.delegations.get(agent.id);
+    if (delegation === undefined || agent.isEnding) continue;
+    if (delegation.status === "waiting_for_merge") await takeUp(agent, delegation);
+    else if (delegation.share?.worker === null) dispatch(agent);
+  }
+  const own = here.parent === null ? [here, ...run.topLevel.filter((one) => one !== here)] : [here];
+  for (const agent of own) {
+    const delegation = state.delegations.get(agent.id);
+    if (delegation !== undefined && !agent.isEnding) await takeUp(agent, delegation);
+  }
+  void here.whenClosed().then(() => run.left.resolve());
+}
+
+/** A goal that had not begun waits for its turn again. */
+export function isWaitingGoal(run: LiveRun, { goal }: RunState): boolean {
+  return goal !== null && run.here === run.root && run.root?.status === "created";
+}

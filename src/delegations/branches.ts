@@ -1,0 +1,108 @@
+import type { StoredEvent } from "../events/event.ts";
+import { resultOf } from "../sessions/delegation-result.ts";
+import type { Agent } from "./agent.ts";
+import { reload } from "./hydrate.ts";
+import type { LiveRun } from "./live-run.ts";
+import { retireCopy } from "./take-over.ts";
+import { finish } from "./work.ts";
+
+/**
+ * What this process works on of runs that are spread, one delegation each. What other workers do
+ * for the same runs reaches it by the log, and by nothing else.
+ */
+export class Branches {
+  readonly #ofRun = new Map<string, Set<LiveRun>>();
+
+  get all(): readonly LiveRun[] {
+    return [...this.#ofRun.values()].flatMap((runs) => [...runs]);
+  }
+
+  add(run: LiveRun): void {
+    const others = this.#ofRun.get(run.id);
+    if (others) others.add(run);
+    else this.#ofRun.set(run.id, new Set([run]));
+  }
+
+  remove(run: LiveRun): void {
+    const runs = this.#ofRun.get(run.id);
+    runs?.delete(run);
+    if (runs?.size === 0) this.#ofRun.delete(run.id);
+  }
+
+  hear(event: StoredEvent): void {
+    const runs = this.#ofRun.get(event.run_id);
+    if (runs !== undefined) for (const run of runs) follow(run, event);
+  }
+}
+
+function follow(run: LiveRun, event: StoredEvent): void {
+  switch (event.type) {
+    case "agent.budget_settled":
+      run.release();
+      break;
+    case "agent.answered": {
+      const { answer, ask_id: askId, by } = event.payload;
+      const isAnswer = answer !== null && by !== "expired";
+      run.asks.get(askId)?.(isAnswer ? { answered: true, answer, by } : { answered: false });
+      break;
+    }
+    case "agent.claimed": {
+      const isHere = event.sub_agent_id === run.here?.id;
+      if (isHere && event.payload.fence > run.ownership.fence) loseBranch(run);
+      break;
+    }
+    case "agent.subagent_waiting_for_merge": {
+      const child = run.agents.get(event.sub_agent_id ?? "");
+      if (child && child.parent === run.here && child.copy !== null)
+        void takeOver(child).catch(leaveToNext);
+      break;
+    }
+    case "agent.subagent_closed": {
+      const agent = run.agents.get(event.payload.sub_agent_id);
+      if (agent) void ended(agent).catch(leaveToNext);
+      break;
+    }
+    default:
+  }
+}
+
+/** A child's work was handed in: it is for this process to decide what becomes of it. */
+async function takeOver(child: Agent): Promise<void> {
+  const { run } = child;
+  const delegation = run.state?.delegations.get(child.id);
+  // Where it was refused at once, its end came with it.
+  if (delegation?.status !== "waiting_for_merge" || child.isEnding || child.output !== null) return;
+  const { reason, text, truncated } = delegation.output;
+  child.output = { kind: "output", text, truncated, reason };
+  await reload(child, delegation);
+  run.stir();
+  await finish(child, child.output);
+}
+
+/** Somebody closed it: its own worker, or a person who wanted it ended. */
+async function ended(agent: Agent): Promise<void> {
+  const { run } = agent;
+  const wasOurs = !agent.isEnding;
+  agent.isEnding = true;
+  if (wasOurs && agent === run.here) agent.stop("cancelled", "It was ended from outside.");
+  const state = run.state ?? (await run.parts.store.readRun(run.id));
+  const result = state && resultOf(state, agent.id);
+  if (!result) return;
+  agent.closed(result);
+  if (wasOurs && !run.lost && agent !== run.here) retireCopy(agent);
+}
+
+/** The store is gone or closed: whoever takes the run up finds in the log what is to be done. */
+function leaveToNext(): void {}
+
+/** Another worker has it now: what is in memory here no longer means anything. */
+export function loseBranch(run: LiveRun): void {
+  run.lost = true;
+  for (const agent of run.agents.values()) {
+    if (agent.isEnding) continue;
+    agent.isEnding = true;
+    agent.stop("worker_lost", "Another process works on it now.");
+  }
+  run.stir();
+  run.left.resolve();
+}

@@ -1,0 +1,71 @@
+import { externalProvider } from "../contracts/contract.ts";
+import { type Delegation, isOpen } from "../events/delegation.ts";
+import type { RunState } from "../events/run-state.ts";
+import type { DelegationResult } from "../ports/delegator.ts";
+import type { Store } from "../ports/store.ts";
+import { resultOf } from "../sessions/delegation-result.ts";
+import { cancelStored } from "./cancel-stored.ts";
+import type { EngineParts } from "./engine-parts.ts";
+import { workOf } from "./enqueue.ts";
+import type { StartedRun } from "./run-request.ts";
+
+/**
+ * Has everything of a spread run worked on that nobody works on: whose worker is gone, and what was
+ * made in the moment before somebody died. Undefined when there is nothing of that.
+ */
+export async function sendAgain(
+  parts: EngineParts,
+  state: RunState,
+): Promise<StartedRun | undefined> {
+  const { dispatcher, store, toolbox } = parts;
+  const [root] = state.delegations.values();
+  if (dispatcher === undefined || root === undefined) return undefined;
+  let isAny = false;
+  for (const delegation of [...state.delegations.values()]) {
+    if (!(await isLeft(store, state, delegation))) continue;
+    const contract = await store.readContract(delegation.id).catch(() => undefined);
+    if (contract?.model.provider === externalProvider) {
+      const gone = "The program that held this session is gone.";
+      await cancelStored(store, toolbox, state.id, state.id, gone, "parent_crash");
+      return undefined;
+    }
+    if (contract === undefined) {
+      const changed = "Its stored contract is not the one it was created with.";
+      await cancelStored(store, toolbox, state.id, delegation.id, changed, "policy_denied");
+      continue;
+    }
+    isAny = true;
+    await dispatcher.dispatch(workOf({ contract, id: delegation.id }));
+  }
+  if (!isAny) return undefined;
+  return { runId: state.id, delegationId: root.id, result: untilClosed(store, state.id, root.id) };
+}
+
+async function isLeft(store: Store, state: RunState, delegation: Delegation): Promise<boolean> {
+  const { parentId, share } = delegation;
+  if (!isOpen(delegation) || share === undefined) return false;
+  if (delegation.status === "waiting_for_merge" && parentId !== null) return false;
+  if (share.worker !== null) return !(await store.isWorkerAlive(share.worker));
+  // A watcher goes where the root is; a root that was never claimed may still be on its way.
+  if (parentId === null && delegation.depth !== 0) return false;
+  return parentId !== null || !(await store.isWorkerAlive(state.worker));
+}
+
+function untilClosed(store: Store, runId: string, id: string): Promise<DelegationResult> {
+  return new Promise((resolve) => {
+    const look = async (): Promise<void> => {
+      const run = await store.readRun(runId);
+      const result = run && resultOf(run, id);
+      if (!result) return;
+      forget();
+      resolve(result);
+    };
+    const forget = store.subscribe((events) => {
+      const isEnd = events.some(
+        ({ payload, type }) => type === "agent.subagent_closed" && payload.sub_agent_id === id,
+      );
+      if (isEnd) void look();
+    });
+    void look();
+  });
+}

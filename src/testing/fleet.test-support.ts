@@ -1,0 +1,61 @@
+import type { DispatchedWork, Dispatcher } from "../ports/dispatcher.ts";
+import { type EngineOptions, openEngine, type TestEngine } from "./engine-fixture.ts";
+
+/** A client that starts runs, and workers that share its store and do all of the work. */
+export interface Fleet extends AsyncDisposable {
+  readonly client: TestEngine;
+  readonly workers: TestEngine[];
+  /** Which worker was given which delegation, in order. */
+  readonly given: { readonly worker: number; readonly delegationId: string }[];
+  /** The worker dies; what it worked on is given to the others. */
+  kill(worker: number): void;
+}
+
+/** Gives each delegation to the next worker, one after the other, so that none works near another. */
+export async function openFleet(count: number, options: EngineOptions): Promise<Fleet> {
+  const workers: TestEngine[] = [];
+  const dead = new Set<number>();
+  const under = new Map<string, { worker: number; work: DispatchedWork }>();
+  const given: Fleet["given"] = [];
+  const seen = new Set<string>();
+  let next = 0;
+  const give = async (work: DispatchedWork): Promise<void> => {
+    while (workers.length > 0) {
+      const worker = next++ % workers.length;
+      if (dead.has(worker)) continue;
+      given.push({ worker, delegationId: work.delegationId });
+      under.set(work.delegationId, { worker, work });
+      const outcome = await workers[worker]?.engine
+        .workOn(work.runId, work.delegationId)
+        .catch(() => "lost" as const);
+      if (outcome === "lost" || dead.has(worker)) return;
+      under.delete(work.delegationId);
+      if (outcome === "done") return;
+      await new Promise((resolve) => setTimeout(resolve, 5));
+    }
+  };
+  const dispatcher: Dispatcher = {
+    async dispatch(work) {
+      if (seen.has(work.delegationId)) return;
+      seen.add(work.delegationId);
+      void give(work);
+    },
+  };
+  const client = await openEngine({ ...options, dispatcher });
+  for (let index = 0; index < count; index++) {
+    workers.push(await client.another({ ...options, dispatcher }));
+  }
+  return {
+    client,
+    workers,
+    given,
+    kill(worker) {
+      dead.add(worker);
+      workers[worker]?.abandon();
+      for (const lost of under.values()) if (lost.worker === worker) void give(lost.work);
+    },
+    async [Symbol.asyncDispose]() {
+      await client[Symbol.asyncDispose]();
+    },
+  };
+}
