@@ -3,8 +3,14 @@ import { stripVTControlCharacters } from "node:util";
 const plain = /^[\u0020-\u007e]*$/;
 /** Drawn two cells wide: East Asian wide forms, and what is shown as a picture. */
 const wide =
-  /[\u1100-\u115f\u2e80-\u303e\u3041-\u33ff\u3400-\u4dbf\u4e00-\u9fff\ua000-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6]|\p{Emoji_Presentation}|[\u{20000}-\u{3fffd}]/u;
-const combining = /^[\p{Mn}\p{Me}\u200b-\u200d]+$/u;
+  /[\u1100-\u115f\u2329\u232a\u2630-\u2637\u268a-\u268f\u2e80-\u303e\u3041-\ua4cf\ua960-\ua97f\uac00-\ud7a3\uf900-\ufaff\ufe10-\ufe6f\uff00-\uff60\uffe0-\uffe6]|\p{Emoji_Presentation}|[\u{16fe0}-\u{1b2ff}\u{1d300}-\u{1d376}\u{1f200}-\u{1f2ff}\u{20000}-\u{3fffd}]/u;
+/** Signs of one cell each that are drawn as one picture of two. */
+const picture = /^(?:[#*\d]\ufe0f?\u20e3|\p{Emoji}\ufe0f|\p{Extended_Pictographic}.*\u200d)/u;
+/** Two of them are one flag, and a colour of skin is no sign of its own. */
+const pairs = /\p{Regional_Indicator}|\p{Emoji_Modifier_Base}/u;
+const unseen = /[\p{Mn}\p{Me}\p{Cf}\p{Default_Ignorable_Code_Point}]/u;
+/** Vowels and ends of Korean syllables that are spelled out: drawn into the letter before them. */
+const joining = /[\u1160-\u11ff\ud7b0-\ud7ff]/;
 
 let segmenter: Intl.Segmenter | undefined;
 
@@ -20,9 +26,20 @@ export function displayWidth(text: string): number {
   return graphemes(visible).reduce((sum, each) => sum + widthOf(each), 0);
 }
 
+/**
+ * Never less than what terminals draw, where they agree: text that is wider than was thought would
+ * break at the edge, and go on where only this program's own marks stand. So each letter of a
+ * cluster counts (Indic scripts), and a sign that is asked to be a picture is as wide as one.
+ */
 function widthOf(grapheme: string): number {
-  if (combining.test(grapheme)) return 0;
-  return wide.test(grapheme) ? 2 : 1;
+  if (picture.test(grapheme.slice(0, 50))) return 2;
+  let cells = 0;
+  for (const letter of grapheme) {
+    if (unseen.test(letter) || (cells > 0 && joining.test(letter))) continue;
+    if (pairs.test(letter) && wide.test(letter)) return cells + 2;
+    cells += wide.test(letter) ? 2 : 1;
+  }
+  return cells;
 }
 
 /** At most `width` cells, without colours in it; what does not fit ends in an ellipsis. */

@@ -6,12 +6,14 @@ import type { Io } from "./io.ts";
 import { importanceOf, noteOf } from "./noteworthy.ts";
 import type { RunView } from "./run-view.ts";
 import { type Style, styleFor } from "./style.ts";
+import { onOwnLines } from "./terminal-letters.ts";
 
 const beatMs = 100;
 /** Terminals that know them show a frame at once; the others ignore them. */
 const beginUpdate = "\u001b[?2026h";
 const endUpdate = "\u001b[?2026l";
 const clearToEnd = "\u001b[J";
+const clearLine = "\u001b[K";
 
 /**
  * The runs as trees at the foot of the terminal, redrawn in place; what stays scrolls away above.
@@ -76,9 +78,9 @@ export class LiveDisplay implements Display {
     if (this.#isPaused || this.#hasEnded) return;
     const { columns, rows } = this.#io.stderr;
     const frame = this.#frame(columns, rows);
-    const body = frame.map((line) => `${line}\n`).join("");
+    const body = onOwnLines(overwriting(frame.map((line) => `${line}\n`).join("")));
     this.#io.stderr.write(
-      `${beginUpdate}${this.#toTop(columns)}${clearToEnd}${above}${body}${endUpdate}`,
+      `${beginUpdate}${this.#toTop(columns)}${overwriting(above)}${body}${clearToEnd}${endUpdate}`,
     );
     this.#drawn = frame;
   }
@@ -104,4 +106,12 @@ export class LiveDisplay implements Display {
     for (const line of this.#drawn) rows += Math.max(1, Math.ceil(displayWidth(line) / columns));
     return rows === 0 ? "" : `\u001b[${rows}A\r`;
   }
+}
+
+/**
+ * Text over older text, line by line. To clear the screen first would flicker, and tmux keeps what
+ * is cleared from the first row on: its scrollback would fill with frames.
+ */
+function overwriting(text: string): string {
+  return text.replaceAll("\n", `${clearLine}\n`);
 }

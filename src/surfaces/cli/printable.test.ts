@@ -15,6 +15,8 @@ test.each([
   ["carriage returns that overwrite", "rm -rf\rls", "rm -rfls"],
   ["backspaces, bells and deletes", "a\b\u0007\u007fb", "ab"],
   ["text that runs backwards", "a\u202eb\u2066c\u200f", "abc"],
+  ["marks of another direction", "a\u061cb", "ab"],
+  ["tags that nobody sees", "a\u{e0049}\u{e0067}b", "ab"],
   ["half a surrogate pair", "a\ud800", "a\ufffd"],
 ])("%s do not reach the terminal", (_what, text, shown) => {
   const result = printable(text);

@@ -1,16 +1,17 @@
 /**
  * What models, tasks and files say is written to terminals, and a terminal obeys control
  * characters: it can be made to hide text, rename its window or type commands. These functions
- * leave nothing of that. Bidirectional overrides go as well: they make text read as another.
+ * leave nothing of that. Bidirectional marks and overrides go as well: they make text read as
+ * another; and tags, which say something that nobody sees.
  */
 import { stripVTControlCharacters } from "node:util";
 
 const forbidden =
   // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is removed.
-  /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]/g;
+  /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\u{e0000}-\u{e007f}]/gu;
 
 /** What JSON leaves as it is. */
-const rawInJson = /[\u007f-\u009f\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]/g;
+const rawInJson = /[\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]/g;
 
 /** Lines and tabs stay. */
 export function printable(text: string): string {

@@ -1,5 +1,6 @@
 import type { Io, StopSignal, Writer } from "./io.ts";
 import { programName } from "./program-name.ts";
+import { terminalLetters } from "./terminal-letters.ts";
 
 const stopSignals: readonly StopSignal[] = ["SIGINT", "SIGTERM", "SIGHUP"];
 
@@ -32,8 +33,10 @@ export function processIo(): Io {
 }
 
 function writerFor(stream: NodeJS.WriteStream): Writer {
+  // Files and pipes get what was said; only a terminal obeys bytes.
+  const spell = stream.isTTY === true ? terminalLetters(process.env) : (text: string) => text;
   return {
-    write: (text) => void stream.write(text),
+    write: (text) => void stream.write(spell(text)),
     isTerminal: stream.isTTY === true && process.env["TERM"] !== "dumb",
     get columns() {
       return stream.columns || 80;

@@ -1,10 +1,11 @@
 import { type OpenAsk, openAskOf } from "../../events/delegation.ts";
 import type { StoredEvent } from "../../events/event.ts";
+import { wrapText } from "../tui/wrap-text.ts";
 import { formatSpan } from "./amounts.ts";
 import type { Display } from "./display.ts";
 import { indented } from "./indented.ts";
 import type { Io } from "./io.ts";
-import { printableLine } from "./printable.ts";
+import { printable, printableLine } from "./printable.ts";
 import type { RunView } from "./run-view.ts";
 import { styleFor } from "./style.ts";
 
@@ -110,7 +111,21 @@ export class Questions {
         : `then the answer is "${printableLine(fallback)}"`;
     return [
       `${paint.warn("?")} ${paint.strong(who)} asks ${paint.dim(`(${time} to answer, ${then})`)}`,
-      indented(text),
+      this.#quote(text),
     ].join("\n");
+  }
+
+  /**
+   * At a terminal each line has a bar before it, and none is left to the terminal to break: nothing
+   * that an agent asks can pass for a line of ours, or for an answer that was given.
+   */
+  #quote(text: string): string {
+    const { columns, isTerminal } = this.#io.stderr;
+    if (!isTerminal) return indented(text);
+    const { glyphs, paint } = styleFor(this.#io.stderr, this.#io);
+    const bar = paint.dim(glyphs.stem.trimEnd());
+    return wrapText(printable(text).trimEnd(), columns - 6)
+      .map((line) => `  ${bar} ${line}`)
+      .join("\n");
   }
 }

@@ -1,10 +1,10 @@
 const escapeKey = "\u001b";
 const tokens = new RegExp(`${escapeKey}\\[[?\\d;]*[A-Za-z]|${escapeKey}[^[]|[\\s\\S]`, "gu");
 const cursorUp = new RegExp(`^${escapeKey}\\[(\\d+)A$`);
-/** The brackets around a frame, and colours. */
-const harmless = new RegExp(`^${escapeKey}\\[(\\?2026[hl]|[\\d;]*m)$`);
+/** The brackets around a frame and its lines, and colours. */
+const harmless = new RegExp(`^${escapeKey}\\[(\\?(?:2026|7)[hl]|[\\d;]*m)$`);
 
-/** Enough of a terminal to see what a person would: lines, cursor up, clear to the end. */
+/** Enough of a terminal to see what a person would: lines, cursor up, clear the line or to the end. */
 export class Screen {
   readonly columns: number;
   #lines: string[] = [""];
@@ -30,6 +30,7 @@ export class Screen {
     else if (token === "\r") this.#column = 0;
     else if (up !== undefined) this.#row = Math.max(0, this.#row - Number(up));
     else if (token === `${escapeKey}[J`) this.#clear();
+    else if (token === `${escapeKey}[K`) this.#clearLine();
     else if (!token.startsWith(escapeKey)) this.#print(token);
     else if (!harmless.test(token)) throw new Error(`Unknown: ${JSON.stringify(token)}`);
   }
@@ -47,8 +48,12 @@ export class Screen {
     this.#lines[this.#row] ??= "";
   }
 
+  #clearLine(): void {
+    this.#lines[this.#row] = (this.#lines[this.#row] ?? "").slice(0, this.#column);
+  }
+
   #clear(): void {
     this.#lines = this.#lines.slice(0, this.#row + 1);
-    this.#lines[this.#row] = (this.#lines[this.#row] ?? "").slice(0, this.#column);
+    this.#clearLine();
   }
 }

@@ -1,4 +1,5 @@
 import type { Io, Writer } from "./io.ts";
+import { speaksUtf8 } from "./terminal-letters.ts";
 
 /** How text is drawn on one writer: with colours or without, with line drawing or plain letters. */
 export interface Style {
@@ -90,9 +91,7 @@ export function styleFor(writer: Writer, { environment }: Pick<Io, "environment"
   };
 }
 
-/** By the locale, as every terminal program decides; without one, what terminals are today. */
+/** The console of Linux reads UTF-8, and has few of its letters. */
 function speaksUnicode(environment: Io["environment"]): boolean {
-  if (environment["TERM"] === "linux") return false;
-  const locale = environment["LC_ALL"] || environment["LC_CTYPE"] || environment["LANG"];
-  return !locale || /utf-?8/i.test(locale);
+  return environment["TERM"] !== "linux" && speaksUtf8(environment);
 }

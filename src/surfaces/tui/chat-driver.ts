@@ -1,28 +1,23 @@
-import type { CommandContext } from "../../commands/command.ts";
-import { commandContext } from "../../commands/command-context.ts";
-import { completeCommand } from "../../commands/complete-command.ts";
-import { executeCommand } from "../../commands/execute-command.ts";
-import { fromUser } from "../../commands/user-text.ts";
 import type { StoredEvent } from "../../events/event.ts";
-import { isPaused } from "../../events/run-state.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
 import { messageOf } from "../../ports/message-of.ts";
 import { listSessions } from "../../sessions/list-sessions.ts";
-import { readSession } from "../../sessions/read-session.ts";
-import type { StartedRun } from "../cli/work-on.ts";
-import type { ChatEffect, ChatInput, Interrupt } from "./chat-input.ts";
+import { ChatCommands } from "./chat-commands.ts";
+import type { ChatEffect, ChatInput } from "./chat-input.ts";
 import { ChatRuns } from "./chat-runs.ts";
 import type { ChatSetting } from "./chat-setting.ts";
-import type { ChatSession } from "./chat-state.ts";
 import type { ChatStore } from "./chat-store.ts";
-import { entriesOfSession } from "./entries-of-session.ts";
-import type { NoteTone } from "./entry.ts";
+import { Conversation } from "./conversation.ts";
 import { InboxReader } from "./inbox-reader.ts";
 import { InputQueue } from "./input-queue.ts";
-import { startTurn } from "./start-turn.ts";
-import { beginTurn } from "./turn.ts";
 
 const tickMs = 250;
+
+/** The terminal, as far as a person may want something of it. */
+interface Redrawable {
+  redraw(): void;
+  suspend(): Promise<void>;
+}
 
 /** Does what a chat wants done, and tells it what happens. */
 export class ChatDriver {
@@ -31,9 +26,11 @@ export class ChatDriver {
   readonly #runs: ChatRuns;
   readonly #reader: InboxReader;
   readonly #queue: InputQueue;
+  readonly #conversation: Conversation;
+  readonly #commands: ChatCommands;
   readonly #ticks: NodeJS.Timeout;
   readonly #left = Promise.withResolvers<void>();
-  #redraw: () => void = () => undefined;
+  #screen: Redrawable | undefined;
 
   constructor(setting: ChatSetting, store: ChatStore) {
     const { io, runtime } = setting;
@@ -43,11 +40,16 @@ export class ChatDriver {
     this.#runs = new ChatRuns(runtime, io, {
       event: (event) => this.#hear(event),
       finished: (entries) => this.#queue.push({ type: "entries", entries }),
-      lost: (runId) => this.#lose(runId),
+      lost: (runId) => this.#conversation.lose(runId),
+      failed: (error) => this.#tell(error),
     });
     this.#reader = new InboxReader(runtime.store, (inbox) =>
       this.#queue.push(this.#now(), { type: "inbox", inbox }),
     );
+    this.#conversation = new Conversation({ setting, store, queue: this.#queue, runs: this.#runs });
+    this.#commands = new ChatCommands(setting, store, (run) => {
+      this.#conversation.joinStarted(run).catch((error) => this.#tell(error));
+    });
     store.performedBy((effect) => void this.#perform(effect));
     this.#ticks = setInterval(() => this.#tick(), tickMs);
   }
@@ -57,8 +59,8 @@ export class ChatDriver {
     return this.#left.promise;
   }
 
-  onRedraw(redraw: () => void): void {
-    this.#redraw = redraw;
+  showOn(screen: Redrawable): void {
+    this.#screen = screen;
   }
 
   stop(): void {
@@ -76,73 +78,27 @@ export class ChatDriver {
     }
   }
 
-  /** Runs that a crash interrupted go on beside the conversation. */
+  /** Runs that a crash interrupted go on beside the conversation; one that cannot keeps nobody out. */
   async takeUp(): Promise<void> {
-    for (const { runId } of await this.#setting.runtime.engine.recover()) {
-      await this.#runs.workBeside(runId, "left");
-      this.#say(`Run ${runId} was interrupted, and goes on beside this.`);
-    }
-  }
-
-  /** A session with what was said in it; if it is at work, the person is part of that again. */
-  async open(id: string | null): Promise<void> {
-    const { io, modelNotice, profile, runtime } = this.#setting;
-    const fresh: ChatSession = { id: null, title: "", profile, modelNotice };
-    if (id === null) {
-      const entries = [{ kind: "rule", text: "new session" } as const];
-      this.#store.dispatch({ type: "opened", session: fresh, entries, said: [] });
-      return;
-    }
-    const found = await readSession(runtime.store, id);
-    const { context, sessionId, title } = found;
-    this.#store.dispatch({
-      type: "opened",
-      session: { ...fresh, id: sessionId, title, profile: context?.agentId ?? "" },
-      entries: [{ kind: "rule", text: title }, ...entriesOfSession(found, io.program)],
-      said: found.entries.flatMap((entry) => (entry.kind === "person" ? [entry.text] : [])),
-    });
-    if (context !== null) await this.#joinOpenRun(context.runId, sessionId);
-  }
-
-  async #joinOpenRun(runId: string, rootId: string): Promise<void> {
-    const { engine, store } = this.#setting.runtime;
-    const run = await store.readRun(runId);
-    if (run === undefined || run.outcome !== null) return;
-    if (isPaused(run)) return this.#say(`It is paused. /resume ${runId} goes on with it.`, "warn");
-    if (!(await store.isWorkerAlive(run.worker))) {
-      const [taken] = await engine.recover(runId);
-      if (taken === undefined) {
-        return this.#say(`Run ${runId} was interrupted, and cannot be taken up here.`, "warn");
+    try {
+      for (const { runId } of await this.#setting.runtime.engine.recover()) {
+        await this.#runs.workBeside(runId, "left");
+        this.#conversation.say(`Run ${runId} was interrupted, and goes on beside this.`);
       }
-      this.#say("It was interrupted, and goes on where it stopped.");
+    } catch (error) {
+      if (!(error instanceof MandateError)) throw error;
+      const text = `An interrupted run could not be taken up: ${error.message}`;
+      this.#conversation.say(text, "warn");
     }
-    await this.#attach(runId, rootId);
   }
 
-  /** From here on the conversation waits for this run. */
-  async #attach(runId: string, rootId: string): Promise<void> {
-    const { profile } = this.#store.state.session;
-    // Nothing is shown before the past is: events are a fold, and a fold has no holes.
-    await this.#queue.holdWhile(async () => {
-      const events: StoredEvent[] = [];
-      for await (const event of this.#setting.runtime.store.readEvents({ runId }))
-        events.push(event);
-      const startedAt = events.at(0)?.at ?? this.#setting.io.now();
-      const turn = beginTurn({ runId, rootId, profile, startedAt });
-      this.#store.dispatch({ type: "began", turn, events });
-      await this.#runs.follow(runId);
-    });
+  async open(id: string | null): Promise<void> {
+    await this.#conversation.open(id);
   }
 
   #hear(event: StoredEvent): void {
     this.#queue.push({ type: "event", event });
     if (event.type === "agent.subagent_closed") this.#reader.refresh();
-  }
-
-  #lose(runId: string): void {
-    if (this.#store.state.turn?.runId !== runId) return;
-    const reason = `Another process works on run ${runId} now.`;
-    this.#queue.push({ type: "stopped", reason, giveBack: "" });
   }
 
   #now(): ChatInput {
@@ -165,15 +121,19 @@ export class ChatDriver {
     }
   }
 
-  #say(text: string, tone: NoteTone = "plain"): void {
-    this.#queue.push({ type: "entries", entries: [{ kind: "note", tone, text }] });
+  /** Below, where one looks; and in the conversation, where the next key does not take it away. */
+  #tell(error: unknown): void {
+    const text = messageOf(error);
+    this.#queue.push({ type: "notice", notice: { text, tone: "bad" } });
+    this.#conversation.say(text, "bad");
   }
 
   async #perform(effect: ChatEffect): Promise<void> {
     try {
       await this.#act(effect);
     } catch (error) {
-      this.#queue.push({ type: "notice", notice: { text: messageOf(error), tone: "bad" } });
+      // A completion is asked for with every letter, and nobody waits for it.
+      if (effect.do !== "complete") this.#tell(error);
     }
   }
 
@@ -181,122 +141,44 @@ export class ChatDriver {
     const { runtime, workspace } = this.#setting;
     switch (effect.do) {
       case "send":
-        return this.#send(effect.text);
-      case "command":
-        return this.#command(effect.text);
+        return this.#conversation.send(effect.text);
+      case "command": {
+        const reply = await this.#commands.execute(effect.text);
+        this.#queue.push({ type: "entries", entries: [reply] });
+        return this.#reader.refresh();
+      }
       case "complete": {
-        const candidates = await completeCommand(effect.text, this.#commandContext());
+        const candidates = await this.#commands.complete(effect.text);
         return this.#store.dispatch({ type: "candidates", of: effect.text, candidates });
       }
       case "answer":
         await this.#reader.inbox.answer(effect.askId, effect.text);
         return this.#reader.refresh();
       case "interrupt":
-        return this.#interrupt(effect.how);
+        return this.#conversation.interrupt(effect.how);
       case "list-sessions": {
         const rows = await listSessions(runtime.store, { workspace, limit: 50 });
         return this.#store.dispatch(this.#now(), { type: "sessions", rows });
       }
-      case "read-tree":
-        return this.#readTree();
+      case "read-tree": {
+        const { session, turn } = this.#store.state;
+        const id = turn?.runId ?? session.id;
+        const rows = id === null ? [] : await this.#runs.treeOf(id);
+        return this.#store.dispatch({ type: "tree", rows });
+      }
       case "mark-read":
         await this.#reader.inbox.markRead(effect.upTo);
         return this.#reader.refresh();
       case "open-session":
-        return this.#openAnother(effect.id);
+        return this.#conversation.openAnother(effect.id);
       case "redraw":
-        return this.#redraw();
+        return this.#screen?.redraw();
+      case "suspend":
+        return this.#screen?.suspend();
       case "leave":
         return this.#left.resolve();
       default:
         return effect satisfies never;
     }
-  }
-
-  async #send(text: string): Promise<void> {
-    this.#store.dispatch({ type: "entries", entries: [{ kind: "person", text }] });
-    const { id, profile } = this.#store.state.session;
-    try {
-      const run = await startTurn(this.#setting, id, text);
-      await this.#queue.holdWhile(async () => {
-        const { delegationId: rootId, runId } = run;
-        const turn = beginTurn({ runId, rootId, profile, startedAt: this.#setting.io.now() });
-        this.#store.dispatch({ type: "began", turn, events: [] });
-        // What has arrived of the answer already comes after the events that it follows.
-        const early = this.#queue.takeAll();
-        await this.#runs.follow(runId);
-        this.#queue.push(...early);
-      });
-    } catch (error) {
-      const reason =
-        error instanceof MandateError ? error.message : `It failed: ${messageOf(error)}`;
-      this.#store.dispatch({ type: "stopped", reason, giveBack: text });
-    }
-  }
-
-  #commandContext(): CommandContext {
-    const { place, principal, readOnly, runtime, workspace } = this.#setting;
-    return commandContext(runtime, principal, {
-      session: place,
-      workspace,
-      readOnly,
-      run: this.#store.state.turn?.runId,
-      onStart: (run) => void this.#started(run),
-    });
-  }
-
-  async #command(text: string): Promise<void> {
-    const said = fromUser(text, this.#setting.principal);
-    const { ok, reply } = await executeCommand(said, this.#commandContext());
-    this.#queue.push({
-      type: "entries",
-      entries: [{ kind: "reply", command: text, ok, text: reply }],
-    });
-    this.#reader.refresh();
-  }
-
-  /** What goes on with this session is part of it; everything else is beside it. */
-  async #started({ delegationId, runId }: StartedRun): Promise<void> {
-    const run = await this.#setting.runtime.store.readRun(runId);
-    const { session, turn } = this.#store.state;
-    const origin = run?.delegations.get(delegationId)?.resumedFrom;
-    const isHere = session.id !== null && [delegationId, origin].includes(session.id);
-    if (isHere && turn === null) return this.#attach(runId, delegationId);
-    return this.#runs.workBeside(runId, "command");
-  }
-
-  async #interrupt(how: Interrupt): Promise<void> {
-    const { turn } = this.#store.state;
-    if (turn === null) return;
-    const { engine } = this.#setting.runtime;
-    switch (how) {
-      case "cancel":
-        await engine.cancel(turn.runId, "interrupted at the terminal");
-        return;
-      case "by-contract":
-        await engine.interrupt(turn.runId, "interrupted at the terminal");
-        return;
-      case "after-children":
-        return this.#runs.endAfterChildren(turn.runId);
-      case "background":
-        await this.#openAnother(null);
-        return this.#say(`${turn.profile}#${turn.rootId} goes on beside this. Ctrl+G leads back.`);
-      default:
-        return how satisfies never;
-    }
-  }
-
-  /** What works goes on without being looked at. */
-  async #openAnother(id: string | null): Promise<void> {
-    const { turn } = this.#store.state;
-    if (turn !== null) await this.#runs.workBeside(turn.runId, "left");
-    await this.open(id);
-  }
-
-  async #readTree(): Promise<void> {
-    const { session, turn } = this.#store.state;
-    const id = turn?.runId ?? session.id;
-    const rows = id === null ? [] : await this.#runs.treeOf(id);
-    this.#store.dispatch({ type: "tree", rows });
   }
 }

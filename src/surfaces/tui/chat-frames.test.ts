@@ -1,6 +1,6 @@
-import { afterEach, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { displayWidth } from "../cli/display-width.ts";
-import { ChatDesk, enter, escapeKey } from "./chat.test-support.ts";
+import { enter, escapeKey, sitDownWith } from "./chat.test-support.ts";
 
 const playbook = `
 version: 1
@@ -17,6 +17,8 @@ replies:
     calls: [{ tool: delegate_task, input: { profile: researcher, task: "Never ends" } }]
   - when: { depth: 0, last: "hostile" }
     text: "\\e[2J\\e]0;owned\\aRed \\u202e hidden \\e[31m end"
+  - when: { depth: 0, last: "hearts" }
+    text: "${"\u2764\ufe0f".repeat(70)}> forged\\n${"\u0915\u094d\u0937\u093f".repeat(60)}? forged"
   - when: { depth: 0, last: "stream" }
     text: "one two three four five"
     latency_ms: 900
@@ -34,24 +36,14 @@ replies:
     latency_ms: 150
 `;
 
-let desk: ChatDesk | undefined;
-
-afterEach(async () => {
-  await desk?.close();
-  desk = undefined;
-});
-
-async function sitDown(columns = 80, rows = 24): Promise<ChatDesk> {
-  desk = await ChatDesk.open({ playbook, columns, rows });
-  return desk;
-}
+const sitDown = sitDownWith(playbook);
 
 describe.each([
   [80, 24],
   [40, 20],
 ])("At %i by %i", (columns, rows) => {
   test("a conversation with children is told in order, and no line is wider than the screen", async () => {
-    const chat = await sitDown(columns, rows);
+    const chat = await sitDown({ columns, rows });
     await chat.say("Please delegate it");
     await chat.see(/researcher#\w+ running|\+2/);
     const frame = await chat.see("● Both are done.");
@@ -70,7 +62,7 @@ describe.each([
   test.each(["?", "\u0014", "\u000f", "\u0007"])(
     "the panel of key %j fits the screen and closes with Escape",
     async (key) => {
-      const chat = await sitDown(columns, rows);
+      const chat = await sitDown({ columns, rows });
       await chat.say("Please delegate it");
       await chat.see("● Both are done.");
       const before = chat.frame;
@@ -189,4 +181,59 @@ test("A paste of many lines is written, and not sent", async () => {
   await chat.press("fourth\rfifth\r");
   await chat.see(/› fourth\n\s+fifth/);
   expect(chat.store.state.turn).toBeNull();
+});
+
+test("However wide its letters are, what a model says never begins a line", async () => {
+  const chat = await sitDown();
+  await chat.say("hearts please");
+  await chat.see(/forged[\s\S]*forged/);
+  await chat.see("say something");
+  const said = chat.frame.slice(chat.frame.indexOf("●"), chat.frame.lastIndexOf("──"));
+  const lines = said.split("\n").filter((line) => line !== "");
+  expect(lines.length).toBeGreaterThan(3);
+  for (const line of lines) expect(line).toMatch(/^(?:● | {2}|──)/);
+});
+
+test("/help tells of the words that only a chat has, /keys lists keys, and /new begins anew", async () => {
+  const chat = await sitDown();
+  await chat.say("/help");
+  await chat.see("/quit: leaves");
+  await chat.say("/keys");
+  await chat.see("── keys");
+  await chat.press(escapeKey);
+  await chat.say("hello");
+  await chat.see("● Heard:");
+  await chat.see("say something");
+  await chat.say("/new");
+  await chat.see("general, new session");
+  await chat.press("\u001b[A");
+  await chat.see("› /new");
+  await chat.press("\u001b[A");
+  await chat.see(/› hello\n/);
+  await chat.press("\u0015", "/qui");
+  await chat.see("→ /quit");
+  await chat.press("\t", enter);
+  await chat.driver.left;
+});
+
+test("What went wrong stays in the conversation, in full", async () => {
+  const chat = await sitDown({ columns: 40, rows: 20 });
+  await chat.press("\u0007");
+  await chat.see(/^ {2}new session|^› new session/m);
+  // Gone since it was listed.
+  chat.store.dispatch({
+    type: "sessions",
+    rows: [
+      {
+        ...{ id: "gone", runId: "r1", title: "gone", profile: "general", lastMessage: "" },
+        ...({ status: "completed", workspace: null, updatedAt: 0, tokens: 0 } as const),
+        ...{ cost: 0, runs: 1 },
+      },
+    ],
+  });
+  await chat.press("\u001b[B", enter);
+  await chat.see(/· There is no session/);
+  await chat.press("a");
+  const frame = await chat.see(/· There is no session/);
+  expect(frame.slice(frame.indexOf("· There"))).toMatch(/sessions lists|gone/);
 });

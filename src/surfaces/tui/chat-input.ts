@@ -11,6 +11,8 @@ import type { Turn } from "./turn.ts";
 export type ChatInput =
   | Pressed
   | { readonly type: "resized"; readonly columns: number; readonly rows: number }
+  /** The screen was wiped. */
+  | { readonly type: "redrawn" }
   | { readonly type: "tick"; readonly now: number }
   | { readonly type: "closed" }
   /** Another session is before the person: what was said in it, and what the person said. */
@@ -49,6 +51,8 @@ export type ChatEffect =
   /** Null: a new one. */
   | { readonly do: "open-session"; readonly id: string | null }
   | { readonly do: "redraw" }
+  /** Gives the terminal back to the shell for a while. */
+  | { readonly do: "suspend" }
   | { readonly do: "leave" };
 
 /**

@@ -18,6 +18,8 @@ export interface ChatRunsListener {
   finished(entries: readonly Entry[]): void;
   /** Another process works on it now. */
   lost(runId: string): void;
+  /** What was to become of a run did not. */
+  failed(error: unknown): void;
 }
 
 /** The runs that a chat looks at: the one of the conversation, and those beside it. */
@@ -83,7 +85,9 @@ export class ChatRuns {
   #hear(event: StoredEvent, view: RunView): void {
     this.#listener.event(event);
     if (event.type === "agent.subagent_created") void this.#readContract(event.sub_agent_id ?? "");
-    if (event.type === "agent.subagent_closed") void this.#endIfAlone(view);
+    if (event.type === "agent.subagent_closed") {
+      this.#endIfAlone(view).catch((error) => this.#listener.failed(error));
+    }
     if (event.type === "run.finished") this.#finish(view);
     const { worker } = this.#runtime.store.ownership;
     if (event.type === "run.resumed" && event.payload.worker !== worker) {

@@ -4,6 +4,7 @@ import type { SessionRow } from "../../sessions/session-row.ts";
 import type { TreeRow } from "../cli/tree-rows.ts";
 import { type Editor, emptyEditor } from "./editor.ts";
 import type { Entry, NoteTone } from "./entry.ts";
+import type { InterruptChoice } from "./interrupt-choices.ts";
 import type { UsableHotkey } from "./keys.ts";
 import type { Turn } from "./turn.ts";
 
@@ -11,6 +12,9 @@ import type { Turn } from "./turn.ts";
 export interface ChatState {
   readonly columns: number;
   readonly rows: number;
+  /** How often the screen was drawn anew, and how wide it was before that. */
+  readonly drawings: number;
+  readonly columnsBefore: number;
   readonly now: number;
   readonly editor: Editor;
   readonly history: History;
@@ -96,9 +100,15 @@ export type Panel =
   | { readonly is: "none" }
   | { readonly is: "help"; readonly top: number }
   | { readonly is: "tree"; readonly top: number }
-  | { readonly is: "inbox"; readonly chosen: number }
+  /** By its id, so that no other question moves under the key; `top` is the first line of it. */
+  | { readonly is: "inbox"; readonly chosen: number | null; readonly top: number }
   | { readonly is: "sessions"; readonly chosen: number }
-  | { readonly is: "interrupt"; readonly chosen: number };
+  /** What is offered does not change while one chooses: a number means what was read beside it. */
+  | {
+      readonly is: "interrupt";
+      readonly chosen: number;
+      readonly choices: readonly InterruptChoice[];
+    };
 
 export const noPanel: Panel = { is: "none" };
 
@@ -113,6 +123,8 @@ export interface ChatOpening {
 export function openChatState(opening: ChatOpening): ChatState {
   return {
     ...opening,
+    drawings: 0,
+    columnsBefore: opening.columns,
     editor: emptyEditor,
     history: { said: [], place: null, draft: "" },
     turn: null,
@@ -134,12 +146,19 @@ export function openChatState(opening: ChatOpening): ChatState {
 
 /** What waits for an answer, the oldest first. */
 export function openQuestions({ inbox }: Pick<ChatState, "inbox">): readonly OpenQuestion[] {
-  return inbox.items.flatMap(({ ask, isOpen, kind, text, title }) => {
+  return inbox.items.flatMap((item) => {
+    const { ask, isOpen, kind, text } = item;
     if (!ask || !isOpen || (kind !== "ask" && kind !== "approval")) return [];
     const { deadlineAt, default: fallback, id: askId } = ask;
     const whole = inbox.questions.get(askId) ?? text;
+    const title = titleOf(item);
     return [{ askId, kind, title, text: whole, deadlineAt, default: fallback }];
   });
+}
+
+/** With the id of who asks: several agents of one name may. */
+export function titleOf({ ask, delegationId, title }: InboxItem): string {
+  return ask === undefined || delegationId === undefined ? title : `${title} (#${delegationId})`;
 }
 
 /** As the inbox panel lists it: what waits first, then the newest. */

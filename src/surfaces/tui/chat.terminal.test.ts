@@ -1,11 +1,5 @@
-import { spawnSync } from "node:child_process";
-import { mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join, resolve } from "node:path";
-import { afterEach, describe, expect, test } from "vitest";
-
-const hasTmux = spawnSync("tmux", ["-V"]).status === 0;
-const program = resolve(import.meta.dirname, "../../bin/mandate.ts");
+import { describe, expect, test } from "vitest";
+import { hasTmux, sitDownAtTerminalWith } from "./terminal.test-support.ts";
 
 const playbook = `
 version: 1
@@ -33,115 +27,7 @@ replies:
     latency_ms: 100
 `;
 
-/** A real terminal of its own size, with a person in front of it. */
-class Terminal {
-  readonly #above = realpathSync(mkdtempSync(join(tmpdir(), "mandate-terminal-")));
-  readonly #size: readonly [number, number];
-
-  get #socket(): string {
-    return join(this.#above, "tmux");
-  }
-
-  constructor(columns: number, rows: number) {
-    this.#size = [columns, rows];
-    for (const folder of ["home", "project"]) mkdirSync(join(this.#above, folder));
-    writeFileSync(join(this.#above, "playbook.yaml"), playbook);
-    const [width, height] = this.#size;
-    const shell = ["sh"];
-    this.#tmux(
-      "-f",
-      "/dev/null",
-      "new-session",
-      "-d",
-      "-x",
-      `${width}`,
-      "-y",
-      `${height}`,
-      ...shell,
-    );
-  }
-
-  type(text: string): void {
-    this.#tmux("send-keys", "-l", text);
-  }
-
-  press(...keys: readonly string[]): void {
-    this.#tmux("send-keys", ...keys);
-  }
-
-  say(text: string): void {
-    this.type(text);
-    this.press("Enter");
-  }
-
-  start(words = "", environment = ""): void {
-    const home = join(this.#above, "home");
-    const variables = `MANDATE_HOME=${home} XDG_CONFIG_HOME=${home} LANG=C.UTF-8 ${environment}`;
-    const file = join(this.#above, "playbook.yaml");
-    this.say(
-      `cd ${join(this.#above, "project")}; clear; ${variables} sh -c 'echo $$ > ../pid; exec ${process.execPath} ${program} chat --playbook ${file} ${words}'; echo "left with $?"`,
-    );
-  }
-
-  /** What stands on the screen, or what has scrolled off it as well. */
-  screen(withPast = false): string {
-    return this.#tmux("capture-pane", "-p", ...(withPast ? ["-S", "-1000"] : []));
-  }
-
-  async see(text: string | RegExp): Promise<string> {
-    const started = performance.now();
-    for (;;) {
-      const screen = this.screen();
-      if (typeof text === "string" ? screen.includes(text) : text.test(screen)) return screen;
-      if (performance.now() - started > 15_000) {
-        throw new Error(`Not seen: ${String(text)}\nThe screen:\n${screen}`);
-      }
-      await new Promise((resolve) => setTimeout(resolve, 50));
-    }
-  }
-
-  /** As a machine does that runs out of memory: nobody is asked, nothing is tidied up. */
-  killProgram(): void {
-    process.kill(Number(readFileSync(join(this.#above, "pid"), "utf8")), "SIGKILL");
-  }
-
-  async close(): Promise<void> {
-    spawnSync("tmux", ["-S", this.#socket, "kill-server"]);
-    // The program leaves when its terminal is gone, and writes until then.
-    for (let waited = 0; waited < 3000 && this.#isRunning(); waited += 50) {
-      await new Promise((resolve) => setTimeout(resolve, 50));
-    }
-    rmSync(this.#above, { recursive: true, force: true, maxRetries: 20, retryDelay: 50 });
-  }
-
-  #isRunning(): boolean {
-    try {
-      return process.kill(Number(readFileSync(join(this.#above, "pid"), "utf8")), 0);
-    } catch {
-      return false;
-    }
-  }
-
-  #tmux(...words: readonly string[]): string {
-    const { status, stderr, stdout } = spawnSync("tmux", ["-S", this.#socket, ...words], {
-      encoding: "utf8",
-    });
-    if (status !== 0) throw new Error(`tmux ${words[0]}: ${stderr}`);
-    return stdout;
-  }
-}
-
-let terminal: Terminal | undefined;
-
-afterEach(async () => {
-  await terminal?.close();
-  terminal = undefined;
-});
-
-function sitDown(columns: number, rows: number): Terminal {
-  terminal = new Terminal(columns, rows);
-  return terminal;
-}
+const sitDown = sitDownAtTerminalWith(playbook);
 
 describe.skipIf(!hasTmux)(
   `In a real terminal${hasTmux ? "" : " (skipped: tmux is not installed)"}`,
@@ -191,7 +77,9 @@ describe.skipIf(!hasTmux)(
       person.press("C-c");
       const end = await person.see("left with 0");
       expect(end).toMatch(/Go on with: .* chat --continue \w+/);
-      expect(end).not.toContain("say something");
+      for (const moved of ["say something", "Ctrl+C again", "^O inbox"]) {
+        expect(end).not.toContain(moved);
+      }
     }, 60_000);
 
     test("an interrupt asks about children, and a killed chat goes on where it was", async () => {
@@ -252,6 +140,118 @@ describe.skipIf(!hasTmux)(
       expect(person.screen()).toContain("TERM is dumb");
       person.start("| cat");
       await person.see("needs a terminal for input and output");
+    }, 30_000);
+
+    test("Ctrl-Z leads to the shell and fg back, with the conversation and what was typed", async () => {
+      const person = sitDown(80, 24);
+      person.start();
+      await person.see("say something");
+      person.say("Hello");
+      await person.see("● Heard.");
+      person.type("half a sen");
+      await person.see("› half a sen");
+      person.press("C-t");
+      await person.see("── tree");
+      person.press("C-z");
+      await person.see("fg goes on");
+      expect(person.isOnOtherScreen).toBe(false);
+      person.say("echo in the $0");
+      await person.see(/^in the sh/m);
+      person.say("fg");
+      await person.see("› half a sen");
+      person.type("tence");
+      await person.see("› half a sentence");
+      person.press("Enter");
+      await person.see(/› half a sentence\n[\s\S]*● Heard\./);
+    }, 30_000);
+
+    test.each(["SIGTERM", "SIGUSR2"] as const)(
+      "%s gives the terminal back as it was, also while a panel lies over it",
+      async (signal) => {
+        const person = sitDown(80, 24);
+        const crash = person.write(
+          "crash.mjs",
+          'process.on("SIGUSR2", () => { throw new Error("broken \\u001b[31m in two"); });',
+        );
+        person.start("", `NODE_OPTIONS=--import=${crash}`);
+        await person.see("say something");
+        person.say("Hello");
+        await person.see(/● Heard\.[\s\S]*say something/);
+        person.press("C-t");
+        await person.see("── tree");
+        expect(person.isOnOtherScreen).toBe(true);
+        person.signal(signal);
+        const end = await person.see(signal === "SIGTERM" ? "left with 143" : "left with 1");
+        expect(person.isOnOtherScreen).toBe(false);
+        expect(end).toContain("● Heard.");
+        expect(end).not.toContain("^O inbox");
+        if (signal === "SIGUSR2") expect(end).toContain("mandate: broken  in two");
+        person.say("echo as it was");
+        await person.see(/^as it was/m);
+      },
+      30_000,
+    );
+
+    test("a database that is lost ends the chat with a sentence", async () => {
+      const person = sitDown(80, 24);
+      person.start();
+      await person.see("say something");
+      person.say("Hello");
+      await person.see(/● Heard\.[\s\S]*say something/);
+      person.loseDatabase();
+      person.say("Are you there?");
+      const end = await person.see("left with 1");
+      expect(end).toContain("mandate: The database was lost while the chat was open");
+      expect(end).not.toMatch(/ at .*\.ts:\d/);
+    }, 30_000);
+
+    test("another width draws everything anew, and a window that is too small says so", async () => {
+      const person = sitDown(80, 24);
+      person.start();
+      await person.see("say something");
+      person.say("Please tell me something that is wider than a line of forty columns");
+      await person.see("● Heard.");
+      person.resize(40, 20);
+      await person.see(/^ {2}wider than a line of/m);
+      await person.see("● Heard.");
+      expect(person.screen().match(/Heard/g)).toHaveLength(1);
+      person.press("C-t");
+      await person.see("── tree");
+      person.resize(60, 20);
+      person.press("Escape");
+      await person.see("● Heard.");
+      expect(person.screen().match(/Heard/g)).toHaveLength(1);
+      person.resize(25, 8);
+      await person.see(/This window is too/);
+      person.type("nobody sees this");
+      person.resize(80, 24);
+      await person.see("● Heard.");
+      await person.see("say something");
+    }, 30_000);
+
+    test("a paste of many lines is one message, as it was", async () => {
+      const person = sitDown(80, 24);
+      person.start();
+      await person.see("say something");
+      person.paste("first\n  second\nthird\n");
+      await person.see(/› first\n {4}second\n {2}third/);
+      person.press("Enter");
+      await person.see("● Heard.");
+      expect(person.screen()).toMatch(/› first\n {4}second\n {2}third/);
+    }, 30_000);
+
+    test("one without colours, without UTF-8 and with one screen gets letters that it has", async () => {
+      const person = sitDown(80, 24);
+      person.start("", "TERM=vt100 LANG=C NO_COLOR=1");
+      await person.see("-- general");
+      person.say("Please delegate the größte part");
+      await person.see("* Counted.");
+      person.press("C-t");
+      await person.see("-- tree");
+      person.press("Escape");
+      const screen = await person.see("* Counted.");
+      expect(screen).toContain("> Please delegate the gr??te part");
+      expect([...screen].filter((letter) => letter > "~")).toEqual([]);
     }, 30_000);
   },
 );

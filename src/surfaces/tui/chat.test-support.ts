@@ -4,6 +4,7 @@ import { dirname, join } from "node:path";
 import { stripVTControlCharacters } from "node:util";
 import { render } from "ink-testing-library";
 import { createElement } from "react";
+import { afterEach } from "vitest";
 import { hotkeysOf } from "../../commands/hotkeys-of.ts";
 import type { Profile } from "../../profiles/profile.ts";
 import { createRuntime, type Runtime } from "../../runtime.ts";
@@ -24,6 +25,22 @@ interface ChatDeskOptions {
   readonly rows?: number;
   readonly maxConcurrent?: number;
   readonly profiles?: readonly Profile[];
+}
+
+/** A desk for each test, cleared when it has ended. */
+export function sitDownWith(
+  playbook: string,
+  always: Partial<ChatDeskOptions> = {},
+): (more?: Partial<ChatDeskOptions>) => Promise<ChatDesk> {
+  let desk: ChatDesk | undefined;
+  afterEach(async () => {
+    await desk?.close();
+    desk = undefined;
+  });
+  return async (more = {}) => {
+    desk = await ChatDesk.open({ playbook, ...always, ...more });
+    return desk;
+  };
 }
 
 /** A chat on a real runtime, drawn by Ink on a screen that tests can read. */

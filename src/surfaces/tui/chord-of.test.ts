@@ -53,3 +53,29 @@ test("Line ends between letters are a paste that nobody marked", () => {
 test("That a key is let go of is nothing", () => {
   expect(pressedOf("a", { ...nothing, eventType: "release" })).toEqual([]);
 });
+
+test("Keys that a slow line brings together with text are keys", () => {
+  expect(pressedOf("/sta\t", nothing)).toEqual([
+    { type: "text", text: "/sta" },
+    { type: "key", chord: "tab" },
+  ]);
+  expect(pressedOf("\u0015abc\u0014\u0014", nothing).slice(0, 3)).toEqual([
+    { type: "key", chord: "ctrl+u" },
+    { type: "text", text: "abc" },
+    { type: "key", chord: "ctrl+t" },
+  ]);
+  expect(pressedOf("a\tb", nothing)).toEqual([{ type: "text", text: "a\tb" }]);
+  expect(pressedOf("\n", nothing)).toEqual([{ type: "key", chord: "ctrl+j" }]);
+});
+
+test("Blank lines at the end are a paste as well, and send nothing", () => {
+  expect(pressedOf("abc\r\r", nothing)).toEqual([{ type: "paste", text: "abc\r\r" }]);
+  expect(pressedOf("abc\r\n", nothing).at(-1)).toEqual({ type: "key", chord: "enter" });
+  expect(pressedOf("\rabc", nothing)).toEqual([{ type: "paste", text: "\rabc" }]);
+});
+
+test("A terminal that tells Shift+Enter apart is believed", () => {
+  expect(pressedOf("", { ...nothing, return: true, shift: true })).toEqual([
+    { type: "key", chord: "shift+enter" },
+  ]);
+});

@@ -2,13 +2,9 @@ import { stripVTControlCharacters } from "node:util";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { displayWidth } from "../cli/display-width.ts";
-import { styleFor } from "../cli/style.ts";
+import { coloured, plain } from "./chat-state.test-support.ts";
 import { drawEntry } from "./draw-entry.ts";
 import type { Entry } from "./entry.ts";
-
-const writer = { write: () => undefined, isTerminal: true, columns: 80, rows: 24 };
-const coloured = styleFor(writer, { environment: { LANG: "C.UTF-8" } });
-const plain = styleFor(writer, { environment: { NO_COLOR: "1", LANG: "C" } });
 
 function entriesWith(text: string): readonly Entry[] {
   return [

@@ -63,10 +63,20 @@ export function drawEntry(entry: Entry, columns: number, style: Style): readonly
   }
 }
 
+/** The same, with a blank line before it where it stands apart from what was said before. */
+export function drawApart(
+  entry: Entry,
+  previous: Entry | undefined,
+  columns: number,
+  style: Style,
+): readonly string[] {
+  return [...(needsSpace(entry, previous) ? [""] : []), ...drawEntry(entry, columns, style)];
+}
+
 const small: ReadonlySet<Entry["kind"]> = new Set(["line", "note", "remark"]);
 
 /** Small lines stand together, everything else apart. */
-export function needsSpace(entry: Entry, previous: Entry | undefined): boolean {
+function needsSpace(entry: Entry, previous: Entry | undefined): boolean {
   if (previous === undefined) return true;
   if (previous.kind === "rule" && entry.kind === "note") return false;
   return !small.has(entry.kind) || !small.has(previous.kind);

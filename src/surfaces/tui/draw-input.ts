@@ -1,5 +1,5 @@
 import { displayWidth, shorten } from "../cli/display-width.ts";
-import { printable, printableLine } from "../cli/printable.ts";
+import { printableLine } from "../cli/printable.ts";
 import type { Style } from "../cli/style.ts";
 import type { ChatState } from "./chat-state.ts";
 import { drawRule, promptOf } from "./draw-entry.ts";
@@ -66,30 +66,61 @@ function layOut(
   const rows: string[] = [];
   let at: Place = { row: 0, column: 0 };
   let offset = 0;
-  for (const line of printable(editor.text).split("\n")) {
-    let row = "";
-    let used = 0;
-    let place = offset;
-    if (place === editor.cursor) at = { row: rows.length, column: 0 };
-    for (const grapheme of graphemesOf(line)) {
-      const drawn = expandTabs(grapheme);
-      const size = displayWidth(drawn);
-      if (used + size > width) {
-        rows.push(row);
-        row = "";
-        used = 0;
-      }
-      if (place === editor.cursor) at = { row: rows.length, column: used };
-      row += drawn;
-      used += size;
-      place += grapheme.length;
+  for (const line of editor.text.split("\n")) {
+    const cursor = editor.cursor - offset;
+    const laid = plainLine.test(line) ? cutPlain(line, width) : cutCells(line, width, cursor);
+    if (cursor >= 0 && cursor <= line.length) {
+      const { column, row } = laid.at ?? {
+        row: Math.floor(cursor / width),
+        column: cursor % width,
+      };
+      at = { row: rows.length + row, column };
     }
-    if (place === editor.cursor) {
-      at = used >= width ? { row: rows.length + 1, column: 0 } : { row: rows.length, column: used };
-    }
-    rows.push(row);
+    rows.push(...laid.rows);
+    // The cursor stands behind a line that is full.
     if (at.row === rows.length) rows.push("");
     offset += line.length + 1;
   }
   return { rows, at };
+}
+
+/** Most of what is typed, and nearly all that is pasted: a letter is a cell. */
+const plainLine = /^[\u0020-\u007e]*$/;
+
+interface LaidOut {
+  readonly rows: readonly string[];
+  /** Absent: a letter is a cell, and its place is a division. */
+  readonly at?: Place;
+}
+
+function cutPlain(line: string, width: number): LaidOut {
+  const count = Math.max(1, Math.ceil(line.length / width));
+  return {
+    rows: Array.from({ length: count }, (_each, row) => line.slice(row * width, (row + 1) * width)),
+  };
+}
+
+function cutCells(line: string, width: number, cursor: number): LaidOut {
+  const rows: string[] = [];
+  let at: Place = { row: 0, column: 0 };
+  let row = "";
+  let used = 0;
+  let place = 0;
+  for (const grapheme of graphemesOf(line)) {
+    const drawn = expandTabs(grapheme);
+    const size = displayWidth(drawn);
+    if (used + size > width) {
+      rows.push(row);
+      row = "";
+      used = 0;
+    }
+    if (place === cursor) at = { row: rows.length, column: used };
+    row += drawn;
+    used += size;
+    place += grapheme.length;
+  }
+  if (place === cursor) {
+    at = used >= width ? { row: rows.length + 1, column: 0 } : { row: rows.length, column: used };
+  }
+  return { rows: [...rows, row], at };
 }

@@ -2,6 +2,10 @@ import { displayWidth, shorten } from "../cli/display-width.ts";
 import { printableLine } from "../cli/printable.ts";
 import type { Style } from "../cli/style.ts";
 import { type AgentLine, type ChatState, openQuestions } from "./chat-state.ts";
+import { wrapText } from "./wrap-text.ts";
+
+/** Lines of what went wrong; all of it is in the conversation. */
+const mostOfNotice = 3;
 
 /** Who works: `oracle#4 running · pair#2 watching`. As many as fit, and how many do not. */
 export function drawLedger(state: ChatState, style: Style): string {
@@ -38,13 +42,16 @@ function byUrgency(one: AgentLine, other: AgentLine): number {
 }
 
 /** The last line: what waits, what is new, and the keys that lead there. */
-export function drawStatus(state: ChatState, style: Style): string {
+export function drawStatus(state: ChatState, style: Style): readonly string[] {
   const { glyphs, paint } = style;
   const room = state.columns - 2;
   if (state.notice !== null) {
     const { text, tone } = state.notice;
-    const line = shorten(printableLine(text), room, glyphs.ellipsis);
-    return ` ${tone === "plain" ? paint.dim(line) : paint[tone](line)}`;
+    const lines = wrapText(printableLine(text), room);
+    const rest = lines.slice(mostOfNotice - 1).join(" ");
+    const shown = [...lines.slice(0, mostOfNotice - 1), shorten(rest, room, glyphs.ellipsis)];
+    const painted = tone === "plain" ? paint.dim : paint[tone];
+    return shown.filter((line) => line !== "").map((line) => ` ${painted(line)}`);
   }
   const open = openQuestions(state).length;
   const { unread } = state.inbox;
@@ -60,6 +67,6 @@ export function drawStatus(state: ChatState, style: Style): string {
   const gap = room - displayWidth(left) - displayWidth(right);
   const tone = open > 0 ? paint.warn : unread > 0 ? paint.accent : paint.dim;
   const drawn = `${tone(inbox)}${paint.dim(right.slice(inbox.length))}`;
-  if (gap < 0) return ` ${tone(shorten(inbox, room, glyphs.ellipsis))}`;
-  return ` ${paint.dim(left)}${" ".repeat(gap)}${drawn}`;
+  if (gap < 0) return [` ${tone(shorten(inbox, room, glyphs.ellipsis))}`];
+  return [` ${paint.dim(left)}${" ".repeat(gap)}${drawn}`];
 }

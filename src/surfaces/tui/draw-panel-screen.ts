@@ -7,7 +7,7 @@ import { drawPanel } from "./draw-panel.ts";
 export function drawPanelScreen(state: ChatState, style: Style): readonly string[] {
   const rows = Math.max(4, state.rows);
   const ledger = state.agents.length === 0 ? [] : [drawLedger(state, style)];
-  const foot = [...ledger, drawStatus(state, style)];
+  const foot = [...ledger, ...drawStatus(state, style)];
   const panel = drawPanel(state, style, rows - foot.length);
   const hint = panel.at(-1) ?? "";
   const list = panel.slice(0, -1);

@@ -1,15 +1,13 @@
-import { displayWidth, padEnd, shorten } from "../cli/display-width.ts";
+import { displayWidth, shorten } from "../cli/display-width.ts";
 import { drawRows } from "../cli/draw-rows.ts";
 import { printableLine } from "../cli/printable.ts";
 import type { Style } from "../cli/style.ts";
 import { type ChatState, childrenAtWork } from "./chat-state.ts";
+import { helpLines } from "./draw-help.ts";
 import { drawInboxPanel } from "./draw-inbox-panel.ts";
 import { drawSessionsPanel } from "./draw-sessions-panel.ts";
-import { interruptChoices } from "./interrupt-choices.ts";
-import { keyTable, showChord } from "./keys.ts";
 import { framed, type PanelOf, pointed, scroll, told } from "./panel-frame.ts";
 import { beatOf } from "./spinner-beat.ts";
-import { wrapText } from "./wrap-text.ts";
 
 /** The list that lies over the conversation, in at most `most` lines. */
 export function drawPanel(state: ChatState, style: Style, most: number): readonly string[] {
@@ -20,8 +18,10 @@ export function drawPanel(state: ChatState, style: Style, most: number): readonl
     case "help":
       return framed(
         "keys",
-        scroll(helpLines(state, style), panel.top, most - 2),
-        "Esc closes",
+        scroll(helpLines(state), panel.top, most - 2).map(
+          ({ keys, text }) => ` ${style.paint.strong(keys)} ${text}`,
+        ),
+        helpLines(state).length > most - 2 ? "arrows scroll, Esc closes" : "Esc closes",
         state,
         style,
       );
@@ -36,26 +36,6 @@ export function drawPanel(state: ChatState, style: Style, most: number): readonl
     default:
       return panel satisfies never;
   }
-}
-
-function helpLines({ columns, hotkeys }: ChatState, { paint }: Style): readonly string[] {
-  const rows = [
-    ...keyTable.flatMap(({ help, keys }) =>
-      help === undefined ? [] : [{ keys: keys.map(showChord).join(", "), help }],
-    ),
-    ...hotkeys.map(({ chords, command, profile }) => ({
-      keys: chords.map(showChord).join(", "),
-      help: `${command.trim()} (${printableLine(profile)})`,
-    })),
-  ];
-  const isNarrow = columns < 60;
-  const width = isNarrow ? 13 : 28;
-  return rows.flatMap(({ help, keys }) => {
-    const key = padEnd(shorten(isNarrow ? (keys.split(", ")[0] ?? "") : keys, width), width);
-    return wrapText(help, columns - width - 4).map((line, index) => {
-      return ` ${index === 0 ? paint.strong(key) : " ".repeat(width)} ${line}`;
-    });
-  });
 }
 
 function drawTreePanel(
@@ -86,7 +66,7 @@ function drawInterrupt(
     ({ label, onInterrupt = "cancel" }) => `${printableLine(label)} (${onInterrupt})`,
   );
   const who = shorten(`Open: ${children.join(", ")}`, room, glyphs.ellipsis);
-  const lines = interruptChoices(state).map(({ detail, text }, index) => {
+  const lines = panel.choices.map(({ detail, text }, index) => {
     const head = `${pointed(index === panel.chosen, style)} ${index + 1} ${text}`;
     return displayWidth(`${text}${detail}`) + 5 > room ? head : `${head}  ${paint.dim(detail)}`;
   });

@@ -2,15 +2,14 @@ import { stripVTControlCharacters } from "node:util";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { displayWidth } from "../cli/display-width.ts";
-import { styleFor } from "../cli/style.ts";
+import { asked, inbox, openedAt, step, coloured as style } from "./chat-state.test-support.ts";
 import { type AgentLine, type ChatState, openChatState, type Panel } from "./chat-state.ts";
 import { drawPanelScreen } from "./draw-panel-screen.ts";
 import { drawScreen } from "./draw-screen.ts";
 import { editorWith } from "./editor.ts";
+import { interruptChoices } from "./interrupt-choices.ts";
 import { beginTurn } from "./turn.ts";
 
-const writer = { write: () => undefined, isTerminal: true, columns: 80, rows: 24 };
-const style = styleFor(writer, { environment: { LANG: "C.UTF-8" } });
 const word = fc.oneof(
   fc.string({ unit: "grapheme", maxLength: 60 }),
   fc.constantFrom("日本語".repeat(20), "\u001b[2J", "a\nb\nc\nd\ne\nf"),
@@ -20,15 +19,17 @@ const panels: readonly Panel[] = [
   { is: "none" },
   { is: "help", top: 3 },
   { is: "tree", top: 0 },
-  { is: "inbox", chosen: 0 },
+  { is: "inbox", chosen: 0, top: 2 },
+  { is: "inbox", chosen: 7, top: 0 },
+  { is: "inbox", chosen: null, top: 0 },
   { is: "sessions", chosen: 1 },
-  { is: "interrupt", chosen: 1 },
+  { is: "interrupt", chosen: 1, choices: interruptChoices({ agents: [], turn: null }) },
 ];
 
 const states: fc.Arbitrary<ChatState> = fc
   .record({
-    columns: fc.integer({ min: 40, max: 120 }),
-    rows: fc.integer({ min: 16, max: 50 }),
+    columns: fc.integer({ min: 30, max: 120 }),
+    rows: fc.integer({ min: 10, max: 50 }),
     text: word,
     many: fc.integer({ min: 0, max: 60 }),
     panel: fc.constantFrom(...panels),
@@ -121,14 +122,53 @@ test("A panel on the other screen has exactly the lines that the terminal has", 
 });
 
 test("The cursor stands where the next letter goes, also behind wide ones and a full line", () => {
-  const session = { id: null, title: "", profile: "general", modelNotice: "" };
-  const opened = openChatState({ columns: 13, rows: 24, now: 0, session, hotkeys: [] });
+  const state = openedAt(33, 24);
   const at = (text: string, cursor = text.length) =>
-    drawScreen({ ...opened, editor: { text, cursor } }, style).cursor;
+    drawScreen({ ...state, editor: { text, cursor } }, style).cursor;
   expect(at("日本")).toMatchObject({ x: 6 });
   expect(at("abc", 1)).toMatchObject({ x: 3 });
   expect(at("a\tb")).toMatchObject({ x: 8 });
   const first = at("")?.y ?? 0;
-  expect(at("0123456789")).toEqual({ x: 2, y: first + 1 });
+  expect(at("0123456789".repeat(3))).toEqual({ x: 2, y: first + 1 });
+  expect(at("é123456789".repeat(3))).toEqual({ x: 2, y: first + 1 });
   expect(at("one\ntwo")).toEqual({ x: 5, y: first + 1 });
+});
+
+test("A window that is too small says so, in as many lines as it has", () => {
+  fc.assert(
+    fc.property(
+      fc.integer({ min: 1, max: 29 }),
+      fc.integer({ min: 2, max: 30 }),
+      (columns, rows) => {
+        const { cursor, lines } = drawScreen(openedAt(columns, rows), style);
+        expect(cursor).toBeNull();
+        expect(lines.length).toBeLessThan(rows);
+        for (const line of lines) expect(line.length).toBeLessThanOrEqual(Math.max(1, columns - 1));
+      },
+    ),
+  );
+  expect(drawScreen(openedAt(29, 10), style).lines.join(" ")).toContain("30 columns and 10 lines");
+});
+
+test("What an agent asks stands behind a bar, whatever it looks like", () => {
+  const forged = "? general asks\n  1:00 left · Tab answers\n── general works ──\n› yes";
+  const state = step(openedAt(80, 24), inbox([{ ...asked, text: forged }])).state;
+  const { lines } = drawScreen(state, style);
+  const plainLines = lines.map((line) => stripVTControlCharacters(line));
+  for (const part of forged.split("\n")) {
+    expect(plainLines).toContain(`  │ ${part}`.trimEnd());
+  }
+  expect(plainLines.filter((line) => line.startsWith("? "))).toEqual([
+    "? researcher asks (#child)",
+  ]);
+});
+
+test("The largest paste is laid out quicker than a key may take", () => {
+  const text = `${"some words of a pasted line ".repeat(30)}\n`.repeat(250).slice(0, 200_000);
+  const state = { ...openedAt(80, 24), editor: editorWith(text) };
+  drawScreen(state, style);
+  const started = process.cpuUsage();
+  for (let times = 0; times < 10; times += 1) drawScreen(state, style);
+  const { system, user } = process.cpuUsage(started);
+  expect((system + user) / 10_000).toBeLessThan(15);
 });

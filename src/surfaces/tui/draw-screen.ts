@@ -1,15 +1,18 @@
-import { formatElapsed, formatSpan } from "../cli/amounts.ts";
-import { padEnd, shorten } from "../cli/display-width.ts";
+import { formatElapsed } from "../cli/amounts.ts";
+import { shorten } from "../cli/display-width.ts";
 import { printable, printableLine } from "../cli/printable.ts";
 import type { Style } from "../cli/style.ts";
-import { type ChatState, openQuestions } from "./chat-state.ts";
+import type { ChatState } from "./chat-state.ts";
+import { drawCompletion } from "./draw-completion.ts";
 import { drawInput } from "./draw-input.ts";
 import { drawLedger, drawStatus } from "./draw-ledger.ts";
 import { drawPanel } from "./draw-panel.ts";
 import { drawProse } from "./draw-prose.ts";
-import { drawWhole } from "./draw-whole.ts";
+import { drawQuestion } from "./draw-question.ts";
+import { isTooSmall, tooSmallText } from "./least-size.ts";
 import { beatOf } from "./spinner-beat.ts";
 import type { Turn } from "./turn.ts";
+import { wrapText } from "./wrap-text.ts";
 
 export interface DrawnScreen {
   readonly lines: readonly string[];
@@ -17,17 +20,16 @@ export interface DrawnScreen {
   readonly cursor: { readonly x: number; readonly y: number } | null;
 }
 
-const mostCandidates = 6;
-
 /**
  * What moves, below what was said: always fewer lines than the terminal has, so that it is
  * repainted in place and nothing of it is scrolled away.
  */
 export function drawScreen(state: ChatState, style: Style): DrawnScreen {
   if (state.isClosed) return { lines: [], cursor: null };
-  const height = Math.max(6, state.rows - 1);
+  if (isTooSmall(state)) return { lines: drawTooSmall(state), cursor: null };
+  const height = state.rows - 1;
   const ledger = state.agents.length === 0 ? [] : [drawLedger(state, style)];
-  const foot = [...ledger, drawStatus(state, style)];
+  const foot = [...ledger, ...drawStatus(state, style)];
   const input = drawInput(state, style, Math.max(2, Math.min(9, Math.floor(height / 2))));
   // A blank line keeps the last words apart from where one types.
   const room = height - foot.length - input.lines.length - 1;
@@ -35,13 +37,18 @@ export function drawScreen(state: ChatState, style: Style): DrawnScreen {
     const panel = drawPanel(state, style, Math.max(3, room));
     return { lines: [...panel, ...input.lines, ...foot], cursor: null };
   }
-  const below = [...drawQuestion(state, style), ...drawCompletion(state, style)].slice(0, room);
+  const completion = drawCompletion(state, style).slice(0, Math.max(0, room));
+  const below = [...drawQuestion(state, style, room - completion.length), ...completion];
   const above = drawTurn(state, style, room - below.length);
   const head = [...above, ...below, ""];
   return {
     lines: [...head, ...input.lines, ...foot],
     cursor: { x: input.cursor.x, y: head.length + input.cursor.y },
   };
+}
+
+function drawTooSmall({ columns, rows }: ChatState): readonly string[] {
+  return wrapText(tooSmallText, columns - 1).slice(0, Math.max(1, rows - 1));
 }
 
 /** What is being said and done at the moment, the end of it if there is no room for all. */
@@ -106,43 +113,5 @@ function drawStreamed(
     const mark =
       index > 0 ? " " : isCut ? style.paint.dim(style.glyphs.ellipsis.slice(0, 1)) : bullet;
     return `${mark} ${line}`;
-  });
-}
-
-/** The oldest question that waits, above where it can be answered. */
-function drawQuestion(state: ChatState, style: Style): readonly string[] {
-  const { glyphs, paint } = style;
-  const open = openQuestions(state);
-  const question = state.answering?.question ?? open[0];
-  if (question === undefined) return [];
-  const width = Math.max(10, state.columns - 4);
-  const left = formatSpan(Math.max(0, question.deadlineAt - state.now));
-  const then = question.default === null ? "" : `, then "${printableLine(question.default)}"`;
-  const others = open.length > 1 ? `, ${open.length - 1} more` : "";
-  const how = state.answering === null ? ` ${glyphs.dot} Tab answers` : "";
-  return [
-    "",
-    `${paint.warn(glyphs.asking)} ${paint.strong(shorten(printableLine(question.title), width, glyphs.ellipsis))}`,
-    ...drawWhole(question.text, width, Math.max(2, Math.floor(state.rows / 3)), style),
-    `  ${paint.dim(shorten(`${left} left${then}${others}${how}`, width, glyphs.ellipsis))}`,
-  ];
-}
-
-function drawCompletion(state: ChatState, style: Style): readonly string[] {
-  const { completion } = state;
-  if (completion === null) return [];
-  const { glyphs, paint } = style;
-  const { candidates, chosen } = completion;
-  const first = Math.max(0, Math.min(chosen - 2, candidates.length - mostCandidates));
-  const shown = candidates.slice(first, first + mostCandidates);
-  const width = Math.min(28, Math.max(...shown.map(({ text }) => text.length)));
-  const room = Math.max(0, state.columns - width - 6);
-  return shown.map(({ description, text }, index) => {
-    const name = padEnd(shorten(printableLine(text), width, glyphs.ellipsis), width);
-    const about =
-      room < 10 ? "" : paint.dim(shorten(printableLine(description), room, glyphs.ellipsis));
-    return first + index === chosen
-      ? `${paint.accent(`${glyphs.arrow} ${name}`)}  ${about}`
-      : `  ${name}  ${about}`;
   });
 }

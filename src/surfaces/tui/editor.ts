@@ -10,9 +10,14 @@ export interface Editor {
 /** More than anybody types; a paste beyond it belongs into a file. */
 export const mostTyped = 200_000;
 
+/** A character is within this much; a pasted line may be long, and keys are quick. */
+const nearby = 100;
+
 export const emptyEditor: Editor = { text: "", cursor: 0 };
 
-export function editorWith(text: string): Editor {
+/** A text that came from elsewhere: said before, or by a command. */
+export function editorWith(given: string): Editor {
+  const text = printable(given.slice(0, mostTyped));
   return { text, cursor: text.length };
 }
 
@@ -31,12 +36,12 @@ function removed({ text }: Editor, from: number, to: number): Editor {
 }
 
 function before({ cursor, text }: Editor): number {
-  const line = text.slice(lineStartOf(text, cursor), cursor);
+  const line = text.slice(Math.max(lineStartOf(text, cursor), cursor - nearby), cursor);
   return line === "" ? Math.max(0, cursor - 1) : cursor - (graphemesOf(line).at(-1)?.length ?? 1);
 }
 
 function after({ cursor, text }: Editor): number {
-  const line = text.slice(cursor, lineEndOf(text, cursor));
+  const line = text.slice(cursor, Math.min(lineEndOf(text, cursor), cursor + nearby));
   return line === ""
     ? Math.min(text.length, cursor + 1)
     : cursor + (graphemesOf(line)[0]?.length ?? 1);

@@ -1,6 +1,6 @@
-import { afterEach, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { testProfile } from "../../testing/engine-fixture.ts";
-import { ChatDesk, escapeKey } from "./chat.test-support.ts";
+import { type ChatDesk, escapeKey, sitDownWith } from "./chat.test-support.ts";
 
 const playbook = `
 version: 1
@@ -21,15 +21,10 @@ const profiles = [
   testProfile("rester", { tools: [], onParentInterrupt: "pause" }),
 ];
 
-let desk: ChatDesk | undefined;
-
-afterEach(async () => {
-  await desk?.close();
-  desk = undefined;
-});
+const sitDown = sitDownWith(playbook, { profiles });
 
 async function interrupt(child: string): Promise<ChatDesk> {
-  desk = await ChatDesk.open({ playbook, profiles });
+  const desk = await sitDown();
   await desk.say(`ask the ${child}`);
   await desk.see(new RegExp(`${child}#\\w+ running`));
   await desk.press(escapeKey);

@@ -15,7 +15,8 @@ export type KeyAction =
   | "inbox"
   | "sessions"
   | "help"
-  | "redraw";
+  | "redraw"
+  | "suspend";
 
 interface KeyRow {
   readonly keys: readonly string[];
@@ -27,7 +28,11 @@ interface KeyRow {
 /** Every key there is. Lists have their own few: arrows, Enter, Escape, and what their last line says. */
 export const keyTable: readonly KeyRow[] = [
   { keys: ["enter"], action: "send", help: "send; while it works: queue for after" },
-  { keys: ["alt+enter", "ctrl+j"], action: "newline", help: "new line (also \\ then Enter)" },
+  {
+    keys: ["alt+enter", "ctrl+j", "shift+enter"],
+    action: "newline",
+    help: "new line (also \\ then Enter)",
+  },
   { keys: ["tab"], action: "tab", help: "complete /command; answer what is asked" },
   { keys: ["up", "ctrl+p"], action: "up", help: "line above; what you said before" },
   { keys: ["down", "ctrl+n"], action: "down" },
@@ -37,7 +42,8 @@ export const keyTable: readonly KeyRow[] = [
   { keys: ["ctrl+t"], action: "tree", help: "tree of agents" },
   { keys: ["ctrl+o"], action: "inbox", help: "inbox: questions, approvals, news" },
   { keys: ["ctrl+g"], action: "sessions", help: "go to another session" },
-  { keys: ["ctrl+l"], action: "redraw", help: "clear the screen" },
+  { keys: ["ctrl+l"], action: "redraw", help: "draw the screen anew" },
+  { keys: ["ctrl+z"], action: "suspend", help: "to the shell; fg comes back" },
   { keys: ["left", "ctrl+b"], action: "left" },
   { keys: ["right", "ctrl+f"], action: "right" },
   { keys: ["alt+left", "alt+b", "ctrl+left"], action: "word-left", help: "word to the left" },

@@ -27,7 +27,7 @@ export function told(text: string, { columns }: ChatState): readonly string[] {
   return wrapText(text, columns - 3).map((line) => ` ${line}`);
 }
 
-export function scroll(lines: readonly string[], top: number, room: number): readonly string[] {
+export function scroll<Line>(lines: readonly Line[], top: number, room: number): readonly Line[] {
   const first = Math.max(0, Math.min(top, lines.length - room));
   return lines.slice(first, first + Math.max(1, room));
 }

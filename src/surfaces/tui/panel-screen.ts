@@ -1,16 +1,21 @@
-import type { Writer } from "../cli/io.ts";
+import type { Io, Writer } from "../cli/io.ts";
 import type { Style } from "../cli/style.ts";
+import { onOwnLines } from "../cli/terminal-letters.ts";
 import type { ChatState } from "./chat-state.ts";
 import type { ChatStore } from "./chat-store.ts";
 import { drawPanelScreen } from "./draw-panel-screen.ts";
+import { isTooSmall } from "./least-size.ts";
 
 const enter = "\u001b[?1049h\u001b[?25l\u001b[2J";
 const leave = "\u001b[?1049l\u001b[?25h";
+/** Terminals with one screen only: a panel overwrites it. */
+const withOneScreen = /^(?:linux|vt1\d\d|vt2\d\d|ansi|cons25)/;
 
 interface FirstScreen {
   /** Resolves when nothing is on its way to it. */
   flushed(): Promise<void>;
-  clear(): void;
+  /** Everything anew: something else stands there, or nothing. */
+  redraw(): void;
 }
 
 /**
@@ -23,16 +28,23 @@ export class PanelScreen {
   readonly #style: Style;
   readonly #writer: Writer;
   readonly #beneath: FirstScreen;
+  readonly #isOverwriting: boolean;
   readonly #stop: () => void;
   #shown: ChatState;
   #isEntered = false;
   #painted = "";
   #size = "";
 
-  constructor(store: ChatStore, style: Style, writer: Writer, beneath: FirstScreen) {
+  constructor(
+    store: ChatStore,
+    style: Style,
+    { environment, stdout }: Pick<Io, "environment" | "stdout">,
+    beneath: FirstScreen,
+  ) {
     this.#store = store;
     this.#style = style;
-    this.#writer = writer;
+    this.#writer = stdout;
+    this.#isOverwriting = withOneScreen.test(environment["TERM"] ?? "");
     this.#beneath = beneath;
     this.#shown = store.state;
     this.#stop = store.subscribe(() => this.#follow());
@@ -43,6 +55,10 @@ export class PanelScreen {
     if (!coversAll(this.#store.state)) this.#shown = this.#store.state;
     return this.#shown;
   };
+
+  get isOpen(): boolean {
+    return this.#isEntered;
+  }
 
   close(): void {
     this.#stop();
@@ -57,8 +73,8 @@ export class PanelScreen {
     } else if (this.#isEntered) {
       this.#isEntered = false;
       this.#writer.write(leave);
-      // Who draws it repaints line by line, and those lines have moved.
-      if (this.#size !== sizeOf(this.#store.state)) this.#beneath.clear();
+      // Who draws it repaints line by line, and those lines have moved, or are gone.
+      if (this.#isOverwriting || this.#size !== sizeOf(this.#store.state)) this.#beneath.redraw();
     }
   }
 
@@ -78,13 +94,13 @@ export class PanelScreen {
     const frame = lines.map((line) => `${line}\u001b[K`).join("\r\n");
     if (frame === this.#painted) return;
     this.#painted = frame;
-    this.#writer.write(`\u001b[H${frame}\u001b[J`);
+    this.#writer.write(onOwnLines(`\u001b[H${frame}\u001b[J`));
   }
 }
 
 /** The question what becomes of children is asked beside what they are doing. */
-function coversAll({ panel }: ChatState): boolean {
-  return panel.is !== "none" && panel.is !== "interrupt";
+function coversAll(state: ChatState): boolean {
+  return state.panel.is !== "none" && state.panel.is !== "interrupt" && !isTooSmall(state);
 }
 
 function sizeOf({ columns, rows }: ChatState): string {

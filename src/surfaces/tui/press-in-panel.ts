@@ -1,7 +1,8 @@
 import type { Stepped } from "./chat-input.ts";
 import { type ChatState, inboxOrder, noPanel, openQuestions } from "./chat-state.ts";
-import { interruptChoices } from "./interrupt-choices.ts";
 import { actionOf } from "./keys.ts";
+import type { PanelOf } from "./panel-frame.ts";
+import { lastTop } from "./panel-scroll.ts";
 import { answer } from "./press-key.ts";
 
 /** A key while a list lies over the conversation. Letters are keys here. */
@@ -14,19 +15,21 @@ export function pressInPanel(state: ChatState, chord: string): Stepped {
     return panel.is === "interrupt" ? { state, effects: [{ do: "leave" }] } : stay(closed);
   }
   if (chord === "escape" || chord === "q" || action === panel.is) return stay(closed);
+  if (action === "suspend") return { state: closed, effects: [{ do: "suspend" }] };
   if (action === "redraw") return { state, effects: [{ do: "redraw" }] };
   switch (panel.is) {
     case "none":
       return stay(state);
     case "help":
+      return stay({ ...state, panel: { ...panel, top: scrolled(state, panel.top, chord) } });
     case "tree":
-      return stay({ ...state, panel: { ...panel, top: Math.max(0, panel.top + stepOf(chord)) } });
+      return stay({ ...state, panel: { ...panel, top: scrolled(state, panel.top, chord) } });
     case "inbox":
-      return pressInInbox(state, panel.chosen, chord);
+      return pressInInbox(state, panel, chord);
     case "sessions":
       return pressInSessions(state, panel.chosen, chord);
     case "interrupt":
-      return pressInInterrupt(state, panel.chosen, chord);
+      return pressInInterrupt(state, panel, chord);
     default:
       return panel satisfies never;
   }
@@ -44,14 +47,20 @@ function stepOf(chord: string): number {
   return 0;
 }
 
+/** Not beyond what there is: one key back is one line back. */
+function scrolled(state: ChatState, top: number, chord: string): number {
+  return Math.max(0, Math.min(lastTop(state), top + stepOf(chord)));
+}
+
 function moved(chosen: number, chord: string, count: number): number {
   return Math.max(0, Math.min(count - 1, chosen + stepOf(chord)));
 }
 
-function pressInInbox(state: ChatState, chosen: number, chord: string): Stepped {
+/** Keys are for the item that was chosen, wherever it stands by now, and for no other. */
+function pressInInbox(state: ChatState, panel: PanelOf<"inbox">, chord: string): Stepped {
   const items = inboxOrder(state);
-  const item = items[chosen];
-  const question = openQuestions(state).find(({ askId }) => askId === item?.ask?.id);
+  const place = items.findIndex(({ id }) => id === panel.chosen);
+  const question = openQuestions(state).find(({ askId }) => askId === items[place]?.ask?.id);
   if (question !== undefined) {
     if (chord === "enter" || chord === "tab")
       return stay({ ...answer(state, question), panel: noPanel });
@@ -59,8 +68,16 @@ function pressInInbox(state: ChatState, chosen: number, chord: string): Stepped 
       const text = chord === "y" ? "yes" : "no";
       return { state, effects: [{ do: "answer", askId: question.askId, text }] };
     }
+    // A long one is read with the keys that turn pages.
+    if (lastTop(state) > 0 && (chord === "pageup" || chord === "pagedown" || chord === " ")) {
+      return stay({ ...state, panel: { ...panel, top: scrolled(state, panel.top, chord) } });
+    }
   }
-  return stay({ ...state, panel: { is: "inbox", chosen: moved(chosen, chord, items.length) } });
+  const next = items[place < 0 ? 0 : moved(place, chord, items.length)]?.id ?? null;
+  return stay({
+    ...state,
+    panel: next === panel.chosen ? panel : { is: "inbox", chosen: next, top: 0 },
+  });
 }
 
 function pressInSessions(state: ChatState, chosen: number, chord: string): Stepped {
@@ -78,14 +95,13 @@ function pressInSessions(state: ChatState, chosen: number, chord: string): Stepp
   });
 }
 
-function pressInInterrupt(state: ChatState, chosen: number, chord: string): Stepped {
+function pressInInterrupt(state: ChatState, panel: PanelOf<"interrupt">, chord: string): Stepped {
+  const { choices, chosen } = panel;
   const byNumber = /^[1-9]$/.test(chord) ? Number(chord) - 1 : undefined;
-  const place = byNumber ?? chosen;
-  const choice = interruptChoices(state)[place];
   if (chord !== "enter" && byNumber === undefined) {
-    const count = interruptChoices(state).length;
-    return stay({ ...state, panel: { is: "interrupt", chosen: moved(chosen, chord, count) } });
+    return stay({ ...state, panel: { ...panel, chosen: moved(chosen, chord, choices.length) } });
   }
+  const choice = choices[byNumber ?? chosen];
   if (choice === undefined || state.turn === null) return stay(state);
   const closed: ChatState = { ...state, panel: noPanel };
   if (choice.how === "go-on") return stay(closed);

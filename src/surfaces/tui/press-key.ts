@@ -2,14 +2,18 @@ import type { ChatEffect, Stepped } from "./chat-input.ts";
 import {
   type ChatState,
   childrenAtWork,
+  inboxOrder,
   type OpenQuestion,
   openQuestions,
   type Panel,
 } from "./chat-state.ts";
-import { type Editor, editorWith, edits, emptyEditor, insert, isEdit, moveLine } from "./editor.ts";
+import { type ChatWord, chatWordOf } from "./chat-words.ts";
+import { type Editor, editorWith, edits, emptyEditor, insert, isEdit } from "./editor.ts";
+import { interruptChoices } from "./interrupt-choices.ts";
 import { actionOf, type KeyAction } from "./keys.ts";
+import { moveDown, moveUp } from "./press-arrow.ts";
 
-const mostRemembered = 500;
+export const mostRemembered = 500;
 
 /** A key with a name, while a message or an answer is written. */
 export function pressKey(given: ChatState, chord: string): Stepped {
@@ -46,6 +50,8 @@ function perform(state: ChatState, action: Exclude<KeyAction, keyof typeof edits
       return open(state, { is: "help", top: 0 });
     case "redraw":
       return act(state, { do: "redraw" });
+    case "suspend":
+      return act(state, { do: "suspend" });
     default:
       return action satisfies never;
   }
@@ -86,12 +92,27 @@ function send(state: ChatState): Stepped {
     return act(sent, { do: "answer", askId: answering.question.askId, text });
   }
   const cleared = remember({ ...state, editor: emptyEditor, completion: null }, text);
+  const word = chatWordOf(text);
+  if (word !== undefined) return sayChatWord(cleared, word);
   if (text.startsWith("/")) return act(cleared, { do: "command", text: text.trimEnd() });
   // Said to an agent that is at work: it can hear when it has ended.
   if (turn !== null || state.isSending) {
     return stay({ ...cleared, queued: [...state.queued, text] });
   }
   return act({ ...cleared, isSending: true }, { do: "send", text });
+}
+
+function sayChatWord(state: ChatState, { does }: ChatWord): Stepped {
+  switch (does) {
+    case "leave":
+      return act(state, { do: "leave" });
+    case "list-keys":
+      return open(state, { is: "help", top: 0 });
+    case "begin-session":
+      return act(state, { do: "open-session", id: null });
+    default:
+      return does satisfies never;
+  }
 }
 
 function remember(state: ChatState, text: string): ChatState {
@@ -123,46 +144,6 @@ function accept(state: ChatState): Stepped {
   return typed(state, editorWith(`${chosen.text} `));
 }
 
-function moveUp(state: ChatState): Stepped {
-  const { completion, editor, history, queued } = state;
-  if (completion !== null) return choose(state, -1);
-  const moved = moveLine(editor, -1);
-  if (moved !== null) return stay({ ...state, editor: moved });
-  // What waits has not been said yet: it can be taken back.
-  const last = queued.at(-1);
-  if (last !== undefined && editor.text === "") {
-    return stay({ ...state, queued: queued.slice(0, -1), editor: editorWith(last) });
-  }
-  const place = (history.place ?? history.said.length) - 1;
-  const said = history.said[place];
-  if (said === undefined || state.answering !== null) return stay(state);
-  const draft = history.place === null ? editor.text : history.draft;
-  return stay({ ...state, editor: editorWith(said), history: { ...history, place, draft } });
-}
-
-function moveDown(state: ChatState): Stepped {
-  const { completion, editor, history } = state;
-  if (completion !== null) return choose(state, 1);
-  const moved = moveLine(editor, 1);
-  if (moved !== null) return stay({ ...state, editor: moved });
-  if (history.place === null) return stay(state);
-  const place = history.place + 1;
-  const said = history.said[place];
-  return stay({
-    ...state,
-    editor: editorWith(said ?? history.draft),
-    history: { ...history, place: said === undefined ? null : place },
-  });
-}
-
-function choose(state: ChatState, by: number): Stepped {
-  const { completion } = state;
-  if (completion === null) return stay(state);
-  const count = completion.candidates.length;
-  const chosen = (completion.chosen + by + count) % count;
-  return stay({ ...state, completion: { ...completion, chosen } });
-}
-
 function pressEscape(state: ChatState): Stepped {
   if (state.completion !== null) return stay({ ...state, completion: null });
   if (state.answering !== null) {
@@ -185,14 +166,17 @@ function interrupt(state: ChatState): Stepped {
 function interruptTurn(state: ChatState): Stepped {
   const { turn } = state;
   if (turn === null || turn.ending !== "no") return stay(state);
-  if (childrenAtWork(state).length > 0) return open(state, { is: "interrupt", chosen: 0 });
+  if (childrenAtWork(state).length > 0) {
+    return open(state, { is: "interrupt", chosen: 0, choices: interruptChoices(state) });
+  }
   const ending = { ...state, turn: { ...turn, ending: "cancel" as const } };
   return act(ending, { do: "interrupt", how: "cancel" });
 }
 
 function openInbox(state: ChatState): Stepped {
   const upTo = state.inbox.items.at(-1)?.id;
-  const opened: ChatState = { ...state, panel: { is: "inbox", chosen: 0 } };
+  const chosen = inboxOrder(state)[0]?.id ?? null;
+  const opened: ChatState = { ...state, panel: { is: "inbox", chosen, top: 0 } };
   return upTo === undefined ? stay(opened) : act(opened, { do: "mark-read", upTo });
 }
 

@@ -1,14 +1,15 @@
 import { basename } from "node:path";
 import { hotkeysOf } from "../../commands/hotkeys-of.ts";
+import { MandateError } from "../../ports/mandate-error.ts";
 import { exitCode } from "../cli/exit-code.ts";
 import type { Io, StopSignal } from "../cli/io.ts";
 import { styleFor } from "../cli/style.ts";
 import { ChatDriver } from "./chat-driver.ts";
+import { ChatScreen } from "./chat-screen.ts";
 import type { ChatSetting } from "./chat-setting.ts";
 import { openChatState } from "./chat-state.ts";
 import { ChatStore } from "./chat-store.ts";
 import { usableHotkeys } from "./keys.ts";
-import { PanelScreen } from "./panel-screen.ts";
 
 export interface ChatBeginning {
   /** To go on with; null: a new one. */
@@ -27,8 +28,6 @@ export async function runChat(
   { listen, message, sessionId }: ChatBeginning,
 ): Promise<number> {
   const { io, modelNotice, profile, runtime, workspace } = setting;
-  const [{ render }, { createElement }, { ChatApp }] = await loadScreen();
-  const style = styleFor(io.stdout, io);
   const store = new ChatStore(
     openChatState({
       columns: io.stdout.columns,
@@ -41,60 +40,59 @@ export async function runChat(
   const driver = new ChatDriver(setting, store);
   listen((id, text) => driver.onDelta(id, text));
   greet(store, setting, basename(workspace));
-  const clear = () => {
-    screen.clear();
-    io.stdout.write("\u001b[2J\u001b[H");
-  };
-  const flushed = () => screen.waitUntilRenderFlush();
-  const panels = new PanelScreen(store, style, io.stdout, { clear, flushed });
-  const screen = render(createElement(ChatApp, { store, style, shown: panels.shown }), {
-    exitOnCtrlC: false,
-    // It is a terminal, that was looked at; who has CI in the environment may sit at one.
-    interactive: true,
-    patchConsole: true,
-    maxFps: 60,
-    incrementalRendering: true,
-    kittyKeyboard: { mode: "auto" },
+  const crash = listenForCrash(io);
+  const screen = await ChatScreen.open(store, styleFor(io.stdout, io), io);
+  driver.showOn(screen);
+  const { promise: stopped, resolve: stop } = Promise.withResolvers<StopSignal>();
+  const release = io.onSignal(stop);
+  const inputEnded = new Promise<"left">((resolve) => {
+    process.stdin.once("end", () => resolve("left"));
   });
-  const resized = () =>
-    store.dispatch({ type: "resized", columns: io.stdout.columns, rows: io.stdout.rows });
-  process.stdout.on("resize", resized);
-  driver.onRedraw(() => {
-    clear();
-    resized();
-  });
-  const stopped = new Promise<StopSignal>((resolve) => {
-    const release = io.onSignal(resolve);
-    void driver.left.then(release);
-  });
-  try {
+  const begin = async () => {
     if (sessionId !== null) await driver.open(sessionId);
     await driver.takeUp();
     if (message !== "")
       store.dispatch({ type: "text", text: message }, { type: "key", chord: "enter" });
-    const end = await Promise.race([driver.left.then(() => "left" as const), stopped]);
+  };
+  try {
+    const left = driver.left.then(() => "left" as const);
+    const lost = screen.lost.then(() => "left" as const);
+    const ends = [left, stopped, inputEnded, lost, crash.seen];
+    // Whoever wants to leave does not wait until everything is there.
+    const end = await Promise.race([...ends, begin().then(() => Promise.race(ends))]);
     return codeOf(end);
   } finally {
-    process.stdout.off("resize", resized);
     driver.stop();
-    store.dispatch({ type: "closed" });
-    panels.close();
-    screen.unmount();
-    await screen.waitUntilExit();
+    await screen.close();
+    release();
+    crash.release();
     sayGoodbye(store, io);
   }
 }
 
-/** React looks once, when it is loaded, whether to check itself. Commands of agents see nothing of it. */
-async function loadScreen() {
-  const { NODE_ENV: before } = process.env;
-  process.env["NODE_ENV"] = "production";
-  try {
-    return await Promise.all([import("ink"), import("react"), import("./chat-app.ts")]);
-  } finally {
-    if (before === undefined) delete process.env["NODE_ENV"];
-    else process.env["NODE_ENV"] = before;
-  }
+/**
+ * What nobody caught, the loss of the database above all, ends the chat as an error does: the
+ * terminal is given back, and a sentence says why. Once it happened it is listened to until the
+ * process ends: what was lost is missed again while the rest is closed.
+ */
+function listenForCrash({ program }: Io): { readonly seen: Promise<never>; release(): void } {
+  const { promise: seen, reject } = Promise.withResolvers<never>();
+  seen.catch(() => undefined);
+  let isSeen = false;
+  const hear = (error: NodeJS.ErrnoException): void => {
+    isSeen = true;
+    reject(error.code === "ERR_SQLITE_ERROR" ? databaseLost(error, program) : error);
+  };
+  process.on("uncaughtException", hear);
+  return { seen, release: () => void (isSeen || process.off("uncaughtException", hear)) };
+}
+
+function databaseLost(cause: Error, program: string): MandateError {
+  return new MandateError(
+    "database-unusable",
+    `The database was lost while the chat was open: ${cause.message}. ${program} verify says what is left of it.`,
+    { cause },
+  );
 }
 
 function codeOf(end: "left" | StopSignal): number {

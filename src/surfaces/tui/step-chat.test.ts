@@ -1,75 +1,19 @@
 import { describe, expect, test } from "vitest";
 import type { StoredEvent } from "../../events/event.ts";
-import type { InboxItem } from "../../events/inbox-item.ts";
-import type { ChatEffect, ChatInput } from "./chat-input.ts";
-import { type AgentLine, type ChatState, openChatState } from "./chat-state.ts";
-import { stepChat } from "./step-chat.ts";
-import { beginTurn } from "./turn.ts";
-
-const session = { id: null, title: "", profile: "general", modelNotice: "" };
-const opened = openChatState({ columns: 80, rows: 24, now: 0, session, hotkeys: [] });
-
-function key(chord: string): ChatInput {
-  return { type: "key", chord };
-}
-
-function text(typed: string): ChatInput {
-  return { type: "text", text: typed };
-}
-
-function step(state: ChatState, ...inputs: readonly ChatInput[]) {
-  const effects: ChatEffect[] = [];
-  let now = state;
-  for (const input of inputs) {
-    const stepped = stepChat(now, input);
-    now = stepped.state;
-    effects.push(...stepped.effects);
-  }
-  return { state: now, effects };
-}
-
-const turn = beginTurn({ runId: "r1", rootId: "root", profile: "general", startedAt: 0 });
-const working = step(opened, { type: "began", turn, events: [] }).state;
-
-function agent(about: Partial<AgentLine>): AgentLine {
-  return {
-    id: "child",
-    runId: "r1",
-    label: "researcher#child",
-    state: "running",
-    isRoot: false,
-    isWatching: false,
-    isAsking: false,
-    ...about,
-  };
-}
-
-const finished = {
-  type: "run.finished",
-  payload: { outcome: "succeeded", reason: "" },
-  run_id: "r1",
-  run_seq: 1,
-  seq: 1,
-  at: 0,
-  hash: "",
-} satisfies StoredEvent;
-
-const asked: InboxItem = {
-  id: 7,
-  at: 0,
-  runId: "r1",
-  delegationId: "child",
-  kind: "approval",
-  severity: "warn",
-  title: "researcher asks",
-  text: "May it?",
-  isOpen: true,
-  ask: { id: "a1", deadlineAt: 1000, default: null },
-};
-
-function inbox(items: readonly InboxItem[]): ChatInput {
-  return { type: "inbox", inbox: { items, unread: items.length, questions: new Map() } };
-}
+import type { ChatInput } from "./chat-input.ts";
+import {
+  agent,
+  asked,
+  finished,
+  inbox,
+  key,
+  opened,
+  openedAt,
+  session,
+  step,
+  text,
+  working,
+} from "./chat-state.test-support.ts";
 
 describe("What is typed", () => {
   test("goes out with Enter, and the line is empty again", () => {
@@ -88,7 +32,7 @@ describe("What is typed", () => {
     });
   });
 
-  test("gets another line by a backslash before Enter, by Alt+Enter and by Ctrl+J", () => {
+  test("gets another line by a backslash before Enter, by Alt+Enter, Shift+Enter and Ctrl+J", () => {
     const inputs = [
       text("a\\"),
       key("enter"),
@@ -96,9 +40,11 @@ describe("What is typed", () => {
       key("alt+enter"),
       text("c"),
       key("ctrl+j"),
+      text("d"),
+      key("shift+enter"),
     ];
     const { effects, state } = step(opened, ...inputs);
-    expect(state.editor.text).toBe("a\nb\nc\n");
+    expect(state.editor.text).toBe("a\nb\nc\nd\n");
     expect(effects).toEqual([]);
   });
 
@@ -287,4 +233,57 @@ test("Another session takes the place of this one, and what waited is given back
   });
   expect(state).toMatchObject({ turn: null, queued: [], editor: { text: "later" } });
   expect(state.session.id).toBe("other");
+});
+
+test("What was said before is within reach in a new session as well, the latest first", () => {
+  const said = step(opened, text("one"), key("enter"), text("two"), key("enter")).state;
+  const fresh = step(said, { type: "opened", session, entries: [], said: [] }).state;
+  expect(step(fresh, key("ctrl+c"), key("up")).state.editor.text).toBe("two");
+  const other = step(said, { type: "opened", session, entries: [], said: ["there", "one"] }).state;
+  expect(other.history.said).toEqual(["two", "there", "one"]);
+});
+
+test("A few words are the chat's own, and only when nothing stands beside them", () => {
+  expect(step(opened, text("/quit"), key("enter")).effects.at(-1)).toEqual({ do: "leave" });
+  expect(step(opened, text("/exit "), key("enter")).effects.at(-1)).toEqual({ do: "leave" });
+  expect(step(opened, text("/new"), key("enter")).effects.at(-1)).toEqual({
+    do: "open-session",
+    id: null,
+  });
+  expect(step(opened, text("/keys"), key("enter")).state.panel.is).toBe("help");
+  expect(step(opened, text("/quit now"), key("enter")).effects.at(-1)).toMatchObject({
+    do: "command",
+  });
+});
+
+describe("In a window that is too small", () => {
+  const small = step(openedAt(29, 24), inbox([asked])).state;
+
+  test("nothing is typed, answered, sent or interrupted that cannot be seen", () => {
+    const pressed = [key("ctrl+o"), text("y"), key("tab"), text("yes"), key("enter")];
+    const paste: ChatInput = { type: "paste", text: "yes" };
+    const { effects, state } = step(small, ...pressed, paste, key("escape"));
+    expect(effects).toEqual([]);
+    expect(state).toMatchObject({ editor: { text: "" }, panel: { is: "none" }, answering: null });
+  });
+
+  test("Ctrl-C twice leaves, and a window that is large enough is as it was", () => {
+    expect(step(small, key("ctrl+c"), key("ctrl+c")).effects).toEqual([{ do: "leave" }]);
+    const { state } = step(small, { type: "resized", columns: 80, rows: 24 }, text("a"));
+    expect(state.editor.text).toBe("a");
+  });
+});
+
+test("Another width has everything drawn anew, another height has not", () => {
+  const higher = step(opened, { type: "resized", columns: 80, rows: 40 }).state;
+  expect(higher).toMatchObject({ rows: 40, drawings: 0 });
+  const narrower = step(opened, { type: "resized", columns: 50, rows: 24 }).state;
+  expect(narrower).toMatchObject({ columns: 50, columnsBefore: 80, drawings: 1 });
+});
+
+test("Ctrl-Z gives the terminal back, also from a panel, which is closed", () => {
+  expect(step(opened, key("ctrl+z")).effects).toEqual([{ do: "suspend" }]);
+  const { effects, state } = step(opened, key("ctrl+t"), key("ctrl+z"));
+  expect(effects.at(-1)).toEqual({ do: "suspend" });
+  expect(state.panel.is).toBe("none");
 });

@@ -1,9 +1,12 @@
 import type { ChatInput, Stepped } from "./chat-input.ts";
-import { type ChatState, noPanel, openQuestions } from "./chat-state.ts";
-import { editorWith, emptyEditor, insert, mostTyped } from "./editor.ts";
+import { type ChatState, noPanel } from "./chat-state.ts";
+import { insert, mostTyped } from "./editor.ts";
 import { foldTurn } from "./fold-turn.ts";
+import { actionOf } from "./keys.ts";
+import { isTooSmall } from "./least-size.ts";
 import { pressInPanel } from "./press-in-panel.ts";
 import { pressKey, typed } from "./press-key.ts";
+import { giveBack, takeFact } from "./take-fact.ts";
 
 /** The next state of a chat, and what is to be done. Pure: the same inputs give the same screen. */
 export function stepChat(state: ChatState, input: ChatInput): Stepped {
@@ -13,7 +16,7 @@ export function stepChat(state: ChatState, input: ChatInput): Stepped {
     case "text":
       return pressText({ ...state, notice: null }, input.text);
     case "paste":
-      return state.panel.is === "none"
+      return state.panel.is === "none" && !isTooSmall(state)
         ? pasted({ ...state, notice: null, isLeaving: false }, input.text)
         : stay(state);
     case "event":
@@ -28,16 +31,35 @@ function stay(state: ChatState): Stepped {
 }
 
 function pressChord(state: ChatState, chord: string): Stepped {
+  if (isTooSmall(state)) return pressBlindly(state, chord);
   if (state.panel.is !== "none") return pressInPanel(state, chord);
   return pressKey(state, chord);
 }
 
 function pressText(state: ChatState, text: string): Stepped {
-  if (state.panel.is !== "none") return pressInPanel(state, text);
+  if (isTooSmall(state)) return stay(state);
+  if (state.panel.is !== "none") return pressLetters(state, text);
   if (text === "?" && state.editor.text === "" && state.answering === null) {
     return stay({ ...state, panel: { is: "help", top: 0 } });
   }
   return typed({ ...state, isLeaving: false }, insert(state.editor, text));
+}
+
+/** A slow line brings what was pressed one after the other at once; only moving is repeated so. */
+function pressLetters(state: ChatState, text: string): Stepped {
+  if (!/^[jk ]+$/.test(text)) return pressInPanel(state, text);
+  let stepped = stay(state);
+  for (const letter of text) stepped = pressInPanel(stepped.state, letter);
+  return stepped;
+}
+
+/** Nothing is answered, sent or interrupted that cannot be seen. */
+function pressBlindly(state: ChatState, chord: string): Stepped {
+  const action = actionOf(chord);
+  if (action === "suspend") return { state, effects: [{ do: "suspend" }] };
+  if (action !== "interrupt") return stay({ ...state, isLeaving: false });
+  if (state.isLeaving) return { state, effects: [{ do: "leave" }] };
+  return stay({ ...state, isLeaving: true });
 }
 
 function pasted(state: ChatState, text: string): Stepped {
@@ -75,101 +97,4 @@ function endTurn(state: ChatState): Stepped {
   const text = queued.join("\n");
   if (turn?.ending !== "no") return stay(giveBack(ended, text));
   return { state: { ...ended, isSending: true }, effects: [{ do: "send", text }] };
-}
-
-function giveBack(state: ChatState, text: string): ChatState {
-  if (text === "") return state;
-  const { text: before } = state.editor;
-  return { ...state, editor: editorWith(before === "" ? text : `${text}\n${before}`) };
-}
-
-type Fact = Exclude<ChatInput, { type: "key" | "text" | "paste" | "event" }>;
-
-function takeFact(state: ChatState, input: Fact): ChatState {
-  switch (input.type) {
-    case "resized":
-      return { ...state, columns: input.columns, rows: input.rows };
-    case "tick":
-      return { ...state, now: input.now };
-    case "closed":
-      return { ...state, isClosed: true, panel: noPanel };
-    case "opened": {
-      const opened: ChatState = {
-        ...state,
-        session: input.session,
-        entries: [...state.entries, ...input.entries],
-        history: { said: input.said, place: null, draft: "" },
-        turn: null,
-        isSending: false,
-        queued: [],
-        panel: noPanel,
-      };
-      return giveBack(opened, state.queued.join("\n"));
-    }
-    case "began": {
-      const turn = input.events.reduce((so, event) => foldTurn(so, event).turn, input.turn);
-      return {
-        ...state,
-        turn,
-        isSending: false,
-        session: { ...state.session, id: turn.rootId, profile: turn.profile },
-      };
-    }
-    case "delta": {
-      const { turn } = state;
-      if (turn?.rootId !== input.delegationId) return state;
-      return { ...state, turn: { ...turn, streamed: turn.streamed + input.text } };
-    }
-    case "stopped": {
-      const said = { kind: "note", tone: "bad", text: input.reason } as const;
-      const back = [input.giveBack, ...state.queued].filter((text) => text !== "").join("\n");
-      const next = {
-        ...state,
-        turn: null,
-        isSending: false,
-        queued: [],
-        entries: [...state.entries, said],
-      };
-      return giveBack(next, back);
-    }
-    case "entries":
-      return { ...state, entries: [...state.entries, ...input.entries] };
-    case "agents":
-      return { ...state, agents: input.agents };
-    case "tree":
-      return { ...state, tree: input.rows };
-    case "inbox":
-      return dropClosedQuestion({ ...state, inbox: input.inbox });
-    case "sessions":
-      return { ...state, sessions: input.rows };
-    case "candidates":
-      return input.of === state.editor.text && state.answering === null
-        ? { ...state, completion: completionOf(input) }
-        : state;
-    case "notice":
-      return { ...state, notice: input.notice };
-    default:
-      return input satisfies never;
-  }
-}
-
-function completionOf({
-  candidates,
-  of,
-}: Extract<Fact, { type: "candidates" }>): ChatState["completion"] {
-  const isTyped = candidates.length === 1 && candidates[0]?.text === of;
-  return candidates.length === 0 || isTyped ? null : { of, candidates, chosen: 0 };
-}
-
-/** Somebody else answered, or its time is over: what was typed for it goes nowhere. */
-function dropClosedQuestion(state: ChatState): ChatState {
-  const { answering } = state;
-  if (answering === null) return state;
-  const isOpen = openQuestions(state).some(({ askId }) => askId === answering.question.askId);
-  if (isOpen) return state;
-  const notice = {
-    tone: "warn",
-    text: "That question has its answer, or its time is over.",
-  } as const;
-  return { ...state, answering: null, editor: answering.draft ?? emptyEditor, notice };
 }

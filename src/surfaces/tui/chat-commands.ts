@@ -1,0 +1,47 @@
+import type { CommandContext } from "../../commands/command.ts";
+import { commandContext } from "../../commands/command-context.ts";
+import { type Candidate, completeCommand } from "../../commands/complete-command.ts";
+import { executeCommand } from "../../commands/execute-command.ts";
+import { fromUser } from "../../commands/user-text.ts";
+import type { StartedRun } from "../cli/work-on.ts";
+import type { ChatSetting } from "./chat-setting.ts";
+import type { ChatStore } from "./chat-store.ts";
+import { chatWordsHelp, completeChatWord } from "./chat-words.ts";
+import type { Entry } from "./entry.ts";
+
+/** What a person types with a slash: the same words, with the same replies, as everywhere. */
+export class ChatCommands {
+  readonly #setting: ChatSetting;
+  readonly #store: ChatStore;
+  readonly #onStart: (run: StartedRun) => void;
+
+  constructor(setting: ChatSetting, store: ChatStore, onStart: (run: StartedRun) => void) {
+    this.#setting = setting;
+    this.#store = store;
+    this.#onStart = onStart;
+  }
+
+  async execute(command: string): Promise<Entry> {
+    // Typed here, or a key was pressed that stands for it: nothing else comes here.
+    const said = fromUser(command, this.#setting.principal);
+    const { ok, reply } = await executeCommand(said, this.#context());
+    const text = command === "/help" ? `${reply.trimEnd()}\n${chatWordsHelp}` : reply;
+    return { kind: "reply", command, ok, text };
+  }
+
+  async complete(typed: string): Promise<readonly Candidate[]> {
+    const candidates = await completeCommand(typed, this.#context());
+    return [...candidates, ...completeChatWord(typed)];
+  }
+
+  #context(): CommandContext {
+    const { place, principal, readOnly, runtime, workspace } = this.#setting;
+    return commandContext(runtime, principal, {
+      session: place,
+      workspace,
+      readOnly,
+      run: this.#store.state.turn?.runId,
+      onStart: this.#onStart,
+    });
+  }
+}

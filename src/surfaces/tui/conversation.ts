@@ -1,0 +1,158 @@
+import type { StoredEvent } from "../../events/event.ts";
+import { isPaused } from "../../events/run-state.ts";
+import { MandateError } from "../../ports/mandate-error.ts";
+import { messageOf } from "../../ports/message-of.ts";
+import { readSession } from "../../sessions/read-session.ts";
+import type { StartedRun } from "../cli/work-on.ts";
+import type { Interrupt } from "./chat-input.ts";
+import type { ChatRuns } from "./chat-runs.ts";
+import type { ChatSetting } from "./chat-setting.ts";
+import type { ChatSession } from "./chat-state.ts";
+import type { ChatStore } from "./chat-store.ts";
+import { entriesOfSession } from "./entries-of-session.ts";
+import type { NoteTone } from "./entry.ts";
+import type { InputQueue } from "./input-queue.ts";
+import { startTurn } from "./start-turn.ts";
+import { beginTurn } from "./turn.ts";
+
+export interface ConversationParts {
+  readonly setting: ChatSetting;
+  readonly store: ChatStore;
+  readonly queue: InputQueue;
+  readonly runs: ChatRuns;
+}
+
+/** The session before the person: opened, gone on with, interrupted, left for another. */
+export class Conversation {
+  readonly #setting: ChatSetting;
+  readonly #store: ChatStore;
+  readonly #queue: InputQueue;
+  readonly #runs: ChatRuns;
+
+  constructor({ queue, runs, setting, store }: ConversationParts) {
+    this.#setting = setting;
+    this.#store = store;
+    this.#queue = queue;
+    this.#runs = runs;
+  }
+
+  /** What was said in it; if it is at work, the person is part of that again. Null: a new one. */
+  async open(id: string | null): Promise<void> {
+    const { io, modelNotice, profile, runtime } = this.#setting;
+    const fresh: ChatSession = { id: null, title: "", profile, modelNotice };
+    if (id === null) {
+      const entries = [{ kind: "rule", text: "new session" } as const];
+      this.#store.dispatch({ type: "opened", session: fresh, entries, said: [] });
+      return;
+    }
+    const found = await readSession(runtime.store, id);
+    const { context, sessionId, title } = found;
+    this.#store.dispatch({
+      type: "opened",
+      session: { ...fresh, id: sessionId, title, profile: context?.agentId ?? "" },
+      entries: [{ kind: "rule", text: title }, ...entriesOfSession(found, io.program)],
+      said: found.entries.flatMap((entry) => (entry.kind === "person" ? [entry.text] : [])),
+    });
+    if (context !== null) await this.#joinOpenRun(context.runId, sessionId);
+  }
+
+  /** What works goes on without being looked at. */
+  async openAnother(id: string | null): Promise<void> {
+    const { turn } = this.#store.state;
+    if (turn !== null) await this.#runs.workBeside(turn.runId, "left");
+    await this.open(id);
+  }
+
+  async send(text: string): Promise<void> {
+    this.#store.dispatch({ type: "entries", entries: [{ kind: "person", text }] });
+    const { id, profile } = this.#store.state.session;
+    try {
+      const run = await startTurn(this.#setting, id, text);
+      await this.#queue.holdWhile(async () => {
+        const { delegationId: rootId, runId } = run;
+        const turn = beginTurn({ runId, rootId, profile, startedAt: this.#setting.io.now() });
+        this.#store.dispatch({ type: "began", turn, events: [] });
+        // What has arrived of the answer already comes after the events that it follows.
+        const early = this.#queue.takeAll();
+        await this.#runs.follow(runId);
+        this.#queue.push(...early);
+      });
+    } catch (error) {
+      const reason =
+        error instanceof MandateError ? error.message : `It failed: ${messageOf(error)}`;
+      this.#store.dispatch({ type: "stopped", reason, giveBack: text });
+    }
+  }
+
+  async interrupt(how: Interrupt): Promise<void> {
+    const { turn } = this.#store.state;
+    if (turn === null) return;
+    const { engine } = this.#setting.runtime;
+    switch (how) {
+      case "cancel":
+        await engine.cancel(turn.runId, "interrupted at the terminal");
+        return;
+      case "by-contract":
+        await engine.interrupt(turn.runId, "interrupted at the terminal");
+        return;
+      case "after-children":
+        return this.#runs.endAfterChildren(turn.runId);
+      case "background":
+        await this.openAnother(null);
+        return this.say(`${turn.profile}#${turn.rootId} goes on beside this. Ctrl+G leads back.`);
+      default:
+        return how satisfies never;
+    }
+  }
+
+  /** A command began it. What goes on with this session is part of it; all else is beside it. */
+  async joinStarted({ delegationId, runId }: StartedRun): Promise<void> {
+    const run = await this.#setting.runtime.store.readRun(runId);
+    const { session, turn } = this.#store.state;
+    const origin = run?.delegations.get(delegationId)?.resumedFrom;
+    const isHere = session.id !== null && [delegationId, origin].includes(session.id);
+    if (isHere && turn === null) return this.#attach(runId, delegationId);
+    return this.#runs.workBeside(runId, "command");
+  }
+
+  /** Another process has it now. */
+  lose(runId: string): void {
+    if (this.#store.state.turn?.runId !== runId) return;
+    const reason = `Another process works on run ${runId} now.`;
+    this.#queue.push({ type: "stopped", reason, giveBack: "" });
+  }
+
+  say(text: string, tone: NoteTone = "plain"): void {
+    this.#queue.push({ type: "entries", entries: [{ kind: "note", tone, text }] });
+  }
+
+  async #joinOpenRun(runId: string, rootId: string): Promise<void> {
+    const { engine, store } = this.#setting.runtime;
+    const run = await store.readRun(runId);
+    if (run === undefined || run.outcome !== null) return;
+    if (isPaused(run)) return this.say(`It is paused. /resume ${runId} goes on with it.`, "warn");
+    if (!(await store.isWorkerAlive(run.worker))) {
+      const [taken] = await engine.recover(runId);
+      if (taken === undefined) {
+        return this.say(`Run ${runId} was interrupted, and cannot be taken up here.`, "warn");
+      }
+      this.say("It was interrupted, and goes on where it stopped.");
+    }
+    await this.#attach(runId, rootId);
+  }
+
+  /** From here on the conversation waits for this run. */
+  async #attach(runId: string, rootId: string): Promise<void> {
+    const { profile } = this.#store.state.session;
+    // Nothing is shown before the past is: events are a fold, and a fold has no holes.
+    await this.#queue.holdWhile(async () => {
+      const events: StoredEvent[] = [];
+      for await (const event of this.#setting.runtime.store.readEvents({ runId }))
+        events.push(event);
+      const startedAt = events.at(0)?.at ?? this.#setting.io.now();
+      const turn = beginTurn({ runId, rootId, profile, startedAt });
+      this.#store.dispatch({ type: "began", turn, events });
+      await this.#runs.follow(runId);
+    });
+  }
+}
