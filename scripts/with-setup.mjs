@@ -71,7 +71,8 @@ function installedMatchesLockfile() {
 async function install() {
   const started = Date.now();
   say("installing what package-lock.json names (npm ci), once; this takes a minute or less");
-  const { code, output } = await npm(["ci", "--include=dev"]);
+  // How old a release has to be is asked when it is chosen: here each one is known by its hash.
+  const { code, output } = await npm(["ci", "--include=dev", "--min-release-age=0"]);
   if (code !== 0) throw new SetupError(explain("npm ci", code, output));
   say(`installed in ${Math.round((Date.now() - started) / 1000)} s`);
 }
@@ -183,6 +184,21 @@ function passOn(signal) {
   if (signal !== "SIGINT" || !isatty(0)) running.kill(signal);
 }
 
+/**
+ * npm starts a script in a shell, and a shell that is ended tells nobody: what it had started would
+ * work, or serve, for ever. A command that somebody started by hand may outlive who did.
+ */
+function endWithParent() {
+  const parent = process.ppid;
+  if (process.env.npm_lifecycle_event === undefined) return;
+  const watch = setInterval(() => {
+    if (process.ppid === parent) return;
+    clearInterval(watch);
+    passOn("SIGTERM");
+  }, 500);
+  watch.unref();
+}
+
 function lockfileHash() {
   const lockfile = readText(join(root, "package-lock.json"));
   if (lockfile === undefined) {
@@ -214,6 +230,7 @@ function say(sentence) {
 }
 
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.on(signal, passOn);
+endWithParent();
 try {
   process.exitCode = await main(process.argv.slice(2));
 } catch (error) {

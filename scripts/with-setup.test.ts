@@ -1,4 +1,5 @@
 import { spawn } from "node:child_process";
+import { once } from "node:events";
 import {
   chmodSync,
   cpSync,
@@ -163,6 +164,21 @@ describe("with-setup", () => {
     await running.saw("started");
     running.child.kill(signal);
     expect((await running.ended).code).toBe(code);
+  });
+
+  test("ends the command when npm's shell was ended, and nobody passed that on", async () => {
+    await run(["true"]);
+    const program = "setInterval(() => {}, 1000); console.log('started', process.pid)";
+    const script = `"${process.execPath}" scripts/with-setup.mjs "${process.execPath}" -e "${program}"; true`;
+    const shell = spawn("sh", ["-c", script], {
+      cwd: clone,
+      env: { ...process.env, npm_lifecycle_event: "start" },
+      stdio: ["ignore", "pipe", "ignore"],
+    });
+    await once(shell.stdout, "data");
+    shell.kill("SIGKILL");
+    // The pipe is closed when nobody is left who could write to it.
+    await once(shell.stdout, "close");
   });
 
   test("interrupted during the installation: exit 130, no lock left behind", async () => {

@@ -9,7 +9,9 @@ if (typed[0] === "--version" || typed[0] === "-V") {
   const about = readFileSync(new URL("../../package.json", import.meta.url), "utf8");
   process.stdout.write(`${JSON.parse(about).version}\n`);
 } else if (major < 22 || (major === 22 && minor < 18)) {
-  process.stderr.write(`mandate: Node 22.18 or newer is needed; this is ${process.version}.\n`);
+  process.stderr.write(
+    `mandate: Node 22.18 or newer is needed; this is ${process.version}. Install Node 24 (nodejs.org), or call it by npm in a clone, which brings its own: npm run -s mandate -- help\n`,
+  );
   process.exitCode = 1;
 } else {
   const { main } = await import("../surfaces/cli/main.ts");

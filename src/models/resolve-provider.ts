@@ -46,7 +46,7 @@ function baseUrl(
   if (configured?.baseUrl !== undefined) return configured.baseUrl;
   const moved = builtIn === undefined ? undefined : environment[builtIn.baseUrlVariable];
   if (builtIn && moved) {
-    return builtIn.isLocal ? localUrl(builtIn, moved) : trustedUrl(builtIn.kind, moved);
+    return builtIn.isLocal ? localUrl(builtIn, moved) : trustedUrl(builtIn, moved);
   }
   const official = builtIn?.baseUrl ?? (configured && officialBaseUrls[configured.kind]);
   if (official === undefined) {
@@ -117,7 +117,12 @@ function localUrl({ baseUrl, baseUrlVariable }: BuiltInProvider, host: string): 
 }
 
 /** The variables follow each vendor's own habit, and those differ in what they leave out. */
-function trustedUrl(kind: ProviderKind, address: string): string {
+function trustedUrl({ baseUrlVariable, kind }: BuiltInProvider, address: string): string {
+  // Not quoted: there may be a password in it.
+  if (!/^https?:\/\//.test(address) || !URL.canParse(address)) {
+    const message = `${baseUrlVariable} is no URL: write it as https://host/v1, or unset it.`;
+    throw new MandateError("model-not-configured", message);
+  }
   const url = address.replace(/\/+$/, "");
   const hasVersion = /\/v\d+(?:alpha|beta)?$/.test(url);
   if (kind === "anthropic" && !hasVersion) return `${url}/v1`;

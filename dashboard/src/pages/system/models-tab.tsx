@@ -62,6 +62,10 @@ export function ModelsTab({ models }: { readonly models: Models }) {
               is a script for demonstrations, and no language model. Plug in a key or a local model
               below, then start <code className="font-mono text-xs">mandate serve</code> again.
             </span>
+          ) : models.problem !== null ? (
+            <span className="text-bad">
+              cannot answer: <Text most={600}>{models.problem}</Text>
+            </span>
           ) : (
             <span className="text-soft">
               unless a profile or a run says otherwise.{" "}

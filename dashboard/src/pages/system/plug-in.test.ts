@@ -1,5 +1,14 @@
 import { describe, expect, it } from "vitest";
-import { isEnforced, localCommand, localServers, providerAdvice } from "./plug-in.ts";
+import {
+  isEnforced,
+  isScriptedApplication,
+  localCommand,
+  localServers,
+  providerAdvice,
+  type SystemReport,
+  serverName,
+  usableProviders,
+} from "./plug-in.ts";
 
 describe("how to plug in a model", () => {
   it("names the variable to set, and never takes a sentence for one", () => {
@@ -38,4 +47,20 @@ it("says what is enforced by the server's own words", () => {
   expect(isEnforced("shell", "WITHOUT a sandbox, as configured")).toBe(false);
   expect(isEnforced("copies", "children that write are refused: no git")).toBe(false);
   expect(isEnforced("files", "always")).toBe(true);
+});
+
+it("counts a provider as set up by its key, and a local server only when it answers", () => {
+  const providers = [
+    { provider: "anthropic", isUsable: false, set: "ANTHROPIC_API_KEY" },
+    { provider: "openai", isUsable: true },
+    { provider: "lmstudio", isUsable: true },
+  ];
+  expect(usableProviders({ providers } as unknown as SystemReport["models"])).toEqual(["openai"]);
+  expect([serverName("lmstudio"), serverName("constructor")]).toEqual(["LM Studio", "constructor"]);
+});
+
+it("knows a run that was begun on a playbook by the name of its program", () => {
+  expect(
+    ["demo", "playbook:/x.yaml", "mandate", "demonstrator"].map(isScriptedApplication),
+  ).toEqual([true, true, false, false]);
 });

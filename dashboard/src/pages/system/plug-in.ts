@@ -43,6 +43,30 @@ export function isScripted(model: string): boolean {
   return model.startsWith("scripted/");
 }
 
+/** Whether a run was begun on a playbook: the programs that do that name their runs so. */
+export function isScriptedApplication(application: string): boolean {
+  return application === "demo" || application.startsWith("playbook:");
+}
+
+const serverNames: Readonly<Record<string, string>> = {
+  ollama: "Ollama",
+  lmstudio: "LM Studio",
+  llamacpp: "llama.cpp",
+  vllm: "vLLM",
+};
+
+/** As its makers write it. */
+export function serverName(provider: string): string {
+  return Object.hasOwn(serverNames, provider) ? (serverNames[provider] ?? provider) : provider;
+}
+
+/** Providers whose key is set: they answer as soon as no playbook does. Local servers have none. */
+export function usableProviders({ providers }: SystemReport["models"]): readonly string[] {
+  return providers
+    .filter(({ isUsable, provider }) => isUsable && !Object.hasOwn(serverNames, provider))
+    .map(({ provider }) => provider);
+}
+
 /** What can be held here, and what not: the words of the server decide. */
 export function isEnforced(part: "files" | "shell" | "copies", words: string): boolean {
   if (part === "files") return true;

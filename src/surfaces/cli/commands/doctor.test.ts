@@ -1,5 +1,9 @@
+import { spawnSync } from "node:child_process";
+import { writeFileSync } from "node:fs";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { Desk } from "../desk.test-support.ts";
 
@@ -69,4 +73,95 @@ test("pools of the configuration are shown, and a mistake in them is named", asy
   const { code, out } = await desk.type(["doctor"], { environment });
   expect(code).toBe(1);
   expect(out).toMatch(/mandate\.yaml:2: unknown pool "mien"/);
+});
+
+test("a model that cannot answer is told with what to do, and is no success", async () => {
+  const data = [{ id: "llama3:latest" }, { id: "mistral" }];
+  server = createServer((_, response) => response.end(JSON.stringify({ data })));
+  await new Promise<void>((resolve) => server?.listen(0, "127.0.0.1", resolve));
+  const OLLAMA_HOST = `127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const cases: readonly (readonly [Readonly<Record<string, string>>, RegExp])[] = [
+    [{ MANDATE_MODEL: "gpt" }, /✗ configuration .*MANDATE_MODEL must be written "provider\/model"/],
+    [{ MANDATE_MODEL: "anthropc/x" }, /✗ default .*unknown provider.*did you mean "anthropic"/],
+    [{ MANDATE_MODEL: "anthropic/x" }, /✗ default .*has no key: set ANTHROPIC_API_KEY/],
+    [
+      { MANDATE_MODEL: "ollama/qwen3" },
+      /✗ default .*ollama does not answer at http:\S+\. Start it/,
+    ],
+    [
+      { OLLAMA_HOST, MANDATE_MODEL: "ollama/qwen3" },
+      /✗ default .*has no model "qwen3".*mistral.*ollama pull qwen3/,
+    ],
+    [
+      { OPENAI_API_KEY: "k", OPENAI_BASE_URL: "nonsense", MANDATE_MODEL: "openai/x" },
+      /✗ default .*OPENAI_BASE_URL is no URL: write it as https[\s\S]*○ openai +OPENAI_BASE_URL is no/,
+    ],
+    [{ OLLAMA_HOST: "http://x y" }, /○ ollama +OLLAMA_HOST is "http:\/\/x y", which is no address/],
+  ];
+  for (const [environment, sentence] of cases) {
+    const { code, out } = await desk.type(["doctor"], {
+      environment: { ...nowhere, ...environment },
+    });
+    expect(out).toMatch(sentence);
+    expect([sentence, code]).toEqual([sentence, 1]);
+    expect(out).toMatch(/\nTo mend: .*(configuration|default).*Then: mandate doctor\n/);
+    expect(out).not.toContain("Ready");
+  }
+  const latest = { ...nowhere, OLLAMA_HOST, MANDATE_MODEL: "ollama/llama3" };
+  const { code, out } = await desk.type(["doctor"], { environment: latest });
+  expect([code, out]).toEqual([0, expect.stringMatching(/✓ default +ollama\/llama3\n/)]);
+});
+
+test("every mistake in a file has its line, and where to look it up is said", async () => {
+  desk.write("mandate.yaml", "limits:\n  runTokens: many\nfoo: 1\n");
+  const { code, out } = await desk.type(["doctor"], { environment: nowhere });
+  expect(code).toBe(1);
+  expect(out).toMatch(
+    /✗ configuration .*mandate\.yaml:2: limits\.runTokens.*\n +\S*mandate\.yaml:3: unknown key "foo"/,
+  );
+  expect(out).toContain("mandate doctor --schema mandate");
+});
+
+test("a home that cannot be written, or holds no database, is told with what to do", async () => {
+  const unwritable = { ...nowhere, MANDATE_HOME: "/dev/null/home" };
+  const { code, out } = await desk.type(["doctor"], { environment: unwritable });
+  expect([code, out]).toEqual([
+    1,
+    expect.stringMatching(/✗ database .*set MANDATE_HOME to another/),
+  ]);
+  writeFileSync(join(desk.home, "mandate.db"), "no database at all, but some text");
+  const damaged = { ...nowhere, MANDATE_HOME: desk.home };
+  expect((await desk.type(["doctor"], { environment: damaged })).out).toMatch(
+    /✗ database .*damaged, or no database.*begin anew/,
+  );
+});
+
+test("without git it still says everything, and what that costs", async () => {
+  // In a process of its own: this one knows already that there is a git.
+  const binary = fileURLToPath(new URL("../../../bin/mandate.ts", import.meta.url));
+  const env = { ...nowhere, PATH: desk.folder, MANDATE_HOME: desk.home, HOME: desk.home };
+  const { stdout, stderr } = spawnSync(process.execPath, [binary, "doctor"], {
+    env: { ...env, OLLAMA_HOST: "", ANTHROPIC_API_KEY: "k" },
+    cwd: desk.folder,
+    encoding: "utf8",
+  });
+  expect(stderr).toBe("");
+  expect(stdout).toMatch(/○ git +not found: install git 2\.38/);
+  expect(stdout).toMatch(
+    /○ copies +children that write are refused: The git program was not found/,
+  );
+  expect(stdout).toMatch(/○ ripgrep +not found: searching works without it/);
+});
+
+test("a port that is taken is told with both ways out", async () => {
+  const other = createServer().on("error", () => undefined);
+  await new Promise<void>((resolve) => {
+    other.once("error", () => resolve()).listen(4848, "127.0.0.1", resolve);
+  });
+  try {
+    const { out } = await desk.type(["doctor"], { environment: nowhere });
+    expect(out).toMatch(/○ port +4848 is taken.*serve --link.*serve --port 0/);
+  } finally {
+    other.close();
+  }
 });

@@ -21,10 +21,9 @@ export const initCommand: Command = {
   about:
     "Sets this folder up: asks three questions and writes a commented mandate.yaml.\n\n" +
     "With --client it gives the agent that you already have our tools instead: it writes the entry for\n" +
-    "`mandate mcp` into the file\n" +
-    "in which the client looks for MCP servers. Shows it first, and asks; without a terminal nothing\n" +
-    "is written unless --yes is given. Everything else in the file stays as it is written, and\n" +
-    "--remove takes the entry out again.",
+    "`mandate mcp` into the file in which the client looks for MCP servers. Shows it first, and asks;\n" +
+    "without a terminal nothing is written unless --yes is given. Everything else in the file stays as\n" +
+    "it is written, and --remove takes the entry out again.",
   options: {
     client: { type: "text", value: "NAME", help: names.join(", ") },
     user: { type: "flag", help: "for all your projects, instead of the one in this folder" },

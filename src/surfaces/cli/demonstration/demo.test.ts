@@ -41,7 +41,7 @@ function start(words: readonly string[], before: readonly string[] = []): Starte
 }
 
 function resultIn(text: string): string {
-  return /\nResult\n([\s\S]*?)\nLook closer\n/.exec(text)?.[1] ?? "";
+  return /\nResult\n([\s\S]*?)\n✓ verified/.exec(text)?.[1] ?? "";
 }
 
 test("killed in the middle and started again, it goes on and ends with the same result", async () => {
@@ -51,7 +51,7 @@ test("killed in the middle and started again, it goes on and ends with the same 
   expect(expected).toContain("harbour 1.1.0");
   const release = readFileSync(join(desk.home, "demo-harbour", "RELEASE.md"), "utf8");
 
-  const killed = start(["demo", "--speed", "6"]);
+  const killed = start(["demo", "--serve", "--port", "0", "--speed", "6"]);
   await until(() => killed.err().includes("refused (tool_not_granted)"), "a refusal");
   killed.process.kill("SIGKILL");
   expect(await killed.code).toBe(null);

@@ -13,12 +13,11 @@ import type { WorkOutcome } from "../work-on.ts";
 
 type Ended = Extract<WorkOutcome, { ended: "result" }>;
 
-/** After the demonstration: the tree, the result, where to look closer, and what to do next. */
+/** After the demonstration: the tree, the result, and whether the log holds. Gives the exit code. */
 export async function tellWhatHappened(
   store: Store,
   { run, result }: Ended,
   io: Io,
-  ownHome: string,
 ): Promise<number> {
   const style = styleFor(io.stdout, io);
   const { paint, glyphs } = style;
@@ -35,11 +34,28 @@ export async function tellWhatHappened(
     paint.strong(result.status === "completed" ? "Result" : "Failure"),
     indented(result.result),
     "",
-    ...whereToLook(view, io, ownHome, style),
-    "",
     report.ok
       ? `${paint.good(glyphs.done)} verified: ${countOf(report.events, "event")} and ${countOf(report.delegations, "delegation")} in this log keep every promise`
       : `${paint.bad(glyphs.failed)} verify found ${countOf(report.violations.length, "violation")}`,
+    "",
+    "",
+  ];
+  io.stdout.write(lines.join("\n"));
+  return report.ok ? exitCodeOfResult(result) : exitCode.failed;
+}
+
+/** Where to look closer, and what to do next, for who has no page of it. */
+export async function tellWhereToLook(
+  store: Store,
+  { run }: Ended,
+  io: Io,
+  ownHome: string,
+): Promise<void> {
+  const style = styleFor(io.stdout, io);
+  const { paint, glyphs } = style;
+  const view = await RunView.read(store, run.runId);
+  const lines = [
+    ...whereToLook(view, io, ownHome, style),
     "",
     paint.strong("With a real model"),
     `  ANTHROPIC_API_KEY=${glyphs.ellipsis} ${io.program} run "What does this project do?"`,
@@ -47,7 +63,6 @@ export async function tellWhatHappened(
     "",
   ];
   io.stdout.write(lines.join("\n"));
-  return report.ok ? exitCodeOfResult(result) : exitCode.failed;
 }
 
 function sentence(view: RunView, duration: number): string {

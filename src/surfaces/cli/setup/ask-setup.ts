@@ -2,6 +2,7 @@ import { diagnose } from "../../../diagnose.ts";
 import type { Io } from "../io.ts";
 import { printableLine } from "../printable.ts";
 import type { SetupAnswers } from "./config-text.ts";
+import { talkingModels } from "./suggest-local-model.ts";
 
 const usualTokens = 1_000_000;
 
@@ -32,7 +33,7 @@ async function askModel(io: Io, put: Put): Promise<string | null> {
   }
   if (models.length === 0) {
     io.stdout.write(
-      "   There is no key and no local model server here; `mandate doctor` says more.\n",
+      `   There is no key and no local model server here; \`${io.program} doctor\` says more.\n`,
     );
   }
   const offered = models[0] ?? "later";
@@ -75,9 +76,8 @@ async function askTokens(io: Io, put: Put): Promise<number> {
 /** What could answer here and now: what is configured, then what local servers list. */
 async function modelsHere(io: Io): Promise<readonly string[]> {
   const { models } = await diagnose(io.environment, io.cwd);
-  const own = models.default.startsWith("scripted/") ? [] : [models.default];
-  const local = models.local.flatMap((endpoint) =>
-    endpoint.models.slice(0, 5).map((model) => `${endpoint.provider}/${model}`),
-  );
+  const isUsable = models.problem === null && !models.default.startsWith("scripted/");
+  const own = isUsable ? [models.default] : [];
+  const local = models.local.flatMap((endpoint) => talkingModels(endpoint).slice(0, 5));
   return [...new Set([...own, ...local])];
 }

@@ -1,0 +1,120 @@
+import { type ReactNode, useState } from "react";
+import { client } from "../data/client.ts";
+import type { RunFeed } from "../data/run-feed.ts";
+import { useResource } from "../data/use-resource.ts";
+import { isScripted, isScriptedApplication, type SystemReport } from "../pages/system/plug-in.ts";
+import { PlugInSteps } from "../pages/system/plug-in-steps.tsx";
+
+const place = "mandate-scripted-notice";
+/** The server does not look at the machine more often either. */
+const patienceMs = 60_000;
+let known: { readonly at: number; readonly report: SystemReport } | undefined;
+
+/** Above the runs, while no language model is set up: who answers, and how to have another. */
+export function ScriptedNotice() {
+  const [isShown, setShown] = useState(() => !wasDismissed());
+  const models = useModels();
+  if (!isShown || models === undefined || !isScripted(models.default)) return null;
+  const dismiss = (): void => {
+    setShown(false);
+    rememberDismissal();
+  };
+  return (
+    <Notice
+      action={
+        <button type="button" className="text-accent hover:underline" onClick={dismiss}>
+          Dismiss
+        </button>
+      }
+    >
+      <p>
+        <strong className="font-semibold text-warn">The scripted model answers here.</strong> It is
+        no language model: it says what a playbook says, or that none is set up. For a real one:
+      </p>
+      <PlugInSteps models={models} />
+    </Notice>
+  );
+}
+
+/** On a run that the scripted model answered: that it did, and on request what to do about it. */
+export function ScriptedRunNotice({ feed }: { readonly feed: RunFeed }) {
+  const [isOpen, setOpen] = useState(false);
+  if (!isScriptedRun(feed)) return null;
+  return (
+    <Notice
+      action={
+        <button
+          type="button"
+          className="text-accent hover:underline"
+          aria-expanded={isOpen}
+          onClick={() => setOpen(!isOpen)}
+        >
+          {isOpen ? "Less" : "Plug in a key or a local model"}
+        </button>
+      }
+    >
+      <p>
+        <strong className="font-semibold text-warn">The scripted model answered</strong>, from a
+        playbook: no language model. Tools, files, contracts and the log are real.
+      </p>
+      {isOpen && <Steps />}
+    </Notice>
+  );
+}
+
+function Steps() {
+  const models = useModels();
+  if (models === undefined) return <p className="text-soft">Looking at this machine…</p>;
+  return <PlugInSteps models={models} />;
+}
+
+interface NoticeProps {
+  readonly action: ReactNode;
+  readonly children: ReactNode;
+}
+
+function Notice({ action, children }: NoticeProps) {
+  return (
+    <section
+      aria-label="Scripted model"
+      className="flex shrink-0 flex-wrap items-start gap-x-4 gap-y-1 border-b border-line bg-page px-4 py-2"
+    >
+      <div className="flex min-w-0 flex-1 basis-72 flex-col gap-1">{children}</div>
+      {action}
+    </section>
+  );
+}
+
+function isScriptedRun({ notes, state }: RunFeed): boolean {
+  if (isScriptedApplication(state.application)) return true;
+  for (const { requested } of notes.values()) {
+    if (requested !== null && isScripted(requested)) return true;
+  }
+  return false;
+}
+
+function useModels(): SystemReport["models"] | undefined {
+  const { value } = useResource("system for the notice", async (signal) => {
+    if (known !== undefined && Date.now() - known.at < patienceMs) return known.report;
+    const report = await client.getSystem({}, { signal });
+    known = { at: Date.now(), report };
+    return report;
+  });
+  return value?.models;
+}
+
+function wasDismissed(): boolean {
+  try {
+    return localStorage.getItem(place) !== null;
+  } catch {
+    return false;
+  }
+}
+
+function rememberDismissal(): void {
+  try {
+    localStorage.setItem(place, "dismissed");
+  } catch {
+    // A browser that keeps nothing shows it again.
+  }
+}
