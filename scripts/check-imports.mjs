@@ -24,7 +24,10 @@ const stages = [
 ];
 
 /** Where parts are put together: all of them, the database alone, or what a machine has of them. */
-const wiring = ["runtime.ts", "open-store.ts", "open-control.ts", "diagnose.ts"];
+const wiring = [
+  ...["runtime.ts", "open-store.ts", "open-control.ts"],
+  ...["start-worker.ts", "diagnose.ts"],
+];
 
 /**
  * What stands beside the stages: the folders it may import, and those of which it may import types
@@ -33,9 +36,12 @@ const wiring = ["runtime.ts", "open-store.ts", "open-control.ts", "diagnose.ts"]
 const besideTheStages = {
   ports: { imports: [], typesOf: ["contracts", "events"] },
   stores: { imports: ["ports", "events", "contracts"], typesOf: [] },
-  engines: { imports: ["ports", "events"], typesOf: ["contracts"] },
+  engines: { imports: ["ports", "events"], typesOf: ["contracts", "control"] },
   telemetry: { imports: ["ports", "events"], typesOf: [] },
-  testing: { imports: ["ports", "stores", "engines", ...stages, "runtime.ts"], typesOf: [] },
+  testing: {
+    imports: ["ports", "stores", "engines", ...stages, "runtime.ts", "open-store.ts"],
+    typesOf: [],
+  },
   surfaces: {
     imports: [
       "ports",
@@ -61,6 +67,7 @@ const besideTheStages = {
     typesOf: [],
   },
   "product-version.ts": { imports: [], typesOf: [] },
+  "start-worker.ts": { imports: ["ports", "engines", "runtime.ts"], typesOf: [] },
   "runtime.ts": {
     imports: [
       ...["ports", "stores", "engines", "telemetry"],
@@ -77,7 +84,10 @@ const besideTheStages = {
 };
 
 /** Tests may wire real parts together; surfaces are out of bounds for them as well. */
-const testsMayAlsoImport = ["stores", "engines", "testing", "runtime.ts", "models", "tools"];
+const testsMayAlsoImport = [
+  ...["stores", "engines", "testing", "models", "tools"],
+  ...["runtime.ts", "start-worker.ts"],
+];
 
 const rules = { ...besideTheStages };
 for (const [index, stage] of stages.entries()) {
@@ -90,9 +100,11 @@ const statement =
   /^\s*(?<keyword>import|export)\s+(?<types>type\s)?(?<names>[^"';]*?\sfrom\s+)?["'](?<path>\.[^"']*)["']/gm;
 const dynamic = /\bimport\(\s*["'](?<path>\.[^"']*)["']\s*\)/g;
 
-/** The first segment below src/: a folder, or a file that stands there by itself. */
+/** The first segment below src/: a folder, or a file that stands there by itself, or is its test. */
 function layerOf(file) {
-  return relative(source, file).split(sep)[0];
+  return relative(source, file)
+    .split(sep)[0]
+    .replace(/\.test(-support)?\.ts$/, ".ts");
 }
 
 const isTest = (path) => /\.(test|test-support)\.ts$/.test(path);

@@ -28,7 +28,8 @@ export async function openBranch(
   if (typeof claim === "string") return claim;
   const state = await store.readRun(runId);
   if (state === undefined) return "done";
-  parts.endStrays(new Set([id]));
+  // One that nobody has worked on before has left nothing running.
+  if (claim.fence > 1) parts.endStrays(new Set([id]));
   const run = new LiveRun(parts, {
     id: runId,
     task: state.task,

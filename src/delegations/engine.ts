@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs";
 import { intersectAuthority } from "../contracts/authority.ts";
 import { externalProvider, modelName } from "../contracts/contract.ts";
 import { isPattern } from "../contracts/selection.ts";
@@ -162,11 +163,15 @@ export class Engine {
 
   /**
    * Works on one delegation of a run that is spread, until it has ended, or is its caller's to take
-   * over, or another worker has it. "busy": another has it already. "unfit": it needs a model or a
-   * tool that is missing here.
+   * over, or another worker has it. "busy": another has it already. "unfit": it needs a model, a
+   * tool or a folder that is missing here; as a last resort it is taken all the same, and ends.
    */
-  async workOn(runId: string, delegationId: string): Promise<NoBranch | "unfit"> {
-    if (!(await this.#canWorkOn(runId, delegationId))) return "unfit";
+  async workOn(
+    runId: string,
+    delegationId: string,
+    isLastResort = false,
+  ): Promise<NoBranch | "unfit"> {
+    if (!isLastResort && !(await this.#canWorkOn(runId, delegationId))) return "unfit";
     const run = await openBranch(this.#parts, this.#grant, runId, delegationId);
     if (typeof run === "string") return run;
     this.#branches.add(run);
@@ -249,6 +254,15 @@ export class Engine {
     }
     await this.#goals.advance();
     return recovered;
+  }
+
+  /** Has everything of spread runs worked on that nobody works on any more. */
+  async sendLost(): Promise<void> {
+    const { store } = this.#parts;
+    for (const { id } of await store.listRuns({ open: true, limit: 1000 })) {
+      const state = await store.readRun(id);
+      if (state?.spread) await sendAgain(this.#parts, state);
+    }
   }
 
   /** Whether nobody works on a run, and nobody has said that it shall rest. */
@@ -362,6 +376,8 @@ export class Engine {
         const isMissing = (tool: string) => !isPattern(tool) && !tool.startsWith("mcp__");
         if (tools.some((tool) => isMissing(tool) && toolbox.get(tool) === undefined)) return false;
         if (contract.model.provider !== externalProvider) models.resolve(modelName(contract));
+        const { root } = contract.workspace;
+        if (only !== undefined && root !== null && !existsSync(root)) return false;
       } catch (error) {
         // A contract that cannot be trusted is for recovery to end; a missing key is not.
         if (!(error instanceof MandateError) || error.code !== "contract-invalid") return false;

@@ -23,6 +23,10 @@ export const commands: Readonly<Record<string, CommandEntry>> = {
     summary: "serve the HTTP API, streams of events and MCP to programs",
     load: async () => (await import("./commands/serve.ts")).serveCommand,
   },
+  worker: {
+    summary: "work on what others start, on one machine of many",
+    load: async () => (await import("./commands/worker.ts")).workerCommand,
+  },
   mcp: {
     summary: "serve the tools of delegation to another program's agent, over MCP",
     load: async () => (await import("./commands/mcp.ts")).mcpCommand,
@@ -114,6 +118,10 @@ export const commands: Readonly<Record<string, CommandEntry>> = {
   verify: {
     summary: "check that the log keeps its promises",
     load: async () => (await import("./commands/verify.ts")).verifyCommand,
+  },
+  migrate: {
+    summary: "copy the embedded database to Postgres",
+    load: async () => (await import("./commands/migrate.ts")).migrateCommand,
   },
   init: {
     summary: "set a project up, or give the agent that you already have our tools",

@@ -1,0 +1,49 @@
+import type { DLogger } from "@dbos-inc/dbos-sdk";
+import { MandateError } from "../../ports/mandate-error.ts";
+
+type Dbos = typeof import("@dbos-inc/dbos-sdk");
+
+/** An optional package: only who spreads runs over workers needs it. */
+export async function loadDbos(): Promise<Dbos> {
+  try {
+    return await import("@dbos-inc/dbos-sdk");
+  } catch (error) {
+    throw new MandateError(
+      "config-invalid",
+      "`engine.kind: dbos` needs a package that is not installed: npm install @dbos-inc/dbos-sdk pg",
+      { cause: error },
+    );
+  }
+}
+
+/** The tables of the queues lie beside those of the tenants, in a schema of their own. */
+export const engineSchema = "mandate_engine";
+
+export const applicationName = "mandate";
+
+/**
+ * What workers have to agree on to work on the same queues: what a queued item says. What a
+ * delegation may do is in its contract, which says itself which version it has.
+ */
+export const applicationVersion = "mandate-1";
+
+/** What the engine says of itself is for developers; what matters of it reaches people as events. */
+export function quietLogger(log: (line: string) => void): DLogger {
+  const say = (entry: unknown): void => log(entry instanceof Error ? entry.message : String(entry));
+  return { info: () => undefined, debug: () => undefined, warn: say, error: say };
+}
+
+/**
+ * Makes the tables of the queues, or brings them up to date; two who do so at once do it once. What
+ * the engine prints meanwhile is for people, and must not get into a document that a command prints.
+ */
+export async function migrateEngine(url: string): Promise<void> {
+  const { DBOS } = await loadDbos();
+  const { write } = process.stdout;
+  process.stdout.write = process.stderr.write.bind(process.stderr) as typeof write;
+  try {
+    await DBOS.migrate(url, { schemaName: engineSchema });
+  } finally {
+    process.stdout.write = write;
+  }
+}

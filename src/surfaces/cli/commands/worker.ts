@@ -1,0 +1,112 @@
+import { MandateError } from "../../../ports/mandate-error.ts";
+import type { Runtime } from "../../../runtime.ts";
+import type { Arguments } from "../arguments.ts";
+import type { Command } from "../command.ts";
+import { exitCode } from "../exit-code.ts";
+import type { Io } from "../io.ts";
+import { chosenPlaybook, openRuntime, runtimeOptions } from "../open-runtime.ts";
+import { applicationFor } from "../playbook-application.ts";
+import { printable } from "../printable.ts";
+
+const usualGraceMs = 30_000;
+
+export const workerCommand: Command = {
+  name: "worker",
+  usage: "[options]",
+  about:
+    "Works on delegations that others start: takes them out of the queues of a shared Postgres, as\n" +
+    "many at a time as it may, until it is stopped. Any number of workers can do so, on any number of\n" +
+    "machines; what one of them leaves when it dies is taken up by the others. Ctrl-C, or SIGTERM,\n" +
+    "has it take nothing more and end what it has; a second one ends it at once.",
+  options: {
+    queues: { type: "text", value: "NAMES", help: "take work from these alone, with commas (all)" },
+    tenant: {
+      type: "text",
+      value: "NAME",
+      help: "work for this tenant; repeatable (the configured one)",
+    },
+    concurrency: {
+      type: "text",
+      value: "NUMBER",
+      help: "delegations at work at the same time (agents.delegation.maxConcurrent)",
+    },
+    health: {
+      type: "text",
+      value: "PORT",
+      help: "answer GET /health there, on loopback (nowhere)",
+    },
+    "drain-within": {
+      type: "text",
+      value: "TIME",
+      help: "how long what it has may take when it is stopped (30s)",
+    },
+    ...runtimeOptions,
+  },
+  words: { least: 0, most: 0 },
+  examples: ["worker", "worker --queues default,gpu --concurrency 20 --health 4849"],
+  run: work,
+};
+
+async function work(given: Arguments, io: Io): Promise<number> {
+  const atOnce = given.count("concurrency");
+  const graceMs = given.duration("drain-within") ?? usualGraceMs;
+  const queues = given
+    .text("queues")
+    ?.split(",")
+    .filter((name) => name !== "");
+  const named = given.texts("tenant");
+  const log = (said: string): void =>
+    io.stderr.write(`${printable(said).replaceAll("\n", "\n  ")}\n`);
+  const { startWorker } = await import("../../../start-worker.ts");
+  const { serveHealth } = await import("../worker-health.ts");
+  const runtimes = await openAll(given, io, named, atOnce);
+  try {
+    const worker = await startWorker({ runtimes, log, atOnce, queues });
+    const health = await serveHealth(given.count("health"), worker);
+    const stopped = untilStopped(io);
+    io.stdout.write(`This worker takes work from ${worker.names.join(", ")}.\n`);
+    await stopped;
+    io.stderr.write("Stopping: nothing more is taken, and what is at work is given time to end.\n");
+    await worker.drain(graceMs);
+    await health?.close();
+    return exitCode.done;
+  } finally {
+    await Promise.all(runtimes.map((runtime) => runtime.close()));
+  }
+}
+
+async function openAll(
+  given: Arguments,
+  io: Io,
+  named: readonly string[],
+  atOnce: number | undefined,
+): Promise<readonly Runtime[]> {
+  const application = applicationFor(chosenPlaybook(given, io));
+  const most = atOnce === undefined ? {} : { maxConcurrent: atOnce };
+  const model = given.text("model");
+  const tenants = named.length === 0 ? [undefined] : named;
+  const runtimes: Runtime[] = [];
+  for (const tenant of tenants) {
+    const flags = {
+      engine: "dbos",
+      ...(model !== undefined && { model }),
+      ...(tenant !== undefined && { tenant }),
+    };
+    const runtime = await openRuntime(given, io, application, { flags, ...most });
+    runtimes.push(runtime);
+    if (runtime.queues === null) throw new MandateError("usage", "A worker needs Postgres.");
+  }
+  return runtimes;
+}
+
+/** The first signal ends it in order, the second at once. */
+function untilStopped(io: Io): Promise<void> {
+  const { promise, resolve: stop } = Promise.withResolvers<void>();
+  let isStopping = false;
+  io.onSignal(() => {
+    if (isStopping) io.leave(exitCode.interrupted);
+    isStopping = true;
+    stop();
+  });
+  return promise;
+}

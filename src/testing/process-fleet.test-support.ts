@@ -1,0 +1,85 @@
+import { type ChildProcess, fork } from "node:child_process";
+import { mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { checkStore } from "../events/check-store.ts";
+import { scriptedModel } from "../models/scripted/scripted-model.ts";
+import { createRuntime, type Runtime } from "../runtime.ts";
+import { dropDatabase, freshDatabase } from "./postgres.test-support.ts";
+
+export interface FleetOptions {
+  readonly workers: number;
+  /** Delegations that one worker has at work at the same time, at each depth. */
+  readonly atOnce?: number;
+  /** By way of which address workers reach the database; absent: its own. */
+  readonly through?: (url: string) => string;
+}
+
+/** Workers as processes of their own, on one Postgres and with one home, and a client beside them. */
+export interface ProcessFleet extends AsyncDisposable {
+  readonly client: Runtime;
+  readonly workers: readonly ChildProcess[];
+  readonly url: string;
+  /** One more, or one in the place of one that is gone. */
+  add(through?: (url: string) => string): Promise<ChildProcess>;
+  /** What models were asked so far: `delegation turn`, a line each. */
+  notes(): readonly string[];
+}
+
+export async function openProcessFleet(options: FleetOptions): Promise<ProcessFleet> {
+  const home = realpathSync(mkdtempSync(join(tmpdir(), "mandate-fleet-")));
+  const notes = join(home, "notes");
+  const workspace = join(home, "workspace");
+  mkdirSync(workspace);
+  writeFileSync(notes, "");
+  const url = await freshDatabase();
+  const environment = (address: string) => ({
+    PATH: process.env["PATH"] ?? "",
+    HOME: home,
+    MANDATE_HOME: join(home, "mandate"),
+    MANDATE_DATABASE_URL: address,
+    MANDATE_ENGINE: "dbos",
+    MANDATE_MAX_CHILDREN: "100000",
+    FLEET_NOTES: notes,
+    FLEET_AT_ONCE: String(options.atOnce ?? 10),
+  });
+  const client = await createRuntime({
+    environment: environment(url),
+    cwd: workspace,
+    scripted: scriptedModel(() => "A client answers nothing."),
+    limits: { runTokens: 1_000_000_000, maxTokens: 500_000_000 },
+  });
+  const workers: ChildProcess[] = [];
+  const add: ProcessFleet["add"] = async (through = options.through) => {
+    const program = join(import.meta.dirname, "fleet-worker.test-support.ts");
+    const env = environment(through?.(url) ?? url);
+    const worker = fork(program, { cwd: workspace, env, execArgv: ["--no-deprecation"] });
+    workers.push(worker);
+    await new Promise<void>((resolve, reject) => {
+      worker.once("message", () => resolve());
+      worker.once("exit", (code) => reject(new Error(`a worker ended with ${code}`)));
+    });
+    return worker;
+  };
+  for (let count = 0; count < options.workers; count++) await add();
+  return {
+    client,
+    workers,
+    url,
+    add,
+    notes: () => readFileSync(notes, "utf8").split("\n").filter(Boolean),
+    async [Symbol.asyncDispose]() {
+      for (const worker of workers) worker.kill("SIGKILL");
+      try {
+        const { violations } = await checkStore(client.store);
+        if (violations.length > 0) {
+          throw new Error(`This does not hold:\n${JSON.stringify(violations, null, 1)}`);
+        }
+      } finally {
+        await client.close();
+        await dropDatabase(url);
+        rmSync(home, { recursive: true, force: true });
+      }
+    },
+  };
+}
