@@ -27,11 +27,25 @@ export const applicationName = "mandate";
  */
 export const applicationVersion = "mandate-1";
 
-/** What the engine says of itself is for developers; what matters of it reaches people as events. */
+/**
+ * What the engine says of itself is for developers, and what matters of it reaches people as events.
+ * Its warnings are passed on, each kind now and then: a database that is away is one piece of news,
+ * and not one for every queue and every look.
+ */
 export function quietLogger(log: (line: string) => void): DLogger {
-  const say = (entry: unknown): void => log(entry instanceof Error ? entry.message : String(entry));
+  const lastSaid = new Map<string, number>();
+  const say = (entry: unknown): void => {
+    const text = entry instanceof Error ? entry.message : String(entry);
+    const kind = text.slice(0, 24);
+    const now = performance.now();
+    if (now - (lastSaid.get(kind) ?? Number.NEGATIVE_INFINITY) < sayEveryMs) return;
+    lastSaid.set(kind, now);
+    log(text);
+  };
   return { info: () => undefined, debug: () => undefined, warn: say, error: say };
 }
+
+const sayEveryMs = 30_000;
 
 /**
  * Makes the tables of the queues, or brings them up to date; two who do so at once do it once. What

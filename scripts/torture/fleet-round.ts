@@ -1,0 +1,167 @@
+import type { ChildProcess } from "node:child_process";
+import { setTimeout as sleep } from "node:timers/promises";
+import { checkStore } from "../../src/events/check-store.ts";
+import {
+  openProcessFleet,
+  type ProcessFleet,
+} from "../../src/testing/process-fleet.test-support.ts";
+import { startTcpProxy, type TcpProxy } from "../../src/testing/tcp-proxy.test-support.ts";
+import { randomFrom } from "./random.ts";
+
+export interface RoundOptions {
+  readonly seed: number;
+  readonly seconds: number;
+  readonly workers: number;
+}
+
+export interface RoundReport {
+  readonly runs: number;
+  readonly delegations: number;
+  readonly faults: readonly string[];
+  /** Milliseconds from a fault to the claim of what its victim had. */
+  readonly takeovers: readonly number[];
+  readonly problems: readonly string[];
+}
+
+interface Member {
+  readonly process: ChildProcess;
+  readonly proxy: TcpProxy;
+}
+
+const everyMs = 5000;
+/** Longer than a lease, so that those who were away are taken for dead. */
+const awayMs = 8000;
+const runsAtOnce = 6;
+const patienceMs = 90_000;
+
+/** One fleet under load, with a fault every five seconds. */
+export class FleetRound {
+  readonly #options: RoundOptions;
+  readonly #random: () => number;
+  readonly #members: Member[] = [];
+  readonly #faults: { readonly kind: string; readonly at: number }[] = [];
+  readonly #ends: Promise<unknown>[] = [];
+  #runs = 0;
+
+  constructor(options: RoundOptions) {
+    this.#options = options;
+    this.#random = randomFrom(options.seed);
+  }
+
+  async play(): Promise<RoundReport> {
+    const fleet = await openProcessFleet({ workers: 0, atOnce: 5 });
+    const problems: string[] = [];
+    let report: Omit<RoundReport, "problems">;
+    try {
+      const port = Number(new URL(fleet.url).port);
+      for (let count = 0; count < this.#options.workers; count++) await this.#hire(fleet, port);
+      const isOver = sleep(this.#options.seconds * 1000);
+      const load = this.#keepBusy(fleet, isOver);
+      await this.#disturb(fleet, port, isOver);
+      await load;
+      await this.#letAllEnd(problems);
+      report = await this.#examine(fleet, problems);
+    } finally {
+      for (const { process, proxy } of this.#members) {
+        process.kill("SIGKILL");
+        await proxy[Symbol.asyncDispose]();
+      }
+      try {
+        await fleet[Symbol.asyncDispose]();
+      } catch (error) {
+        problems.push((error as Error).message);
+      }
+    }
+    return { ...report, problems };
+  }
+
+  async #hire(fleet: ProcessFleet, port: number): Promise<void> {
+    const proxy = await startTcpProxy({ port });
+    const process = await fleet.add((url) => proxy.through(url));
+    this.#members.push({ process, proxy });
+  }
+
+  async #keepBusy({ client }: ProcessFleet, isOver: Promise<void>): Promise<void> {
+    let over = false;
+    void isOver.then(() => {
+      over = true;
+    });
+    const one = async (): Promise<void> => {
+      while (!over) {
+        const steps = 1 + Math.floor(this.#random() * 5);
+        const task = `fan ${1 + Math.floor(this.#random() * 4)} steps ${steps} 150`;
+        this.#runs++;
+        const { result } = await client.engine.startRun({ task, profile: "general" });
+        this.#ends.push(result);
+        await Promise.race([result, isOver]);
+      }
+    };
+    await Promise.all(Array.from({ length: runsAtOnce }, one));
+  }
+
+  async #disturb(fleet: ProcessFleet, port: number, isOver: Promise<void>): Promise<void> {
+    let over = false;
+    void isOver.then(() => {
+      over = true;
+    });
+    const away: Promise<void>[] = [];
+    while (!over) {
+      await Promise.race([sleep(everyMs), isOver]);
+      if (over) break;
+      const index = Math.floor(this.#random() * this.#members.length);
+      const victim = this.#members[index];
+      if (victim === undefined) continue;
+      const kind = ["kill", "stop", "cut"][Math.floor(this.#random() * 3)] ?? "kill";
+      this.#faults.push({ kind, at: Date.now() });
+      if (kind === "kill") {
+        victim.process.kill("SIGKILL");
+        this.#members.splice(index, 1);
+        await victim.proxy[Symbol.asyncDispose]();
+        away.push(this.#hire(fleet, port));
+      } else {
+        away.push(this.#sendAway(victim, kind));
+      }
+    }
+    await Promise.all(away);
+  }
+
+  async #sendAway({ process, proxy }: Member, kind: string): Promise<void> {
+    if (kind === "stop") process.kill("SIGSTOP");
+    else proxy.cut();
+    await sleep(awayMs);
+    if (kind === "stop") process.kill("SIGCONT");
+    else proxy.mend();
+  }
+
+  async #letAllEnd(problems: string[]): Promise<void> {
+    const late = sleep(patienceMs).then(() => "late" as const);
+    const outcome = await Promise.race([Promise.allSettled(this.#ends), late]);
+    if (outcome === "late") problems.push("Some runs did not end.");
+  }
+
+  async #examine(
+    { client }: ProcessFleet,
+    problems: string[],
+  ): Promise<Omit<RoundReport, "problems">> {
+    const { store } = client;
+    const takeovers: number[] = [];
+    let delegations = 0;
+    for await (const event of store.readEvents({})) {
+      if (event.type === "agent.subagent_created") delegations++;
+      if (event.type !== "agent.claimed" || event.payload.fence < 2) continue;
+      const before = this.#faults.filter(({ at }) => at < event.at);
+      // The fault that it follows is one of those whose victims' leases had ended by then.
+      const cause = before.findLast(({ at }) => event.at - at > 4000) ?? before.at(-1);
+      if (cause !== undefined) takeovers.push(event.at - cause.at);
+    }
+    for (const run of await store.listRuns({ limit: 100_000 })) {
+      if (run.outcome === null) problems.push(`Run ${run.id} is still open.`);
+    }
+    const { violations } = await checkStore(store);
+    for (const { invariant, message, runId } of violations) {
+      problems.push(`${invariant} ${runId} ${message}`);
+    }
+    const faults = this.#faults.map(({ kind }) => kind);
+    return { runs: this.#runs, delegations, faults, takeovers };
+  }
+}
