@@ -20,6 +20,7 @@ export default defineConfig({
       "bench/**/*.test.ts",
       "examples/**/*.test.ts",
       "dashboard/**/*.test.ts",
+      "deploy/**/*.test.ts",
     ],
     // As fast as threads on two cores (measured), and a test may send signals or end its process.
     pool: "forks",

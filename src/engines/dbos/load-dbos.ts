@@ -36,6 +36,8 @@ export function quietLogger(log: (line: string) => void): DLogger {
   const lastSaid = new Map<string, number>();
   const say = (entry: unknown): void => {
     const text = entry instanceof Error ? entry.message : String(entry);
+    // Who was taken for dead and comes back is told that another did its work: as it should be.
+    if (text.includes("no longer owned by this execution")) return;
     const kind = text.slice(0, 24);
     const now = performance.now();
     if (now - (lastSaid.get(kind) ?? Number.NEGATIVE_INFINITY) < sayEveryMs) return;
