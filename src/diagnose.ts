@@ -8,9 +8,9 @@ import { detectLocalEndpoints, type LocalEndpoint } from "./models/detect-local-
 import { createModelRegistry } from "./models/model-registry.ts";
 import { builtInProviders } from "./models/provider-catalog.ts";
 import { resolveProvider } from "./models/resolve-provider.ts";
-import { openStore } from "./open-store.ts";
+import { describeStore, openStore } from "./open-store.ts";
 import { MandateError } from "./ports/mandate-error.ts";
-import { migrations } from "./stores/sqlite/migrations.ts";
+import { GitFailure } from "./workspaces/git/git-failure.ts";
 import { requireGit } from "./workspaces/git/require-git.ts";
 import { detectSandbox } from "./workspaces/sandbox/detect-sandbox.ts";
 
@@ -37,6 +37,8 @@ interface Finding {
 
 interface ModelsFinding {
   readonly default: string;
+  /** Why the default cannot answer, and what to do; null: nothing that shows without asking it. */
+  readonly problem: string | null;
   /** Without a price its cost counts as nothing, and no cap on cost is ever reached. */
   readonly hasPrice: boolean;
   /** The day of the shipped prices. */
@@ -70,7 +72,7 @@ export async function diagnose(environment: Environment, cwd: string): Promise<D
   return {
     node,
     home: places.home,
-    database: await lookAtDatabase(environment, places.database, config),
+    database: await lookAtDatabase(environment, config),
     configuration: { ...finding(loaded.problem), files: config?.files ?? [] },
     models,
     programs,
@@ -100,10 +102,13 @@ export async function diagnoseMachine(
 }
 
 async function aboutCopies(): Promise<string> {
-  const { problem } = await attempt(requireGit);
-  return problem === undefined
-    ? "children that write work in a copy of their own; it is merged in order, or kept"
-    : `children that write are refused: ${problem}`;
+  try {
+    await requireGit();
+    return "children that write work in a copy of their own; it is merged in order, or kept";
+  } catch (error) {
+    if (!(error instanceof GitFailure)) throw error;
+    return `children that write are refused: ${error.message}`;
+  }
 }
 
 function aboutShell(environment: Environment, config: Config | undefined): string {
@@ -121,12 +126,13 @@ function aboutShell(environment: Environment, config: Config | undefined): strin
 
 async function lookAtDatabase(
   environment: Environment,
-  path: string,
   config: Config | undefined,
 ): Promise<Diagnosis["database"]> {
   const synchronous = config?.database.synchronous ?? "full";
+  const options = { ...config?.database, environment, synchronous };
+  const described = await attempt(() => describeStore(options));
   const opened = await attempt(async () => {
-    const store = openStore({ environment, synchronous });
+    const store = await openStore(options);
     try {
       return (await store.listRuns({ limit: 1_000_000 })).length;
     } finally {
@@ -135,9 +141,9 @@ async function lookAtDatabase(
   });
   return {
     ...finding(opened.problem),
-    path,
+    path: described.value?.path ?? "",
     synchronous,
-    schema: migrations.length,
+    schema: described.value?.schema ?? 0,
     runs: opened.value ?? 0,
   };
 }
@@ -147,12 +153,16 @@ async function lookAtModels(
   config: Config | undefined,
 ): Promise<ModelsFinding> {
   const models = createModelRegistry({ environment, ...(config && { config: config.models }) });
+  const local = await detectLocalEndpoints(environment);
+  const name = models.defaultModel;
+  const resolved = await attempt(async () => models.resolve(name));
   return {
-    default: models.defaultModel,
+    default: name,
+    problem: resolved.problem ?? localObstacle(name, local, environment, config),
     hasPrice: models.hasPrice(models.defaultModel),
     pricesAsOf: models.pricesAsOf,
     providers: lookAtProviders(environment, config),
-    local: await detectLocalEndpoints(environment),
+    local,
     pools: await Promise.all(
       Object.entries(models.pools).map(async ([pool, names]) => {
         const { value } = await attempt(async () => models.candidates({ pool }));
@@ -160,6 +170,32 @@ async function lookAtModels(
       }),
     ),
   };
+}
+
+/** A local server has to run, and to have the model; what it listed was asked just now. */
+function localObstacle(
+  name: string,
+  found: readonly LocalEndpoint[],
+  environment: Environment,
+  config: Config | undefined,
+): string | null {
+  const provider = name.slice(0, name.indexOf("/"));
+  const model = name.slice(provider.length + 1);
+  const isOurs = Object.hasOwn(builtInProviders, provider) && builtInProviders[provider]?.isLocal;
+  if (!isOurs || Object.hasOwn(config?.models.providers ?? {}, provider)) return null;
+  const endpoint = found.find((each) => each.provider === provider);
+  if (endpoint === undefined) {
+    const { baseUrl } = resolveProvider(provider, environment, {});
+    const where = builtInProviders[provider]?.baseUrlVariable ?? "its address";
+    return `${provider} does not answer at ${baseUrl}. Start it, or set ${where} to where it runs.`;
+  }
+  const { models } = endpoint;
+  const isThere = models.some((each) => each === model || each === `${model}:latest`);
+  // A list that is as long as lists get may have been cut.
+  if (isThere || models.length >= 50) return null;
+  const has = models.length === 0 ? "It has none yet." : `It has ${models.slice(0, 8).join(", ")}.`;
+  const pull = provider === "ollama" ? ` Fetch it with: ollama pull ${model}` : "";
+  return `${provider} answers, but has no model "${model}". ${has}${pull}`;
 }
 
 function lookAtProviders(environment: Environment, config: Config | undefined): ProviderFinding[] {
@@ -181,7 +217,10 @@ function lookAtProviders(environment: Environment, config: Config | undefined): 
       return { provider, isUsable: true };
     } catch (error) {
       if (!(error instanceof MandateError)) throw error;
-      return { provider, isUsable: false, set: builtIn?.keyVariable ?? error.message };
+      const variable = builtIn?.keyVariable;
+      // With its key set, something else is wrong.
+      const isKeyless = variable !== undefined && !environment[variable];
+      return { provider, isUsable: false, set: isKeyless ? variable : error.message };
     }
   });
 }

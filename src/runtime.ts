@@ -15,11 +15,13 @@ import type { AgentSource, EngineLimits, EngineParts } from "./delegations/engin
 import { compose, type Middleware } from "./delegations/middleware.ts";
 import type { RunGrant } from "./delegations/run-grant.ts";
 import { Scheduler } from "./delegations/scheduler.ts";
+import type { DbosDispatcher } from "./engines/dbos/dbos-dispatcher.ts";
 import { createModelRegistry, type ModelRegistry } from "./models/model-registry.ts";
 import { type Control, openControl } from "./open-control.ts";
-import { openStore, refuseOtherDatabases } from "./open-store.ts";
+import { openStore } from "./open-store.ts";
 import { type Clock, systemClock } from "./ports/clock.ts";
 import type { Dispatcher } from "./ports/dispatcher.ts";
+import { MandateError } from "./ports/mandate-error.ts";
 import type { Model } from "./ports/model.ts";
 import type { Store } from "./ports/store.ts";
 import { productVersion } from "./product-version.ts";
@@ -84,6 +86,8 @@ export interface Runtime {
   readonly config: Config;
   /** Where working copies are kept. */
   readonly workFolder: string;
+  /** Whoever has room works on what is started here; null: this process does. */
+  readonly queues: DbosDispatcher | null;
   close(): Promise<void>;
 }
 
@@ -92,7 +96,6 @@ export async function createRuntime(options: RuntimeOptions): Promise<Runtime> {
   const cwd = options.cwd ?? process.cwd();
   const { flags = {} } = options;
   const config = options.config ?? (await loadConfig({ cwd, environment, flags }));
-  refuseOtherDatabases(config.database.url);
   const places = findPlaces(environment);
   const scripted = options.scripted ?? (await loadScripted(options.playbook));
   const models = createModelRegistry({
@@ -103,9 +106,11 @@ export async function createRuntime(options: RuntimeOptions): Promise<Runtime> {
     ...(options.models && { models: options.models }),
     ...(scripted && { scripted }),
   });
-  const store = openStore({
+  const store = await openStore({
     ...options,
     environment,
+    url: config.database.url,
+    tenant: config.database.tenant,
     synchronous: options.synchronous ?? config.database.synchronous,
   });
   const telemetry = await startTelemetry({
@@ -142,6 +147,7 @@ export async function createRuntime(options: RuntimeOptions): Promise<Runtime> {
     },
   });
   const work = placeForWork(options.database, places.home);
+  const queues = await openQueues(config, options);
   let copies: Promise<WorkingCopies> | undefined;
   const parts: EngineParts = {
     store,
@@ -184,7 +190,7 @@ export async function createRuntime(options: RuntimeOptions): Promise<Runtime> {
     forbidden: [...places.forbidden, work.folder, ...databaseFiles(options.database)],
     guarded: control.guarded,
     ...(options.onDelta && { onDelta: options.onDelta }),
-    ...(options.dispatcher && { dispatcher: options.dispatcher }),
+    dispatcher: options.dispatcher ?? queues ?? undefined,
   };
   const engine = new Engine(parts, grantOf(parts, options, config));
   return {
@@ -195,11 +201,13 @@ export async function createRuntime(options: RuntimeOptions): Promise<Runtime> {
     control,
     config,
     workFolder: work.folder,
+    queues,
     async close() {
       engine.close();
       control.close();
       await shell.close();
       await servers.close();
+      await queues?.close();
       await store.close();
       await telemetry?.close();
       // Last: what the store could not take any more needs no copy.
@@ -208,6 +216,26 @@ export async function createRuntime(options: RuntimeOptions): Promise<Runtime> {
     },
   };
 }
+
+/** A database of one's own, in a file or in memory, has no workers. */
+async function openQueues(
+  { database, engine }: Config,
+  options: RuntimeOptions,
+): Promise<DbosDispatcher | null> {
+  if (engine.kind === "local" || options.database !== undefined) return null;
+  const { tenant = defaultTenant, url } = database;
+  if (url === undefined) {
+    throw new MandateError(
+      "config-invalid",
+      "`engine.kind: dbos` needs Postgres: set MANDATE_DATABASE_URL, or `database.url` in the configuration.",
+    );
+  }
+  const { DbosDispatcher } = await import("./engines/dbos/dbos-dispatcher.ts");
+  return DbosDispatcher.open({ url, tenant, config: engine });
+}
+
+/** Of an installation that knows of no others. */
+const defaultTenant = "default";
 
 /** Runs commands: those of agents where that is offered, and the checks before a merge anyway. */
 function openShell(
@@ -297,6 +325,7 @@ function grantOf(parts: EngineParts, options: RuntimeOptions, config: Config): R
       scopes: everything,
       write_roots: [],
       network: config.network.allow,
+      ways_out: config.network.waysOut ?? Object.keys(config.mcp.servers).map(serverPattern),
     },
     sessionTools: parts.toolbox.names,
     principal: options.principal ?? { id: "local", role: "operator" },

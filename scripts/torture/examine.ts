@@ -28,7 +28,7 @@ export async function examineCrash(
     const file = databaseOf(home) + suffix;
     if (existsSync(file)) copyFileSync(file, databaseOf(copy) + suffix);
   }
-  const store = openStore({ environment: { MANDATE_HOME: copy }, synchronous: "normal" });
+  const store = await openStore({ environment: { MANDATE_HOME: copy }, synchronous: "normal" });
   try {
     return await violations(store, acknowledged);
   } finally {
@@ -57,7 +57,7 @@ export async function examineRun(
   acknowledged: readonly Acknowledged[],
   undisturbed: Outcome | undefined,
 ): Promise<Examined> {
-  const store = openStore({ environment: { MANDATE_HOME: job.home } });
+  const store = await openStore({ environment: { MANDATE_HOME: job.home } });
   const outcome = await readOutcome(store, job.workspace);
   const before = await lastSeq(store);
   const problems = [...outcome.problems, ...(await violations(store, acknowledged))];
@@ -66,7 +66,7 @@ export async function examineRun(
   const runtime = await openRuntime(job);
   const again = await runtime.engine.recover();
   await runtime.close();
-  const after = openStore({ environment: { MANDATE_HOME: job.home } });
+  const after = await openStore({ environment: { MANDATE_HOME: job.home } });
   const added = (await lastSeq(after)) - before;
   const places = { home: job.home, database: databaseOf(job.home) };
   const { violations: strays } = await verifyHome(after, { places, settled: true });

@@ -47,7 +47,7 @@ export async function checkStore(store: Store, options: CheckOptions = {}): Prom
   if (store.inspect === undefined) {
     throw new MandateError("usage", "This store cannot be verified: it does not show its rows.");
   }
-  const inspection = store.inspect();
+  const inspection = await store.inspect();
   const violations: Violation[] = [];
   const sum = { events: 0, delegations: 0 };
   try {

@@ -69,7 +69,7 @@ export interface Store extends RecordStore, InboxStore {
   subscribe(listener: (events: readonly StoredEvent[]) => void): () => void;
 
   /** Shows what is stored, for verifying a store without trusting it. */
-  inspect?(): Inspection;
+  inspect?(): Inspection | Promise<Inspection>;
 
   close(): Promise<void>;
 }

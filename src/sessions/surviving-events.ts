@@ -35,7 +35,7 @@ export async function* readSurvivingEvents(
     if (error instanceof MandateError && error.code === "closed") throw error;
     problem = messageOf(error);
   }
-  const inspection = store.inspect?.();
+  const inspection = await store.inspect?.();
   if (inspection === undefined) {
     yield lost(runId, last + 1, `from event ${last + 1} on, the log cannot be read: ${problem}`);
     return;

@@ -4,18 +4,19 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { verifyHome } from "../commands/verify-home.ts";
 import { type Config, defaultConfig } from "../control/config.ts";
+import { findPlaces } from "../control/places.ts";
 import type { RunRequest, StartedRun } from "../delegations/run-request.ts";
 import type { Invariant } from "../events/check-report.ts";
 import type { EventType, StoredEvent } from "../events/event.ts";
 import type { Playbook } from "../models/scripted/playbook.ts";
 import { type Script, scriptedModel } from "../models/scripted/scripted-model.ts";
+import { openStore } from "../open-store.ts";
 import type { DelegationResult } from "../ports/delegator.ts";
 import type { DispatchedWork, Dispatcher } from "../ports/dispatcher.ts";
 import type { ModelRequest } from "../ports/model.ts";
 import type { Store } from "../ports/store.ts";
 import type { Profile } from "../profiles/profile.ts";
 import { createRuntime, type Runtime, type RuntimeOptions } from "../runtime.ts";
-import { SqliteStore } from "../stores/sqlite/sqlite-store.ts";
 
 export interface EngineOptions
   extends Omit<RuntimeOptions, "config" | "environment" | "cwd" | "database"> {
@@ -60,12 +61,18 @@ export async function openEngine(options: EngineOptions): Promise<TestEngine> {
   const home = join(root, "home");
   const workspace = join(root, "workspace");
   mkdirSync(workspace);
-  const environment = { MANDATE_HOME: home, HOME: root };
+  const postgres = await openPostgres();
+  const environment = {
+    MANDATE_HOME: home,
+    HOME: root,
+    ...(postgres && { MANDATE_DATABASE_URL: postgres.url }),
+  };
   return open(options, [], async (opened) => {
     for (const runtime of opened) await runtime.close();
     try {
-      await requireSound(home, options.breaks ?? []);
+      await requireSound(environment, options.breaks ?? []);
     } finally {
+      await postgres?.drop();
       rmSync(root, { recursive: true, force: true });
     }
   });
@@ -78,7 +85,7 @@ export async function openEngine(options: EngineOptions): Promise<TestEngine> {
     const { breaks: _breaks, config, model, ...runtimeOptions } = engineOptions;
     const itself = isSpreadTest ? new SelfDispatch() : undefined;
     const runtime = await createRuntime({
-      config: { ...testConfig(root), ...config },
+      config: { ...testConfig(root, postgres?.url), ...config },
       synchronous: "normal",
       ...(model && { scripted: scriptedModel(model) }),
       ...(itself && { dispatcher: itself }),
@@ -130,14 +137,28 @@ function letGoOfCopies(home: string): void {
   for (const holder of globSync("copies/*/holder", { cwd: home })) rmSync(join(home, holder));
 }
 
+/** MANDATE_TEST_STORE=postgres: the same tests on a database of their own in a real server. */
+async function openPostgres(): Promise<{ url: string; drop(): Promise<void> } | undefined> {
+  if (process.env["MANDATE_TEST_STORE"] !== "postgres") return undefined;
+  // Only where our own tests run: what it needs is not part of the package.
+  const support = "./postgres.test-support.ts";
+  const { dropDatabase, freshDatabase } = (await import(support)) as {
+    dropDatabase(url: string): Promise<void>;
+    freshDatabase(): Promise<string>;
+  };
+  const url = await freshDatabase();
+  return { url, drop: () => dropDatabase(url) };
+}
+
 /** The shipped defaults with spawning switched on, so that every tool is there. */
-function testConfig(userFolder: string): Config {
-  const { agents, tools, ...rest } = defaultConfig;
+function testConfig(userFolder: string, url: string | undefined): Config {
+  const { agents, database, tools, ...rest } = defaultConfig;
   const directory = join(userFolder, "agents");
   return {
     ...rest,
     agents: { delegation: { ...agents.delegation, profiles: { directory } } },
     tools: { ...tools, spawn: { ...tools.spawn, enabled: true } },
+    database: { ...database, ...(url !== undefined && { url }) },
     profiles: [],
     files: [],
   };
@@ -191,12 +212,14 @@ async function eventsOf(store: Store, runId: string): Promise<readonly StoredEve
 }
 
 /** Looks at database and home as a stranger would, after everybody has let go of them. */
-async function requireSound(home: string, breaks: readonly Invariant[]): Promise<void> {
-  const artifacts = join(home, "artifacts");
-  const path = join(home, "mandate.db");
-  const store = new SqliteStore({ path, synchronous: "normal", artifacts });
+async function requireSound(
+  environment: Readonly<Record<string, string>>,
+  breaks: readonly Invariant[],
+): Promise<void> {
+  const { database, home } = findPlaces(environment);
+  const store = await openStore({ environment, synchronous: "normal" });
   try {
-    const places = { home, database: path };
+    const places = { home, database };
     const { violations } = await verifyHome(store, { places, settled: true });
     const unexpected = violations.filter(({ invariant }) => !breaks.includes(invariant));
     if (unexpected.length === 0) return;

@@ -1,9 +1,10 @@
 import { mkdir, open, readFile, rename } from "node:fs/promises";
 import { join } from "node:path";
 import { sha256 } from "../../events/hash-chain.ts";
+import type { ArtifactStore } from "../../ports/artifact-store.ts";
 
 /** Bodies too large for the log, named by their hash, so that keeping one twice is keeping it once. */
-export class ArtifactFolder {
+export class ArtifactFolder implements ArtifactStore {
   readonly #folder: string | null;
   readonly #memory = new Map<string, string>();
 

@@ -1,39 +1,9 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import type { StoredEvent } from "../../events/event.ts";
-import { genesis, link } from "../../events/hash-chain.ts";
+import { genesis } from "../../events/hash-chain.ts";
 import { runIdOf } from "../../ports/identity.ts";
+import { type BatchRow, eventsOf, maximumBatch } from "../shared/event-batch.ts";
 import type { RunIndex } from "./run-index.ts";
-
-export interface BatchRow {
-  readonly first_seq: number;
-  readonly run: number;
-  readonly first_run_seq: number;
-  readonly count: number;
-  readonly hash: string;
-  readonly events: string;
-}
-
-type EventRow = [type: string, subAgentId: string | null, at: number, payload: unknown];
-
-/** The events of a batch, with their hashes worked out from the hash that stood before it. */
-function eventsOf(row: BatchRow, before: string): StoredEvent[] {
-  const runId = runIdOf(row.run);
-  let head = before;
-  return (JSON.parse(row.events) as EventRow[]).map((stored, index) => {
-    head = link(head, JSON.stringify(stored));
-    const [type, subAgentId, at, payload] = stored;
-    return {
-      seq: row.first_seq + index,
-      run_seq: row.first_run_seq + index,
-      run_id: runId,
-      ...(subAgentId === null ? {} : { sub_agent_id: subAgentId }),
-      type,
-      at,
-      payload,
-      hash: head,
-    } as StoredEvent;
-  });
-}
 
 /** Reads batches back, by run or from a sequence number on. */
 export class BatchReader {
@@ -124,6 +94,3 @@ export class BatchReader {
 }
 
 const pageSize = 200;
-
-/** No batch holds more events, so that one delegation's history can be read in small pieces. */
-export const maximumBatch = 32;

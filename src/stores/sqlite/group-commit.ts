@@ -1,22 +1,15 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import type { StoredEvent } from "../../events/event.ts";
 import type { Clock } from "../../ports/clock.ts";
-import { controlRunId } from "../../ports/identity.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
 import type { Append } from "../../ports/store.ts";
+import { AppendQueue, appendToControlLog, type Pending, settle } from "../shared/append-queue.ts";
+import { TamperedContract } from "../shared/stored-contract.ts";
+import { type Ground, type RecordChanges, Transaction } from "../shared/transaction.ts";
 import type { InboxRows } from "./inbox-rows.ts";
-import { Projections, TamperedContract } from "./projections.ts";
+import { Projections } from "./projections.ts";
 import type { RecordRows } from "./record-rows.ts";
 import type { ReserveFile } from "./reserve-file.ts";
-import { type Ground, type RecordChanges, Transaction } from "./transaction.ts";
-
-interface Pending {
-  readonly append: Append;
-  /** Set when the events are still to be decided, from what is stored when they are written. */
-  readonly records: RecordChanges | undefined;
-  readonly resolve: (events: readonly StoredEvent[]) => void;
-  readonly reject: (error: unknown) => void;
-}
 
 export interface RunCache extends Ground {
   /** Reads what other processes wrote since; called when a number we wanted was taken. */
@@ -31,9 +24,6 @@ interface GroupRows {
   readonly records: RecordRows;
   readonly inbox: InboxRows;
 }
-
-/** A turn of the event loop should not be held longer than some twenty milliseconds. */
-const eventsPerTransaction = 1500;
 
 /**
  * Gathers the appends of one turn of the event loop into one transaction. A caller continues only
@@ -50,7 +40,7 @@ export class GroupCommit {
   readonly #commit: StatementSync;
   readonly #insertBatch: StatementSync;
   readonly #insertText: StatementSync;
-  #queue: Pending[] = [];
+  readonly #queue = new AppendQueue();
   #texts: [hash: string, body: string][] = [];
   #scheduled: NodeJS.Immediate | undefined;
 
@@ -68,18 +58,14 @@ export class GroupCommit {
   }
 
   append(append: Append, records?: RecordChanges): Promise<readonly StoredEvent[]> {
-    const done = new Promise<readonly StoredEvent[]>((resolve, reject) => {
-      this.#queue.push({ append, records, resolve, reject });
-    });
-    // A caller may go on and wait later; until then a refusal is nobody's unhandled rejection.
-    done.catch(ignore);
+    const done = this.#queue.add(append, records);
     this.#scheduled ??= setImmediate(() => this.flush());
     return done;
   }
 
   /** The events of the changes, in their order. */
   changeRecords(records: RecordChanges): Promise<readonly StoredEvent[]> {
-    return this.append({ runId: controlRunId, by: "operator", events: [] }, records);
+    return this.append(appendToControlLog, records);
   }
 
   keepText(hash: string, body: string): void {
@@ -88,25 +74,21 @@ export class GroupCommit {
 
   /** Writes everything, before closing. */
   flushAll(): void {
-    while (this.#queue.length > 0) this.flush();
+    while (!this.#queue.isEmpty) this.flush();
   }
 
   /** Writes what is queued now, as much as one transaction should hold. */
   flush(): void {
     clearImmediate(this.#scheduled);
     this.#scheduled = undefined;
-    const pending = this.#take();
+    const pending = this.#queue.take();
     if (pending.length === 0) return;
     this.#cache.reserve.ensure();
     try {
       const transaction = this.#commitAll(pending);
       this.#texts = [];
       this.#cache.lastSeq += transaction.events.length;
-      for (const [index, one] of pending.entries()) {
-        const outcome = transaction.outcomes[index];
-        if (outcome instanceof Error) one.reject(outcome);
-        else one.resolve(outcome ?? []);
-      }
+      settle(pending, transaction.outcomes);
       this.#cache.committed(transaction.events);
     } catch (error) {
       const reason = storageError(error);
@@ -114,7 +96,7 @@ export class GroupCommit {
         this.#cache.reserve.giveUp();
       for (const one of pending) one.reject(reason);
     }
-    if (this.#queue.length > 0) this.#scheduled ??= setImmediate(() => this.flush());
+    if (!this.#queue.isEmpty) this.#scheduled ??= setImmediate(() => this.flush());
   }
 
   /**
@@ -154,22 +136,6 @@ export class GroupCommit {
       else transaction.stageChanges(append, records);
     }
     return transaction;
-  }
-
-  #take(): Pending[] {
-    let events = 0;
-    let count = 0;
-    while (count < this.#queue.length && events < eventsPerTransaction) {
-      const next = this.#queue[count];
-      events += next?.records?.changes.length ?? next?.append.events.length ?? 0;
-      count++;
-    }
-    if (count === this.#queue.length) {
-      const all = this.#queue;
-      this.#queue = [];
-      return all;
-    }
-    return this.#queue.splice(0, count);
   }
 
   #write(transaction: Transaction): void {
@@ -216,5 +182,3 @@ export function storageError(error: unknown): unknown {
         cause: error,
       });
 }
-
-function ignore(): void {}

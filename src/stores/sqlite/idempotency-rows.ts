@@ -7,6 +7,7 @@ import type {
   KeyStanding,
   RequestKey,
 } from "../../ports/idempotency-store.ts";
+import { keyStandingOf } from "../shared/key-standing.ts";
 import { storageError } from "./group-commit.ts";
 import { isWorkerAlive } from "./worker.ts";
 
@@ -55,7 +56,8 @@ export class IdempotencyRows implements IdempotencyStore {
       const found = this.#read.get(request.principal, request.key);
       const isOld = found !== undefined && Number(found["begun_at"]) < forgetBefore;
       const row = isOld && this.#forget(found) ? undefined : found;
-      if (row !== undefined) return standingOf(row, request.fingerprint);
+      if (row !== undefined)
+        return keyStandingOf(row, request.fingerprint, (worker) => isWorkerAlive(worker));
       const { clock, worker } = this.#options;
       const { principal, key, fingerprint } = request;
       this.#insert.run(principal, key, fingerprint, worker, clock.now());
@@ -99,12 +101,4 @@ export class IdempotencyRows implements IdempotencyStore {
       throw storageError(error);
     }
   }
-}
-
-function standingOf(row: Row, fingerprint: string): KeyStanding {
-  if (row["fingerprint"] !== fingerprint) return { is: "taken" };
-  if (row["status"] !== null) {
-    return { is: "finished", reply: { status: Number(row["status"]), body: String(row["reply"]) } };
-  }
-  return { is: isWorkerAlive(String(row["worker"])) ? "running" : "unknown" };
 }

@@ -1,9 +1,10 @@
 import type { DatabaseSync, SQLInputValue, StatementSync } from "node:sqlite";
 import type { InboxChange } from "../../events/inbox-change.ts";
 import type { InboxItem } from "../../events/inbox-item.ts";
-import { runIdOf, runNumberOf } from "../../ports/identity.ts";
+import { runNumberOf } from "../../ports/identity.ts";
 import { type InboxQuery, mostInboxItems } from "../../ports/inbox-store.ts";
-import { maximumBatch } from "./batch-rows.ts";
+import { maximumBatch } from "../shared/event-batch.ts";
+import { inboxItemOfRow, inboxValuesOf } from "../shared/inbox-row.ts";
 import type { RunIndex } from "./run-index.ts";
 
 /** The inbox as a table: written beside the events that it follows from, read without them. */
@@ -26,20 +27,7 @@ export class InboxRows {
   write({ closes, item }: InboxChange): void {
     if (closes !== undefined) this.#close.run(closes);
     if (item === undefined) return;
-    this.#insert.run(
-      item.id,
-      runNumberOf(item.runId) ?? 0,
-      item.delegationId ?? null,
-      item.at,
-      item.kind,
-      item.severity,
-      item.title,
-      item.text,
-      item.ask?.id ?? null,
-      item.ask?.deadlineAt ?? null,
-      item.ask?.default ?? null,
-      item.isOpen === undefined ? null : Number(item.isOpen),
-    );
+    this.#insert.run(...inboxValuesOf(item));
   }
 
   read(query: InboxQuery): readonly InboxItem[] {
@@ -123,28 +111,4 @@ export class InboxRows {
     if (recent !== undefined) return [from];
     return [from, ["seq < ?", Number(bounds["last"]) + maximumBatch]];
   }
-}
-
-export function inboxItemOfRow(row: Readonly<Record<string, unknown>>): InboxItem {
-  const delegationId = row["sub_agent_id"];
-  const askId = row["ask_id"];
-  const fallback = row["ask_default"];
-  return {
-    id: Number(row["seq"]),
-    at: Number(row["at"]),
-    runId: runIdOf(Number(row["run"])),
-    ...(delegationId !== null && { delegationId: String(delegationId) }),
-    kind: String(row["kind"]) as InboxItem["kind"],
-    severity: String(row["severity"]) as InboxItem["severity"],
-    title: String(row["title"]),
-    text: String(row["text"]),
-    ...(row["is_open"] !== null && { isOpen: row["is_open"] === 1 }),
-    ...(askId !== null && {
-      ask: {
-        id: String(askId),
-        deadlineAt: Number(row["deadline_at"]),
-        default: fallback === null ? null : String(fallback),
-      },
-    }),
-  };
 }

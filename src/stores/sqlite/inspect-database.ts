@@ -1,14 +1,18 @@
 import { DatabaseSync } from "node:sqlite";
-import { askIdOf, runIdOf, runNumberOf } from "../../ports/identity.ts";
-import type {
-  Inspection,
-  LogSpan,
-  StoredBatch,
-  StoredMemory,
-  StoredRecord,
-  StoredRows,
-} from "../../ports/inspection.ts";
-import { inboxItemOfRow } from "./inbox-rows.ts";
+import { runIdOf, runNumberOf } from "../../ports/identity.ts";
+import type { Inspection } from "../../ports/inspection.ts";
+import { inboxItemOfRow } from "../shared/inbox-row.ts";
+import {
+  batchOf,
+  keysByRun,
+  type Row,
+  spanOf,
+  storedAskOf,
+  storedDelegationOf,
+  storedMemoryOf,
+  storedRecordOf,
+  storedRunOf,
+} from "../shared/inspected-rows.ts";
 
 /**
  * Reads rows as they stand, in one read transaction of its own, so that what others write meanwhile
@@ -22,16 +26,22 @@ export function inspectDatabase(live: DatabaseSync): Inspection {
   const database = own ?? live;
   // One pass each: an index by run is something to be checked, and without one a scan for every
   // run would be too many.
-  const batches = keysByRun(database, "SELECT run, first_seq AS key FROM event_batches");
-  const delegations = keysByRun(database, "SELECT run, number AS key FROM sub_agents");
-  const inbox = keysByRun(database, "SELECT run, seq AS key FROM inbox");
-  const memories = keysByRun(database, "SELECT run, number AS key FROM memories");
+  const keysOf = (select: string): ReadonlyMap<number, number[]> =>
+    keysByRun(database.prepare(`${select} ORDER BY key`).iterate());
+  const batches = keysOf("SELECT run, first_seq AS key FROM event_batches");
+  const delegations = keysOf("SELECT run, number AS key FROM sub_agents");
+  const inbox = keysOf("SELECT run, seq AS key FROM inbox");
+  const memories = keysOf("SELECT run, number AS key FROM memories");
+  const rowsOf = (table: string, key: string, keys: readonly number[] = []): readonly Row[] => {
+    const statement = database.prepare(`SELECT * FROM ${table} WHERE ${key} = ?`);
+    return keys.flatMap((value) => statement.all(value));
+  };
   return {
     async runIds() {
       const rows = database.prepare("SELECT number FROM runs").all();
       const runs = rows.map((row) => Number(row["number"]));
-      const rowsOf = [batches, delegations, inbox, memories].flatMap((rows) => [...rows.keys()]);
-      const known = new Set([...runs, ...rowsOf]);
+      const others = [batches, delegations, inbox, memories].flatMap((keys) => [...keys.keys()]);
+      const known = new Set([...runs, ...others]);
       return [...known].sort((left, right) => left - right).map(runIdOf);
     },
     async *spans() {
@@ -40,12 +50,14 @@ export function inspectDatabase(live: DatabaseSync): Inspection {
     },
     async readRows(runId) {
       const run = runNumberOf(runId) ?? -1;
+      const row = database.prepare("SELECT * FROM runs WHERE number = ?").get(run);
+      const asks = database.prepare("SELECT * FROM asks WHERE run = ?").all(run);
       return {
-        run: runOf(database, run),
-        delegations: (delegations.get(run) ?? []).flatMap((key) => delegationOf(database, key)),
-        asks: asksOf(database, run),
-        inbox: (inbox.get(run) ?? []).flatMap((key) => inboxItemsOf(database, key)),
-        memories: (memories.get(run) ?? []).flatMap((key) => memoriesOf(database, key)),
+        run: row && storedRunOf(row),
+        delegations: rowsOf("sub_agents", "number", delegations.get(run)).map(storedDelegationOf),
+        asks: asks.map(storedAskOf),
+        inbox: rowsOf("inbox", "seq", inbox.get(run)).map(inboxItemOfRow),
+        memories: rowsOf("memories", "number", memories.get(run)).map(storedMemoryOf),
       };
     },
     async *readBatches(runId) {
@@ -61,7 +73,7 @@ export function inspectDatabase(live: DatabaseSync): Inspection {
                 r.version, r.value, r.updated_by, r.updated_at
          FROM records r FULL JOIN record_versions v USING (resource_type, resource_id)`,
       );
-      for (const row of rows.iterate()) yield recordOf(row);
+      for (const row of rows.iterate()) yield storedRecordOf(row);
     },
     async hasMemory(id) {
       return database.prepare("SELECT 1 FROM memories WHERE id = ?").get(id) !== undefined;
@@ -70,115 +82,4 @@ export function inspectDatabase(live: DatabaseSync): Inspection {
       own?.close();
     },
   };
-}
-
-type Row = Readonly<Record<string, unknown>>;
-
-function keysByRun(database: DatabaseSync, select: string): ReadonlyMap<number, number[]> {
-  const keys = new Map<number, number[]>();
-  for (const row of database.prepare(`${select} ORDER BY key`).iterate()) {
-    const run = Number(row["run"]);
-    const others = keys.get(run);
-    if (others) others.push(Number(row["key"]));
-    else keys.set(run, [Number(row["key"])]);
-  }
-  return keys;
-}
-
-function spanOf(row: Row): LogSpan {
-  return {
-    runId: runIdOf(Number(row["run"])),
-    firstSeq: Number(row["first_seq"]),
-    count: Number(row["count"]),
-  };
-}
-
-function batchOf(row: Row): StoredBatch {
-  return {
-    ...spanOf(row),
-    firstRunSeq: Number(row["first_run_seq"]),
-    hash: String(row["hash"]),
-    text: String(row["events"]),
-  };
-}
-
-function runOf(database: DatabaseSync, run: number): StoredRows["run"] {
-  const row = database.prepare("SELECT * FROM runs WHERE number = ?").get(run);
-  return (
-    row && {
-      outcome: textOrNull(row["outcome"]),
-      worker: String(row["worker"]),
-      fence: Number(row["fence"]),
-      delegations: Number(row["delegations"]),
-      tokens: Number(row["tokens"]),
-      cost: Number(row["cost"]),
-    }
-  );
-}
-
-function delegationOf(database: DatabaseSync, number: number): StoredRows["delegations"] {
-  const row = database.prepare("SELECT * FROM sub_agents WHERE number = ?").get(number);
-  if (row === undefined) return [];
-  return [
-    {
-      id: String(row["id"]),
-      status: String(row["status"]),
-      closeReason: textOrNull(row["close_reason"]),
-      contractHash: String(row["contract_hash"]),
-      contextJson: String(row["context_json"]),
-    },
-  ];
-}
-
-function asksOf(database: DatabaseSync, run: number): StoredRows["asks"] {
-  return database
-    .prepare("SELECT * FROM asks WHERE run = ?")
-    .all(run)
-    .map((row) => ({
-      id: askIdOf(Number(row["number"])),
-      delegationId: String(row["sub_agent_id"]),
-      answered: row["answered"] === 1,
-    }));
-}
-
-function inboxItemsOf(database: DatabaseSync, seq: number): StoredRows["inbox"] {
-  const row = database.prepare("SELECT * FROM inbox WHERE seq = ?").get(seq);
-  return row === undefined ? [] : [inboxItemOfRow(row)];
-}
-
-function memoriesOf(database: DatabaseSync, number: number): readonly StoredMemory[] {
-  const row = database.prepare("SELECT * FROM memories WHERE number = ?").get(number);
-  if (row === undefined) return [];
-  return [
-    {
-      id: String(row["id"]),
-      delegationId: String(row["sub_agent_id"]),
-      callId: String(row["call_id"]),
-      lineage: String(row["lineage"]),
-      profile: String(row["profile"]),
-      workspace: textOrNull(row["workspace"]),
-      scope: String(row["scope"]),
-    },
-  ];
-}
-
-function recordOf(row: Row): StoredRecord {
-  return {
-    resourceType: String(row["resource_type"]),
-    resourceId: String(row["resource_id"]),
-    lastVersion: row["last_version"] === null ? null : Number(row["last_version"]),
-    now:
-      row["version"] === null
-        ? null
-        : {
-            version: Number(row["version"]),
-            text: String(row["value"]),
-            updatedBy: String(row["updated_by"]),
-            updatedAt: Number(row["updated_at"]),
-          },
-  };
-}
-
-function textOrNull(value: unknown): string | null {
-  return value === null ? null : String(value);
 }

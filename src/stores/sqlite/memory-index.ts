@@ -1,19 +1,5 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 
-/** A query is looked at no further than this: it comes from models. */
-const mostWords = 16;
-const longestWord = 64;
-
-/** The words of a query, as they are looked for: in lower case, each once, without punctuation. */
-export function wordsOf(query: string): readonly string[] {
-  const words = query
-    .slice(0, 10_000)
-    .normalize("NFKC")
-    .toLowerCase()
-    .match(/[\p{L}\p{N}]+/gu);
-  return [...new Set(words ?? [])].slice(0, mostWords).map((word) => word.slice(0, longestWord));
-}
-
 /**
  * The words of memories, for SQLite's full text search. It follows from the rows: who saves keeps it
  * up to date, and who asks catches up with what a process without it has saved. Builds of SQLite

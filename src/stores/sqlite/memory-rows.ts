@@ -1,7 +1,6 @@
 import type { DatabaseSync, SQLInputValue, StatementSync } from "node:sqlite";
 import type { Clock } from "../../ports/clock.ts";
-import { memoryIdOf, memoryNumberOf, numberOf, runNumberOf } from "../../ports/identity.ts";
-import { MandateError } from "../../ports/mandate-error.ts";
+import { memoryNumberOf, numberOf, runNumberOf } from "../../ports/identity.ts";
 import type {
   Memory,
   MemoryQuery,
@@ -9,9 +8,16 @@ import type {
   NewMemory,
   SaveOutcome,
 } from "../../ports/memory-store.ts";
+import {
+  memoryOf,
+  memorySql,
+  memoryValuesOf,
+  requireMaySave,
+  slotOf,
+} from "../shared/memory-row.ts";
+import { wordsOf } from "../shared/memory-words.ts";
 import { storageError } from "./group-commit.ts";
-import { MemoryIndex, wordsOf } from "./memory-index.ts";
-import { columns, memoryOf, slotOf, tables } from "./memory-row.ts";
+import { MemoryIndex } from "./memory-index.ts";
 import { matchInTexts, type SqlCondition, whereOf } from "./memory-where.ts";
 
 export interface MemoryRowsOptions {
@@ -115,24 +121,18 @@ export class MemoryRows implements MemoryStore {
     if (saved) return { saved: true, memory: saved, isNew: false };
     const run = runNumberOf(runId) ?? -1;
     const standing = this.#standing.get(run, numberOf(delegationId) ?? -1);
-    if (standing === undefined) {
-      throw new MandateError("unknown-delegation", `Run ${runId} has no ${delegationId}.`);
-    }
-    if (standing["worker"] !== this.#options.worker) {
-      throw new MandateError("fenced", `Run ${runId} is now worked on by another process.`);
-    }
-    if (standing["status"] === "closed") {
-      throw new MandateError("illegal-transition", `Delegation ${delegationId} has ended.`);
-    }
-    if (Number(standing["count"]) >= mostOfRun) return { saved: false };
-    const number = Number(standing["last"]) + 1;
+    requireMaySave(memory, standing, this.#options.worker);
+    if (Number(standing?.["count"]) >= mostOfRun) return { saved: false };
+    const number = Number(standing?.["last"]) + 1;
     const slot = slotOf(memory);
     const replaced = slot === null ? undefined : this.#inSlot.get(slot);
     this.#insert.run(
-      ...[number, memoryIdOf(number), run, delegationId, callId, JSON.stringify(memory.lineage)],
-      ...[memory.profile, memory.workspace, memory.scope, memory.key, slot],
-      ...[JSON.stringify(memory.tags), memory.text],
-      ...[replaced === undefined ? null : String(replaced["id"]), this.#options.clock.now()],
+      ...memoryValuesOf(memory, {
+        number,
+        slot,
+        supersedes: replaced === undefined ? null : String(replaced["id"]),
+        createdAt: this.#options.clock.now(),
+      }),
     );
     this.#index?.catchUp();
     const made = this.#readNow(number);
@@ -164,6 +164,8 @@ export class MemoryRows implements MemoryStore {
       .map(memoryOf);
   }
 }
+
+const { columns, tables } = memorySql();
 
 const byAge = { from: tables, order: "0" };
 

@@ -1,6 +1,8 @@
 import { runNumberOf } from "../../ports/identity.ts";
 import type { MemoryPlace, MemoryQuery } from "../../ports/memory-store.ts";
-import { isSuperseded } from "./memory-row.ts";
+import { memorySql } from "../shared/memory-row.ts";
+
+const { isSuperseded } = memorySql();
 
 export interface SqlCondition {
   readonly sql: string;

@@ -4,7 +4,8 @@ import type { StoredEvent } from "../../events/event.ts";
 import { sha256 } from "../../events/hash-chain.ts";
 import type { RunState } from "../../events/run-state.ts";
 import { askNumberOf, numberOf, runNumberOf } from "../../ports/identity.ts";
-import { MandateError } from "../../ports/mandate-error.ts";
+import { runTotals } from "../shared/run-totals.ts";
+import { isTrusted, TamperedContract } from "../shared/stored-contract.ts";
 
 /** The stored state of runs, delegations and asks: written beside the events it follows from. */
 export class Projections {
@@ -53,12 +54,7 @@ export class Projections {
       );
       if (run.outcome === null) return;
     }
-    let tokens = 0;
-    let cost = 0;
-    for (const { usage } of run.delegations.values()) {
-      tokens += usage.prompt + usage.completion;
-      cost += usage.cost;
-    }
+    const { tokens, cost } = runTotals(run);
     const { worker, fence, outcome, finishedAt, delegations } = run;
     this.#moveRun.run(worker, fence, outcome, finishedAt, delegations.size, tokens, cost, number);
   }
@@ -103,23 +99,5 @@ export class Projections {
 
   answerAsk(event: StoredEvent<"agent.answered">): void {
     this.#answerAsk.run(askNumberOf(event.payload.ask_id) ?? 0);
-  }
-}
-
-/** A delegation whose contract was changed may still be ended for that very reason. */
-function isTrusted(delegation: Delegation): boolean {
-  if (delegation.status === "failed") return delegation.failure.code === "policy_denied";
-  return delegation.status === "closed" && delegation.closeReason === "policy_denied";
-}
-
-export class TamperedContract extends MandateError {
-  readonly delegationId: string;
-
-  constructor(delegationId: string) {
-    super(
-      "contract-invalid",
-      `The stored contract of delegation ${delegationId} is not the one it was created with. It may do nothing more.`,
-    );
-    this.delegationId = delegationId;
   }
 }

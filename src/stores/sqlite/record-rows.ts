@@ -1,20 +1,16 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import type { RecordStanding } from "../../events/decide-record-change.ts";
-import type { PreparedChange } from "../../events/prepare-record-changes.ts";
-import { MandateError } from "../../ports/mandate-error.ts";
 import type { ControlRecord } from "../../ports/record-store.ts";
-
-type Key = Pick<ControlRecord, "resourceType" | "resourceId">;
-
-/** A change as its event has it. */
-export interface WrittenRecord extends PreparedChange {
-  readonly version: number;
-  readonly actor: string;
-  readonly at: number;
-}
+import {
+  type RecordKey,
+  type RecordStandings,
+  recordOf,
+  standingOfRows,
+  type WrittenRecord,
+} from "../shared/record-row.ts";
 
 /** The control plane's records as rows: written beside the events they follow from. */
-export class RecordRows {
+export class RecordRows implements RecordStandings {
   readonly #read: StatementSync;
   readonly #list: StatementSync;
   readonly #lastVersion: StatementSync;
@@ -45,45 +41,15 @@ export class RecordRows {
     return this.#list.all(resourceType, prefix).map(recordOf);
   }
 
-  standingOf({ resourceType, resourceId }: Key): RecordStanding {
+  standingOf({ resourceType, resourceId }: RecordKey): RecordStanding {
     const row = this.#read.get(resourceType, resourceId);
     const last = this.#lastVersion.get(resourceType, resourceId);
-    const version = Number(row?.["version"] ?? 0);
-    return {
-      version,
-      lastVersion: Math.max(version, Number(last?.["version"] ?? 0)),
-      text: row === undefined ? null : String(row["value"]),
-    };
+    return standingOfRows(row, last);
   }
 
   write({ resourceType, resourceId, text, version, actor, at }: WrittenRecord): void {
     if (text === null) this.#delete.run(resourceType, resourceId);
     else this.#put.run(resourceType, resourceId, version, text, actor, at);
     this.#putVersion.run(resourceType, resourceId, version);
-  }
-}
-
-function recordOf(row: Readonly<Record<string, unknown>>): ControlRecord {
-  const resourceType = String(row["resource_type"]);
-  const resourceId = String(row["resource_id"]);
-  return {
-    resourceType,
-    resourceId,
-    version: Number(row["version"]),
-    value: parseValue(`${resourceType}/${resourceId}`, String(row["value"])),
-    updatedBy: String(row["updated_by"]),
-    updatedAt: Number(row["updated_at"]),
-  };
-}
-
-function parseValue(name: string, text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch (cause) {
-    throw new MandateError(
-      "database-unusable",
-      `The stored value of record ${name} is no JSON: somebody changed the database. Delete the record, or restore the database from a copy.`,
-      { cause },
-    );
   }
 }

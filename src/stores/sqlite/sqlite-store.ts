@@ -22,6 +22,10 @@ import { MandateError } from "../../ports/mandate-error.ts";
 import type { MemoryStore } from "../../ports/memory-store.ts";
 import type { ControlRecord, RecordChange } from "../../ports/record-store.ts";
 import type { Append, EventQuery, Ownership, RunQuery, RunRow, Store } from "../../ports/store.ts";
+import { changedRecords, closed, commandNote, refuseAppend } from "../shared/control-log.ts";
+import { Listeners } from "../shared/listeners.ts";
+import { runRowOf } from "../shared/run-row.ts";
+import { readStoredContract } from "../shared/stored-contract.ts";
 import { ArtifactFolder } from "./artifact-folder.ts";
 import { BatchReader } from "./batch-rows.ts";
 import { GroupCommit, type RunCache, storageError } from "./group-commit.ts";
@@ -58,7 +62,7 @@ export class SqliteStore implements Store {
   readonly #nextNumber: () => number;
   readonly #runs = new Map<string, RunState>();
   readonly #texts = new Map<string, string>();
-  readonly #listeners = new Set<(events: readonly StoredEvent[]) => void>();
+  readonly #listeners = new Listeners();
   readonly #poll: NodeJS.Timeout;
   #dataVersion: unknown;
   #versionStatement: StatementSync | undefined;
@@ -103,10 +107,7 @@ export class SqliteStore implements Store {
 
   append(append: Append): Promise<readonly StoredEvent[]> {
     if (!this.#closed && append.runId !== controlRunId) return this.#commits.append(append);
-    const refused = Promise.reject(this.#closed ? closed() : notAppendable());
-    // As with every append, a caller may look at the outcome later, or never.
-    refused.catch(() => undefined);
-    return refused;
+    return refuseAppend(this.#closed);
   }
 
   async readRecord(resourceType: string, resourceId: string): Promise<ControlRecord | undefined> {
@@ -125,20 +126,12 @@ export class SqliteStore implements Store {
     const prepared = prepareRecordChanges(changes, actor);
     if (prepared.length === 0) return [];
     const events = await this.#commits.changeRecords({ changes: prepared, actor });
-    return prepared.map(({ resourceType, resourceId, text }, index) => {
-      const event = events[index];
-      if (text === null || event?.type !== "control.record_changed") return null;
-      const { version } = event.payload;
-      const value: unknown = JSON.parse(text);
-      return { resourceType, resourceId, version, value, updatedBy: actor, updatedAt: event.at };
-    });
+    return changedRecords(prepared, events, actor);
   }
 
   async noteCommand(command: string, actor: string, outcome: string): Promise<void> {
     if (this.#closed) throw closed();
-    const payload = { command: cut(command), actor: cut(actor), outcome: cut(outcome) };
-    const events = [{ type: "command.executed", payload } as const];
-    await this.#commits.append({ runId: controlRunId, by: "operator", events });
+    await this.#commits.append(commandNote(command, actor, outcome));
   }
 
   async readInbox(query: InboxQuery): Promise<readonly InboxItem[]> {
@@ -191,18 +184,7 @@ export class SqliteStore implements Store {
     const row = this.#database
       .prepare("SELECT contract_hash, context_json FROM sub_agents WHERE number = ?")
       .get(numberOf(delegationId) ?? -1);
-    if (row === undefined) {
-      throw new MandateError("unknown-delegation", `There is no delegation ${delegationId}.`);
-    }
-    const json = String(row["context_json"]);
-    if (sha256(json) !== row["contract_hash"]) {
-      throw new MandateError(
-        "contract-invalid",
-        `The stored contract of delegation ${delegationId} is not the one it was created with. It may do nothing more.`,
-      );
-    }
-    const { parseContract } = await import("../../contracts/parse-contract.ts");
-    return parseContract(json);
+    return readStoredContract(delegationId, row);
   }
 
   async findRun(id: string): Promise<string | undefined> {
@@ -229,19 +211,7 @@ export class SqliteStore implements Store {
          ORDER BY number DESC LIMIT ?`,
       )
       .all(below, application, application, outcome, outcome, limit);
-    return rows.map((row) => ({
-      id: runIdOf(Number(row["number"])),
-      task: String(row["task"]),
-      application: String(row["application"]),
-      workspace: row["workspace"] === null ? null : String(row["workspace"]),
-      outcome: row["outcome"] as RunRow["outcome"],
-      worker: String(row["worker"]),
-      startedAt: Number(row["started_at"]),
-      finishedAt: row["finished_at"] === null ? null : Number(row["finished_at"]),
-      delegations: Number(row["delegations"]),
-      tokens: Number(row["tokens"]),
-      cost: Number(row["cost"]),
-    }));
+    return rows.map(runRowOf);
   }
 
   /** Made when it is asked for: most processes never do. */
@@ -314,8 +284,7 @@ export class SqliteStore implements Store {
   }
 
   subscribe(listener: (events: readonly StoredEvent[]) => void): () => void {
-    this.#listeners.add(listener);
-    return () => this.#listeners.delete(listener);
+    return this.#listeners.add(listener);
   }
 
   inspect(): Inspection {
@@ -352,14 +321,7 @@ export class SqliteStore implements Store {
 
   #committed(events: readonly StoredEvent[]): void {
     for (const event of events) if (event.type === "run.finished") this.#runs.delete(event.run_id);
-    for (const listener of this.#listeners) {
-      try {
-        listener(events);
-      } catch (error) {
-        // Somebody's display broke; what happened has happened, and the others hear of it.
-        process.emitWarning(error instanceof Error ? error : String(error));
-      }
-    }
+    this.#listeners.tell(events);
     this.#index.keepUp(this.#log.lastSeq);
   }
 
@@ -401,20 +363,4 @@ export class SqliteStore implements Store {
       .get();
     return Number(row?.["seq"] ?? 0);
   }
-}
-
-/** Commands are remembered as a line is, whatever was typed; half a character is not kept. */
-function cut(text: string): string {
-  return text.length <= 500 ? text : text.slice(0, 500).replace(/[\ud800-\udbff]$/, "");
-}
-
-function closed(): MandateError {
-  return new MandateError("closed", "The store is closed.");
-}
-
-function notAppendable(): MandateError {
-  return new MandateError(
-    "illegal-transition",
-    "The control log takes no appends: changing a record or noting a command writes to it.",
-  );
 }

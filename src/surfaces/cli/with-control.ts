@@ -10,7 +10,7 @@ export async function withControl<Value>(
 ): Promise<Value> {
   const { cwd, environment } = io;
   const config = await loadConfig({ cwd, environment });
-  const store = openStore({ environment });
+  const store = await openStore({ ...config.database, environment });
   try {
     const control = await openControl({ config, cwd, environment, store });
     try {

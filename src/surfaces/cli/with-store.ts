@@ -1,3 +1,4 @@
+import { loadConfig } from "../../control/load-config.ts";
 import { openStore } from "../../open-store.ts";
 import type { Store } from "../../ports/store.ts";
 import type { Io } from "./io.ts";
@@ -7,7 +8,9 @@ export async function withStore<Value>(
   io: Io,
   use: (store: Store) => Promise<Value>,
 ): Promise<Value> {
-  const store = openStore({ environment: io.environment });
+  const { cwd, environment } = io;
+  const { database } = await loadConfig({ cwd, environment });
+  const store = await openStore({ ...database, environment });
   try {
     return await use(store);
   } finally {

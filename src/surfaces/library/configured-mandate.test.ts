@@ -5,7 +5,8 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { Contract } from "../../contracts/contract.ts";
 import { scriptedModel } from "../../models/scripted/scripted-model.ts";
 import type { ModelRequest } from "../../ports/model.ts";
-import { createMandate, type DelegationParameters, type Mandate } from "./create-mandate.ts";
+import { createMandate } from "./create-mandate.ts";
+import type { DelegationParameters, Mandate } from "./mandate.ts";
 
 let folder: string;
 let mandate: Mandate | undefined;

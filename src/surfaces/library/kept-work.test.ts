@@ -5,7 +5,8 @@ import { expect, onTestFinished, test } from "vitest";
 import { scriptedModel } from "../../models/scripted/scripted-model.ts";
 import type { RuntimeOptions } from "../../runtime.ts";
 import { initRepository } from "../../testing/git-workspace.test-support.ts";
-import { createMandate, type Mandate } from "./create-mandate.ts";
+import { createMandate } from "./create-mandate.ts";
+import type { Mandate } from "./mandate.ts";
 
 interface Open {
   readonly mandate: Mandate;

@@ -6,7 +6,7 @@ import { listSessions, type SessionQuery } from "../../sessions/list-sessions.ts
 import { type AgentSession, readSession } from "../../sessions/read-session.ts";
 import type { SessionRow } from "../../sessions/session-row.ts";
 import { renameSession } from "../../sessions/session-title.ts";
-import type { RunHandle } from "./create-mandate.ts";
+import type { RunHandle } from "./mandate.ts";
 
 /** What was said, by session. An id is that of a delegation, or of a run for its root. */
 export interface MandateSessions {

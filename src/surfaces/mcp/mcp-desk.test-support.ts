@@ -154,7 +154,7 @@ export class McpDesk implements AsyncDisposable {
   }
 
   async withStore<Value>(look: (store: Store) => Promise<Value>): Promise<Value> {
-    const store = openStore({ environment: this.environment });
+    const store = await openStore({ environment: this.environment });
     try {
       return await look(store);
     } finally {

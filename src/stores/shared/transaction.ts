@@ -9,9 +9,9 @@ import { applyToRun, type RunState } from "../../events/run-state.ts";
 import { runNumberOf } from "../../ports/identity.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
 import type { Append } from "../../ports/store.ts";
-import { maximumBatch } from "./batch-rows.ts";
-import { TamperedContract } from "./projections.ts";
-import type { RecordRows, WrittenRecord } from "./record-rows.ts";
+import { maximumBatch } from "./event-batch.ts";
+import type { RecordStandings, WrittenRecord } from "./record-row.ts";
+import { TamperedContract } from "./stored-contract.ts";
 
 /** What a transaction finds when it begins: the states in memory, and the records on disk. */
 export interface Ground {
@@ -45,13 +45,13 @@ export class Transaction {
   readonly inbox: InboxChange[] = [];
   readonly records = new Map<string, WrittenRecord>();
   readonly #ground: Ground;
-  readonly #recordRows: RecordRows;
+  readonly #recordRows: RecordStandings;
   readonly #at: number;
   readonly #undo: Undo[] = [];
   readonly #texts: string[] = [];
   #currentRun: RunState | undefined;
 
-  constructor(ground: Ground, recordRows: RecordRows, at: number) {
+  constructor(ground: Ground, recordRows: RecordStandings, at: number) {
     this.#ground = ground;
     this.#recordRows = recordRows;
     this.#at = at;
@@ -111,6 +111,11 @@ export class Transaction {
       const { version } = event.payload;
       this.records.set(change.name, { ...change, version, actor, at: event.at });
     }
+  }
+
+  /** For what was decided before anything was looked at. */
+  refuse(error: Error): void {
+    this.outcomes.push(error);
   }
 
   get hasRefusals(): boolean {

@@ -1,0 +1,9 @@
+/**
+ * Where bodies too large for the log are kept, by their hash: keeping one twice is keeping it once.
+ * A body is durable when `keep` resolves, because the event that names it must never be more durable
+ * than the body itself. What is no hash names nothing.
+ */
+export interface ArtifactStore {
+  keep(body: string): Promise<{ readonly hash: string; readonly bytes: number }>;
+  read(hash: string): Promise<string | undefined>;
+}

@@ -1,0 +1,200 @@
+import { existsSync, globSync, readFileSync } from "node:fs";
+import { basename, join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import type { Client } from "pg";
+import { checkStore } from "../events/check-store.ts";
+import { MandateError } from "../ports/mandate-error.ts";
+import { type CopiedTable, copiedTables } from "./copied-tables.ts";
+import { type Database, type Row, run } from "./postgres/database.ts";
+import { openDatabase } from "./postgres/open-database.ts";
+import { PostgresStore } from "./postgres/postgres-store.ts";
+import { WriteStatement } from "./postgres/write-statement.ts";
+import { migrations } from "./sqlite/migrations.ts";
+import { isWorkerAlive } from "./sqlite/worker.ts";
+
+export interface MigrationOptions {
+  /** The file of the embedded database. It is only read. */
+  readonly from: string;
+  /** The folder of its large bodies. */
+  readonly artifacts: string;
+  readonly url: string;
+  readonly tenant?: string | undefined;
+  readonly onProgress?: (table: string, copied: number, of: number) => void;
+}
+
+export interface MigrationReport {
+  /** How many rows of each table were copied. */
+  readonly copied: Readonly<Record<string, number>>;
+  readonly events: number;
+  readonly violations: readonly string[];
+}
+
+const rowsAtOnce = 500;
+
+/**
+ * Copies an embedded database into an empty Postgres, in one transaction: all of it is there
+ * afterwards, to the letter, or nothing is. Then the copy is held against the invariants.
+ */
+export async function migrateStore(options: MigrationOptions): Promise<MigrationReport> {
+  const source = openSource(options.from);
+  const { tenant, url } = options;
+  const place = { url, ...(tenant !== undefined && { tenant }) };
+  try {
+    const database = await openDatabase({ ...place, answerMs: 60_000 });
+    let copied: Record<string, number>;
+    try {
+      const client = await database.connect({ timeouts: false });
+      await client.query("BEGIN");
+      await client.query(`SELECT pg_catalog.pg_advisory_xact_lock(${database.schema.lock})`);
+      await requireEmpty(client, database);
+      copied = await copyAll(client, database, source, options);
+      await requireSameCounts(client, database, copied);
+      await client.query("COMMIT");
+    } catch (error) {
+      throw database.explain(error);
+    } finally {
+      await database.close();
+    }
+    return { copied, ...(await verify(place)) };
+  } finally {
+    source.close();
+  }
+}
+
+function openSource(path: string): DatabaseSync {
+  if (!existsSync(path)) {
+    throw new MandateError("usage", `There is no database at ${path} to copy from.`);
+  }
+  const source = new DatabaseSync(path, { readOnly: true, timeout: 5000 });
+  try {
+    // One moment, whatever is written meanwhile.
+    source.exec("BEGIN");
+    const row = source.prepare("SELECT value FROM meta WHERE key = 'schema'").get();
+    const version = Number(row?.["value"] ?? 0);
+    if (version !== migrations.length) {
+      const advice = "Open it once with this version of mandate (mandate ls), then copy it.";
+      const message = `The database ${path} has schema ${version}, and not ${migrations.length}. ${advice}`;
+      throw new MandateError("database-unusable", message);
+    }
+    const working = source
+      .prepare("SELECT DISTINCT worker FROM runs WHERE outcome IS NULL")
+      .all()
+      .filter((one) => isWorkerAlive(String(one["worker"])));
+    if (working.length > 0) {
+      const advice =
+        "Let it finish or stop it, and copy then: what it writes from here on would be lost.";
+      throw new MandateError("conflict", `A process is at work on ${path}. ${advice}`);
+    }
+    return source;
+  } catch (error) {
+    source.close();
+    throw error;
+  }
+}
+
+async function requireEmpty(client: Client, { place, schema }: Database): Promise<void> {
+  for (const table of [...copiedTables.map(({ name }) => name), "artifacts", "workers"]) {
+    const text = `SELECT 1 FROM ${schema.quoted}.${table} LIMIT 1`;
+    if ((await run(client, { text })).length === 0) continue;
+    throw new MandateError(
+      "conflict",
+      `The schema ${schema.plain} of the database ${place} is not empty (${table}): nothing was copied. Name an empty database, or another tenant.`,
+    );
+  }
+}
+
+async function copyAll(
+  client: Client,
+  database: Database,
+  source: DatabaseSync,
+  { artifacts, onProgress }: MigrationOptions,
+): Promise<Record<string, number>> {
+  const { quoted } = database.schema;
+  const copied: Record<string, number> = {};
+  for (const table of copiedTables) {
+    const { name } = table;
+    const total = Number(source.prepare(`SELECT count(*) AS count FROM ${name}`).get()?.["count"]);
+    let rows: Row[] = [];
+    copied[name] = 0;
+    const write = async (): Promise<void> => {
+      await insert(client, quoted, table, rows);
+      copied[name] = (copied[name] ?? 0) + rows.length;
+      onProgress?.(name, copied[name], total);
+      rows = [];
+    };
+    for (const row of source.prepare(`SELECT * FROM ${name}`).iterate()) {
+      rows.push(row);
+      if (rows.length >= rowsAtOnce) await write();
+    }
+    if (rows.length > 0) await write();
+  }
+  const files = globSync("??/*", { cwd: artifacts }).filter((file) =>
+    /^[0-9a-f]{64}$/.test(basename(file)),
+  );
+  for (const [index, file] of files.entries()) {
+    await run(client, {
+      text: `INSERT INTO ${quoted}.artifacts (hash, encoding, bytes) VALUES ($1, 'utf8', $2)`,
+      values: [basename(file), readFileSync(join(artifacts, file))],
+    });
+    onProgress?.("artifacts", index + 1, files.length);
+  }
+  copied["artifacts"] = files.length;
+  const next = source.prepare("SELECT value FROM meta WHERE key = 'next_id'").get();
+  await run(client, {
+    text: `UPDATE ${quoted}.meta SET value = $1 WHERE key = 'next_id'`,
+    values: [Number(next?.["value"] ?? 1)],
+  });
+  return copied;
+}
+
+async function insert(
+  client: Client,
+  schema: string,
+  { columns, name, valuesOf }: CopiedTable,
+  rows: readonly Row[],
+): Promise<void> {
+  const names = columns.map(([column]) => column).join(", ");
+  // A list in a row comes as a text: of lists of lists Postgres makes one list.
+  const selected = columns.map(([column]) =>
+    column === "tag_list" ? `v.${column}::text[]` : `v.${column}`,
+  );
+  const statement = new WriteStatement();
+  statement.add(
+    "copied",
+    columns,
+    rows.map((row) => valuesOf(row)),
+    (given) =>
+      `INSERT INTO ${schema}.${name} (${names}) SELECT ${selected.join(", ")} FROM ${given}`,
+  );
+  const { text, values = [] } = statement.build("");
+  await run(client, { text, values });
+}
+
+async function requireSameCounts(
+  client: Client,
+  { schema }: Database,
+  copied: Readonly<Record<string, number>>,
+): Promise<void> {
+  for (const [table, expected] of Object.entries(copied)) {
+    const text = `SELECT count(*) AS count FROM ${schema.quoted}.${table}`;
+    const [row] = await run(client, { text });
+    if (Number(row?.["count"]) === expected) continue;
+    const message = `Of ${table}, ${expected} rows were copied and ${row?.["count"]} arrived: nothing was kept.`;
+    throw new MandateError("database-unusable", message);
+  }
+}
+
+async function verify(place: { readonly url: string; readonly tenant?: string }) {
+  const store = await PostgresStore.open(place);
+  try {
+    const { events, violations } = await checkStore(store);
+    return {
+      events,
+      violations: violations.map(({ invariant, message, runId = "", seq = "" }) =>
+        [invariant, runId, seq, message].filter((part) => part !== "").join(" "),
+      ),
+    };
+  } finally {
+    await store.close();
+  }
+}

@@ -1,0 +1,36 @@
+import { sha256 } from "../../events/hash-chain.ts";
+import type { ArtifactStore } from "../../ports/artifact-store.ts";
+import type { Database } from "./database.ts";
+
+/** Bodies too large for the log, in the database beside it. */
+export class ArtifactRows implements ArtifactStore {
+  readonly #database: Database;
+  readonly #table: string;
+
+  constructor(database: Database) {
+    this.#database = database;
+    this.#table = `${database.schema.quoted}.artifacts`;
+  }
+
+  async keep(body: string): Promise<{ hash: string; bytes: number }> {
+    const hash = sha256(body);
+    // Half of a pair of characters is lost in UTF-8.
+    const encoding = body.isWellFormed() ? "utf8" : "utf16le";
+    await this.#database.query({
+      text: `INSERT INTO ${this.#table} (hash, encoding, bytes) VALUES ($1, $2, $3) ON CONFLICT (hash) DO NOTHING`,
+      values: [hash, encoding, Buffer.from(body, encoding)],
+    });
+    return { hash, bytes: Buffer.byteLength(body) };
+  }
+
+  async read(hash: string): Promise<string | undefined> {
+    if (!/^[0-9a-f]{64}$/.test(hash)) return undefined;
+    const [row] = await this.#database.query({
+      text: `SELECT encoding, bytes FROM ${this.#table} WHERE hash = $1`,
+      values: [hash],
+    });
+    if (row === undefined) return undefined;
+    const encoding = row["encoding"] === "utf16le" ? "utf16le" : "utf8";
+    return (row["bytes"] as Buffer).toString(encoding);
+  }
+}

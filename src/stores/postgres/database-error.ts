@@ -1,0 +1,77 @@
+import { MandateError } from "../../ports/mandate-error.ts";
+
+/** The five characters by which Postgres says what is wrong, if it was Postgres who said it. */
+export function stateOf(error: unknown): string | undefined {
+  const code = error instanceof Error ? (error as { code?: unknown }).code : undefined;
+  return typeof code === "string" && /^[0-9A-Z]{5}$/.test(code) && !/^E[A-Z]{4}$/.test(code)
+    ? code
+    : undefined;
+}
+
+/** What is over by itself: a server that restarts, a lock that others hold, too many connections. */
+const passing = new Set([
+  ...["57P01", "57P02", "57P03", "57P05", "53300", "53400"],
+  ...["40001", "40P01", "55P03", "57014", "25P03", "25P04"],
+]);
+
+/** Texts of the driver about connections that are gone; it has no codes for them. */
+const broken =
+  /^(Connection terminated|Query read timeout|timeout e|Client (has encountered|was closed)|Cannot use a pool|the database did not answer)/;
+
+/** Whether the connection is to be given up with this error. */
+export function isBroken(error: unknown): boolean {
+  const state = stateOf(error);
+  if (state !== undefined) return state.startsWith("08") || state.startsWith("57P");
+  if (!(error instanceof Error) || error instanceof MandateError) return false;
+  const { code } = error as { code?: unknown };
+  return (typeof code === "string" && /^E[A-Z_]+$/.test(code)) || broken.test(error.message);
+}
+
+/** Whether the same may succeed a moment later. */
+export function isPassing(error: unknown): boolean {
+  return isBroken(error) || passing.has(stateOf(error) ?? "");
+}
+
+/** What Postgres or the way to it says, in our words. `place` names no password. */
+export function databaseError(error: unknown, place: string): unknown {
+  if (error instanceof MandateError) return error;
+  const state = stateOf(error);
+  if (state === "53100") {
+    const message = `The disk of the database ${place} is full. Make room on it.`;
+    return new MandateError("storage-full", message, { cause: error });
+  }
+  if (state === undefined && !isBroken(error)) return error;
+  const why = error instanceof Error && error.message !== "" ? error.message : whyOf(error);
+  const message = `The database ${place} cannot be used (${why}). ${adviceFor(state)}`;
+  return new MandateError("database-unusable", message, { cause: error });
+}
+
+/** Several addresses of one host were tried, and the error of each is inside. */
+function whyOf(error: unknown): string {
+  const errors = error instanceof AggregateError ? error.errors : [];
+  const messages = errors.map((one) => (one instanceof Error ? one.message : String(one)));
+  return messages.join(", ") || String((error as { code?: unknown }).code ?? "no reason given");
+}
+
+function adviceFor(state: string | undefined): string {
+  switch (state) {
+    case undefined:
+      return "Check that it runs and can be reached from here, and what MANDATE_DATABASE_URL says.";
+    case "28P01":
+    case "28000":
+      return "Check user and password in MANDATE_DATABASE_URL.";
+    case "3D000":
+      return "Create it, or name one that is there in MANDATE_DATABASE_URL.";
+    case "42501":
+      return "Grant this user CREATE on the database, or make it the owner of its schema.";
+    case "25006":
+      return "It is read-only: name the one that takes writes in MANDATE_DATABASE_URL.";
+    case "53300":
+      return "It has no connection left: raise max_connections, or run fewer processes.";
+    case "55P03":
+    case "57014":
+      return "Others hold it for too long: look for long transactions in pg_stat_activity.";
+    default:
+      return "Nothing was changed.";
+  }
+}

@@ -1,0 +1,259 @@
+import type { Client } from "pg";
+import type { StoredEvent } from "../../events/event.ts";
+import type { RunState } from "../../events/run-state.ts";
+import type { Clock } from "../../ports/clock.ts";
+import type { Append } from "../../ports/store.ts";
+import { AppendQueue, appendToControlLog, type Pending, settle } from "../shared/append-queue.ts";
+import { type RecordChanges, Transaction } from "../shared/transaction.ts";
+import { AppendGround } from "./append-ground.ts";
+import type { BatchReader } from "./batch-rows.ts";
+import { type Database, run, runAll } from "./database.ts";
+import { isPassing } from "./database-error.ts";
+import type { InboxRows } from "./inbox-rows.ts";
+import { persist } from "./persist.ts";
+import {
+  movedContracts,
+  movedDelegationsPart,
+  tamperedAmong,
+  writeProjections,
+} from "./projections.ts";
+import { type RecordRows, standingsOf } from "./record-rows.ts";
+import type { RunCache } from "./run-cache.ts";
+import { encodeText } from "./stored-text.ts";
+import type { WorkerLease } from "./worker-lease.ts";
+import type { WriteLine } from "./write-line.ts";
+import { WriteStatement } from "./write-statement.ts";
+
+export interface CommitParts {
+  readonly database: Database;
+  readonly line: WriteLine;
+  readonly reader: BatchReader;
+  readonly cache: RunCache;
+  readonly lease: WorkerLease;
+  readonly records: RecordRows;
+  readonly inbox: InboxRows;
+  readonly clock: Clock;
+}
+
+/** What was sent to be committed when the connection broke: it is there, or it is not. */
+interface Doubt {
+  readonly transaction: Transaction;
+  readonly firstSeq: number;
+  readonly hash: string;
+}
+
+/** One group of appends on its way. */
+interface Group {
+  readonly pending: readonly Pending[];
+  readonly tampered: Set<string>;
+  doubt: Doubt | undefined;
+}
+
+/**
+ * Gathers all appends that wait while a transaction is under way into the next one. Transactions of
+ * one tenant hold one lock, whichever process they come from, and are seen by others before it is
+ * let go: so sequence numbers have no gaps, and whoever has heard of one has heard of all before it.
+ */
+export class GroupCommit {
+  readonly #parts: CommitParts;
+  readonly #queue = new AppendQueue();
+  readonly #texts = new Map<string, string>();
+  #isFlushing = false;
+  #last: Promise<unknown> = Promise.resolve();
+  #committing = 0;
+
+  constructor(parts: CommitParts) {
+    this.#parts = parts;
+  }
+
+  append(
+    append: Append,
+    records?: RecordChanges,
+    claimedFrom?: string,
+  ): Promise<readonly StoredEvent[]> {
+    const done = this.#queue.add(append, records, claimedFrom);
+    this.#last = done;
+    if (!this.#isFlushing) void this.#flush();
+    return done;
+  }
+
+  /** The events of the changes, in their order. */
+  changeRecords(records: RecordChanges): Promise<readonly StoredEvent[]> {
+    return this.append(appendToControlLog, records);
+  }
+
+  keepText(hash: string, body: string): void {
+    this.#texts.set(hash, body);
+  }
+
+  /** Resolves when everything that was appended before is written, or refused. */
+  async settled(): Promise<void> {
+    await this.#last.catch(() => undefined);
+  }
+
+  /** The last event that this process is just committing: nobody need tell it of that one. */
+  get committing(): number {
+    return this.#committing;
+  }
+
+  async #flush(): Promise<void> {
+    this.#isFlushing = true;
+    // The appends of one turn of the event loop belong together.
+    await new Promise((resolve) => setImmediate(resolve));
+    while (!this.#queue.isEmpty) await this.#commitTogether(this.#queue.take());
+    // In the same breath as the last look: what is added from here on begins anew.
+    this.#isFlushing = false;
+  }
+
+  async #commitTogether(pending: readonly Pending[]): Promise<void> {
+    const { cache, database } = this.#parts;
+    const group: Group = { pending, tampered: new Set(), doubt: undefined };
+    const texts = [...this.#texts];
+    try {
+      const transaction = await persist(
+        () => this.#commitOnce(group, texts),
+        () => database.patienceMs,
+      );
+      for (const [hash] of texts) this.#texts.delete(hash);
+      settle(pending, transaction.outcomes);
+      cache.hear(transaction.events);
+    } catch (error) {
+      const isOwnFault = !isPassing(error) && pending.length > 1;
+      // One that the database cannot take must not take the others with it.
+      if (isOwnFault) for (const one of pending) await this.#commitTogether([one]);
+      else for (const one of pending) one.reject(database.explain(error));
+    } finally {
+      this.#committing = 0;
+    }
+  }
+
+  async #commitOnce(group: Group, texts: readonly (readonly [string, string])[]) {
+    const { cache, line } = this.#parts;
+    // Long histories are read before the lock is taken; what is added meanwhile is heard under it.
+    const states = new Map<string, RunState>();
+    for (const { append } of group.pending) {
+      if (append.events[0]?.type === "run.started" || states.has(append.runId)) continue;
+      states.set(append.runId, await cache.take(append.runId));
+    }
+    return line.run(async (client) => {
+      if (group.doubt && (await this.#isThere(client, group.doubt))) return group.doubt.transaction;
+      group.doubt = undefined;
+      for (;;) {
+        const transaction = await this.#try(client, group, states, texts);
+        if (transaction !== undefined) return transaction;
+      }
+    });
+  }
+
+  /** Undefined when somebody's contract turned out to be changed: then it is judged anew. */
+  async #try(
+    client: Client,
+    group: Group,
+    states: ReadonlyMap<string, RunState>,
+    texts: readonly (readonly [string, string])[],
+  ): Promise<Transaction | undefined> {
+    const { cache, clock } = this.#parts;
+    const ground = await AppendGround.find(client, this.#parts, group.pending, states);
+    const changed = group.pending.flatMap(({ records }) => records?.changes ?? []);
+    const { records } = this.#parts;
+    const standings = changed.length > 0 ? await run(client, records.standings(changed)) : [];
+    const transaction = new Transaction(ground, standingsOf(standings), clock.now());
+    const statement = new WriteStatement();
+    // Judged, read off and taken back in one breath: the states are live, and others look at them.
+    // They move when the events are committed, by those who write and by all others alike.
+    stageAll(transaction, group, ground);
+    this.#write(statement, transaction, texts);
+    const expected = movedContracts(transaction);
+    transaction.undo();
+    if (statement.isEmpty) {
+      // Nothing to write but perhaps a lease to renew, or a death to declare.
+      await client.query("COMMIT");
+      return transaction;
+    }
+    const first = transaction.batches[0];
+    if (first) group.doubt = { transaction, firstSeq: first.firstSeq, hash: first.hash };
+    const lastSeq = cache.lastSeq + transaction.events.length;
+    this.#committing = lastSeq;
+    const writing = run(client, statement.build(movedDelegationsPart));
+    // Where no contract has to be looked at first, nobody waits between writing and committing:
+    // after a statement that failed, a commit takes everything back.
+    const written = expected.size === 0 ? [] : await writing;
+    const tampered = tamperedAmong(expected, written);
+    if (tampered.length > 0) {
+      group.doubt = undefined;
+      await client.query("ROLLBACK");
+      for (const id of tampered) group.tampered.add(id);
+      return undefined;
+    }
+    await Promise.all([writing, runAll(client, [...this.#notice(ground, lastSeq), "COMMIT"])]);
+    group.doubt = undefined;
+    return transaction;
+  }
+
+  #notice({ hasListeners }: AppendGround, lastSeq: number): readonly string[] {
+    const { plain } = this.#parts.database.schema;
+    return hasListeners ? [`SELECT pg_catalog.pg_notify('${plain}', '${lastSeq}')`] : [];
+  }
+
+  /** Asked under the lock: whoever was committing then has come to an end by now. */
+  async #isThere(client: Client, { firstSeq, hash }: Doubt): Promise<boolean> {
+    const { lock, quoted } = this.#parts.database.schema;
+    const [, , rows = []] = await runAll(client, [
+      "BEGIN",
+      `SELECT pg_catalog.pg_advisory_xact_lock(${lock})`,
+      `SELECT hash FROM ${quoted}.event_batches WHERE first_seq = ${firstSeq}`,
+      "COMMIT",
+    ]);
+    return rows[0]?.["hash"] === hash;
+  }
+
+  #write(
+    statement: WriteStatement,
+    transaction: Transaction,
+    texts: readonly (readonly [string, string])[],
+  ): void {
+    const { database, inbox, records } = this.#parts;
+    const { quoted } = database.schema;
+    if (transaction.batches.length === 0) return;
+    statement.add(
+      "batches",
+      [
+        ["first_seq", "bigint"],
+        ["run", "bigint"],
+        ["first_run_seq", "bigint"],
+        ["count", "integer"],
+        ["hash", "text"],
+        ["events", "text"],
+      ],
+      transaction.batches.map(({ firstRunSeq, firstSeq, hash, run: number, texts: events }) => [
+        ...[firstSeq, number, firstRunSeq, events.length, hash, `[${events.join(",")}]`],
+      ]),
+      (rows) => `INSERT INTO ${quoted}.event_batches SELECT * FROM ${rows}`,
+    );
+    statement.add(
+      "texts",
+      [
+        ["hash", "text"],
+        ["body", "text"],
+      ],
+      texts.map(([hash, body]) => [hash, encodeText(body)]),
+      (rows) => `INSERT INTO ${quoted}.texts SELECT * FROM ${rows} ON CONFLICT (hash) DO NOTHING`,
+    );
+    writeProjections(statement, quoted, transaction);
+    inbox.write(statement, transaction.inbox);
+    records.write(statement, transaction.records.values());
+  }
+}
+
+function stageAll(
+  transaction: Transaction,
+  { pending, tampered }: Group,
+  ground: AppendGround,
+): void {
+  for (const one of pending) {
+    const refusal = ground.refusalOf(one);
+    if (refusal !== undefined) transaction.refuse(refusal);
+    else if (one.records === undefined) transaction.stage(one.append, tampered);
+    else transaction.stageChanges(one.append, one.records);
+  }
+}

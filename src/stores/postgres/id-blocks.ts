@@ -1,0 +1,84 @@
+import { MandateError } from "../../ports/mandate-error.ts";
+import type { Database } from "./database.ts";
+
+/** Enough for whoever makes thousands of ids without waiting once. */
+const firstSize = 16_384;
+const largestSize = 131_072;
+/** A block that did not last so long was too small. */
+const shortMs = 10_000;
+
+interface Block {
+  next: number;
+  readonly end: number;
+}
+
+/**
+ * Numbers for ids, given out without waiting: they are taken from the database in blocks, ahead of
+ * their use. A process that dies leaves a gap, and one that ends gives back what nobody else was
+ * given a block after; ids are unique, not dense.
+ */
+export class IdBlocks {
+  readonly #database: Database;
+  readonly #blocks: Block[] = [];
+  #size = firstSize;
+  #takenAt = 0;
+  #taking: Promise<void> | undefined;
+
+  constructor(database: Database) {
+    this.#database = database;
+  }
+
+  async take(): Promise<void> {
+    const now = performance.now();
+    if (this.#takenAt > 0 && now - this.#takenAt < shortMs) {
+      this.#size = Math.min(2 * this.#size, largestSize);
+    }
+    this.#takenAt = now;
+    const size = this.#size;
+    // Repeated after a lost answer it takes another block: a gap, and nothing twice.
+    const [row] = await this.#database.query({
+      text: `UPDATE ${this.#database.schema.quoted}.meta SET value = value + $1 WHERE key = 'next_id' RETURNING value`,
+      values: [size],
+    });
+    const end = Number(row?.["value"]);
+    // Zero is the control log's.
+    this.#blocks.push({ next: Math.max(1, end - size), end });
+  }
+
+  next(): number {
+    const [block] = this.#blocks;
+    if (block === undefined) {
+      void this.#takeSoon();
+      throw new MandateError(
+        "database-unusable",
+        `No id is left to be given out: the database ${this.#database.place} has not answered for long.`,
+      );
+    }
+    const number = block.next++;
+    if (block.next === block.end) this.#blocks.shift();
+    if (this.#left < this.#size / 2) void this.#takeSoon();
+    return number;
+  }
+
+  async giveBack(): Promise<void> {
+    const block = this.#blocks.at(-1);
+    if (block === undefined || this.#blocks.length > 1) return;
+    // Never twice: somebody else may have been given the same numbers in between.
+    await this.#database.queryOnce({
+      text: `UPDATE ${this.#database.schema.quoted}.meta SET value = $1 WHERE key = 'next_id' AND value = $2`,
+      values: [block.next, block.end],
+    });
+    this.#blocks.length = 0;
+  }
+
+  get #left(): number {
+    return this.#blocks.reduce((sum, { end, next }) => sum + end - next, 0);
+  }
+
+  #takeSoon(): Promise<void> {
+    this.#taking ??= this.take()
+      .catch(() => undefined)
+      .finally(() => (this.#taking = undefined));
+    return this.#taking;
+  }
+}

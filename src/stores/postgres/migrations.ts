@@ -1,0 +1,141 @@
+/**
+ * The schema, one step a version. A step that has shipped is never edited: databases in the world
+ * have run it. Tables and columns are those of the embedded database where they mean the same, so
+ * that rows can be taken over as they are; `$schema` stands for the tenant's schema.
+ *
+ * Numbers are given out one after the other under a lock, so `first_seq` is the order of the log.
+ */
+export const migrations: readonly string[] = [
+  `
+  CREATE TABLE $schema.event_batches (
+    first_seq BIGINT PRIMARY KEY,
+    run BIGINT NOT NULL,
+    first_run_seq BIGINT NOT NULL,
+    count INTEGER NOT NULL,
+    hash TEXT NOT NULL,
+    events TEXT NOT NULL
+  );
+  CREATE INDEX event_batches_of_run ON $schema.event_batches (run, first_seq);
+
+  CREATE TABLE $schema.runs (
+    number BIGINT PRIMARY KEY,
+    task TEXT NOT NULL,
+    application TEXT NOT NULL,
+    workspace TEXT,
+    worker TEXT NOT NULL,
+    fence INTEGER NOT NULL,
+    outcome TEXT,
+    started_at BIGINT NOT NULL,
+    finished_at BIGINT,
+    delegations INTEGER NOT NULL DEFAULT 0,
+    tokens BIGINT NOT NULL DEFAULT 0,
+    cost DOUBLE PRECISION NOT NULL DEFAULT 0
+  );
+  CREATE INDEX runs_open ON $schema.runs (number) WHERE outcome IS NULL;
+
+  CREATE TABLE $schema.sub_agents (
+    number BIGINT PRIMARY KEY,
+    run BIGINT NOT NULL,
+    id TEXT NOT NULL,
+    status TEXT NOT NULL,
+    close_reason TEXT,
+    contract_hash TEXT NOT NULL,
+    context_json TEXT NOT NULL
+  );
+
+  CREATE TABLE $schema.asks (
+    number BIGINT PRIMARY KEY,
+    run BIGINT NOT NULL,
+    sub_agent_id TEXT NOT NULL,
+    answered INTEGER NOT NULL DEFAULT 0
+  );
+
+  CREATE TABLE $schema.texts (hash TEXT PRIMARY KEY, body TEXT NOT NULL);
+  -- The bytes of a body, in UTF-8 or, where it is no well-formed text, in UTF-16.
+  CREATE TABLE $schema.artifacts (hash TEXT PRIMARY KEY, encoding TEXT NOT NULL, bytes BYTEA NOT NULL);
+
+  CREATE TABLE $schema.records (
+    resource_type TEXT COLLATE "C" NOT NULL,
+    resource_id TEXT COLLATE "C" NOT NULL,
+    version BIGINT NOT NULL,
+    value TEXT NOT NULL,
+    updated_by TEXT NOT NULL,
+    updated_at BIGINT NOT NULL,
+    PRIMARY KEY (resource_type, resource_id)
+  );
+  -- The greatest version of every id, also of one whose record is gone: none is used twice.
+  CREATE TABLE $schema.record_versions (
+    resource_type TEXT COLLATE "C" NOT NULL,
+    resource_id TEXT COLLATE "C" NOT NULL,
+    version BIGINT NOT NULL,
+    PRIMARY KEY (resource_type, resource_id)
+  );
+
+  CREATE TABLE $schema.inbox (
+    seq BIGINT PRIMARY KEY,
+    run BIGINT NOT NULL,
+    sub_agent_id TEXT,
+    at BIGINT NOT NULL,
+    kind TEXT NOT NULL,
+    severity TEXT NOT NULL,
+    title TEXT NOT NULL,
+    text TEXT NOT NULL,
+    ask_id TEXT,
+    deadline_at BIGINT,
+    ask_default TEXT,
+    is_open INTEGER
+  );
+  CREATE INDEX inbox_open ON $schema.inbox (ask_id) WHERE is_open = 1;
+  CREATE INDEX inbox_of_run ON $schema.inbox (run, seq);
+  CREATE TABLE $schema.inbox_cursors (reader TEXT PRIMARY KEY, seq BIGINT NOT NULL);
+
+  CREATE TABLE $schema.memories (
+    number BIGINT PRIMARY KEY,
+    id TEXT NOT NULL,
+    run BIGINT NOT NULL,
+    sub_agent_id TEXT NOT NULL,
+    call_id TEXT NOT NULL,
+    lineage TEXT NOT NULL,
+    profile TEXT NOT NULL,
+    workspace TEXT,
+    scope TEXT NOT NULL,
+    key TEXT,
+    slot TEXT,
+    tags TEXT NOT NULL,
+    text TEXT NOT NULL,
+    supersedes TEXT,
+    created_at BIGINT NOT NULL,
+    -- What is searched; both follow from tags and text.
+    tag_list TEXT[] NOT NULL,
+    words TSVECTOR NOT NULL,
+    UNIQUE (sub_agent_id, call_id)
+  );
+  CREATE INDEX memories_of_run ON $schema.memories (run);
+  CREATE INDEX memories_in_slot ON $schema.memories (slot, number) WHERE slot IS NOT NULL;
+  CREATE INDEX memories_by_words ON $schema.memories USING GIN (words);
+
+  -- Requests that came with a key, and what they were answered with. No status: not answered yet.
+  CREATE TABLE $schema.request_keys (
+    principal TEXT NOT NULL,
+    key TEXT NOT NULL,
+    fingerprint TEXT NOT NULL,
+    worker TEXT NOT NULL,
+    begun_at BIGINT NOT NULL,
+    status INTEGER,
+    reply TEXT,
+    -- Of the call that began it, which may not have heard that it did.
+    token TEXT,
+    PRIMARY KEY (principal, key)
+  );
+  CREATE INDEX request_keys_by_age ON $schema.request_keys (begun_at);
+
+  -- Who lives, by the clock of the database alone.
+  CREATE TABLE $schema.workers (
+    id TEXT PRIMARY KEY,
+    expires_at TIMESTAMPTZ NOT NULL,
+    enrolled_at TIMESTAMPTZ NOT NULL DEFAULT now(),
+    host TEXT NOT NULL,
+    pid INTEGER NOT NULL
+  );
+  `,
+];

@@ -1,0 +1,107 @@
+import type { Client } from "pg";
+import { MandateError } from "../../ports/mandate-error.ts";
+import { Database, type DatabasePlace, run } from "./database.ts";
+import { stateOf } from "./database-error.ts";
+import { migrations } from "./migrations.ts";
+import { persist } from "./persist.ts";
+
+/** How long a database that is just starting, or that has no connection left, is waited for. */
+const startingPatienceMs = 5_000;
+
+/** Connects, brings the schema up to date, and says in a sentence why it cannot. */
+export async function openDatabase(place: DatabasePlace): Promise<Database> {
+  const database = await Database.load(place);
+  try {
+    const client = await connectAtFirst(database);
+    try {
+      if ((await schemaVersion(client, database)) !== migrations.length) {
+        await migrate(client, database);
+      }
+    } finally {
+      await database.disconnect(client);
+    }
+    return database;
+  } catch (error) {
+    await database.close();
+    throw database.explain(error);
+  }
+}
+
+/** That nobody listens is told at once: it is nearly always a wrong address. */
+function connectAtFirst(database: Database): Promise<Client> {
+  return persist(
+    async () => {
+      try {
+        return await database.connect({ timeouts: false });
+      } catch (error) {
+        throw stateOf(error) === undefined ? database.explain(error) : error;
+      }
+    },
+    () => startingPatienceMs,
+  );
+}
+
+async function migrate(client: Client, database: Database): Promise<void> {
+  const { quoted, lock, plain } = database.schema;
+  await requireUnicode(client, database);
+  await client.query("BEGIN");
+  try {
+    // Two processes may start at once: the second waits here and then finds nothing to do.
+    await client.query(`SELECT pg_advisory_xact_lock(${lock})`);
+    const version = await schemaVersion(client, database);
+    if (version > migrations.length) throw newer(database, version);
+    // Only where it is missing: who may not make schemas may still use one that was made for it.
+    const there = await run(client, {
+      text: "SELECT 1 FROM pg_catalog.pg_namespace WHERE nspname = $1",
+      values: [plain],
+    });
+    if (there.length === 0) await client.query(`CREATE SCHEMA ${quoted}`);
+    await client.query(
+      `CREATE TABLE IF NOT EXISTS ${quoted}.meta (key TEXT PRIMARY KEY, value BIGINT NOT NULL)`,
+    );
+    for (const step of migrations.slice(version)) {
+      await client.query(step.replaceAll("$schema", quoted));
+    }
+    await client.query(
+      `INSERT INTO ${quoted}.meta VALUES ('schema', ${migrations.length}), ('next_id', 1)
+       ON CONFLICT (key) DO UPDATE SET value = greatest(meta.value, excluded.value)`,
+    );
+    await client.query("COMMIT");
+  } catch (error) {
+    await client.query("ROLLBACK").catch(() => undefined);
+    throw error;
+  }
+}
+
+async function schemaVersion(client: Client, { schema }: Database): Promise<number> {
+  // By the rows of the catalogue: by name Postgres would remember from before it held the lock that
+  // there was none.
+  const found = await run(client, {
+    text: `SELECT 1 FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+           WHERE c.relname = 'meta' AND n.nspname = $1`,
+    values: [schema.plain],
+  });
+  if (found.length === 0) return 0;
+  const [row] = await run(client, {
+    text: `SELECT value FROM ${schema.quoted}.meta WHERE key = 'schema'`,
+  });
+  return Number(row?.["value"] ?? 0);
+}
+
+async function requireUnicode(client: Client, { place }: Database): Promise<void> {
+  const [row] = await run(client, {
+    text: "SELECT pg_catalog.current_setting('server_encoding') AS encoding",
+  });
+  if (row?.["encoding"] === "UTF8") return;
+  throw new MandateError(
+    "database-unusable",
+    `The database ${place} is encoded in ${row?.["encoding"]}. Make one with ENCODING 'UTF8'.`,
+  );
+}
+
+export function newer({ place, schema }: Database, version: number): MandateError {
+  return new MandateError(
+    "database-newer",
+    `The schema ${schema.plain} of the database ${place} was written by a newer Mandate (schema ${version}, this one knows ${migrations.length}). Update mandate on this machine, or name another database.`,
+  );
+}

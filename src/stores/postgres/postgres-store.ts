@@ -1,0 +1,380 @@
+import type { Contract } from "../../contracts/contract.ts";
+import type { StoredEvent } from "../../events/event.ts";
+import { sha256 } from "../../events/hash-chain.ts";
+import type { InboxItem } from "../../events/inbox-item.ts";
+import { prepareRecordChanges } from "../../events/prepare-record-changes.ts";
+import { isPaused, type RunState } from "../../events/run-state.ts";
+import type { ArtifactStore } from "../../ports/artifact-store.ts";
+import { type Clock, systemClock } from "../../ports/clock.ts";
+import type { IdempotencyStore } from "../../ports/idempotency-store.ts";
+import {
+  askIdOf,
+  askNumberOf,
+  controlRunId,
+  hexOf,
+  numberOf,
+  runIdOf,
+  runNumberOf,
+} from "../../ports/identity.ts";
+import type { InboxQuery } from "../../ports/inbox-store.ts";
+import type { Inspection } from "../../ports/inspection.ts";
+import { MandateError } from "../../ports/mandate-error.ts";
+import type { MemoryStore } from "../../ports/memory-store.ts";
+import type { ControlRecord, RecordChange } from "../../ports/record-store.ts";
+import type { Append, EventQuery, Ownership, RunQuery, RunRow, Store } from "../../ports/store.ts";
+import { changedRecords, closed, commandNote, refuseAppend } from "../shared/control-log.ts";
+import { runRowOf } from "../shared/run-row.ts";
+import { readStoredContract } from "../shared/stored-contract.ts";
+import { ArtifactRows } from "./artifact-rows.ts";
+import { BatchReader } from "./batch-rows.ts";
+import type { Database } from "./database.ts";
+import { GroupCommit } from "./group-commit.ts";
+import { IdBlocks } from "./id-blocks.ts";
+import { IdempotencyRows } from "./idempotency-rows.ts";
+import { InboxRows } from "./inbox-rows.ts";
+import { inspectDatabase } from "./inspect-database.ts";
+import { MemoryRows } from "./memory-rows.ts";
+import { openDatabase } from "./open-database.ts";
+import { RecordRows } from "./record-rows.ts";
+import { RecentValues } from "./recent-values.ts";
+import { RunCache } from "./run-cache.ts";
+import { decodeRow, encodeText } from "./stored-text.ts";
+import { Watch } from "./watch.ts";
+import { WorkerLease } from "./worker-lease.ts";
+import { WriteLine } from "./write-line.ts";
+
+export interface PostgresStoreOptions {
+  readonly url: string;
+  /** Whose rows; each has a schema of its own. */
+  readonly tenant?: string;
+  readonly clock?: Clock;
+  /** How often to look for what others wrote, besides hearing of it. */
+  readonly pollMs?: number;
+  /** After so long without a beat a worker may be declared dead. */
+  readonly leaseMs?: number;
+  readonly poolSize?: number;
+  /** Where large bodies go; absent: into the database. */
+  readonly artifacts?: ArtifactStore;
+}
+
+/** How long an end may take when the database does not answer. */
+const closingPatienceMs = 5_000;
+
+/** How much later the events of others may be heard, for the sake of hearing many at once. */
+const restMs = 5;
+
+interface Start {
+  readonly database: Database;
+  readonly lease: WorkerLease;
+  readonly ids: IdBlocks;
+  readonly lastSeq: number;
+}
+
+export class PostgresStore implements Store {
+  readonly idempotency: IdempotencyStore;
+  readonly memories: MemoryStore;
+  readonly #database: Database;
+  readonly #schema: string;
+  readonly #lease: WorkerLease;
+  readonly #ids: IdBlocks;
+  readonly #reader: BatchReader;
+  readonly #cache: RunCache;
+  readonly #line: WriteLine;
+  readonly #commits: GroupCommit;
+  readonly #records: RecordRows;
+  readonly #inbox: InboxRows;
+  readonly #artifacts: ArtifactStore;
+  readonly #watch: Watch;
+  readonly #texts = new Map<string, string>();
+  /** Both never change, and those of callers are read for each of their children. */
+  readonly #contracts = new RecentValues<Contract>(2000);
+  readonly #bodies = new RecentValues<string>(200);
+  #looking: NodeJS.Timeout | undefined;
+  #toldSeq = 0;
+  #closing: Promise<void> | undefined;
+
+  private constructor({ database, ids, lastSeq, lease }: Start, options: PostgresStoreOptions) {
+    const { clock = systemClock, leaseMs = defaultLeaseMs, pollMs = 500 } = options;
+    this.#database = database;
+    this.#schema = database.schema.quoted;
+    this.#lease = lease;
+    this.#ids = ids;
+    this.#reader = new BatchReader(database);
+    this.#cache = new RunCache(database, this.#reader, lastSeq);
+    this.#line = new WriteLine(database);
+    this.#records = new RecordRows(database);
+    this.#inbox = new InboxRows(database);
+    this.#artifacts = options.artifacts ?? new ArtifactRows(database);
+    this.#commits = new GroupCommit({
+      ...{ database, lease, clock },
+      ...{ line: this.#line, reader: this.#reader, cache: this.#cache },
+      ...{ records: this.#records, inbox: this.#inbox },
+    });
+    this.memories = new MemoryRows({
+      ...{ database, lease, clock },
+      line: this.#line,
+      settled: () => this.#commits.settled(),
+    });
+    this.idempotency = new IdempotencyRows(database, lease, clock);
+    this.#watch = new Watch({
+      ...{ database, lease, leaseMs, pollMs },
+      onCommit: (seq) => this.#lookFor(seq),
+      onPoll: () => this.#lookSoon(),
+    });
+  }
+
+  static async open(options: PostgresStoreOptions): Promise<PostgresStore> {
+    const { leaseMs = defaultLeaseMs, poolSize, tenant, url } = options;
+    const database = await openDatabase({
+      url,
+      answerMs: Math.max(2_000, 2 * leaseMs),
+      ...(tenant !== undefined && { tenant }),
+      ...(poolSize !== undefined && { poolSize }),
+    });
+    try {
+      const lease = new WorkerLease(database, leaseMs);
+      const ids = new IdBlocks(database);
+      const [last] = await Promise.all([
+        database.query({
+          text: `SELECT first_seq + count - 1 AS seq FROM ${database.schema.quoted}.event_batches ORDER BY first_seq DESC LIMIT 1`,
+        }),
+        lease.enrol(),
+        ids.take(),
+      ]);
+      const lastSeq = Number(last[0]?.["seq"] ?? 0);
+      return new PostgresStore({ database, ids, lastSeq, lease }, options);
+    } catch (error) {
+      await database.close();
+      throw error;
+    }
+  }
+
+  get ownership(): Ownership {
+    return { worker: this.#lease.worker, fence: 1 };
+  }
+
+  newDelegationId(): string {
+    return hexOf(this.#ids.next());
+  }
+
+  newRunId(): string {
+    return runIdOf(this.#ids.next());
+  }
+
+  newAskId(): string {
+    return askIdOf(this.#ids.next());
+  }
+
+  append(append: Append): Promise<readonly StoredEvent[]> {
+    if (this.#isOpen && append.runId !== controlRunId) return this.#commits.append(append);
+    return refuseAppend(!this.#isOpen);
+  }
+
+  readRecord(resourceType: string, resourceId: string): Promise<ControlRecord | undefined> {
+    return this.#records.read(resourceType, resourceId);
+  }
+
+  listRecords(resourceType: string, prefix = ""): Promise<readonly ControlRecord[]> {
+    return this.#records.list(resourceType, prefix);
+  }
+
+  async changeRecords(
+    changes: readonly RecordChange[],
+    actor: string,
+  ): Promise<readonly (ControlRecord | null)[]> {
+    if (!this.#isOpen) throw closed();
+    const prepared = prepareRecordChanges(changes, actor);
+    if (prepared.length === 0) return [];
+    const events = await this.#commits.changeRecords({ changes: prepared, actor });
+    return changedRecords(prepared, events, actor);
+  }
+
+  async noteCommand(command: string, actor: string, outcome: string): Promise<void> {
+    if (!this.#isOpen) throw closed();
+    await this.#commits.append(commandNote(command, actor, outcome));
+  }
+
+  readInbox(query: InboxQuery): Promise<readonly InboxItem[]> {
+    return this.#inbox.read(query);
+  }
+
+  readCursor(reader: string): Promise<number> {
+    return this.#inbox.readCursor(reader);
+  }
+
+  moveCursor(reader: string, to: number): Promise<number> {
+    return this.#inbox.moveCursor(reader, to);
+  }
+
+  unreadCount(reader: string): Promise<number> {
+    return this.#inbox.unreadCount(reader);
+  }
+
+  async readRun(runId: string): Promise<RunState | undefined> {
+    if (runId === controlRunId) return undefined;
+    if (this.#cache.get(runId) !== undefined) await this.#cache.lookAround();
+    const run = this.#cache.get(runId) ?? (await this.#cache.load(runId));
+    return run.lastRunSeq === 0 ? undefined : run;
+  }
+
+  async *readEvents(query: EventQuery): AsyncIterable<StoredEvent> {
+    const { after = 0, delegationId } = query;
+    if (query.runId === undefined && delegationId === undefined) {
+      yield* this.#reader.after(after);
+      return;
+    }
+    const runId = query.runId ?? (await this.findRun(delegationId ?? ""));
+    const run = runId === undefined ? undefined : runNumberOf(runId);
+    if (run === undefined) return;
+    for await (const event of this.#reader.ofRun(run, after)) {
+      if (delegationId === undefined || event.sub_agent_id === delegationId) yield event;
+    }
+  }
+
+  async readContract(delegationId: string): Promise<Contract> {
+    const known = this.#contracts.get(delegationId);
+    if (known !== undefined) return known;
+    const [row] = await this.#database.query({
+      name: "contract",
+      text: `SELECT contract_hash, context_json FROM ${this.#schema}.sub_agents WHERE number = $1`,
+      values: [numberOf(delegationId) ?? -1],
+    });
+    const contract = await readStoredContract(delegationId, row);
+    this.#contracts.set(delegationId, contract);
+    return contract;
+  }
+
+  async findRun(id: string): Promise<string | undefined> {
+    const ask = askNumberOf(id);
+    const delegation = numberOf(id);
+    const [table, column, number] =
+      ask !== undefined
+        ? ["asks", "run", ask]
+        : delegation !== undefined
+          ? ["sub_agents", "run", delegation]
+          : ["runs", "number", runNumberOf(id) ?? -1];
+    const [row] = await this.#database.query({
+      text: `SELECT ${column} AS run FROM ${this.#schema}.${table} WHERE number = $1`,
+      values: [number],
+    });
+    return row && runIdOf(Number(row["run"]));
+  }
+
+  async listRuns(query: RunQuery): Promise<readonly RunRow[]> {
+    const { application, before, limit = 50, outcome = null } = query;
+    const below = before === undefined ? Number.MAX_SAFE_INTEGER : (runNumberOf(before) ?? 0);
+    const rows = await this.#database.query({
+      text: `SELECT * FROM ${this.#schema}.runs WHERE number < $1 AND ($2::text IS NULL OR application = $2)
+               AND ($3::text IS NULL OR outcome = $3) ${query.open ? "AND outcome IS NULL" : ""}
+             ORDER BY number DESC LIMIT $4`,
+      values: [below, application === undefined ? null : encodeText(application), outcome, limit],
+    });
+    return rows.map((row) => runRowOf(decodeRow(row)));
+  }
+
+  keepText(text: string): string {
+    const known = this.#texts.get(text);
+    if (known !== undefined) return known;
+    const hash = sha256(text);
+    this.#texts.set(text, hash);
+    this.#commits.keepText(hash, text);
+    return hash;
+  }
+
+  async readText(hash: string): Promise<string | undefined> {
+    const known = this.#bodies.get(hash);
+    if (known !== undefined) return known;
+    const [row] = await this.#database.query({
+      name: "text",
+      text: `SELECT body FROM ${this.#schema}.texts WHERE hash = $1`,
+      values: [encodeText(hash)],
+    });
+    if (row === undefined) return undefined;
+    const body = String(decodeRow(row)["body"]);
+    this.#bodies.set(hash, body);
+    return body;
+  }
+
+  keepArtifact(body: string): Promise<{ readonly hash: string; readonly bytes: number }> {
+    return this.#artifacts.keep(body);
+  }
+
+  readArtifact(hash: string): Promise<string | undefined> {
+    return this.#artifacts.read(hash);
+  }
+
+  async claimRun(runId: string): Promise<Ownership | undefined> {
+    const run = await this.readRun(runId);
+    if (run === undefined || run.outcome !== null) return undefined;
+    // What is ours and not paused is being worked on, whatever became of our lease.
+    const isOpenToAll = isPaused(run);
+    if (!isOpenToAll && run.worker === this.#lease.worker) return undefined;
+    if (!isOpenToAll && (await this.#lease.isAlive(run.worker))) return undefined;
+    const claim = { worker: this.#lease.worker, fence: run.fence + 1 };
+    const events = [{ type: "run.resumed", payload: claim } as const];
+    const from = isOpenToAll ? undefined : run.worker;
+    try {
+      // Whether that worker is dead is asked once more, where nobody can write.
+      await this.#commits.append({ runId, by: claim, events }, undefined, from);
+      return claim;
+    } catch (error) {
+      if (error instanceof MandateError && error.code === "fenced") return undefined;
+      throw error;
+    }
+  }
+
+  isWorkerAlive(worker: string): Promise<boolean> {
+    return this.#lease.isAlive(worker);
+  }
+
+  subscribe(listener: (events: readonly StoredEvent[]) => void): () => void {
+    this.#watch.listen();
+    return this.#cache.listeners.add(listener);
+  }
+
+  inspect(): Promise<Inspection> {
+    return inspectDatabase(this.#database);
+  }
+
+  close(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  async #close(): Promise<void> {
+    // Idle connections keep no process alive, but one that is still closing has not ended.
+    const alive = setInterval(() => undefined, 1_000);
+    this.#database.hurry(closingPatienceMs);
+    await this.#commits.settled();
+    await this.#watch.close();
+    // Without them it is noticed later that we are gone, and some numbers are never given out.
+    await Promise.allSettled([this.#lease.dismiss(), this.#ids.giveBack()]);
+    await this.#line.close();
+    await this.#database.close();
+    clearInterval(alive);
+  }
+
+  get #isOpen(): boolean {
+    return this.#closing === undefined;
+  }
+
+  /**
+   * After a moment: who writes much hears of others when it writes, and one look is enough for all
+   * that was committed meanwhile.
+   */
+  #lookFor(seq: number): void {
+    this.#toldSeq = Math.max(this.#toldSeq, seq);
+    this.#looking ??= setTimeout(() => {
+      this.#looking = undefined;
+      const known = Math.max(this.#cache.lastSeq, this.#commits.committing);
+      if (this.#toldSeq > known) this.#lookSoon();
+    }, restMs).unref();
+  }
+
+  /** A look that fails is made up for by the next one. */
+  #lookSoon(): void {
+    if (this.#isOpen) this.#cache.lookAround().catch(() => undefined);
+  }
+}
+
+const defaultLeaseMs = 5_000;

@@ -1,0 +1,170 @@
+import { askNumberOf, numberOf, runNumberOf } from "../../ports/identity.ts";
+import { runTotals } from "../shared/run-totals.ts";
+import { isTrusted } from "../shared/stored-contract.ts";
+import type { Transaction } from "../shared/transaction.ts";
+import type { Row } from "./database.ts";
+import { encodeOrNull, encodeText } from "./stored-text.ts";
+import type { WriteStatement } from "./write-statement.ts";
+
+type Value = string | number | null;
+
+/** The stored state of runs, delegations and asks: written beside the events it follows from. */
+export function writeProjections(
+  statement: WriteStatement,
+  schema: string,
+  transaction: Transaction,
+): void {
+  writeRuns(statement, schema, transaction);
+  writeDelegations(statement, schema, transaction);
+  writeAsks(statement, schema, transaction);
+}
+
+function writeRuns(statement: WriteStatement, schema: string, { movedRuns }: Transaction): void {
+  const started: Value[][] = [];
+  const moved: Value[][] = [];
+  for (const [run, isNew] of movedRuns) {
+    const number = runNumberOf(run.id) ?? 0;
+    // As in every store: what a run used is written when it changes hands and when it ends.
+    const isCounted = !isNew || run.outcome !== null;
+    const { tokens, cost } = isCounted ? runTotals(run) : { tokens: 0, cost: 0 };
+    const state = [
+      ...[encodeText(run.worker), run.fence, run.outcome, run.finishedAt],
+      ...[isCounted ? run.delegations.size : 0, tokens, cost],
+    ];
+    const said = [encodeText(run.task), encodeText(run.application), encodeOrNull(run.workspace)];
+    if (isNew) started.push([number, ...state, ...said, run.startedAt]);
+    else moved.push([number, ...state]);
+  }
+  const columns = [
+    ["number", "bigint"],
+    ["worker", "text"],
+    ["fence", "integer"],
+    ["outcome", "text"],
+    ["finished_at", "bigint"],
+    ["delegations", "integer"],
+    ["tokens", "bigint"],
+    ["cost", "double precision"],
+  ] as const;
+  const added = [
+    ["task", "text"],
+    ["application", "text"],
+    ["workspace", "text"],
+    ["started_at", "bigint"],
+  ] as const;
+  const names = [...columns, ...added].map(([name]) => name).join(", ");
+  statement.add(
+    "new_runs",
+    [...columns, ...added],
+    started,
+    (rows) => `INSERT INTO ${schema}.runs (${names}) SELECT * FROM ${rows}`,
+  );
+  const sets = columns.slice(1).map(([name]) => `${name} = v.${name}`);
+  statement.add(
+    "moved_runs",
+    columns,
+    moved,
+    (rows) =>
+      `UPDATE ${schema}.runs r SET ${sets.join(", ")} FROM ${rows} WHERE r.number = v.number`,
+  );
+}
+
+function writeDelegations(
+  statement: WriteStatement,
+  schema: string,
+  { movedDelegations }: Transaction,
+): void {
+  const made: Value[][] = [];
+  const moved: Value[][] = [];
+  for (const [id, { contract, run }] of movedDelegations) {
+    const delegation = run.delegations.get(id);
+    if (delegation === undefined) continue;
+    const { contractHash, status } = delegation;
+    const closeReason = status === "closed" ? delegation.closeReason : null;
+    const state = [numberOf(id) ?? 0, status, closeReason];
+    if (contract === undefined) moved.push(state);
+    else made.push([...state, runNumberOf(run.id) ?? 0, id, contractHash, contract]);
+  }
+  const columns = [
+    ["number", "bigint"],
+    ["status", "text"],
+    ["close_reason", "text"],
+  ] as const;
+  statement.add(
+    "new_sub_agents",
+    [
+      ...columns,
+      ["run", "bigint"],
+      ["id", "text"],
+      ["contract_hash", "text"],
+      ["context_json", "text"],
+    ],
+    made,
+    (rows) =>
+      `INSERT INTO ${schema}.sub_agents (number, status, close_reason, run, id, contract_hash, context_json) SELECT * FROM ${rows}`,
+  );
+  // The contract is hashed where it lies: it is long, and it is asked about with every move.
+  statement.add(
+    movedDelegationsPart,
+    columns,
+    moved,
+    (rows) =>
+      `UPDATE ${schema}.sub_agents s SET status = v.status, close_reason = v.close_reason
+       FROM ${rows} WHERE s.number = v.number
+       RETURNING s.number, pg_catalog.encode(pg_catalog.sha256(pg_catalog.convert_to(s.context_json, 'UTF8')), 'hex') AS hash`,
+  );
+}
+
+export const movedDelegationsPart = "moved_sub_agents";
+
+/** Those that are moved, and the hash that their stored contract must have, by their number. */
+export function movedContracts({
+  movedDelegations,
+}: Transaction): ReadonlyMap<number, readonly [id: string, hash: string]> {
+  const expected = new Map<number, readonly [string, string]>();
+  for (const [id, { contract, run }] of movedDelegations) {
+    const delegation = run.delegations.get(id);
+    if (contract !== undefined || delegation === undefined || isTrusted(delegation)) continue;
+    expected.set(numberOf(id) ?? 0, [id, delegation.contractHash]);
+  }
+  return expected;
+}
+
+/** Whose stored contract is not the one it was created with, from the rows that were moved. */
+export function tamperedAmong(
+  expected: ReturnType<typeof movedContracts>,
+  rows: readonly Row[],
+): readonly string[] {
+  const hashes = new Map(rows.map((row) => [Number(row["number"]), row["hash"]]));
+  return [...expected].flatMap(([number, [id, hash]]) => (hashes.get(number) === hash ? [] : [id]));
+}
+
+function writeAsks(statement: WriteStatement, schema: string, { asks }: Transaction): void {
+  const asked = new Map<number, Value[]>();
+  const answered: Value[][] = [];
+  for (const [run, event] of asks) {
+    const number = askNumberOf(event.payload.ask_id) ?? 0;
+    const made = asked.get(number);
+    if (event.type === "agent.asked") {
+      asked.set(number, [number, runNumberOf(run.id) ?? 0, event.sub_agent_id ?? "", 0]);
+    } else if (made !== undefined) made[3] = 1;
+    else answered.push([number]);
+  }
+  statement.add(
+    "new_asks",
+    [
+      ["number", "bigint"],
+      ["run", "bigint"],
+      ["sub_agent_id", "text"],
+      ["answered", "integer"],
+    ],
+    [...asked.values()],
+    (rows) =>
+      `INSERT INTO ${schema}.asks (number, run, sub_agent_id, answered) SELECT * FROM ${rows}`,
+  );
+  statement.add(
+    "answered_asks",
+    [["number", "bigint"]],
+    answered,
+    (rows) => `UPDATE ${schema}.asks a SET answered = 1 FROM ${rows} WHERE a.number = v.number`,
+  );
+}

@@ -1,0 +1,119 @@
+import type { StoredEvent } from "../../events/event.ts";
+import { applyToRun, emptyRun, type RunState } from "../../events/run-state.ts";
+import { controlRunId, runNumberOf } from "../../ports/identity.ts";
+import { Listeners } from "../shared/listeners.ts";
+import { type BatchReader, eventsIn, lastSeqOf, pageSize } from "./batch-rows.ts";
+import type { Database, Row } from "./database.ts";
+
+/**
+ * The runs that this process works on, as the log tells them. What this process wrote arrives here
+ * like what others wrote: when it is committed, in the order of the log, once. So nobody sees a
+ * state that may still be taken back.
+ */
+export class RunCache {
+  readonly listeners = new Listeners();
+  readonly #database: Database;
+  readonly #reader: BatchReader;
+  readonly #runs = new Map<string, RunState>();
+  readonly #loading = new Map<string, StoredEvent[]>();
+  #lastSeq: number;
+  #looking: Promise<void> | undefined;
+  #next: Promise<void> | undefined;
+
+  constructor(database: Database, reader: BatchReader, lastSeq: number) {
+    this.#database = database;
+    this.#reader = reader;
+    this.#lastSeq = lastSeq;
+  }
+
+  /** The last event that was heard of. */
+  get lastSeq(): number {
+    return this.#lastSeq;
+  }
+
+  get(runId: string): RunState | undefined {
+    return this.#runs.get(runId);
+  }
+
+  /** The live state from here on, until the run is finished. */
+  keep(run: RunState): void {
+    if (run.outcome === null) this.#runs.set(run.id, run);
+  }
+
+  async load(runId: string): Promise<RunState> {
+    const number = runNumberOf(runId);
+    const run = emptyRun(runId);
+    if (number === undefined) return run;
+    // Nothing is folded from the control log, and it grows for ever: its end is all that is needed.
+    if (runId === controlRunId) return { ...run, ...(await this.#reader.endOf(number)) };
+    for await (const event of this.#reader.ofRun(number)) applyToRun(run, event);
+    return run;
+  }
+
+  /** Loads it and keeps it, with what is heard of it while it is being read. */
+  async take(runId: string): Promise<RunState> {
+    const known = this.#runs.get(runId);
+    if (known !== undefined) return known;
+    const heard: StoredEvent[] = [];
+    this.#loading.set(runId, heard);
+    try {
+      const run = await this.load(runId);
+      for (const event of heard) if (event.run_seq === run.lastRunSeq + 1) applyToRun(run, event);
+      this.keep(run);
+      return run;
+    } finally {
+      this.#loading.delete(runId);
+    }
+  }
+
+  /** Takes in what is committed; what is known already is passed over. */
+  hear(events: readonly StoredEvent[]): void {
+    const fresh = events.filter(({ seq }) => seq > this.#lastSeq);
+    const last = fresh.at(-1);
+    if (last === undefined) return;
+    for (const event of fresh) this.#apply(event);
+    this.#lastSeq = last.seq;
+    this.listeners.tell(fresh);
+  }
+
+  hearRows(rows: readonly Row[]): void {
+    this.hear([...eventsIn(rows, this.#lastSeq)]);
+  }
+
+  /** Reads what others wrote. Whoever asks meanwhile is answered by a look that began later. */
+  lookAround(): Promise<void> {
+    if (this.#looking === undefined) {
+      this.#looking = this.#look().finally(() => (this.#looking = undefined));
+      return this.#looking;
+    }
+    const again = (): Promise<void> => {
+      this.#next = undefined;
+      return this.lookAround();
+    };
+    this.#next ??= this.#looking.then(again, again);
+    return this.#next;
+  }
+
+  async #look(): Promise<void> {
+    for (let position = this.#lastSeq; ; ) {
+      const rows = await this.#database.query(this.#reader.pageAfter(position));
+      this.hearRows(rows);
+      if (rows.length < pageSize) return;
+      position = lastSeqOf(rows);
+    }
+  }
+
+  #apply(event: StoredEvent): void {
+    this.#loading.get(event.run_id)?.push(event);
+    const run = this.#runs.get(event.run_id);
+    if (run !== undefined && event.run_seq === run.lastRunSeq + 1) {
+      try {
+        applyToRun(run, event);
+      } catch {
+        // A log that says what cannot be is the checker's to tell; nobody is shown half of it.
+        this.#runs.delete(run.id);
+      }
+    }
+    if (event.type === "run.finished") this.#runs.delete(event.run_id);
+  }
+}

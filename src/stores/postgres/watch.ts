@@ -1,0 +1,110 @@
+import type { Client } from "pg";
+import { type Database, holdProcess, runAll } from "./database.ts";
+import type { WorkerLease } from "./worker-lease.ts";
+
+export interface WatchOptions {
+  readonly database: Database;
+  readonly lease: WorkerLease;
+  readonly leaseMs: number;
+  readonly pollMs: number;
+  /** Somebody committed; this is the last event of it. */
+  readonly onCommit: (lastSeq: number) => void;
+  /** Time to look, whatever was heard. */
+  readonly onPoll: () => void;
+}
+
+/**
+ * One connection that beats for this worker and hears of commits. Beating it is also how a line that
+ * went dead without a word is found out; until it is back, polling hears for it.
+ */
+export class Watch {
+  readonly #options: WatchOptions;
+  readonly #beats: NodeJS.Timeout;
+  readonly #polls: NodeJS.Timeout;
+  #client: Client | undefined;
+  #connecting: Promise<void> | undefined;
+  #failures = 0;
+  #retryAt = 0;
+  #isBeating = false;
+  #isClosed = false;
+
+  constructor(options: WatchOptions) {
+    this.#options = options;
+    const { leaseMs, onPoll, pollMs } = options;
+    this.#beats = setInterval(() => void this.beat(), leaseMs / 5).unref();
+    this.#polls = setInterval(onPoll, pollMs).unref();
+  }
+
+  /** Connects now instead of with the first beat. */
+  listen(): void {
+    void this.#connect();
+  }
+
+  async beat(): Promise<void> {
+    if (this.#isBeating || this.#isClosed) return;
+    this.#isBeating = true;
+    try {
+      await this.#connect();
+      if (this.#client === undefined) return;
+      const { lease } = this.#options;
+      const { worker } = lease;
+      const rows = await this.#client.query(lease.beat());
+      this.#failures = 0;
+      if (rows.rowCount === 0 && !this.#isClosed) await lease.noticeDeath(worker);
+    } catch {
+      await this.#drop();
+    } finally {
+      this.#isBeating = false;
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    clearInterval(this.#beats);
+    clearInterval(this.#polls);
+    await this.#drop();
+  }
+
+  #connect(): Promise<void> {
+    if (this.#client !== undefined || this.#isClosed) return Promise.resolve();
+    if (performance.now() < this.#retryAt) return Promise.resolve();
+    this.#connecting ??= this.#open().finally(() => (this.#connecting = undefined));
+    return this.#connecting;
+  }
+
+  async #open(): Promise<void> {
+    const { database, onCommit, onPoll } = this.#options;
+    let client: Client | undefined;
+    try {
+      client = await database.connect();
+      holdProcess(client, false);
+      client.on("notification", ({ payload }) => onCommit(Number(payload)));
+      client.on("end", () => void this.#drop(client));
+      await runAll(client, [`LISTEN ${database.schema.quoted}`]);
+      if (this.#isClosed) throw new Error("closed");
+      this.#client = client;
+      // What was committed while nobody listened.
+      onPoll();
+    } catch {
+      if (client !== undefined) await database.disconnect(client);
+      this.#backOff();
+    }
+  }
+
+  async #drop(client = this.#client): Promise<void> {
+    if (client === undefined) return;
+    if (client === this.#client) {
+      this.#client = undefined;
+      this.#backOff();
+    }
+    await this.#options.database.disconnect(client);
+  }
+
+  /** Each failure in a row doubles the pause, up to the time between two beats. */
+  #backOff(): void {
+    const longest = this.#options.leaseMs / 5;
+    const pause = Math.min(longest, 20 * 2 ** this.#failures++) * (0.5 + Math.random() / 2);
+    this.#retryAt = performance.now() + pause;
+    if (!this.#isClosed) setTimeout(() => void this.beat(), pause + 1).unref();
+  }
+}

@@ -1,0 +1,108 @@
+import { randomBytes } from "node:crypto";
+import { hostname } from "node:os";
+import type { Database, Statement } from "./database.ts";
+import { encodeText } from "./stored-text.ts";
+
+/**
+ * Who lives, as the database sees it. A worker is a row that expires; it beats to put that off, and
+ * only the database's clock is ever looked at, so a machine whose clock is wrong is neither dead nor
+ * immortal.
+ *
+ * That a row has expired makes its worker one that may be declared dead, and nothing more. It is
+ * declared dead by a survivor that takes over one of its runs: under the lock that all appends hold,
+ * and in the same transaction, the survivor deletes the row, if it is still expired then. From there
+ * on every append of that worker is refused as "fenced", whichever run it is about, and its id never
+ * comes back. As long as nobody did that the runs have no other owner, so a worker whose database
+ * was away for half a minute goes on with its work: its next append finds its row under the same
+ * lock and renews it there. Were expiry alone final, one restart of the database would fence every
+ * worker there is, for nobody's benefit.
+ *
+ * A process that was declared dead takes a new id, under which it starts and claims runs anew.
+ */
+export class WorkerLease {
+  readonly #database: Database;
+  readonly #leaseMs: number;
+  readonly #ours = new Set<string>();
+  #current = "";
+  #enrolling: Promise<void> | undefined;
+
+  constructor(database: Database, leaseMs: number) {
+    this.#database = database;
+    this.#leaseMs = leaseMs;
+  }
+
+  get worker(): string {
+    return this.#current;
+  }
+
+  /** All names that this process has had. */
+  get ours(): ReadonlySet<string> {
+    return this.#ours;
+  }
+
+  /** A moment from now, in the database's time, as an expression. */
+  get expiry(): string {
+    return `pg_catalog.clock_timestamp() + interval '${this.#leaseMs} milliseconds'`;
+  }
+
+  async enrol(): Promise<void> {
+    const worker = randomBytes(12).toString("hex");
+    const { quoted } = this.#database.schema;
+    // Rows of those whose runs nobody had to take over would stay for ever.
+    await this.#database.query({
+      text: `WITH gone AS (DELETE FROM ${quoted}.workers WHERE expires_at < pg_catalog.clock_timestamp() - interval '1 hour')
+             INSERT INTO ${quoted}.workers (id, expires_at, host, pid) VALUES ($1, ${this.expiry}, $2, $3)
+             ON CONFLICT (id) DO NOTHING`,
+      values: [worker, hostname(), process.pid],
+    });
+    this.#ours.add(worker);
+    this.#current = worker;
+  }
+
+  /** Called when our row is found to be gone. */
+  noticeDeath(worker: string): Promise<void> {
+    if (worker !== this.#current) return Promise.resolve();
+    this.#enrolling ??= this.enrol().finally(() => (this.#enrolling = undefined));
+    return this.#enrolling;
+  }
+
+  /** The statement of a beat; it gives no row when the worker was declared dead. */
+  beat(): string {
+    return `UPDATE ${this.#database.schema.quoted}.workers SET expires_at = ${this.expiry} WHERE id = '${this.#current}' RETURNING id`;
+  }
+
+  /** Everybody who is enrolled, alive or not, and the schema that is worked on. */
+  standings(): Statement {
+    const { quoted } = this.#database.schema;
+    return {
+      name: "standings",
+      text: `SELECT m.value AS schema, w.id, w.expires_at > pg_catalog.clock_timestamp() AS is_alive
+             FROM ${quoted}.meta m LEFT JOIN ${quoted}.workers w ON true WHERE m.key = 'schema'`,
+    };
+  }
+
+  /** Deletes those of them who have expired: who is still enrolled afterwards lives. */
+  declareDead(workers: readonly string[]): Statement {
+    return {
+      text: `DELETE FROM ${this.#database.schema.quoted}.workers WHERE id = ANY($1) AND expires_at <= pg_catalog.clock_timestamp()`,
+      values: [workers.map(encodeText)],
+    };
+  }
+
+  async isAlive(worker: string): Promise<boolean> {
+    const rows = await this.#database.query({
+      name: "is-alive",
+      text: `SELECT 1 FROM ${this.#database.schema.quoted}.workers WHERE id = $1 AND expires_at > pg_catalog.clock_timestamp()`,
+      values: [encodeText(worker)],
+    });
+    return rows.length > 0;
+  }
+
+  /** An orderly end: what is left of our runs is anybody's at once. */
+  async dismiss(): Promise<void> {
+    await this.#database.query({
+      text: `DELETE FROM ${this.#database.schema.quoted}.workers WHERE id = $1`,
+      values: [this.#current],
+    });
+  }
+}

@@ -1,0 +1,73 @@
+import type { StoredEvent } from "../../events/event.ts";
+import { controlRunId } from "../../ports/identity.ts";
+import type { Append } from "../../ports/store.ts";
+import type { RecordChanges } from "./transaction.ts";
+
+export interface Pending {
+  readonly append: Append;
+  /** Set when the events are still to be decided, from what is stored when they are written. */
+  readonly records: RecordChanges | undefined;
+  /** Set when a run is taken over: the worker that must not be alive in the moment of writing. */
+  readonly claimedFrom: string | undefined;
+  readonly resolve: (events: readonly StoredEvent[]) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+/** The events that one transaction takes, more or less: a turn of the event loop stays short. */
+const eventsPerTransaction = 1500;
+
+/** Appends in the order of the calls, waiting for the transaction that they will share. */
+export class AppendQueue {
+  #pending: Pending[] = [];
+
+  get isEmpty(): boolean {
+    return this.#pending.length === 0;
+  }
+
+  add(
+    append: Append,
+    records: RecordChanges | undefined,
+    claimedFrom?: string,
+  ): Promise<readonly StoredEvent[]> {
+    const done = new Promise<readonly StoredEvent[]>((resolve, reject) => {
+      this.#pending.push({ append, records, claimedFrom, resolve, reject });
+    });
+    // A caller may go on and wait later; until then a refusal is nobody's unhandled rejection.
+    done.catch(ignore);
+    return done;
+  }
+
+  /** As much as one transaction should hold. */
+  take(): Pending[] {
+    let events = 0;
+    let count = 0;
+    while (count < this.#pending.length && events < eventsPerTransaction) {
+      const next = this.#pending[count];
+      events += next?.records?.changes.length ?? next?.append.events.length ?? 0;
+      count++;
+    }
+    if (count === this.#pending.length) {
+      const all = this.#pending;
+      this.#pending = [];
+      return all;
+    }
+    return this.#pending.splice(0, count);
+  }
+}
+
+/** Changes of records are an append whose events are not known yet. */
+export const appendToControlLog: Append = { runId: controlRunId, by: "operator", events: [] };
+
+/** Tells each caller what became of its append. */
+export function settle(
+  pending: readonly Pending[],
+  outcomes: readonly (readonly StoredEvent[] | Error)[],
+): void {
+  for (const [index, one] of pending.entries()) {
+    const outcome = outcomes[index];
+    if (outcome instanceof Error) one.reject(outcome);
+    else one.resolve(outcome ?? []);
+  }
+}
+
+function ignore(): void {}

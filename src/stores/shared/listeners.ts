@@ -1,0 +1,24 @@
+import type { StoredEvent } from "../../events/event.ts";
+
+type Listener = (events: readonly StoredEvent[]) => void;
+
+/** Those who hear of every committed event. */
+export class Listeners {
+  readonly #listeners = new Set<Listener>();
+
+  add(listener: Listener): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  tell(events: readonly StoredEvent[]): void {
+    for (const listener of this.#listeners) {
+      try {
+        listener(events);
+      } catch (error) {
+        // Somebody's display broke; what happened has happened, and the others hear of it.
+        process.emitWarning(error instanceof Error ? error : String(error));
+      }
+    }
+  }
+}

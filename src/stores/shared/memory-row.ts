@@ -1,0 +1,111 @@
+import { memoryIdOf, runIdOf, runNumberOf } from "../../ports/identity.ts";
+import { MandateError } from "../../ports/mandate-error.ts";
+import {
+  type Memory,
+  type MemoryMark,
+  memoryMarks,
+  type NewMemory,
+} from "../../ports/memory-store.ts";
+
+/** How memories are asked for; `place` is the schema of its tables, with a dot. */
+export interface MemorySql {
+  /** A memory `m` with what people decided about it: `p` promoted, `f` forgotten. */
+  readonly tables: string;
+  readonly isSuperseded: string;
+  readonly columns: string;
+}
+
+export function memorySql(place = ""): MemorySql {
+  const tables = `${place}memories m
+  LEFT JOIN ${place}records p ON p.resource_type = '${memoryMarks.promoted}' AND p.resource_id = m.id
+  LEFT JOIN ${place}records f ON f.resource_type = '${memoryMarks.forgotten}' AND f.resource_id = m.id`;
+  // A later one in the same slot replaces it, unless that one was forgotten. What a person promoted
+  // stands: no agent takes its place.
+  const isSuperseded = `p.version IS NULL AND m.slot IS NOT NULL AND EXISTS (
+  SELECT 1 FROM ${place}memories n WHERE n.slot = m.slot AND n.number > m.number AND NOT EXISTS (
+    SELECT 1 FROM ${place}records WHERE resource_type = '${memoryMarks.forgotten}' AND resource_id = n.id))`;
+  const columns = `m.*, ${isSuperseded} AS is_superseded, p.updated_by AS promoted_by,
+  p.updated_at AS promoted_at, f.updated_by AS forgotten_by, f.updated_at AS forgotten_at`;
+  return { tables, isSuperseded, columns };
+}
+
+/**
+ * Only who could have saved a memory can replace it: of a delegated one its own delegation, of a
+ * shared one whoever may save shared ones in the same workspace.
+ */
+export function slotOf({ delegationId, key, scope, workspace }: NewMemory): string | null {
+  if (key === null) return null;
+  return JSON.stringify([scope, workspace, scope === "shared" ? null : delegationId, key]);
+}
+
+/** Throws unless this worker may save for that delegation, as its stored state says. */
+export function requireMaySave(
+  { delegationId, runId }: NewMemory,
+  standing: Readonly<Record<string, unknown>> | undefined,
+  worker: string,
+): void {
+  if (standing === undefined) {
+    throw new MandateError("unknown-delegation", `Run ${runId} has no ${delegationId}.`);
+  }
+  if (standing["worker"] !== worker) {
+    throw new MandateError("fenced", `Run ${runId} is now worked on by another process.`);
+  }
+  if (standing["status"] === "closed") {
+    throw new MandateError("illegal-transition", `Delegation ${delegationId} has ended.`);
+  }
+}
+
+interface MemoryPosition {
+  readonly number: number;
+  readonly slot: string | null;
+  readonly supersedes: string | null;
+  readonly createdAt: number;
+}
+
+/** In the order of the columns. */
+export function memoryValuesOf(
+  memory: NewMemory,
+  { createdAt, number, slot, supersedes }: MemoryPosition,
+): readonly (string | number | null)[] {
+  const { callId, delegationId, key, lineage, profile, scope, tags, text, workspace } = memory;
+  return [
+    ...[number, memoryIdOf(number), runNumberOf(memory.runId) ?? -1, delegationId, callId],
+    ...[JSON.stringify(lineage), profile, workspace, scope, key, slot],
+    ...[JSON.stringify(tags), text, supersedes, createdAt],
+  ];
+}
+
+export function memoryOf(row: Readonly<Record<string, unknown>>): Memory {
+  return {
+    id: String(row["id"]),
+    text: String(row["text"]),
+    tags: listOf(row["tags"]),
+    key: textOrNull(row["key"]),
+    // What is not known to be shared is not.
+    scope: row["scope"] === "shared" ? "shared" : "delegated",
+    workspace: textOrNull(row["workspace"]),
+    runId: runIdOf(Number(row["run"])),
+    delegationId: String(row["sub_agent_id"]),
+    callId: String(row["call_id"]),
+    lineage: listOf(row["lineage"]),
+    profile: String(row["profile"]),
+    createdAt: Number(row["created_at"]),
+    supersedes: textOrNull(row["supersedes"]),
+    isSuperseded: Boolean(row["is_superseded"]),
+    promoted: markOf(row["promoted_by"], row["promoted_at"]),
+    forgotten: markOf(row["forgotten_by"], row["forgotten_at"]),
+  };
+}
+
+function markOf(by: unknown, at: unknown): MemoryMark | null {
+  return by === null ? null : { by: String(by), at: Number(at) };
+}
+
+function listOf(json: unknown): readonly string[] {
+  const list: unknown = JSON.parse(String(json));
+  return Array.isArray(list) ? list.map(String) : [];
+}
+
+function textOrNull(value: unknown): string | null {
+  return value === null ? null : String(value);
+}

@@ -1,0 +1,53 @@
+import { migrateToPostgres } from "../../../open-store.ts";
+import { MandateError } from "../../../ports/mandate-error.ts";
+import { countOf } from "../amounts.ts";
+import { type Command, jsonOption } from "../command.ts";
+import { exitCode } from "../exit-code.ts";
+import { printableJson, printableLine } from "../printable.ts";
+
+export const migrateCommand: Command = {
+  name: "migrate",
+  usage: "[options]",
+  about:
+    "Copies the embedded database into an empty Postgres, in one transaction: events to the letter,\n" +
+    "and everything else that there is. Then checks the copy. The database that is copied is not\n" +
+    "changed; nobody may be at work on it. Without --to, MANDATE_DATABASE_URL says where it goes,\n" +
+    "and the password stands in no list of processes.",
+  options: {
+    json: jsonOption,
+    from: { type: "text", value: "FILE", help: "the embedded database; by default the one in use" },
+    to: { type: "text", value: "URL", help: "postgres://USER:PASSWORD@HOST:PORT/DATABASE" },
+    tenant: { type: "text", value: "NAME", help: "whose it is there" },
+  },
+  words: { least: 0, most: 0 },
+  examples: ["mandate migrate --to postgres://mandate@db.example/mandate"],
+  async run(given, io) {
+    const { environment } = io;
+    const url = given.text("to") ?? environment["MANDATE_DATABASE_URL"];
+    if (url === undefined || url === "") {
+      throw new MandateError("usage", "Say where to: --to postgres://…, or MANDATE_DATABASE_URL.");
+    }
+    const isShown = !given.flag("json");
+    const report = await migrateToPostgres({
+      environment,
+      url,
+      from: given.text("from"),
+      tenant: given.text("tenant") ?? (environment["MANDATE_TENANT"] || undefined),
+      onProgress(table, copied, of) {
+        if (isShown) io.stderr.write(`${table}: ${copied} of ${of}\n`);
+      },
+    });
+    const isSound = report.violations.length === 0;
+    if (!isShown) io.stdout.write(`${printableJson({ ok: isSound, ...report }, 2)}\n`);
+    else {
+      for (const violation of report.violations) io.stdout.write(`${printableLine(violation)}\n`);
+      const rows = Object.values(report.copied).reduce((sum, count) => sum + count, 0);
+      const about = `${countOf(report.events, "event")} copied, in ${countOf(rows, "row")}`;
+      const next = isSound
+        ? "All that must hold holds there. Set MANDATE_DATABASE_URL to work on it."
+        : "What is above does not hold there; mandate verify says whether it held before.";
+      io.stdout.write(`${about}. ${next}\n`);
+    }
+    return isSound ? exitCode.done : exitCode.failed;
+  },
+};

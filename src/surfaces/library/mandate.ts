@@ -1,0 +1,157 @@
+import type { Candidate } from "../../commands/complete-command.ts";
+import type { EffectiveProfile } from "../../commands/effective-profile.ts";
+import type { CommandReply } from "../../commands/execute-command.ts";
+import type { ForkRequest } from "../../commands/forks.ts";
+import type { Hotkeys } from "../../commands/hotkeys-of.ts";
+import type { Memories } from "../../commands/memories.ts";
+import type { ReplayedRun } from "../../commands/replay.ts";
+import type { WaitingContent } from "../../commands/waiting-content.ts";
+import type { ControlPlane } from "../../control/records/control-plane.ts";
+import type { Principal } from "../../control/records/principal.ts";
+import type { DelegationDiff, DiffOptions } from "../../delegations/diff-of-delegation.ts";
+import type { DiscardedWork, DiscardKeptOptions } from "../../delegations/discard-kept.ts";
+import type { Interrupted } from "../../delegations/interrupt.ts";
+import type { MergedWork, MergeOptions } from "../../delegations/merge-kept.ts";
+import type { CheckReport } from "../../events/check-report.ts";
+import type { OpenAsk } from "../../events/delegation.ts";
+import type { EventType, StoredEvent } from "../../events/event.ts";
+import type { Inbox } from "../../inbox/inbox.ts";
+import type { DelegationInfo, DelegationResult } from "../../ports/delegator.ts";
+import type { EventQuery } from "../../ports/store.ts";
+import type { Profile } from "../../profiles/profile.ts";
+import type { RuntimeOptions } from "../../runtime.ts";
+import type { DelegationTools } from "./delegation-tools.ts";
+import type { MandateSessions } from "./library-sessions.ts";
+
+export interface MandateOptions extends RuntimeOptions {
+  /** Take up interrupted runs of this application at once. Default: true. */
+  readonly recover?: boolean;
+}
+
+/** What is asked of a delegation; the names are those of the manager that other code knows. */
+export interface DelegationParameters {
+  /** A profile's name, or an agent's handle: `@writer`. */
+  readonly profile: string;
+  readonly task: string;
+  readonly context?: string;
+  readonly maxTokenBudget?: number;
+  readonly maxDepth?: number;
+  /** Milliseconds. */
+  readonly timeout?: number;
+  readonly modelOverride?: string;
+  /** Skills of a registered agent, among those that it may be given. */
+  readonly forwardSkills?: readonly string[];
+  readonly tools?: readonly string[];
+  /** The folder it works in; absent: none. */
+  readonly workspace?: string;
+  /** Whose `/workspace` counts. */
+  readonly session?: string;
+  /** It is a goal: it begins when those before it in its workspace have ended. */
+  readonly isGoal?: boolean;
+}
+
+/** Who typed a command, and where. */
+export interface CommandAuthor extends Principal {
+  readonly session?: string;
+  /** The folder that pins count for and that agents work in. */
+  readonly workspace?: string;
+  /** The run that the person looks at: `/pair` and `/tree` are about it. */
+  readonly run?: string;
+  /** Nobody whom a command of theirs starts may write, whatever they say. */
+  readonly readOnly?: boolean;
+}
+
+/** From where a fork goes on, and how. */
+export type ForkOptions = Omit<ForkRequest, "runId">;
+
+export interface RunHandle {
+  readonly runId: string;
+  readonly delegationId: string;
+  readonly result: Promise<DelegationResult>;
+  /** Of a goal that does not begin at once: the run that stands before it. */
+  readonly behind?: string;
+}
+
+export interface Mandate {
+  /** Starts a run and returns at once. */
+  start(parameters: DelegationParameters): Promise<RunHandle>;
+  /** Delegates and waits for the result. */
+  delegate(parameters: DelegationParameters): Promise<DelegationResult>;
+  listActive(): Promise<readonly DelegationInfo[]>;
+  /** Idempotent; covers everything below. */
+  cancel(delegationId: string, reason?: string): Promise<void>;
+  /**
+   * Stops a run's root agent; its children are treated as their contracts say. `settled` resolves
+   * when those that go on have ended.
+   */
+  interrupt(runId: string, reason?: string): Promise<Interrupted>;
+  getResult(delegationId: string): Promise<DelegationResult | null>;
+  /** Continues what was cancelled or failed, on its old conversation. */
+  resume(delegationId: string): Promise<RunHandle>;
+  /**
+   * Runs a whole tree again from its log, in memory, and says where the events differ: models and
+   * tools only answer what is recorded, and nothing outside is asked, opened or written.
+   */
+  replay(runId: string): Promise<ReplayedRun>;
+  /**
+   * Starts a new run that shares the root agent's conversation up to an event of an old one, and is
+   * live from there. What children had answered that had finished by then is not asked again.
+   */
+  fork(runId: string, options: ForkOptions): Promise<RunHandle>;
+  /** What was said: sessions to list, read, name, export and go on with. */
+  readonly sessions: MandateSessions;
+  /**
+   * What a delegation changed in its own copy: as the copy is now, or as the log has it. Throws
+   * "no-kept-work" where it had none, changed nothing, or was discarded. Here and below, the id of
+   * a run means its root, or the one delegation below it that has work.
+   */
+  diff(id: string, options?: DiffOptions): Promise<DelegationDiff>;
+  /**
+   * Takes over what a failed delegation left in its copy, by the rules of its contract. A conflict
+   * is an answer and changes nothing. The decision is written down.
+   */
+  merge(id: string, options?: MergeOptions): Promise<MergedWork>;
+  /** Removes its copy. What was not merged is lost with `deleteChanges`, and kept without. */
+  discard(id: string, options?: DiscardKeptOptions): Promise<DiscardedWork>;
+  asks(): Promise<readonly (OpenAsk & { readonly delegationId: string })[]>;
+  answer(askId: string, text: string): Promise<boolean>;
+  /**
+   * What people should know of all runs: asks from any depth, what was handed in, reviews, remarks,
+   * plans, ends. Reading it takes nothing out; `markRead` moves the place of one reader, by default
+   * of the principal that this was opened for.
+   */
+  readonly inbox: Inbox;
+  /** Calls back with every event of a type, this process's and others'; returns how to stop that. */
+  on<Type extends EventType>(type: Type, listener: (event: StoredEvent<Type>) => void): () => void;
+  on(type: "*", listener: (event: StoredEvent) => void): () => void;
+  events(query?: EventQuery): AsyncIterable<StoredEvent>;
+  /** Delegation tools for an AI SDK agent of yours, under a contract of their own. */
+  tools(session?: {
+    readonly client?: string;
+    readonly workspace?: string;
+  }): Promise<DelegationTools>;
+  /** Who an agent can be: every profile that can be used now. */
+  profiles(): readonly Profile[];
+  /** One profile, with where each field came from; also why it cannot be used. */
+  describeProfile(name: string): EffectiveProfile | undefined;
+  /** Profiles and skills that came with a project, and count once they are acknowledged. */
+  waiting(): readonly WaitingContent[];
+  /** What agents wrote down; promoting and forgetting are written down as the principal's. */
+  readonly memory: Memories;
+  /** The agent registry, pins and acknowledgements; each change names who makes it. */
+  readonly control: ControlPlane;
+  /**
+   * Executes a slash command, with the same parser and the same fixed replies as every surface.
+   * Pass only what a person typed: never a model's words, a tool's output or a file.
+   */
+  command(text: string, by: CommandAuthor): Promise<CommandReply>;
+  /** What a person who typed this could mean: commands, handles, profiles, questions, runs. */
+  complete(prefix: string, by: CommandAuthor): Promise<readonly Candidate[]>;
+  /** The keys that profiles ask for, and what each of them types. */
+  hotkeys(): Hotkeys;
+  /** Checks what must hold, in the log and in the world beside it; can run while work goes on. */
+  verify(query?: { readonly runId?: string }): Promise<CheckReport>;
+  /** What was interrupted and is worked on again. */
+  readonly recovered: readonly RunHandle[];
+  close(): Promise<void>;
+}

