@@ -28,6 +28,8 @@ const flags = [
 const patienceMs = 10_000;
 
 export interface TestBrowser extends AsyncDisposable {
+  /** Where the built page lies. */
+  readonly folder: string;
   readonly files: StaticFiles;
   readonly browser: Browser;
 }
@@ -46,6 +48,7 @@ export async function openBrowser(): Promise<TestBrowser> {
   const [executablePath] = await Promise.all([sparticuz.executablePath(), built]);
   const browser = await chromium.launch({ executablePath, args: flags });
   return {
+    folder: outDir,
     files: staticFiles(outDir),
     browser,
     async [Symbol.asyncDispose]() {

@@ -7,6 +7,7 @@ import { findPage, pages } from "./pages.tsx";
 import { navigate, usePlace } from "./router/router.ts";
 import { Boundary } from "./shell/boundary.tsx";
 import { ConnectionBanner } from "./shell/connection-banner.tsx";
+import { DepartureDialog } from "./shell/departure-dialog.tsx";
 import { Header } from "./shell/header.tsx";
 import { useKeys } from "./shell/keys.ts";
 import { KeysDialog } from "./shell/keys-dialog.tsx";
@@ -52,23 +53,27 @@ export function App() {
           tabIndex={-1}
           className="flex min-h-0 min-w-0 flex-1 flex-col overflow-auto bg-panel outline-none"
         >
-          {isOut ? (
-            <SignIn />
-          ) : (
+          {isOut && <SignIn />}
+          {/* What somebody is writing is still there when they are in again. */}
+          <div id="page" inert={isOut} className={isOut ? "hidden" : "contents"}>
             <Boundary key={path}>
-              <Suspense fallback={null}>
+              <Suspense fallback={<h1 className="sr-only">{name}</h1>}>
                 {found?.page.render(found.params) ?? (
-                  <Empty title="There is no such page">
-                    The address may be mistyped. Runs are under <code>g r</code>.
-                  </Empty>
+                  <>
+                    <h1 className="sr-only">{name}</h1>
+                    <Empty title="There is no such page">
+                      The address may be mistyped. Runs are under <code>g r</code>.
+                    </Empty>
+                  </>
                 )}
               </Suspense>
             </Boundary>
-          )}
+          </div>
         </main>
       </div>
       {overlay === "palette" && <Palette onClose={() => setOverlay(null)} />}
       {overlay === "keys" && <KeysDialog onClose={() => setOverlay(null)} />}
+      <DepartureDialog />
       <Toasts />
     </div>
   );

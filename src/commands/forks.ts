@@ -1,6 +1,6 @@
 import type { Engine } from "../delegations/engine.ts";
 import type { Middleware } from "../delegations/middleware.ts";
-import type { StartedRun } from "../delegations/run-request.ts";
+import type { RunRequest, StartedRun } from "../delegations/run-request.ts";
 import type { Store } from "../ports/store.ts";
 import type { ForkRequest } from "../workflows/replay/plan-fork.ts";
 import { TakenAnswers } from "../workflows/replay/taken-answers.ts";
@@ -12,6 +12,8 @@ export interface ForkingRuntime {
   readonly engine: Engine;
   readonly store: Store;
 }
+
+export type ForkPlace = Pick<RunRequest, "by" | "isRealWorkspace" | "readOnly" | "session">;
 
 /** A run that goes on from the middle of another one. */
 export interface ForkedRun extends StartedRun {
@@ -29,7 +31,12 @@ export class Forks {
     return this.#taken;
   }
 
-  async fork(runtime: ForkingRuntime, request: ForkRequest): Promise<ForkedRun> {
+  /** `place` says what a surface knows better than the old run: whose the new one is, and where. */
+  async fork(
+    runtime: ForkingRuntime,
+    request: ForkRequest,
+    place: ForkPlace = {},
+  ): Promise<ForkedRun> {
     // Loaded when it is asked for: most runs are never forked.
     const { planFork } = await import("../workflows/replay/plan-fork.ts");
     const { reach, request: asked, sharedUpTo, turns } = await planFork(runtime.store, request);
@@ -38,6 +45,7 @@ export class Forks {
     if (resumedFrom !== undefined && resumedAt !== undefined) {
       this.#taken.expect(resumedFrom, resumedAt, reach);
     }
-    return { ...(await runtime.engine.startRun(asked)), turns, sharedUpTo };
+    const started = await runtime.engine.startRun({ ...asked, ...place });
+    return { ...started, turns, sharedUpTo };
   }
 }

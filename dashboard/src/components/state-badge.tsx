@@ -1,3 +1,4 @@
+import type { CloseReason } from "../../../src/events/close-reason.ts";
 import type { Delegation } from "../../../src/events/delegation.ts";
 
 /** What people distinguish. Each has a shape and a colour of its own, and a word. */
@@ -10,7 +11,8 @@ export type ShownState =
   | "interrupted"
   | "succeeded"
   | "failed"
-  | "cancelled";
+  | "cancelled"
+  | "timed-out";
 
 const looks: Readonly<Record<ShownState, { readonly tone: string; readonly word: string }>> = {
   queued: { tone: "text-soft", word: "Queued" },
@@ -22,6 +24,7 @@ const looks: Readonly<Record<ShownState, { readonly tone: string; readonly word:
   succeeded: { tone: "text-good", word: "Done" },
   failed: { tone: "text-bad", word: "Failed" },
   cancelled: { tone: "text-soft", word: "Cancelled" },
+  "timed-out": { tone: "text-warn", word: "Timed out" },
 };
 
 interface StateBadgeProps {
@@ -105,24 +108,38 @@ function shapeOf(state: ShownState) {
           <path d="m4.2 4.2 7.6 7.6" />
         </>
       );
+    case "timed-out":
+      return (
+        <>
+          <circle cx="8" cy="8" r="5.5" />
+          <path d="M8 4.8V8l2.2 1.6" />
+        </>
+      );
     default:
       return state satisfies never;
   }
 }
 
-/** Of a run's state, as the API says it. */
-export function shownRunState(
-  state: "running" | "interrupted" | "succeeded" | "failed",
-): ShownState {
-  return state;
+/** Of a run, as the API says it. */
+export function shownRunState({
+  closeReason,
+  state,
+}: {
+  readonly state: "running" | "interrupted" | "succeeded" | "failed";
+  readonly closeReason: CloseReason | null;
+}): ShownState {
+  return state === "failed" ? shownEnd(closeReason) : state;
+}
+
+/** Who was stopped has not failed, and who had no more time did not break. */
+function shownEnd(reason: CloseReason | null): ShownState {
+  if (reason === "cancelled" || reason === "parent_closed") return "cancelled";
+  return reason === "timeout" ? "timed-out" : "failed";
 }
 
 export function shownState(delegation: Delegation, isInterrupted: boolean): ShownState {
   if (delegation.status === "closed") {
-    if (delegation.finalStatus === "completed") return "succeeded";
-    return delegation.closeReason === "cancelled" || delegation.closeReason === "parent_closed"
-      ? "cancelled"
-      : "failed";
+    return delegation.finalStatus === "completed" ? "succeeded" : shownEnd(delegation.closeReason);
   }
   if (isInterrupted) return "interrupted";
   switch (delegation.status) {

@@ -6,6 +6,8 @@ export interface Column<Row> {
   readonly isNumber?: boolean;
   /** Left out where there is little room. */
   readonly isSecondary?: boolean;
+  /** A word or two of our own, which are not broken. */
+  readonly isShort?: boolean;
 }
 
 interface TableProps<Row> {
@@ -18,8 +20,8 @@ interface TableProps<Row> {
 
 /** For a few hundred rows; what can grow beyond is a VirtualList. */
 export function Table<Row>({ label, columns, rows, keyOf }: TableProps<Row>) {
-  const look = ({ isNumber, isSecondary }: Column<Row>): string =>
-    `px-3 py-1.5 first:pl-4 last:pr-4 ${isNumber ? "text-right" : "text-left"} ${isSecondary ? "max-md:hidden" : ""}`;
+  const look = ({ isNumber, isSecondary, isShort }: Column<Row>): string =>
+    `px-3 py-1.5 first:pl-4 last:pr-4 max-sm:px-2 ${isNumber ? "text-right" : "text-left"} ${isSecondary ? "max-md:hidden" : ""} ${isShort ? "whitespace-nowrap" : ""}`;
   return (
     <table aria-label={label} className="w-full border-collapse">
       <thead>

@@ -1,4 +1,4 @@
-import { type KeyboardEvent, type ReactNode, useId } from "react";
+import { type KeyboardEvent, type ReactNode, useEffect, useId } from "react";
 
 interface Tab {
   readonly id: string;
@@ -31,10 +31,21 @@ export function Tabs({ label, tabs, chosen, onChoose, aside }: TabsProps) {
     onChoose(next.id);
     document.getElementById(`${base}-${next.id}`)?.focus();
   };
+  // Where there is no room for all of them, the chosen one is among those in sight.
+  useEffect(() => {
+    document
+      .getElementById(`${base}-${current?.id}`)
+      ?.scrollIntoView({ inline: "nearest", block: "nearest" });
+  }, [base, current?.id]);
   return (
     <div className="flex min-h-0 min-w-0 flex-1 flex-col">
       <div className="flex shrink-0 items-center gap-2 border-b border-line px-3">
-        <div role="tablist" aria-label={label} className="flex gap-1" onKeyDown={move}>
+        <div
+          role="tablist"
+          aria-label={label}
+          className="flex min-w-0 gap-1 overflow-x-auto overflow-y-hidden [scrollbar-width:none]"
+          onKeyDown={move}
+        >
           {tabs.map(({ id, label: name }) => (
             <button
               key={id}
@@ -44,14 +55,16 @@ export function Tabs({ label, tabs, chosen, onChoose, aside }: TabsProps) {
               aria-selected={id === current?.id}
               aria-controls={`${base}-panel`}
               tabIndex={id === current?.id ? 0 : -1}
-              className="-mb-px border-b-2 border-transparent px-2 py-2 font-medium text-soft hover:text-ink aria-selected:border-accent aria-selected:text-ink"
+              className="shrink-0 border-b-2 border-transparent px-2 py-2 font-medium whitespace-nowrap text-soft -outline-offset-2 hover:text-ink aria-selected:border-accent aria-selected:text-ink"
               onClick={() => onChoose(id)}
             >
               {name}
             </button>
           ))}
         </div>
-        <div className="ml-auto flex items-center gap-2">{aside}</div>
+        {aside !== undefined && (
+          <div className="ml-auto flex shrink-0 items-center gap-2">{aside}</div>
+        )}
       </div>
       <div
         role="tabpanel"

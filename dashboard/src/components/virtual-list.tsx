@@ -1,15 +1,7 @@
-import {
-  type HTMLAttributes,
-  type KeyboardEvent,
-  type ReactNode,
-  useEffect,
-  useId,
-  useLayoutEffect,
-  useRef,
-  useState,
-} from "react";
+import { type HTMLAttributes, type KeyboardEvent, type ReactNode, useId, useState } from "react";
 import { useKeys } from "../shell/keys.ts";
-import { RowHeights } from "./row-heights.ts";
+import { Measured } from "./measured.tsx";
+import { useListView } from "./use-list-view.ts";
 
 interface VirtualListProps {
   /** What it lists, for those who cannot see it. */
@@ -39,81 +31,29 @@ interface VirtualListProps {
 }
 
 const headerHeight = 28;
-const overscan = 8;
 
 /** Rows of one height, of which only those in sight exist: a hundred thousand are as quick as ten. */
 export function VirtualList(props: VirtualListProps) {
   const { count, rowHeight, keyOf, expanded = [], header, onEnd, followsEnd } = props;
   const base = useId();
-  const scroller = useRef<HTMLDivElement>(null);
-  const [view, setView] = useState({ top: 0, height: 600 });
-  const [active, setActive] = useState(-1);
   const [measured, setMeasured] = useState<ReadonlyMap<string, number>>(new Map());
-  const heights = new RowHeights(
-    rowHeight,
-    expanded.map((index) => ({ index, height: measured.get(keyOf(index)) ?? 0 })),
-  );
-  const total = heights.topOf(count);
-  const first = Math.max(heights.indexAt(view.top) - overscan, 0);
-  const last = Math.min(heights.indexAt(view.top + view.height) + overscan, count - 1);
-  const above = header === undefined ? 0 : headerHeight;
-
-  useLayoutEffect(() => {
-    const element = scroller.current;
-    if (element === null) return;
-    const look = (): void => setView({ top: element.scrollTop, height: element.clientHeight });
-    look();
-    const observer = new ResizeObserver(look);
-    observer.observe(element);
-    return () => observer.disconnect();
-  }, []);
-
-  // Whoever opens or picks a row wants to look at that.
-  const wasAtEnd = useRef(true);
-  useLayoutEffect(() => {
-    const element = scroller.current;
-    if (followsEnd && wasAtEnd.current && element) element.scrollTop = total + above;
-  }, [followsEnd, total, above]);
-
-  useEffect(() => {
-    if (count > 0 && last >= count - 1) onEnd?.();
-  }, [last, count, onEnd]);
-
-  const moveTo = (wanted: number): void => {
-    const element = scroller.current;
-    if (element === null || count === 0) return;
-    const index = Math.min(Math.max(wanted, 0), count - 1);
-    setActive(index);
-    wasAtEnd.current = index === count - 1;
-    element.focus({ preventScroll: true });
-    const top = heights.topOf(index);
-    const room = element.clientHeight - above;
-    if (top < element.scrollTop) element.scrollTop = top;
-    else if (top + rowHeight > element.scrollTop + room) element.scrollTop = top + rowHeight - room;
-  };
-
-  /** What was just opened is to be seen, as far as there is room. */
-  const showDetails = (index: number, height: number): void => {
-    const element = scroller.current;
-    if (element === null || index !== active) return;
-    const top = heights.topOf(index);
-    const bottom = top + rowHeight + height - (element.clientHeight - above);
-    requestAnimationFrame(() => {
-      if (bottom > element.scrollTop) element.scrollTop = Math.min(bottom, top);
-    });
-  };
+  const list = useListView({
+    ...{ count, rowHeight, onEnd, followsEnd },
+    above: header === undefined ? 0 : headerHeight,
+    expanded: expanded.map((index) => ({ index, height: measured.get(keyOf(index)) ?? 0 })),
+  });
+  const { active, first, heights, last, moveTo } = list;
 
   const pressed = (event: KeyboardEvent<HTMLDivElement>): void => {
     if (event.target !== event.currentTarget || event.ctrlKey || event.metaKey || event.altKey)
       return;
-    const page = Math.max(Math.floor(view.height / rowHeight) - 2, 1);
     const target = {
       ArrowDown: active + 1,
       j: active + 1,
       ArrowUp: active - 1,
       k: active - 1,
-      PageDown: active + page,
-      PageUp: active - page,
+      PageDown: active + list.page,
+      PageUp: active - list.page,
       Home: 0,
       End: count - 1,
     }[event.key];
@@ -156,8 +96,7 @@ export function VirtualList(props: VirtualListProps) {
           style={{ height: rowHeight }}
           onClick={(event) => {
             if (isOwnClick(event.target)) {
-              wasAtEnd.current = false;
-              setActive(index);
+              list.pick(index);
               props.onOpen?.(index);
             }
           }}
@@ -169,7 +108,7 @@ export function VirtualList(props: VirtualListProps) {
             onHeight={(height) => {
               if (measured.get(key) === height) return;
               setMeasured((before) => new Map(before).set(key, height));
-              showDetails(index, height);
+              list.showDetails(index, height);
             }}
           >
             {props.renderDetails?.(index)}
@@ -183,7 +122,7 @@ export function VirtualList(props: VirtualListProps) {
     // biome-ignore lint/a11y/noStaticElementInteractions: it is a grid of one kind or the other.
     // biome-ignore lint/a11y/useAriaPropsSupportedByRole: it is a grid of one kind or the other.
     <div
-      ref={scroller}
+      ref={list.scroller}
       role={props.kind ?? "grid"}
       aria-label={props.label}
       aria-rowcount={count + (header === undefined ? 0 : 1)}
@@ -191,10 +130,7 @@ export function VirtualList(props: VirtualListProps) {
       tabIndex={0}
       className="rows relative min-h-0 flex-1 overflow-x-hidden overflow-y-auto overscroll-contain"
       onKeyDown={pressed}
-      onScroll={({ currentTarget: { clientHeight, scrollHeight, scrollTop } }) => {
-        wasAtEnd.current = scrollTop + clientHeight >= scrollHeight - rowHeight;
-        setView({ top: scrollTop, height: clientHeight });
-      }}
+      onScroll={({ currentTarget }) => list.scrolled(currentTarget)}
     >
       {header !== undefined && (
         <div
@@ -204,7 +140,7 @@ export function VirtualList(props: VirtualListProps) {
           {header}
         </div>
       )}
-      <div role="rowgroup" className="relative" style={{ height: total }}>
+      <div role="rowgroup" className="relative" style={{ height: list.total }}>
         {rows}
       </div>
     </div>
@@ -215,28 +151,4 @@ export function VirtualList(props: VirtualListProps) {
 function isOwnClick(target: EventTarget): boolean {
   if (!(target instanceof Element) || target.closest("a, button, input") !== null) return false;
   return getSelection()?.isCollapsed !== false;
-}
-
-interface MeasuredProps {
-  readonly onHeight: (height: number) => void;
-  readonly children: ReactNode;
-}
-
-function Measured({ onHeight, children }: MeasuredProps) {
-  const element = useRef<HTMLDivElement>(null);
-  const latest = useRef(onHeight);
-  latest.current = onHeight;
-  useLayoutEffect(() => {
-    const box = element.current;
-    if (box === null) return;
-    const observer = new ResizeObserver(() => latest.current(box.offsetHeight));
-    observer.observe(box);
-    latest.current(box.offsetHeight);
-    return () => observer.disconnect();
-  }, []);
-  return (
-    <div ref={element} role="row">
-      <div role="gridcell">{children}</div>
-    </div>
-  );
 }

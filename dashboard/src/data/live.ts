@@ -2,6 +2,7 @@ import {
   type FollowedEvent,
   MandateApiError,
 } from "../../../src/surfaces/client/mandate-client.ts";
+import { onSessionBegun } from "./begin-session.ts";
 import { client, onStreamNews } from "./client.ts";
 import { ValueStore } from "./value-store.ts";
 
@@ -12,11 +13,15 @@ export interface LiveListener {
   readonly onEvents?: (events: readonly FollowedEvent[]) => void;
   /** Something may have been missed: load again what was loaded. */
   readonly onGap?: () => void;
+  /** The server answers again: what it could not be asked for meanwhile can be. */
+  readonly onBack?: () => void;
 }
 
 /** Events are told together: a hundred of them a second are thirty renderings. */
 const batchMs = 33;
 const pauseMs = 3000;
+/** Whoever is not let in does not go on knocking: a new session tells of itself. */
+const signedOutMs = 60_000;
 
 /**
  * The page's one subscription to all events. As long as it runs it goes on after the last event that
@@ -34,6 +39,7 @@ class Live {
 
   constructor() {
     onStreamNews((news) => (news === "opened" ? this.#open() : this.#ask()));
+    onSessionBegun(() => this.hurry());
     document.addEventListener("visibilitychange", () => {
       if (!document.hidden) this.hurry();
     });
@@ -68,7 +74,7 @@ class Live {
       }
       await new Promise<void>((resolve) => {
         this.#wake = resolve;
-        setTimeout(resolve, pauseMs);
+        setTimeout(resolve, this.status.get() === "signed-out" ? signedOutMs : pauseMs);
       });
     }
   }
@@ -83,7 +89,7 @@ class Live {
     this.#hasGap = false;
     this.status.set("live");
     this.#opened.resolve();
-    if (hasGap) for (const { onGap } of [...this.#listeners]) onGap?.();
+    for (const { onBack, onGap } of [...this.#listeners]) (hasGap ? onGap : onBack)?.();
   }
 
   #fail(error: unknown): void {

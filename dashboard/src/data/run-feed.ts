@@ -1,18 +1,15 @@
 import { useEffect, useSyncExternalStore } from "react";
 import { applyToRun, emptyRun, type RunState } from "../../../src/events/run-state.ts";
-import type { FollowedEvent, Operations } from "../../../src/surfaces/client/mandate-client.ts";
-import { client } from "./client.ts";
+import type { FollowedEvent } from "../../../src/surfaces/client/mandate-client.ts";
 import { type DelegationNotes, noteEvent } from "./delegation-notes.ts";
 import { live } from "./live.ts";
+import { readStoredEvents } from "./read-stored-events.ts";
+import { type RunDetail, RunDetails } from "./run-details.ts";
 
-export type RunDetail = Operations["getRun"]["reply"];
-
-/** After so long without another stored event, it is asked whether there are more. */
-const silenceMs = 250;
 /** How often it is drawn while what is stored is being read. */
 const fillingMs = 500;
-/** Caps and interruptions are not in the events. */
-const detailRestMs = 1000;
+/** Before what is still missing is read once more. */
+const rereadMs = 250;
 const detailEveryMs = 15_000;
 
 /**
@@ -24,8 +21,6 @@ export class RunFeed {
   readonly state: RunState;
   readonly events: FollowedEvent[] = [];
   readonly notes = new Map<string, DelegationNotes>();
-  /** What only contracts and workers know; undefined until it was asked for. */
-  detail: RunDetail | undefined;
   /** All that was stored when the page was opened has been read. */
   isComplete = false;
   /** It cannot be shown, and why. */
@@ -33,18 +28,34 @@ export class RunFeed {
   version = 0;
   readonly #early = new Map<number, FollowedEvent>();
   readonly #listeners = new Set<() => void>();
+  readonly #details: RunDetails;
   #reading: AbortController | undefined;
   #notice: ReturnType<typeof setTimeout> | undefined;
-  #detailTimer: ReturnType<typeof setTimeout> | undefined;
   #heardAt = Date.now();
   #end: () => void = () => undefined;
 
   constructor(runId: string) {
     this.state = emptyRun(runId);
+    this.#details = new RunDetails(runId, {
+      onChange: () => this.#change(),
+      onError: (error) => {
+        if (this.events.length === 0) this.error = error;
+        this.#change();
+      },
+      isStale: (detail) => {
+        if (detail === undefined) return this.error === undefined;
+        return detail.state === "running" && this.state.outcome !== null;
+      },
+    });
   }
 
   get runId(): string {
     return this.state.id;
+  }
+
+  /** What only contracts and workers know; undefined until it was asked for. */
+  get detail(): RunDetail | undefined {
+    return this.#details.value;
   }
 
   readonly getVersion = (): number => this.version;
@@ -59,20 +70,9 @@ export class RunFeed {
   };
 
   /** Asks again for what events do not tell. */
-  askDetail(restMs = detailRestMs): void {
+  askDetail(restMs?: number): void {
     // It takes a server longer than everything that is being read: afterwards, then.
-    if (this.#reading) return;
-    this.#detailTimer ??= setTimeout(async () => {
-      try {
-        this.detail = await client.getRun({ runId: this.runId });
-        this.#change();
-      } catch (error) {
-        if (this.events.length === 0) this.error = error;
-        this.#change();
-      }
-      this.#detailTimer = undefined;
-      if (this.#lacksDetail()) this.askDetail();
-    }, restMs);
+    if (this.#reading === undefined) this.#details.ask(restMs);
   }
 
   #begin(): void {
@@ -80,11 +80,19 @@ export class RunFeed {
       onEvents: (events) => {
         let isMissing = false;
         for (const event of events) {
-          if (event.run_id === this.runId && !this.#take(event)) isMissing = true;
+          if (event.run_id !== this.runId) continue;
+          if (!this.#take(event)) isMissing = true;
+          // It was read already: what follows is told here, so nothing is left to be read.
+          if (event.run_seq <= this.state.lastRunSeq) this.#reading?.abort();
         }
         if (isMissing) void this.#read();
       },
       onGap: () => void this.#read(),
+      onBack: () => {
+        if (this.error === undefined) return;
+        this.error = undefined;
+        void this.#read();
+      },
     });
     const watch = setInterval(() => {
       const isQuiet = Date.now() - this.#heardAt > detailEveryMs;
@@ -93,8 +101,7 @@ export class RunFeed {
     this.#end = () => {
       stop();
       clearInterval(watch);
-      clearTimeout(this.#detailTimer);
-      this.#detailTimer = undefined;
+      this.#details.stop();
       this.#reading?.abort();
       this.#reading = undefined;
     };
@@ -106,47 +113,26 @@ export class RunFeed {
   async #read(): Promise<void> {
     if (this.#reading || this.state.outcome !== null) return;
     const reading = new AbortController();
-    const { signal } = reading;
     this.#reading = reading;
-    let silence: ReturnType<typeof setTimeout> | undefined;
-    const waitForMore = (): void => {
-      clearTimeout(silence);
-      silence = setTimeout(async () => {
-        const isMore = await this.#isMoreStored(signal).catch(() => true);
-        if (isMore && !signal.aborted) waitForMore();
-        else reading.abort();
-      }, silenceMs);
-    };
     try {
       await live.opened;
-      const { runId } = this;
-      waitForMore();
-      for await (const event of client.events({ runId, after: this.#lastSeq, signal })) {
-        this.#take(event);
-        if (this.state.outcome !== null) break;
-        waitForMore();
-      }
+      await readStoredEvents({
+        runId: this.runId,
+        lastSeq: () => this.events.at(-1)?.seq ?? 0,
+        signal: reading.signal,
+        onEvent: (event) => {
+          const { run_seq: last } = event;
+          this.#take(event);
+          // What follows was told already.
+          return this.state.outcome !== null || this.state.lastRunSeq > last;
+        },
+      });
     } catch (error) {
       if (this.events.length === 0) this.error = error;
     } finally {
-      clearTimeout(silence);
       // Nobody may look any more, or somebody else again.
       if (this.#reading === reading) this.#finishReading();
     }
-  }
-
-  get #lastSeq(): number {
-    return this.events.at(-1)?.seq ?? 0;
-  }
-
-  /** A server that has much to do is silent for a while: silence alone says nothing. */
-  async #isMoreStored(signal: AbortSignal): Promise<boolean> {
-    const after = this.#lastSeq;
-    const { items } = await client.listRunEvents(
-      { runId: this.runId, after, limit: 1 },
-      { signal },
-    );
-    return items.length > 0;
   }
 
   #finishReading(): void {
@@ -154,7 +140,7 @@ export class RunFeed {
     this.isComplete = true;
     this.askDetail(0);
     this.#change();
-    if (this.#early.size > 0) setTimeout(() => void this.#read(), silenceMs);
+    if (this.#early.size > 0) setTimeout(() => void this.#read(), rereadMs);
   }
 
   /** False when something before it is missing. */
@@ -189,12 +175,6 @@ export class RunFeed {
       this.askDetail();
     }
     this.#change();
-  }
-
-  #lacksDetail(): boolean {
-    const { detail, state } = this;
-    if (detail === undefined) return this.error === undefined;
-    return detail.state === "running" && state.outcome !== null;
   }
 
   /** A large tree is drawn less often, and while much is being read rarely. */

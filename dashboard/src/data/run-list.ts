@@ -1,4 +1,5 @@
 import { useSyncExternalStore } from "react";
+import { closeReasons } from "../../../src/events/close-reason.ts";
 import type { FollowedEvent, Operations } from "../../../src/surfaces/client/mandate-client.ts";
 import { client } from "./client.ts";
 import { live } from "./live.ts";
@@ -13,6 +14,8 @@ export interface RunListSnapshot {
   readonly error: unknown;
 }
 
+type RunQuery = Pick<Operations["listRuns"]["input"], "open" | "outcome">;
+
 const pageSize = 100;
 const restMs = 500;
 
@@ -24,15 +27,15 @@ const restMs = 500;
 class RunList {
   #snapshot: RunListSnapshot = { rows: [], hasMore: false, isLoaded: false, error: undefined };
   readonly #rows = new Map<string, RunRow>();
-  readonly #isOpenOnly: boolean;
+  readonly #query: RunQuery;
   readonly #listeners = new Set<() => void>();
   #cursor: string | null | undefined;
   #loading: Promise<void> | undefined;
   #timer: ReturnType<typeof setTimeout> | undefined;
   #stop: () => void = () => undefined;
 
-  constructor(isOpenOnly: boolean) {
-    this.#isOpenOnly = isOpenOnly;
+  constructor(query: RunQuery) {
+    this.#query = query;
   }
 
   readonly getSnapshot = (): RunListSnapshot => this.#snapshot;
@@ -43,6 +46,9 @@ class RunList {
       this.#stop = live.listen({
         onEvents: (events) => this.#hear(events),
         onGap: () => void this.refresh(),
+        onBack: () => {
+          if (this.#snapshot.error !== undefined) void this.refresh();
+        },
       });
       void this.refresh();
     }
@@ -73,10 +79,9 @@ class RunList {
     let error: unknown;
     try {
       await live.opened;
-      const open = this.#isOpenOnly ? true : undefined;
-      const page = await client.listRuns({ limit: pageSize, cursor, open });
+      const page = await client.listRuns({ limit: pageSize, cursor, ...this.#query });
       for (const row of page.items) this.#rows.set(row.runId, row);
-      if (cursor === undefined && this.#isOpenOnly) this.#dropEnded(page.items);
+      if (cursor === undefined && this.#query.open) this.#dropEnded(page.items);
       if (cursor !== undefined || this.#cursor === undefined) this.#cursor = page.nextCursor;
     } catch (problem) {
       error = problem;
@@ -137,6 +142,7 @@ function changeRow(
         application,
         workspace,
         state: "running",
+        closeReason: null,
         startedAt: event.at,
         finishedAt: null,
         delegations: 0,
@@ -149,8 +155,10 @@ function changeRow(
   switch (event.type) {
     case "run.resumed":
       return { ...row, state: "running" };
-    case "run.finished":
-      return { ...row, state: event.payload.outcome, finishedAt: event.at };
+    case "run.finished": {
+      const { outcome, reason } = event.payload;
+      return { ...row, state: outcome, closeReason: reasonIn(reason), finishedAt: event.at };
+    }
     case "agent.subagent_created":
       return isLoading ? row : { ...row, delegations: row.delegations + 1 };
     case "agent.budget_settled": {
@@ -163,7 +171,16 @@ function changeRow(
   }
 }
 
-const lists = { open: new RunList(true), all: new RunList(false) };
+/** The event says it in a sentence; what is asked for afterwards is exact. */
+function reasonIn(sentence: string): RunRow["closeReason"] {
+  return closeReasons.find((reason) => sentence.startsWith(reason)) ?? null;
+}
+
+const lists = {
+  all: new RunList({}),
+  open: new RunList({ open: true }),
+  failed: new RunList({ outcome: "failed" }),
+};
 
 export type RunFilter = keyof typeof lists;
 

@@ -38,6 +38,7 @@ export function useResource<Value>(
     let timer: ReturnType<typeof setTimeout> | undefined;
     let isBusy = false;
     let isWanted = false;
+    let hasFailed = false;
     const run = async (): Promise<void> => {
       if (isBusy) {
         isWanted = true;
@@ -49,9 +50,11 @@ export function useResource<Value>(
       try {
         await live.opened;
         const value = await current.current.load(ending.signal);
+        hasFailed = false;
         if (!ending.signal.aborted) setState({ key, value });
       } catch (error) {
         if (ending.signal.aborted) return;
+        hasFailed = true;
         setState((before) => ({ ...(before.key === key ? before : { key }), error }));
       } finally {
         isBusy = false;
@@ -74,6 +77,9 @@ export function useResource<Value>(
         if (isNews && events.some(isNews)) soon();
       },
       onGap: soon,
+      onBack: () => {
+        if (hasFailed) soon();
+      },
     });
     return () => {
       ending.abort();

@@ -1,4 +1,5 @@
 import { useSyncExternalStore } from "react";
+import { depart, isAnythingUnsaved } from "./unsaved.ts";
 
 /** Where the page is: a path, and what is said after it. */
 export interface Place {
@@ -18,7 +19,17 @@ function moved(): void {
   for (const listener of [...listeners]) listener();
 }
 
-addEventListener("popstate", moved);
+addEventListener("popstate", () => {
+  if (!isAnythingUnsaved()) return moved();
+  // It has happened already: it is taken back until somebody has decided.
+  const wanted = location.pathname + location.search;
+  history.pushState(null, "", addressOf(place));
+  depart(() => go(wanted, false));
+});
+
+function addressOf({ path, query }: Place): string {
+  return path + (query.size === 0 ? "" : `?${query}`);
+}
 
 function subscribe(listener: () => void): () => void {
   listeners.add(listener);
@@ -31,6 +42,10 @@ export function usePlace(): Place {
 
 export function navigate(to: string, { replace = false } = {}): void {
   if (to === location.pathname + location.search) return;
+  depart(() => go(to, replace));
+}
+
+function go(to: string, replace: boolean): void {
   if (replace) history.replaceState(null, "", to);
   else history.pushState(null, "", to);
   moved();

@@ -39,7 +39,8 @@ export function listenForKeys(): void {
       press(event, `mod+${event.key.toLowerCase()}`);
       return;
     }
-    if (isTyping(event.target) || document.querySelector("dialog[open]") !== null) return;
+    if (isTyping(event.target) || document.querySelector("dialog[open], #page[inert]") !== null)
+      return;
     const isRecent = performance.now() - begunAt < sequenceMs;
     const keys = isRecent && begun !== "" ? `${begun} ${event.key}` : event.key;
     begun = "";

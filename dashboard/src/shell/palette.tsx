@@ -89,7 +89,7 @@ export function Palette({ onClose }: { readonly onClose: () => void }) {
               option.run();
             }}
           >
-            {option.row && <StateBadge state={shownRunState(option.row.state)} isShort />}
+            {option.row && <StateBadge state={shownRunState(option.row)} isShort />}
             <Text className="min-w-0 flex-1 truncate">{option.label}</Text>
             {option.row && <span className="font-mono text-xs text-soft">{option.row.runId}</span>}
             {option.keys !== "" && <Keys keys={option.keys} />}

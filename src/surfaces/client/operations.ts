@@ -4,6 +4,7 @@ import type * as agents from "../http/shapes/agent-shapes.ts";
 import type * as commands from "../http/shapes/command-shapes.ts";
 import type * as delegations from "../http/shapes/delegation-shapes.ts";
 import type * as events from "../http/shapes/event-shapes.ts";
+import type * as files from "../http/shapes/file-shapes.ts";
 import type * as inbox from "../http/shapes/inbox-shapes.ts";
 import type * as work from "../http/shapes/kept-work-shapes.ts";
 import type * as memories from "../http/shapes/memory-shapes.ts";
@@ -14,6 +15,7 @@ import type * as runs from "../http/shapes/run-shapes.ts";
 import type * as sessions from "../http/shapes/session-shapes.ts";
 import type * as system from "../http/shapes/system-shapes.ts";
 import type * as tokens from "../http/shapes/token-shapes.ts";
+import type * as trust from "../http/shapes/trust-shapes.ts";
 
 /** What goes in and what comes out; parameters, query and body are one object. */
 interface Operation<Input, Reply> {
@@ -73,6 +75,7 @@ export interface Operations {
     Of<typeof delegations.cancelReply>
   >;
   resumeRun: Operation<RunInput, Of<typeof runs.resumedRun>>;
+  forkRun: Operation<RunInput & Of<typeof runs.forkBody>, Of<typeof runs.forkedRun>>;
   listRunEvents: Operation<RunInput & EventInput, EventPage>;
   verifyRun: Operation<RunInput, Of<typeof runs.verification>>;
   compareRuns: Operation<RunInput & { readonly with: string }, Of<typeof runs.comparison>>;
@@ -127,6 +130,10 @@ export interface Operations {
   unregisterAgent: Operation<{ readonly agentId: string }, null>;
   listProfiles: Operation<Nothing, Of<typeof profiles.profileList>>;
   getProfile: Operation<{ readonly profile: string }, Of<typeof profiles.profileDetail>>;
+  getWaiting: Operation<{ readonly hash: string }, Of<typeof trust.waitingDetail>>;
+  trustWaiting: Operation<{ readonly hash: string }, Of<typeof trust.waitingRow>>;
+  listTrusted: Operation<Nothing, Of<typeof trust.trustedList>>;
+  withdrawTrust: Operation<{ readonly hash: string }, null>;
 
   getRegistry: Operation<Nothing, Of<typeof records.registryRecord>>;
   putRegistry: Operation<Of<typeof records.putRegistryBody>, Of<typeof records.registryRecord>>;
@@ -169,6 +176,7 @@ export interface Operations {
   executeCommand: Operation<Of<typeof commands.commandBody>, Of<typeof commands.commandReply>>;
   completeCommand: Operation<Of<typeof commands.completionQuery>, Of<typeof commands.completion>>;
   listHotkeys: Operation<Nothing, Of<typeof commands.hotkeyList>>;
+  findFiles: Operation<Of<typeof files.fileQuery>, Of<typeof files.fileList>>;
 
   listMemories: Operation<
     PageInput & {

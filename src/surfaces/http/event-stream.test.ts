@@ -18,9 +18,9 @@ import { openStreams, StreamReader, until } from "./sse-server.test-support.ts";
 let folder: string;
 let store: Store;
 
-beforeEach(() => {
+beforeEach(async () => {
   folder = mkdtempSync(join(tmpdir(), "mandate-streams-"));
-  store = open();
+  store = await open();
 });
 
 afterEach(async () => {
@@ -28,7 +28,7 @@ afterEach(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-function open(): Store {
+function open(): Promise<Store> {
   return openStore({ database: join(folder, "log.db"), synchronous: "normal" });
 }
 
@@ -210,7 +210,7 @@ describe("the stream of events", () => {
   });
 
   it("tells those who come back again and again exactly the log, while two stores write", async () => {
-    const beside = open();
+    const beside = await open();
     const runs = [await StoredRun.start(store), await StoredRun.start(beside)];
     const ids = [await runs[0]?.child(), await runs[1]?.child()];
     // A ring that is smaller than a burst: clients lose it and read the store again.
@@ -268,7 +268,7 @@ describe("the stream of the inbox", () => {
     const [first] = await store.readInbox({ after: 0, limit: 10 });
     assert.deepEqual(all.told, [first]);
     assert.equal(fresh.lastId, String(first?.id));
-    const beside = open();
+    const beside = await open();
     const other = await StoredRun.start(beside);
     const foreign = await other.child();
     await other.append(

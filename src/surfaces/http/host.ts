@@ -1,3 +1,4 @@
+import type { Forks } from "../../commands/forks.ts";
 import type { AccessTokens } from "../../control/access/access-tokens.ts";
 import type { Runtime } from "../../runtime.ts";
 
@@ -8,6 +9,8 @@ export interface Host {
   /** Real paths. Runs are started in these folders or below them, and nowhere else. */
   readonly workspaces: readonly string[];
   readonly startedAt: number;
+  /** Those whose middleware the runtime has; absent: children of forked runs work anew. */
+  readonly forks?: Forks | undefined;
   /** Where this server can be reached, for links. */
   readonly origin: string;
 }

@@ -28,8 +28,8 @@ describe("metrics", () => {
   let hub: EventHub;
   let metrics: Metrics;
 
-  beforeEach(() => {
-    store = openStore({ database: ":memory:" });
+  beforeEach(async () => {
+    store = await openStore({ database: ":memory:" });
     hub = new EventHub(store);
     metrics = new Metrics(hub, store, "1.2.3");
   });

@@ -65,7 +65,7 @@ it("lets one of two hundred clients stall without anybody paying for it or missi
   };
   /** Every client has every byte of the log, and no other. */
   const everybodyIsTold = async (): Promise<string> => {
-    const store = openStore({ database });
+    const store = await openStore({ database });
     const frames = (await collect(store)).map(eventFrame);
     await store.close();
     const whole = Buffer.concat([openingFrame(0), ...frames]);
@@ -110,7 +110,7 @@ it("lets one of two hundred clients stall without anybody paying for it or missi
     stalled.destroy();
 
     const back = new StreamReader(`${origin}/events`, { "Last-Event-ID": "164" });
-    const store = openStore({ database });
+    const store = await openStore({ database });
     const log = await collect(store, { after: 164 });
     await store.close();
     await until(() => back.told.length === log.length);

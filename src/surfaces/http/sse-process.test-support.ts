@@ -8,7 +8,7 @@ import { openStore } from "../../open-store.ts";
 import { note, StoredRun } from "../../testing/stored-run.ts";
 import { openStreams } from "./sse-server.test-support.ts";
 
-const store = openStore({ database: process.argv[2] ?? "", synchronous: "normal" });
+const store = await openStore({ database: process.argv[2] ?? "", synchronous: "normal" });
 const { hub, origin, server } = await openStreams(store, {
   limits: { perPrincipal: 1000, heartbeatMs: 1e9 },
 });

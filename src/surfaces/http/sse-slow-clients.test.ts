@@ -14,9 +14,9 @@ import { openStreams, StreamReader, until } from "./sse-server.test-support.ts";
 let folder: string;
 let store: Store;
 
-beforeEach(() => {
+beforeEach(async () => {
   folder = mkdtempSync(join(tmpdir(), "mandate-slow-"));
-  store = openStore({ database: join(folder, "log.db"), synchronous: "normal" });
+  store = await openStore({ database: join(folder, "log.db"), synchronous: "normal" });
 });
 
 afterEach(async () => {

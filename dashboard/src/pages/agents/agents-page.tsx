@@ -32,7 +32,7 @@ export function AgentsPage() {
           {
             id: "waiting",
             label: waiting === 0 ? "To trust" : `To trust (${waiting})`,
-            content: () => <WaitingTab list={profiles} />,
+            content: () => <WaitingTab list={profiles} mayEdit={isOperator(me)} />,
           },
         ]}
       />

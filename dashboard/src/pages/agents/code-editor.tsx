@@ -95,27 +95,25 @@ export function CodeEditor({
         />
       </div>
       {problems.length > 0 && (
-        <ul
-          id={problemsId}
-          role="alert"
-          className="flex max-h-40 shrink-0 flex-col gap-1 overflow-auto"
-        >
-          {problems.map(({ field, line, message }) => (
-            <li key={`${line} ${field} ${message}`} className="wrap-anywhere text-bad">
-              {line !== null && (
-                <button
-                  type="button"
-                  className="mr-2 font-mono text-xs underline"
-                  onClick={() => goTo(line)}
-                >
-                  line {line}
-                </button>
-              )}
-              {field !== null && <Text className="mr-2 font-mono text-xs">{field}</Text>}
-              <Text>{message}</Text>
-            </li>
-          ))}
-        </ul>
+        <div id={problemsId} role="alert" className="max-h-40 shrink-0 overflow-auto">
+          <ul className="flex flex-col gap-1">
+            {problems.map(({ field, line, message }) => (
+              <li key={`${line} ${field} ${message}`} className="wrap-anywhere text-bad">
+                {line !== null && (
+                  <button
+                    type="button"
+                    className="mr-2 font-mono text-xs underline"
+                    onClick={() => goTo(line)}
+                  >
+                    line {line}
+                  </button>
+                )}
+                {field !== null && <Text className="mr-2 font-mono text-xs">{field}</Text>}
+                <Text>{message}</Text>
+              </li>
+            ))}
+          </ul>
+        </div>
       )}
       <p id={hintId} className="shrink-0 text-xs text-soft">
         {isReadOnly

@@ -2,10 +2,11 @@ import { type FormEvent, useState } from "react";
 import { harmlessLine } from "../../../../src/sessions/harmless-text.ts";
 import { Button } from "../../components/button.tsx";
 import { Text } from "../../components/text.tsx";
-import { keyOfPlace, type PinPlace } from "./pin-scopes.ts";
+import type { Me } from "../../data/use-me.ts";
+import { keyOfPlace, type PinPlace, placesFor, sessionPlace } from "./pin-scopes.ts";
 
 interface PinFormProps {
-  readonly places: readonly PinPlace[];
+  readonly me: Me | undefined;
   readonly profiles: readonly string[];
   readonly isBusy: boolean;
   /** What somebody else pinned meanwhile; empty: they removed it. */
@@ -17,11 +18,17 @@ interface PinFormProps {
 const look = "h-7 max-w-full min-w-0 rounded-md border border-edge bg-panel px-1.5 max-sm:h-9";
 
 export function PinForm(props: PinFormProps) {
-  const { places, profiles, isBusy, conflict, onSave, onTakeTheirs } = props;
+  const { me, profiles, isBusy, conflict, onSave, onTakeTheirs } = props;
+  const places = placesFor(me);
   const [place, setPlace] = useState("");
   const [profile, setProfile] = useState("");
-  if (places.length === 0) return <p className="text-xs text-soft">Operators pin; you can look.</p>;
-  const where = places.find((one) => keyOfPlace(one) === place) ?? places[0];
+  const [session, setSession] = useState("");
+  if (me === undefined || places.length === 0) {
+    return <p className="text-xs text-soft">Operators pin; you can look.</p>;
+  }
+  const chosen = places.find((one) => keyOfPlace(one) === place) ?? places[0];
+  const isSession = chosen?.scope === "session";
+  const where = isSession ? sessionPlace(me, session) : chosen;
   const who = profile === "" ? profiles[0] : profile;
   const save = (event?: FormEvent): void => {
     event?.preventDefault();
@@ -44,7 +51,7 @@ export function PinForm(props: PinFormProps) {
       <select
         aria-label="Where the pin counts"
         className={look}
-        value={where && keyOfPlace(where)}
+        value={chosen && keyOfPlace(chosen)}
         onChange={({ target }) => setPlace(target.value)}
       >
         {places.map((one) => (
@@ -53,7 +60,17 @@ export function PinForm(props: PinFormProps) {
           </option>
         ))}
       </select>
-      <Button type="submit" disabled={isBusy || who === undefined}>
+      {isSession && (
+        <input
+          aria-label="Name of the session"
+          placeholder="Name of the session"
+          maxLength={200}
+          className={look}
+          value={session}
+          onChange={({ target }) => setSession(target.value)}
+        />
+      )}
+      <Button type="submit" disabled={isBusy || who === undefined || where === undefined}>
         Pin
       </Button>
       {conflict !== null && (

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { keyOfPlace, mayRemove, type PinRow, placesFor } from "./pin-scopes.ts";
+import { keyOfPlace, mayRemove, type PinRow, placesFor, sessionPlace } from "./pin-scopes.ts";
 
 const workspaces = ["/srv/app"];
 const ann = { id: "ann", role: "operator", workspaces } as const;
@@ -10,7 +10,12 @@ const pin = (scope: PinRow["scope"], id: string | null): PinRow => {
 };
 
 it("offers operators themselves, the served folders and everybody, and viewers nothing", () => {
-  expect(placesFor(ann).map(keyOfPlace)).toEqual(["user:ann", "workspace:/srv/app", "global"]);
+  expect(placesFor(ann).map(keyOfPlace)).toEqual([
+    "user:ann",
+    "workspace:/srv/app",
+    "global",
+    "session",
+  ]);
   expect(placesFor({ ...ann, role: "viewer" })).toEqual([]);
   expect(placesFor(undefined)).toEqual([]);
 });
@@ -22,4 +27,11 @@ it("offers to remove what the server would let be removed", () => {
   expect(foreign.some((one) => mayRemove(one, ann))).toBe(false);
   expect(foreign.every((one) => mayRemove(one, { ...ann, role: "admin" }))).toBe(true);
   expect(own.some((one) => mayRemove(one, { ...ann, role: "viewer" }))).toBe(false);
+});
+
+it("takes a session of one's own by a name that can be seen", () => {
+  expect(sessionPlace(ann, " talk ")?.id).toBe("ann/talk");
+  for (const name of ["", "  ", "a\u202eb", "x".repeat(201)]) {
+    expect(sessionPlace(ann, name), name).toBeUndefined();
+  }
 });

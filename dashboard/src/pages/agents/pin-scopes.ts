@@ -11,14 +11,25 @@ export interface PinPlace {
   readonly label: string;
 }
 
-/** As the server allows it: oneself, the folders that it serves, and everybody; operators only. */
+/**
+ * As the server allows it: oneself, the folders that it serves, everybody, and sessions of one's own,
+ * which have a name besides; operators only.
+ */
 export function placesFor(me: Me | undefined): readonly PinPlace[] {
   if (me === undefined || me.role === "viewer") return [];
   return [
     { scope: "user", id: me.id, label: "For yourself" },
     ...me.workspaces.map((id): PinPlace => ({ scope: "workspace", id, label: `In ${id}` })),
     { scope: "global", id: null, label: "For everybody" },
+    { scope: "session", id: null, label: "In a session of yours…" },
   ];
+}
+
+/** The place of a session that somebody named; undefined while that is no name. */
+export function sessionPlace(me: Me, name: string): PinPlace | undefined {
+  const said = name.trim();
+  if (!/^[^\p{C}\p{Zl}\p{Zp}]{1,200}$/u.test(said)) return undefined;
+  return { scope: "session", id: `${me.id}/${said}`, label: said };
 }
 
 /** Owners may mend all of them; operators those that they could have set. */

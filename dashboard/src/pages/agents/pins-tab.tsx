@@ -13,7 +13,7 @@ import { useAction } from "../../data/use-action.ts";
 import type { Me } from "../../data/use-me.ts";
 import { useResource } from "../../data/use-resource.ts";
 import { PinForm } from "./pin-form.tsx";
-import { keyOfPlace, mayRemove, type PinPlace, type PinRow, placesFor } from "./pin-scopes.ts";
+import { keyOfPlace, mayRemove, type PinPlace, type PinRow } from "./pin-scopes.ts";
 
 interface PinsTabProps {
   readonly me: Me | undefined;
@@ -77,7 +77,7 @@ export function PinsTab({ me, profiles }: PinsTabProps) {
           </p>
         )}
         <PinForm
-          places={placesFor(me)}
+          me={me}
           profiles={profiles}
           isBusy={save.isBusy}
           conflict={conflict}
@@ -97,6 +97,7 @@ export function PinsTab({ me, profiles }: PinsTabProps) {
             ...columns,
             {
               title: "Remove",
+              isShort: true,
               cell: (pin) =>
                 mayRemove(pin, me) && (
                   <button
@@ -120,7 +121,7 @@ export function PinsTab({ me, profiles }: PinsTabProps) {
 }
 
 const columns: readonly Column<PinRow>[] = [
-  { title: "Scope", cell: ({ scope }) => scope },
+  { title: "Scope", isShort: true, cell: ({ scope }) => scope },
   {
     title: "Whose",
     cell: ({ id }) => <Text className="font-mono text-xs">{id ?? "everybody"}</Text>,

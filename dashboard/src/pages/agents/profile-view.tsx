@@ -3,6 +3,8 @@ import { Problem } from "../../components/problem.tsx";
 import { type Column, Table } from "../../components/table.tsx";
 import { LongText, Text } from "../../components/text.tsx";
 import { client } from "../../data/client.ts";
+import { isRecordChange } from "../../data/is-record-change.ts";
+import { isOperator, useMe } from "../../data/use-me.ts";
 import { useResource } from "../../data/use-resource.ts";
 import { Link } from "../../router/link.tsx";
 import { fieldText, trustCommand } from "./field-text.ts";
@@ -11,7 +13,10 @@ type Profile = Operations["getProfile"]["reply"];
 type Field = Profile["fields"][number];
 
 const columns: readonly Column<Field>[] = [
-  { title: "Field", cell: ({ field }) => <Text className="font-mono text-xs">{field}</Text> },
+  {
+    title: "Field",
+    cell: ({ field }) => <Text className="block min-w-24 font-mono text-xs">{field}</Text>,
+  },
   { title: "Value", cell: ({ value }) => <Text most={2000}>{fieldText(value)}</Text> },
   {
     title: "Comes from",
@@ -21,8 +26,11 @@ const columns: readonly Column<Field>[] = [
 
 /** A profile as it is in effect, and where each of its fields came from. */
 export function ProfileView({ name }: { readonly name: string }) {
-  const { error, reload, value } = useResource(`profile ${name}`, (signal) =>
-    client.getProfile({ profile: name }, { signal }),
+  const mayEdit = isOperator(useMe());
+  const { error, reload, value } = useResource(
+    `profile ${name}`,
+    (signal) => client.getProfile({ profile: name }, { signal }),
+    { refreshOn: isRecordChange },
   );
   if (error !== undefined) return <Problem error={error} onRetry={reload} />;
   if (value === undefined) return null;
@@ -52,9 +60,20 @@ export function ProfileView({ name }: { readonly name: string }) {
         >
           <h3 className="font-semibold text-warn">Waits to be trusted, and does not count yet</h3>
           <p className="wrap-anywhere">
-            <Text className="font-mono text-xs">{layer.origin}</Text> came with a project. Look at
-            all of it, then type in a terminal:{" "}
-            <code className="font-mono text-xs">{trustCommand(value.name)}</code>
+            <Text className="font-mono text-xs">{layer.origin}</Text> came with a project.{" "}
+            {mayEdit ? (
+              <Link
+                to={`/agents?tab=waiting&hash=${layer.hash}`}
+                className="text-accent hover:underline"
+              >
+                Look at all of it, and trust it
+              </Link>
+            ) : (
+              <>
+                An operator looks at all of it, and types in a terminal:{" "}
+                <code className="font-mono text-xs">{trustCommand(value.name)}</code>
+              </>
+            )}
           </p>
           <Table
             label="What waits to be trusted"

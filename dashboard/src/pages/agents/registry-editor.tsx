@@ -9,6 +9,7 @@ import { client } from "../../data/client.ts";
 import { isRecordChange } from "../../data/is-record-change.ts";
 import { useAction } from "../../data/use-action.ts";
 import { useResource } from "../../data/use-resource.ts";
+import { useUnsaved } from "../../router/unsaved.ts";
 import { CodeEditor } from "./code-editor.tsx";
 import { ConflictView } from "./conflict-view.tsx";
 import { placeProblems, readRegistry, type TextProblem, writeRegistry } from "./registry-text.ts";
@@ -35,6 +36,8 @@ export function RegistryEditor({ mayEdit, onSaved, onClose }: RegistryEditorProp
   const [problems, setProblems] = useState<readonly TextProblem[]>([]);
   const [conflict, setConflict] = useState<{ version: number; text: string }>();
   const stored = registry.value;
+  const isChanged = draft !== undefined && draft.text !== draft.original;
+  useUnsaved(isChanged);
   useEffect(() => {
     if (stored === undefined) return;
     const original = writeRegistry(stored.value);
@@ -78,7 +81,6 @@ export function RegistryEditor({ mayEdit, onSaved, onClose }: RegistryEditorProp
   if (registry.error !== undefined)
     return <Problem error={registry.error} onRetry={registry.reload} />;
   if (draft === undefined) return null;
-  const isChanged = draft.text !== draft.original;
   const settle = (next: Draft): void => {
     setDraft(next);
     setConflict(undefined);

@@ -50,6 +50,9 @@ export class DelegationFeed {
         else for (const event of own) this.#take(event);
       },
       onGap: () => void this.#read(),
+      onBack: () => {
+        if (this.error !== undefined) void this.#read();
+      },
     });
     void this.#read();
   }

@@ -28,7 +28,7 @@ export function DelegationPage({ delegationId }: { readonly delegationId: string
   const { value } = detail;
   if (value === undefined) {
     if (detail.error === undefined) {
-      return <p className="px-4 py-6 text-soft">Reading {delegationId}…</p>;
+      return <h1 className="px-4 py-6 text-soft">Reading {delegationId}…</h1>;
     }
     return <Problem error={detail.error} onRetry={detail.reload} />;
   }
@@ -58,7 +58,7 @@ export function DelegationPage({ delegationId }: { readonly delegationId: string
         <div className="w-[36%] max-w-xl shrink-0 overflow-y-auto border-r border-line max-lg:w-full max-lg:max-w-none max-lg:border-r-0">
           <TaskAndResult detail={value} delegation={delegation} onArtifact={openArtifact} />
         </div>
-        <div className="flex min-h-0 min-w-0 flex-1 flex-col max-lg:h-[max(24rem,85dvh)] max-lg:flex-none [&_[role=tablist]]:min-w-0 [&_[role=tablist]]:overflow-x-auto [&_[role=tablist]]:overflow-y-hidden [&_[role=tab]]:whitespace-nowrap">
+        <div className="flex min-h-0 min-w-0 flex-1 flex-col max-lg:h-[max(24rem,85dvh)] max-lg:flex-none">
           <Tabs
             label="About the delegation"
             chosen={tab}
@@ -69,7 +69,13 @@ export function DelegationPage({ delegationId }: { readonly delegationId: string
                 id: "transcript",
                 label: "Transcript",
                 content: () => (
-                  <TranscriptTab delegationId={delegationId} onArtifact={openArtifact} />
+                  <TranscriptTab
+                    delegationId={delegationId}
+                    runId={value.runId}
+                    feed={feed}
+                    mayFork={mayAct}
+                    onArtifact={openArtifact}
+                  />
                 ),
               },
               {

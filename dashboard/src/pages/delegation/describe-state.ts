@@ -1,11 +1,12 @@
 import type { Delegation, WaitingOn } from "../../../../src/events/delegation.ts";
+import { closeReasonWords } from "../../components/close-reason-words.ts";
 
 /** What it is doing, or how it ended, in a few words. */
 export function describeState(delegation: Delegation, isInterrupted: boolean): string {
   if (delegation.status === "closed") {
-    const reason = delegation.closeReason.replaceAll("_", " ");
-    if (delegation.finalStatus === "failed")
-      return reason.charAt(0).toUpperCase() + reason.slice(1);
+    const { closeReason, finalStatus } = delegation;
+    if (finalStatus === "failed") return closeReasonWords(closeReason);
+    const reason = closeReason.replaceAll("_", " ");
     return delegation.output?.truncated ? "Done, cut short" : `Done: ${reason}`;
   }
   if (isInterrupted) return "Interrupted: nobody works on it";

@@ -1,7 +1,8 @@
 import { useCallback, useEffect, useRef, useState } from "react";
+import { touchesInbox } from "../../../../src/events/inbox-change.ts";
 import type { InboxKind } from "../../../../src/events/inbox-item.ts";
-import { MandateApiError } from "../../../../src/surfaces/client/mandate-client.ts";
 import { client } from "../../data/client.ts";
+import { live } from "../../data/live.ts";
 import { mergeItems, type ShownItem } from "./inbox-item.ts";
 
 export interface Inbox {
@@ -21,8 +22,8 @@ interface Loaded {
   readonly seen: number;
 }
 
-const batchMs = 100;
-const pauseMs = 3000;
+/** Events come in bursts: one request is for all of them. */
+const restMs = 150;
 
 /** What people should know, the latest first: the newest page, what comes after it, older pages. */
 export function useInbox(kind: InboxKind | "all"): Inbox {
@@ -34,17 +35,46 @@ export function useInbox(kind: InboxKind | "all"): Inbox {
 
   useEffect(() => {
     const ending = new AbortController();
+    const { signal } = ending;
+    const of = kind === "all" ? undefined : [kind];
+    let newest = 0;
+    let timer: ReturnType<typeof setTimeout> | undefined;
     setLoaded(undefined);
-    void follow(kind === "all" ? undefined : [kind], ending.signal, {
-      onPage: (page) => {
-        setLoaded(page);
+    const read = async (): Promise<void> => {
+      try {
+        await live.opened;
+        const page = await loadNewer(of, newest, signal);
+        if (signal.aborted) return;
+        setLoaded((now) =>
+          now === undefined ? page : { ...now, items: mergeItems(now.items, page.items) },
+        );
+        newest = Math.max(page.items[0]?.id ?? 0, newest);
         setError(undefined);
+      } catch (failure) {
+        if (!signal.aborted) setError(failure);
+      }
+    };
+    const readSoon = (): void => {
+      timer ??= setTimeout(() => {
+        // Before it is read: what happens meanwhile is read next time.
+        timer = undefined;
+        void read();
+      }, restMs);
+    };
+    void read();
+    // The page has one stream: whatever can become an item is among its events.
+    const stop = live.listen({
+      onEvents: (events) => {
+        if (events.some(({ type }) => touchesInbox(type))) readSoon();
       },
-      onItems: (items) =>
-        setLoaded((now) => now && { ...now, items: mergeItems(now.items, items) }),
-      onError: setError,
+      onGap: readSoon,
+      onBack: readSoon,
     });
-    return () => ending.abort();
+    return () => {
+      ending.abort();
+      clearTimeout(timer);
+      stop();
+    };
   }, [kind]);
 
   const isLoadingMore = useRef(false);
@@ -82,39 +112,21 @@ export function useInbox(kind: InboxKind | "all"): Inbox {
   };
 }
 
-interface Listener {
-  readonly onPage: (page: Loaded) => void;
-  readonly onItems: (items: readonly ShownItem[]) => void;
-  readonly onError: (error: unknown) => void;
-}
-
-async function follow(
+/** What is newer than what is known, all of it: the newest pages until one meets that. */
+async function loadNewer(
   kinds: readonly InboxKind[] | undefined,
+  newest: number,
   signal: AbortSignal,
-  { onPage, onItems, onError }: Listener,
-): Promise<void> {
-  let waiting: ShownItem[] = [];
-  const flush = (): void => {
-    const items = waiting;
-    waiting = [];
-    if (!signal.aborted) onItems(items);
-  };
-  while (!signal.aborted) {
-    try {
-      const { items, nextCursor, seen } = await client.listInbox({ kinds }, { signal });
-      if (signal.aborted) return;
-      onPage({ items, cursor: nextCursor, seen });
-      const after = items[0]?.id ?? 0;
-      for await (const item of client.inboxEvents({ kinds, after, signal })) {
-        waiting.push(item);
-        if (waiting.length === 1) setTimeout(flush, batchMs);
-      }
-    } catch (error) {
-      if (signal.aborted) return;
-      onError(error);
-      // Signed out: the page says so, and begins anew when that is over.
-      if (error instanceof MandateApiError && error.status === 401) return;
+): Promise<Loaded> {
+  const found: ShownItem[] = [];
+  let cursor: string | undefined;
+  for (;;) {
+    const page = await client.listInbox({ kinds, cursor }, { signal });
+    found.push(...page.items);
+    const hasMet = page.items.some(({ id }) => id <= newest);
+    if (newest === 0 || hasMet || page.nextCursor === null) {
+      return { items: found, cursor: page.nextCursor, seen: page.seen };
     }
-    await new Promise((resolve) => setTimeout(resolve, pauseMs));
+    cursor = page.nextCursor;
   }
 }

@@ -1,4 +1,5 @@
 import type { WaitingOn } from "../../../../src/events/delegation.ts";
+import { closeReasonWords } from "../../components/close-reason-words.ts";
 import { type ShownState, shownState } from "../../components/state-badge.tsx";
 import type { TreeRow } from "./run-tree-rows.ts";
 
@@ -13,7 +14,7 @@ export function describeActivity(row: TreeRow, isInterrupted: boolean): string {
         ? delegation.output?.truncated
           ? "Done, cut short"
           : "Done"
-        : wordsOf(delegation.closeReason),
+        : closeReasonWords(delegation.closeReason),
     );
   } else if (isInterrupted) parts.push("Interrupted");
   else if (delegation.status === "created") parts.push("Waits for a slot");
@@ -68,10 +69,4 @@ function describeWaiting(waitingOn: WaitingOn): string {
     default:
       return waitingOn satisfies never;
   }
-}
-
-/** `budget_exhausted` as people say it. */
-function wordsOf(reason: string): string {
-  const words = reason.replaceAll("_", " ");
-  return words.charAt(0).toUpperCase() + words.slice(1);
 }

@@ -7,7 +7,7 @@ import { useAction } from "../../data/use-action.ts";
 import { useMe } from "../../data/use-me.ts";
 import { navigate } from "../../router/router.ts";
 import { useKeys } from "../../shell/keys.ts";
-import type { RunPageState } from "./run-page.tsx";
+import type { RunPageState } from "./run-state-of.ts";
 
 interface RunActionsProps {
   readonly runId: string;

@@ -1,11 +1,11 @@
 import { useState } from "react";
 import { LongText, Text } from "../../components/text.tsx";
-import type { RunFeed } from "../../data/run-feed.ts";
+import type { RunView } from "./replay/use-replay.ts";
 
 const teaserLength = 240;
 
 /** What came of it, in the words of the agent at the top, or why nothing did. */
-export function RunResult({ feed }: { readonly feed: RunFeed }) {
+export function RunResult({ feed }: { readonly feed: RunView }) {
   const [isWhole, setWhole] = useState(false);
   const root = [...feed.state.delegations.values()].find(({ parentId }) => parentId === null);
   if (root?.status !== "closed") return null;

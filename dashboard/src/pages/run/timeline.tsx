@@ -1,4 +1,4 @@
-import { useMemo, useState } from "react";
+import { useMemo, useRef, useState } from "react";
 import type { EventType } from "../../../../src/events/event.ts";
 import { harmlessLine } from "../../../../src/sessions/harmless-text.ts";
 import type { FollowedEvent } from "../../../../src/surfaces/client/mandate-client.ts";
@@ -38,6 +38,9 @@ export function Timeline({ feed, chosen, onChoose }: TimelineProps) {
   const isNarrow = useMedia(narrow);
   const [open, setOpen] = useState<ReadonlySet<number>>(new Set());
   const { version } = feed;
+  // Whoever watched it go on sees its end; who opens what is over begins at the beginning.
+  const wasOpen = useRef(false);
+  if (feed.isComplete && feed.state.outcome === null) wasOpen.current = true;
   // biome-ignore lint/correctness/useExhaustiveDependencies: the version is what changes.
   const events = useMemo(
     () =>
@@ -86,7 +89,7 @@ export function Timeline({ feed, chosen, onChoose }: TimelineProps) {
           count={events.length}
           rowHeight={isNarrow ? 50 : 30}
           keyOf={(index) => String(events[index]?.seq)}
-          followsEnd={feed.state.outcome === null}
+          followsEnd={wasOpen.current}
           expanded={expanded}
           onOpen={toggle}
           rowProps={() => ({ className: "cursor-pointer" })}

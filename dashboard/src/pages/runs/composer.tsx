@@ -1,62 +1,85 @@
-import { type KeyboardEvent, useId, useRef, useState } from "react";
+import { type KeyboardEvent, useId, useLayoutEffect, useRef, useState } from "react";
 import { Button } from "../../components/button.tsx";
-import { LongText, Text } from "../../components/text.tsx";
+import { LongText } from "../../components/text.tsx";
 import { client } from "../../data/client.ts";
 import { useAction } from "../../data/use-action.ts";
-import { useResource } from "../../data/use-resource.ts";
 import { navigate } from "../../router/router.ts";
 import { useKeys } from "../../shell/keys.ts";
-import { useCompletion } from "./use-completion.ts";
+import { ComposerChoices } from "./composer-choices.tsx";
+import { SuggestionList } from "./suggestion-list.tsx";
+import { type Suggestion, useSuggestions } from "./use-suggestions.ts";
+
+interface Draft {
+  readonly text: string;
+  readonly caret: number;
+}
+
+const empty: Draft = { text: "", caret: 0 };
 
 /** Gives a task to an agent, or says a slash command. */
 export function Composer() {
-  const [text, setText] = useState("");
+  const [draft, setDraft] = useState(empty);
   const [profile, setProfile] = useState("");
+  const [workspace, setWorkspace] = useState<string>();
   const [index, setIndex] = useState(0);
   const [isOpen, setOpen] = useState(true);
   const [reply, setReply] = useState<{ readonly ok: boolean; readonly text: string } | null>(null);
   const base = useId();
   const field = useRef<HTMLTextAreaElement>(null);
-  const profiles = useResource("profiles", (signal) => client.listProfiles({}, { signal }), {
-    refreshOn: ({ type }) => type === "control.record_changed",
-  });
-  const found = useCompletion(text);
-  const candidates = isOpen ? found : [];
-  const chosen = candidates[Math.min(index, candidates.length - 1)];
+  const { text } = draft;
+  const found = useSuggestions(text, draft.caret, workspace);
+  const suggestions = isOpen ? found : [];
+  const chosen = suggestions[Math.min(index, suggestions.length - 1)];
   const isCommand = text.startsWith("/");
   useKeys([{ keys: "n", label: "New run", run: () => field.current?.focus() }]);
+
+  // Where a picked suggestion leaves the caret, before anything is painted.
+  const placed = useRef<Draft>(undefined);
+  useLayoutEffect(() => {
+    if (placed.current !== draft) return;
+    field.current?.setSelectionRange(draft.caret, draft.caret);
+  }, [draft]);
 
   const send = useAction(async () => {
     const said = text.trim();
     if (said === "") return;
     if (said.startsWith("/")) {
-      const { ok, reply: words } = await client.executeCommand({ text: said });
+      const { ok, reply: words } = await client.executeCommand({ text: said, workspace });
       setReply({ ok, text: words });
-      setText("");
+      setDraft(empty);
       return;
     }
-    const { runId } = await client.startRun({ task: said, ...(profile !== "" && { profile }) });
-    setText("");
+    const who = profile === "" ? {} : { profile };
+    const { runId } = await client.startRun({ task: said, workspace, ...who });
+    setDraft(empty);
     navigate(`/runs/${runId}`);
   });
 
-  const change = (next: string): void => {
-    setText(next);
+  const write = (next: Draft): void => {
+    setDraft(next);
     setIndex(0);
     setOpen(true);
+  };
+  const pick = (suggestion: Suggestion): void => {
+    const next = { text: suggestion.text, caret: suggestion.caret };
+    placed.current = next;
+    write(next);
+    field.current?.focus();
   };
   const pressed = (event: KeyboardEvent): void => {
     if (event.nativeEvent.isComposing) return;
     const step = event.key === "ArrowDown" ? 1 : event.key === "ArrowUp" ? -1 : 0;
     if (chosen && step !== 0) {
-      setIndex((index + step + candidates.length) % candidates.length);
+      const next = (index + step + suggestions.length) % suggestions.length;
+      setIndex(next);
+      document.getElementById(`${base}-list-${next}`)?.scrollIntoView({ block: "nearest" });
     } else if (chosen && event.key === "Tab" && !event.shiftKey) {
-      change(chosen.text);
+      pick(chosen);
     } else if (event.key === "Escape") {
       if (chosen) setOpen(false);
       else field.current?.blur();
     } else if (event.key === "Enter" && !event.shiftKey) {
-      if (chosen?.text.startsWith(text) && !text.includes(" ")) change(`${chosen.text} `);
+      if (chosen && isMeant(chosen, text)) pick(chosen);
       else void send.run();
     } else {
       return;
@@ -73,35 +96,26 @@ export function Composer() {
           aria-autocomplete="list"
           aria-haspopup="listbox"
           aria-controls={`${base}-list`}
-          aria-activedescendant={chosen && `${base}-${candidates.indexOf(chosen)}`}
-          rows={Math.min(Math.max(text.split("\n").length, 2), 10)}
+          aria-activedescendant={chosen && `${base}-list-${suggestions.indexOf(chosen)}`}
+          rows={Math.min(Math.max(text.split("\n", 10).length, 2), 10)}
           className="block w-full resize-none bg-transparent px-3 pt-2 outline-none"
-          placeholder="What should be done? Type / for commands."
+          placeholder="What should be done? @ mentions a file, / is for commands."
           value={text}
           maxLength={1_000_000}
-          onChange={({ target }) => change(target.value)}
+          onChange={({ target }) => write({ text: target.value, caret: target.selectionStart })}
+          onSelect={({ currentTarget: { selectionStart: caret } }) =>
+            setDraft((now) => (now.caret === caret ? now : { ...now, caret }))
+          }
           onKeyDown={pressed}
         />
         <div className="flex items-center gap-2 px-2 pb-2">
-          <label className="sr-only" htmlFor={`${base}-profile`}>
-            Agent
-          </label>
-          <select
-            id={`${base}-profile`}
-            className="h-7 max-w-48 min-w-0 rounded-md border border-line bg-panel px-1.5 text-soft hover:text-ink max-sm:h-9"
-            value={profile}
-            disabled={isCommand}
-            onChange={({ target }) => setProfile(target.value)}
-          >
-            <option value="">Usual agent</option>
-            {profiles.value?.items
-              .filter(({ isHidden }) => !isHidden)
-              .map(({ description, name }) => (
-                <option key={name} value={name} title={description}>
-                  {name}
-                </option>
-              ))}
-          </select>
+          <ComposerChoices
+            profile={profile}
+            onProfile={setProfile}
+            workspace={workspace}
+            onWorkspace={setWorkspace}
+            isCommand={isCommand}
+          />
           <span className="ml-auto text-xs text-soft max-sm:invisible max-sm:w-0">
             Shift+Enter for a new line
           </span>
@@ -114,32 +128,13 @@ export function Composer() {
           </Button>
         </div>
       </div>
-      <div
-        role="listbox"
+      <SuggestionList
         id={`${base}-list`}
-        aria-label="Commands"
-        hidden={candidates.length === 0}
-        className="absolute inset-x-4 top-full z-20 -mt-2 max-h-72 overflow-auto rounded-lg border border-edge bg-raised p-1 shadow-xl"
-      >
-        {candidates.map((candidate, place) => (
-          // biome-ignore lint/a11y/useKeyWithClickEvents: the field has the keys.
-          <div
-            key={candidate.text}
-            id={`${base}-${place}`}
-            role="option"
-            aria-selected={candidate === chosen}
-            className="flex cursor-pointer items-baseline gap-3 rounded-md px-2 py-1 aria-selected:bg-chosen"
-            onPointerMove={() => setIndex(place)}
-            onClick={() => {
-              change(`${candidate.text} `);
-              field.current?.focus();
-            }}
-          >
-            <Text className="max-w-1/2 shrink-0 truncate font-mono text-xs">{candidate.text}</Text>
-            <Text className="min-w-0 flex-1 truncate text-soft">{candidate.description}</Text>
-          </div>
-        ))}
-      </div>
+        items={suggestions}
+        chosen={chosen}
+        onPoint={setIndex}
+        onPick={pick}
+      />
       {reply && (
         <div
           role="status"
@@ -151,4 +146,9 @@ export function Composer() {
       )}
     </section>
   );
+}
+
+/** Enter takes a file; of a command only what completes its first word, so that it can be said. */
+function isMeant({ kind, label }: Suggestion, text: string): boolean {
+  return kind === "file" || (label.startsWith(text) && !text.includes(" "));
 }

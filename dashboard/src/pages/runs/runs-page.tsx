@@ -2,6 +2,7 @@ import { useState } from "react";
 import { Duration, Money, Time, Tokens } from "../../components/amounts.tsx";
 import { Empty } from "../../components/empty.tsx";
 import { Problem } from "../../components/problem.tsx";
+import { ScriptedNotice } from "../../components/scripted-notice.tsx";
 import { StateBadge, shownRunState } from "../../components/state-badge.tsx";
 import { Text } from "../../components/text.tsx";
 import { narrow, useMedia } from "../../components/use-media.ts";
@@ -12,6 +13,16 @@ import { Link } from "../../router/link.tsx";
 import { navigate, useQueryWord } from "../../router/router.ts";
 import { Composer } from "./composer.tsx";
 
+const filters = [
+  { id: "all", label: "All", has: () => true },
+  {
+    id: "open",
+    label: "Open",
+    has: ({ state }: RunRow) => ["running", "interrupted"].includes(state),
+  },
+  { id: "failed", label: "Failed", has: ({ state }: RunRow) => state === "failed" },
+] as const;
+
 const columns =
   "grid grid-cols-[7.5rem_minmax(0,1fr)_4rem_5rem_5.5rem_5rem_6.5rem] items-center gap-x-3 px-4";
 
@@ -20,31 +31,31 @@ export function RunsPage() {
   const [search, setSearch] = useState("");
   const isNarrow = useMedia(narrow);
   const me = useMe();
-  const { error, hasMore, isLoaded, loadMore, rows } = useRunList(
-    filter === "open" ? "open" : "all",
-  );
+  const { has, id: list } = filters.find(({ id }) => id === filter) ?? filters[0];
+  const { error, hasMore, isLoaded, loadMore, rows } = useRunList(list);
   const wanted = search.trim().toLowerCase();
   const shown = rows.filter(
-    ({ runId, state, title }) =>
-      (filter !== "open" || state === "running" || state === "interrupted") &&
-      (wanted === "" || `${runId} ${title}`.toLowerCase().includes(wanted)),
+    (row) =>
+      // Events bring every run into every list.
+      has(row) && (wanted === "" || `${row.runId} ${row.title}`.toLowerCase().includes(wanted)),
   );
   return (
     <>
       <h1 className="sr-only">Runs</h1>
+      <ScriptedNotice />
       {me?.role !== "viewer" && <Composer />}
       <div className="flex shrink-0 items-center gap-3 border-b border-line px-4 py-1.5">
         <fieldset className="flex rounded-md border border-line p-0.5">
           <legend className="sr-only">Which runs</legend>
-          {["all", "open"].map((word) => (
+          {filters.map(({ id, label }) => (
             <button
-              key={word}
+              key={id}
               type="button"
-              aria-pressed={filter === word}
+              aria-pressed={list === id}
               className="rounded-sm px-2 text-soft aria-pressed:bg-chosen aria-pressed:text-ink max-sm:py-1"
-              onClick={() => setFilter(word)}
+              onClick={() => setFilter(id)}
             >
-              {word === "all" ? "All" : "Open"}
+              {label}
             </button>
           ))}
         </fieldset>
@@ -56,14 +67,14 @@ export function RunsPage() {
           value={search}
           onChange={({ target }) => setSearch(target.value)}
         />
-        <span className="ml-auto text-xs text-soft" aria-live="polite">
+        <span className="ml-auto text-xs whitespace-nowrap text-soft" aria-live="polite">
           {isLoaded &&
             `${shown.length}${hasMore ? "+" : ""} ${shown.length === 1 ? "run" : "runs"}`}
         </span>
       </div>
       {error !== undefined && <Problem error={error} />}
       {isLoaded && shown.length === 0 ? (
-        <NoRuns filter={filter} isSearch={wanted !== ""} />
+        <NoRuns filter={list} isSearch={wanted !== ""} />
       ) : (
         <VirtualList
           label="Runs"
@@ -104,7 +115,7 @@ function WideRow({ row }: { readonly row: RunRow }) {
   return (
     <div role="presentation" className={`${columns} h-full`}>
       <span role="gridcell" className="min-w-0">
-        <StateBadge state={shownRunState(row.state)} />
+        <StateBadge state={shownRunState(row)} />
       </span>
       <span role="gridcell" className="flex min-w-0 items-baseline gap-2">
         <TaskLink row={row} />
@@ -133,7 +144,9 @@ function NarrowRow({ row }: { readonly row: RunRow }) {
   return (
     <div role="gridcell" className="flex h-full flex-col justify-center px-4">
       <span className="flex min-w-0 items-center gap-2">
-        <StateBadge state={shownRunState(row.state)} isShort />
+        <span className="flex shrink-0">
+          <StateBadge state={shownRunState(row)} isShort />
+        </span>
         <TaskLink row={row} />
       </span>
       <span className="flex gap-3 pl-6 text-xs text-soft">
@@ -163,6 +176,7 @@ function NoRuns({ filter, isSearch }: { readonly filter: string; readonly isSear
   if (filter === "open") {
     return <Empty title="Nothing is running">What is started appears here, live.</Empty>;
   }
+  if (filter === "failed") return <Empty title="No run failed" />;
   return (
     <Empty title="No runs yet">
       A run is one task, and the tree of agents that work on it. Give a task here, or in a terminal:{" "}

@@ -34,12 +34,15 @@ export function SessionTitle({ sessionId, title, mayChange, onRenamed }: Session
     void rename.run(draft);
   };
   return (
-    <form className="flex min-w-0 flex-1 gap-2" onSubmit={save}>
+    <form className="flex min-w-0 flex-1 gap-2 max-sm:basis-full" onSubmit={save}>
+      <h2 className="sr-only">
+        <Text>{title}</Text>
+      </h2>
       <input
         aria-label="Title; an empty one takes the given one away"
         // biome-ignore lint/a11y/noAutofocus: whoever pressed Rename wants to type.
         autoFocus
-        maxLength={500}
+        maxLength={120}
         className="h-7 min-w-0 flex-1 rounded-md border border-edge bg-panel px-2 max-sm:h-9"
         value={draft}
         onChange={({ target }) => setDraft(target.value)}

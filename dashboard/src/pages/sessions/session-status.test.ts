@@ -18,5 +18,5 @@ it("names a file by its session, whatever the title says", () => {
 it("lets go on what has ended, and nothing else", () => {
   expect((["completed", "failed", "timeout", "cancelled"] as const).every(isOver)).toBe(true);
   expect((["created", "running", "interrupted", "unreadable"] as const).some(isOver)).toBe(false);
-  expect(shownSession("timeout")).toBe("failed");
+  expect(shownSession("timeout")).toBe("timed-out");
 });

@@ -9,7 +9,7 @@ const shown: Readonly<Record<SessionRow["status"], ShownState>> = {
   waiting_for_merge: "merging",
   completed: "succeeded",
   failed: "failed",
-  timeout: "failed",
+  timeout: "timed-out",
   cancelled: "cancelled",
   interrupted: "interrupted",
   unreadable: "failed",

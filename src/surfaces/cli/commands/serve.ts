@@ -1,5 +1,6 @@
 import { realpathSync, statSync } from "node:fs";
 import { resolve } from "node:path";
+import { Forks } from "../../../commands/forks.ts";
 import { AccessTokens } from "../../../control/access/access-tokens.ts";
 import { installationToken } from "../../../control/access/installation-token.ts";
 import { findPlaces } from "../../../control/places.ts";
@@ -63,10 +64,12 @@ async function serve(given: Arguments, io: Io): Promise<number> {
   const { serveRuntime } = await import("../../http/serve-runtime.ts");
   const { findDashboard, staticFiles } = await import("../../http/static-files.ts");
   const deltas = new DeltaHub();
+  const forks = new Forks();
   const application = applicationFor(chosenPlaybook(given, io));
   const runtime = await openRuntime(given, io, application, {
     ...(workspaces[0] !== undefined && { cwd: workspaces[0] }),
     onDelta: deltas.hear,
+    middleware: [forks.middleware],
   });
   try {
     const { tokens: file } = findPlaces(io.environment);
@@ -75,7 +78,7 @@ async function serve(given: Arguments, io: Io): Promise<number> {
     // An error may quote what a client or a model said: no line of the log begins with that.
     const log = (said: string): void =>
       io.stderr.write(`${printable(said).replaceAll("\n", "\n  ")}\n`);
-    const host = { runtime, tokens, workspaces, startedAt: io.now() };
+    const host = { runtime, tokens, workspaces, startedAt: io.now(), forks };
     const folder = findDashboard();
     const files = folder === undefined ? undefined : staticFiles(folder);
     const server = await serveRuntime({

@@ -2,6 +2,7 @@ import type { Route } from "../route.ts";
 import { agentRoutes } from "./agent-routes.ts";
 import { commandRoutes } from "./command-routes.ts";
 import { delegationRoutes } from "./delegation-routes.ts";
+import { fileRoutes } from "./file-routes.ts";
 import { inboxRoutes } from "./inbox-routes.ts";
 import { keptWorkRoutes } from "./kept-work-routes.ts";
 import { memoryRoutes } from "./memory-routes.ts";
@@ -11,6 +12,7 @@ import { runRoutes } from "./run-routes.ts";
 import { sessionRoutes } from "./session-routes.ts";
 import { systemRoutes } from "./system-routes.ts";
 import { tokenRoutes } from "./token-routes.ts";
+import { trustRoutes } from "./trust-routes.ts";
 
 /** Every operation of the API but those that stream. A new one is a line in the file of its noun. */
 export const routes: readonly Route[] = [
@@ -19,10 +21,12 @@ export const routes: readonly Route[] = [
   ...keptWorkRoutes,
   ...agentRoutes,
   ...profileRoutes,
+  ...trustRoutes,
   ...recordRoutes,
   ...inboxRoutes,
   ...sessionRoutes,
   ...commandRoutes,
+  ...fileRoutes,
   ...memoryRoutes,
   ...tokenRoutes,
   ...systemRoutes,

@@ -7,6 +7,7 @@ import { resultOf } from "../../../sessions/delegation-result.ts";
 import { harmlessLine } from "../../../sessions/harmless-text.ts";
 import { rootOf } from "../../../sessions/session.ts";
 import type { runDetail, runRow } from "../shapes/run-shapes.ts";
+import { closeReasonIn, closeReasonOf } from "./close-reason-of.ts";
 import { describeDelegation, isRunInterrupted } from "./describe-delegation.ts";
 
 const titleLength = 300;
@@ -26,6 +27,7 @@ export async function describeRow(store: Store, row: RunRow): Promise<z.infer<ty
     application,
     workspace,
     state: outcome ?? (isAlive ? "running" : "interrupted"),
+    closeReason: await closeReasonOf(store, row),
     startedAt,
     finishedAt,
     delegations: spent.delegations,
@@ -60,6 +62,7 @@ export async function describeRun(
     application: run.application,
     workspace: run.workspace,
     state: run.outcome ?? (isInterrupted ? "interrupted" : "running"),
+    closeReason: closeReasonIn(run),
     startedAt: run.startedAt,
     finishedAt: run.finishedAt,
     elapsedMs: (run.finishedAt ?? now) - run.startedAt,

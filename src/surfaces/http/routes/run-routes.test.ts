@@ -110,6 +110,25 @@ describe("runs over HTTP", () => {
     expect(cancelled.result?.result).toContain("enough");
   });
 
+  it("say why they failed: cancelled and out of time are not broken", async () => {
+    await using api = await openApi(options);
+    const { client } = api;
+    const ask = { profile: "worker", wait: 20_000 } as const;
+    const stopped = await client.startRun({ ...ask, task: "hang", wait: 0 });
+    await client.cancelRun({ runId: stopped.runId });
+    const late = await client.startRun({ ...ask, task: "hang again", timeout: 50 });
+    const done = await client.startRun({ ...ask, task: "dig" });
+    const { items } = await client.listRuns();
+    expect(items.map(({ closeReason, runId }) => [runId, closeReason])).toEqual([
+      [done.runId, null],
+      [late.runId, "timeout"],
+      [stopped.runId, "cancelled"],
+    ]);
+    for (const { closeReason, runId, state } of items) {
+      expect(await client.getRun({ runId })).toMatchObject({ closeReason, state });
+    }
+  });
+
   it("carry out a plan, and say everything that is wrong with one", async () => {
     await using api = await openApi(options);
     const steps = [{ title: "Dig", description: "dig", profile: "worker" }];

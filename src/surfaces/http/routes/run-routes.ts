@@ -10,6 +10,8 @@ import { runId } from "../shapes/ids.ts";
 import { countIn, flag, longestWaitMs } from "../shapes/query-values.ts";
 import {
   comparison,
+  forkBody,
+  forkedRun,
   replayedRun,
   resumedRun,
   runDetail,
@@ -20,6 +22,7 @@ import {
 } from "../shapes/run-shapes.ts";
 import { describeRow, describeRun } from "./describe-run.ts";
 import { eventPage } from "./event-page.ts";
+import { forkRun } from "./fork-run.ts";
 import { describeStarted, startRun } from "./start-run.ts";
 import { cancelWork, resumeWork } from "./steer-work.ts";
 import { untilFinished } from "./until-finished.ts";
@@ -118,6 +121,21 @@ export const runRoutes: readonly Route[] = [
     handle: ({ params: { runId: id }, principal }, host) => resumeWork(host, id, principal),
   }),
   defineRoute({
+    id: "forkRun",
+    method: "POST",
+    path: "/runs/:runId/fork",
+    summary: "Starts a new run that shares the history of another one up to an event.",
+    tag,
+    role: "operator",
+    cost: 5,
+    params,
+    body: forkBody,
+    reply: forkedRun,
+    status: 201,
+    handle: ({ body, params: { runId: id }, principal }, host) =>
+      forkRun(host, { runId: id, ...body }, principal),
+  }),
+  defineRoute({
     id: "listRunEvents",
     method: "GET",
     path: "/runs/:runId/events",
@@ -181,7 +199,7 @@ export const runRoutes: readonly Route[] = [
     reply: replayedRun,
     async handle({ params: { runId: id } }, { runtime: { store } }) {
       await readRunOf(store, id);
-      const memory = openStore({ database: ":memory:" });
+      const memory = await openStore({ database: ":memory:" });
       try {
         const replayed = await replay(store, id, memory);
         return { isSame: replayed.differences.length === 0, ...replayed };

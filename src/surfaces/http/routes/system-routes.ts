@@ -137,7 +137,9 @@ function lookAtMachine(runtime: Runtime): Promise<Machine> {
   const now = runtime.parts.clock.monotonic();
   const known = looks.get(runtime);
   if (known !== undefined && now - known.at < patienceMs) return known.machine;
-  const machine = diagnoseMachine(process.env, runtime.config);
+  // The model that answers here: a flag, or a playbook, may say another one than the environment.
+  const environment = { ...process.env, MANDATE_MODEL: runtime.parts.models.defaultModel };
+  const machine = diagnoseMachine(environment, runtime.config);
   machine.catch(() => looks.delete(runtime));
   looks.set(runtime, { at: now, machine });
   return machine;

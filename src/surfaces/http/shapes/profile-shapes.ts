@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { listOf, plainData } from "./plain-data.ts";
+import { waitingRow } from "./trust-shapes.ts";
 
 const profileRow = z.object({
   name: z.string(),
@@ -13,14 +14,9 @@ const profileRow = z.object({
 export const profileList = z.object({
   items: listOf(profileRow),
   problems: listOf(z.object({ name: z.string(), file: z.string(), message: z.string() })),
-  waiting: listOf(
-    z.object({
-      kind: z.enum(["profile", "skill"]),
-      name: z.string(),
-      file: z.string(),
-      hash: z.string(),
-    }),
-  ).meta({ description: "What came with a project and counts once an operator acknowledged it." }),
+  waiting: listOf(waitingRow).meta({
+    description: "What came with a project and counts once an operator acknowledged it.",
+  }),
 });
 
 const fields = listOf(

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { closeReasons } from "../../../events/close-reason.ts";
 import { delegationRow } from "./delegation-shapes.ts";
 import { agentId, profileName, sessionName, whoever } from "./ids.ts";
 import { listOf, moment, plainData } from "./plain-data.ts";
@@ -13,6 +14,10 @@ export const runRow = z.object({
   application: z.string(),
   workspace: z.string().nullable(),
   state: z.enum(runStates),
+  closeReason: z
+    .enum(closeReasons)
+    .nullable()
+    .meta({ description: "Why it failed: cancelled, timeout, …; null where it did not." }),
   startedAt: moment,
   finishedAt: moment.nullable(),
   delegations: z.number(),
@@ -79,6 +84,29 @@ export const resumedRun = z.object({
   delegationId: z.string(),
   as: z.enum(["same", "new"]).meta({ description: "Whether it is a run of its own." }),
   url: z.string(),
+});
+
+export const forkBody = z.strictObject({
+  at: z
+    .int()
+    .min(1)
+    .meta({ description: "The last event to share, by its number in the run (`run_seq`)." }),
+  profile: whoever.optional().meta({ description: "Who goes on; by default who it was." }),
+  model: z.string().min(1).max(200).optional(),
+  task: z
+    .string()
+    .min(1)
+    .max(1_000_000)
+    .optional()
+    .meta({ description: "What is said next; by default that it goes on." }),
+});
+
+export const forkedRun = z.object({
+  runId: z.string(),
+  delegationId: z.string(),
+  url: z.string(),
+  turns: z.number().meta({ description: "How many turns of the old root agent it shares." }),
+  sharedUpTo: z.number().meta({ description: "The last event that it shares." }),
 });
 
 export const continueBody = z.strictObject({

@@ -38,6 +38,9 @@ export const system = z.object({
   enforcement: z.object({ files: z.string(), shell: z.string(), copies: z.string() }),
   models: z.object({
     default: z.string(),
+    problem: z.string().nullable().meta({
+      description: "Why the default cannot answer, and what to do; null: nothing is known.",
+    }),
     hasPrice: z.boolean(),
     pricesAsOf: z.string(),
     providers: listOf(

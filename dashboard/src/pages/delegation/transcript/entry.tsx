@@ -8,10 +8,12 @@ import { CallLine } from "./call-line.tsx";
 interface EntryProps {
   readonly entry: SessionEntry;
   readonly onArtifact: (hash: string) => void;
+  /** Absent: there is nothing to fork from here. */
+  readonly onFork?: (() => void) | undefined;
 }
 
 /** One thing that was said or done. */
-export function Entry({ entry, onArtifact }: EntryProps) {
+export function Entry({ entry, onArtifact, onFork }: EntryProps) {
   switch (entry.kind) {
     case "person":
       return (
@@ -21,7 +23,13 @@ export function Entry({ entry, onArtifact }: EntryProps) {
       );
     case "agent":
       return (
-        <Spoken who="Agent" aside={entry.model} at={entry.at} tone="border-l-edge">
+        <Spoken
+          who="Agent"
+          aside={entry.model}
+          at={entry.at}
+          tone="border-l-edge"
+          action={onFork && <ForkButton onFork={onFork} />}
+        >
           <LongText>{entry.text}</LongText>
         </Spoken>
       );
@@ -87,10 +95,24 @@ interface SpokenProps {
   readonly aside?: string;
   readonly at: number;
   readonly tone: string;
+  readonly action?: ReactNode;
   readonly children: ReactNode;
 }
 
-function Spoken({ who, aside, at, tone, children }: SpokenProps) {
+function ForkButton({ onFork }: { readonly onFork: () => void }) {
+  return (
+    <button
+      type="button"
+      className="shrink-0 text-accent hover:underline"
+      title="A new run that shares the history up to here"
+      onClick={onFork}
+    >
+      Fork from here
+    </button>
+  );
+}
+
+function Spoken({ who, aside, at, tone, action, children }: SpokenProps) {
   return (
     <div className={`border-l-[3px] px-4 py-2 ${tone}`}>
       <p className="mb-0.5 flex items-baseline gap-2 text-xs">
@@ -102,7 +124,8 @@ function Spoken({ who, aside, at, tone, children }: SpokenProps) {
             {aside}
           </Text>
         )}
-        <span className="ml-auto text-soft">
+        <span className="ml-auto flex gap-3 text-soft">
+          {action}
           <Clock at={at} />
         </span>
       </p>

@@ -1,12 +1,19 @@
-import { useEffect, useRef } from "react";
+import { useEffect, useMemo, useRef, useState } from "react";
+import type { SessionEntry } from "../../../../../src/sessions/session-entry.ts";
 import { Empty } from "../../../components/empty.tsx";
 import { Problem } from "../../../components/problem.tsx";
+import type { DelegationFeed } from "../delegation-feed.ts";
 import { Pane } from "../pane.tsx";
 import { Entry } from "./entry.tsx";
+import { ForkDialog } from "./fork-dialog.tsx";
+import { forkPlaces } from "./fork-places.ts";
 import { useMessages } from "./use-messages.ts";
 
 interface TranscriptTabProps {
   readonly delegationId: string;
+  readonly runId: string;
+  readonly feed: DelegationFeed;
+  readonly mayFork: boolean;
   readonly onArtifact: (hash: string) => void;
 }
 
@@ -14,8 +21,18 @@ interface TranscriptTabProps {
 const aheadPixels = 800;
 
 /** What was said, the oldest first. What is out of sight is neither laid out nor painted. */
-export function TranscriptTab({ delegationId, onArtifact }: TranscriptTabProps) {
+export function TranscriptTab(props: TranscriptTabProps) {
+  const { delegationId, feed, mayFork, onArtifact, runId } = props;
   const { entries, error, hasMore, isLoaded, loadMore } = useMessages(delegationId);
+  const [forkAt, setForkAt] = useState<number | null>(null);
+  const { events, version } = feed;
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the version is what changes.
+  const places = useMemo(() => forkPlaces(events), [events, version]);
+  /** Only from what was said in this run, and once it is known where that is. */
+  const forking = (entry: SessionEntry): (() => void) | undefined => {
+    const place = mayFork && entry.kind === "agent" ? places.get(entry.at) : undefined;
+    return place === undefined ? undefined : () => setForkAt(place);
+  };
   const end = useRef<HTMLParagraphElement>(null);
   useEffect(() => {
     const element = end.current;
@@ -43,13 +60,14 @@ export function TranscriptTab({ delegationId, onArtifact }: TranscriptTabProps) 
             className="border-b border-line"
             style={{ contentVisibility: "auto", containIntrinsicSize: "auto 72px" }}
           >
-            <Entry entry={entry} onArtifact={onArtifact} />
+            <Entry entry={entry} onArtifact={onArtifact} onFork={forking(entry)} />
           </li>
         ))}
       </ol>
       <p ref={end} className="px-4 py-3 text-xs text-soft">
         {hasMore || !isLoaded ? "Reading…" : `${entries.length} entries`}
       </p>
+      {forkAt !== null && <ForkDialog runId={runId} at={forkAt} onClose={() => setForkAt(null)} />}
     </Pane>
   );
 }

@@ -19,13 +19,13 @@ export function GanttAxis({ window, origin, labelWidth }: GanttAxisProps) {
       <span
         role="columnheader"
         aria-label="Time since the start"
-        className="relative h-full"
+        className="relative h-full overflow-hidden"
         style={{ width: window.width }}
       >
         {ticks.map((time) => (
           <span
             key={time}
-            className="absolute top-0 flex h-full items-center border-l border-line pl-1 font-normal"
+            className="absolute top-0 flex h-full items-center border-l border-line pl-1 font-normal whitespace-nowrap"
             style={{ left: Math.round(placeOf(time, window)) }}
           >
             {isFine ? formatSpan(time - origin) : formatElapsed(time - origin)}

@@ -54,7 +54,7 @@ export function RunSlider({ events, position, onPosition }: RunSliderProps) {
   return (
     <section
       aria-label="Replay"
-      className={`flex h-10 shrink-0 items-center gap-2 border-t border-line px-3 ${position === null ? "" : "bg-chosen"}`}
+      className={`sticky bottom-0 z-10 flex h-10 shrink-0 items-center gap-2 border-t border-line px-3 ${position === null ? "bg-panel" : "bg-chosen"}`}
     >
       <button
         type="button"
@@ -84,19 +84,9 @@ export function RunSlider({ events, position, onPosition }: RunSliderProps) {
           it was
         </span>
       ) : (
-        <>
-          <span className="w-56 shrink-0 truncate text-xs max-md:hidden" title={words}>
-            <span className="text-soft">{place}.</span> <Text>{words}</Text>
-          </span>
-          <button
-            type="button"
-            className="shrink-0 text-accent hover:underline"
-            title="Back to now (Escape)"
-            onClick={() => go(count)}
-          >
-            Now
-          </button>
-        </>
+        <span className="w-56 shrink-0 truncate text-xs max-md:hidden" title={words}>
+          <span className="text-soft">{place}.</span> <Text>{words}</Text>
+        </span>
       )}
     </section>
   );

@@ -1,0 +1,128 @@
+import { mkdirSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { openEngine, type TestEngine, testProfile } from "../src/testing/engine-fixture.ts";
+import {
+  findBarriers,
+  openBrowser,
+  openPage,
+  overflow,
+  serve,
+  shots,
+  type TestBrowser,
+} from "./browser.test-support.ts";
+
+let opened: TestBrowser;
+beforeAll(async () => {
+  opened = await openBrowser();
+}, 120_000);
+afterAll(() => opened?.[Symbol.asyncDispose]());
+
+const profiles = [testProfile("worker", { tools: [] })];
+
+async function openHarbour(): Promise<TestEngine> {
+  const engine = await openEngine({ profiles, model: ({ caller }) => `I read: ${caller.task}` });
+  for (const path of [
+    "src/tides.ts",
+    "src/tide-table.ts",
+    "docs/tides guide.md",
+    "node_modules/tides/index.js",
+    "<img src=x onerror=alert(1)>.ts",
+  ]) {
+    const file = join(engine.workspace, path);
+    mkdirSync(dirname(file), { recursive: true });
+    writeFileSync(file, "");
+  }
+  return engine;
+}
+
+describe("the composer", { timeout: 60_000 }, () => {
+  it("mentions files by keys: arrows, Enter, Tab, Escape", async () => {
+    await using engine = await openHarbour();
+    const { link, server } = await serve(engine, opened.files);
+    const { page, context, faults } = await openPage(opened.browser, link("/runs"));
+    const field = page.getByLabel("Task or command");
+    const files = page.getByRole("listbox", { name: "Files" });
+    await field.click();
+    await page.keyboard.type("Compare @tid");
+    await files.getByRole("option").first().waitFor();
+    await expect.poll(() => files.getByRole("option").count()).toBe(3);
+    expect(await files.getByText("node_modules").count()).toBe(0);
+    expect(await findBarriers(page)).toEqual([]);
+    if (shots) await page.screenshot({ path: join(shots, "mentions.png") });
+    await page.keyboard.press("Enter");
+    expect(await field.inputValue()).toBe("Compare @src/tides.ts ");
+    await page.keyboard.type("with @guide");
+    await files.getByText("tides guide.md").waitFor();
+    await page.keyboard.press("Tab");
+    const text = 'Compare @src/tides.ts with @"docs/tides guide.md" ';
+    await expect.poll(() => field.inputValue()).toBe(text);
+    // In the middle of the text, and the second one by an arrow.
+    await page.keyboard.press("Home");
+    await page.keyboard.type("@tide ");
+    await expect.poll(() => field.inputValue()).toBe(`@tide ${text}`);
+    await page.keyboard.press("ArrowLeft");
+    await files.getByRole("option").nth(1).waitFor();
+    await page.keyboard.press("ArrowDown");
+    await page.keyboard.press("Enter");
+    await expect.poll(() => field.inputValue()).toMatch(/^@src\/tide-table\.ts Compare/);
+    // Escape leaves the text alone; then Enter sends.
+    await page.keyboard.press("End");
+    await page.keyboard.type("@img");
+    await files.getByText("<img src=x onerror=alert(1)>.ts").waitFor();
+    await page.keyboard.press("Escape");
+    await files.waitFor({ state: "hidden" });
+    await page.keyboard.press("Enter");
+    await page.waitForURL(/\/runs\/r[0-9a-f]+$/);
+    await page.getByText("I read: @src/tide").first().waitFor();
+    expect(faults).toEqual([]);
+    await context.close();
+    await server.close(100);
+  });
+
+  it("mentions files by touch on a phone", async () => {
+    await using engine = await openHarbour();
+    const { link, server } = await serve(engine, opened.files);
+    const { page, context, faults } = await openPage(opened.browser, link("/runs"), {
+      viewport: { width: 320, height: 640 },
+      hasTouch: true,
+      isMobile: true,
+    });
+    const field = page.getByLabel("Task or command");
+    await field.tap();
+    await page.keyboard.type("See @table");
+    const option = page.getByRole("option", { name: "tide-table.ts" });
+    await option.waitFor();
+    if (shots) await page.screenshot({ path: join(shots, "mentions-320.png") });
+    expect(await overflow(page)).toBe(0);
+    expect((await option.boundingBox())?.height).toBeGreaterThanOrEqual(32);
+    await option.tap();
+    expect(await field.inputValue()).toBe("See @src/tide-table.ts ");
+    // The keyboard of the phone stays where it is.
+    expect(await page.evaluate("document.activeElement.ariaLabel")).toBe("Task or command");
+    await page.getByRole("button", { name: "Start run" }).tap();
+    await page.waitForURL(/\/runs\/r[0-9a-f]+$/);
+    expect(faults).toEqual([]);
+    await context.close();
+    await server.close(100);
+  });
+
+  it("completes commands as before, and says what they replied", async () => {
+    await using engine = await openHarbour();
+    const { link, server } = await serve(engine, opened.files);
+    const { page, context, faults } = await openPage(opened.browser, link("/runs"));
+    const field = page.getByLabel("Task or command");
+    await field.click();
+    await page.keyboard.type("/hel");
+    await page.getByRole("listbox", { name: "Commands" }).getByText("/help").waitFor();
+    await page.keyboard.press("Enter");
+    await expect.poll(() => field.inputValue()).toBe("/help ");
+    await page.keyboard.press("Escape");
+    await page.keyboard.press("Enter");
+    await page.getByRole("status").getByText("/agents").first().waitFor();
+    expect(await field.inputValue()).toBe("");
+    expect(faults).toEqual([]);
+    await context.close();
+    await server.close(100);
+  });
+});

@@ -1,0 +1,60 @@
+import { harmlessLine } from "../../../../src/sessions/harmless-text.ts";
+import type { Operations } from "../../../../src/surfaces/client/mandate-client.ts";
+import { type Column, Table } from "../../components/table.tsx";
+import { Text } from "../../components/text.tsx";
+import { showToast } from "../../components/toast.tsx";
+import { client } from "../../data/client.ts";
+import { isRecordChange } from "../../data/is-record-change.ts";
+import { useAction } from "../../data/use-action.ts";
+import { useResource } from "../../data/use-resource.ts";
+
+type Trusted = Operations["listTrusted"]["reply"]["items"][number];
+
+const columns: readonly Column<Trusted>[] = [
+  { title: "What", cell: ({ name }) => <Text>{name}</Text> },
+  { title: "File", cell: ({ file }) => <Text className="font-mono text-xs">{file}</Text> },
+  {
+    title: "As it was",
+    isSecondary: true,
+    cell: ({ hash }) => <span className="font-mono text-xs text-soft">{hash.slice(0, 12)}</span>,
+  },
+];
+
+/** What somebody trusted, and the way to take that back. */
+export function TrustedList({ mayEdit }: { readonly mayEdit: boolean }) {
+  const { reload, value } = useResource("trusted", (signal) => client.listTrusted({}, { signal }), {
+    refreshOn: isRecordChange,
+  });
+  const withdraw = useAction(async ({ hash, name }: Trusted) => {
+    await client.withdrawTrust({ hash });
+    showToast(`${name} counts no more.`);
+    reload();
+  });
+  if (value === undefined || value.items.length === 0) return null;
+  const removing: Column<Trusted> = {
+    title: "Take back",
+    isShort: true,
+    cell: (row) => (
+      <button
+        type="button"
+        className="text-accent hover:underline"
+        aria-label={`Stop trusting ${harmlessLine(row.name, 64)}`}
+        disabled={withdraw.isBusy}
+        onClick={() => void withdraw.run(row)}
+      >
+        Stop trusting
+      </button>
+    ),
+  };
+  return (
+    <section>
+      <h2 className="px-4 pt-4 pb-2 font-semibold">Trusted</h2>
+      <Table
+        label="Trusted"
+        columns={mayEdit ? [...columns, removing] : columns}
+        rows={value.items}
+        keyOf={({ hash }) => hash}
+      />
+    </section>
+  );
+}

@@ -1,0 +1,98 @@
+import { useState } from "react";
+import { Duration, Money, Time, TokensBar } from "../../components/amounts.tsx";
+import { Id } from "../../components/id.tsx";
+import { StateBadge, shownRunState } from "../../components/state-badge.tsx";
+import { LongText, Text } from "../../components/text.tsx";
+import type { RunFeed } from "../../data/run-feed.ts";
+import type { Moment } from "./gantt/gantt-from.ts";
+import { ReplayNotice } from "./replay/replay-notice.tsx";
+import type { RunView } from "./replay/use-replay.ts";
+import { RunActions } from "./run-actions.tsx";
+import { RunResult } from "./run-result.tsx";
+import { closeReasonIn, runStateOf } from "./run-state-of.ts";
+
+interface RunHeadProps {
+  /** As it is now: that is what can be acted upon. */
+  readonly feed: RunFeed;
+  /** As it is shown. */
+  readonly shown: RunView;
+  /** Null: now. */
+  readonly moment: Moment | null;
+  readonly onNow: () => void;
+}
+
+const longestTask = 200;
+
+export function RunHead({ feed, shown, moment, onNow }: RunHeadProps) {
+  const [isWhole, setWhole] = useState(false);
+  const { id, task } = feed.state;
+  return (
+    <header className="shrink-0 border-b border-line px-4 py-3">
+      <div className="flex items-start gap-3">
+        <h1 className="min-w-0 flex-1 text-[15px] leading-6 font-semibold wrap-anywhere">
+          <span className={isWhole ? "sr-only" : "max-sm:line-clamp-3"}>
+            <Text most={longestTask}>{task}</Text>
+          </span>
+          {(task.length > longestTask || task.includes("\n")) && (
+            <button
+              type="button"
+              className="text-xs font-normal sm:ml-2 text-accent hover:underline"
+              aria-expanded={isWhole}
+              onClick={() => setWhole(!isWhole)}
+            >
+              {isWhole ? "Less" : "Whole task"}
+            </button>
+          )}
+        </h1>
+        {isKnown(feed) && (
+          <RunActions runId={id} state={runStateOf(feed)} onDone={() => feed.askDetail(0)} />
+        )}
+      </div>
+      {isWhole && <LongText className="my-2">{task}</LongText>}
+      {moment !== null && (
+        <ReplayNotice startedAt={feed.state.startedAt} moment={moment} of={feed} onNow={onNow} />
+      )}
+      <RunFigures shown={shown} at={moment?.at ?? null} />
+      <RunResult feed={shown} />
+    </header>
+  );
+}
+
+/** What it came to: by now, or by the moment that is shown. */
+function RunFigures({ shown, at }: { readonly shown: RunView; readonly at: number | null }) {
+  const { budgetTokens, delegations, finishedAt, id, startedAt, workspace } = shown.state;
+  // Nobody wrote down when a run was without a worker.
+  const state = at === null ? runStateOf(shown) : (shown.state.outcome ?? "running");
+  let tokens = 0;
+  let cost = 0;
+  for (const { usage } of delegations.values()) {
+    tokens += usage.prompt + usage.completion;
+    cost += usage.cost;
+  }
+  return (
+    <div className="mt-1 flex flex-wrap items-center gap-x-4 gap-y-1 text-soft">
+      {isKnown(shown) ? (
+        <StateBadge state={shownRunState({ state, closeReason: closeReasonIn(shown.state) })} />
+      ) : (
+        <span>Reading…</span>
+      )}
+      <Id id={id} />
+      <TokensBar used={tokens} of={budgetTokens} />
+      <Money dollars={cost} />
+      {state !== "interrupted" && isKnown(shown) && (
+        <Duration from={startedAt} to={finishedAt ?? at} />
+      )}
+      <span>
+        started <Time at={startedAt} />
+      </span>
+      {workspace !== null && (
+        <Text className="min-w-0 truncate font-mono text-xs">{workspace}</Text>
+      )}
+    </div>
+  );
+}
+
+/** While it is being read, its last event is not the last one: it only looks as if it still ran. */
+function isKnown({ isComplete, state }: RunView): boolean {
+  return isComplete || state.outcome !== null;
+}

@@ -1,0 +1,88 @@
+import type { EngineParts } from "../delegations/engine-parts.ts";
+import { Pace } from "../tools/files/search/pace.ts";
+import { selectFiles } from "../tools/files/search/select-files.ts";
+import { bindWorkspace } from "../workspaces/bind-workspace.ts";
+import { scorePath } from "./score-path.ts";
+
+export interface FoundFiles {
+  /** Relative to the folder, with `/`; the best first. */
+  readonly paths: readonly string[];
+  /** There are more files than were looked at. */
+  readonly isPartial: boolean;
+}
+
+interface FileQuestion {
+  /** What somebody typed of a path. */
+  readonly wanted: string;
+  readonly most: number;
+  readonly signal: AbortSignal;
+}
+
+const mostLookedAt = 100_000;
+/** Whoever types asks again with every letter: the folder is not walked for each of them. */
+const keptMs = 3000;
+const mostKept = 4;
+
+interface Walked {
+  readonly at: number;
+  readonly paths: readonly string[];
+  readonly isPartial: boolean;
+}
+
+/**
+ * Files of a folder by what somebody remembers of their paths, for people who write a task. They are
+ * those that a search of an agent would see there: nothing outside it, nothing that is the runtime's
+ * own, and neither .git, node_modules nor what .gitignore names. What could not be written down in
+ * a line, or would turn its direction, is left out.
+ */
+export class FileFinder {
+  readonly #parts: Pick<EngineParts, "forbidden" | "worktrees" | "clock">;
+  readonly #walked = new Map<string, Walked>();
+
+  constructor(parts: Pick<EngineParts, "forbidden" | "worktrees" | "clock">) {
+    this.#parts = parts;
+  }
+
+  async find(root: string, { most, signal, wanted }: FileQuestion): Promise<FoundFiles> {
+    const { isPartial, paths } = await this.#walk(root, signal);
+    const fitting = paths.flatMap((path) => {
+      const score = scorePath(path, wanted);
+      return score === undefined ? [] : { path, score };
+    });
+    // Sorting is stable: what fits alike stays in the order of paths.
+    fitting.sort((one, other) => other.score - one.score);
+    return { paths: fitting.slice(0, most).map(({ path }) => path), isPartial };
+  }
+
+  async #walk(root: string, signal: AbortSignal): Promise<Walked> {
+    const { clock, forbidden, worktrees } = this.#parts;
+    const now = clock.monotonic();
+    const known = this.#walked.get(root);
+    if (known !== undefined && now - known.at < keptMs) return known;
+    const workspace = bindWorkspace({
+      ...{ root, forbidden, workingCopies: worktrees },
+      isolation: "shared",
+      allowWrites: false,
+    });
+    const pace = new Pace(signal);
+    const paths: string[] = [];
+    let isPartial = false;
+    for (const entry of selectFiles(workspace, { path: ".", includeIgnored: false })) {
+      if (pace.isOver) await pace.pause();
+      if (entry?.kind !== "file" || !canBeWritten(entry.path)) continue;
+      isPartial = paths.length === mostLookedAt;
+      if (isPartial) break;
+      paths.push(entry.path);
+    }
+    const walked = { at: now, paths, isPartial };
+    this.#walked.delete(root);
+    this.#walked.set(root, walked);
+    const [oldest] = this.#walked.keys();
+    if (this.#walked.size > mostKept && oldest !== undefined) this.#walked.delete(oldest);
+    return walked;
+  }
+}
+
+function canBeWritten(path: string): boolean {
+  return !/[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}"\ufffd]/u.test(path);
+}

@@ -1,0 +1,35 @@
+import { FileFinder } from "../../../commands/find-files.ts";
+import type { Runtime } from "../../../runtime.ts";
+import { defineRoute, type Route } from "../route.ts";
+import { fileList, fileQuery } from "../shapes/file-shapes.ts";
+import { workspaceOf } from "../workspace-of.ts";
+
+const mostFiles = 50;
+
+const finders = new WeakMap<Runtime, FileFinder>();
+
+function finderOf(runtime: Runtime): FileFinder {
+  const finder = finders.get(runtime) ?? new FileFinder(runtime.parts);
+  finders.set(runtime, finder);
+  return finder;
+}
+
+export const fileRoutes: readonly Route[] = [
+  defineRoute({
+    id: "findFiles",
+    method: "GET",
+    path: "/files",
+    summary: "Finds files of a folder by letters of their paths, for mentioning them in a task.",
+    tag: "files",
+    // What there is in a folder is for those who may have work done in it.
+    role: "operator",
+    query: fileQuery,
+    reply: fileList,
+    async handle({ query, signal }, host) {
+      const workspace = await workspaceOf(host, query.workspace);
+      const question = { wanted: query.q ?? "", most: mostFiles, signal };
+      const { isPartial, paths } = await finderOf(host.runtime).find(workspace, question);
+      return { workspace, items: paths.map((path) => ({ path })), isPartial };
+    },
+  }),
+];

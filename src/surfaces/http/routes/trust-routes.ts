@@ -1,0 +1,80 @@
+import { z } from "zod";
+import { readWaiting, requireWaiting } from "../../../commands/waiting-body.ts";
+import { MandateError } from "../../../ports/mandate-error.ts";
+import { defineRoute, type Route } from "../route.ts";
+import { hash } from "../shapes/ids.ts";
+import { trustedList, waitingDetail, waitingRow } from "../shapes/trust-shapes.ts";
+
+const tag = "trust";
+const params = z.object({ hash });
+const mostTrusted = 1000;
+
+export const trustRoutes: readonly Route[] = [
+  defineRoute({
+    id: "getWaiting",
+    method: "GET",
+    path: "/waiting/:hash",
+    summary: "Shows all of what waits to be trusted: exactly that is what its hash stands for.",
+    tag,
+    // It holds prompts, and declarations of servers as they were written.
+    role: "operator",
+    params,
+    reply: waitingDetail,
+    async handle({ params: { hash: wanted } }, { runtime: { control } }) {
+      await control.view.refresh();
+      return readWaiting(control, wanted);
+    },
+  }),
+  defineRoute({
+    id: "trustWaiting",
+    method: "POST",
+    path: "/waiting/:hash/trust",
+    summary: "Lets exactly this content of a project count, until it changes.",
+    tag,
+    role: "operator",
+    params,
+    reply: waitingRow,
+    async handle({ params: { hash: wanted }, principal }, { runtime: { control } }) {
+      await control.view.refresh();
+      const waiting = requireWaiting(control, wanted);
+      const { file, name } = waiting;
+      await control.plane.acknowledge(wanted, { file, name }, principal);
+      await control.view.refresh(true);
+      return waiting;
+    },
+  }),
+  defineRoute({
+    id: "listTrusted",
+    method: "GET",
+    path: "/trusted",
+    summary: "Lists what was trusted, with the files that it was then.",
+    tag,
+    role: "viewer",
+    reply: trustedList,
+    async handle(_request, { runtime: { control } }) {
+      const all = await control.plane.acknowledgements();
+      const items = all.slice(0, mostTrusted).map(({ file, hash: of, name }) => {
+        return { hash: of, name, file };
+      });
+      return { items };
+    },
+  }),
+  defineRoute({
+    id: "withdrawTrust",
+    method: "DELETE",
+    path: "/trusted/:hash",
+    summary: "Takes trust back: the content counts no more, from the next delegation on.",
+    tag,
+    role: "operator",
+    params,
+    reply: null,
+    status: 204,
+    async handle({ params: { hash: of }, principal }, { runtime: { control } }) {
+      if (await control.plane.withdrawAcknowledgement(of, principal)) {
+        await control.view.refresh(true);
+        return null;
+      }
+      throw new MandateError("conflict", `Nothing is trusted as ${of.slice(0, 12)} any more.`);
+    },
+  }),
+];
