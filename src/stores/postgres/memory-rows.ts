@@ -30,6 +30,7 @@ export interface MemoryRowsOptions {
   readonly line: WriteLine;
   readonly lease: WorkerLease;
   readonly clock: Clock;
+  readonly claimerOf: (memory: NewMemory) => string | undefined;
   /** Resolves when what was appended before is written. */
   readonly settled: () => Promise<void>;
 }
@@ -129,8 +130,8 @@ export class MemoryRows implements MemoryStore {
              WHERE r.number = $1 AND s.number = $2`,
       values: [runNumberOf(runId) ?? -1, numberOf(delegationId) ?? -1],
     });
-    const worker = ours.find((one) => one === standing?.["worker"]) ?? "";
-    requireMaySave(memory, standing, worker);
+    const isOurs = (one: unknown): boolean => ours.some((our) => our === one);
+    requireMaySave(memory, standing, isOurs, this.#options.claimerOf(memory));
     if (Number(standing?.["count"]) >= mostOfRun) return { saved: false };
     const number = Number(standing?.["last"]) + 1;
     await run(client, this.#insert(memory, number, await this.#replacedBy(client, memory)));

@@ -23,6 +23,7 @@ import type { MemoryStore } from "../../ports/memory-store.ts";
 import type { ControlRecord, RecordChange } from "../../ports/record-store.ts";
 import type { Append, EventQuery, Ownership, RunQuery, RunRow, Store } from "../../ports/store.ts";
 import { changedRecords, closed, commandNote, refuseAppend } from "../shared/control-log.ts";
+import { claimerOf } from "../shared/memory-row.ts";
 import { runRowOf } from "../shared/run-row.ts";
 import { readStoredContract } from "../shared/stored-contract.ts";
 import { ArtifactRows } from "./artifact-rows.ts";
@@ -35,8 +36,8 @@ import { InboxRows } from "./inbox-rows.ts";
 import { inspectDatabase } from "./inspect-database.ts";
 import { MemoryRows } from "./memory-rows.ts";
 import { openDatabase } from "./open-database.ts";
-import { RecordRows } from "./record-rows.ts";
 import { RecentValues } from "./recent-values.ts";
+import { RecordRows } from "./record-rows.ts";
 import { RunCache } from "./run-cache.ts";
 import { decodeRow, encodeText } from "./stored-text.ts";
 import { Watch } from "./watch.ts";
@@ -111,6 +112,7 @@ export class PostgresStore implements Store {
       ...{ records: this.#records, inbox: this.#inbox },
     });
     this.memories = new MemoryRows({
+      claimerOf: ({ delegationId, runId }) => claimerOf(this.#cache.get(runId), delegationId),
       ...{ database, lease, clock },
       line: this.#line,
       settled: () => this.#commits.settled(),

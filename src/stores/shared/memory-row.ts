@@ -1,3 +1,5 @@
+import { ownerOf } from "../../events/check-owner.ts";
+import type { RunState } from "../../events/run-state.ts";
 import { memoryIdOf, runIdOf, runNumberOf } from "../../ports/identity.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
 import {
@@ -38,16 +40,22 @@ export function slotOf({ delegationId, key, scope, workspace }: NewMemory): stri
   return JSON.stringify([scope, workspace, scope === "shared" ? null : delegationId, key]);
 }
 
+/** Of a run that is spread: who works on the delegation that saves, by the state in memory. */
+export function claimerOf(run: RunState | undefined, id: string): string | undefined {
+  return run?.spread ? ownerOf(run, id).worker : undefined;
+}
+
 /** Throws unless this worker may save for that delegation, as its stored state says. */
 export function requireMaySave(
   { delegationId, runId }: NewMemory,
   standing: Readonly<Record<string, unknown>> | undefined,
-  worker: string,
+  isOurs: (worker: unknown) => boolean,
+  claimer: string | undefined,
 ): void {
   if (standing === undefined) {
     throw new MandateError("unknown-delegation", `Run ${runId} has no ${delegationId}.`);
   }
-  if (standing["worker"] !== worker) {
+  if (!isOurs(claimer ?? standing["worker"])) {
     throw new MandateError("fenced", `Run ${runId} is now worked on by another process.`);
   }
   if (standing["status"] === "closed") {

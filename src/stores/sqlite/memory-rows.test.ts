@@ -34,7 +34,15 @@ function withoutFullText(path: string): MemoryStore {
   const database = openDatabase({ path, synchronous: "normal" });
   onTestFinished(() => database.close());
   const catchUp = (): void => undefined;
-  return new MemoryRows({ database, clock: systemClock, worker: "", catchUp, fullText: false });
+  const claimerOf = (): undefined => undefined;
+  return new MemoryRows({
+    database,
+    clock: systemClock,
+    worker: "",
+    catchUp,
+    fullText: false,
+    claimerOf,
+  });
 }
 
 const found = async (memories: MemoryStore, text: string): Promise<readonly string[]> =>

@@ -25,6 +25,7 @@ export interface MemoryRowsOptions {
   readonly clock: Clock;
   /** Who saves: only runs of this worker are added to. */
   readonly worker: string;
+  readonly claimerOf: (memory: NewMemory) => string | undefined;
   /** Writes what is queued for the log. */
   readonly catchUp: () => void;
   /** False: as on a SQLite without it. */
@@ -121,7 +122,8 @@ export class MemoryRows implements MemoryStore {
     if (saved) return { saved: true, memory: saved, isNew: false };
     const run = runNumberOf(runId) ?? -1;
     const standing = this.#standing.get(run, numberOf(delegationId) ?? -1);
-    requireMaySave(memory, standing, this.#options.worker);
+    const { claimerOf, worker } = this.#options;
+    requireMaySave(memory, standing, (one) => one === worker, claimerOf(memory));
     if (Number(standing?.["count"]) >= mostOfRun) return { saved: false };
     const number = Number(standing?.["last"]) + 1;
     const slot = slotOf(memory);

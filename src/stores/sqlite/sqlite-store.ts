@@ -24,6 +24,7 @@ import type { ControlRecord, RecordChange } from "../../ports/record-store.ts";
 import type { Append, EventQuery, Ownership, RunQuery, RunRow, Store } from "../../ports/store.ts";
 import { changedRecords, closed, commandNote, refuseAppend } from "../shared/control-log.ts";
 import { Listeners } from "../shared/listeners.ts";
+import { claimerOf } from "../shared/memory-row.ts";
 import { runRowOf } from "../shared/run-row.ts";
 import { readStoredContract } from "../shared/stored-contract.ts";
 import { ArtifactFolder } from "./artifact-folder.ts";
@@ -218,6 +219,7 @@ export class SqliteStore implements Store {
   get memories(): MemoryStore {
     if (this.#closed) throw closed();
     this.#memories ??= new MemoryRows({
+      claimerOf: ({ delegationId, runId }) => claimerOf(this.#runs.get(runId), delegationId),
       database: this.#database,
       clock: this.#clock,
       worker: this.ownership.worker,
