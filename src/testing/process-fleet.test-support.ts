@@ -13,6 +13,8 @@ export interface FleetOptions {
   readonly atOnce?: number;
   /** By way of which address workers reach the database; absent: its own. */
   readonly through?: (url: string) => string;
+  /** False: nothing is noted of what models are asked. */
+  readonly notes?: boolean;
 }
 
 /** Workers as processes of their own, on one Postgres and with one home, and a client beside them. */
@@ -40,7 +42,7 @@ export async function openProcessFleet(options: FleetOptions): Promise<ProcessFl
     MANDATE_DATABASE_URL: address,
     MANDATE_ENGINE: "dbos",
     MANDATE_MAX_CHILDREN: "100000",
-    FLEET_NOTES: notes,
+    ...(options.notes !== false && { FLEET_NOTES: notes }),
     FLEET_AT_ONCE: String(options.atOnce ?? 10),
   });
   const client = await createRuntime({

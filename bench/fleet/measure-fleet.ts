@@ -1,0 +1,48 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { scriptedModel } from "../../src/models/scripted/scripted-model.ts";
+import { createRuntime } from "../../src/runtime.ts";
+import { openProcessFleet } from "../../src/testing/process-fleet.test-support.ts";
+import { spokenScript } from "../../src/testing/spoken-script.test-support.ts";
+
+/** Milliseconds for one run with this task, on so many workers. */
+export async function measureFleet(
+  task: string,
+  { atOnce, workers }: { readonly atOnce: number; readonly workers: number },
+): Promise<number> {
+  await using fleet = await openProcessFleet({ workers, atOnce, notes: false });
+  // The first run finds everything loaded and every statement prepared.
+  await (await fleet.client.engine.startRun({ task: "fan 4 wait 0", profile: "general" })).result;
+  return await timeRun(fleet.client.engine, task);
+}
+
+/** The same on one process with the embedded database. */
+export async function measureLocal(task: string, atOnce: number): Promise<number> {
+  const home = mkdtempSync(join(tmpdir(), "mandate-local-"));
+  const runtime = await createRuntime({
+    environment: { MANDATE_HOME: home, HOME: home, MANDATE_MAX_CHILDREN: "100000" },
+    cwd: home,
+    scripted: scriptedModel(spokenScript(undefined)),
+    maxConcurrent: atOnce,
+    limits: { runTokens: 1_000_000_000, maxTokens: 500_000_000 },
+  });
+  try {
+    await (await runtime.engine.startRun({ task: "fan 4 wait 0", profile: "general" })).result;
+    return await timeRun(runtime.engine, task);
+  } finally {
+    await runtime.close();
+    rmSync(home, { recursive: true, force: true });
+  }
+}
+
+type Engine = Awaited<ReturnType<typeof createRuntime>>["engine"];
+
+async function timeRun(engine: Engine, task: string): Promise<number> {
+  const began = performance.now();
+  const { result } = await engine.startRun({ task, profile: "general" });
+  const { closeReason, result: said, status } = await result;
+  if (status !== "completed")
+    throw new Error(`It ended as ${status} (${closeReason}): ${said.slice(0, 300)}`);
+  return performance.now() - began;
+}
