@@ -45,17 +45,17 @@ export type { SessionEntry } from "./sessions/session-entry.ts";
 export type { SessionRow } from "./sessions/session-row.ts";
 export type { SessionTrigger } from "./sessions/session-trigger.ts";
 export type { Skill } from "./skills/skill.ts";
-export {
-  type CommandAuthor,
-  createMandate,
-  type DelegationParameters,
-  type ForkOptions,
-  type Mandate,
-  type MandateOptions,
-  type RunHandle,
-} from "./surfaces/library/create-mandate.ts";
+export { createMandate } from "./surfaces/library/create-mandate.ts";
 export type { AiSdkTool, DelegationTools } from "./surfaces/library/delegation-tools.ts";
 export type { MandateSessions } from "./surfaces/library/library-sessions.ts";
+export type {
+  CommandAuthor,
+  DelegationParameters,
+  ForkOptions,
+  Mandate,
+  MandateOptions,
+  RunHandle,
+} from "./surfaces/library/mandate.ts";
 export { defineTool, type Tool, type ToolContext, type ToolResult } from "./tools/tool.ts";
 export type { ChangedFile } from "./workspaces/git/describe-files.ts";
 export type { IntegrationResult } from "./workspaces/git/integration-result.ts";

@@ -1,6 +1,7 @@
-import { type Config, type DelegationConfig, defaultConfig } from "./config.ts";
+import type { Selection } from "../contracts/selection.ts";
+import type { ProfileLayer } from "../profiles/profile-layer.ts";
+import { type Config, type DelegationConfig, defaultConfig, defaultWaysOut } from "./config.ts";
 import { type ConfigLayer, layerProblem } from "./config-layer.ts";
-import { inlineProfiles } from "./inline-profiles.ts";
 import { settleModels } from "./settle-models.ts";
 
 /**
@@ -10,7 +11,10 @@ import { settleModels } from "./settle-models.ts";
 const wholeValues: ReadonlySet<string> = new Set(["providers", "prices", "pools", "servers"]);
 
 /** The defaults with every layer over them, the last one on top. */
-export function mergeConfig(layers: readonly ConfigLayer[], userAgents: string): Config {
+export async function mergeConfig(
+  layers: readonly ConfigLayer[],
+  userAgents: string,
+): Promise<Config> {
   let merged: Tree = defaultConfig as unknown as Tree;
   for (const layer of layers) {
     const { profiles: _inline, ...spawn } = layer.settings.tools?.spawn ?? {};
@@ -39,9 +43,24 @@ export function mergeConfig(layers: readonly ConfigLayer[], userAgents: string):
       pools: withoutPrototype(models.pools),
     },
     mcp: { servers: withoutPrototype(config.mcp.servers) },
-    profiles: layers.flatMap((layer) => inlineProfiles(layer, withoutPrototype(models.pools))),
+    network: { ...config.network, waysOut: waysOut(config, layers) },
+    profiles: await profilesIn(layers, withoutPrototype(models.pools)),
     files: layers.map(({ file }) => file).filter((file) => file !== undefined),
   };
+}
+
+/** What reads profiles is loaded where a file holds some: looking at runs needs none of it. */
+async function profilesIn(
+  layers: readonly ConfigLayer[],
+  pools: Config["models"]["pools"],
+): Promise<readonly ProfileLayer[]> {
+  const holding = layers.filter(
+    ({ settings: { profiles, tools } }) =>
+      profiles !== undefined || tools?.spawn?.profiles !== undefined,
+  );
+  if (holding.length === 0) return [];
+  const { inlineProfiles } = await import("./inline-profiles.ts");
+  return holding.flatMap((layer) => inlineProfiles(layer, pools));
 }
 
 type Tree = Readonly<Record<string, unknown>>;
@@ -63,6 +82,16 @@ function isTree(value: unknown): value is Tree {
 
 function withoutPrototype<Value>(record: Readonly<Record<string, Value>>): Record<string, Value> {
   return Object.assign(Object.create(null) as Record<string, Value>, record);
+}
+
+/** What the operator named by hand. Hosts that a project's file names narrow, and open nothing. */
+function waysOut({ network }: Config, layers: readonly ConfigLayer[]): Selection {
+  const said = network.waysOut ?? defaultWaysOut;
+  const own = layers.findLast(
+    ({ isFound, settings }) => isFound !== true && settings.network?.allow !== undefined,
+  );
+  const hosts = own?.settings.network?.allow ?? "*";
+  return said === "*" || hosts === "*" ? said : [...new Set([...said, ...hosts])];
 }
 
 /** A folder that a project's file names is the project's, and not the user's own. */

@@ -6,4 +6,8 @@
 export interface ArtifactStore {
   keep(body: string): Promise<{ readonly hash: string; readonly bytes: number }>;
   read(hash: string): Promise<string | undefined>;
+  /** All that there are, and when each was last kept, in milliseconds since 1970. */
+  list(): AsyncIterable<{ readonly hash: string; readonly keptAt: number }>;
+  /** Removes one, unless it was kept again since: then somebody is about to name it. */
+  remove(hash: string, keptBefore: number): Promise<boolean>;
 }

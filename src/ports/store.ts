@@ -5,7 +5,9 @@ import type { IdempotencyStore } from "./idempotency-store.ts";
 import type { InboxStore } from "./inbox-store.ts";
 import type { Inspection } from "./inspection.ts";
 import type { MemoryStore } from "./memory-store.ts";
+import type { PruneReport, PruneRequest } from "./prune.ts";
 import type { RecordStore } from "./record-store.ts";
+import type { ExecutorStore, WorkerRow } from "./worker-row.ts";
 
 /**
  * Where events live, and with them everything else: the stored state of runs, delegations and asks
@@ -19,7 +21,7 @@ import type { RecordStore } from "./record-store.ts";
  * next append need not wait for this one.
  *
  * The control log (`controlRunId`) is read and heard like a run and is none: no list shows it,
- * nobody owns it, and only `changeRecords` and `noteCommand` write to it.
+ * nobody owns it, and only `changeRecords`, `noteCommand` and `prune` write to it.
  */
 export interface Store extends RecordStore, InboxStore {
   /** Fresh ids, unique in the store, given out without waiting. */
@@ -64,12 +66,23 @@ export interface Store extends RecordStore, InboxStore {
   /** What this process presents for runs that it starts. */
   readonly ownership: Ownership;
   isWorkerAlive(worker: string): Promise<boolean>;
+  /** Every process that shares the store, where it knows them; also those that are gone. */
+  workers?(): Promise<readonly WorkerRow[]>;
+  /** Those who take work out of queues, where there are queues. */
+  readonly executors?: ExecutorStore;
 
   /** Called with every committed event, this process's and others', in order of `seq`. */
   subscribe(listener: (events: readonly StoredEvent[]) => void): () => void;
 
   /** Shows what is stored, for verifying a store without trusting it. */
   inspect?(): Inspection | Promise<Inspection>;
+
+  /**
+   * Removes whole finished runs, with everything that only they refer to, and writes a receipt of
+   * each into the control log in the same transaction: so the gap that it leaves is explained, and
+   * every other gap is not. Memories stay.
+   */
+  prune?(request: PruneRequest): Promise<PruneReport>;
 
   close(): Promise<void>;
 }

@@ -23,8 +23,8 @@ export class RecordRows implements RecordStandings {
     this.#read = database.prepare(`SELECT * FROM records WHERE ${isKey}`);
     // Texts are compared byte by byte, and no character begins with the last byte of all.
     this.#list = database.prepare(
-      `SELECT * FROM records WHERE resource_type = ?1
-         AND resource_id >= ?2 AND resource_id < ?2 || CAST(x'ff' AS TEXT) ORDER BY resource_id`,
+      `SELECT * FROM records WHERE resource_type = ?
+         AND resource_id >= ? AND resource_id < ? || CAST(x'ff' AS TEXT) ORDER BY resource_id`,
     );
     this.#lastVersion = database.prepare(`SELECT version FROM record_versions WHERE ${isKey}`);
     this.#put = database.prepare("INSERT OR REPLACE INTO records VALUES (?, ?, ?, ?, ?, ?)");
@@ -38,7 +38,7 @@ export class RecordRows implements RecordStandings {
   }
 
   list(resourceType: string, prefix: string): readonly ControlRecord[] {
-    return this.#list.all(resourceType, prefix).map(recordOf);
+    return this.#list.all(resourceType, prefix, prefix).map(recordOf);
   }
 
   standingOf({ resourceType, resourceId }: RecordKey): RecordStanding {

@@ -2,6 +2,7 @@ import type { Io } from "../cli/io.ts";
 import type { Style } from "../cli/style.ts";
 import type { ChatStore } from "./chat-store.ts";
 import { guardedStdout } from "./guarded-stdout.ts";
+import { type Drawing, loadDrawing } from "./load-drawing.ts";
 import { PanelScreen } from "./panel-screen.ts";
 import { suspendProcess } from "./suspend-process.ts";
 
@@ -114,28 +115,5 @@ export class ChatScreen {
   #wipe(): void {
     this.#ink.clear();
     this.#io.stdout.write(wipe);
-  }
-}
-
-interface Drawing {
-  readonly createElement: typeof import("react").createElement;
-  readonly render: typeof import("ink").render;
-  readonly ChatApp: typeof import("./chat-app.ts").ChatApp;
-}
-
-/** React looks once, when it is loaded, whether to check itself. Commands of agents see nothing of it. */
-async function loadDrawing(): Promise<Drawing> {
-  const { NODE_ENV: before } = process.env;
-  process.env["NODE_ENV"] = "production";
-  try {
-    const [{ render }, { createElement }, { ChatApp }] = await Promise.all([
-      import("ink"),
-      import("react"),
-      import("./chat-app.ts"),
-    ]);
-    return { render, createElement, ChatApp };
-  } finally {
-    if (before === undefined) delete process.env["NODE_ENV"];
-    else process.env["NODE_ENV"] = before;
   }
 }

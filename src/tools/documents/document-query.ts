@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { openFile } from "../../workspaces/open-file.ts";
 import { readWholeFile } from "../../workspaces/read-whole-file.ts";
+import { ofWorkspace } from "../exposure-of.ts";
 import { describeFileError } from "../files/describe-file-error.ts";
 import { pathAbout } from "../files/path-about.ts";
 import { requireWorkspace } from "../files/require-workspace.ts";
@@ -19,6 +20,7 @@ export const documentQuery = defineTool({
     "query, returns the passages that fit those words best, each with its place; without, the " +
     "text itself from page and offset on.",
   effect: "read",
+  exposure: ofWorkspace,
   idempotent: true,
   scopes: ["files:read"],
   input: z.strictObject({

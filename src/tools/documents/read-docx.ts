@@ -1,3 +1,4 @@
+import { isMissingPackage } from "../../ports/is-missing-package.ts";
 import { checkZip } from "./check-zip.ts";
 import { DocumentProblem } from "./document-problem.ts";
 
@@ -8,7 +9,7 @@ export async function readDocx(archive: Buffer): Promise<string> {
       "This is an archive, and not a Word document: there is no word/document.xml in it.",
     );
   }
-  const { default: mammoth } = await import("mammoth");
+  const mammoth = await loadReader();
   const noPictures = mammoth.images.imgElement(async () => ({ src: "" }));
   const options = { convertImage: noPictures, externalFileAccess: false };
   try {
@@ -18,5 +19,18 @@ export async function readDocx(archive: Buffer): Promise<string> {
     throw new DocumentProblem("The Word document is damaged: it could not be read.", {
       cause: error,
     });
+  }
+}
+
+/** An optional package: it brings two dozen others, and most agents never meet a Word document. */
+async function loadReader(): Promise<typeof import("mammoth")> {
+  try {
+    return (await import("mammoth")).default;
+  } catch (cause) {
+    if (!isMissingPackage(cause, ["mammoth"])) throw cause;
+    throw new DocumentProblem(
+      "Word documents need a package that is not installed beside mandate. Whoever runs it can add it: npm install mammoth",
+      { cause },
+    );
   }
 }

@@ -1,0 +1,82 @@
+import { spawnSync } from "node:child_process";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, test } from "vitest";
+
+let home: string;
+
+beforeEach(() => {
+  home = mkdtempSync(join(tmpdir(), "mandate-import-"));
+});
+
+afterEach(() => rmSync(home, { recursive: true, force: true }));
+
+const trace = `data:text/javascript,${encodeURIComponent(`
+  import { registerHooks } from "node:module";
+  registerHooks({ load(url, context, next) {
+    process.stderr.write("loads " + url + "\\n");
+    return next(url, context);
+  } });
+`)}`;
+
+/** The files that a program loads, which starts as users' programs do. */
+function filesLoadedBy(program: string): readonly string[] {
+  const { status, stderr } = spawnSync(
+    process.execPath,
+    ["--import", trace, "--input-type=module", "-e", program],
+    {
+      encoding: "utf8",
+      cwd: home,
+      env: { PATH: process.env["PATH"], HOME: home, MANDATE_HOME: home },
+    },
+  );
+  expect(status, stderr.slice(-2000)).toBe(0);
+  return stderr.split("\n").filter((line) => line.startsWith("loads file:"));
+}
+
+function entry(path: string): string {
+  return JSON.stringify(new URL(path, import.meta.url).href);
+}
+
+test("importing the package loads what it exports and nothing besides", () => {
+  const files = filesLoadedBy(`await import(${entry("index.ts")});`);
+  expect(files.map((file) => /src\/(.*)$/.exec(file)?.[1] ?? file).sort()).toEqual([
+    "delegations/no-kept-work.ts",
+    "events/close-reason.ts",
+    "events/summarize.ts",
+    "index.ts",
+    "ports/mandate-error.ts",
+    "ports/model-fault.ts",
+    "surfaces/library/create-mandate.ts",
+    "tools/tool.ts",
+  ]);
+});
+
+test("the client loads nothing but itself", () => {
+  const files = filesLoadedBy(`await import(${entry("surfaces/client/mandate-client.ts")});`);
+  expect(files.filter((file) => !file.includes("/src/surfaces/client/"))).toEqual([]);
+});
+
+/** Of what is installed, a delegation needs schemas, and YAML for the shipped profiles. */
+test("a delegation loads no surface, provider, server or parser that it does not use", () => {
+  const files = filesLoadedBy(`
+    const { createMandate } = await import(${entry("index.ts")});
+    const { scriptedModel } = await import(${entry("models/scripted/scripted-model.ts")});
+    const mandate = await createMandate({
+      database: ":memory:",
+      scripted: scriptedModel(() => "Done."),
+    });
+    const { status } = await mandate.delegate({ profile: "summarizer", task: "Be quick." });
+    if (status !== "completed") process.exitCode = 1;
+    await mandate.close();
+  `);
+  const packages = files.map((file) => /.*node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(file)?.[1]);
+  expect([...new Set(packages)].filter((name) => name !== undefined).sort()).toEqual([
+    "yaml",
+    "zod",
+  ]);
+  const heavy =
+    /src\/(surfaces\/(cli|http|mcp|tui)|engines|stores\/postgres|profiles\/foreign\/dialects)\//;
+  expect(files.filter((file) => heavy.test(file))).toEqual([]);
+});

@@ -1,0 +1,28 @@
+/** A process that shares the store, as everybody sees it. */
+export interface WorkerRow {
+  readonly id: string;
+  /** The name under which it takes work out of queues; null: it takes none. */
+  readonly executor: string | null;
+  readonly host: string;
+  readonly pid: number;
+  readonly startedAt: number;
+  /** By the clock of the store, like all moments here. */
+  readonly isAlive: boolean;
+  /** Until when it counts, or counted, as alive; null: it was declared dead, or left in order. */
+  readonly aliveUntil: number | null;
+}
+
+/**
+ * Who takes work out of queues, which know workers by a name that never changes. A worker's own id
+ * may: one that was declared dead goes on under another. So what was taken can always be held
+ * against who lives, and who left something behind is known until it was looked after.
+ */
+export interface ExecutorStore {
+  /** From here on this process is known by that name, whatever its id becomes. */
+  enlist(executor: string): Promise<void>;
+  /**
+   * Nothing is left of what it had taken. It is forgotten unless it lives, or did just now; should
+   * it come back it enlists anew.
+   */
+  forget(executor: string): Promise<void>;
+}

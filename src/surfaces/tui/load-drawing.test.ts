@@ -1,0 +1,16 @@
+import { expect, test } from "vitest";
+import { withoutPackages } from "../../testing/without-packages.test-support.ts";
+
+const load = `await (await import("./surfaces/tui/load-drawing" + ".ts")).loadDrawing();`;
+
+test("without the packages that draw, chat says what to install", () => {
+  const said =
+    /^MandateError chat needs packages .*: npm install ink react .* use run "…", and run --continue/;
+  expect(withoutPackages(["ink", "react"], load)).toMatch(said);
+  expect(withoutPackages(["react"], load)).toMatch(said);
+  expect(withoutPackages([], `${load} console.log("loaded");`)).toBe("loaded\n");
+});
+
+test("what else is missing is not taken for them", () => {
+  expect(withoutPackages(["./draw-screen.ts"], load)).toMatch(/^Error Cannot find package/);
+});
