@@ -1,6 +1,8 @@
 import type { DBOSClient } from "@dbos-inc/dbos-sdk";
 import type { EngineConfig } from "../../control/config.ts";
 import type { DispatchedWork, Dispatcher } from "../../ports/dispatcher.ts";
+import { countQueues } from "./count-queues.ts";
+import { EnqueueLine } from "./enqueue-line.ts";
 import {
   applicationName,
   applicationVersion,
@@ -9,7 +11,9 @@ import {
   migrateEngine,
   quietLogger,
 } from "./load-dbos.ts";
+import type { QueueOverview } from "./queue-overview.ts";
 import { routeOf } from "./queues.ts";
+import { workflowIdOf } from "./workflow-id.ts";
 
 /** The one workflow there is: what it does is in the delegation's log. */
 export const workflowName = "delegation";
@@ -30,11 +34,14 @@ export interface DispatcherOptions {
 /** Puts delegations into the queues of DBOS, from where any worker takes them. */
 export class DbosDispatcher implements Dispatcher {
   readonly #client: DBOSClient;
+  readonly #line: EnqueueLine;
   readonly #options: DispatcherOptions;
   #isClosed = false;
+  #counted: { readonly at: number; readonly overview: Promise<QueueOverview> } | undefined;
 
-  private constructor(client: DBOSClient, options: DispatcherOptions) {
+  private constructor(client: DBOSClient, line: EnqueueLine, options: DispatcherOptions) {
     this.#client = client;
+    this.#line = line;
     this.#options = options;
   }
 
@@ -47,7 +54,9 @@ export class DbosDispatcher implements Dispatcher {
       applicationName,
       logger: quietLogger(() => undefined),
     });
-    return new DbosDispatcher(client, options);
+    const { default: pg } = await import("pg");
+    const pool = new pg.Pool({ connectionString: options.url, max: 1, allowExitOnIdle: true });
+    return new DbosDispatcher(client, new EnqueueLine(client, pool), options);
   }
 
   /** As long as it takes: the database that cannot be reached is the one that everything is in. */
@@ -61,7 +70,7 @@ export class DbosDispatcher implements Dispatcher {
     const { isByTenant, priority, queueName } = routeOf(this.#options.config, work);
     for (let delayMs = 50; !this.#isClosed; delayMs = Math.min(delayMs * 2, 5000)) {
       try {
-        await this.#client.enqueue(
+        await this.#line.add(
           {
             queueName,
             workflowName,
@@ -81,17 +90,26 @@ export class DbosDispatcher implements Dispatcher {
     }
   }
 
+  /** How full the queues are. Many may ask at once, and it is counted once for all of them. */
+  overview(): Promise<QueueOverview> {
+    const now = performance.now();
+    if (this.#counted === undefined || now - this.#counted.at > countedForMs) {
+      const { config, tenant } = this.#options;
+      const overview = countQueues(this.#client, tenant, config);
+      overview.catch(() => (this.#counted = undefined));
+      this.#counted = { at: now, overview };
+    }
+    return this.#counted.overview;
+  }
+
   async close(): Promise<void> {
     this.#isClosed = true;
+    await this.#line.close();
     await this.#client.destroy();
   }
 }
 
-/** The same for the same delegation: to send it twice is to send it once. */
-function workflowIdOf({ delegationId, sentOn, tenant }: QueuedWork, again = ""): string {
-  const name = `${tenant}/${delegationId}`;
-  return sentOn === 0 && again === "" ? name : `${name}/${again}${sentOn}`;
-}
+const countedForMs = 1000;
 
 /** The connection, not the request, is what failed. */
 function isPassing(error: unknown): boolean {

@@ -10,7 +10,7 @@ import {
   quietLogger,
 } from "./load-dbos.ts";
 import { queuesOf } from "./queues.ts";
-import { takeOverLost } from "./take-over-lost.ts";
+import { type TakenWork, takeOverLost } from "./take-over-lost.ts";
 
 /** What a worker can do for one tenant. */
 export interface TenantWork {
@@ -29,7 +29,7 @@ export interface TenantWork {
 export interface WorkerOptions {
   readonly url: string;
   readonly config: EngineConfig;
-  /** By name; the first one's lease is the worker's. */
+  /** By name; the first one's lease gives the worker its name, in the queues and at all of them. */
   readonly tenants: ReadonlyMap<string, TenantWork>;
   readonly depths: number;
   /** Delegations at work at the same time, at each depth. */
@@ -56,6 +56,8 @@ export async function startDbosWorker(options: WorkerOptions): Promise<DbosWorke
   const queues = queuesOf(options.config, options.depths, options.atOnce, options.queues);
   const underWay = new Set<Promise<void>>();
   let isDraining = false;
+  // Before anything is taken: what nobody knows of counts as lost.
+  for (const { store } of tenants.values()) await store.executors?.enlist(executorID);
   DBOS.registerWorkflow(
     async (work: QueuedWork) => {
       const done = workOn(work, tenants, () => isDraining);
@@ -77,7 +79,7 @@ export async function startDbosWorker(options: WorkerOptions): Promise<DbosWorke
   for (const { name, ...parameters } of queues) {
     await DBOS.registerQueue(name, { ...parameters, onConflict: "always_update" });
   }
-  const stopLooking = lookAfterOthers(options, first.store);
+  const stopLooking = lookAfterOthers(options, DBOS, executorID);
   return {
     get running() {
       return underWay.size;
@@ -128,14 +130,19 @@ function pause(sentOn: number): number {
 }
 
 /** Every worker looks for what lost workers left, and what nobody was told of. */
-function lookAfterOthers({ log, tenants }: WorkerOptions, store: Store): () => void {
+function lookAfterOthers(
+  { log, tenants }: WorkerOptions,
+  engine: TakenWork,
+  self: string,
+): () => void {
   let isLooking = false;
   let looks = 0;
   const look = async (): Promise<void> => {
-    await takeOverLost(store);
-    // What was made in the moment before somebody died is in no queue.
-    if (looks++ % orphanEvery === 0) {
-      for (const { engine } of tenants.values()) await engine.sendLost();
+    const isThorough = looks++ % orphanEvery === 0;
+    for (const [tenant, { engine: own, store }] of tenants) {
+      await takeOverLost({ engine, tenant, self, store, isThorough });
+      // What was made in the moment before somebody died is in no queue.
+      if (isThorough) await own.sendLost();
     }
   };
   const timer = setInterval(() => {

@@ -57,6 +57,14 @@ function nameAt(name: string, depth: number): string {
   return `mandate-${name}-${depth}`;
 }
 
+/** Which queue a name of the engine's stands for, and at which depth; undefined: none of ours. */
+export function placeOf(
+  queueName: string,
+): { readonly name: string; readonly depth: number } | undefined {
+  const [, name, depth] = /^mandate-(.+)-(\d+)$/.exec(queueName) ?? [];
+  return name === undefined ? undefined : { name, depth: Number(depth) };
+}
+
 /** Which queue takes a delegation, and how soon it is its turn there. */
 export function routeOf(
   { queues }: EngineConfig,

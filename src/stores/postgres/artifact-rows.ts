@@ -17,7 +17,7 @@ export class ArtifactRows implements ArtifactStore {
     // Half of a pair of characters is lost in UTF-8.
     const encoding = body.isWellFormed() ? "utf8" : "utf16le";
     await this.#database.query({
-      text: `INSERT INTO ${this.#table} (hash, encoding, bytes) VALUES ($1, $2, $3) ON CONFLICT (hash) DO NOTHING`,
+      text: `INSERT INTO ${this.#table} (hash, encoding, bytes) VALUES ($1, $2, $3) ON CONFLICT (hash) DO UPDATE SET kept_at = now()`,
       values: [hash, encoding, Buffer.from(body, encoding)],
     });
     return { hash, bytes: Buffer.byteLength(body) };
@@ -33,4 +33,29 @@ export class ArtifactRows implements ArtifactStore {
     const encoding = row["encoding"] === "utf16le" ? "utf16le" : "utf8";
     return (row["bytes"] as Buffer).toString(encoding);
   }
+
+  async *list(): AsyncGenerator<{ hash: string; keptAt: number }> {
+    for (let after = ""; ; ) {
+      const rows = await this.#database.query({
+        text: `SELECT hash, extract(epoch FROM kept_at)::float8 * 1000 AS kept_at FROM ${this.#table}
+               WHERE hash > $1 ORDER BY hash LIMIT ${pageSize}`,
+        values: [after],
+      });
+      for (const row of rows) {
+        after = String(row["hash"]);
+        yield { hash: after, keptAt: Number(row["kept_at"]) };
+      }
+      if (rows.length < pageSize) return;
+    }
+  }
+
+  async remove(hash: string, keptBefore: number): Promise<boolean> {
+    const rows = await this.#database.query({
+      text: `DELETE FROM ${this.#table} WHERE hash = $1 AND kept_at < to_timestamp($2 / 1000.0) RETURNING 1`,
+      values: [hash, keptBefore],
+    });
+    return rows.length > 0;
+  }
 }
+
+const pageSize = 5_000;

@@ -1,7 +1,8 @@
 import type { Client } from "pg";
-import type { StoredEvent } from "../../events/event.ts";
+import type { NewEvent, StoredEvent } from "../../events/event.ts";
 import type { RunState } from "../../events/run-state.ts";
 import type { Clock } from "../../ports/clock.ts";
+import { controlRunId } from "../../ports/identity.ts";
 import type { Append } from "../../ports/store.ts";
 import { AppendQueue, appendToControlLog, type Pending, settle } from "../shared/append-queue.ts";
 import { type RecordChanges, Transaction } from "../shared/transaction.ts";
@@ -46,6 +47,8 @@ interface Doubt {
 interface Group {
   readonly pending: readonly Pending[];
   readonly tampered: Set<string>;
+  /** What was written beside the appends, by their hashes. */
+  texts: readonly (readonly [hash: string, body: string])[];
   doubt: Doubt | undefined;
 }
 
@@ -82,6 +85,43 @@ export class GroupCommit {
     return this.append(appendToControlLog, records);
   }
 
+  /**
+   * A transaction of its own, whose events for the control log are decided under the lock; what
+   * `decide` does with the connection is done with them, or neither is. May be tried again.
+   */
+  async commitAlone(decide: (client: Client) => Promise<readonly NewEvent[]>): Promise<void> {
+    const { cache, clock, database, line } = this.#parts;
+    try {
+      const { events } = await persist(
+        async () => {
+          const states = new Map([[controlRunId, await cache.take(controlRunId)]]);
+          return line.run(async (client) => {
+            const ground = await AppendGround.find(client, this.#parts, [], states);
+            const decided = await decide(client);
+            const transaction = new Transaction(ground, standingsOf([]), clock.now());
+            if (decided.length > 0) {
+              transaction.stage({ ...appendToControlLog, events: decided }, new Set());
+            }
+            const statement = new WriteStatement();
+            this.#write(statement, transaction, []);
+            transaction.undo();
+            const [refusal] = transaction.outcomes;
+            if (refusal instanceof Error) throw refusal;
+            if (!statement.isEmpty) await run(client, statement.build(""));
+            const lastSeq = cache.lastSeq + transaction.events.length;
+            const notices = decided.length > 0 ? this.#notice(ground, lastSeq) : [];
+            await runAll(client, [...notices, "COMMIT"]);
+            return transaction;
+          });
+        },
+        () => database.patienceMs,
+      );
+      cache.hear(events);
+    } catch (error) {
+      throw database.explain(error);
+    }
+  }
+
   keepText(hash: string, body: string): void {
     this.#texts.set(hash, body);
   }
@@ -107,14 +147,13 @@ export class GroupCommit {
 
   async #commitTogether(pending: readonly Pending[]): Promise<void> {
     const { cache, database } = this.#parts;
-    const group: Group = { pending, tampered: new Set(), doubt: undefined };
-    const texts = [...this.#texts];
+    const group: Group = { pending, tampered: new Set(), texts: [], doubt: undefined };
     try {
       const transaction = await persist(
-        () => this.#commitOnce(group, texts),
+        () => this.#commitOnce(group),
         () => database.patienceMs,
       );
-      for (const [hash] of texts) this.#texts.delete(hash);
+      for (const [hash] of group.texts) this.#texts.delete(hash);
       settle(pending, transaction.outcomes);
       cache.hear(transaction.events);
     } catch (error) {
@@ -127,7 +166,7 @@ export class GroupCommit {
     }
   }
 
-  async #commitOnce(group: Group, texts: readonly (readonly [string, string])[]) {
+  async #commitOnce(group: Group): Promise<Transaction> {
     const { cache, line } = this.#parts;
     // Long histories are read before the lock is taken; what is added meanwhile is heard under it.
     const states = new Map<string, RunState>();
@@ -139,7 +178,7 @@ export class GroupCommit {
       if (group.doubt && (await this.#isThere(client, group.doubt))) return group.doubt.transaction;
       group.doubt = undefined;
       for (;;) {
-        const transaction = await this.#try(client, group, states, texts);
+        const transaction = await this.#try(client, group, states);
         if (transaction !== undefined) return transaction;
       }
     });
@@ -150,7 +189,6 @@ export class GroupCommit {
     client: Client,
     group: Group,
     states: ReadonlyMap<string, RunState>,
-    texts: readonly (readonly [string, string])[],
   ): Promise<Transaction | undefined> {
     const { cache, clock } = this.#parts;
     const ground = await AppendGround.find(client, this.#parts, group.pending, states);
@@ -162,7 +200,9 @@ export class GroupCommit {
     // Judged, read off and taken back in one breath: the states are live, and others look at them.
     // They move when the events are committed, by those who write and by all others alike.
     stageAll(transaction, group, ground);
-    this.#write(statement, transaction, texts);
+    // Now that everything was heard: a pruning may have us keep texts once more.
+    group.texts = transaction.batches.length > 0 ? [...this.#texts] : [];
+    this.#write(statement, transaction, group.texts);
     const expected = movedContracts(transaction);
     transaction.undo();
     if (statement.isEmpty) {

@@ -138,4 +138,23 @@ export const migrations: readonly string[] = [
     pid INTEGER NOT NULL
   );
   `,
+
+  `
+  -- Who takes work out of queues, under a name that outlives its lease.
+  CREATE TABLE $schema.executors (
+    id TEXT PRIMARY KEY,
+    worker TEXT NOT NULL,
+    enlisted_at TIMESTAMPTZ NOT NULL DEFAULT now(),
+    host TEXT NOT NULL,
+    pid INTEGER NOT NULL
+  );
+  `,
+  `
+  -- When it was kept last: what was kept lately may be about to be referred to.
+  ALTER TABLE $schema.artifacts ADD COLUMN kept_at TIMESTAMPTZ NOT NULL DEFAULT now();
+  -- Which runs refer to which texts and artifacts, as far as the log was read for it (meta:
+  -- references_seq). Brought up to date when something is pruned, see keepUpReferences.
+  CREATE TABLE $schema.body_references (hash TEXT, run BIGINT, PRIMARY KEY (hash, run));
+  CREATE INDEX body_references_of_run ON $schema.body_references (run);
+  `,
 ];

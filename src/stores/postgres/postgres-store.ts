@@ -20,15 +20,19 @@ import type { InboxQuery } from "../../ports/inbox-store.ts";
 import type { Inspection } from "../../ports/inspection.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
 import type { MemoryStore } from "../../ports/memory-store.ts";
+import type { PruneReport, PruneRequest } from "../../ports/prune.ts";
 import type { ControlRecord, RecordChange } from "../../ports/record-store.ts";
 import type { Append, EventQuery, Ownership, RunQuery, RunRow, Store } from "../../ports/store.ts";
+import type { WorkerRow } from "../../ports/worker-row.ts";
 import { changedRecords, closed, commandNote, refuseAppend } from "../shared/control-log.ts";
 import { claimerOf } from "../shared/memory-row.ts";
+import { pruneRuns } from "../shared/prune-runs.ts";
 import { runRowOf } from "../shared/run-row.ts";
 import { readStoredContract } from "../shared/stored-contract.ts";
 import { ArtifactRows } from "./artifact-rows.ts";
 import { BatchReader } from "./batch-rows.ts";
 import type { Database } from "./database.ts";
+import { ExecutorRows } from "./executor-rows.ts";
 import { GroupCommit } from "./group-commit.ts";
 import { IdBlocks } from "./id-blocks.ts";
 import { IdempotencyRows } from "./idempotency-rows.ts";
@@ -36,6 +40,7 @@ import { InboxRows } from "./inbox-rows.ts";
 import { inspectDatabase } from "./inspect-database.ts";
 import { MemoryRows } from "./memory-rows.ts";
 import { openDatabase } from "./open-database.ts";
+import { PrunedRows } from "./pruned-rows.ts";
 import { RecentValues } from "./recent-values.ts";
 import { RecordRows } from "./record-rows.ts";
 import { RunCache } from "./run-cache.ts";
@@ -58,6 +63,8 @@ export interface PostgresStoreOptions {
   readonly artifacts?: ArtifactStore;
 }
 
+const none: Readonly<Record<string, string>> = Object.freeze({});
+
 /** How long an end may take when the database does not answer. */
 const closingPatienceMs = 5_000;
 
@@ -74,6 +81,7 @@ interface Start {
 export class PostgresStore implements Store {
   readonly idempotency: IdempotencyStore;
   readonly memories: MemoryStore;
+  readonly executors: ExecutorRows;
   readonly #database: Database;
   readonly #schema: string;
   readonly #lease: WorkerLease;
@@ -89,6 +97,8 @@ export class PostgresStore implements Store {
   readonly #texts = new Map<string, string>();
   /** Both never change, and those of callers are read for each of their children. */
   readonly #contracts = new RecentValues<Contract>(2000);
+  /** Those that this process wrote, and often goes on with. */
+  readonly #drawnUp = new RecentValues<string>(2000);
   readonly #bodies = new RecentValues<string>(200);
   #looking: NodeJS.Timeout | undefined;
   #toldSeq = 0;
@@ -102,6 +112,7 @@ export class PostgresStore implements Store {
     this.#ids = ids;
     this.#reader = new BatchReader(database);
     this.#cache = new RunCache(database, this.#reader, lastSeq);
+    this.#cache.listeners.add((events) => this.#hearPrunings(events));
     this.#line = new WriteLine(database);
     this.#records = new RecordRows(database);
     this.#inbox = new InboxRows(database);
@@ -118,6 +129,7 @@ export class PostgresStore implements Store {
       settled: () => this.#commits.settled(),
     });
     this.idempotency = new IdempotencyRows(database, lease, clock);
+    this.executors = new ExecutorRows({ database, lease, line: this.#line });
     this.#watch = new Watch({
       ...{ database, lease, leaseMs, pollMs },
       onCommit: (seq) => this.#lookFor(seq),
@@ -168,7 +180,11 @@ export class PostgresStore implements Store {
   }
 
   append(append: Append): Promise<readonly StoredEvent[]> {
-    if (this.#isOpen && append.runId !== controlRunId) return this.#commits.append(append);
+    if (this.#isOpen && append.runId !== controlRunId) {
+      for (const [id, json] of Object.entries(append.contracts ?? none))
+        this.#drawnUp.set(id, json);
+      return this.#commits.append(append);
+    }
     return refuseAppend(!this.#isOpen);
   }
 
@@ -236,12 +252,19 @@ export class PostgresStore implements Store {
   async readContract(delegationId: string): Promise<Contract> {
     const known = this.#contracts.get(delegationId);
     if (known !== undefined) return known;
+    const json = this.#drawnUp.get(delegationId);
+    if (json !== undefined) {
+      const { parseContract } = await import("../../contracts/parse-contract.ts");
+      const contract = parseContract(json);
+      this.#contracts.set(delegationId, contract);
+      return contract;
+    }
     const [row] = await this.#database.query({
       name: "contract",
       text: `SELECT contract_hash, context_json FROM ${this.#schema}.sub_agents WHERE number = $1`,
       values: [numberOf(delegationId) ?? -1],
     });
-    const contract = await readStoredContract(delegationId, row);
+    const contract = await readStoredContract(this, delegationId, row);
     this.#contracts.set(delegationId, contract);
     return contract;
   }
@@ -329,6 +352,10 @@ export class PostgresStore implements Store {
     return this.#lease.isAlive(worker);
   }
 
+  workers(): Promise<readonly WorkerRow[]> {
+    return this.executors.workers();
+  }
+
   subscribe(listener: (events: readonly StoredEvent[]) => void): () => void {
     this.#watch.listen();
     return this.#cache.listeners.add(listener);
@@ -336,6 +363,12 @@ export class PostgresStore implements Store {
 
   inspect(): Promise<Inspection> {
     return inspectDatabase(this.#database);
+  }
+
+  async prune(request: PruneRequest): Promise<PruneReport> {
+    if (!this.#isOpen) throw closed();
+    const rows = new PrunedRows(this.#database, this.#commits);
+    return pruneRuns(rows, this.#artifacts, request);
   }
 
   close(): Promise<void> {
@@ -358,6 +391,17 @@ export class PostgresStore implements Store {
 
   get #isOpen(): boolean {
     return this.#closing === undefined;
+  }
+
+  /**
+   * A text that nothing referred to is gone now, and we may be about to refer to it: whoever writes
+   * after a pruning has heard of it by then.
+   */
+  #hearPrunings(events: readonly StoredEvent[]): void {
+    if (!events.some(({ type }) => type === "control.pruned")) return;
+    for (const [text, hash] of this.#texts) this.#commits.keepText(hash, text);
+    this.#contracts.clear();
+    this.#bodies.clear();
   }
 
   /**

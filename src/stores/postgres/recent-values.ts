@@ -22,4 +22,8 @@ export class RecentValues<Value> {
     const [oldest] = this.#values.keys();
     if (oldest !== undefined) this.#values.delete(oldest);
   }
+
+  clear(): void {
+    this.#values.clear();
+  }
 }

@@ -24,6 +24,7 @@ export class WorkerLease {
   readonly #leaseMs: number;
   readonly #ours = new Set<string>();
   #current = "";
+  #executor: string | undefined;
   #enrolling: Promise<void> | undefined;
 
   constructor(database: Database, leaseMs: number) {
@@ -55,8 +56,23 @@ export class WorkerLease {
              ON CONFLICT (id) DO NOTHING`,
       values: [worker, hostname(), process.pid],
     });
+    if (this.#executor !== undefined) await this.#name(this.#executor, worker);
     this.#ours.add(worker);
     this.#current = worker;
+  }
+
+  /** The name by which queues know this process; it stays when the worker's id becomes another. */
+  async enlist(executor: string): Promise<void> {
+    this.#executor = executor;
+    await this.#name(executor, this.#current);
+  }
+
+  async #name(executor: string, worker: string): Promise<void> {
+    await this.#database.query({
+      text: `INSERT INTO ${this.#database.schema.quoted}.executors (id, worker, host, pid) VALUES ($1, $2, $3, $4)
+             ON CONFLICT (id) DO UPDATE SET worker = excluded.worker`,
+      values: [encodeText(executor), worker, hostname(), process.pid],
+    });
   }
 
   /** Called when our row is found to be gone. */

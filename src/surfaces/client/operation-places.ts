@@ -79,6 +79,8 @@ export const operationPlaces: Readonly<Record<OperationName, OperationPlace>> = 
   getMe: get("/me"),
   getHealth: get("/health"),
   getSystem: get("/system"),
+  listWorkers: get("/workers"),
+  listQueues: get("/queues"),
   getCosts: get("/costs"),
   getOpenApi: get("/openapi.json"),
 };

@@ -16,6 +16,7 @@ import type * as sessions from "../http/shapes/session-shapes.ts";
 import type * as system from "../http/shapes/system-shapes.ts";
 import type * as tokens from "../http/shapes/token-shapes.ts";
 import type * as trust from "../http/shapes/trust-shapes.ts";
+import type * as workers from "../http/shapes/worker-shapes.ts";
 
 /** What goes in and what comes out; parameters, query and body are one object. */
 interface Operation<Input, Reply> {
@@ -197,6 +198,8 @@ export interface Operations {
   getMe: Operation<Nothing, Of<typeof system.me>>;
   getHealth: Operation<Nothing, Of<typeof system.health>>;
   getSystem: Operation<Nothing, Of<typeof system.system>>;
+  listWorkers: Operation<Nothing, Of<typeof workers.workerList>>;
+  listQueues: Operation<Nothing, Of<typeof workers.queueList>>;
   getCosts: Operation<
     {
       readonly by?: Of<typeof system.costGroup> | undefined;

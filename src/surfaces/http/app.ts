@@ -53,10 +53,10 @@ const usualBodyBytes = 1024 * 1024;
 export function createApp(host: Host, options: AppOptions): Hono<Bindings> {
   const { log = logToStderr, open = new OpenRequests() } = options;
   const { monotonic } = systemClock;
-  const pages = options.pages ?? new PageSessions(monotonic);
+  const pages =
+    options.pages ?? new PageSessions({ now: systemClock.now, store: host.runtime.store });
   const port = Number(new URL(host.origin).port || 80);
-  // Cookies of all ports of a machine are in one jar: the name keeps two servers apart.
-  const cookieName = `mandate-page-${port}`;
+  const cookieName = pages.cookieName(port);
   const allowed = new AllowedHosts(port, options.allowedHosts);
   const { rate, failureRate } = options;
   const { tokens } = host;
@@ -154,7 +154,7 @@ export function createApp(host: Host, options: AppOptions): Hono<Bindings> {
     });
   }
   add("POST", pageCodePath, async (context) =>
-    createPageCode(context.req.raw, context.get("caller"), { pages, origin: host.origin }),
+    createPageCode(context.req.raw, context.get("caller"), pages),
   );
   for (const [path, known] of methods) {
     app.all(path, () => {

@@ -2,7 +2,7 @@ import { hash } from "node:crypto";
 import type { IdempotencyStore, KeptReply, RequestKey } from "../../ports/idempotency-store.ts";
 import { HttpProblem } from "./problem.ts";
 
-const keptForMs = 24 * 3_600_000;
+export const keptForMs = 24 * 3_600_000;
 
 export interface OnceRequest {
   readonly principal: string;

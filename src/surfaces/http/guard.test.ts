@@ -175,7 +175,7 @@ describe("the guard", () => {
       routes: [...routes, ...testRoutes],
     });
     const { port, pages } = http.server;
-    const session = pages.exchange(pages.createCode(http.token).code) ?? "";
+    const session = (await pages.exchange(pages.createCode(http.token).code)) ?? "";
     const everywhere = [...foreignPlaces(port), ...strangers(port, http.token, session)];
     expect(everywhere.length).toBeGreaterThan(60);
     const before = await changesOf(http);

@@ -2,6 +2,7 @@ import type { AccessTokens } from "../../control/access/access-tokens.ts";
 import type { Principal } from "../../control/records/principal.ts";
 import type { AllowedHosts } from "./allowed-hosts.ts";
 import { checkHost, checkOrigin, isSameOrigin, provenanceOf } from "./check-provenance.ts";
+import { mostSealedCharacters } from "./page-seal.ts";
 import type { PageSessions } from "./page-sessions.ts";
 import { HttpProblem } from "./problem.ts";
 import { type Rate, RateLimiter } from "./rate-limiter.ts";
@@ -64,7 +65,7 @@ export class Guard {
 
   /** Who asks. Throws for nobody, for a stranger, and for whoever asks too often. */
   async identify(request: Request, address: string): Promise<Caller> {
-    const credentials = this.#credentialsOf(request);
+    const credentials = await this.#credentialsOf(request);
     if (credentials === undefined) throw unauthenticated("A token is required.");
     const { session, token } = credentials;
     const principal = await this.#authenticate(token);
@@ -106,11 +107,12 @@ export class Guard {
       .map((cookie) => cookie.trim())
       .filter((cookie) => cookie.startsWith(prefix));
     // Somebody else on this machine may have set one of the same name: then neither counts.
-    return own.length === 1 ? own[0]?.slice(prefix.length, prefix.length + 100) : undefined;
+    const end = prefix.length + mostSealedCharacters;
+    return own.length === 1 ? own[0]?.slice(prefix.length, end) : undefined;
   }
 
   /** A token that was presented decides; a cookie is not looked at beside it. */
-  #credentialsOf(request: Request): Pick<Caller, "session" | "token"> | undefined {
+  async #credentialsOf(request: Request): Promise<Pick<Caller, "session" | "token"> | undefined> {
     const authorization = request.headers.get("authorization");
     if (authorization !== null) {
       const [, token] = /^bearer +([\w.~+/=-]{1,512})$/i.exec(authorization) ?? [];
@@ -122,7 +124,7 @@ export class Guard {
     if (!isSameOrigin(provenanceOf(request))) {
       throw new HttpProblem("forbidden", "A page's session counts for that page alone.");
     }
-    const token = this.#options.pages.tokenOf(session);
+    const token = await this.#options.pages.tokenOf(session);
     if (token === undefined) throw unauthenticated("The session has ended. Open the page again.");
     return { token, session };
   }

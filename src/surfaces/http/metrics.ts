@@ -9,6 +9,7 @@ import {
   type MetricsFormat,
   Reading,
 } from "./metrics-family.ts";
+import type { FleetMetrics } from "./metrics-fleet.ts";
 import { processMetrics } from "./metrics-process.ts";
 import type { Mount } from "./mount.ts";
 
@@ -16,7 +17,7 @@ const requestSeconds = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
 
 /**
  * Figures for Prometheus. Counters count what this process heard since it began, whoever did it;
- * what is open is of the whole store.
+ * what is open is of the whole store, and so are workers and queues.
  */
 export class Metrics {
   readonly #store: Pick<Store, "listRuns" | "readRun">;
@@ -27,12 +28,19 @@ export class Metrics {
     "How long requests took, by route.",
     requestSeconds,
   );
+  readonly #fleet: FleetMetrics | undefined;
   readonly #families: readonly MetricFamily[];
   readonly #stop: () => void;
   #loading: Promise<void> | undefined;
 
-  constructor(hub: EventHub, store: Pick<Store, "listRuns" | "readRun">, version: string) {
+  constructor(
+    hub: EventHub,
+    store: Pick<Store, "listRuns" | "readRun">,
+    version: string,
+    fleet?: FleetMetrics,
+  ) {
     this.#store = store;
+    this.#fleet = fleet;
     const { families, stop } = processMetrics(version);
     this.#families = [
       ...this.#counts.families,
@@ -40,6 +48,7 @@ export class Metrics {
       this.#requests,
       this.#requestSeconds,
       ...families,
+      ...(fleet?.families ?? []),
     ];
     const unlisten = hub.listen((events) => {
       for (const event of events) this.#counts.count(event);
@@ -70,7 +79,7 @@ export class Metrics {
   async render(format: MetricsFormat): Promise<string> {
     // What was open before we began to listen: once, when somebody wants to know.
     this.#loading ??= this.#counts.load(this.#store);
-    await this.#loading.catch(() => undefined);
+    await Promise.all([this.#loading.catch(() => undefined), this.#fleet?.load()]);
     const lines: string[] = [];
     for (const family of this.#families) family.write(lines, format);
     if (format === "openmetrics") lines.push("# EOF");

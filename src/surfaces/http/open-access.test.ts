@@ -66,7 +66,7 @@ describe("an answer that goes on", () => {
   it("ends with the session of the page that it was for", async () => {
     await using http = await openServer({ events: silent, accessCheckMs: 50 });
     const { pages, port, url } = http.server;
-    const session = pages.exchange(pages.createCode(http.token).code) ?? "";
+    const session = (await pages.exchange(pages.createCode(http.token).code)) ?? "";
     const cookie = `Cookie: mandate-page-${port}=${session}\r\nOrigin: ${url}`;
     const stream = await openStream(http, http.token, cookie);
     const other = await openStream(http, http.token);

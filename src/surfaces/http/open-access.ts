@@ -52,14 +52,15 @@ export class OpenAccess {
       const now = await this.#holderOf(token);
       // Another role or other scopes are another access: what was opened with the old one ends.
       for (const { caller, cut } of answers) {
-        if (!isSame(caller.principal, now) || this.#hasLeft(caller)) cut();
+        if (!isSame(caller.principal, now) || (await this.#hasLeft(caller))) cut();
       }
     }
   }
 
   /** A page that ended its session; its token may still be good elsewhere. */
-  #hasLeft({ session, token }: Caller): boolean {
-    return session !== undefined && this.#pages.tokenOf(session) !== token;
+  async #hasLeft({ session, token }: Caller): Promise<boolean> {
+    if (session === undefined) return false;
+    return (await this.#pages.tokenOf(session).catch(() => undefined)) !== token;
   }
 
   /** Whoever cannot be recognized is nobody. */

@@ -1,3 +1,4 @@
+import { provenanceOf } from "./check-provenance.ts";
 import type { Caller } from "./guard.ts";
 import type { PageSessions } from "./page-sessions.ts";
 import { HttpProblem } from "./problem.ts";
@@ -12,7 +13,7 @@ export const pageCodePath = "/api/v1/page-code";
 export async function createPageCode(
   request: Request,
   { session, token }: Caller,
-  { pages, origin }: { readonly pages: PageSessions; readonly origin: string },
+  pages: PageSessions,
 ): Promise<Response> {
   await readBody(request, 0);
   // Otherwise a page could go on for ever by opening the next one.
@@ -20,9 +21,14 @@ export async function createPageCode(
     throw new HttpProblem("forbidden", "A page cannot open another one. Present the token itself.");
   }
   const { code, validFor } = pages.createCode(token);
-  return Response.json({ code, url: pageUrl(origin, code), validForMs: validFor }, { status: 201 });
+  return Response.json(
+    { code, url: pageUrl(request, code), validForMs: validFor },
+    { status: 201 },
+  );
 }
 
-function pageUrl(origin: string, code: string): string {
-  return `${origin}/#code=${code}`;
+/** Under the name by which the server was asked, which it answers to: it may be that of a balancer. */
+function pageUrl(request: Request, code: string): string {
+  const isSecure = request.headers.get("x-forwarded-proto") === "https";
+  return `${isSecure ? "https" : "http"}://${provenanceOf(request).host}/#code=${code}`;
 }

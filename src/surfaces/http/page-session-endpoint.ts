@@ -1,5 +1,6 @@
 import { z } from "zod";
 import type { Guard } from "./guard.ts";
+import { mostSealedCharacters } from "./page-seal.ts";
 import { type PageSessions, pageSessionMs } from "./page-sessions.ts";
 import { fieldErrors, HttpProblem, invalidRequest } from "./problem.ts";
 import { checkForm, parseBody, readBody } from "./read-body.ts";
@@ -10,7 +11,7 @@ export const pageSessionBody = z.strictObject({
   code: z
     .string()
     .min(1)
-    .max(200)
+    .max(mostSealedCharacters)
     .meta({ description: "From the fragment of the page's address." }),
 });
 
@@ -28,8 +29,17 @@ export async function answerPageSession(
   guard.checkPage(request);
   const attributes = `Path=/; HttpOnly; SameSite=Strict${isSecure(request) ? "; Secure" : ""}`;
   if (request.method === "DELETE") {
-    pages.end(guard.sessionOf(request) ?? "");
-    return noContent(`${cookieName}=; Max-Age=0; ${attributes}`);
+    const forget = `${cookieName}=; Max-Age=0; ${attributes}`;
+    try {
+      await pages.end(guard.sessionOf(request) ?? "");
+    } catch {
+      throw new HttpProblem(
+        "unavailable",
+        "This browser is signed out. The other servers could not be told, since the database does not answer: whoever copied the cookie is let in there until the session is over.",
+        { headers: { "set-cookie": forget } },
+      );
+    }
+    return noContent(forget);
   }
   if (request.method !== "POST") {
     throw new HttpProblem("method-not-allowed", "This takes POST and DELETE.", {
@@ -40,7 +50,7 @@ export async function answerPageSession(
   const body = parseBody(await readBody(request, mostBodyBytes));
   const parsed = pageSessionBody.safeParse(body);
   if (!parsed.success) throw invalidRequest(fieldErrors("body", parsed.error));
-  const session = pages.exchange(parsed.data.code);
+  const session = await pages.exchange(parsed.data.code);
   if (session === undefined) {
     guard.refuseGuesser(address);
     throw new HttpProblem(

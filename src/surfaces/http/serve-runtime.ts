@@ -3,6 +3,7 @@ import type { McpHttpHandler } from "../mcp/http/mcp-http-handler.ts";
 import { EventHub } from "./event-hub.ts";
 import { eventStreams } from "./event-stream.ts";
 import { Metrics } from "./metrics.ts";
+import { FleetMetrics } from "./metrics-fleet.ts";
 import { routes } from "./routes/all-routes.ts";
 import { type RunningServer, type ServerOptions, startServer } from "./serve.ts";
 import type { DeltaHub } from "./sse-deltas.ts";
@@ -10,7 +11,7 @@ import type { DeltaHub } from "./sse-deltas.ts";
 export interface ServeRuntimeOptions
   extends Pick<
     ServerOptions,
-    "host" | "port" | "hostname" | "allowedHosts" | "staticFiles" | "log" | "timeouts"
+    "host" | "port" | "hostname" | "allowedHosts" | "staticFiles" | "log" | "timeouts" | "pageKey"
   > {
   /** What models say while they say it; its `hear` is the runtime's `onDelta`. */
   readonly deltas?: DeltaHub | undefined;
@@ -23,7 +24,7 @@ export async function serveRuntime(options: ServeRuntimeOptions): Promise<Runnin
   const log = options.log ?? ((line) => void process.stderr.write(`${line}\n`));
   const hub = new EventHub(runtime.store, deltas && { deltas });
   const streams = eventStreams(hub);
-  const metrics = new Metrics(hub, runtime.store, productVersion);
+  const metrics = new Metrics(hub, runtime.store, productVersion, new FleetMetrics(runtime));
   let mcp: Promise<McpHttpHandler> | undefined;
   const server = await startServer({
     ...options,

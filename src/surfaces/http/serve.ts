@@ -21,6 +21,8 @@ export interface ServerOptions extends Omit<AppOptions, "open" | "pages"> {
   readonly hostname?: string | undefined;
   readonly timeouts?: Partial<ServerTimeouts> | undefined;
   readonly mostConnections?: number | undefined;
+  /** What the sessions of pages are sealed with, at every server behind the same address. */
+  readonly pageKey?: Buffer | undefined;
 }
 
 export interface ServerTimeouts {
@@ -79,7 +81,8 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   const address = server.address() as AddressInfo;
   const origin = `http://${isLoopback(hostname) ? shown(hostname) : "127.0.0.1"}:${address.port}`;
   const open = new OpenRequests();
-  const pages = new PageSessions(systemClock.monotonic);
+  const { store } = options.host.runtime;
+  const pages = new PageSessions({ now: systemClock.now, store, key: options.pageKey });
   const app = createApp({ ...options.host, origin }, { ...options, open, pages });
   const listener = getRequestListener(app.fetch, {
     // Other code of this process keeps the classes it knows.
@@ -97,6 +100,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     async close(graceMs = usualGraceMs) {
       open.stop();
       await closeServer(server, graceMs);
+      pages.close();
       limits.close();
     },
   };

@@ -1,16 +1,16 @@
 import type { Operations } from "../../../../src/surfaces/client/mandate-client.ts";
 import { Duration } from "../../components/amounts.tsx";
-import { type Column, Table } from "../../components/table.tsx";
 import { Text } from "../../components/text.tsx";
 import { client } from "../../data/client.ts";
 import { useResource } from "../../data/use-resource.ts";
 import { Link } from "../../router/link.tsx";
 import { isEnforced, type SystemReport } from "./plug-in.ts";
+import { QueuesSection } from "./queues-section.tsx";
 import { Facts, Mark, Section } from "./section.tsx";
 import { tellOpenWork } from "./tell-open-work.ts";
+import { WorkersSection } from "./workers-section.tsx";
 
 type Health = Operations["getHealth"]["reply"];
-type Worker = Health["workers"][number];
 
 const workEvents = [
   "run.started",
@@ -19,30 +19,12 @@ const workEvents = [
   "agent.subagent_closed",
 ];
 
-const columns: readonly Column<Worker>[] = [
-  {
-    title: "Worker",
-    cell: ({ isSelf, worker }) => (
-      <>
-        <Text className="font-mono text-xs">{worker}</Text>
-        {isSelf && <span className="ml-2 text-xs text-soft">this server</span>}
-      </>
-    ),
-  },
-  {
-    title: "State",
-    cell: ({ isAlive }) => <Mark isGood={isAlive} word={isAlive ? "at work" : "gone"} />,
-  },
-  { title: "Open runs", isNumber: true, cell: ({ openRuns }) => openRuns },
-];
-
 interface OverviewTabProps {
   readonly health: Health;
   readonly system: SystemReport | undefined;
 }
 
 export function OverviewTab({ health, system }: OverviewTabProps) {
-  const isLost = health.workers.some(({ isAlive }) => !isAlive);
   return (
     <div className="min-h-0 flex-1 overflow-auto pb-6">
       <Section title="Server">
@@ -73,20 +55,8 @@ export function OverviewTab({ health, system }: OverviewTabProps) {
           ]}
         />
       </Section>
-      <Section title="Workers">
-        <Table
-          label="Workers"
-          columns={columns}
-          rows={health.workers}
-          keyOf={({ worker }) => worker}
-        />
-        {isLost && (
-          <p className="px-4 pt-2 text-soft">
-            What a worker that is gone left open is taken up when a server starts, or run by run:{" "}
-            <code className="font-mono text-xs">mandate resume</code>
-          </p>
-        )}
-      </Section>
+      <WorkersSection />
+      <QueuesSection />
       <OpenWork health={health} />
       {system && (
         <Section title="What this machine can enforce">

@@ -1,6 +1,7 @@
 import { realpathSync, statSync } from "node:fs";
 import { resolve } from "node:path";
 import { Forks } from "../../../commands/forks.ts";
+import { startRetention } from "../../../commands/retention.ts";
 import { AccessTokens } from "../../../control/access/access-tokens.ts";
 import { installationToken } from "../../../control/access/installation-token.ts";
 import { findPlaces } from "../../../control/places.ts";
@@ -63,6 +64,8 @@ async function serve(given: Arguments, io: Io): Promise<number> {
   const { DeltaHub } = await import("../../http/sse-deltas.ts");
   const { serveRuntime } = await import("../../http/serve-runtime.ts");
   const { findDashboard, staticFiles } = await import("../../http/static-files.ts");
+  const { readPageKey } = await import("../../http/page-key.ts");
+  const pageKey = readPageKey(io.environment);
   const deltas = new DeltaHub();
   const forks = new Forks();
   const application = applicationFor(chosenPlaybook(given, io));
@@ -82,7 +85,7 @@ async function serve(given: Arguments, io: Io): Promise<number> {
     const folder = findDashboard();
     const files = folder === undefined ? undefined : staticFiles(folder);
     const server = await serveRuntime({
-      ...{ host, port, hostname, allowedHosts, deltas, log },
+      ...{ host, port, hostname, allowedHosts, deltas, log, pageKey },
       staticFiles: files,
     });
     const stopped = untilStopped(io);
@@ -93,7 +96,9 @@ async function serve(given: Arguments, io: Io): Promise<number> {
     const where = `The token is in ${printableLine(file)} (${io.program} token show)`;
     io.stdout.write(given.flag("print-token") ? `The token is ${token}\n` : `${where}\n`);
     await takeUp(runtime, log);
+    const retention = startRetention(runtime, findPlaces(io.environment).home, log);
     await stopped;
+    retention.stop();
     io.stderr.write("Stopping: what is being answered is answered first.\n");
     await server.close();
     return exitCode.done;

@@ -13,6 +13,7 @@ import { sessionRoutes } from "./session-routes.ts";
 import { systemRoutes } from "./system-routes.ts";
 import { tokenRoutes } from "./token-routes.ts";
 import { trustRoutes } from "./trust-routes.ts";
+import { workerRoutes } from "./worker-routes.ts";
 
 /** Every operation of the API but those that stream. A new one is a line in the file of its noun. */
 export const routes: readonly Route[] = [
@@ -30,4 +31,5 @@ export const routes: readonly Route[] = [
   ...memoryRoutes,
   ...tokenRoutes,
   ...systemRoutes,
+  ...workerRoutes,
 ];

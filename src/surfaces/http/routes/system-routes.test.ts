@@ -25,6 +25,20 @@ describe("the server about itself", () => {
     expect(system.enforcement.files).toMatch(/^always/);
   });
 
+  it("lists itself where a store knows of nobody, and no queues where there are none", async () => {
+    await using api = await openApi(options);
+    const viewer = await api.as("viewer");
+    const { engine, isComplete, items } = await viewer.listWorkers();
+    expect([engine, isComplete]).toEqual(["local", true]);
+    expect(items).toMatchObject([
+      {
+        ...{ worker: api.engine.store.ownership.worker, pid: process.pid, openRuns: 0 },
+        ...{ isSelf: true, isAlive: true, takesWork: false, delegations: null, goneSince: null },
+      },
+    ]);
+    expect(await viewer.listQueues()).toEqual({ items: [], isComplete: true });
+  });
+
   it("says who asks, and where it works", async () => {
     await using api = await openApi(options);
     const workspaces = [api.engine.workspace];

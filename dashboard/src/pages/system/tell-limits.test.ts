@@ -1,0 +1,14 @@
+import { describe, expect, it } from "vitest";
+import { tellLimits } from "./tell-limits.ts";
+
+describe("tellLimits", () => {
+  it("names the limits that there are", () => {
+    expect(tellLimits({ all: null, worker: null, tenant: null })).toBe("no limit");
+    expect(tellLimits({ all: null, worker: 10, tenant: null })).toBe(
+      "10 of a worker, at each depth",
+    );
+    expect(tellLimits({ all: 200, worker: 10, tenant: 20 })).toBe(
+      "200 of all, 10 of a worker, 20 of a tenant, at each depth",
+    );
+  });
+});
