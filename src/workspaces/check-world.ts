@@ -82,7 +82,7 @@ function* checkMissing({ settled, users, world }: Context): Generator<Violation>
   const whole = new Set(world.copies.flatMap(({ id, hasFolder }) => (hasFolder ? [id] : [])));
   for (const [id, all] of users) {
     const open = whole.has(id) ? undefined : all.find(({ status }) => status === "open");
-    if (open === undefined) continue;
+    if (open === undefined || open.travels === true) continue;
     // A copy is made before its delegation is created: this one was there, and closed by nobody.
     if (!settled && open.createdAt >= world.at) continue;
     yield violation(`It is open, and the working copy ${id} that it works in is gone.`, open);

@@ -1,8 +1,8 @@
 import { existsSync, mkdirSync, realpathSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { captureTree } from "./capture-tree.ts";
-import { copyIndex } from "./copy-index.ts";
-import { layoutOf, refOf, worktreesOf } from "./copy-layout.ts";
+import { checkOutCopy } from "./check-out-copy.ts";
+import { layoutOf, worktreesOf } from "./copy-layout.ts";
 import { type CopyLimits, copyLimits } from "./copy-limits.ts";
 import { explainGitFailure } from "./explain-git-failure.ts";
 import { findToplevel, type Inspection, inspectRepository } from "./inspect-repository.ts";
@@ -13,8 +13,8 @@ import { recoverPlace } from "./recover-integration.ts";
 import { removeFolder } from "./remove-folder.ts";
 import { RepositoryRefused } from "./repository-refusal.ts";
 import { requireGit } from "./require-git.ts";
-import { askGit, runGit } from "./run-git.ts";
-import { createChildRepository, createVault } from "./vault.ts";
+import { askGit } from "./run-git.ts";
+import { createVault } from "./vault.ts";
 import { type CopyRecord, type WorkingCopy, workingCopyOf } from "./working-copy.ts";
 import { writeDurably } from "./write-durably.ts";
 
@@ -42,7 +42,7 @@ export async function createWorkingCopy(request: WorkingCopyRequest): Promise<Wo
     throw new RepositoryRefused({ code: "copy-exists", sentence });
   }
   const toplevel = await findToplevel(request.source, home);
-  await sweep(home, request.id);
+  await sweepCopy(home, request.id);
   mkdirSync(layout.own, { recursive: true, mode: 0o700 });
   writeFileSync(layout.holder, identifyThisProcess(), { mode: 0o600 });
   try {
@@ -50,7 +50,7 @@ export async function createWorkingCopy(request: WorkingCopyRequest): Promise<Wo
     writeDurably(layout.record, JSON.stringify(record));
     return workingCopyOf(home, record);
   } catch (error) {
-    await sweep(home, request.id);
+    await sweepCopy(home, request.id);
     throw explainGitFailure(error, toplevel);
   }
 }
@@ -84,20 +84,7 @@ async function make(
   );
   const { place, tree: baseTree, omitted } = captured;
   const base = await commitBase(layout.vault, place, baseTree);
-  const vault = { gitDirectory: layout.vault, ...options };
-  await runGit(["update-ref", `${refOf(request.id)}-base`, base], vault);
-
-  mkdirSync(layout.folder, { recursive: true, mode: 0o700 });
-  const context = { ...vault, workTree: layout.folder, indexFile: layout.copyIndex };
-  await runGit(["read-tree", baseTree], context);
-  await runGit(["checkout-index", "--all", "--force", "--index"], context);
-  createChildRepository(layout.folder, {
-    ...{ place, base, branch: `mandate/${request.id}` },
-    objects: [join(layout.vault, "objects"), ...place.objects],
-  });
-  copyIndex(layout.copyIndex, join(layout.folder, ".git", "index"));
-  // A workspace that holds no files yet is an empty folder, and stays one.
-  mkdirSync(join(layout.folder, place.prefix), { recursive: true });
+  await checkOutCopy({ home, id: request.id, base, baseTree, place, ...options });
   return {
     version: 1,
     ...{ id: request.id, head: place.head, base, baseTree, omitted: [...omitted] },
@@ -128,7 +115,8 @@ async function inspectOrRefuse(source: string, home: string): Promise<Inspection
   return inspection;
 }
 
-async function sweep(home: string, id: string): Promise<void> {
+/** What is there of a copy that has no record: it was being made, and came to nothing. */
+export async function sweepCopy(home: string, id: string): Promise<void> {
   for (const parent of [worktreesOf(home), join(home, "copies")]) {
     if (existsSync(parent)) await removeFolder(parent, id);
   }

@@ -11,6 +11,7 @@ import { recoverPlace } from "./recover-integration.ts";
 import { removeFolder } from "./remove-folder.ts";
 import { RepositoryRefused } from "./repository-refusal.ts";
 import { runGit } from "./run-git.ts";
+import { isSent } from "./sent-changes.ts";
 import type { WorkingCopy } from "./working-copy.ts";
 
 export interface DiscardOptions {
@@ -45,7 +46,9 @@ export async function discardWorkingCopy(
   if (unmerged !== "delete" && existsSync(copy.folder)) {
     const changes = await collectChanges(copy);
     const isMerged = changes.commit === null || changes.commit === readOutcome(copy)?.child;
-    if (!isMerged || changes.problems.length > 0) {
+    // What was sent to its caller's machine is that machine's to keep, with what was said of it.
+    const isElsewhere = isSent(copy, changes.tree);
+    if (!isElsewhere && (!isMerged || changes.problems.length > 0)) {
       if (unmerged === "keep" || changes.commit === null) {
         const sentence = `The working copy "${copy.id}" has changes that were not merged, and is kept in ${copy.folder}. Merge it, or discard it with its changes.`;
         return { status: "kept", files: changes.files, sentence };

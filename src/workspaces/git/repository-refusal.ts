@@ -18,7 +18,8 @@ export type RefusalCode =
   | "changed-meanwhile"
   | "copy-exists"
   | "copy-unknown"
-  | "range-unknown";
+  | "range-unknown"
+  | "bundle-damaged";
 
 export interface RepositoryRefusal {
   readonly code: RefusalCode;

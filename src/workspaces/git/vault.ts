@@ -9,12 +9,14 @@ import type { ObjectFormat, Place } from "./place.ts";
 const attributes =
   "* -text -eol -crlf -ident -filter -working-tree-encoding !merge !diff !conflict-marker-size\n";
 
+type Borrowing = Pick<Place, "objectFormat" | "objects" | "shallow">;
+
 /**
  * A bare repository that belongs to the runtime. Snapshots, merges and commits of one working copy
  * are made in it, with its configuration alone; nothing that a child or a repository brings along
  * is in force there. Contents that the copied place already has are borrowed from it.
  */
-export function createVault(vault: string, place: Place, ignoreRules: string): void {
+export function createVault(vault: string, place: Borrowing, ignoreRules: string): void {
   layOut(vault, place.objectFormat, "bare = true");
   writeFileSync(join(vault, "HEAD"), "ref: refs/heads/none\n");
   writeBorrowed(vault, place.objects);
@@ -22,7 +24,11 @@ export function createVault(vault: string, place: Place, ignoreRules: string): v
 }
 
 /** What changes in the place while a copy lives. */
-export function updateVault(vault: string, place: Place, ignoreRules: string): void {
+export function updateVault(
+  vault: string,
+  place: Pick<Place, "shallow">,
+  ignoreRules: string,
+): void {
   writeFileSync(join(vault, "info", "exclude"), ignoreRules);
   writeShallow(vault, place.shallow);
 }
@@ -34,7 +40,7 @@ export function updateVault(vault: string, place: Place, ignoreRules: string): v
 export function createChildRepository(
   folder: string,
   child: {
-    readonly place: Place;
+    readonly place: Pick<Place, "objectFormat" | "shallow">;
     readonly objects: readonly string[];
     readonly branch: string;
     readonly base: string;

@@ -2,11 +2,13 @@ import { existsSync, mkdirSync, realpathSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { setImmediate as yieldToOthers } from "node:timers/promises";
 import { type CollectedChanges, collectChanges } from "./collect-changes.ts";
+import { noteClaim, readClaim } from "./copy-claim.ts";
 import { layoutOf } from "./copy-layout.ts";
 import { createWorkingCopy, type WorkingCopyRequest } from "./create-working-copy.ts";
 import { diffOf, type UnifiedDiff } from "./diff-of.ts";
 import { diffOfFolder } from "./diff-of-folder.ts";
 import { discardWorkingCopy } from "./discard-working-copy.ts";
+import { inspectRepository } from "./inspect-repository.ts";
 import { type IntegrationRequest, integrate } from "./integrate.ts";
 import { IntegrationQueue } from "./integration-queue.ts";
 import type { IntegrationResult } from "./integration-result.ts";
@@ -17,11 +19,26 @@ import {
   listWorkingCopies,
   sweepWorkingCopies,
 } from "./list-working-copies.ts";
+import { packChanges, packCopy } from "./pack-copy.ts";
 import { sweepPlaceLocks } from "./place-lock.ts";
 import { identifyThisProcess, isProcessAlive } from "./process-identity.ts";
+import { type ReceivedChanges, receiveChanges } from "./receive-changes.ts";
 import { recoverIntegration } from "./recover-integration.ts";
 import { RepositoryRefused } from "./repository-refusal.ts";
-import { openWorkingCopy, readCopyRecord, type WorkingCopy } from "./working-copy.ts";
+import { forgetSent, noteSent } from "./sent-changes.ts";
+import { type UnpackRequest, unpackCopy } from "./unpack-copy.ts";
+import {
+  openWorkingCopy,
+  readCopyRecord,
+  type WorkingCopy,
+  workingCopyOf,
+} from "./working-copy.ts";
+import { writeDurably } from "./write-durably.ts";
+
+export interface PackedChanges {
+  readonly text: string;
+  readonly tree: string;
+}
 
 /** All working copies below one home, as the engine uses them. */
 export class WorkingCopies {
@@ -67,6 +84,61 @@ export class WorkingCopies {
     writeFileSync(layoutOf(this.#home, id).holder, identifyThisProcess(), { mode: 0o600 });
     this.#taken.set(id, (this.#taken.get(id) ?? 0) + 1);
     return copy;
+  }
+
+  /** The state that a copy was made with, for those who have to make it once more. */
+  pack(copy: WorkingCopy): Promise<string> {
+    return this.#track(packCopy(copy));
+  }
+
+  /** Makes a copy of another machine once more, and takes it. */
+  async unpack(request: Omit<UnpackRequest, "home">): Promise<WorkingCopy> {
+    const unpacking = this.holding(request.id, async () => {
+      // Somebody else here may have been quicker.
+      if (!this.has(request.id)) await unpackCopy({ ...request, home: this.#home });
+    });
+    await this.#track(unpacking);
+    return this.take(request.id);
+  }
+
+  /**
+   * The workspace that it is a copy of is on this machine as well: what is made in it can be merged
+   * here. Where it is none that could be copied so, the copy stays a stranger, and is not merged.
+   */
+  async bringHome(copy: WorkingCopy, workspace: string): Promise<WorkingCopy> {
+    const { place } = await inspectRepository(workspace, this.#home);
+    const { kind, prefix, toplevel } = place;
+    const record = readCopyRecord(this.#home, copy.id);
+    if (record === undefined || prefix !== copy.source.prefix) return copy;
+    forgetSent(copy);
+    const changed = { ...record, source: { kind, toplevel, prefix } };
+    writeDurably(layoutOf(this.#home, copy.id).record, JSON.stringify(changed));
+    return workingCopyOf(this.#home, changed);
+  }
+
+  /** Under which claim somebody last worked in it here; 0: nobody has. */
+  claimOf(id: string): number {
+    return readClaim(this.#home, id);
+  }
+
+  noteClaim(id: string, fence: number): void {
+    noteClaim(this.#home, id, fence);
+  }
+
+  /** What was changed in it, for the machine that its caller is on. */
+  async packChanges(copy: WorkingCopy, message: string): Promise<PackedChanges> {
+    const changes = await this.collect(copy, message);
+    return { text: await packChanges(copy, changes), tree: changes.tree };
+  }
+
+  /** The store has what was changed in it. */
+  noteSent(copy: WorkingCopy, { tree }: PackedChanges): void {
+    noteSent(copy, tree);
+  }
+
+  /** Puts what was done elsewhere into this copy, as if it had been done in it. */
+  receive(copy: WorkingCopy, text: string): Promise<ReceivedChanges> {
+    return this.#track(this.holding(copy.id, () => receiveChanges(copy, text)));
   }
 
   collect(copy: WorkingCopy, message: string): Promise<CollectedChanges> {

@@ -19,9 +19,12 @@ export interface WorkingCopy {
   readonly folder: string;
   /** The copy of the workspace: `folder`, or the part of it that the workspace is. */
   readonly root: string;
-  /** The folder that it is a copy of, and where the workspace lies in it. */
+  /**
+   * The folder that it is a copy of, and where the workspace lies in it. `elsewhere`: that folder is
+   * on another machine, and `toplevel` is only its name.
+   */
   readonly source: {
-    readonly kind: "git" | "folder" | "copy";
+    readonly kind: "git" | "folder" | "copy" | "elsewhere";
     readonly toplevel: string;
     readonly prefix: string;
   };
@@ -43,7 +46,7 @@ const schema = z.strictObject({
   version: z.literal(1),
   id: z.string(),
   source: z.strictObject({
-    kind: z.enum(["git", "folder", "copy"]),
+    kind: z.enum(["git", "folder", "copy", "elsewhere"]),
     toplevel: z.string(),
     prefix: z.string(),
   }),
