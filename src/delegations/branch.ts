@@ -1,7 +1,10 @@
-import { isOpen } from "../events/delegation.ts";
+import { isOpen, type Share } from "../events/delegation.ts";
+import type { NewEvent } from "../events/event.ts";
 import type { RunState } from "../events/run-state.ts";
 import { MandateError } from "../ports/mandate-error.ts";
-import type { Ownership } from "../ports/store.ts";
+import type { Ownership, Store } from "../ports/store.ts";
+import type { Agent } from "./agent.ts";
+import { loseBranch } from "./branches.ts";
 import { cancelStored } from "./cancel-stored.ts";
 import type { EngineParts } from "./engine-parts.ts";
 import { dispatch } from "./enqueue.ts";
@@ -24,12 +27,18 @@ export async function openBranch(
   id: string,
 ): Promise<LiveRun | NoBranch> {
   const { store } = parts;
-  const claim = await claimDelegation(parts, runId, id);
-  if (typeof claim === "string") return claim;
-  const state = await store.readRun(runId);
+  const left = await leftBy(parts, runId, id);
+  if (typeof left === "string") return left;
+  const { fence } = left.share;
+  const claim = { worker: store.ownership.worker, fence: fence + 1 };
+  // What a worker did before has to be read when it cannot write any more.
+  const isFresh = fence === 0;
+  if (!isFresh) {
+    if (!(await claimFirst(store, runId, id, claim))) return "busy";
+    parts.endStrays(new Set([id]));
+  }
+  const state = isFresh ? left.state : await store.readRun(runId);
   if (state === undefined) return "done";
-  // One that nobody has worked on before has left nothing running.
-  if (claim.fence > 1) parts.endStrays(new Set([id]));
   const run = new LiveRun(parts, {
     id: runId,
     task: state.task,
@@ -41,7 +50,8 @@ export async function openBranch(
     isSpread: true,
   });
   try {
-    await hydrateBranch(run, state, id);
+    const agent = await hydrateBranch(run, state, id);
+    if (isFresh) claimAlong(agent, claim);
   } catch (error) {
     if (!(error instanceof MandateError)) throw error;
     // It cannot go on (its workspace is not here), or must not (its contract was changed): it ends.
@@ -52,29 +62,58 @@ export async function openBranch(
   return run;
 }
 
-async function claimDelegation(
+/** The delegation, when nobody works on it and somebody should. */
+async function leftBy(
   { store }: EngineParts,
   runId: string,
   id: string,
-): Promise<Ownership | NoBranch> {
-  const delegation = (await store.readRun(runId))?.delegations.get(id);
+): Promise<{ readonly state: RunState; readonly share: Share } | NoBranch> {
+  const state = await store.readRun(runId);
+  const delegation = state?.delegations.get(id);
   const { share } = delegation ?? {};
-  if (delegation === undefined || share === undefined || !isOpen(delegation)) return "done";
+  if (!state || !delegation || !share || !isOpen(delegation)) return "done";
   // What is handed in belongs to the worker of its caller.
   if (delegation.status === "waiting_for_merge" && delegation.parentId !== null) return "done";
   if (share.worker !== null && (await store.isWorkerAlive(share.worker))) return "busy";
-  const claim = { worker: store.ownership.worker, fence: share.fence + 1 };
-  const events = [{ type: "agent.claimed", sub_agent_id: id, payload: claim } as const];
+  return { state, share };
+}
+
+/** False when another was faster. */
+async function claimFirst(
+  store: Store,
+  runId: string,
+  id: string,
+  claim: Ownership,
+): Promise<boolean> {
   try {
-    await store.append({ runId, by: claim, events });
-    return claim;
+    await store.append({ runId, by: claim, events: [claimed(id, claim)] });
+    return true;
   } catch (error) {
-    const isRace =
-      error instanceof MandateError &&
-      (error.code === "illegal-transition" || error.code === "fenced");
-    if (isRace) return "busy";
+    if (error instanceof MandateError && raceCodes.has(error.code)) return false;
     throw error;
   }
+}
+
+const raceCodes: ReadonlySet<string> = new Set(["illegal-transition", "fenced"]);
+
+function claimed(id: string, claim: Ownership): NewEvent {
+  return { type: "agent.claimed", sub_agent_id: id, payload: claim };
+}
+
+/**
+ * The claim is written with the first things that follow from it. If it is refused, so are they, and
+ * nothing has left this process.
+ */
+function claimAlong(agent: Agent, claim: Ownership): void {
+  const { run } = agent;
+  const written = run.append([claimed(agent.id, claim)]);
+  agent.willSettle(written);
+  written.then(
+    async () => {
+      run.state = (await run.parts.store.readRun(run.id)) ?? run.state;
+    },
+    () => loseBranch(run),
+  );
 }
 
 /**

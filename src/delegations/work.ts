@@ -76,6 +76,7 @@ async function reconcile(agent: Agent): Promise<void> {
     run.lost = true;
     agent.isEnding = true;
     run.stir();
+    run.left.resolve();
     return;
   }
   const result = resultOf(state, agent.id);

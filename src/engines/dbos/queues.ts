@@ -14,8 +14,12 @@ export interface NamedQueue {
   readonly minPollingIntervalMs: number;
 }
 
-/** How long work may wait for a worker that has room, at most. */
-const pollMs = 50;
+/**
+ * How long work may wait for a worker that has room, at most. A look costs four small queries,
+ * whether there is something or not; few trees are deep.
+ */
+const pollMs = 100;
+const deepPollMs = 250;
 
 const usual = "default";
 
@@ -45,7 +49,7 @@ function queueAt(
   return {
     name: nameAt(name, depth),
     workerConcurrency: most,
-    minPollingIntervalMs: pollMs,
+    minPollingIntervalMs: depth > 1 ? deepPollMs : pollMs,
     ...(concurrency !== undefined && { globalConcurrency: concurrency }),
     ...(tenantConcurrency !== undefined && {
       partitionConcurrency: Math.min(concurrency ?? tenantConcurrency, tenantConcurrency),
