@@ -1,7 +1,10 @@
 /** The light half of the wiring: the database alone, which is all that reading needs. */
 import { dirname, join } from "node:path";
+import type { BucketConfig } from "./control/config.ts";
 import { createHome, type Environment, findPlaces } from "./control/places.ts";
+import type { ArtifactStore } from "./ports/artifact-store.ts";
 import type { Clock } from "./ports/clock.ts";
+import { MandateError } from "./ports/mandate-error.ts";
 import type { Store } from "./ports/store.ts";
 import type { MigrationOptions, MigrationReport } from "./stores/migrate-store.ts";
 
@@ -13,6 +16,8 @@ export interface StoreOptions {
   readonly url?: string | undefined;
   /** Whose part of it; absent: as MANDATE_TENANT says, or everybody's. */
   readonly tenant?: string | undefined;
+  /** Where large bodies go, with Postgres; absent: into the database. */
+  readonly artifacts?: BucketConfig | undefined;
   readonly synchronous?: "full" | "normal";
   readonly clock?: Clock;
 }
@@ -31,7 +36,19 @@ export async function openStore(options: StoreOptions): Promise<Store> {
   if (url !== undefined) {
     const { PostgresStore } = await import("./stores/postgres/postgres-store.ts");
     const tenant = options.tenant ?? (environment["MANDATE_TENANT"] || undefined);
-    return PostgresStore.open({ url, ...(tenant !== undefined && { tenant }), ...clock });
+    const artifacts = await openBucket(options.artifacts, environment, tenant);
+    return PostgresStore.open({
+      url,
+      ...(tenant !== undefined && { tenant }),
+      ...(artifacts && { artifacts }),
+      ...clock,
+    });
+  }
+  if (options.artifacts !== undefined && options.database === undefined) {
+    throw new MandateError(
+      "config-invalid",
+      "`database.artifacts` is for Postgres: set `database.url` or MANDATE_DATABASE_URL, or leave it out. The embedded database keeps large bodies in a folder beside it.",
+    );
   }
   const memory = options.database === ":memory:";
   const { SqliteStore } = await import("./stores/sqlite/sqlite-store.ts");
@@ -74,6 +91,18 @@ export async function describeStore(
   const { databaseAddressOf } = await import("./stores/postgres/database-url.ts");
   const { migrations } = await import("./stores/postgres/migrations.ts");
   return { path: databaseAddressOf(url).place, schema: migrations.length };
+}
+
+async function openBucket(
+  config: BucketConfig | undefined,
+  environment: Environment,
+  tenant: string | undefined,
+): Promise<ArtifactStore | undefined> {
+  if (config === undefined) return undefined;
+  const { S3Artifacts } = await import("./stores/s3/s3-artifacts.ts");
+  // Each tenant's bodies are its own, as its rows are.
+  const prefix = [config.prefix, tenant].filter((part) => part !== undefined).join("/");
+  return S3Artifacts.open({ ...config, ...(prefix !== "" && { prefix }) }, environment);
 }
 
 function databaseUrlOf(options: StoreOptions, environment: Environment): string | undefined {

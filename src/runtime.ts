@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { serverPattern } from "./contracts/mcp-tool-name.ts";
 import { everything } from "./contracts/selection.ts";
-import type { Config } from "./control/config.ts";
+import { type Config, defaultWaysOut } from "./control/config.ts";
 import type { ConfigFlags } from "./control/config-overrides.ts";
 import { loadConfig } from "./control/load-config.ts";
 import { type Environment, findPlaces } from "./control/places.ts";
@@ -111,6 +111,7 @@ export async function createRuntime(options: RuntimeOptions): Promise<Runtime> {
     environment,
     url: config.database.url,
     tenant: config.database.tenant,
+    artifacts: config.database.artifacts,
     synchronous: options.synchronous ?? config.database.synchronous,
   });
   const telemetry = await startTelemetry({
@@ -157,6 +158,7 @@ export async function createRuntime(options: RuntimeOptions): Promise<Runtime> {
       );
       return copies;
     },
+    sendsCopies: config.engine.workspaces === "bundle",
     hasCopies: () => existsSync(join(work.folder, "copies")),
     worktrees: join(work.folder, "worktrees"),
     checksFor: shell.checksFor,
@@ -325,7 +327,7 @@ function grantOf(parts: EngineParts, options: RuntimeOptions, config: Config): R
       scopes: everything,
       write_roots: [],
       network: config.network.allow,
-      ways_out: config.network.waysOut ?? Object.keys(config.mcp.servers).map(serverPattern),
+      ways_out: config.network.waysOut ?? defaultWaysOut,
     },
     sessionTools: parts.toolbox.names,
     principal: options.principal ?? { id: "local", role: "operator" },

@@ -101,9 +101,11 @@ export class EngineSteering implements Steering {
 
   runAtWork(): string {
     if (this.#place.run !== undefined) return this.#place.run;
-    const ids = this.#engine.liveRuns
-      .filter(({ isHeld, root }) => root !== null && !root.isEnding && !isHeld)
-      .map(({ id }) => id);
+    const atWork = this.#engine.liveRuns.filter(
+      ({ isHeld, root }) => root !== null && !root.isEnding && !isHeld,
+    );
+    // Of a run that is spread, several branches may be at work here.
+    const ids = [...new Set(atWork.map(({ id }) => id))];
     const [id, ...others] = ids;
     if (id === undefined) {
       throw new MandateError("unknown-run", "Nothing runs here that could be watched.");

@@ -1,3 +1,4 @@
+import { tellPruned } from "../events/pruned-runs.ts";
 import { isPaused, type RunState } from "../events/run-state.ts";
 import { MandateError } from "../ports/mandate-error.ts";
 import type { Store } from "../ports/store.ts";
@@ -31,7 +32,8 @@ export class KnownRuns {
     const run = runId === undefined ? undefined : await this.#known(runId, "");
     // The control log is read like a run and is none.
     if (run !== undefined && run.state?.delegations.size !== 0) return run;
-    throw new MandateError("unknown-run", `There is no run or delegation ${id}.`);
+    const pruned = await tellPruned(this.#store, id);
+    throw new MandateError("unknown-run", pruned ?? `There is no run or delegation ${id}.`);
   }
 
   async capsOf(delegationIds: readonly string[]): Promise<ReadonlyMap<string, Cap>> {

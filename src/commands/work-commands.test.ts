@@ -3,6 +3,7 @@ import { appendFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import type { Script } from "../models/scripted/scripted-model.ts";
+import { isSpread, notOffered } from "../testing/alter-database.test-support.ts";
 import { ofType, openEngine, recording, testProfile } from "../testing/engine-fixture.ts";
 import { hear, idsIn, say, withoutIds } from "./say.test-support.ts";
 
@@ -23,7 +24,10 @@ function playUntil(gate: { isOpen: boolean }): Script {
 const git = (folder: string, ...words: readonly string[]) =>
   execFileSync("git", ["-C", folder, "-c", "user.name=a", "-c", "user.email=a@b", ...words]);
 
-test("a pair programmer watches what runs, once, and no longer when it is told so", async () => {
+test("a pair programmer watches what runs, once, and no longer when it is told so", async ({
+  skip,
+}) => {
+  skip(isSpread, notOffered.watching);
   const gate = { isOpen: false };
   const { seen, model } = recording(playUntil(gate));
   await using engine = await openEngine({ model, profiles: [boss], limits });
@@ -56,7 +60,10 @@ test("a pair programmer watches what runs, once, and no longer when it is told s
   await expect(engine.engine.unwatch(run.runId, "pair")).rejects.toThrow(/Nothing that works here/);
 });
 
-test("a watcher that is ended in the middle of a request asks for nothing more", async () => {
+test("a watcher that is ended in the middle of a request asks for nothing more", async ({
+  skip,
+}) => {
+  skip(isSpread, notOffered.watching);
   const gate = { isOpen: false };
   const script = playUntil(gate);
   let aborted = 0;
@@ -82,7 +89,10 @@ test("a watcher that is ended in the middle of a request asks for nothing more",
   expect((await run.result).status).toBe("completed");
 });
 
-test("watchers come and go at any moment of a run, each with an end in the log", async () => {
+test("watchers come and go at any moment of a run, each with an end in the log", async ({
+  skip,
+}) => {
+  skip(isSpread, notOffered.watching);
   const gate = { isOpen: false };
   await using engine = await openEngine({ model: playUntil(gate), profiles: [boss], limits });
   const { workspace } = engine;
@@ -99,7 +109,8 @@ test("watchers come and go at any moment of a run, each with an end in the log",
   expect((await run.result).status).toBe("completed");
 });
 
-test("of several runs, somebody has to say which one is watched", async () => {
+test("of several runs, somebody has to say which one is watched", async ({ skip }) => {
+  skip(isSpread, notOffered.watching);
   const gate = { isOpen: false };
   await using engine = await openEngine({ model: playUntil(gate), profiles: [boss], limits });
   const { workspace } = engine;

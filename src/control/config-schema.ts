@@ -133,6 +133,7 @@ export const configSchema = z.strictObject({
   network: z
     .strictObject({
       allow: z.union([z.literal("*"), z.array(host)]).optional(),
+      waysOut: z.union([z.literal("*"), z.array(z.string().min(1).max(300))]).optional(),
       allowPrivate: z
         .array(z.string().regex(/^[^\s/]+:\d{1,5}$/, "must be written host:port"))
         .optional(),
@@ -181,11 +182,34 @@ export const configSchema = z.strictObject({
         .string()
         .regex(/^[a-z][a-z0-9_]{0,30}$/, "at most 31 small letters, digits and _")
         .optional(),
+      artifacts: z
+        .strictObject({
+          endpoint: z.url({ protocol: /^https?$/ }).max(500),
+          bucket: z
+            .string()
+            .regex(/^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/, "must be the name of a bucket"),
+          prefix: z
+            .string()
+            .regex(/^[A-Za-z0-9_-][A-Za-z0-9_./-]{0,199}$/, "letters, digits and _ . / -")
+            .optional(),
+          region: z
+            .string()
+            .regex(/^[a-z0-9-]{1,40}$/, "must be the name of a region")
+            .optional(),
+        })
+        .optional(),
+    })
+    .optional(),
+  retention: z
+    .strictObject({
+      days: z.int().min(1).max(36_500).optional(),
+      keepFailed: z.boolean().optional(),
     })
     .optional(),
   engine: z
     .strictObject({
       kind: z.enum(["local", "dbos"]).optional(),
+      workspaces: z.enum(["shared", "bundle"]).optional(),
       queues: z.record(z.string().regex(/^[a-z][a-z0-9-]{0,30}$/), queue).optional(),
     })
     .optional(),

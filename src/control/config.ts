@@ -18,6 +18,7 @@ export interface Config {
   readonly ask: AskConfig;
   readonly integration: IntegrationConfig;
   readonly database: DatabaseConfig;
+  readonly retention: RetentionConfig;
   readonly engine: EngineConfig;
   readonly mcp: McpConfig;
   readonly network: NetworkConfig;
@@ -70,6 +71,11 @@ export interface ShellConfig {
 export interface NetworkConfig {
   /** Hosts that agents may reach, by name or `*.example.com`; "*": every public one. */
   readonly allow: Selection;
+  /**
+   * Hosts and tools that stay open to agents that have read strangers' words, besides hosts that
+   * `allow` names; absent: the tools of MCP servers, which somebody chose to have.
+   */
+  readonly waysOut?: Selection;
   /** Private addresses that may be reached all the same, as `host:port`. */
   readonly allowPrivate: readonly string[];
 }
@@ -166,11 +172,34 @@ export interface DatabaseConfig {
   readonly url?: string;
   /** Whose runs these are, where several share one Postgres: none sees another's. */
   readonly tenant?: string;
+  /** With Postgres: where large bodies are kept, instead of in the database. */
+  readonly artifacts?: BucketConfig;
+}
+
+/** A bucket of an S3-compatible store; who may use it is in the usual variables of the environment. */
+export interface BucketConfig {
+  readonly endpoint: string;
+  readonly bucket: string;
+  /** What the names of all objects begin with. */
+  readonly prefix?: string;
+  readonly region?: string;
+}
+
+export interface RetentionConfig {
+  /** Servers and workers remove runs that finished so long ago; absent: nothing is removed. */
+  readonly days?: number;
+  /** Those that failed stay. */
+  readonly keepFailed: boolean;
 }
 
 export interface EngineConfig {
   /** `local`: who starts a run works on it. `dbos`: workers do, any number of them, on Postgres. */
   readonly kind: "local" | "dbos";
+  /**
+   * How children's working copies get to workers. `shared`: all have one MANDATE_HOME. `bundle`: each
+   * has its own, and copies travel through the store.
+   */
+  readonly workspaces: "shared" | "bundle";
   /** Where delegations wait for a worker, by name. What no other takes goes to `default`. */
   readonly queues: Readonly<Record<string, QueueConfig>>;
 }
@@ -189,6 +218,9 @@ export interface QueueConfig {
   /** Smaller comes first; 1 where nothing is said. */
   readonly priority?: number;
 }
+
+/** Servers are in a configuration or a profile that somebody wrote or acknowledged. */
+export const defaultWaysOut: Selection = ["mcp__*"];
 
 export const defaultConfig: Omit<Config, "profiles" | "files"> = {
   agents: {
@@ -217,5 +249,6 @@ export const defaultConfig: Omit<Config, "profiles" | "files"> = {
   mcp: { servers: {} },
   network: { allow: "*", allowPrivate: [] },
   database: { synchronous: "full" },
-  engine: { kind: "local", queues: {} },
+  retention: { keepFailed: false },
+  engine: { kind: "local", workspaces: "shared", queues: {} },
 };

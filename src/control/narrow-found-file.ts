@@ -22,6 +22,7 @@ export function narrowFoundFile(found: ConfigLayer, user: ConfigLayer | undefine
   );
   const { network, tools } = found.settings;
   refuse(found, network?.allowPrivate, ["network", "allowPrivate"], "open your own network");
+  refuse(found, network?.waysOut, ["network", "waysOut"], "say what leads out unasked");
   refuse(
     found,
     tools?.shell?.network || undefined,
@@ -41,6 +42,7 @@ export function narrowFoundFile(found: ConfigLayer, user: ConfigLayer | undefine
     ["database"],
     "say where and how safely your runs are kept",
   );
+  refuse(found, found.settings.retention, ["retention"], "say when your runs are removed");
   refuse(found, found.settings.engine, ["engine"], "say who works on your runs");
   refuse(found, found.settings.ask?.default, ["ask", "default"], "answer questions in your place");
   // In a sandbox they can do no harm; nobody has acknowledged them for anything else.

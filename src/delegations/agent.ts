@@ -94,6 +94,8 @@ export class Agent {
   answers: Map<string, { readonly question: string; readonly outcome: AskOutcome }> | null = null;
   /** One question at a time: a person cannot answer two at once. */
   asking: Promise<unknown> = nothingYet;
+  /** The last time that it asked a person, nobody was there. */
+  isUnattended = false;
   /** What its model is shown; the same list every turn but the last. */
   offered: OfferedTools | null = null;
   /** The tools of its MCP servers, by name; null until they were asked. */
@@ -140,6 +142,11 @@ export class Agent {
   get model(): string {
     const { fallbacks } = this.contract.model;
     return fallbacks?.[this.modelsGivenUp - 1] ?? modelName(this.contract);
+  }
+
+  /** By what a stranger's words came to it, as its log and its contract tell; null: by nothing. */
+  get untrusted(): string | null {
+    return untrustedIn(this.contract, this.evidence);
   }
 
   get depth(): number {
@@ -328,6 +335,7 @@ export class Agent {
     // The same after a crash: what stops its calls stands in its log, and so does its next request.
     if (isCritical(event)) this.halt = event.payload.message;
     else if (event.type === "agent.budget_reserved") this.halt = null;
+    else if (event.type === "agent.answered") this.isUnattended = event.payload.by === "expired";
     this.transcript.apply(event);
     this.evidence.see(event);
   }
@@ -439,6 +447,17 @@ export class Agent {
   readonly #breakOff = (error: unknown): void => {
     this.#refused ??= error;
   };
+}
+
+/** By what a stranger's words came to the holder of a contract; null: by nothing yet. */
+export function untrustedIn(
+  { parent, permissions }: Contract,
+  evidence: Pick<Evidence, "untrusted">,
+): string | null {
+  if (evidence.untrusted !== null) return evidence.untrusted;
+  if (parent.carries?.includes("untrusted")) return "what it began with";
+  // What servers say of their tools stands in every request.
+  return permissions.allowed_tools.some((tool) => tool.startsWith("mcp__")) ? "mcp" : null;
 }
 
 async function settle(unsettled: readonly Promise<unknown>[]): Promise<void> {

@@ -1,6 +1,8 @@
 import type { StoredEvent } from "../events/event.ts";
 import { resultOf } from "../sessions/delegation-result.ts";
 import type { Agent } from "./agent.ts";
+import { closeWith } from "./close.ts";
+import { failure } from "./ending.ts";
 import { reload } from "./hydrate.ts";
 import type { LiveRun } from "./live-run.ts";
 import { retireCopy } from "./take-over.ts";
@@ -12,6 +14,8 @@ import { finish } from "./work.ts";
  */
 export class Branches {
   readonly #ofRun = new Map<string, Set<LiveRun>>();
+  /** Those who worked here in a copy of another machine's folder, until they have ended. */
+  readonly #guests = new Map<string, Agent>();
 
   get all(): readonly LiveRun[] {
     return [...this.#ofRun.values()].flatMap((runs) => [...runs]);
@@ -21,6 +25,8 @@ export class Branches {
     const others = this.#ofRun.get(run.id);
     if (others) others.add(run);
     else this.#ofRun.set(run.id, new Set([run]));
+    const { here } = run;
+    if (here?.copy?.source.kind === "elsewhere") this.#guests.set(here.id, here);
   }
 
   remove(run: LiveRun): void {
@@ -30,8 +36,18 @@ export class Branches {
   }
 
   hear(event: StoredEvent): void {
+    if (event.type === "agent.subagent_closed") this.#seeOff(event.payload.sub_agent_id);
     const runs = this.#ofRun.get(event.run_id);
     if (runs !== undefined) for (const run of runs) follow(run, event);
+  }
+
+  /** What it made is in the store, or stays: then its copy here is the only place that has it. */
+  #seeOff(id: string): void {
+    const guest = this.#guests.get(id);
+    const { copy } = guest ?? {};
+    this.#guests.delete(id);
+    if (guest === undefined || !copy) return;
+    void guest.run.parts.copies().then((copies) => copies.retire(copy));
   }
 }
 
@@ -53,7 +69,7 @@ function follow(run: LiveRun, event: StoredEvent): void {
     }
     case "agent.subagent_waiting_for_merge": {
       const child = run.agents.get(event.sub_agent_id ?? "");
-      if (child && child.parent === run.here && child.copy !== null)
+      if (child && child.parent === run.here && child.contract.workspace.copy !== undefined)
         void takeOver(child).catch(leaveToNext);
       break;
     }
@@ -76,7 +92,8 @@ async function takeOver(child: Agent): Promise<void> {
   child.output = { kind: "output", text, truncated, reason };
   await reload(child, delegation);
   run.stir();
-  await finish(child, child.output);
+  if (child.copy !== null) return finish(child, child.output);
+  await closeWith(child, failure("worker_lost", "Its working copy is gone."));
 }
 
 /** Somebody closed it: its own worker, or a person who wanted it ended. */

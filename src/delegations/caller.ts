@@ -1,5 +1,5 @@
 import type { ReceiptLine } from "../contracts/receipt.ts";
-import type { NewEvent, PlannedStep } from "../events/event.ts";
+import type { EventPayloads, NewEvent, PlannedStep } from "../events/event.ts";
 import { subtree } from "../events/run-state.ts";
 import type {
   AskOutcome,
@@ -30,6 +30,8 @@ import { isWatcher } from "./watch.ts";
 export interface CallDelegator extends Delegator {
   /** Results that this call hands to its agent; written with the call's completion. */
   readonly handedOver: readonly string[] | undefined;
+  /** Some of what it handed over was said by children who had read strangers' words. */
+  readonly hasUntrusted: boolean;
 }
 
 /** The call that a delegator acts for. */
@@ -47,6 +49,7 @@ export function callerOf(agent: Agent, call: ToolCall, of: DelegatingCall): Call
 
 class AgentDelegator implements CallDelegator {
   handedOver: readonly string[] | undefined;
+  hasUntrusted = false;
   readonly #agent: Agent;
   readonly #call: ToolCall;
   readonly #of: DelegatingCall;
@@ -111,10 +114,18 @@ class AgentDelegator implements CallDelegator {
     const step = plan?.steps.find((one) => one.key === key);
     // After a crash the same call comes again, and its plan says what was done by then.
     if (step) {
-      return step.done_by === undefined ? undefined : storedResult(run.parts.store, step.done_by);
+      if (step.done_by === undefined) return undefined;
+      return this.#handing(await storedResult(run.parts.store, step.done_by));
     }
     this.#earlier ??= new EarlierChildren(this.#agent);
-    return this.#earlier.take(this.profileBehind(request.profile ?? "") ?? "", request);
+    const profile = this.profileBehind(request.profile ?? "") ?? "";
+    return this.#handing(await this.#earlier.take(profile, request));
+  }
+
+  /** Whatever result leaves here, it is noted whose words it may hold. */
+  #handing<Result extends DelegationResult | null | undefined>(result: Result): Result {
+    if (result?.evidence.untrusted) this.hasUntrusted = true;
+    return result;
   }
 
   async #make(
@@ -137,6 +148,7 @@ class AgentDelegator implements CallDelegator {
       way,
       callId,
       step,
+      ...(this.hasUntrusted && { isTold: true as const }),
       signal: () => this.#of.signal,
     });
   }
@@ -161,7 +173,7 @@ class AgentDelegator implements CallDelegator {
     let text = "";
     child.deliver = (result) => {
       text = describe(result);
-      const payload = completion(this.#call, { text }, { text }, [id]);
+      const payload = this.#completion(text, result);
       const completed: NewEvent = event(agent, "agent.tool_completed", payload);
       agent.run.delivered.add(id);
       agent.openCalls?.delete(this.#call.id);
@@ -181,15 +193,14 @@ class AgentDelegator implements CallDelegator {
     agent.throwIfStopped();
     agent.run.delivered.add(result.delegationId);
     agent.openCalls?.delete(this.#call.id);
-    agent.record(
-      event(
-        agent,
-        "agent.tool_completed",
-        completion(this.#call, { text }, { text }, [result.delegationId]),
-      ),
-    );
+    agent.record(event(agent, "agent.tool_completed", this.#completion(text, result)));
     this.#of.onRecorded();
     return text;
+  }
+
+  #completion(text: string, result: DelegationResult): EventPayloads["agent.tool_completed"] {
+    const completed = completion(this.#call, { text }, { text }, [result.delegationId]);
+    return result.evidence.untrusted ? { ...completed, untrusted: true } : completed;
   }
 
   profileBehind(name: string): string | undefined {
@@ -204,7 +215,7 @@ class AgentDelegator implements CallDelegator {
     for (const id of ids) callFor(agents.get(id));
     const all = Promise.all(ids.flatMap((id) => agents.get(id)?.whenClosed() ?? []));
     await (maxWaitMs === undefined ? all : within(all, maxWaitMs));
-    return new Map(ids.map((id) => [id, agents.get(id)?.result ?? null]));
+    return new Map(ids.map((id) => [id, this.#handing(agents.get(id)?.result ?? null)]));
   }
 
   delivered(ids: readonly string[]): void {
@@ -248,8 +259,8 @@ class AgentDelegator implements CallDelegator {
     const child = run.agents.get(id);
     callFor(child);
     if (child === undefined && run.state !== null && this.isMine(id))
-      return resultOf(run.state, id);
-    return child?.result ?? null;
+      return this.#handing(resultOf(run.state, id));
+    return this.#handing(child?.result ?? null);
   }
 
   async cancel(id: string, reason: string): Promise<CancelOutcome> {
@@ -265,6 +276,8 @@ class AgentDelegator implements CallDelegator {
   }
 
   changes(range?: string): ReturnType<Delegator["changes"]> {
+    // Files of the workspace stand in it, whoever wrote them.
+    this.hasUntrusted = true;
     return changesOf(this.#agent, range);
   }
 
@@ -320,6 +333,7 @@ class AgentDelegator implements CallDelegator {
     const { agents, parts } = this.#agent.run;
     const isClosed = (agents.get(id)?.result ?? null) !== null;
     if (this.isSealed(id) || !isClosed || !this.isMine(id)) return null;
+    this.#handing(agents.get(id)?.result);
     const { exportMarkdown } = await import("../sessions/export-markdown.ts");
     let text = "";
     for await (const piece of exportMarkdown(parts.store, id)) text += piece;

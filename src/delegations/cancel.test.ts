@@ -4,6 +4,7 @@ import { z } from "zod";
 import { isOpen } from "../events/delegation.ts";
 import type { StoredEvent } from "../events/event.ts";
 import type { Script } from "../models/scripted/scripted-model.ts";
+import { isSpread, notOffered } from "../testing/alter-database.test-support.ts";
 import {
   ofType,
   openEngine,
@@ -155,7 +156,10 @@ describe("cancelling a child", () => {
     expect(events.filter((event) => subtree.has(event.sub_agent_id))).toEqual([]);
   });
 
-  it("that still waits for a slot works: it never starts, and the queue goes on", async () => {
+  it("that still waits for a slot works: it never starts, and the queue goes on", async ({
+    skip,
+  }) => {
+    skip(isSpread, notOffered.order);
     const { seen, model } = recording(({ caller }) => {
       if (caller.depth > 0) return { text: caller.task, latency_ms: 30 };
       const calls = ["a", "b", "c"].map((task) => ({
@@ -189,7 +193,8 @@ describe("cancelling a child", () => {
 });
 
 describe("fault 15: a cancel that races the end", () => {
-  it("has one winner, whichever comes first, and the loser knows", async () => {
+  it("has one winner, whichever comes first, and the loser knows", async ({ skip }) => {
+    skip(isSpread, notOffered.cancel);
     const outcomes = new Set<string>();
     for (let apart = 0; apart < 24; apart++) {
       let cancelling: Promise<string> | undefined;
@@ -221,7 +226,10 @@ describe("fault 15: a cancel that races the end", () => {
 });
 
 describe("a tool that cannot be undone", () => {
-  it("does not run when its delegation was cancelled before its start was on disk", async () => {
+  it("does not run when its delegation was cancelled before its start was on disk", async ({
+    skip,
+  }) => {
+    skip(isSpread, notOffered.cancel);
     let ran = 0;
     let cancelling: Promise<string> | undefined;
     const launch = defineTool({ ...busy, name: "launch", execute: () => `${++ran}` });

@@ -4,10 +4,10 @@ import type { Agent } from "./agent.ts";
 
 /** What an agent changed, or what lies in a range of its repository: a diff to look at. */
 export async function changesOf(
-  { contract, copy, run }: Agent,
+  { contract, copy, run, workspace }: Agent,
   range: string | undefined,
 ): Promise<UnifiedDiff | { readonly problem: string }> {
-  const { root } = contract.workspace;
+  const root = workspace?.root ?? contract.workspace.root;
   if (root === null) return { problem: "there is no workspace, so there are no changes" };
   const copies = await run.parts.copies();
   try {

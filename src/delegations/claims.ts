@@ -22,6 +22,7 @@ export function claimsOf(run: LiveRun, profile: Profile, models: readonly string
     ownServers: ownServers(run, profile),
     scopes: profile.scopes,
     network: profile.network,
+    ways_out: profile.waysOut,
     write_roots:
       workspace?.allowWrites === false
         ? []
@@ -60,11 +61,12 @@ function skillNames(skills: Selection | undefined): Selection | undefined {
 }
 
 function handOver(said: MayDelegate): Partial<Authority> {
-  const { mcpServers, skills, ...same } = said;
+  const { mcpServers, skills, waysOut, ...same } = said;
   return {
     ...same,
     ...(skills !== undefined && { skills: skillNames(skills) ?? [] }),
     ...(mcpServers !== undefined && { mcp_servers: mcpServers }),
+    ...(waysOut !== undefined && { ways_out: waysOut }),
   };
 }
 

@@ -4,6 +4,8 @@ import type { DelegationResult } from "../ports/delegator.ts";
 import { MandateError } from "../ports/mandate-error.ts";
 import { resultOf } from "../sessions/delegation-result.ts";
 import { fits } from "../tools/delegation/fit-result.ts";
+import { GitFailure } from "../workspaces/git/git-failure.ts";
+import { RepositoryRefused } from "../workspaces/git/repository-refusal.ts";
 import type { Agent } from "./agent.ts";
 import { type Accepted, conclude, outputEvent, summaryOf, unfinished } from "./conclude.ts";
 import { endChildrenElsewhere, isElsewhere, isForCaller, isOurs, leave } from "./elsewhere.ts";
@@ -12,6 +14,7 @@ import { runFinished } from "./finish-run.ts";
 import { reload } from "./hydrate.ts";
 import { knowWholeRun } from "./hydrate-branch.ts";
 import { judgePlan } from "./judge-plan.ts";
+import { packWork } from "./remote-copy-bundles.ts";
 import { endMerging, retireCopy, takeOver } from "./take-over.ts";
 import { isWatcher, watched } from "./watch.ts";
 import { writeReport } from "./write-report.ts";
@@ -253,7 +256,13 @@ async function integrate(agent: Agent, ending: Ending): Promise<Accepted | null>
       ? { ending }
       : { ending, path: await path, artifact: await artifact };
   if (agent.copy === null) return kept;
-  if (agent.output === null) await handIn(agent, kept, ending);
+  if (agent.output === null) {
+    const bundle = await packOrRefuse(agent);
+    if (typeof bundle === "string") {
+      return { ...kept, rejected: { code: "merge_interrupted", error: bundle } };
+    }
+    await handIn(agent, { ...kept, bundle }, ending);
+  }
   if (isForCaller(agent)) {
     leave(agent);
     return null;
@@ -284,6 +293,16 @@ function lackOfEvidence({ contract, copy, evidence }: Agent): string | undefined
     return "The contract asks for changed files as evidence, and nothing was changed.";
   }
   return undefined;
+}
+
+/** What it changed, where others may have to fetch it; a sentence when that cannot be done. */
+async function packOrRefuse(agent: Agent): Promise<ArtifactReference | string | undefined> {
+  try {
+    return await packWork(agent);
+  } catch (error) {
+    if (!(error instanceof RepositoryRefused) && !(error instanceof GitFailure)) throw error;
+    return `Its changes could not be handed in: ${error.message}`;
+  }
 }
 
 /** Its output is in the log before its changes are: after a crash that is where it goes on. */

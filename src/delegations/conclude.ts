@@ -17,6 +17,8 @@ export interface Accepted extends TakenOver {
   readonly ending: Ending;
   readonly path?: string | undefined;
   readonly artifact?: ArtifactReference | undefined;
+  /** What it changed, for a caller on another machine. */
+  readonly bundle?: ArtifactReference | undefined;
 }
 
 /** The events that end a delegation, and its result: both hold the same seal. */
@@ -53,7 +55,7 @@ export function conclude(
 
 export function outputEvent(
   agent: Agent,
-  { artifact, path }: Accepted,
+  { artifact, bundle, path }: Accepted,
   { reason, text, truncated }: OutputEnding,
 ): NewEvent {
   return event(agent, "agent.subagent_waiting_for_merge", {
@@ -63,6 +65,7 @@ export function outputEvent(
     ...(truncated && { truncated: true as const }),
     ...(reason !== null && { reason }),
     ...(artifact && { artifact }),
+    ...(bundle && { bundle }),
   });
 }
 
@@ -94,6 +97,7 @@ function sealOf(agent: Agent, { ending, files }: Accepted): Seal {
     attempts: agent.attempt,
     ...(isOurs && { requested: modelName(agent.contract) }),
     ...agent.evidence.asSealed(files),
+    ...(agent.untrusted !== null && { untrusted: true as const }),
   };
 }
 

@@ -30,6 +30,8 @@ export interface EngineParts {
   copies(): Promise<WorkingCopies>;
   /** Whether there are any on disk, which can be said without loading them. */
   hasCopies(): boolean;
+  /** Workers on other machines get them through the store. */
+  readonly sendsCopies?: boolean;
   /** The folder that they lie in. */
   readonly worktrees: string;
   /** Looks at merged files before they are taken over. */

@@ -1,4 +1,3 @@
-import { existsSync } from "node:fs";
 import { intersectAuthority } from "../contracts/authority.ts";
 import { externalProvider, modelName } from "../contracts/contract.ts";
 import { isPattern } from "../contracts/selection.ts";
@@ -17,6 +16,7 @@ import { isWaitingGoal, type NoBranch, openBranch, workOnBranch } from "./branch
 import { Branches, loseBranch } from "./branches.ts";
 import { cancelLive } from "./cancel.ts";
 import { cancelStored } from "./cancel-stored.ts";
+import { carriedFrom } from "./carried.ts";
 import { endWatcher } from "./close.ts";
 import { unwritten } from "./conclude.ts";
 import { type ContinueOptions, continuation } from "./continue-session.ts";
@@ -27,6 +27,7 @@ import { openingAfter } from "./hydrate.ts";
 import { type Interrupted, interruptRoot } from "./interrupt.ts";
 import { LiveRun } from "./live-run.ts";
 import { recoverRun } from "./recover.ts";
+import { canReachWorkspace } from "./remote-copy.ts";
 import { isHandle } from "./resolve-profile.ts";
 import { type Resumption, resumption } from "./resumption.ts";
 import { grantTo, type RunGrant, type RunPrincipal } from "./run-grant.ts";
@@ -44,7 +45,7 @@ import { startWatcher, startWatchers, unfitWatcher } from "./start-watcher.ts";
 import { retireCopy } from "./take-over.ts";
 import { event } from "./take-turn.ts";
 import { requireUnused, tidyCopies } from "./used-copies.ts";
-import { watchersOf } from "./watch.ts";
+import { isWatcher, watchersOf } from "./watch.ts";
 
 /** Works on the runs of this process: starts them, takes them up after a crash, ends them. */
 export class Engine {
@@ -125,6 +126,10 @@ export class Engine {
         }),
       ],
       opening: opening || undefined,
+      carries:
+        request.resumedFrom === undefined
+          ? undefined
+          : await carriedFrom(this.#parts, request.resumedFrom),
       system,
     });
     if (!("agent" in started)) throw refusal(started);
@@ -376,8 +381,8 @@ export class Engine {
         const isMissing = (tool: string) => !isPattern(tool) && !tool.startsWith("mcp__");
         if (tools.some((tool) => isMissing(tool) && toolbox.get(tool) === undefined)) return false;
         if (contract.model.provider !== externalProvider) models.resolve(modelName(contract));
-        const { root } = contract.workspace;
-        if (only !== undefined && root !== null && !existsSync(root)) return false;
+        if (only === undefined || run === undefined) continue;
+        if (!(await canReachWorkspace(this.#parts, run, delegation, contract))) return false;
       } catch (error) {
         // A contract that cannot be trusted is for recovery to end; a missing key is not.
         if (!(error instanceof MandateError) || error.code !== "contract-invalid") return false;
@@ -420,8 +425,13 @@ export class Engine {
 
   /** Of a run: its root. */
   async #atWork(id: string): Promise<Agent> {
-    const run = this.#runs.get((await this.#parts.store.findRun(id)) ?? id);
-    const agent = run?.agents.get(id) ?? run?.root;
+    const runId = (await this.#parts.store.findRun(id)) ?? id;
+    const run = this.#runs.get(runId);
+    // Of a run that is spread, each branch is at work on one of its agents, and on who watches that.
+    const inBranch = this.#branches.all
+      .flatMap((one) => (id === one.id ? one.root : one.agents.get(id)) ?? [])
+      .find((one) => one.run.here === one || isWatcher(one));
+    const agent = inBranch ?? run?.agents.get(id) ?? run?.root;
     if (agent && !agent.isEnding) return agent;
     throw new MandateError("unknown-run", `Nothing that works here is called ${id}.`);
   }

@@ -1,10 +1,10 @@
 import { mkdirSync, readFileSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
-import { DatabaseSync } from "node:sqlite";
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
 import type { Script } from "../models/scripted/scripted-model.ts";
 import type { Model } from "../ports/model.ts";
+import { alterDatabase } from "../testing/alter-database.test-support.ts";
 import { ofType, openEngine, testProfile } from "../testing/engine-fixture.ts";
 import { defineTool } from "../tools/tool.ts";
 
@@ -145,14 +145,14 @@ it("a prompt that was changed in the database is not the one that was agreed", a
   await using mandate = await openEngine({ profiles: [reader], model: script });
   const { runId } = await mandate.start({ task: "go", profile: "reader" });
   mandate.abandon();
-  const database = new DatabaseSync(mandate.database);
-  database.exec("UPDATE texts SET body = 'EVIL'");
-  database.close();
+  await alterDatabase(mandate, "UPDATE texts SET body = 'EVIL'");
   recovering = true;
   const second = await mandate.another({ profiles: [reader], model: script });
   await second.engine.recover();
-  const run = await second.store.readRun(runId);
-  expect([...(run?.delegations.values() ?? [])][0]).toMatchObject({ closeReason: "policy_denied" });
+  // Where runs are spread, taking one up does not wait for what becomes of it.
+  const root = async () =>
+    [...((await second.store.readRun(runId))?.delegations.values() ?? [])][0];
+  await expect.poll(root, { timeout: 5000 }).toMatchObject({ closeReason: "policy_denied" });
   expect(seen).not.toContain("EVIL");
 });
 

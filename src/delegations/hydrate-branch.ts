@@ -6,6 +6,7 @@ import { enlist } from "./enqueue.ts";
 import { countRemarks, noteEvent, revive } from "./hydrate.ts";
 import type { LiveRun } from "./live-run.ts";
 import { MergeOrder } from "./merge-order.ts";
+import type { CopyRole } from "./remote-copy.ts";
 
 /**
  * Rebuilds the part of a spread run that one worker needs: a delegation as its log tells it, those
@@ -17,12 +18,21 @@ export async function hydrateBranch(run: LiveRun, state: RunState, id: string): 
   const above = lineOf(state, id);
   const self = above.pop();
   if (self === undefined) throw new Error(`run ${run.id} has no delegation ${id}`);
-  for (const delegation of above) await know(run, state, delegation, []);
+  for (const delegation of above) await know(run, state, delegation, [], true, "none");
   const eventsOf = await eventsFor(run, state, self);
   const agent = await know(run, state, self, eventsOf.get(id) ?? []);
   run.here = agent;
   for (const child of childrenOf(state, id)) {
-    const known = await know(run, state, child, eventsOf.get(child.id) ?? []);
+    // What was handed in is this worker's to judge, and to seal.
+    const isHandedIn = child.status === "waiting_for_merge";
+    const known = await know(
+      run,
+      state,
+      child,
+      eventsOf.get(child.id) ?? [],
+      !isHandedIn,
+      "caller",
+    );
     if (known.copy !== null) {
       agent.merges ??= new MergeOrder();
       agent.merges.announce(child.stepIdx, false);
@@ -44,8 +54,10 @@ async function know(
   state: RunState,
   delegation: Delegation,
   events: readonly StoredEvent[],
+  isElsewhere = false,
+  role?: CopyRole,
 ): Promise<Agent> {
-  const agent = await revive(run, state, delegation, events);
+  const agent = await revive(run, state, delegation, events, isElsewhere, role);
   enlist(run, agent);
   const { callId, depth, parentId } = delegation;
   if (parentId === null && depth === 0) run.root = agent;
@@ -106,7 +118,7 @@ export async function knowWholeRun(run: LiveRun, state: RunState): Promise<void>
     const isPlanned = delegation.parentId !== null && planners.has(delegation.parentId);
     if (!isOverlooked && !isPlanned && !planners.has(delegation.id)) continue;
     for (const one of lineOf(state, delegation.id)) {
-      if (!run.agents.has(one.id)) await know(run, state, one, []);
+      if (!run.agents.has(one.id)) await know(run, state, one, [], true, "none");
     }
   }
 }

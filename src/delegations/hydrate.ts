@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs";
 import type { Contract } from "../contracts/contract.ts";
 import { type Delegation, isOpen } from "../events/delegation.ts";
 import type { EventPayloads, StoredEvent } from "../events/event.ts";
@@ -22,6 +23,7 @@ import { enlist } from "./enqueue.ts";
 import type { LiveRun } from "./live-run.ts";
 import { MergeOrder } from "./merge-order.ts";
 import { placeAgain } from "./placement.ts";
+import { type CopyRole, copyFor } from "./remote-copy.ts";
 import { accountFor } from "./shared-account.ts";
 import { openingOf } from "./start-delegation.ts";
 
@@ -80,24 +82,35 @@ export async function revive(
   state: RunState,
   delegation: Delegation,
   events: readonly StoredEvent[],
+  /** Of one that is worked on elsewhere, what it was told and said is nothing to this process. */
+  isElsewhere = false,
+  role: CopyRole = "worker",
 ): Promise<Agent> {
   const { store } = run.parts;
   const contract = await store.readContract(delegation.id);
+  const isRead = isOpen(delegation) && !isElsewhere;
   const parent =
     delegation.parentId === null ? null : (run.agents.get(delegation.parentId) ?? null);
   const account = accountFor(run, parent, delegation.id, contract);
   account.settle(0, delegation.usage.prompt + delegation.usage.completion, delegation.usage.cost);
-  const copy = isOpen(delegation) ? await copyOf(run.parts, contract) : undefined;
+  const copy = isOpen(delegation)
+    ? await copyFor(run, parent, delegation, contract, role)
+    : undefined;
   const agent = new Agent({
     id: delegation.id,
     run,
     parent,
     contract,
     contractHash: delegation.contractHash,
-    system: isOpen(delegation) ? await promptOf(store, contract) : "",
+    system: isRead ? await promptOf(store, contract) : "",
     account,
-    transcript: new Transcript(await openingFor(run.parts, delegation, contract)),
-    workspace: copy === undefined ? null : placeAgain(run, parent, contract, copy),
+    transcript: new Transcript(
+      isElsewhere ? "" : await openingFor(run.parts, delegation, contract),
+    ),
+    workspace:
+      copy === undefined || (role === "none" && isMissing(contract, copy))
+        ? null
+        : placeAgain(run, parent, contract, copy),
     copy: copy ?? null,
     createdAt: delegation.createdAt,
   });
@@ -120,14 +133,9 @@ export async function revive(
   return agent;
 }
 
-/** Null: it works in no copy. Undefined: the one it should work in is gone. */
-async function copyOf(
-  { copies }: EngineParts,
-  { workspace }: Contract,
-): Promise<WorkingCopy | null | undefined> {
-  if (workspace.copy === undefined) return null;
-  const all = await copies();
-  return all.has(workspace.copy.id) ? all.take(workspace.copy.id) : undefined;
+/** Those above it may work on another machine. */
+function isMissing({ workspace: { root } }: Contract, copy: WorkingCopy | null): boolean {
+  return copy === null && root !== null && !existsSync(root);
 }
 
 /** The system prompt is part of the contract: another text, or none, is not what was agreed. */

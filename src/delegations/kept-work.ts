@@ -3,6 +3,7 @@ import { resolve } from "node:path";
 import type { Contract } from "../contracts/contract.ts";
 import { type Delegation, isOpen } from "../events/delegation.ts";
 import type { StoredEvent } from "../events/event.ts";
+import { tellPruned } from "../events/pruned-runs.ts";
 import { controlRunId } from "../ports/identity.ts";
 import { MandateError } from "../ports/mandate-error.ts";
 import type { Store } from "../ports/store.ts";
@@ -41,7 +42,8 @@ export async function findWork(
   const run = runId === undefined ? undefined : await store.readRun(runId);
   if (run === undefined) {
     const shown = JSON.stringify(id.slice(0, 40));
-    throw new MandateError("unknown-delegation", `There is no run or delegation ${shown} here.`);
+    const message = (await tellPruned(store, id)) ?? `There is no run or delegation ${shown} here.`;
+    throw new MandateError("unknown-delegation", message);
   }
   const merges = await readMerges(store, run.id);
   const read = async (delegation: Delegation): Promise<Work> => {

@@ -1,5 +1,5 @@
-import { join } from "node:path";
 import { type Contract, memoryPermissions } from "../contracts/contract.ts";
+import type { Carried } from "../contracts/exposure.ts";
 import type { Granted } from "../contracts/narrow.ts";
 import { includes } from "../contracts/selection.ts";
 import type { Profile } from "../profiles/profile.ts";
@@ -15,7 +15,7 @@ export function makeContract(
   { agent, profile }: Resolved,
   granted: Granted,
   placement: Placement | null,
-  prompt: string,
+  { carries, prompt }: { readonly prompt: string; readonly carries: readonly Carried[] },
 ): Contract {
   const { run, caller, request, step } = start;
   const { limits } = run.parts;
@@ -30,6 +30,7 @@ export function makeContract(
       step_idx: step,
       depth: caller ? caller.depth + 1 : start.watches ? 1 : 0,
       ...(start.watches && { watches: start.watches.id }),
+      ...(carries.length > 0 && { carries }),
       task_prompt: beginningOf(run.task),
       goal_summary: caller?.contract.step.title ?? titleOf(run.task),
     },
@@ -67,6 +68,7 @@ export function makeContract(
       scopes: granted.mayUse.scopes,
       write_roots: placement?.writeRoots ?? none,
       network: granted.mayUse.network,
+      ...(granted.mayUse.ways_out && { ways_out: granted.mayUse.ways_out }),
       ...memoryOf(start, granted),
       ...(granted.mayUse.rules && { rules: granted.mayUse.rules }),
       may_delegate: granted.mayDelegate,
@@ -175,18 +177,17 @@ function workspaceOf(
   { parts }: Start["run"],
   { workspace: policy }: Profile,
   { owns }: Start["request"],
-  { binding, copy }: Placement,
+  { binding, copy, of, root }: Placement,
 ): Contract["workspace"] {
-  const { allowWrites, isolation, root } = binding;
+  const { allowWrites, isolation } = binding;
   const shared = { isolation, root, allow_writes: allowWrites, owns: owns ?? none };
   if (copy === null) return { ...shared, base: null };
   const { approval, checks } = parts.limits;
   const all = [...new Set([...checks, ...(policy?.checks ?? [])])];
-  const { prefix, toplevel } = copy.source;
   return {
     ...shared,
     base: copy.base,
-    copy: { id: copy.id, of: prefix === "" ? toplevel : join(toplevel, prefix) },
+    copy: { id: copy.id, of: of ?? "" },
     ...(all.length > 0 && { checks: all }),
     ...((approval || policy?.approval === true) && { approval: true as const }),
   };

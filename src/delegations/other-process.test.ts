@@ -3,6 +3,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
 import type { Script } from "../models/scripted/scripted-model.ts";
+import { isSpread, notOffered } from "../testing/alter-database.test-support.ts";
 import {
   ofType,
   openEngine,
@@ -177,7 +178,10 @@ describe("fault 15: a cancel by another process that races the end", () => {
 });
 
 describe("a process that lost its run to another", () => {
-  it("stops, writes nothing more, and tells its caller how the run ended there", async () => {
+  it("stops, writes nothing more, and tells its caller how the run ended there", async ({
+    skip,
+  }) => {
+    skip(isSpread, notOffered.ownership);
     ticks = 0;
     await using mandate = await openEngine({ ...options, model: endless });
     const { runId, result } = await mandate.start({ task: "go", profile: "lead" });

@@ -1,6 +1,6 @@
 import { messageOf } from "../ports/message-of.ts";
 import type { ToolCall } from "../ports/model.ts";
-import { type GateSubject, passGate, refuse } from "../tools/gate.ts";
+import { type GateSubject, isOpenTo, passGate, refuse } from "../tools/gate.ts";
 import type { Tool, ToolContext, ToolResult } from "../tools/tool.ts";
 import type { Agent } from "./agent.ts";
 import { askPerson, isConsent } from "./ask-person.ts";
@@ -113,7 +113,13 @@ class Subject implements GateSubject, DelegatingCall {
 
   async approve(call: ToolCall, question: string): Promise<boolean> {
     const asking = askPerson(this.#agent, call.id, question, "approval");
-    return isConsent(await (this.#open === undefined ? asking : this.#open.whileAsking(asking)));
+    const outcome = await (this.#open === undefined ? asking : this.#open.whileAsking(asking));
+    this.#agent.isUnattended = !outcome.answered;
+    return isConsent(outcome);
+  }
+
+  get isUnattended(): boolean {
+    return this.#agent.isUnattended;
   }
 
   get id(): string {
@@ -122,6 +128,10 @@ class Subject implements GateSubject, DelegatingCall {
 
   get contract(): GateSubject["contract"] {
     return this.#agent.contract;
+  }
+
+  get untrusted(): string | null {
+    return this.#agent.untrusted;
   }
 
   get outputBytes(): number {
@@ -159,6 +169,10 @@ class Subject implements GateSubject, DelegatingCall {
 
   deliveredBy(): readonly string[] | undefined {
     return this.#delegator?.handedOver;
+  }
+
+  broughtUntrusted(): boolean {
+    return this.#delegator?.hasUntrusted === true;
   }
 
   contextOf(call: ToolCall): ToolContext {
@@ -246,6 +260,11 @@ class CallContext implements ToolContext {
 
   get rules(): ToolContext["rules"] {
     return this.#agent.contract.permissions.rules;
+  }
+
+  get mayLeadTo(): (url: URL) => boolean {
+    const { name } = this.#call;
+    return (url) => isOpenTo(this.#subject, name, [url]);
   }
 
   get delegator(): CallDelegator {

@@ -18,8 +18,11 @@ type Isolation = WorkspaceBinding["isolation"];
 export interface Placement {
   readonly binding: WorkspaceBinding;
   readonly copy: WorkingCopy | null;
-  /** Write roots as the contract names them. */
+  /** As the contract names them. A copy that has travelled lies elsewhere than its contract says. */
   readonly writeRoots: readonly string[];
+  readonly root: string;
+  /** What it is a copy of. */
+  readonly of: string | null;
 }
 
 /** A child that can write has a copy of its own unless its profile says otherwise. */
@@ -47,12 +50,15 @@ function canWrite({ toolbox }: EngineParts, { mayUse }: Granted): boolean {
 interface Surroundings {
   readonly root: string;
   readonly at: string;
+  /** The folder's name in its contract: on another machine, that is where it was made. */
+  readonly named: string;
 }
 
 export function surroundingsOf({ caller, run }: Pick<Start, "caller" | "run">): Surroundings {
-  const root = caller === null ? run.workspace : caller.contract.workspace.root;
-  if (root === null) throw new MandateError("usage", "This run has no workspace.");
-  return { root, at: caller === null ? root : locationOf(caller) };
+  const named = caller === null ? run.workspace : caller.contract.workspace.root;
+  if (named === null) throw new MandateError("usage", "This run has no workspace.");
+  const root = caller?.workspace?.root ?? named;
+  return { root, named, at: caller === null ? named : locationOf(caller) };
 }
 
 /** The part of the run's folder that an agent's root is, or stands for. */
@@ -71,15 +77,20 @@ export function place(
   granted: readonly string[],
   about: { readonly copy: WorkingCopy | null; readonly folder?: string | undefined },
 ): Placement {
-  const { at, root } = surroundingsOf(start);
+  const { at, named, root } = surroundingsOf(start);
   const { copy } = about;
   const visible = objectsFor(start.caller, copy);
   if (copy !== null) {
-    return { copy, ...bind(start.run, { isolation, root: copy.root, at, visible }, granted) };
+    const bound = bind(start.run, { isolation, root: copy.root, at, visible }, granted);
+    const { prefix, toplevel } = copy.source;
+    const of = prefix === "" ? toplevel : join(toplevel, prefix);
+    return { copy, ...bound, root: bound.binding.root, of: of === root ? named : of };
   }
   const own = isolation === "custom" ? customFolder(start.run, root, about.folder) : root;
   const location = own === root ? at : join(at, relative(root, own));
-  return { copy, ...bind(start.run, { isolation, root: own, at: location, visible }, granted) };
+  const bound = bind(start.run, { isolation, root: own, at: location, visible }, granted);
+  const name = named === root ? bound.binding.root : join(named, relative(root, own));
+  return { copy, ...bound, root: name, of: null };
 }
 
 /** The same again, from a contract that was agreed. */
@@ -89,10 +100,12 @@ export function placeAgain(
   { permissions, workspace }: Agent["contract"],
   copy: WorkingCopy | null,
 ): WorkspaceBinding | null {
-  const { isolation, root } = workspace;
-  if (root === null) return null;
-  const { at, root: above } = surroundingsOf({ caller: parent, run });
-  const location = isolation === "custom" ? join(at, relative(above, root)) : at;
+  const { isolation, root: name } = workspace;
+  if (name === null) return null;
+  const { at, named, root: above } = surroundingsOf({ caller: parent, run });
+  const location = isolation === "custom" ? join(at, relative(named, name)) : at;
+  // Where it lies here, whatever it is called on the machine that it was agreed on.
+  const root = copy?.root ?? (named === above ? name : join(above, relative(named, name)));
   const where = { isolation, root, at: location, visible: objectsFor(parent, copy) };
   return bind(run, where, permissions.write_roots).binding;
 }
@@ -108,7 +121,7 @@ function objectsFor(caller: Agent | null, copy: WorkingCopy | null): readonly st
 
 const none: readonly string[] = Object.freeze([]);
 
-interface Where extends Surroundings {
+interface Where extends Pick<Surroundings, "root" | "at"> {
   readonly isolation: Isolation;
   readonly visible: readonly string[];
 }
@@ -117,7 +130,7 @@ function bind(
   { parts }: LiveRun,
   { at, isolation, root, visible }: Where,
   granted: readonly string[],
-): Omit<Placement, "copy"> {
+): Pick<Placement, "binding" | "writeRoots"> {
   const isInPlace = root === at;
   const roots = isInPlace ? granted : intersectRoots(granted, [at]);
   const moved = (path: string): string =>

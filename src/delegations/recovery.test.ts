@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import { z } from "zod";
 import type { Script } from "../models/scripted/scripted-model.ts";
 import type { DelegationResult } from "../ports/delegator.ts";
+import { isSpread, notOffered } from "../testing/alter-database.test-support.ts";
 import { ofType, openEngine, type TestEngine, testProfile } from "../testing/engine-fixture.ts";
 import { defineTool } from "../tools/tool.ts";
 
@@ -201,7 +202,10 @@ describe.each(Object.entries(scenarios))("with %s", (_title, model) => {
 });
 
 describe("recovery", () => {
-  it("tells the log who took the run up, and resumes each open delegation once", async () => {
+  it("tells the log who took the run up, and resumes each open delegation once", async ({
+    skip,
+  }) => {
+    skip(isSpread, notOffered.ownership);
     const [model] = Object.values(scenarios) as [Script];
     await using mandate = await openEngine({ ...options, model });
     expect(await dieAfter(6, mandate)).toBe(true);
@@ -237,7 +241,8 @@ describe("recovery", () => {
     expect((await run?.result)?.status).toBe("completed");
   });
 
-  it("of many runs is done by one of several processes each", async () => {
+  it("of many runs is done by one of several processes each", async ({ skip }) => {
+    skip(isSpread, notOffered.ownership);
     let dying = true;
     const model: Script = ({ caller }) => (dying ? { fault: "hang" } : `did ${caller.task}`);
     await using mandate = await openEngine({ ...options, model, maxConcurrent: 50 });

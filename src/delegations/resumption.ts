@@ -3,6 +3,7 @@ import { type Contract, mayDelegate, mayUse, modelName } from "../contracts/cont
 import type { Selection } from "../contracts/selection.ts";
 import type { Delegation } from "../events/delegation.ts";
 import { sha256 } from "../events/hash-chain.ts";
+import { tellPruned } from "../events/pruned-runs.ts";
 import type { RunState } from "../events/run-state.ts";
 import { MandateError } from "../ports/mandate-error.ts";
 import type { Store } from "../ports/store.ts";
@@ -52,7 +53,8 @@ export async function findClosed(
   const state = runId === undefined ? undefined : await store.readRun(runId);
   const delegation = state?.delegations.get(id) ?? [...(state?.delegations.values() ?? [])][0];
   if (state === undefined || delegation === undefined) {
-    throw new MandateError("unknown-delegation", `There is no delegation ${id}.`);
+    const pruned = await tellPruned(store, id);
+    throw new MandateError("unknown-delegation", pruned ?? `There is no delegation ${id}.`);
   }
   if (delegation.status === "closed") return { state, delegation };
   throw new MandateError(
@@ -111,6 +113,7 @@ export function heldBy(contract: Contract): Authority {
     scopes: union(own.scopes, given.scopes),
     write_roots: [...new Set([...own.write_roots, ...given.write_roots])],
     network: union(own.network, given.network),
+    ways_out: union(own.ways_out ?? [], given.ways_out ?? []),
     // What bound it then binds it now, and whoever it delegates to.
     ...(own.rules && { rules: own.rules }),
   };

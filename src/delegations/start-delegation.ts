@@ -1,8 +1,9 @@
 import type { Contract } from "../contracts/contract.ts";
+import type { Carried } from "../contracts/exposure.ts";
 import { type Granted, narrow } from "../contracts/narrow.ts";
 import type { ReceiptLine } from "../contracts/receipt.ts";
 import { includes } from "../contracts/selection.ts";
-import type { NewEvent } from "../events/event.ts";
+import type { ArtifactReference, NewEvent } from "../events/event.ts";
 import { sha256 } from "../events/hash-chain.ts";
 import { CallDenied } from "../ports/call-denied.ts";
 import type { DelegationRequest, DelegationWay } from "../ports/delegator.ts";
@@ -14,6 +15,7 @@ import { ownershipOverlaps } from "../workspaces/git/match-ownership.ts";
 import type { WorkingCopies } from "../workspaces/git/working-copies.ts";
 import type { WorkingCopy } from "../workspaces/git/working-copy.ts";
 import { Agent } from "./agent.ts";
+import { carriedBy } from "./carried.ts";
 import { ceilingOf, claimsOf, rootRules } from "./claims.ts";
 import { Stopped } from "./ending.ts";
 import { delist, dispatch, enlist, queue } from "./enqueue.ts";
@@ -21,6 +23,7 @@ import { requireOutputSchema } from "./judge-output.ts";
 import type { LiveRun } from "./live-run.ts";
 import { exitTools, makeContract } from "./make-contract.ts";
 import { chooseIsolation, type Placement, place, surroundingsOf } from "./placement.ts";
+import { packStart } from "./remote-copy-bundles.ts";
 import { type Resolved, resolveProfile } from "./resolve-profile.ts";
 import { accountFor } from "./shared-account.ts";
 import { systemPrompt } from "./system-prompt.ts";
@@ -42,10 +45,16 @@ export interface Start {
   readonly step: number;
   /** The copy of the delegation that is resumed: it goes on in it, or in a new one. */
   readonly copy?: WorkingCopy | "new" | undefined;
+  /** What its fresh copy holds, for workers on other machines. */
+  readonly bundle?: ArtifactReference | undefined;
   /** Written in the same transaction, before the child exists. */
   readonly before?: readonly NewEvent[];
   /** The prompt of the delegation that is resumed, in place of one made anew. */
   readonly system?: string | undefined;
+  /** The call that makes it was given results of children who had read strangers' words. */
+  readonly isTold?: true;
+  /** What the one that it goes on from had come to hold. */
+  readonly carries?: readonly Carried[] | undefined;
   /** The conversation that a resumed delegation continues. */
   readonly opening?: readonly Message[] | undefined;
 }
@@ -149,10 +158,11 @@ async function createInCopy(
     const kept = start.copy === "new" ? undefined : start.copy;
     const copy = kept ?? (await makeCopy(start, id, copies));
     try {
+      const bundle = kept ? undefined : await packStart(run, start.caller, copies, copy);
       start.signal?.().throwIfAborted();
       if (start.caller?.isEnding) throw new Stopped("parent_closed", "Its caller has ended.");
       const placement = place(start, "sandbox", granted.mayUse.write_roots, { copy });
-      const started = await create(start, resolved, granted, id, placement);
+      const started = await create({ ...start, bundle }, resolved, granted, id, placement);
       if (kept !== undefined) return started;
       // Whatever does not come to be needs no copy: it was refused, or its caller had ended.
       if (!("agent" in started)) await copies.remove(copy);
@@ -223,16 +233,23 @@ function create(
   id: string,
   placement: Placement | null,
 ): Started | Promise<Started> {
-  const { run, caller, request, way } = start;
+  const { run, caller, way } = start;
   const { parts } = run;
   const { profile } = resolved;
   if (profile.exit?.outputSchema) requireOutputSchema(profile.exit.outputSchema, profile.name);
   const rival = rivalOf(start);
   if (rival !== undefined) return { rule: "ownership", reason: rival };
   const workspace = placement?.binding ?? null;
-  const system = start.system ?? systemPrompt(start, profile, granted, workspace);
+  let hasFiles = false;
+  const seesFile = (): void => {
+    hasFiles = true;
+  };
+  const system = start.system ?? systemPrompt(start, profile, granted, workspace, seesFile);
   const prompt = parts.store.keepText(system);
-  const contract = makeContract(start, resolved, granted, placement, prompt);
+  const contract = makeContract(start, resolved, granted, placement, {
+    prompt,
+    carries: carriedBy(start, hasFiles),
+  });
   const json = JSON.stringify(contract);
   const agent = new Agent({
     id,
@@ -247,10 +264,9 @@ function create(
     copy: placement?.copy ?? null,
     createdAt: parts.clock.now(),
   });
-  const created = run.append(
-    [...(start.before ?? []), ...createdEvents(agent, request, start.callId, granted)],
-    { contracts: { [id]: json } },
-  );
+  const created = run.append([...(start.before ?? []), ...createdEvents(agent, start, granted)], {
+    contracts: { [id]: json },
+  });
   agent.willSettle(created);
   enlist(run, agent);
   if (way === "delegate") run.joining.add(id);
@@ -287,8 +303,7 @@ function rivalOf({ caller, request: { owns } }: Start): string | undefined {
 
 function createdEvents(
   { id, contract, contractHash, run }: Agent,
-  request: DelegationRequest,
-  callId: string | null,
+  { bundle, callId, request }: Start,
   granted: Granted,
 ): NewEvent[] {
   const events: NewEvent[] = [
@@ -304,6 +319,7 @@ function createdEvents(
         title: contract.step.title,
         contract_hash: contractHash,
         ...(run.isSpread && { budget: { tokens: contract.budget.tokens } }),
+        ...(bundle && { bundle }),
         ...(request.resumedFrom !== undefined && { resumed_from: request.resumedFrom }),
         ...(request.resumedAt !== undefined && { resumed_at: request.resumedAt }),
         ...(granted.receipt.length > 0 && { receipt: granted.receipt }),

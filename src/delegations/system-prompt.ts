@@ -19,9 +19,10 @@ export function systemPrompt(
   profile: Profile,
   granted: Granted,
   workspace: WorkspaceBinding | null,
+  onFile?: () => void,
 ): string {
   const stages = (): string =>
-    assemblePrompt({ profile, workspace, systemPrompt: request.systemPrompt });
+    assemblePrompt({ profile, workspace, systemPrompt: request.systemPrompt, onFile });
   const lists = listsFor(run.parts, granted);
   // Without files and words of its own, a profile's prompt is the same every time.
   if (workspace !== null || request.systemPrompt !== undefined) return join([stages(), ...lists]);

@@ -1,6 +1,7 @@
 import type { CloseReason } from "../events/close-reason.ts";
 import type { EventPayloads, FileEvidence } from "../events/event.ts";
 import { messageOf } from "../ports/message-of.ts";
+import type { ChangeProblem } from "../workspaces/git/change-problem.ts";
 import type { CollectedChanges } from "../workspaces/git/collect-changes.ts";
 import type { IntegrationResult } from "../workspaces/git/integration-result.ts";
 import { namesOf } from "../workspaces/git/repository-refusal.ts";
@@ -10,6 +11,7 @@ import type { Agent } from "./agent.ts";
 import { askPerson, isConsent } from "./ask-person.ts";
 import { Stopped } from "./ending.ts";
 import { changesOutside, guardedChanges } from "./guarded-changes.ts";
+import { receiveWork } from "./remote-copy-bundles.ts";
 
 export type Rejection = { readonly code: CloseReason; readonly error: string };
 
@@ -29,7 +31,9 @@ export interface TakenOver {
 export async function takeOver(agent: Agent, copy: WorkingCopy): Promise<TakenOver> {
   try {
     const copies = await agent.run.parts.copies();
-    const changes = await copies.collect(copy, agent.contract.step.title);
+    const received = await receiveWork(agent, copies, copy);
+    const collected = await copies.collect(copy, agent.contract.step.title);
+    const changes = withProblems(collected, received?.problems ?? []);
     const files = changes.files.map(({ path, before, after }) => ({ path, before, after }));
     const unfit = judgeChanges(agent, copy, changes);
     const diff = await keepDiff(agent, copies, copy, changes);
@@ -48,6 +52,13 @@ export async function takeOver(agent: Agent, copy: WorkingCopy): Promise<TakenOv
     const why = `Its changes could not be taken over: ${messageOf(error)}`;
     return { rejected: { code: "merge_interrupted", error: why } };
   }
+}
+
+/** What was seen only where the work was done keeps it from being merged here as well. */
+function withProblems(changes: CollectedChanges, told: readonly ChangeProblem[]): CollectedChanges {
+  const seen = new Set(changes.problems.map(({ kind }) => kind));
+  const more = told.filter(({ kind }) => !seen.has(kind));
+  return more.length === 0 ? changes : { ...changes, problems: [...changes.problems, ...more] };
 }
 
 /** Conditions of the contract that the changes themselves tell about. */

@@ -1,7 +1,7 @@
-import { DatabaseSync } from "node:sqlite";
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
 import type { Script } from "../models/scripted/scripted-model.ts";
+import { alterDatabase, isOnPostgres } from "../testing/alter-database.test-support.ts";
 import { ofType, openEngine, type TestEngine, testProfile } from "../testing/engine-fixture.ts";
 import { defineTool } from "../tools/tool.ts";
 
@@ -11,25 +11,27 @@ const profiles = [
 ];
 
 /** Somebody with access to the file gives a delegation more than it was granted. */
-function tamper({ database }: TestEngine, depth: number): void {
-  const connection = new DatabaseSync(database);
-  connection.exec(`UPDATE sub_agents SET context_json =
-    replace(context_json, '"allowed_tools":[', '"allowed_tools":["write_file",')
-    WHERE context_json ->> '$.parent.depth' = ${depth}`);
-  connection.close();
+async function tamper(engine: TestEngine, depth: number): Promise<void> {
+  const change = `UPDATE sub_agents SET context_json =
+    replace(context_json, '"allowed_tools":[', '"allowed_tools":["write_file",')`;
+  await alterDatabase(
+    engine,
+    `${change} WHERE context_json ->> '$.parent.depth' = ${depth}`,
+    `${change} WHERE context_json::json #>> '{parent,depth}' = '${depth}'`,
+  );
 }
 
 describe("a contract that was changed in the database", () => {
   // close.ts, closeWith: the refused append leaves `isEnding` set, and nobody ends it after that.
   it("is refused at the next transition: the delegation is closed as denied by policy", {
-    timeout: 1000,
+    timeout: isOnPostgres ? 20_000 : 1000,
   }, async () => {
     const engines: TestEngine[] = [];
     await using mandate = await openEngine({
       profiles,
       breaks: ["I2"],
-      model: () => {
-        for (const engine of engines) tamper(engine, 0);
+      model: async () => {
+        for (const engine of engines) await tamper(engine, 0);
         return "all done";
       },
     });
@@ -45,9 +47,9 @@ describe("a contract that was changed in the database", () => {
   // The same: the child stays open in a finished run, and its caller ends instead of it.
   it("ends the child alone: its caller is told, and goes on", async () => {
     const engines: TestEngine[] = [];
-    const script: Script = ({ caller }) => {
+    const script: Script = async ({ caller }) => {
       if (caller.depth === 1) {
-        for (const engine of engines) tamper(engine, 1);
+        for (const engine of engines) await tamper(engine, 1);
         return "all done";
       }
       if (caller.turn > 1) return "carried on";
@@ -72,8 +74,8 @@ describe("a contract that was changed in the database", () => {
       idempotent: false,
       scopes: [],
       input: z.strictObject({}),
-      execute() {
-        for (const engine of engines) tamper(engine, 0);
+      async execute() {
+        for (const engine of engines) await tamper(engine, 0);
         return new Promise<string>(() => {});
       },
     });
@@ -99,7 +101,7 @@ describe("a contract that was changed in the database", () => {
     await using mandate = await openEngine({ profiles, model: script, breaks: ["I2"] });
     const { runId } = await mandate.start({ task: "go", profile: "worker" });
     mandate.abandon();
-    tamper(mandate, 0);
+    await tamper(mandate, 0);
     recovering = true;
     const second = await mandate.another({ profiles, model: script });
     await second.engine.recover();

@@ -38,7 +38,11 @@ export async function requireUnused(store: Store, copy: string): Promise<void> {
 }
 
 /** Removes what a crash left of copies, and brings merges that it cut off to an end. */
-export async function tidyCopies({ copies, hasCopies, store }: EngineParts): Promise<void> {
+export async function tidyCopies({
+  copies,
+  hasCopies,
+  store,
+}: Pick<EngineParts, "copies" | "hasCopies" | "store">): Promise<void> {
   if (!hasCopies()) return;
   const inUse = async () => new Set((await usedCopies(store)).keys());
   await (await copies()).tidy(inUse);

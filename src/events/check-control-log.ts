@@ -2,15 +2,17 @@ import type { Inspection, StoredRecord } from "../ports/inspection.ts";
 import { memoryMarks } from "../ports/memory-store.ts";
 import type { Store } from "../ports/store.ts";
 import { verifiedEvents } from "./check-chain.ts";
+import { checkReceipt } from "./check-pruned.ts";
 import { RecordsCheck } from "./check-records.ts";
 import type { CheckReport, Report } from "./check-report.ts";
 import { isControlEvent } from "./control-event.ts";
 import type { StoredEvent } from "./event.ts";
 import { genesis } from "./hash-chain.ts";
+import { PrunedRuns } from "./pruned-runs.ts";
 
 /**
  * The control log: a chain like every run's (I1), with nothing in it but its own events (I4), and
- * the records are what they say (I7).
+ * the records are what they say (I7). Tells which runs were pruned.
  */
 export async function checkControlLog(
   store: Store,
@@ -18,7 +20,8 @@ export async function checkControlLog(
   runId: string,
   report: Report,
   acknowledged: readonly Pick<StoredEvent, "seq" | "hash">[] = [],
-): Promise<Pick<CheckReport, "events" | "delegations">> {
+): Promise<Pick<CheckReport, "events" | "delegations"> & { readonly pruned: PrunedRuns }> {
+  const pruned = new PrunedRuns();
   const records = new RecordsCheck(report);
   const missing = new Map(acknowledged.map(({ seq, hash }) => [seq, hash]));
   let events = 0;
@@ -34,6 +37,10 @@ export async function checkControlLog(
       const message = `${event.type} does not belong into the control log.`;
       report("I4", message, { seq: event.seq });
     } else if (event.type === "control.record_changed") records.see(event);
+    else if (event.type === "control.pruned") {
+      checkReceipt(event, pruned, report);
+      pruned.add(event);
+    }
   }
   if (next.value) {
     for await (const record of inspection.records()) {
@@ -50,7 +57,7 @@ export async function checkControlLog(
   if (run !== undefined || delegations.length + asks.length > 0) {
     report("I7", "The control log is stored as if it were a run.");
   }
-  return { events, delegations: 0 };
+  return { events, delegations: 0, pruned };
 }
 
 /** I7: what people decided of a memory is about one that is there: none is ever taken out. */

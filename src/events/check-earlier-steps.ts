@@ -1,6 +1,7 @@
 import type { Store } from "../ports/store.ts";
 import type { CheckedRun, RunCheck } from "./checked-run.ts";
 import type { Delegation } from "./delegation.ts";
+import type { PrunedRuns } from "./pruned-runs.ts";
 
 interface Claim {
   readonly seq: number;
@@ -11,14 +12,17 @@ interface Claim {
 
 /**
  * I14: a plan that goes on may count a step as done only if a child of whom its planner goes on from
- * had completed it. That one is in another run, so it is looked up at the end.
+ * had completed it. That one is in another run, so it is looked up at the end; where that was pruned,
+ * nobody can tell any more.
  */
 export class EarlierStepsCheck implements RunCheck {
   readonly #run: CheckedRun;
+  readonly #pruned: PrunedRuns;
   readonly #claims: Claim[] = [];
 
-  constructor(run: CheckedRun) {
+  constructor(run: CheckedRun, pruned: PrunedRuns) {
     this.#run = run;
+    this.#pruned = pruned;
   }
 
   readonly see: RunCheck["see"] = ({ payload, seq, type }) => {
@@ -30,11 +34,12 @@ export class EarlierStepsCheck implements RunCheck {
 
   async lookUp(store: Store): Promise<void> {
     for (const { doneBy, key, planner, seq } of this.#claims) {
+      if (this.#pruned.receiptOf(doneBy) !== undefined) continue;
       const child = await readDelegation(store, doneBy);
       const isDone = child?.status === "closed" && child.finalStatus === "completed";
       const why = !isDone
         ? "it had not"
-        : (await worksFor(store, planner, child.parentId))
+        : (await worksFor(store, this.#pruned, planner, child.parentId))
           ? undefined
           : "it had nothing to do with it";
       if (why === undefined) continue;
@@ -45,13 +50,18 @@ export class EarlierStepsCheck implements RunCheck {
 }
 
 /** Whether an agent goes on from another one, over however many interruptions. */
-async function worksFor(store: Store, planner: string, before: string | null): Promise<boolean> {
+async function worksFor(
+  store: Store,
+  pruned: PrunedRuns,
+  planner: string,
+  before: string | null,
+): Promise<boolean> {
   const seen = new Set<string>();
   let id: string | null = planner;
   while (id !== null && !seen.has(id)) {
     seen.add(id);
     id = (await readDelegation(store, id))?.resumedFrom ?? null;
-    if (id !== null && id === before) return true;
+    if (id !== null && (id === before || pruned.receiptOf(id) !== undefined)) return true;
   }
   return false;
 }

@@ -44,6 +44,16 @@ export interface CheckReport {
   readonly events: number;
   readonly delegations: number;
   readonly violations: readonly Violation[];
+  /** What was removed on purpose, by its receipts; absent: nothing was. */
+  readonly pruned?: PrunedSum;
+}
+
+export interface PrunedSum {
+  readonly runs: number;
+  readonly events: number;
+  /** When the first and the last of them were pruned. */
+  readonly firstAt: number;
+  readonly lastAt: number;
 }
 
 /** How a check says what it found: where, as far as it is about one place. */

@@ -19,7 +19,8 @@ import { checkMergedFiles } from "./check-merged-files.ts";
 import { checkNumbering } from "./check-numbering.ts";
 import { checkOutcome } from "./check-outcome.ts";
 import { checkOwnership } from "./check-ownership.ts";
-import type { CheckReport, Report, Violation } from "./check-report.ts";
+import { checkPrunedRun } from "./check-pruned.ts";
+import type { CheckReport, PrunedSum, Report, Violation } from "./check-report.ts";
 import { checkAnswers, checkSeals } from "./check-results.ts";
 import { StoredStateCheck } from "./check-stored-state.ts";
 import { checkTools } from "./check-tools.ts";
@@ -27,6 +28,7 @@ import { type CheckedDelegation, tellDelegations, tellRows } from "./checked-del
 import { CheckedRun, type RunCheck } from "./checked-run.ts";
 import { isControlEvent } from "./control-event.ts";
 import type { StoredEvent } from "./event.ts";
+import { type PrunedRuns, readPrunedRuns, tellPruned } from "./pruned-runs.ts";
 
 export interface CheckOptions {
   /** One run alone. */
@@ -50,32 +52,66 @@ export async function checkStore(store: Store, options: CheckOptions = {}): Prom
   const inspection = await store.inspect();
   const violations: Violation[] = [];
   const sum = { events: 0, delegations: 0 };
+  const reportOf =
+    (runId: string): Report =>
+    (invariant, message, where) => {
+      violations.push({ invariant, runId, ...where, message });
+    };
+  let pruned: PrunedRuns;
   try {
-    const runIds = await chosenRuns(inspection, options.runId);
-    if (options.runId === undefined) await checkNumbering(inspection.spans(), violations);
+    const runIds = new Set(await chosenRuns(store, inspection, options.runId));
     const acknowledged = Map.groupBy(options.acknowledged ?? [], ({ run_id: runId }) => runId);
-    for (const runId of new Set([...runIds, ...acknowledged.keys()])) {
-      const report: Report = (invariant, message, where) => {
-        violations.push({ invariant, runId, ...where, message });
-      };
-      const expected = acknowledged.get(runId);
-      const counted =
-        runId === controlRunId
-          ? await checkControlLog(store, inspection, runId, report, expected)
-          : await checkRun(store, inspection, runId, report, {
-              ...options,
-              acknowledged: expected,
-            });
+    const add = (counted: Pick<CheckReport, "events" | "delegations">): void => {
       sum.events += counted.events;
       sum.delegations += counted.delegations;
+    };
+    // First of all: it says what may be missing from everything else.
+    if (runIds.delete(controlRunId)) {
+      const report = reportOf(controlRunId);
+      const expected = acknowledged.get(controlRunId);
+      const control = await checkControlLog(store, inspection, controlRunId, report, expected);
+      pruned = control.pruned;
+      add(control);
+      acknowledged.delete(controlRunId);
+    } else pruned = await readPrunedRuns(store);
+    if (options.runId === undefined) {
+      await checkNumbering(inspection.spans(), pruned.spans(), violations);
+      // Of most nothing is left; those that left memories must have them still.
+      for (const { payload } of pruned.all()) if (payload.memories > 0) runIds.add(payload.run);
+    }
+    for (const runId of new Set([...runIds, ...acknowledged.keys()])) {
+      const report = reportOf(runId);
+      const expected = acknowledged.get(runId);
+      const receipt = pruned.get(runId);
+      if (receipt !== undefined) {
+        const seqs = (expected ?? []).map(({ seq }) => seq);
+        await checkPrunedRun(inspection, receipt, report, seqs);
+        continue;
+      }
+      const run = { acknowledged: expected, pruned, onDelegation: options.onDelegation };
+      add(await checkRun(store, inspection, runId, report, run));
     }
   } finally {
     await inspection.close();
   }
-  return { ok: violations.length === 0, ...sum, violations };
+  const removed = prunedSum(options.runId === undefined ? pruned : undefined);
+  return { ok: violations.length === 0, ...sum, violations, ...(removed && { pruned: removed }) };
+}
+
+function prunedSum(pruned: PrunedRuns | undefined): PrunedSum | undefined {
+  const receipts = [...(pruned?.all() ?? [])];
+  const [first] = receipts;
+  if (first === undefined) return undefined;
+  return {
+    runs: receipts.length,
+    events: receipts.reduce((events, { payload }) => events + payload.events, 0),
+    firstAt: first.at,
+    lastAt: receipts.at(-1)?.at ?? first.at,
+  };
 }
 
 async function chosenRuns(
+  store: Store,
   inspection: Inspection,
   only: string | undefined,
 ): Promise<readonly string[]> {
@@ -83,11 +119,14 @@ async function chosenRuns(
   const all = [controlRunId, ...(await inspection.runIds())];
   if (only === undefined) return all;
   if (all.includes(only)) return [only];
-  throw new MandateError("unknown-run", `There is no run ${only} to verify.`);
+  const told = (await tellPruned(store, only)) ?? `There is no run ${only} to verify.`;
+  throw new MandateError("unknown-run", told);
 }
 
-interface RunOptions extends Pick<CheckOptions, "onDelegation"> {
+interface RunOptions {
   readonly acknowledged: CheckOptions["acknowledged"] | undefined;
+  readonly onDelegation: CheckOptions["onDelegation"] | undefined;
+  readonly pruned: PrunedRuns;
 }
 
 async function checkRun(
@@ -95,13 +134,13 @@ async function checkRun(
   inspection: Inspection,
   runId: string,
   report: Report,
-  { acknowledged = [], onDelegation }: RunOptions,
+  { acknowledged = [], onDelegation, pruned }: RunOptions,
 ): Promise<Pick<CheckReport, "events" | "delegations">> {
   const run = new CheckedRun(runId, await inspection.readRows(runId), report);
   const missing = new Map(acknowledged.map(({ seq, hash }) => [seq, hash]));
   const lifecycle = new LifecycleCheck(run);
   const state = new StoredStateCheck(run);
-  const earlier = new EarlierStepsCheck(run);
+  const earlier = new EarlierStepsCheck(run, pruned);
   const checks: readonly RunCheck[] = [
     checkPlace(run),
     checkContract(run),

@@ -12,6 +12,8 @@ export interface CheckedDelegation {
   readonly closedAt: number | null;
   /** The working copy that its contract names. */
   readonly copyId: string | null;
+  /** Workers on other machines have it as well, and any of them may be the one that has it now. */
+  readonly travels?: boolean;
 }
 
 /** All delegations of a run, in the order of their creation. */
@@ -31,7 +33,7 @@ export function* tellRows({ id: runId, rows }: CheckedRun): Generator<CheckedDel
 const unclear = { status: "unclear", createdAt: 0, closedAt: null, copyId: null } as const;
 
 function tell(
-  { contract, id, isBroken }: Known,
+  { contract, created, id, isBroken }: Known,
   runId: string,
   delegation: Delegation | undefined,
 ): CheckedDelegation {
@@ -40,5 +42,7 @@ function tell(
   const copyId = contract.workspace.copy?.id ?? null;
   const isClosed = delegation.status === "closed";
   const status = isClosed ? delegation.finalStatus : "open";
-  return { id, runId, status, createdAt, closedAt: isClosed ? delegation.closedAt : null, copyId };
+  const closedAt = isClosed ? delegation.closedAt : null;
+  const travels = created.bundle !== undefined;
+  return { id, runId, status, createdAt, closedAt, copyId, travels };
 }

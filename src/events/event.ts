@@ -6,6 +6,7 @@
 import type { ReceiptLine } from "../contracts/receipt.ts";
 import type { CloseReason } from "./close-reason.ts";
 import type { Seal } from "./seal.ts";
+import type { SpentLine } from "./spent-lines.ts";
 
 export interface TokenUsage {
   readonly prompt: number;
@@ -80,6 +81,8 @@ export interface EventPayloads {
     readonly contract_hash: string;
     /** In a run that is spread: what it may spend, so that every worker holds it to that. */
     readonly budget?: { readonly tokens: number };
+    /** In a run that is spread: what its copy was when it was made, for workers on other machines. */
+    readonly bundle?: ArtifactReference;
     readonly resumed_from?: string;
     /** Of a fork: the last event of that one that it shares; absent: all that was said. */
     readonly resumed_at?: number;
@@ -101,6 +104,8 @@ export interface EventPayloads {
     readonly truncated?: true;
     readonly reason?: CloseReason;
     readonly artifact?: ArtifactReference;
+    /** What it changed in its copy, where that may lie on another machine than its caller's. */
+    readonly bundle?: ArtifactReference;
   };
   "agent.worktree_merged": {
     readonly strategy: string;
@@ -164,6 +169,8 @@ export interface EventPayloads {
     readonly files?: readonly FileEvidence[];
     /** Of a command that the tool ran. */
     readonly exit_code?: number;
+    /** It can be a stranger's words: from here on the agent, and whoever it tells, has read some. */
+    readonly untrusted?: true;
     /** An accepted exit: the delegation ends with this output. */
     readonly exit?: string;
   };
@@ -172,6 +179,7 @@ export interface EventPayloads {
     readonly tool: string;
     readonly error: string;
     readonly exit_code?: number;
+    readonly untrusted?: true;
   };
   "agent.tool_denied": {
     readonly call_id: string;
@@ -243,12 +251,33 @@ export interface EventPayloads {
     readonly before_hash: string | null;
     readonly after_hash: string | null;
   };
+  /** A finished run was removed as a whole. This is what is left of it, and explains the gap. */
+  "control.pruned": {
+    readonly run: string;
+    readonly actor: string;
+    readonly outcome: "succeeded" | "failed";
+    readonly started_at: number;
+    readonly finished_at: number;
+    /** How many events it had, and the hash after the last of them. */
+    readonly events: number;
+    readonly head: string;
+    /** Their sequence numbers. */
+    readonly spans: readonly NumberSpan[];
+    /** The numbers behind the ids of the run, its delegations and its asks. */
+    readonly numbers: readonly NumberSpan[];
+    /** How many memories it left, which stay. */
+    readonly memories: number;
+    readonly spent: readonly SpentLine[];
+  };
   "command.executed": {
     readonly command: string;
     readonly actor: string;
     readonly outcome: string;
   };
 }
+
+/** Numbers that follow each other: the first one, and how many. */
+export type NumberSpan = readonly [first: number, count: number];
 
 export interface FileEvidence {
   readonly path: string;

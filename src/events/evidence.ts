@@ -11,6 +11,8 @@ const mostExits = 100;
  */
 export class Evidence {
   toolCalls = 0;
+  /** The tool, or whoever spoke, by which a stranger's words first came in; null: none did. */
+  untrusted: string | null = null;
   #calls: Record<string, number> | null = null;
   #exits: number[] | null = null;
   #files: readonly FileEvidence[] | null = null;
@@ -31,9 +33,16 @@ export class Evidence {
         this.#calls[payload.tool] = (this.#calls[payload.tool] ?? 0) + 1;
         if (payload.files) this.#files = [...(this.#files ?? noFiles), ...payload.files];
         this.#seeExit(payload.exit_code);
+        if (payload.untrusted) this.untrusted ??= payload.tool;
         return;
       case "agent.tool_failed":
         this.#seeExit(payload.exit_code);
+        if (payload.untrusted) this.untrusted ??= payload.tool;
+        return;
+      case "agent.interjected":
+        // Servers and watchers speak of what they have read themselves.
+        if (payload.from === "mcp" || payload.from.startsWith("watcher:"))
+          this.untrusted ??= payload.from;
         return;
       default:
     }
@@ -52,6 +61,7 @@ export class Evidence {
       ...(this.#calls && { calls: { ...this.#calls } }),
       ...(this.#exits && { exits: this.#exits }),
       ...(files.length > 0 && { files: files.slice(0, mostFiles) }),
+      ...(this.untrusted !== null && { untrusted: true as const }),
       ...(files.length > mostFiles && { files_total: files.length }),
     };
   }
@@ -63,7 +73,10 @@ export class Evidence {
   }
 }
 
-type Sealed = Pick<Seal, "tool_calls" | "served" | "calls" | "exits" | "files" | "files_total">;
+type Sealed = Pick<
+  Seal,
+  "tool_calls" | "served" | "calls" | "exits" | "files" | "files_total" | "untrusted"
+>;
 
 const noNames: readonly string[] = Object.freeze([]);
 const noFiles: readonly FileEvidence[] = Object.freeze([]);

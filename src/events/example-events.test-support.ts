@@ -79,6 +79,19 @@ export const examplePayloads: EventPayloads = {
     before_hash: null,
     after_hash: "h",
   },
+  "control.pruned": {
+    run: "r000001",
+    actor: "me",
+    outcome: "succeeded",
+    started_at: 1,
+    finished_at: 2,
+    events: 2,
+    head: "h",
+    spans: [[1, 2]],
+    numbers: [[1, 2]],
+    memories: 0,
+    spent: [],
+  },
   "command.executed": { command: "/help", actor: "me", outcome: "done" },
 };
 

@@ -21,6 +21,8 @@ export interface Seal {
   readonly exits?: readonly number[];
   /** What it changed, five hundred at most; what was merged is in `agent.worktree_merged`. */
   readonly files?: readonly FileEvidence[];
+  /** It had read what strangers may have written, and so may be what it says. */
+  readonly untrusted?: true;
   /** How many there were, when those are not all. */
   readonly files_total?: number;
 }

@@ -51,6 +51,8 @@ const lines: { readonly [T in EventType]: (payload: EventPayloads[T]) => string 
   "agent.skills_clamped": (p) => `skills clamped to ${p.granted.join(", ") || "none"}`,
   "control.record_changed": (p) =>
     `${p.record} ${p.after_hash === null ? "deleted" : "changed"} by ${p.actor} (version ${p.version})`,
+  "control.pruned": (p) =>
+    `run ${p.run} pruned by ${p.actor}: ${p.events} events, ${p.outcome} ${new Date(p.finished_at).toISOString().slice(0, 10)}`,
   "command.executed": (p) => `${p.actor} ran ${oneLine(p.command)}: ${oneLine(p.outcome)}`,
 };
 

@@ -1,3 +1,5 @@
+import { readPrunedRuns } from "../events/pruned-runs.ts";
+import { type SpentLine, SpentLines } from "../events/spent-lines.ts";
 import { MandateError } from "../ports/mandate-error.ts";
 import type { RunRow, Store } from "../ports/store.ts";
 import { StoreMemory } from "./store-memory.ts";
@@ -33,21 +35,11 @@ export interface CostReport {
   readonly isComplete: boolean;
 }
 
-/** What one run spent, by everything that anybody asks for. */
-interface Spending {
-  readonly profile: string;
-  readonly model: string;
-  readonly day: string;
-  prompt: number;
-  completion: number;
-  cost: number;
-}
-
 const mostRuns = 1000;
 const mostDelegations = 10_000;
 
 /** A run that has finished spends nothing more. */
-const finished = new StoreMemory<readonly Spending[]>(10_000);
+const finished = new StoreMemory<readonly SpentLine[]>(10_000);
 
 export async function costReport(store: Store, query: CostQuery): Promise<CostReport> {
   const { by, limit, since = 0 } = query;
@@ -55,19 +47,26 @@ export async function costReport(store: Store, query: CostQuery): Promise<CostRe
   const lines = new Map<string, CostLine>();
   let total: Omit<CostLine, "key"> = { prompt: 0, completion: 0, cost: 0 };
   let [runs, delegations, isComplete] = [0, 0, true];
+  const add = (runId: string, spendings: readonly SpentLine[]): void => {
+    for (const spent of spendings) {
+      const key = by === "run" ? runId : spent[by];
+      lines.set(key, { key, ...sum(lines.get(key) ?? nothing, spent) });
+      total = sum(total, spent);
+    }
+    runs++;
+  };
   for (const row of rows) {
     if (row.startedAt < since) break;
     if (runs === mostRuns || delegations >= mostDelegations) {
       isComplete = false;
       break;
     }
-    for (const spent of await spendingsOf(store, row)) {
-      const key = by === "run" ? row.id : spent[by];
-      lines.set(key, { key, ...sum(lines.get(key) ?? nothing, spent) });
-      total = sum(total, spent);
-    }
-    runs++;
+    add(row.id, await spendingsOf(store, row));
     delegations += row.delegations;
+  }
+  // What a run cost is true whatever became of its log.
+  for (const { payload } of (await readPrunedRuns(store)).all()) {
+    if (payload.started_at >= since) add(payload.run, payload.spent);
   }
   const sorted = [...lines.values()].sort(by === "day" ? byKey : byCost);
   return { lines: sorted.slice(0, limit), total, runs, isComplete };
@@ -75,33 +74,18 @@ export async function costReport(store: Store, query: CostQuery): Promise<CostRe
 
 const nothing = { prompt: 0, completion: 0, cost: 0 };
 
-async function spendingsOf(store: Store, row: RunRow): Promise<readonly Spending[]> {
+async function spendingsOf(store: Store, row: RunRow): Promise<readonly SpentLine[]> {
   const known = finished.get(store, row.id);
   if (known !== undefined) return known;
-  const spendings = new Map<string, Spending>();
-  const profiles = new Map<string, string>();
-  const models = new Map<string, string>();
+  const lines = new SpentLines();
   try {
-    for await (const event of store.readEvents({ runId: row.id })) {
-      const { sub_agent_id: id = "" } = event;
-      if (event.type === "agent.subagent_created") profiles.set(id, event.payload.profile);
-      // A turn is settled right after it was made; what failed is the one's that was asked last.
-      if (event.type === "agent.model_turn") models.set(id, event.payload.requested);
-      if (event.type !== "agent.budget_settled") continue;
-      const { completion, cost, prompt } = event.payload;
-      const profile = profiles.get(id) ?? "";
-      const model = models.get(id) ?? "unknown";
-      const day = new Date(event.at).toISOString().slice(0, 10);
-      const key = JSON.stringify([profile, model, day]);
-      const so = spendings.get(key) ?? { profile, model, day, ...nothing };
-      spendings.set(key, { ...so, ...sum(so, { completion, cost, prompt }) });
-    }
+    for await (const event of store.readEvents({ runId: row.id })) lines.see(event);
   } catch (error) {
     // A log that is damaged says nothing about what it cost.
     if (error instanceof MandateError && error.code === "closed") throw error;
     return [];
   }
-  const spent = [...spendings.values()];
+  const spent = lines.all();
   if (row.outcome !== null) finished.keep(store, row.id, spent);
   return spent;
 }

@@ -1,11 +1,11 @@
 import { globSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { DatabaseSync } from "node:sqlite";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
 import type { StoredEvent } from "../events/event.ts";
 import type { Script } from "../models/scripted/scripted-model.ts";
+import { alterDatabase, isOnPostgres, notOffered } from "../testing/alter-database.test-support.ts";
 import { openEngine, type TestEngine, testProfile } from "../testing/engine-fixture.ts";
 import { defineTool } from "../tools/tool.ts";
 import { exportSession, type SessionFormat } from "./export-session.ts";
@@ -124,30 +124,35 @@ describe("what is damaged", () => {
   it("is said where it stood, and nothing else is lost", async () => {
     await using mandate = await openEngine({ ...options, breaks: ["I1", "I2", "I7", "I15"] });
     const { id } = await talk(mandate);
-    const database = new DatabaseSync(mandate.database);
-    const broken = database
-      .prepare("SELECT first_seq FROM event_batches WHERE events LIKE '%Done.%' ORDER BY 1 LIMIT 1")
-      .get();
+    const [broken] = await alterDatabase(
+      mandate,
+      "SELECT first_seq FROM event_batches WHERE events LIKE '%Done.%' ORDER BY 1 LIMIT 1",
+    );
     const seq = Number(broken?.["first_seq"]);
-    database.prepare("UPDATE event_batches SET events = '[[\"x' WHERE first_seq = ?").run(seq);
-    database.exec("UPDATE texts SET body = 'something else'");
-    database.close();
-    const session = await readSession(mandate.store, id);
+    const cut = `UPDATE event_batches SET events = '[["x' WHERE first_seq = ${seq}`;
+    await alterDatabase(mandate, cut);
+    await alterDatabase(mandate, "UPDATE texts SET body = 'something else'");
+    // Who wrote it may still know what it wrote.
+    const reader = await mandate.another(options);
+    const session = await readSession(reader.store, id);
     expect(session.problems).toEqual([expect.stringContaining(`${seq}`)]);
     const kinds = session.entries.map(({ kind }) => kind);
     expect(kinds.slice(0, 4)).toEqual(["person", "agent", "call", "lost"]);
     expect(kinds.filter((kind) => kind === "person")).toHaveLength(2);
     expect(session.context?.status).toBe("completed");
-    const markdown = await exported(mandate, id, "markdown");
+    const markdown = await exported(reader, id, "markdown");
     expect(markdown).toContain("- Damaged: 1 places cannot be read");
     expect(markdown).toContain("**[Something is missing here:");
     expect(markdown).toContain("once more");
-    const jsonl = await exported(mandate, id, "jsonl");
+    const jsonl = await exported(reader, id, "jsonl");
     expect(jsonl).toMatch(/"record":"lost","runId":"\w+","problem":"events? \d+/);
     expect(jsonl).toContain("is not the one that was agreed");
   });
 
-  it("can be the first event, a contract or an artifact: the rest is exported", async () => {
+  it("can be the first event, a contract or an artifact: the rest is exported", async ({
+    skip,
+  }) => {
+    skip(isOnPostgres, notOffered.folder);
     await using mandate = await openEngine({ ...options, breaks: ["I1", "I2", "I7", "I8", "I15"] });
     const { id, runId } = await talk(mandate);
     const [artifact] = globSync("artifacts/*/*", { cwd: mandate.home });
@@ -162,18 +167,17 @@ describe("what is damaged", () => {
     expect(await exported(mandate, id, "jsonl")).toContain("is not what was kept under this name");
 
     const second = await mandate.another(options);
-    const database = new DatabaseSync(mandate.database);
-    database.exec("UPDATE event_batches SET events = '!' WHERE events LIKE '%\"run.started\"%'");
-    database.close();
+    await alterDatabase(
+      mandate,
+      "UPDATE event_batches SET events = '!' WHERE events LIKE '%\"run.started\"%'",
+    );
     const session = await readSession(second.store, id);
     expect(session.context).toBeNull();
     expect(session.entries.filter(({ kind }) => kind === "agent")).toHaveLength(2);
     expect(await exported(second, runId, "markdown")).toContain("Done.");
 
     const third = await mandate.another(options);
-    const again = new DatabaseSync(mandate.database);
-    again.exec("UPDATE sub_agents SET context_json = '{}'");
-    again.close();
+    await alterDatabase(mandate, "UPDATE sub_agents SET context_json = '{}'");
     await expect(exported(third, id, "markdown")).rejects.toMatchObject({
       code: "unknown-delegation",
     });
@@ -183,16 +187,18 @@ describe("what is damaged", () => {
   it("does not hide a session whose contract alone was changed", async () => {
     await using mandate = await openEngine({ ...options, breaks: ["I2"] });
     const { id } = await talk(mandate);
-    const database = new DatabaseSync(mandate.database);
-    database.exec("UPDATE sub_agents SET context_json = replace(context_json, 'once', 'twice')");
-    database.close();
-    const session = await readSession(mandate.store, id);
+    await alterDatabase(
+      mandate,
+      "UPDATE sub_agents SET context_json = replace(context_json, 'once', 'twice')",
+    );
+    const reader = await mandate.another(options);
+    const session = await readSession(reader.store, id);
     expect(session.context).toBeNull();
     expect(session.problems).toEqual([
       expect.stringContaining("is not the one it was created with"),
     ]);
     expect(session.entries.filter(({ kind }) => kind === "person")).toHaveLength(2);
-    await expect(mandate.engine.continueSession(id, "go on")).rejects.toMatchObject({
+    await expect(reader.engine.continueSession(id, "go on")).rejects.toMatchObject({
       code: "contract-invalid",
     });
   });

@@ -1,7 +1,7 @@
-import { DatabaseSync } from "node:sqlite";
 import { afterEach, describe, expect, it } from "vitest";
 import { runNumberOf } from "../ports/identity.ts";
 import { SqliteStore } from "../stores/sqlite/sqlite-store.ts";
+import { alterDatabase } from "../testing/alter-database.test-support.ts";
 import { openEngine, testProfile } from "../testing/engine-fixture.ts";
 import { about, StoredRun } from "../testing/stored-run.ts";
 import { listSessions } from "./list-sessions.ts";
@@ -83,11 +83,10 @@ describe("the list of sessions", () => {
     });
     const good = await mandate.run({ task: "good", profile: "talker" });
     const bad = await mandate.run({ task: "bad", profile: "talker" });
-    const database = new DatabaseSync(mandate.database);
-    database
-      .prepare("UPDATE event_batches SET events = '[[\"run.sta' WHERE run = ?")
-      .run(runNumberOf(bad.runId) ?? 0);
-    database.close();
+    await alterDatabase(
+      mandate,
+      `UPDATE event_batches SET events = '[["run.sta' WHERE run = ${runNumberOf(bad.runId)}`,
+    );
     const sessions = await listSessions(mandate.store);
     expect(sessions).toMatchObject([
       { runId: bad.runId, title: "bad", status: "unreadable" },

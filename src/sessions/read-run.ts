@@ -1,3 +1,4 @@
+import { tellPruned } from "../events/pruned-runs.ts";
 import type { RunState } from "../events/run-state.ts";
 import { MandateError } from "../ports/mandate-error.ts";
 import type { Store } from "../ports/store.ts";
@@ -16,7 +17,7 @@ export async function readRunOf(store: Store, id: string): Promise<RunState> {
   const what = isRun ? "run" : "delegation";
   throw new MandateError(
     isRun ? "unknown-run" : "unknown-delegation",
-    `There is no ${what} ${id}.`,
+    (await tellPruned(store, id)) ?? `There is no ${what} ${id}.`,
   );
 }
 

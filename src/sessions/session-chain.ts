@@ -1,3 +1,4 @@
+import { tellPruned } from "../events/pruned-runs.ts";
 import { MandateError } from "../ports/mandate-error.ts";
 import { messageOf } from "../ports/message-of.ts";
 import type { Store } from "../ports/store.ts";
@@ -18,7 +19,7 @@ export async function readChain(store: Store, last: SessionHead): Promise<Sessio
   const seen = new Set([last.id]);
   for (let next = last.resumedFrom; next !== null; ) {
     let head: SessionHead | undefined;
-    let problem = "it is not in the log";
+    let problem: string | undefined;
     try {
       head = seen.has(next) ? undefined : await readHead(store, next);
       if (seen.has(next)) problem = "the log leads back to it in a circle";
@@ -26,6 +27,7 @@ export async function readChain(store: Store, last: SessionHead): Promise<Sessio
       problem = messageOf(error);
     }
     if (head === undefined) {
+      problem ??= (await tellPruned(store, next)) ?? "it is not in the log";
       return {
         links: links.reverse(),
         problem: `What was said before is missing: ${next} cannot be read (${problem}).`,
@@ -55,6 +57,7 @@ export async function requireHead(store: Store, id: string): Promise<SessionHead
   const shown = JSON.stringify(id.slice(0, 40));
   throw new MandateError(
     "unknown-delegation",
-    `There is no session ${shown}. A session has the id of its delegation, or of its run.`,
+    (await tellPruned(store, id)) ??
+      `There is no session ${shown}. A session has the id of its delegation, or of its run.`,
   );
 }

@@ -1,11 +1,12 @@
 /** For tests: the whole product on folders of its own, checked when the test is done with it. */
-import { globSync, mkdirSync, mkdtempSync, realpathSync, rmSync } from "node:fs";
+import { globSync, mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { verifyHome } from "../commands/verify-home.ts";
 import { type Config, defaultConfig } from "../control/config.ts";
 import { findPlaces } from "../control/places.ts";
 import type { RunRequest, StartedRun } from "../delegations/run-request.ts";
+import { tidyCopies } from "../delegations/used-copies.ts";
 import type { Invariant } from "../events/check-report.ts";
 import type { EventType, StoredEvent } from "../events/event.ts";
 import type { Playbook } from "../models/scripted/playbook.ts";
@@ -17,6 +18,7 @@ import type { ModelRequest } from "../ports/model.ts";
 import type { Store } from "../ports/store.ts";
 import type { Profile } from "../profiles/profile.ts";
 import { createRuntime, type Runtime, type RuntimeOptions } from "../runtime.ts";
+import { WorkingCopies } from "../workspaces/git/working-copies.ts";
 
 export interface EngineOptions
   extends Omit<RuntimeOptions, "config" | "environment" | "cwd" | "database"> {
@@ -37,7 +39,10 @@ export interface FinishedRun {
   readonly events: readonly StoredEvent[];
 }
 
-/** One process's view of a home; `another` opens the same home as a second process would. */
+/**
+ * One process's view of a home; `another` opens the same home as a second process would. On a
+ * machine of its own: the same database, and a home that nobody else has.
+ */
 export interface TestEngine extends Runtime, AsyncDisposable {
   readonly home: string;
   /** An empty folder that runs can be given as their workspace. */
@@ -49,7 +54,7 @@ export interface TestEngine extends Runtime, AsyncDisposable {
   events(runId: string): Promise<readonly StoredEvent[]>;
   /** The process dies here: nothing more is written, and nobody is told. */
   abandon(): void;
-  another(options: EngineOptions): Promise<TestEngine>;
+  another(options: EngineOptions, on?: "own-machine"): Promise<TestEngine>;
 }
 
 /**
@@ -67,10 +72,15 @@ export async function openEngine(options: EngineOptions): Promise<TestEngine> {
     HOME: root,
     ...(postgres && { MANDATE_DATABASE_URL: postgres.url }),
   };
-  return open(options, [], async (opened) => {
+  const homes = [home];
+  const closings: Promise<void>[] = [];
+  return open(options, [], home, async (opened) => {
     for (const runtime of opened) await runtime.close();
     try {
-      await requireSound(environment, options.breaks ?? []);
+      const isMany = homes.length > 1;
+      for (const each of homes) {
+        await requireSound(environment, each, isMany, options.breaks ?? []);
+      }
     } finally {
       await postgres?.drop();
       rmSync(root, { recursive: true, force: true });
@@ -80,6 +90,7 @@ export async function openEngine(options: EngineOptions): Promise<TestEngine> {
   async function open(
     engineOptions: EngineOptions,
     opened: Runtime[],
+    ownHome: string,
     dispose: (opened: readonly Runtime[]) => Promise<void>,
   ): Promise<TestEngine> {
     const { breaks: _breaks, config, model, ...runtimeOptions } = engineOptions;
@@ -91,7 +102,7 @@ export async function openEngine(options: EngineOptions): Promise<TestEngine> {
       ...(itself && { dispatcher: itself }),
       ...runtimeOptions,
       limits: { backoffMs: 1, ...runtimeOptions.limits },
-      environment: { ...engineOptions.environment, ...environment },
+      environment: { ...engineOptions.environment, ...environment, MANDATE_HOME: ownHome },
       cwd: workspace,
     });
     if (itself) itself.engine = runtime.engine;
@@ -100,7 +111,7 @@ export async function openEngine(options: EngineOptions): Promise<TestEngine> {
     const isFirst = opened.length === 1;
     return {
       ...runtime,
-      home,
+      home: ownHome,
       workspace,
       database: join(home, "mandate.db"),
       start: (request) => engine.startRun(request),
@@ -111,10 +122,18 @@ export async function openEngine(options: EngineOptions): Promise<TestEngine> {
       events: (runId) => eventsOf(store, runId),
       abandon() {
         engine.close();
-        void store.close();
-        letGoOfCopies(home);
+        closings.push(store.close());
+        letGoOfCopies(ownHome);
       },
-      another: (others) => open(others, opened, dispose),
+      async another(others, on) {
+        // Nobody is taken for dead whose connections are still open.
+        await Promise.all(closings);
+        if (on === undefined) return open(others, opened, ownHome, dispose);
+        const machine = join(root, `machine-${homes.length}`);
+        homes.push(machine);
+        shareStore(home, machine);
+        return open(others, opened, machine, dispose);
+      },
       // The first one opened is the last one disposed of, and checks what all of them wrote.
       [Symbol.asyncDispose]: () => (isFirst ? dispose(opened) : runtime.close()),
     };
@@ -130,6 +149,13 @@ class SelfDispatch implements Dispatcher {
   async dispatch({ delegationId, runId }: DispatchedWork): Promise<void> {
     void this.engine?.workOn(runId, delegationId).catch(() => undefined);
   }
+}
+
+/** Another machine reaches the same database and artifacts, and nothing else of this home. */
+function shareStore(home: string, machine: string): void {
+  mkdirSync(machine, { mode: 0o700 });
+  for (const name of ["mandate.db", "artifacts"])
+    symlinkSync(join(home, name), join(machine, name));
 }
 
 /** A process that died holds nothing; the one that plays it here lives on. */
@@ -211,14 +237,24 @@ async function eventsOf(store: Store, runId: string): Promise<readonly StoredEve
   return events;
 }
 
+async function startAgain(home: string, store: Store): Promise<void> {
+  letGoOfCopies(home);
+  const copies = new WorkingCopies(home);
+  await tidyCopies({ copies: async () => copies, hasCopies: () => true, store });
+}
+
 /** Looks at database and home as a stranger would, after everybody has let go of them. */
 async function requireSound(
   environment: Readonly<Record<string, string>>,
+  home: string,
+  isOneOfMany: boolean,
   breaks: readonly Invariant[],
 ): Promise<void> {
-  const { database, home } = findPlaces(environment);
+  const { database } = findPlaces(environment);
   const store = await openStore({ environment, synchronous: "normal" });
   try {
+    // What others did with its work, a machine may find out only when it starts again.
+    if (isOneOfMany) await startAgain(home, store);
     const places = { home, database };
     const { violations } = await verifyHome(store, { places, settled: true });
     const unexpected = violations.filter(({ invariant }) => !breaks.includes(invariant));

@@ -22,3 +22,5 @@ process.on("SIGTERM", () => {
     .then(() => process.exit(0));
 });
 process.send?.("ready");
+// Nobody is left who could end it.
+process.on("disconnect", () => process.exit(1));

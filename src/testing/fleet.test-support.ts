@@ -11,8 +11,21 @@ export interface Fleet extends AsyncDisposable {
   kill(worker: number): void;
 }
 
+export interface FleetOptions extends EngineOptions {
+  /** So many of the first workers are on the client's machine; each of the others has its own. */
+  readonly atHome?: number;
+  /** Which worker is asked first; absent: the next one. */
+  readonly choose?: (work: DispatchedWork) => number | undefined;
+}
+
+/** So often is somebody else asked, before it is taken by one who cannot do it. */
+const patience = 20;
+
 /** Gives each delegation to the next worker, one after the other, so that none works near another. */
-export async function openFleet(count: number, options: EngineOptions): Promise<Fleet> {
+export async function openFleet(
+  count: number,
+  { atHome = count, choose, ...options }: FleetOptions,
+): Promise<Fleet> {
   const workers: TestEngine[] = [];
   const dead = new Set<number>();
   const under = new Map<string, { worker: number; work: DispatchedWork }>();
@@ -20,17 +33,20 @@ export async function openFleet(count: number, options: EngineOptions): Promise<
   const seen = new Set<string>();
   let next = 0;
   const give = async (work: DispatchedWork): Promise<void> => {
-    while (workers.length > 0) {
-      const worker = next++ % workers.length;
+    for (let unfit = 0; workers.length > 0; ) {
+      const wanted = unfit === 0 ? choose?.(work) : undefined;
+      const isThere = wanted !== undefined && !dead.has(wanted);
+      const worker = isThere ? wanted : next++ % workers.length;
       if (dead.has(worker)) continue;
       given.push({ worker, delegationId: work.delegationId });
       under.set(work.delegationId, { worker, work });
       const outcome = await workers[worker]?.engine
-        .workOn(work.runId, work.delegationId)
+        .workOn(work.runId, work.delegationId, unfit >= patience)
         .catch(() => "lost" as const);
       if (outcome === "lost" || dead.has(worker)) return;
       under.delete(work.delegationId);
       if (outcome === "done") return;
+      if (outcome === "unfit") unfit++;
       await new Promise((resolve) => setTimeout(resolve, 5));
     }
   };
@@ -43,7 +59,8 @@ export async function openFleet(count: number, options: EngineOptions): Promise<
   };
   const client = await openEngine({ ...options, dispatcher });
   for (let index = 0; index < count; index++) {
-    workers.push(await client.another({ ...options, dispatcher }));
+    const on = index < atHome ? undefined : "own-machine";
+    workers.push(await client.another({ ...options, dispatcher }, on));
   }
   return {
     client,

@@ -19,7 +19,7 @@ export function spokenScript(notes: string | undefined): Script {
       return { calls: [{ tool: "list_sub_agents", input: {} }], latency_ms };
     }
     if (verb === "fan" && turn === 1) {
-      const input = { task: rest.join(" "), profile: "general", maxTokens: 20_000 };
+      const input = { task: rest.join(" "), profile: "general", maxTokens: 200_000 };
       const call = { tool: "delegate_task", input };
       return { calls: Array.from({ length: amount }, () => call) };
     }

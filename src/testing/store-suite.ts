@@ -8,6 +8,7 @@ import { readingTests } from "./store-suite-reading.ts";
 import { recordSharingTests } from "./store-suite-record-sharing.ts";
 import { recordValueTests } from "./store-suite-record-values.ts";
 import { recordTests } from "./store-suite-records.ts";
+import { retentionTests } from "./store-suite-retention.ts";
 import { sharingTests } from "./store-suite-sharing.ts";
 import { assertSound } from "./stored-run.ts";
 
@@ -57,6 +58,7 @@ export function storeSuite(
     ["sharing records", recordSharingTests],
     ["memories", memoryTests],
     ["keys of requests", idempotencyTests],
+    ["retention", retentionTests],
   ];
   describe(`store: ${name}`, () => {
     for (const [title, tests] of groups) {

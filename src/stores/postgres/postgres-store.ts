@@ -401,6 +401,7 @@ export class PostgresStore implements Store {
     if (!events.some(({ type }) => type === "control.pruned")) return;
     for (const [text, hash] of this.#texts) this.#commits.keepText(hash, text);
     this.#contracts.clear();
+    this.#drawnUp.clear();
     this.#bodies.clear();
   }
 

@@ -1,15 +1,20 @@
 import type { Contract } from "../../contracts/contract.ts";
 import type { Delegation } from "../../events/delegation.ts";
 import { sha256 } from "../../events/hash-chain.ts";
+import { tellPruned } from "../../events/pruned-runs.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
+import type { Store } from "../../ports/store.ts";
 
 /** A contract as it was written, or the reason why it counts no more. */
 export async function readStoredContract(
+  store: Pick<Store, "readEvents">,
   delegationId: string,
   row: Readonly<Record<string, unknown>> | undefined,
 ): Promise<Contract> {
   if (row === undefined) {
-    throw new MandateError("unknown-delegation", `There is no delegation ${delegationId}.`);
+    const pruned = await tellPruned(store, delegationId);
+    const message = pruned ?? `There is no delegation ${delegationId}.`;
+    throw new MandateError("unknown-delegation", message);
   }
   const json = String(row["context_json"]);
   if (sha256(json) !== row["contract_hash"]) throw new TamperedContract(delegationId);

@@ -1,4 +1,4 @@
-import { mkdir, open, readFile, rename } from "node:fs/promises";
+import { mkdir, open, readdir, readFile, rename, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { sha256 } from "../../events/hash-chain.ts";
 import type { ArtifactStore } from "../../ports/artifact-store.ts";
@@ -6,7 +6,7 @@ import type { ArtifactStore } from "../../ports/artifact-store.ts";
 /** Bodies too large for the log, named by their hash, so that keeping one twice is keeping it once. */
 export class ArtifactFolder implements ArtifactStore {
   readonly #folder: string | null;
-  readonly #memory = new Map<string, string>();
+  readonly #memory = new Map<string, { readonly body: string; readonly keptAt: number }>();
 
   constructor(folder: string | null) {
     this.#folder = folder;
@@ -16,7 +16,7 @@ export class ArtifactFolder implements ArtifactStore {
     const hash = sha256(body);
     const kept = { hash, bytes: Buffer.byteLength(body) };
     if (this.#folder === null) {
-      this.#memory.set(hash, body);
+      this.#memory.set(hash, { body, keptAt: Date.now() });
       return kept;
     }
     const path = this.#pathOf(this.#folder, hash);
@@ -35,8 +35,8 @@ export class ArtifactFolder implements ArtifactStore {
   }
 
   async read(hash: string): Promise<string | undefined> {
-    if (!/^[0-9a-f]{64}$/.test(hash)) return undefined;
-    if (this.#folder === null) return this.#memory.get(hash);
+    if (!isHash(hash)) return undefined;
+    if (this.#folder === null) return this.#memory.get(hash)?.body;
     try {
       return await readFile(this.#pathOf(this.#folder, hash), "utf8");
     } catch (error) {
@@ -45,7 +45,56 @@ export class ArtifactFolder implements ArtifactStore {
     }
   }
 
+  async *list(): AsyncGenerator<{ hash: string; keptAt: number }> {
+    if (this.#folder === null) {
+      for (const [hash, { keptAt }] of this.#memory) yield { hash, keptAt };
+      return;
+    }
+    for (const part of await namesIn(this.#folder)) {
+      for (const hash of await namesIn(join(this.#folder, part))) {
+        if (!isHash(hash)) continue;
+        const keptAt = await this.#keptAt(this.#folder, hash);
+        if (keptAt !== undefined) yield { hash, keptAt };
+      }
+    }
+  }
+
+  async remove(hash: string, keptBefore: number): Promise<boolean> {
+    if (!isHash(hash)) return false;
+    const folder = this.#folder;
+    const keptAt =
+      folder === null ? this.#memory.get(hash)?.keptAt : await this.#keptAt(folder, hash);
+    if (keptAt === undefined || keptAt >= keptBefore) return false;
+    if (folder === null) this.#memory.delete(hash);
+    else await rm(this.#pathOf(folder, hash), { force: true });
+    return true;
+  }
+
+  /** Keeping puts a new file in place of the one that was there. */
+  async #keptAt(folder: string, hash: string): Promise<number | undefined> {
+    try {
+      return (await stat(this.#pathOf(folder, hash))).mtimeMs;
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
+      throw error;
+    }
+  }
+
   #pathOf(folder: string, hash: string): string {
     return join(folder, hash.slice(0, 2), hash);
+  }
+}
+
+function isHash(name: string): boolean {
+  return /^[0-9a-f]{64}$/.test(name);
+}
+
+async function namesIn(folder: string): Promise<readonly string[]> {
+  try {
+    return await readdir(folder);
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === "ENOENT" || code === "ENOTDIR") return [];
+    throw error;
   }
 }

@@ -1,5 +1,5 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
-import type { StoredEvent } from "../../events/event.ts";
+import type { NewEvent, StoredEvent } from "../../events/event.ts";
 import type { Clock } from "../../ports/clock.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
 import type { Append } from "../../ports/store.ts";
@@ -66,6 +66,35 @@ export class GroupCommit {
   /** The events of the changes, in their order. */
   changeRecords(records: RecordChanges): Promise<readonly StoredEvent[]> {
     return this.append(appendToControlLog, records);
+  }
+
+  /**
+   * A transaction of its own, whose events for the control log are decided when nobody else can
+   * write; `beside` is done with them, or neither is.
+   */
+  commitAlone(decide: () => readonly NewEvent[], beside: () => void): readonly StoredEvent[] {
+    this.flushAll();
+    let transaction: Transaction | undefined;
+    try {
+      this.#begin.run();
+      this.#cache.catchUp();
+      const events = decide();
+      transaction = new Transaction(this.#cache, this.#recordRows, this.#clock.now());
+      if (events.length > 0) transaction.stage({ ...appendToControlLog, events }, new Set());
+      const [refusal] = transaction.outcomes;
+      if (refusal instanceof Error) throw refusal;
+      this.#write(transaction);
+      beside();
+      this.#commit.run();
+    } catch (error) {
+      transaction?.undo();
+      if (this.#database.isTransaction) this.#database.exec("ROLLBACK");
+      throw storageError(error);
+    }
+    this.#texts = [];
+    this.#cache.lastSeq += transaction.events.length;
+    this.#cache.committed(transaction.events);
+    return transaction.events;
   }
 
   keepText(hash: string, body: string): void {

@@ -136,4 +136,10 @@ export const migrations: readonly string[] = [
   ) WITHOUT ROWID;
   CREATE INDEX request_keys_by_age ON request_keys (begun_at);
   `,
+  `
+  -- Which runs refer to which texts and artifacts, as far as the log was read for it (meta:
+  -- references_seq). Brought up to date when something is pruned, see keepUpReferences.
+  CREATE TABLE body_references (hash TEXT, run INTEGER, PRIMARY KEY (hash, run)) WITHOUT ROWID;
+  CREATE INDEX body_references_of_run ON body_references (run);
+  `,
 ];

@@ -20,11 +20,13 @@ import type { InboxQuery } from "../../ports/inbox-store.ts";
 import type { Inspection } from "../../ports/inspection.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
 import type { MemoryStore } from "../../ports/memory-store.ts";
+import type { PruneReport, PruneRequest } from "../../ports/prune.ts";
 import type { ControlRecord, RecordChange } from "../../ports/record-store.ts";
 import type { Append, EventQuery, Ownership, RunQuery, RunRow, Store } from "../../ports/store.ts";
 import { changedRecords, closed, commandNote, refuseAppend } from "../shared/control-log.ts";
 import { Listeners } from "../shared/listeners.ts";
 import { claimerOf } from "../shared/memory-row.ts";
+import { pruneRuns } from "../shared/prune-runs.ts";
 import { runRowOf } from "../shared/run-row.ts";
 import { readStoredContract } from "../shared/stored-contract.ts";
 import { ArtifactFolder } from "./artifact-folder.ts";
@@ -36,6 +38,7 @@ import { InboxRows } from "./inbox-rows.ts";
 import { inspectDatabase } from "./inspect-database.ts";
 import { MemoryRows } from "./memory-rows.ts";
 import { type DatabaseOptions, openDatabase } from "./open-database.ts";
+import { PrunedRows } from "./pruned-rows.ts";
 import { RecordRows } from "./record-rows.ts";
 import { ReserveFile } from "./reserve-file.ts";
 import { RunIndex } from "./run-index.ts";
@@ -185,7 +188,7 @@ export class SqliteStore implements Store {
     const row = this.#database
       .prepare("SELECT contract_hash, context_json FROM sub_agents WHERE number = ?")
       .get(numberOf(delegationId) ?? -1);
-    return readStoredContract(delegationId, row);
+    return readStoredContract(this, delegationId, row);
   }
 
   async findRun(id: string): Promise<string | undefined> {
@@ -293,6 +296,20 @@ export class SqliteStore implements Store {
     return inspectDatabase(this.#database);
   }
 
+  async prune(request: PruneRequest): Promise<PruneReport> {
+    if (this.#closed) throw closed();
+    const rows = new PrunedRows({
+      database: this.#database,
+      reader: this.#reader,
+      commits: this.#commits,
+      clock: this.#clock,
+      requireOpen: () => {
+        if (this.#closed) throw closed();
+      },
+    });
+    return pruneRuns(rows, this.#artifacts, request);
+  }
+
   async close(): Promise<void> {
     if (this.#closed) return;
     this.#commits.flushAll();
@@ -322,9 +339,21 @@ export class SqliteStore implements Store {
   }
 
   #committed(events: readonly StoredEvent[]): void {
-    for (const event of events) if (event.type === "run.finished") this.#runs.delete(event.run_id);
+    for (const event of events) {
+      if (event.type === "run.finished") this.#runs.delete(event.run_id);
+      else if (event.type === "control.pruned") this.#runs.delete(event.payload.run);
+    }
+    if (events.some(({ type }) => type === "control.pruned")) this.#keepTextsAgain();
     this.#listeners.tell(events);
     this.#index.keepUp(this.#log.lastSeq);
+  }
+
+  /**
+   * A text that nothing referred to is gone now, and we may be about to refer to it: whoever writes
+   * after a pruning has heard of it by then.
+   */
+  #keepTextsAgain(): void {
+    for (const [text, hash] of this.#texts) this.#commits.keepText(hash, text);
   }
 
   /** Cheap when nobody else wrote: SQLite counts the commits of other connections for us. */

@@ -119,6 +119,10 @@ export const commands: Readonly<Record<string, CommandEntry>> = {
     summary: "check that the log keeps its promises",
     load: async () => (await import("./commands/verify.ts")).verifyCommand,
   },
+  prune: {
+    summary: "remove runs that ended long ago, and keep a receipt of each",
+    load: async () => (await import("./commands/prune.ts")).pruneCommand,
+  },
   migrate: {
     summary: "copy the embedded database to Postgres",
     load: async () => (await import("./commands/migrate.ts")).migrateCommand,

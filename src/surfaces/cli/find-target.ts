@@ -1,3 +1,4 @@
+import { tellPruned } from "../../events/pruned-runs.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
 import type { Store } from "../../ports/store.ts";
 import type { Io } from "./io.ts";
@@ -24,7 +25,8 @@ export async function findTarget(store: Store, id: string | undefined, io: Io): 
     const shown = JSON.stringify(id.slice(0, 40));
     throw new MandateError(
       "unknown-run",
-      `There is no run or delegation ${shown} here. ${io.program} ls lists the runs.`,
+      (await tellPruned(store, id)) ??
+        `There is no run or delegation ${shown} here. ${io.program} ls lists the runs.`,
     );
   }
   const run = id === runId ? undefined : await store.readRun(runId);

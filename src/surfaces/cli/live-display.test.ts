@@ -1,3 +1,4 @@
+import { stripVTControlCharacters } from "node:util";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { Desk } from "./desk.test-support.ts";
 import { Screen } from "./screen.test-support.ts";
@@ -50,13 +51,28 @@ test("the tree is redrawn in place, and what matters stays above it", async () =
   expect(text).toMatch(/3 agents · [\d.]+k tokens · \$0 · 0:00/);
 });
 
+test("a frame overwrites the one before: nothing is cleared from its first line on", async () => {
+  const { err } = await watch(family, 80, 24);
+  const frames = err.split("\u001b[?2026h").filter((frame) => frame.includes("The whole job"));
+  expect(frames.length).toBeGreaterThan(2);
+  for (const frame of frames) {
+    expect(frame.indexOf("\u001b[J")).toBeGreaterThan(frame.indexOf("The whole job"));
+    // However wide a terminal draws a letter, a line of the tree stays one.
+    const [, tree = ""] = frame.split("\u001b[?7l");
+    expect(tree).toContain("The whole job");
+    expect(tree).toContain("\u001b[?7h");
+  }
+});
+
 test.each([40, 80, 120])("no line is wider than %i columns", async (columns) => {
   const { err } = await watch(family, columns, 24, { NO_COLOR: "1" });
   const frames = err.split("\u001b[?2026l").filter((frame) => frame.includes("The whole job"));
   expect(frames.length).toBeGreaterThan(2);
   for (const frame of frames) {
     const [, tree = ""] = frame.split(/(?=r\w+ {2}The whole job)/);
-    for (const line of tree.split("\n")) expect(line.length).toBeLessThan(columns);
+    for (const line of stripVTControlCharacters(tree).split("\n")) {
+      expect(line.length).toBeLessThan(columns);
+    }
   }
 });
 

@@ -41,11 +41,16 @@ export function comparableEvents(
 
 /** Without what only workers need that share a run. */
 function whole(event: StoredEvent): unknown {
-  if (event.type !== "run.started" && event.type !== "agent.subagent_created") return event.payload;
-  const isOfDelegation = event.type === "agent.subagent_created";
-  const { spread: _spread, ...payload } = event.payload as Record<string, unknown>;
-  if (isOfDelegation) delete payload["budget"];
-  return payload;
+  switch (event.type) {
+    case "run.started":
+      return { ...event.payload, spread: undefined };
+    case "agent.subagent_created":
+      return { ...event.payload, budget: undefined, bundle: undefined };
+    case "agent.subagent_waiting_for_merge":
+      return { ...event.payload, bundle: undefined };
+    default:
+      return event.payload;
+  }
 }
 
 const amounts = ["tokens", "reserved", "prompt", "cost", "bytes"];

@@ -30,6 +30,7 @@ export type RecordedResult =
       readonly delivered: readonly string[] | undefined;
       readonly files: readonly FileEvidence[] | undefined;
       readonly exitCode: number | undefined;
+      readonly untrusted: true | undefined;
       readonly exit: string | undefined;
     }
   | {
@@ -37,6 +38,7 @@ export type RecordedResult =
       readonly seq: number;
       readonly text: string;
       readonly exitCode: number | undefined;
+      readonly untrusted: true | undefined;
     }
   | { readonly kind: "denied"; readonly rule: string; readonly text: string }
   /** Nobody knows: it had begun when its process died, and was not to be repeated. */
@@ -122,7 +124,8 @@ function resultIn({ payload, seq, type }: Ended): RecordedResult {
   if (type === "agent.tool_failed") {
     // Not what the tool said: its delegation had ended.
     if (payload.error === "Interrupted: the delegation ended.") return { kind: "cut" };
-    return { kind: "failed", seq, text: payload.error, exitCode: payload.exit_code };
+    const { error: text, exit_code: exitCode, untrusted } = payload;
+    return { kind: "failed", seq, text, exitCode, untrusted };
   }
   return {
     kind: "completed",
@@ -132,6 +135,7 @@ function resultIn({ payload, seq, type }: Ended): RecordedResult {
     delivered: payload.delivered,
     files: payload.files,
     exitCode: payload.exit_code,
+    untrusted: payload.untrusted,
     exit: payload.exit,
   };
 }

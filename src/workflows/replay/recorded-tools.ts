@@ -96,10 +96,12 @@ export class RecordedTools implements RecordedBehaviour {
     if (!("seq" in result)) return never();
     await this.#options.course.arrival(result.seq);
     if (agent.stopReason !== null) return never();
-    const { exitCode, kind } = result;
-    if (kind === "failed") {
-      return { text: result.text, isError: true, ...(exitCode !== undefined && { exitCode }) };
-    }
+    const { exitCode, kind, untrusted } = result;
+    const facts = {
+      ...(exitCode !== undefined && { exitCode }),
+      ...(untrusted && { untrusted }),
+    };
+    if (kind === "failed") return { text: result.text, isError: true, ...facts };
     const { artifact, delivered, exit, files } = result;
     const [child] = delivered ?? [];
     const isPlain = artifact === undefined && exit === undefined && files === undefined;
@@ -114,7 +116,7 @@ export class RecordedTools implements RecordedBehaviour {
     return {
       text: whole ?? result.text,
       ...(files && { files }),
-      ...(exitCode !== undefined && { exitCode }),
+      ...facts,
       ...(exit !== undefined && { exit }),
     };
   }

@@ -3,6 +3,7 @@ import { openingAfter } from "../../delegations/hydrate.ts";
 import { openingOf } from "../../delegations/start-delegation.ts";
 import { checkStore } from "../../events/check-store.ts";
 import type { EventPayloads, StoredEvent } from "../../events/event.ts";
+import { tellPruned } from "../../events/pruned-runs.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
 import type { Message } from "../../ports/model.ts";
 import type { Store } from "../../ports/store.ts";
@@ -48,12 +49,14 @@ export async function recordingOf(runId: string, store: Store): Promise<Recordin
   if (found === undefined || found !== runId) {
     const shown = JSON.stringify(runId.slice(0, 40));
     const about = found === undefined ? "" : ` It belongs to run ${found}.`;
-    throw new MandateError("unknown-run", `There is no run ${shown}.${about}`);
+    const pruned = await tellPruned(store, runId);
+    throw new MandateError("unknown-run", pruned ?? `There is no run ${shown}.${about}`);
   }
   await requireSound(runId, store);
   const events: StoredEvent[] = [];
   for await (const event of store.readEvents({ runId })) {
-    if (event.type !== "run.late_result") events.push(event);
+    // Who worked on something is no part of what happened: a replay must not wait for it.
+    if (event.type !== "run.late_result" && event.type !== "agent.claimed") events.push(event);
   }
   const [first] = events;
   if (first?.type !== "run.started") {

@@ -1,11 +1,14 @@
 import { setTimeout as delay } from "node:timers/promises";
-import { expect, test } from "vitest";
+import { beforeEach, expect, test } from "vitest";
 import { z } from "zod";
 import { isPaused } from "../../events/run-state.ts";
 import type { Script } from "../../models/scripted/scripted-model.ts";
+import { isSpread, notOffered } from "../../testing/alter-database.test-support.ts";
 import { openEngine, type TestEngine, testProfile } from "../../testing/engine-fixture.ts";
 import { defineTool } from "../../tools/tool.ts";
 import { replayAgain } from "./replay-again.test-support.ts";
+
+beforeEach(({ skip }) => skip(isSpread, notOffered.interrupt));
 
 const look = defineTool({
   name: "look",

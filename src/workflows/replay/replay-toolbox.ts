@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { noExposure } from "../../contracts/exposure.ts";
 import { defaultConfig } from "../../control/config.ts";
 import type { StoredEvent } from "../../events/event.ts";
 import { builtInTools } from "../../tools/built-in-tools.ts";
@@ -88,6 +89,8 @@ class ToolFlags {
       input: z.unknown(),
       scopes: [],
       effect: "read",
+      // Whose words a result held is recorded, and so is what people said of ways out.
+      exposure: noExposure,
       idempotent: this.#repeatable.get(name) ?? idempotent,
       ...(isWaiting && { waits: true }),
     };

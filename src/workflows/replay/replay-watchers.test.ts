@@ -1,6 +1,7 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { expect, test } from "vitest";
 import type { Script } from "../../models/scripted/scripted-model.ts";
+import { isSpread, notOffered } from "../../testing/alter-database.test-support.ts";
 import { ofType, openEngine, type TestEngine, testProfile } from "../../testing/engine-fixture.ts";
 import { replayAgain } from "./replay-again.test-support.ts";
 
@@ -34,7 +35,10 @@ async function crashWhen(
 const shownIn = (events: Awaited<ReturnType<TestEngine["events"]>>) =>
   ofType(events, "agent.interjected").filter(({ payload }) => payload.from === "session");
 
-test("a watcher that was taken up after a crash is shown the same again, and remarks the same", async () => {
+test("a watcher that was taken up after a crash is shown the same again, and remarks the same", async ({
+  skip,
+}) => {
+  skip(isSpread, notOffered.replay);
   const script =
     (isRecovered: boolean): Script =>
     async ({ caller }) => {
@@ -65,7 +69,10 @@ test("a watcher that was taken up after a crash is shown the same again, and rem
   expect(await replayAgain(second.store, runId)).toMatchObject(same);
 });
 
-test("a watcher whose worker died in the middle of its request or its call goes the same way", async () => {
+test("a watcher whose worker died in the middle of its request or its call goes the same way", async ({
+  skip,
+}) => {
+  skip(isSpread, notOffered.replay);
   const script =
     (isRecovered: boolean): Script =>
     async ({ caller }) => {

@@ -83,15 +83,19 @@ async function chat(given: Arguments, io: Io): Promise<number> {
       principal: { id: "local", role },
     };
     const { runChat } = await import("../../tui/run-chat.ts");
-    return await runChat(setting, {
+    const code = await runChat(setting, {
       sessionId,
       message: sessionId === null ? given.words.join(" ") : "",
       listen: (onDelta) => {
         hear = onDelta;
       },
     });
-  } finally {
     await runtime.close();
+    return code;
+  } catch (error) {
+    // Why it ended is what the person is told, and not what could not be closed after that.
+    await runtime.close().catch(() => undefined);
+    throw error;
   }
 }
 

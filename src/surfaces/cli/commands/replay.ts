@@ -38,7 +38,7 @@ export const replayCommand: Command = {
 };
 
 async function replayed(store: Store, runId: string, io: Io) {
-  const memory = openStore({ environment: io.environment, database: ":memory:" });
+  const memory = await openStore({ environment: io.environment, database: ":memory:" });
   try {
     const { delegations, differences, events, isFinished } = await replay(store, runId, memory);
     const size = `${countOf(events, "event")}, ${countOf(delegations, "delegation")}`;

@@ -1,6 +1,6 @@
 import { verifyHome } from "../../../commands/verify-home.ts";
 import { findPlaces } from "../../../control/places.ts";
-import type { Violation } from "../../../events/check-report.ts";
+import type { PrunedSum, Violation } from "../../../events/check-report.ts";
 import { controlRunId } from "../../../ports/identity.ts";
 import { countOf } from "../amounts.ts";
 import { type Command, jsonOption } from "../command.ts";
@@ -31,8 +31,9 @@ export const verifyCommand: Command = {
       const report = await verifyHome(store, { places: findPlaces(io.environment), ...only });
       const code = report.ok ? exitCode.done : exitCode.failed;
       if (given.flag("json")) {
-        const { ok, events, delegations, violations } = report;
-        io.stdout.write(`${printableJson({ ok, events, delegations, violations }, 2)}\n`);
+        const { ok, events, delegations, pruned, violations } = report;
+        const shown = { ok, events, delegations, ...(pruned && { pruned }), violations };
+        io.stdout.write(`${printableJson(shown, 2)}\n`);
         return code;
       }
       const { paint, glyphs } = styleFor(io.stdout, io);
@@ -45,9 +46,16 @@ export const verifyCommand: Command = {
           ? `${paint.good(glyphs.done)} ${about}: everything holds\n`
           : `${paint.bad(countOf(report.violations.length, "violation"))} in ${about}\n`,
       );
+      if (report.pruned !== undefined) io.stdout.write(`${describePruned(report.pruned)}\n`);
       return code;
     }),
 };
+
+function describePruned({ events, firstAt, lastAt, runs }: PrunedSum): string {
+  const [first, last] = [firstAt, lastAt].map((at) => new Date(at).toISOString().slice(0, 10));
+  const when = first === last ? `on ${first}` : `from ${first} to ${last}`;
+  return `${countOf(runs, "run")} with ${countOf(events, "event")} pruned ${when}; their receipts explain every gap`;
+}
 
 /** Which invariant, where, and what is wrong. `seq` counts over all runs, as in `logs --json`. */
 function describe({ delegationId, invariant, message, runId, seq }: Violation): string {

@@ -1,3 +1,5 @@
+import { startRetention } from "../../../commands/retention.ts";
+import { findPlaces } from "../../../control/places.ts";
 import { MandateError } from "../../../ports/mandate-error.ts";
 import type { Runtime } from "../../../runtime.ts";
 import type { Arguments } from "../arguments.ts";
@@ -65,7 +67,10 @@ async function work(given: Arguments, io: Io): Promise<number> {
     const health = await serveHealth(given.count("health"), worker);
     const stopped = untilStopped(io);
     io.stdout.write(`This worker takes work from ${worker.names.join(", ")}.\n`);
+    const { home } = findPlaces(io.environment);
+    const retentions = runtimes.map((runtime) => startRetention(runtime, home, log));
     await stopped;
+    for (const retention of retentions) retention.stop();
     io.stderr.write("Stopping: nothing more is taken, and what is at work is given time to end.\n");
     await worker.drain(graceMs);
     await health?.close();

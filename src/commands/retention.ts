@@ -1,0 +1,53 @@
+import type { RetentionConfig } from "../control/config.ts";
+import { messageOf } from "../ports/message-of.ts";
+import type { Store } from "../ports/store.ts";
+import { pruneHome } from "./prune-home.ts";
+
+const hourMs = 60 * 60 * 1000;
+const dayMs = 24 * hourMs;
+
+/** So many in an hour at most: what is older waits for the next one, and nobody waits for this. */
+const mostAtOnce = 2_000;
+
+/** By how much sooner one may come than the hour: clocks and timers differ. */
+const slackMs = 60_000;
+
+export interface Retention {
+  stop(): void;
+}
+
+/**
+ * Once an hour, removes what is older than the configuration says. Of several processes on one
+ * database one does: they ask the database whose turn it is.
+ */
+export function startRetention(
+  {
+    config,
+    store,
+  }: { readonly config: { readonly retention: RetentionConfig }; readonly store: Store },
+  home: string,
+  log: (line: string) => void,
+): Retention {
+  const { days, keepFailed } = config.retention;
+  if (days === undefined) return { stop: () => undefined };
+  const prune = async (): Promise<void> => {
+    try {
+      const { artifacts, damaged, runs } = await pruneHome(
+        { store, home },
+        {
+          ...{ actor: "retention", most: mostAtOnce, keepFailed, every: hourMs - slackMs },
+          finishedBefore: Date.now() - days * dayMs,
+        },
+      );
+      if (runs.length > 0) log(`Pruned: ${runs.length} old runs, ${artifacts} artifacts.`);
+      if (damaged.length > 0) {
+        log(`${damaged.join(", ")} cannot be pruned: their logs do not hold. See mandate verify.`);
+      }
+    } catch (error) {
+      log(`Old runs could not be pruned: ${messageOf(error)}`);
+    }
+  };
+  void prune();
+  const timer = setInterval(() => void prune(), hourMs).unref();
+  return { stop: () => clearInterval(timer) };
+}

@@ -1,0 +1,144 @@
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { sha256 } from "../../events/hash-chain.ts";
+import { BucketServer, keys, region } from "./bucket-server.test-support.ts";
+import { S3Artifacts } from "./s3-artifacts.ts";
+
+let server: BucketServer;
+let endpoint: string;
+
+beforeEach(async () => {
+  server = new BucketServer();
+  endpoint = await server.listen();
+});
+
+afterEach(() => server.close());
+
+const open = (place: object = {}, credentials: object = {}): S3Artifacts =>
+  new S3Artifacts(
+    { endpoint, bucket: "bodies", region, prefix: "mandate/acme", ...place },
+    { ...keys, ...credentials },
+  );
+
+async function listed(artifacts: S3Artifacts): Promise<readonly string[]> {
+  const hashes: string[] = [];
+  for await (const { hash } of artifacts.list()) hashes.push(hash);
+  return hashes;
+}
+
+describe("artifacts in a bucket", () => {
+  it("are kept and read to the letter, also what is no well-formed text", async () => {
+    const artifacts = open();
+    for (const body of [
+      "",
+      "plain",
+      "é\u0000\u{1f980}\r\n".repeat(1000),
+      "half \ud83d of a pair",
+    ]) {
+      const kept = await artifacts.keep(body);
+      expect(kept).toEqual({ hash: sha256(body), bytes: Buffer.byteLength(body) });
+      expect(await artifacts.read(kept.hash)).toBe(body);
+      expect([...server.objects.keys()]).toContain(
+        `mandate/acme/${kept.hash.slice(0, 2)}/${kept.hash}`,
+      );
+    }
+  });
+
+  it("are not there when they were never kept, and what is no hash names nothing", async () => {
+    const artifacts = open();
+    expect(await artifacts.read(sha256("never"))).toBeUndefined();
+    const asked = server.requests.length;
+    for (const hash of ["", "../x", sha256("x").toUpperCase(), `${sha256("x")}/..`]) {
+      expect(await artifacts.read(hash)).toBeUndefined();
+      expect(await artifacts.remove(hash, Number.POSITIVE_INFINITY)).toBe(false);
+    }
+    expect(server.requests).toHaveLength(asked);
+  });
+
+  it("are refused when their content is not what was kept", async () => {
+    const artifacts = open();
+    const { hash } = await artifacts.keep("what was kept");
+    for (const object of server.objects.values()) object.body = Buffer.from("something else");
+    await expect(artifacts.read(hash)).rejects.toMatchObject({
+      code: "database-unusable",
+      message: expect.stringContaining("is not what was kept there"),
+    });
+  });
+
+  it("are asked for again after a fault that passes, with the same content", async () => {
+    const artifacts = open();
+    server.faults.push(503, "cut", 500, 429);
+    const { hash } = await artifacts.keep("again");
+    expect(server.requests).toHaveLength(5);
+    server.faults.push("cut");
+    expect(await artifacts.read(hash)).toBe("again");
+  });
+
+  it("are given up after a while, with a sentence that says where and why and nothing secret", async () => {
+    server.faults.push(...Array.from({ length: 10 }, () => 503));
+    const failing = open().keep("body");
+    await expect(failing).rejects.toMatchObject({
+      code: "database-unusable",
+      message: expect.stringMatching(/bucket bodies at 127\.0\.0\.1:\d+ .*503 SlowDown/),
+    });
+    server.faults.length = 0;
+    const gone = new BucketServer();
+    const nowhere = await gone.listen();
+    await gone.close();
+    const before = server.requests.length;
+    for (const [place, credentials, why] of [
+      [{}, { secretAccessKey: "wrong-secret" }, /403 SignatureDoesNotMatch/],
+      [{ region: "elsewhere" }, {}, /403 SignatureDoesNotMatch/],
+      [{ bucket: "nobodys" }, {}, /404 NoSuchBucket/],
+      [{ endpoint: nowhere }, {}, /ECONNREFUSED/],
+    ] as const) {
+      const error = await open(place, credentials)
+        .read(sha256("x"))
+        .catch((caught: Error) => caught);
+      expect(error).toBeInstanceOf(Error);
+      const { message } = error as Error;
+      expect(message).toMatch(why);
+      for (const secret of ["wrong-secret", keys.secretAccessKey, keys.sessionToken]) {
+        expect(message).not.toContain(secret);
+      }
+    }
+    // What is refused is not asked for again and again.
+    expect(server.requests.length - before).toBe(3);
+  }, 30_000);
+
+  it("are listed page by page, without what is somebody else's", async () => {
+    server.pageSize = 3;
+    const artifacts = open();
+    const hashes = [];
+    for (const number of Array.from({ length: 8 }, (_, index) => index)) {
+      hashes.push((await artifacts.keep(`body ${number}`)).hash);
+    }
+    await open({ prefix: "mandate/other" }).keep("another's");
+    server.objects.set("mandate/acme/readme.txt", {
+      ...{ body: Buffer.from(""), at: 0, encoding: undefined },
+    });
+    expect([...(await listed(artifacts))].sort()).toEqual(hashes.sort());
+    expect(await listed(open({ prefix: "mandate/other" }))).toHaveLength(1);
+  });
+
+  it("are removed unless they were kept again meanwhile", async () => {
+    const artifacts = open();
+    const { hash } = await artifacts.keep("old");
+    for (const object of server.objects.values()) object.at -= 60_000;
+    const before = Date.now() - 30_000;
+    await artifacts.keep("old");
+    expect(await artifacts.remove(hash, before)).toBe(false);
+    for (const object of server.objects.values()) object.at -= 60_000;
+    expect(await artifacts.remove(hash, before)).toBe(true);
+    expect(await artifacts.read(hash)).toBeUndefined();
+    expect(await artifacts.remove(hash, before)).toBe(false);
+  });
+
+  it("need keys, and say which", () => {
+    const place = { endpoint, bucket: "bodies" };
+    expect(() => S3Artifacts.open(place, { AWS_ACCESS_KEY_ID: "a" })).toThrow(
+      /AWS_SECRET_ACCESS_KEY/,
+    );
+    const environment = { AWS_ACCESS_KEY_ID: "a", AWS_SECRET_ACCESS_KEY: "b" };
+    expect(S3Artifacts.open(place, environment)).toBeInstanceOf(S3Artifacts);
+  });
+});

@@ -1,0 +1,93 @@
+import type { ArtifactStore } from "../../ports/artifact-store.ts";
+import { createdIn, hashesIn } from "./body-references.ts";
+
+/** Which run refers to which body, as a store keeps it: brought up to date when it is needed. */
+export interface ReferenceRows {
+  lastSeq(): Promise<number>;
+  /** The batches up to this are in it. */
+  referencesThrough(): Promise<number>;
+  batchesAfter(seq: number, upTo: number, limit: number): Promise<readonly ReferringBatch[]>;
+  contractsOf(delegations: readonly number[]): Promise<readonly string[]>;
+  textHashes(): Promise<readonly string[]>;
+  addReferences(
+    references: readonly (readonly [hash: string, run: number])[],
+    through: number,
+  ): Promise<void>;
+  referredTo(hashes: readonly string[]): Promise<ReadonlySet<string>>;
+  /** Memories and records: what people and agents keep beside the log. */
+  textsBeside(): AsyncIterable<string>;
+}
+
+export interface ReferringBatch {
+  readonly first_seq: number;
+  readonly run: number;
+  readonly events: string;
+}
+
+/** The bodies there were, and the event up to which references to them were counted. */
+export interface ListedBodies {
+  readonly through: number;
+  readonly artifacts: ReadonlyMap<string, number>;
+}
+
+const batchesAtOnce = 200;
+
+/**
+ * Reads what was added to the log since the last time and notes which bodies it refers to. A body is
+ * durable before the event that names it: so all that are named up to an event are in a list that is
+ * made after that.
+ */
+export async function keepUpReferences(
+  rows: ReferenceRows,
+  artifacts: ArtifactStore,
+): Promise<ListedBodies> {
+  const through = await rows.lastSeq();
+  const kept = new Map<string, number>();
+  for await (const { hash, keptAt } of artifacts.list()) kept.set(hash, keptAt);
+  const texts = new Set(await rows.textHashes());
+  for (let after = await rows.referencesThrough(); after < through; ) {
+    const batches = await rows.batchesAfter(after, through, batchesAtOnce);
+    const references = new Map<string, readonly [string, number]>();
+    for (const { events, run } of batches) {
+      const contracts = await rows.contractsOf(createdIn(events));
+      for (const hash of [events, ...contracts].flatMap(hashesIn)) {
+        if (kept.has(hash) || texts.has(hash)) references.set(`${hash} ${run}`, [hash, run]);
+      }
+    }
+    const isEnd = batches.length < batchesAtOnce;
+    after = isEnd ? through : (batches.at(-1)?.first_seq ?? through);
+    await rows.addReferences([...references.values()], after);
+  }
+  return { through, artifacts: kept };
+}
+
+/** Removes the bodies that nothing refers to, if they were not kept lately. */
+export async function sweepArtifacts(
+  rows: ReferenceRows,
+  artifacts: ArtifactStore,
+  { artifacts: listed, through }: ListedBodies,
+  keptBefore: number,
+): Promise<number> {
+  const loose = new Set<string>();
+  for (const [hash, keptAt] of listed) if (keptAt < keptBefore) loose.add(hash);
+  if (loose.size === 0) return 0;
+  for (const hash of await rows.referredTo([...loose])) loose.delete(hash);
+  if (loose.size === 0) return 0;
+  for await (const text of rows.textsBeside())
+    for (const hash of hashesIn(text)) loose.delete(hash);
+  for (const hash of await hashesSince(rows, through)) loose.delete(hash);
+  let removed = 0;
+  for (const hash of loose) if (await artifacts.remove(hash, keptBefore)) removed++;
+  return removed;
+}
+
+async function hashesSince(rows: ReferenceRows, through: number): Promise<readonly string[]> {
+  const found: string[] = [];
+  for (let after = through; ; ) {
+    const batches = await rows.batchesAfter(after, Number.MAX_SAFE_INTEGER, batchesAtOnce);
+    const contracts = await rows.contractsOf(batches.flatMap(({ events }) => createdIn(events)));
+    found.push(...[...batches.map(({ events }) => events), ...contracts].flatMap(hashesIn));
+    if (batches.length < batchesAtOnce) return found;
+    after = batches.at(-1)?.first_seq ?? after;
+  }
+}

@@ -1,0 +1,106 @@
+import type { ArtifactStore } from "../../ports/artifact-store.ts";
+import { runIdOf } from "../../ports/identity.ts";
+import type { StoredBatch } from "../../ports/inspection.ts";
+import type { PrunedRun, PruneReport, PruneRequest } from "../../ports/prune.ts";
+import { keepUpReferences, type ReferenceRows, sweepArtifacts } from "./body-sweep.ts";
+import { type PreparedPrune, prepareReceipt } from "./prune-receipt.ts";
+
+/** What a store does for pruning; everything is decided here, so that all stores prune alike. */
+export interface PruneRows extends ReferenceRows {
+  /** True for one of all who ask within that time. */
+  takeTurn(everyMs: number): Promise<boolean>;
+  /** Finished before that, with a greater number; the oldest first. */
+  finishedRuns(
+    before: number,
+    after: number,
+    limit: number,
+  ): Promise<readonly { readonly run: number; readonly outcome: string }[]>;
+  batchesOf(run: number): AsyncIterable<StoredBatch>;
+  countMemories(run: number): Promise<number>;
+  /** The runs that open runs go on from, over however many others. */
+  continuedRuns(): Promise<ReadonlySet<number>>;
+  /**
+   * One transaction: removes those that are still there and that no open run goes on from, with
+   * texts that nothing refers to, and writes their receipts. Gives those that it removed.
+   */
+  remove(prepared: readonly PreparedPrune[]): Promise<ReadonlySet<number>>;
+  /** Requests that came before that, and were answered. */
+  forgetRequests(before: number): Promise<void>;
+}
+
+/** A transaction stays short: others wait for it. */
+const runsAtOnce = 20;
+const eventsAtOnce = 5_000;
+const rowsAtOnce = 200;
+const dayMs = 24 * 60 * 60 * 1000;
+
+/**
+ * Removes finished runs, some at a time, each with its receipt. Who is killed in between leaves
+ * runs, references or bodies that the next one removes: too much, and never too little.
+ */
+export async function pruneRuns(
+  rows: PruneRows,
+  artifacts: ArtifactStore,
+  request: PruneRequest,
+): Promise<PruneReport> {
+  const { dryRun = false, every } = request;
+  const report = { runs: [] as PrunedRun[], damaged: [] as string[], kept: [] as string[] };
+  if (every !== undefined && !(await rows.takeTurn(every))) {
+    return { ...report, isMore: false, artifacts: 0 };
+  }
+  const listed = dryRun ? undefined : await keepUpReferences(rows, artifacts);
+  let waiting: PreparedPrune[] = [];
+  const removeWaiting = async (): Promise<void> => {
+    const gone = dryRun ? undefined : await rows.remove(waiting);
+    for (const { receipt, run } of waiting) {
+      if (gone === undefined || gone.has(run)) report.runs.push(describe(receipt));
+    }
+    waiting = [];
+  };
+  let isMore = false;
+  for await (const prepared of prepareAll(rows, request, report)) {
+    if (report.runs.length + waiting.length >= request.most) {
+      isMore = true;
+      break;
+    }
+    waiting.push(prepared);
+    const events = waiting.reduce((sum, { receipt }) => sum + receipt.events, 0);
+    if (waiting.length >= runsAtOnce || events >= eventsAtOnce) await removeWaiting();
+  }
+  if (waiting.length > 0) await removeWaiting();
+  if (listed === undefined) return { ...report, isMore, artifacts: 0 };
+  await rows.forgetRequests(request.finishedBefore);
+  const { bodiesBefore = Date.now() - dayMs } = request;
+  const removed = await sweepArtifacts(rows, artifacts, listed, bodiesBefore);
+  return { ...report, isMore, artifacts: removed };
+}
+
+async function* prepareAll(
+  rows: PruneRows,
+  { actor, finishedBefore, keep, keepFailed = false }: PruneRequest,
+  report: { readonly damaged: string[]; readonly kept: string[] },
+): AsyncGenerator<PreparedPrune> {
+  const continued = await rows.continuedRuns();
+  for (let after = 0; ; ) {
+    const found = await rows.finishedRuns(finishedBefore, after, rowsAtOnce);
+    for (const { outcome, run } of found) {
+      after = run;
+      if (keepFailed && outcome === "failed") continue;
+      const runId = runIdOf(run);
+      if (continued.has(run) || keep?.has(runId)) {
+        report.kept.push(runId);
+        continue;
+      }
+      const memories = await rows.countMemories(run);
+      const prepared = await prepareReceipt({ run, batches: rows.batchesOf(run), memories, actor });
+      if (prepared === undefined) report.damaged.push(runId);
+      else yield prepared;
+    }
+    if (found.length < rowsAtOnce) return;
+  }
+}
+
+function describe(receipt: PreparedPrune["receipt"]): PrunedRun {
+  const { events, finished_at: finishedAt, outcome, run: runId } = receipt;
+  return { runId, outcome, finishedAt, events };
+}
