@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { displayWidth } from "../cli/display-width.ts";
 import { coloured, plain } from "./chat-state.test-support.ts";
-import { drawEntry } from "./draw-entry.ts";
+import { drawApart } from "./draw-entry.ts";
 import type { Entry } from "./entry.ts";
 
 function entriesWith(text: string): readonly Entry[] {
@@ -45,7 +45,7 @@ test("Whatever a text holds, nothing but colours is left for the terminal to obe
   fc.assert(
     fc.property(hostile, fc.integer({ min: 20, max: 100 }), (pieces, columns) => {
       for (const entry of entriesWith(pieces.join(""))) {
-        for (const line of drawEntry(entry, columns, coloured)) {
+        for (const line of drawApart(entry, undefined, columns, coloured)) {
           expect(line.replaceAll(colours, "")).not.toMatch(/[\p{Cc}\u202a-\u202e\u2066-\u2069]/u);
           expect(displayWidth(stripVTControlCharacters(line))).toBeLessThan(columns);
         }
@@ -56,14 +56,15 @@ test("Whatever a text holds, nothing but colours is left for the terminal to obe
 
 test("Without colour there is no escape sequence at all, and without Unicode no drawn mark", () => {
   for (const entry of entriesWith("plain **words** and `code`")) {
-    const drawn = drawEntry(entry, 60, plain).join("\n");
+    const drawn = drawApart(entry, undefined, 60, plain).join("\n");
     expect(drawn).not.toContain("\u001b");
     expect(drawn).toMatch(/^[\n\u0020-\u007e]*$/);
   }
 });
 
 test("A text of a megabyte is shown by its beginning, with how much is missing", () => {
-  const lines = drawEntry({ kind: "agent", who: "a", text: "word ".repeat(200_000) }, 80, plain);
+  const long = { kind: "agent", who: "a", text: "word ".repeat(200_000) } as const;
+  const lines = drawApart(long, undefined, 80, plain);
   expect(lines.length).toBeLessThan(1000);
   expect(lines.at(-1)).toContain("more characters");
 });

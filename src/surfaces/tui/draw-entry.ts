@@ -9,7 +9,7 @@ import { wrapText } from "./wrap-text.ts";
 const longestText = 60_000;
 
 /** An entry as lines of at most `columns` cells. Nothing in them is obeyed by a terminal but colours. */
-export function drawEntry(entry: Entry, columns: number, style: Style): readonly string[] {
+function drawEntry(entry: Entry, columns: number, style: Style): readonly string[] {
   const { glyphs, paint } = style;
   const room = Math.max(10, columns - 3);
   const cut = (text: string) => shorten(printableLine(text), room, glyphs.ellipsis);
