@@ -138,8 +138,6 @@ class AgentDelegator implements CallDelegator {
     // What was withdrawn or registered meanwhile counts for every new delegation.
     const refreshing = agent.run.parts.agents.refresh(isHandle(request));
     if (refreshing) await refreshing;
-    // What is left of a budget that several workers share is known by what is written.
-    if (agent.run.isSpread) await agent.durable();
     agent.throwIfStopped();
     return startDelegation({
       run: agent.run,

@@ -1,4 +1,5 @@
 import type { Contract } from "../contracts/contract.ts";
+import type { RunState } from "../events/run-state.ts";
 import { type Spending, spendingAbove } from "../events/spending.ts";
 import type { Agent } from "./agent.ts";
 import { Account } from "./ledger.ts";
@@ -39,24 +40,59 @@ export class SharedAccount extends Account {
     return this.#least(({ cost, id }) => (caps.get(id) ?? Number.POSITIVE_INFINITY) - cost);
   }
 
+  /** What it holds back and has spent itself is known here before it is written. */
   override reserve(tokens: number): boolean {
-    return tokens <= this.available;
+    if (tokens > this.available) return false;
+    this.reserved += tokens;
+    return true;
   }
 
-  override restoreReservation(): void {}
+  override restoreReservation(tokens: number): void {
+    this.reserved += tokens;
+  }
 
-  override settle(): void {}
+  override settle(reserved: number, used: number, cost: number): void {
+    this.reserved -= reserved;
+    this.settled += used;
+    this.cost += cost;
+  }
 
   override released(): Promise<void> {
     return this.#run.released();
   }
 
-  #least(amountOf: (spending: Spending) => number): number {
+  #least(amountOf: (spending: Spending & { readonly id: string | null }) => number): number {
     const { state } = this.#run;
     if (state === null) return this.cap;
-    return Math.min(this.cap, ...spendingAbove(state, this.#id).map(amountOf));
+    const { cost, reserved, settled } = this.#unwritten(state);
+    let least = this.cap;
+    for (const known of spendingAbove(state, this.#id)) {
+      const ahead = {
+        ...known,
+        settled: known.settled + settled,
+        reserved: known.reserved + reserved,
+        cost: known.cost + cost,
+      };
+      least = Math.min(least, amountOf(ahead));
+    }
+    return least;
+  }
+
+  /** How far its own figures are ahead of what the log says of it. */
+  #unwritten(state: RunState): Pick<Spending, "cost" | "reserved" | "settled"> {
+    const delegation = this.#id === null ? undefined : state.delegations.get(this.#id);
+    if (delegation === undefined) return nothing;
+    const { usage } = delegation;
+    const held = delegation.status === "running" ? (delegation.reservation?.tokens ?? 0) : 0;
+    return {
+      settled: this.settled - usage.prompt - usage.completion,
+      reserved: this.reserved - held,
+      cost: this.cost - usage.cost,
+    };
   }
 }
+
+const nothing = { settled: 0, reserved: 0, cost: 0 };
 
 /** The account of a delegation, below its caller's. */
 export function accountFor(

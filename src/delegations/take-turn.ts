@@ -67,8 +67,6 @@ function giveUpModel(agent: Agent, { kind, message }: ModelFault): boolean {
 
 async function planAndReserve(agent: Agent): Promise<Exclude<TurnPlan, { kind: "wait" }>> {
   const { account, contract, transcript } = agent;
-  // What the last request has cost counts for the next one when it is written.
-  if (agent.run.isSpread && agent.requests > 0) await agent.durable();
   keepToWindow(agent);
   const prompt = promptBound({
     counted: transcript.countedTokens,

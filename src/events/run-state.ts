@@ -5,7 +5,7 @@ import type { Delegation } from "./delegation.ts";
 import type { StoredEvent } from "./event.ts";
 import { genesis } from "./hash-chain.ts";
 import { apply, create } from "./lifecycle.ts";
-import { requireFunds } from "./spending.ts";
+import { followSpending, requireFunds, type SpendingTotals } from "./spending.ts";
 
 /**
  * A run as its events tell it. The container is mutable, because a run of a thousand children is
@@ -30,6 +30,8 @@ export interface RunState {
   readonly delegations: Map<string, Delegation>;
   lastRunSeq: number;
   head: string;
+  /** Of a spread run: what subtrees have spent, kept while it is asked for; absent: not worked out. */
+  totals?: SpendingTotals | undefined;
 }
 
 export function emptyRun(id: string): RunState {
@@ -121,7 +123,9 @@ export function applyToRun(run: RunState, event: StoredEvent): void {
         }
         // Several workers spend from one budget: only what is written can tell what is left of it.
         if (run.spread !== null && event.type === "agent.budget_reserved") requireFunds(run, event);
-        run.delegations.set(delegation.id, apply(delegation, event));
+        const next = apply(delegation, event);
+        run.delegations.set(delegation.id, next);
+        if (run.totals !== undefined) followSpending(run, delegation, next);
       }
   }
   run.lastRunSeq = event.run_seq;

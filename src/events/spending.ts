@@ -5,53 +5,79 @@ import type { RunState } from "./run-state.ts";
 
 /** What one delegation and all below it have used, and hold back for requests that are under way. */
 export interface Spending {
-  /** Null: the run itself. */
-  readonly id: string | null;
   readonly cap: number;
+  readonly settled: number;
+  readonly reserved: number;
+  readonly cost: number;
+}
+
+/** The same of a whole subtree; null stands for the run. */
+export type SpendingTotals = Map<string | null, Amounts>;
+
+interface Amounts {
   settled: number;
   reserved: number;
   cost: number;
 }
 
 /** From a delegation up to the run: everybody whose budget its requests are paid from. */
-export function spendingAbove(run: RunState, id: string | null): readonly Spending[] {
-  const line: Spending[] = [];
-  const place = new Map<string | null, number>();
-  const add = (of: string | null, cap: number): void => {
-    place.set(of, line.length);
-    line.push({ id: of, cap, settled: 0, reserved: 0, cost: 0 });
-  };
+export function* spendingAbove(
+  run: RunState,
+  id: string | null,
+): Generator<Spending & { readonly id: string | null }> {
+  run.totals ??= totalsOf(run);
   for (let one = at(run, id); one !== undefined; one = at(run, one.parentId)) {
-    add(one.id, one.share?.tokens ?? Number.POSITIVE_INFINITY);
+    const cap = one.share?.tokens ?? Number.POSITIVE_INFINITY;
+    yield { id: one.id, cap, ...(run.totals.get(one.id) ?? nothing) };
   }
-  add(null, run.budgetTokens);
-  for (const delegation of run.delegations.values()) {
-    const { usage } = delegation;
-    const reserved = delegation.status === "running" ? (delegation.reservation?.tokens ?? 0) : 0;
-    const settled = usage.prompt + usage.completion;
-    if (reserved === 0 && settled === 0) continue;
-    // Counted for the nearest in the line, and for all above that one.
-    for (let index = nearest(run, delegation, place); index < line.length; index++) {
-      const spending = line[index];
-      if (spending === undefined) break;
-      spending.settled += settled;
-      spending.reserved += reserved;
-      spending.cost += usage.cost;
-    }
-  }
-  return line;
+  yield { id: null, cap: run.budgetTokens, ...(run.totals.get(null) ?? nothing) };
 }
 
-function nearest(
+const nothing: Readonly<Amounts> = Object.freeze({ settled: 0, reserved: 0, cost: 0 });
+
+function totalsOf(run: RunState): SpendingTotals {
+  const totals: SpendingTotals = new Map();
+  for (const delegation of run.delegations.values()) add(run, totals, delegation, nothing);
+  return totals;
+}
+
+/** A delegation was replaced: who is above it has spent the difference. Only where totals are kept. */
+export function followSpending(
   run: RunState,
-  from: Delegation,
-  place: ReadonlyMap<string | null, number>,
-): number {
-  for (let one: Delegation | undefined = from; one !== undefined; one = at(run, one.parentId)) {
-    const index = place.get(one.id);
-    if (index !== undefined) return index;
-  }
-  return place.get(null) ?? 0;
+  before: Delegation | undefined,
+  after: Delegation,
+): void {
+  if (run.totals !== undefined) add(run, run.totals, after, before ? ownOf(before) : nothing);
+}
+
+function add(
+  run: RunState,
+  totals: SpendingTotals,
+  delegation: Delegation,
+  before: Readonly<Amounts>,
+): void {
+  const after = ownOf(delegation);
+  const settled = after.settled - before.settled;
+  const reserved = after.reserved - before.reserved;
+  const cost = after.cost - before.cost;
+  if (settled === 0 && reserved === 0 && cost === 0) return;
+  const grow = (id: string | null): void => {
+    const known = totals.get(id);
+    if (known === undefined) totals.set(id, { settled, reserved, cost });
+    else {
+      known.settled += settled;
+      known.reserved += reserved;
+      known.cost += cost;
+    }
+  };
+  for (let one: Delegation | undefined = delegation; one; one = at(run, one.parentId)) grow(one.id);
+  grow(null);
+}
+
+function ownOf(delegation: Delegation): Amounts {
+  const { usage } = delegation;
+  const reserved = delegation.status === "running" ? (delegation.reservation?.tokens ?? 0) : 0;
+  return { settled: usage.prompt + usage.completion, reserved, cost: usage.cost };
 }
 
 function at(run: RunState, id: string | null): Delegation | undefined {

@@ -55,7 +55,12 @@ export class DbosDispatcher implements Dispatcher {
       logger: quietLogger(() => undefined),
     });
     const { default: pg } = await import("pg");
-    const pool = new pg.Pool({ connectionString: options.url, max: 1, allowExitOnIdle: true });
+    const pool = new pg.Pool({
+      connectionString: options.url,
+      max: 1,
+      pipeline: true,
+      allowExitOnIdle: true,
+    });
     return new DbosDispatcher(client, new EnqueueLine(client, pool), options);
   }
 

@@ -58,9 +58,12 @@ export class EnqueueLine {
     let failed: Error | undefined;
     try {
       await connection.query("BEGIN");
-      for (const { options, work } of together) {
-        await this.#client.enqueueInTransaction(connection, options, work);
-      }
+      // The connection sends one after the other without waiting for answers.
+      await Promise.all(
+        together.map(({ options, work }) =>
+          this.#client.enqueueInTransaction(connection, options, work),
+        ),
+      );
       await connection.query("COMMIT");
     } catch (error) {
       failed = error instanceof Error ? error : new Error(String(error));

@@ -225,6 +225,8 @@ export class Transaction {
       const change = this.#undo[index];
       if (change === undefined) continue;
       const { run, id, delegation, before } = change;
+      // What was added up is added up anew from what is left.
+      if (run.totals !== undefined) run.totals = undefined;
       if (before) Object.assign(run, before);
       else if (id !== undefined && delegation) run.delegations.set(id, delegation);
       else if (id !== undefined) run.delegations.delete(id);
