@@ -90,6 +90,7 @@ describe("an authority", () => {
       scopes: ["s"],
       write_roots: ["/"],
       network: ["n"],
+      ways_out: ["w"],
     };
     for (const field of Object.keys(wide) as (keyof typeof wide)[]) {
       const one = { ...noAuthority, [field]: wide[field] };

@@ -17,12 +17,15 @@ export interface Authority {
   readonly write_roots: readonly string[];
   /** Hosts that may be reached. */
   readonly network: Selection;
+  /** Hosts and tools that lead out and stay open whatever was read; absent: none. */
+  readonly ways_out?: Selection;
   /** What every call has to pass besides, all of them; absent: nothing. */
   readonly rules?: readonly RuleSet[];
 }
 
 export function intersectAuthority(left: Authority, right: Authority): Authority {
   const rules = joinRules(left.rules, right.rules);
+  const open = intersect(left.ways_out ?? nothing, right.ways_out ?? nothing);
   const both: Authority = {
     tools: intersect(left.tools, right.tools),
     skills: intersect(left.skills, right.skills),
@@ -31,6 +34,7 @@ export function intersectAuthority(left: Authority, right: Authority): Authority
     scopes: intersect(left.scopes, right.scopes),
     write_roots: intersectRoots(left.write_roots, right.write_roots),
     network: intersect(left.network, right.network),
+    ...(open.length > 0 && { ways_out: open }),
   };
   return rules.length === 0 ? both : { ...both, rules };
 }
@@ -47,6 +51,7 @@ function joinRules(
 }
 
 const none: readonly RuleSet[] = Object.freeze([]);
+const nothing: Selection = Object.freeze([]);
 
 function keepsRules(inner: readonly RuleSet[] = none, outer: readonly RuleSet[] = none): boolean {
   if (inner === outer || outer.length === 0) return true;
@@ -64,6 +69,7 @@ export function authorityExcess(inner: Authority, outer: Authority): readonly (k
   if (!isSubset(inner.scopes, outer.scopes)) excess.push("scopes");
   if (!rootsWithin(inner.write_roots, outer.write_roots)) excess.push("write_roots");
   if (!isSubset(inner.network, outer.network)) excess.push("network");
+  if (!isSubset(inner.ways_out ?? nothing, outer.ways_out ?? nothing)) excess.push("ways_out");
   if (!keepsRules(inner.rules, outer.rules)) excess.push("rules");
   return excess;
 }

@@ -1,5 +1,6 @@
 import type { Effort } from "../ports/model.ts";
 import type { Authority } from "./authority.ts";
+import type { Carried } from "./exposure.ts";
 import type { McpServer } from "./mcp-server.ts";
 import type { Selection } from "./selection.ts";
 import type { RuleSet } from "./tool-rule.ts";
@@ -18,6 +19,12 @@ export interface Contract {
     readonly sub_agent_id: string | null;
     /** Of a watcher: the delegation whose session it watches. */
     readonly watches?: string;
+    /**
+     * What it begins with may hold more than its own tools could bring: a stranger's words that its
+     * caller had read (or the one it goes on from, or its prompt's files), and with them what that
+     * one could read. Absent: neither.
+     */
+    readonly carries?: readonly Carried[];
     readonly step_idx: number;
     readonly depth: number;
     readonly task_prompt: string;
@@ -62,6 +69,8 @@ export interface Contract {
     readonly scopes: Selection;
     readonly write_roots: readonly string[];
     readonly network: Selection;
+    /** Hosts and tools that stay open after it has read strangers' words; absent: none. */
+    readonly ways_out?: Selection;
     /** As what it may save memories; absent in contracts that are older than the field. */
     readonly memory?: MemoryPermission;
     /** What calls have to pass besides: its own rules and those of everybody above it. */
@@ -152,6 +161,7 @@ export function mayUse(contract: Contract): Authority {
     scopes: permissions.scopes,
     write_roots: permissions.write_roots,
     network: permissions.network,
+    ...(permissions.ways_out && { ways_out: permissions.ways_out }),
     ...(permissions.rules && { rules: permissions.rules }),
   };
 }

@@ -31,6 +31,7 @@ export interface ProfileClaims {
   readonly mcp_servers?: Selection | undefined;
   readonly scopes?: Selection | undefined;
   readonly network?: Selection | undefined;
+  readonly ways_out?: Selection | undefined;
   readonly write_roots?: readonly string[] | undefined;
   /** What it hands in is looked at by a child of its own. */
   readonly hasReviewer?: boolean | undefined;
@@ -173,6 +174,7 @@ function claimedAuthority({ ceiling, profile }: Narrowing): Authority {
     scopes: profile.scopes ?? inherited.scopes,
     write_roots: profile.write_roots ?? inherited.write_roots,
     network: profile.network ?? inherited.network,
+    ways_out: profile.ways_out ?? inherited.ways_out ?? [],
     ...(rules !== undefined && rules.length > 0 && { rules: [rules] }),
   };
 }

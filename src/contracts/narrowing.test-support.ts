@@ -57,6 +57,7 @@ const authority = (toolList: fc.Arbitrary<Selection>): fc.Arbitrary<Authority> =
     scopes: selectionOf(names),
     write_roots: listOf(folders),
     network: selectionOf(names),
+    ways_out: selectionOf(names),
     rules: fc.array(ruleSet, { maxLength: 2 }),
   });
 
@@ -79,6 +80,7 @@ const profiles: fc.Arbitrary<ProfileClaims> = fc.record({
   ),
   scopes: maybe(selectionOf(names)),
   network: maybe(selectionOf(names)),
+  ways_out: maybe(selectionOf(names)),
   write_roots: maybe(listOf(folders)),
   rules: maybe(ruleSet),
   ownServers: maybe(fc.subarray(["own", "other"])),

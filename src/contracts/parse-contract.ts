@@ -22,6 +22,7 @@ const authority = z.strictObject({
   scopes: selection,
   write_roots: z.array(z.string()),
   network: selection,
+  ways_out: selection.optional(),
   rules: rules.optional(),
 });
 
@@ -58,6 +59,7 @@ const contractSchema = z.strictObject({
     run_id: z.string().min(1),
     sub_agent_id: z.string().min(1).nullable(),
     watches: z.string().optional(),
+    carries: z.array(z.enum(["untrusted", "private"])).optional(),
     step_idx: count,
     depth: count,
     task_prompt: z.string(),
@@ -97,6 +99,7 @@ const contractSchema = z.strictObject({
     scopes: selection,
     write_roots: z.array(z.string()),
     network: selection,
+    ways_out: selection.optional(),
     memory: z.enum(memoryPermissions).optional(),
     rules: rules.optional(),
     may_delegate: authority.nullable(),

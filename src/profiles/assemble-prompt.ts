@@ -11,6 +11,8 @@ export interface PromptRequest {
   readonly workspace: WorkspaceBinding | null;
   /** The inline prompt of the call; it takes the place of the profile's. */
   readonly systemPrompt?: string | undefined;
+  /** Told of every file whose text becomes part of it. */
+  readonly onFile?: ((path: string) => void) | undefined;
 }
 
 const defaultBootstrapFiles = ["AGENTS.md", "ENVIRONMENT.md"];
@@ -28,9 +30,12 @@ export function assemblePrompt(request: PromptRequest): string {
   for (const file of profile.bootstrapFiles ?? defaultBootstrapFiles) {
     const isNamed = profile.bootstrapFiles !== undefined;
     const text = readStage(workspace, file, profile.name, isNamed);
-    if (text !== undefined) stages.push(text);
+    if (text === undefined) continue;
+    request.onFile?.(file);
+    stages.push(text);
   }
   if (profile.systemPromptFile !== undefined) {
+    request.onFile?.(profile.systemPromptFile);
     stages.push(readStage(workspace, profile.systemPromptFile, profile.name, true) ?? "");
   }
   const inline = request.systemPrompt?.trim() ?? "";

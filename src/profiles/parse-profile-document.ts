@@ -39,7 +39,7 @@ export function parseProfileDocument(
 }
 
 const lists: ReadonlySet<unknown> = new Set([
-  ...["allowedTools", "tools", "skills", "mcpServers", "scopes", "network", "models"],
+  ...["allowedTools", "tools", "skills", "mcpServers", "scopes", "network", "waysOut", "models"],
   ...["bootstrapFiles", "bootstrap_files", "writeRoots", "checks", "allow", "fallbacks"],
   "toolRules",
 ]);

@@ -44,6 +44,7 @@ const mayDelegate = z.strictObject({
   models: selection.optional(),
   scopes: selection.optional(),
   network: selection.optional(),
+  waysOut: selection.optional(),
 });
 
 const modelPolicy = z
@@ -162,6 +163,7 @@ const document = z.strictObject({
   servers: z.record(serverName, mcpServer).optional(),
   scopes: selection.optional(),
   network: selection.optional(),
+  waysOut: selection.optional(),
   mayDelegate: mayDelegate.optional(),
   workspace: workspacePolicy.optional(),
   limits: limits.optional(),

@@ -42,6 +42,8 @@ export interface ProfileFields {
   readonly servers?: Readonly<Record<string, McpServer>>;
   readonly scopes?: Selection;
   readonly network?: Selection;
+  /** Hosts and tools that stay open after it has read strangers' words, of those its caller has open. */
+  readonly waysOut?: Selection;
   readonly mayDelegate?: MayDelegate;
   readonly workspace?: WorkspacePolicy;
   readonly limits?: ProfileLimits;
@@ -83,6 +85,7 @@ export interface MayDelegate {
   readonly models?: Selection;
   readonly scopes?: Selection;
   readonly network?: Selection;
+  readonly waysOut?: Selection;
 }
 
 export interface WorkspacePolicy {

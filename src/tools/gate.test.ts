@@ -178,6 +178,7 @@ describe("a granted tool", () => {
     expect(ofType(events, "agent.tool_completed")[0]?.payload).toEqual({
       ...about,
       output: "it ran",
+      untrusted: true,
     });
   });
 });

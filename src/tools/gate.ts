@@ -5,10 +5,12 @@
  */
 import type { Contract } from "../contracts/contract.ts";
 import { type CallSubjects, judgeByRules } from "../contracts/judge-by-rules.ts";
+import { isWayOpen, leadsOut } from "../contracts/trifecta.ts";
 import type { ArtifactReference, NewEvent } from "../events/event.ts";
 import { CallDenied } from "../ports/call-denied.ts";
 import { messageOf } from "../ports/message-of.ts";
 import type { ToolCall } from "../ports/model.ts";
+import { exposureOf, exposuresIn } from "./exposure-of.ts";
 import { judgeCall } from "./judge-call.ts";
 import type { Tool, ToolContext, ToolResult } from "./tool.ts";
 
@@ -22,6 +24,8 @@ export interface GateSubject {
   readonly find: (name: string) => Tool | undefined;
   /** Asks a person whether a call may be made; gives false when nobody says so in time. */
   approve(call: ToolCall, question: string): Promise<boolean>;
+  /** Nobody was there when it last asked. */
+  readonly isUnattended: boolean;
   record(event: NewEvent): void;
   /** Everything recorded so far is on disk. */
   durable(): Promise<void>;
@@ -30,6 +34,10 @@ export interface GateSubject {
   within(tool: Tool, running: Promise<ToolResult>): Promise<ToolResult>;
   keepArtifact(body: string): Promise<ArtifactReference>;
   readonly outputBytes: number;
+  /** By what a stranger's words have come to it so far; null: by nothing. */
+  readonly untrusted: string | null;
+  /** Whether the results that this call hands over are of children who had read some. */
+  broughtUntrusted(): boolean;
   /** Results that this call hands to the agent. */
   deliveredBy(callId: string): readonly string[] | undefined;
   /** Throws when the agent was stopped, so that no failure is made up of it. */
@@ -49,9 +57,10 @@ export async function passGate(
   const denied = tool.preflight ? preflight(tool, input, context) : undefined;
   if (denied)
     return refuse(subject, call, wasStarted, { rule: denied.rule, reason: denied.message });
-  // Most contracts have none, and their calls need not wait a turn to hear so.
-  if (!wasStarted && subject.contract.permissions.rules !== undefined) {
-    const ruled = await passRules(subject, call, tool, input, context);
+  const isClosed = !wasStarted && isClosedWay(subject, tool, input);
+  // Most contracts have no rules, and their calls need not wait a turn to hear so.
+  if (!wasStarted && (isClosed || subject.contract.permissions.rules !== undefined)) {
+    const ruled = await passRules(subject, { call, tool, input, context, isClosed });
     if (ruled) return refuse(subject, call, wasStarted, ruled);
   }
   const about = { call_id: call.id, tool: tool.name };
@@ -76,17 +85,39 @@ export async function passGate(
     result = { text: sentence(error), isError: true };
   }
   if (result.recorded) return result;
+  const origin = subject.broughtUntrusted() ? fromStrangers : originOf(tool, result);
   if (result.isError) {
     const { text } = await cap(result.text, subject);
-    const failed = { ...about, error: text, ...exitCodeOf(result) };
+    const failed = { ...about, error: text, ...exitCodeOf(result), ...origin };
     subject.record({ type: "agent.tool_failed", sub_agent_id: id, payload: failed });
     return { ...result, text };
   }
   const capped = await cap(result.text, subject);
-  const payload = completion(call, result, capped, subject.deliveredBy(call.id));
+  const payload = { ...completion(call, result, capped, subject.deliveredBy(call.id)), ...origin };
   subject.record({ type: "agent.tool_completed", sub_agent_id: id, payload });
   return { ...result, text: capped.text };
 }
+
+/** Whether a call of this tool to these places needs nobody's word, after what the agent has read. */
+export function isOpenTo(
+  { contract, find, untrusted }: Pick<GateSubject, "contract" | "find" | "untrusted">,
+  tool: string,
+  destinations: readonly URL[] | undefined,
+): boolean {
+  return isWayOpen(contract, untrusted, { tool, destinations }, exposuresIn(find));
+}
+
+function isClosedWay(subject: GateSubject, tool: Tool, input: unknown): boolean {
+  if (!leadsOut(subject.contract, exposureOf(tool))) return false;
+  return !isOpenTo(subject, tool.name, tool.destinations?.(input));
+}
+
+/** Whose words a result may be. */
+function originOf(tool: Tool, { untrusted }: ToolResult): { readonly untrusted?: true } {
+  return untrusted || exposureOf(tool).untrusted ? fromStrangers : {};
+}
+
+const fromStrangers = Object.freeze({ untrusted: true as const });
 
 /** The exit rule names this tool: calling it is the end, whatever else it could do. */
 function endsHere(tool: Tool, { contract }: GateSubject): boolean {
@@ -111,26 +142,39 @@ function preflight(tool: Tool, input: unknown, context: ToolContext): CallDenied
 /** What the contract's rules say of this very call, and a person where they say to ask. */
 async function passRules(
   subject: GateSubject,
-  call: ToolCall,
-  tool: Tool,
-  input: unknown,
-  context: ToolContext,
+  { call, context, input, isClosed, tool }: JudgedCall,
 ): Promise<Refusal | undefined> {
   const { permissions, profile } = subject.contract;
   const subjects = subjectsOf(tool, input, context);
   const ruling = judgeByRules(permissions.rules ?? [], tool.name, subjects);
-  if (ruling === "allow") return undefined;
+  if (ruling === "allow" && !isClosed) return undefined;
   const what = subjects?.values.join(", ") ?? "";
   const made = what === "" ? tool.name : `${tool.name} for ${clip(what)}`;
   if (ruling === "deny") {
     return { rule: "tool_rule", reason: `The rules of "${profile.id}" do not allow ${made}.` };
   }
-  const question = `May "${profile.id}" call ${tool.name} with ${shown(input)}? (yes or no)`;
-  const isApproved = await subject.approve(call, question);
+  const why = isClosed ? ` It has read what strangers wrote (${subject.untrusted}).` : "";
+  const question = `May "${profile.id}" call ${tool.name} with ${shown(input)}?${why} (yes or no)`;
+  // Nobody waits a quarter of an hour for each page that nobody is there to allow.
+  const isHopeless = isClosed && ruling === "allow" && subject.isUnattended;
+  const isApproved = !isHopeless && (await subject.approve(call, question));
   // Whoever stopped the agent meanwhile was told that nothing more begins.
   subject.checkStopped();
   if (isApproved) return undefined;
+  if (isClosed) {
+    const reason = `Nobody allowed ${made}. After what strangers wrote (${subject.untrusted}), nothing leads out unasked but to what the operator left open. Go on without it, or say what you would need.`;
+    return { rule: "trifecta", reason };
+  }
   return { rule: "not_approved", reason: `Nobody allowed ${made}. Find another way, or say so.` };
+}
+
+interface JudgedCall {
+  readonly call: ToolCall;
+  readonly tool: Tool;
+  readonly input: unknown;
+  readonly context: ToolContext;
+  /** It leads out, and strangers' words have come in. */
+  readonly isClosed: boolean;
 }
 
 function subjectsOf(tool: Tool, input: unknown, context: ToolContext): CallSubjects | undefined {

@@ -94,6 +94,9 @@ async function call(
       }) as unknown as ToolContext,
     within: (_tool, running) => running,
     keepArtifact: () => Promise.reject(new Error("nothing here is that large")),
+    untrusted: null,
+    isUnattended: false,
+    broughtUntrusted: () => false,
     deliveredBy: () => undefined,
     checkStopped: () => {},
   };

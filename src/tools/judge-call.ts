@@ -24,6 +24,7 @@ export type CallRule =
   | "tools_withdrawn"
   | "tool_rule"
   | "not_approved"
+  | "trifecta"
   | "exit_not_allowed";
 
 /**

@@ -1,4 +1,5 @@
 import type { z } from "zod";
+import type { Exposure } from "../contracts/exposure.ts";
 import type { CallSubjects } from "../contracts/judge-by-rules.ts";
 import type { Selection } from "../contracts/selection.ts";
 import type { RuleSet } from "../contracts/tool-rule.ts";
@@ -20,6 +21,8 @@ export interface Tool<Input = unknown> {
   readonly effect: Effect;
   /** Whether a call that was cut by a crash may simply be made again. */
   readonly idempotent: boolean;
+  /** What its calls do with information; absent: what its effect lets one expect. */
+  readonly exposure?: Exposure;
   /** All of these must be in the contract's scopes. */
   readonly scopes: readonly string[];
   readonly input: z.ZodType<Input>;
@@ -48,6 +51,8 @@ export interface Tool<Input = unknown> {
    * workspace's root, links resolved, or plain text. Absent: such rules take the stricter reading.
    */
   about?(input: Input, context: ToolContext): CallSubjects;
+  /** Of a tool that leads out: the addresses that a call is sent to, as far as the input tells. */
+  destinations?(input: Input): readonly URL[];
   execute(input: Input, context: ToolContext): Promise<ToolOutput> | ToolOutput;
 }
 
@@ -62,6 +67,11 @@ export interface ToolContext {
   readonly network: Selection;
   /** The contract's rules, for what a call comes to be about on its way, such as a redirect. */
   readonly rules?: readonly RuleSet[] | undefined;
+  /**
+   * Whether a call may lead here without a person's word, after all that the agent has read: for
+   * what a call comes to on its way. Absent: nothing is closed.
+   */
+  readonly mayLeadTo?: ((url: URL) => boolean) | undefined;
   /** Aborts at the tool's deadline, at the delegation's, and when the delegation is cancelled. */
   readonly signal: AbortSignal;
   readonly delegator: Delegator;
@@ -75,6 +85,8 @@ export interface ToolResult {
   readonly isError?: boolean;
   /** What it did to files, for the evidence in the seal. */
   readonly files?: readonly FileEvidence[];
+  /** Of a result that brought a stranger's words, though its tool does not always. */
+  readonly untrusted?: true;
   /** How a program that it ran ended by itself, for the same. */
   readonly exitCode?: number;
   /** The delegation ends here, with this as its output. */

@@ -11,7 +11,7 @@ export const knownKeys: ReadonlySet<string> = new Set(
   instructions systemPrompt system_prompt license compatibility slug whenToUse roleDefinition
   customInstructions groups thinking fallbackModels type keywords triggers examples constraints
   id role created updated date status source domain focus platform resources
-  workspace limits toolRules mayDelegate maxTokenBudget scopes network toolsSettings
+  workspace limits toolRules mayDelegate maxTokenBudget scopes network waysOut toolsSettings
 `
     .trim()
     .split(/\s+/),

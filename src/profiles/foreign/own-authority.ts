@@ -10,7 +10,7 @@ const ownAuthorityKeys: ReadonlyMap<string, keyof ProfileDocument> = new Map(
   (
     [
       ...["workspace", "limits", "maxTokenBudget", "exit", "scopes", "network"],
-      ...["toolRules", "mayDelegate", "servers"],
+      ...["toolRules", "mayDelegate", "servers", "waysOut"],
     ] as (keyof ProfileDocument)[]
   ).map((key) => [squashKey(key), key]),
 );

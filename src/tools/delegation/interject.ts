@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { noExposure } from "../../contracts/exposure.ts";
 import { defineTool } from "../tool.ts";
 
 export const interjectTool = defineTool({
@@ -6,6 +7,7 @@ export const interjectTool = defineTool({
   description:
     "Say something to the agent that you watch. info: it is kept for the person; warn: the agent reads it before its next turn; critical: the agent's next calls are stopped. At most three sentences.",
   effect: "read",
+  exposure: noExposure,
   idempotent: true,
   scopes: [],
   input: z.strictObject({

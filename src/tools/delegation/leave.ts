@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { noExposure } from "../../contracts/exposure.ts";
 import { defineTool } from "../tool.ts";
 import { handInForReview } from "./review-rounds.ts";
 
@@ -7,6 +8,7 @@ export const completeTaskTool = defineTool({
   name: "complete_task",
   description: "End your work and hand in its result. Call it once, when everything is done.",
   effect: "read",
+  exposure: noExposure,
   idempotent: true,
   scopes: [],
   input: z.strictObject({
@@ -32,6 +34,7 @@ export const submitForReviewTool = defineTool({
   description:
     "Hand your work in for review. It ends your work, or comes back with what is to be changed.",
   effect: "read",
+  exposure: noExposure,
   idempotent: true,
   scopes: [],
   waits: true,
@@ -50,6 +53,7 @@ export const askUserTool = defineTool({
   name: "ask_user",
   description: "Ask the person who runs this a question and wait for the answer.",
   effect: "read",
+  exposure: noExposure,
   idempotent: true,
   scopes: [],
   waits: true,

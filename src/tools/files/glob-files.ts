@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { resolveInside } from "../../workspaces/resolve-inside.ts";
 import type { TreeEntry } from "../../workspaces/walk-tree.ts";
+import { ofWorkspace } from "../exposure-of.ts";
 import { defineTool } from "../tool.ts";
 import { deniedPaths } from "./denied-paths.ts";
 import { describeFileError } from "./describe-file-error.ts";
@@ -23,6 +24,7 @@ export const globFiles = defineTool({
     "{a,b} and [a-z] choose. A pattern without / is looked for in every folder, one with / counts " +
     "from path. Hidden files are found; .git, node_modules and what .gitignore names are not.",
   effect: "read",
+  exposure: ofWorkspace,
   idempotent: true,
   scopes: ["files:read"],
   input: z.strictObject({

@@ -3,6 +3,7 @@ import { z } from "zod";
 import { openFile } from "../../workspaces/open-file.ts";
 import { resolveInside } from "../../workspaces/resolve-inside.ts";
 import type { WorkspaceBinding } from "../../workspaces/workspace-binding.ts";
+import { ofWorkspace } from "../exposure-of.ts";
 import { defineTool, type Tool } from "../tool.ts";
 import { type DeniedPaths, deniedPaths } from "./denied-paths.ts";
 import { describeFileError } from "./describe-file-error.ts";
@@ -53,6 +54,7 @@ export function grepTool(locate: () => Promise<string | null>): Tool {
       "ordered by path. Hidden files are searched; .git, node_modules, binary files, links and " +
       "what .gitignore names are not. No lookaround and no backreferences.",
     effect: "read",
+    exposure: ofWorkspace,
     idempotent: true,
     scopes: ["files:read"],
     input,

@@ -3,6 +3,7 @@ import type { CallSubjects } from "../../contracts/judge-by-rules.ts";
 import { resolveInside } from "../../workspaces/resolve-inside.ts";
 import { type FolderEntry, walkFolder } from "../../workspaces/walk-folder.ts";
 import { walkTree } from "../../workspaces/walk-tree.ts";
+import { ofWorkspace } from "../exposure-of.ts";
 import { defineTool, type ToolContext } from "../tool.ts";
 import { deniedPaths } from "./denied-paths.ts";
 import { describeFileError } from "./describe-file-error.ts";
@@ -20,6 +21,7 @@ export const listFiles = defineTool({
     "Folders end in /. With recursive, everything below; .git and node_modules are then left " +
     "closed unless you name them.",
   effect: "read",
+  exposure: ofWorkspace,
   idempotent: true,
   scopes: ["files:read"],
   input: z.strictObject({

@@ -1,6 +1,7 @@
 import { isUtf8 } from "node:buffer";
 import { z } from "zod";
 import { openFile } from "../../workspaces/open-file.ts";
+import { ofWorkspace } from "../exposure-of.ts";
 import { defineTool, type ToolResult } from "../tool.ts";
 import { describeFileError } from "./describe-file-error.ts";
 import { hintAtOrigin } from "./hint-at-origin.ts";
@@ -24,6 +25,7 @@ export const readFile = defineTool({
     "when the file goes on, the answer ends with the offset to read on from. Of an image or a PDF " +
     "it says what it is, and how large.",
   effect: "read",
+  exposure: ofWorkspace,
   idempotent: true,
   scopes: ["files:read"],
   input: z.strictObject({

@@ -1,3 +1,4 @@
+import { fullExposure } from "../../contracts/exposure.ts";
 import type { Tool } from "../tool.ts";
 import type { AcceptedTool } from "./accept-tools.ts";
 import type { McpConnection } from "./mcp-connection.ts";
@@ -21,6 +22,8 @@ export function toTool(accepted: AcceptedTool, holder: ToolHolder): Tool {
     description: accepted.description,
     parameters: accepted.parameters,
     effect: accepted.isReadOnly ? "read" : "exec",
+    // Whatever it says of itself: it is a program, and others' words and our data pass through it.
+    exposure: fullExposure,
     idempotent: accepted.isIdempotent,
     scopes: [],
     input: plainInput,

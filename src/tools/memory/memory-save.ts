@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { noExposure } from "../../contracts/exposure.ts";
 import { CallDenied } from "../../ports/call-denied.ts";
 import type { Memory, MemoryScope, MemoryStore } from "../../ports/memory-store.ts";
 import type { Store } from "../../ports/store.ts";
@@ -49,6 +50,7 @@ export function memorySaveTool({ store, scope, secrets }: MemorySaveOptions): To
       "Save something worth knowing beyond this task, to be found again with memory_load. Say where " +
       "it comes from. Never save keys, passwords or other secrets.",
     effect: "read",
+    exposure: noExposure,
     idempotent: true,
     scopes: ["memory:write"],
     input,

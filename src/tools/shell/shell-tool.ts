@@ -47,6 +47,12 @@ export function createShellTool(options: ShellOptions): Shell {
       "done. Everything a command starts ends with it: use background for servers, then handle " +
       "with action read, wait or stop.",
     effect: "exec",
+    exposure: {
+      untrusted: true,
+      private: "workspace",
+      // Without a sandbox nobody can say what a command reaches.
+      wayOut: options.unsandboxed === true || (options.network === true && "any_host"),
+    },
     idempotent: false,
     scopes: ["shell"],
     input: shellInput,

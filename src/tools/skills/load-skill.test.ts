@@ -28,6 +28,9 @@ function subjectOf(contract: Contract, tool: Tool, events: NewEvent[]): GateSubj
     contextOf: () => ({ skills: contract.permissions.skills, workspace: null }) as ToolContext,
     within: (_tool, running) => running,
     keepArtifact: () => Promise.reject(new Error("nothing here is that large")),
+    untrusted: null,
+    isUnattended: false,
+    broughtUntrusted: () => false,
     deliveredBy: () => undefined,
     checkStopped: () => {},
   };

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { noExposure } from "../../contracts/exposure.ts";
 import type { Selection } from "../../contracts/selection.ts";
 import { CallDenied } from "../../ports/call-denied.ts";
 import { messageOf } from "../../ports/message-of.ts";
@@ -21,6 +22,8 @@ export function loadSkillTool(registry: SkillRegistry): Tool {
       "it. Load a skill before you do work that its description fits. Its scripts are text to " +
       "read; loading never runs anything.",
     effect: "read",
+    // An operator has said that exactly this content may count.
+    exposure: noExposure,
     idempotent: true,
     scopes: [],
     input: z.strictObject({

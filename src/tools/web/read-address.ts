@@ -1,3 +1,4 @@
+import { portOf } from "../../contracts/covers-host.ts";
 import { CallDenied } from "../../ports/call-denied.ts";
 
 const longest = 4096;
@@ -36,11 +37,6 @@ export function readAddress(text: string, base?: URL): URL {
     throw invalid(`port ${port} is not one that web pages are served on`);
   }
   return url;
-}
-
-export function portOf(url: URL): number {
-  if (url.port !== "") return Number(url.port);
-  return url.protocol === "https:" ? 443 : 80;
 }
 
 /** Without the brackets around an IPv6 address. */

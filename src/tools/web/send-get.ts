@@ -1,9 +1,10 @@
 import { type IncomingMessage, request as requestPlain } from "node:http";
 import { request as requestSecure } from "node:https";
 import { isIP, type LookupFunction, type Socket } from "node:net";
+import { portOf } from "../../contracts/covers-host.ts";
 import { FetchFailure } from "./fetch-failure.ts";
 import { canonicalAddress } from "./public-address.ts";
-import { hostOf, portOf } from "./read-address.ts";
+import { hostOf } from "./read-address.ts";
 import type { HostAddress } from "./resolve-host.ts";
 
 export interface GetLimits {

@@ -1,0 +1,81 @@
+import { type Contract, mayDelegate } from "./contract.ts";
+import { coversHost } from "./covers-host.ts";
+import { type Exposure, fullExposure, noExposure } from "./exposure.ts";
+import { includes, type Selection } from "./selection.ts";
+
+/**
+ * Strangers' words, private data and a way out: an agent that holds all three can be talked into
+ * sending the second through the third. Pure: what the log says that it has read, and what its
+ * contract grants, decide; the gate acts.
+ */
+
+/** What a tool of this name does with information; undefined: there is no such tool. */
+export type FindExposure = (tool: string) => Exposure | undefined;
+
+/** What an agent holds of the three, by its contract alone. */
+export interface Trifecta {
+  readonly untrusted: boolean;
+  readonly private: boolean;
+  readonly wayOut: boolean;
+}
+
+/** A call that could carry something out. */
+export interface WayOut {
+  readonly tool: string;
+  /** Where it leads; absent: that cannot be told before it is made. */
+  readonly destinations?: readonly URL[] | undefined;
+}
+
+/** A contract that holds all three is marked: in it the rule below can close something. */
+export function trifectaOf(contract: Contract, exposureOf: FindExposure): Trifecta {
+  const { carries = [] } = contract.parent;
+  const { allowed_tools: own, can_spawn_children: hasChildren } = contract.permissions;
+  const exposures = own.map((tool) => exposureFor(tool, exposureOf));
+  // What its children can read comes to it as their results.
+  const below = hasChildren ? namesOf(mayDelegate(contract).tools) : [];
+  const brought = [...exposures, ...below.map((tool) => exposureFor(tool, exposureOf))];
+  const hasWorkspace = contract.workspace.root !== null;
+  return {
+    untrusted: carries.includes("untrusted") || brought.some(({ untrusted }) => untrusted),
+    private:
+      carries.includes("private") ||
+      brought.some(({ private: it }) => (it === "workspace" ? hasWorkspace : it)),
+    wayOut: exposures.some((exposure) => leadsOut(contract, exposure)),
+  };
+}
+
+/** Whether a tool can carry something out under this contract. */
+export function leadsOut({ permissions }: Contract, { wayOut }: Exposure): boolean {
+  return wayOut === "any_host" ? permissions.network === "*" : wayOut;
+}
+
+/**
+ * Whether a call that leads out may be made without a person's word, for an agent that has read
+ * `untrusted` (the tool that brought it; null: nothing yet). What the operator left open stays so.
+ */
+export function isWayOpen(
+  contract: Contract,
+  untrusted: string | null,
+  call: WayOut,
+  exposureOf: FindExposure,
+): boolean {
+  if (untrusted === null) return true;
+  const { ways_out: open = [] } = contract.permissions;
+  if (includes(open, call.tool)) return true;
+  const { destinations = [] } = call;
+  const leadsToOpen = destinations.every((url) => coversHost(open, url));
+  if (destinations.length > 0 && leadsToOpen) return true;
+  // The call is the way out and the words have come in, by whatever way: one is left to ask about.
+  return !trifectaOf(contract, exposureOf).private;
+}
+
+function exposureFor(tool: string, exposureOf: FindExposure): Exposure {
+  // A server's tools are known by pattern until it runs, and by its own word afterwards.
+  if (tool.startsWith("mcp__")) return fullExposure;
+  return exposureOf(tool) ?? noExposure;
+}
+
+/** That any server at all might be handed on says nothing yet of one that there is. */
+function namesOf(selection: Selection): readonly string[] {
+  return selection === "*" ? [] : selection.filter((tool) => tool !== "mcp__*");
+}
