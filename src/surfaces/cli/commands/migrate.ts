@@ -20,7 +20,7 @@ export const migrateCommand: Command = {
     tenant: { type: "text", value: "NAME", help: "whose it is there" },
   },
   words: { least: 0, most: 0 },
-  examples: ["mandate migrate --to postgres://mandate@db.example/mandate"],
+  examples: ["migrate --to postgres://mandate@db.example/mandate"],
   async run(given, io) {
     const { environment } = io;
     const url = given.text("to") ?? environment["MANDATE_DATABASE_URL"];
