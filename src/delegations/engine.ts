@@ -56,6 +56,8 @@ export class Engine {
   readonly #lost = new Map<string, LiveRun>();
   readonly #takingUp = new Set<string>();
   readonly #branches = new Branches();
+  /** The delegations of spread runs that this process has claimed, or is about to. */
+  readonly #atWorkOn = new Set<string>();
   readonly #goals: GoalQueue;
   readonly #idleWatch: NodeJS.Timeout;
   readonly #unsubscribe: () => void;
@@ -177,6 +179,17 @@ export class Engine {
     isLastResort = false,
   ): Promise<NoBranch | "unfit"> {
     if (!isLastResort && !(await this.#canWorkOn(runId, delegationId))) return "unfit";
+    // Two of this process would present the same claim.
+    if (this.#atWorkOn.has(delegationId)) return "busy";
+    this.#atWorkOn.add(delegationId);
+    try {
+      return await this.#workOnBranch(runId, delegationId);
+    } finally {
+      this.#atWorkOn.delete(delegationId);
+    }
+  }
+
+  async #workOnBranch(runId: string, delegationId: string): Promise<NoBranch> {
     const run = await openBranch(this.#parts, this.#grant, runId, delegationId);
     if (typeof run === "string") return run;
     this.#branches.add(run);

@@ -3,7 +3,8 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import type { StoredEvent } from "../events/event.ts";
 import type { Script } from "../models/scripted/scripted-model.ts";
-import { ofType, testProfile } from "../testing/engine-fixture.ts";
+import type { DispatchedWork, Dispatcher } from "../ports/dispatcher.ts";
+import { ofType, openEngine, testProfile } from "../testing/engine-fixture.ts";
 import { openFleet } from "../testing/fleet.test-support.ts";
 import { initRepository } from "../testing/git-workspace.test-support.ts";
 
@@ -182,6 +183,28 @@ describe("a worker that dies", () => {
     await expect(late).rejects.toMatchObject({ code: "fenced" });
     await fleet.client.engine.cancel(runId, "over");
     expect((await result).status).toBe("cancelled");
+  });
+});
+
+describe("a worker that is given a delegation twice", () => {
+  it("works on it once", async () => {
+    const model: Script = () => ({ text: "done", latency_ms: 50 });
+    const sent: DispatchedWork[] = [];
+    const dispatcher: Dispatcher = {
+      async dispatch(work) {
+        sent.push(work);
+      },
+    };
+    await using client = await openEngine({ profiles, model, dispatcher });
+    const { runId, delegationId, result } = await client.start({ task: "go", profile: "lead" });
+    expect(sent.map((work) => work.delegationId)).toEqual([delegationId]);
+    const outcomes = await Promise.all([
+      client.engine.workOn(runId, delegationId),
+      client.engine.workOn(runId, delegationId),
+    ]);
+    expect(outcomes.toSorted()).toEqual(["busy", "done"]);
+    expect((await result).status).toBe("completed");
+    expect(ofType(await client.events(runId), "agent.budget_reserved").length).toBe(1);
   });
 });
 
