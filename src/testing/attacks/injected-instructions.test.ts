@@ -43,6 +43,8 @@ const seed = Number(process.env["MANDATE_SEED"] ?? 9);
 const base = realpathSync(mkdtempSync(join(tmpdir(), "mandate-injected-")));
 const outside = join(base, "outside");
 const secret = "canary-outside-4b1d";
+/** Whoever can delegate is shown all profiles, and there is one for many a case. */
+const tokens = { defaultTokens: 2_000_000, maxTokens: 4_000_000, runTokens: 8_000_000 };
 const environmentKey = "canary-key-93ff02";
 afterAll(() => rmSync(base, { recursive: true, force: true }));
 
@@ -65,7 +67,7 @@ test(title, { timeout: 60_000 + rounds * 200 }, async () => {
     tools: [lookupTool(textOf)],
     model: obeying(byKey, world),
     environment: { MANDATE_CANARY_KEY: environmentKey, XDG_CONFIG_HOME: join(base, "config") },
-    limits: { askDeadlineMs: 400, maxRetries: 0, defaultTokens: 200_000, runTokens: 2_000_000 },
+    limits: { ...tokens, askDeadlineMs: 400, maxRetries: 0 },
     maxConcurrent: 16,
     config: {
       mcp: { servers: { notes: { kind: "http", url: notes.url } } },

@@ -94,7 +94,8 @@ export const channels: readonly Channel[] = [
     name: "a PDF",
     isDear: true,
     plant({ text, workspace }) {
-      writeFileSync(join(workspace, "brief.pdf"), makePdf([text.match(/.{1,80}/g) ?? []]));
+      const lines = text.split(/(?=OBEY|YEBO)/).flatMap((part) => part.match(/.{1,80}/g) ?? []);
+      writeFileSync(join(workspace, "brief.pdf"), makePdf([lines]));
       return [{ tool: "document_query", input: { path: "brief.pdf" } }];
     },
   },
