@@ -42,6 +42,13 @@ function changed(
 const fields = [...pathsOf(contract)];
 
 describe("parseContract", () => {
+  it("leaves what a newer version wrote to a newer version", () => {
+    const newer = changed(["version"], (holder, key) => {
+      holder[key] = 2;
+    });
+    expect(() => parseContract(newer)).toThrow(expect.objectContaining({ code: "contract-newer" }));
+  });
+
   it("reads what was written", () => {
     expect(parseContract(JSON.stringify(contract))).toEqual(contract);
   });

@@ -155,10 +155,23 @@ export function parseContract(json: string): Contract {
   } catch (cause) {
     throw invalid("it is not JSON", cause);
   }
+  requireKnownVersion(value);
   const parsed = contractSchema.safeParse(value);
   if (!parsed.success) throw invalid(z.prettifyError(parsed.error), parsed.error);
   return parsed.data as Contract;
 }
+
+/** A fleet is upgraded one worker after the other: what this one does not know yet, others do. */
+function requireKnownVersion(value: unknown): void {
+  const version = (value as { version?: unknown } | null)?.version;
+  if (typeof version !== "number" || version <= knownVersion) return;
+  throw new MandateError(
+    "contract-newer",
+    `A stored contract has version ${version}, and this program knows ${knownVersion}: a newer one has to work on it.`,
+  );
+}
+
+const knownVersion = 1;
 
 function invalid(why: string, cause: unknown): MandateError {
   return new MandateError(

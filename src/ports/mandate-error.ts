@@ -14,6 +14,7 @@ export type MandateErrorCode =
   | "model-not-configured"
   | "refused-by-policy"
   | "contract-invalid"
+  | "contract-newer"
   | "profile-invalid"
   | "config-invalid"
   | "playbook-invalid"

@@ -26,6 +26,7 @@ const byError: Readonly<Record<MandateErrorCode, number>> = {
   "plan-invalid": exitCode.usage,
   "refused-by-policy": exitCode.refused,
   "contract-invalid": exitCode.refused,
+  "contract-newer": exitCode.refused,
   "already-terminal": exitCode.failed,
   "not-resumable": exitCode.failed,
   "illegal-transition": exitCode.failed,

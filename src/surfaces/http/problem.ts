@@ -60,6 +60,7 @@ const statuses: Readonly<Record<MandateErrorCode, number>> = {
   "refused-by-policy": 403,
   "model-not-configured": 422,
   "contract-invalid": 422,
+  "contract-newer": 422,
   "profile-invalid": 422,
   "config-invalid": 422,
   "playbook-invalid": 422,
