@@ -164,7 +164,7 @@ export function parseContract(json: string): Contract {
 /** A fleet is upgraded one worker after the other: what this one does not know yet, others do. */
 function requireKnownVersion(value: unknown): void {
   const version = (value as { version?: unknown } | null)?.version;
-  if (typeof version !== "number" || version <= knownVersion) return;
+  if (!Number.isInteger(version) || Number(version) <= knownVersion) return;
   throw new MandateError(
     "contract-newer",
     `A stored contract has version ${version}, and this program knows ${knownVersion}: a newer one has to work on it.`,
