@@ -4,7 +4,7 @@ import type { RunState } from "../events/run-state.ts";
 import { MandateError } from "../ports/mandate-error.ts";
 import type { Ownership, Store } from "../ports/store.ts";
 import type { Agent } from "./agent.ts";
-import { loseBranch } from "./branches.ts";
+import { catchUp, loseBranch } from "./branches.ts";
 import { cancelStored } from "./cancel-stored.ts";
 import type { EngineParts } from "./engine-parts.ts";
 import { dispatch } from "./enqueue.ts";
@@ -25,6 +25,8 @@ export async function openBranch(
   grant: RunGrant,
   runId: string,
   id: string,
+  /** From here on it is told what happens to the run. */
+  onOpen: (run: LiveRun) => void,
 ): Promise<LiveRun | NoBranch> {
   const { store } = parts;
   const left = await leftBy(parts, runId, id);
@@ -49,9 +51,12 @@ export async function openBranch(
     readOnly: true,
     isSpread: true,
   });
+  onOpen(run);
   try {
     const agent = await hydrateBranch(run, state, id);
     if (isFresh) claimAlong(agent, claim);
+    // What was written while this was being read has been told to nobody here.
+    await catchUp(run);
   } catch (error) {
     if (!(error instanceof MandateError)) throw error;
     // It cannot go on (its workspace is not here), or must not (its contract was changed): it ends.
@@ -109,11 +114,24 @@ function claimAlong(agent: Agent, claim: Ownership): void {
   const written = run.append([claimed(agent.id, claim)]);
   agent.willSettle(written);
   written.then(
-    async () => {
-      run.state = (await run.parts.store.readRun(run.id)) ?? run.state;
-    },
+    () => followState(run),
     () => loseBranch(run),
   );
+}
+
+/** From its first append on, the state of a run moves with its log; until then it was a picture. */
+async function followState(run: LiveRun): Promise<void> {
+  for (;;) {
+    try {
+      run.state = (await run.parts.store.readRun(run.id)) ?? run.state;
+      await catchUp(run);
+      return;
+    } catch (error) {
+      if (run.lost || (error instanceof MandateError && error.code === "closed")) return;
+      // The database is away; it is asked again until it is there, or this worker is not.
+      await new Promise((resolve) => setTimeout(resolve, 500).unref());
+    }
+  }
 }
 
 /**

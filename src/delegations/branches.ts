@@ -1,3 +1,4 @@
+import { openAskOf } from "../events/delegation.ts";
 import type { StoredEvent } from "../events/event.ts";
 import { resultOf } from "../sessions/delegation-result.ts";
 import type { Agent } from "./agent.ts";
@@ -82,6 +83,20 @@ function follow(run: LiveRun, event: StoredEvent): void {
   }
 }
 
+/** Holds what is in memory against the log: ends, and answers, that came while nobody listened. */
+export async function catchUp(run: LiveRun): Promise<void> {
+  const { here, state } = run;
+  if (state === null) return;
+  for (const agent of [...run.agents.values()]) {
+    if (state.delegations.get(agent.id)?.status === "closed" && agent.result === null) {
+      await ended(agent);
+    }
+  }
+  const delegation = here === null ? undefined : state.delegations.get(here.id);
+  const wasAnswered = here?.openAsk != null && delegation && openAskOf(delegation) === null;
+  if (here && delegation && wasAnswered && !here.isEnding) await reload(here, delegation);
+}
+
 /** A child's work was handed in: it is for this process to decide what becomes of it. */
 async function takeOver(child: Agent): Promise<void> {
   const { run } = child;
@@ -102,8 +117,9 @@ async function ended(agent: Agent): Promise<void> {
   const wasOurs = !agent.isEnding;
   agent.isEnding = true;
   if (wasOurs && agent === run.here) agent.stop("cancelled", "It was ended from outside.");
-  const state = run.state ?? (await run.parts.store.readRun(run.id));
-  const result = state && resultOf(state, agent.id);
+  const known = run.state && resultOf(run.state, agent.id);
+  const stored = known ? undefined : await run.parts.store.readRun(run.id);
+  const result = known || (stored && resultOf(stored, agent.id));
   if (!result) return;
   agent.closed(result);
   if (wasOurs && !run.lost && agent !== run.here) retireCopy(agent);

@@ -190,18 +190,23 @@ export class Engine {
   }
 
   async #workOnBranch(runId: string, delegationId: string): Promise<NoBranch> {
-    const run = await openBranch(this.#parts, this.#grant, runId, delegationId);
-    if (typeof run === "string") return run;
-    this.#branches.add(run);
+    let opened: LiveRun | undefined;
     try {
+      const run = await openBranch(this.#parts, this.#grant, runId, delegationId, (one) => {
+        opened = one;
+        this.#branches.add(one);
+      });
+      if (typeof run === "string") return run;
+      // Now it is known where it works.
+      this.#branches.add(run);
       if (run.state !== null && isWaitingGoal(run, run.state)) this.#goals.hold(run);
       await workOnBranch(run);
       if (run.isHeld) await this.#goals.advance();
       await run.left.promise;
+      return run.lost ? "busy" : "done";
     } finally {
-      this.#branches.remove(run);
+      if (opened !== undefined) this.#branches.remove(opened);
     }
-    return run.lost ? "busy" : "done";
   }
 
   /**
