@@ -35,7 +35,9 @@ export async function sendAgain(
       continue;
     }
     isAny = true;
-    await dispatcher.dispatch(workOf({ contract, id: delegation.id }));
+    const { fence = 0 } = delegation.share ?? {};
+    const work = workOf({ contract, id: delegation.id });
+    await dispatcher.dispatch(fence === 0 ? work : { ...work, after: fence });
   }
   if (!isAny) return undefined;
   return { runId: state.id, delegationId: root.id, result: untilClosed(store, state.id, root.id) };

@@ -15,4 +15,6 @@ export interface DispatchedWork {
   readonly profile: string;
   /** Of the model that it runs on. */
   readonly provider: string;
+  /** The fence of the worker that was lost with it: it is sent once more, and once for each. */
+  readonly after?: number;
 }

@@ -67,7 +67,8 @@ export class DbosDispatcher implements Dispatcher {
   /** As long as it takes: the database that cannot be reached is the one that everything is in. */
   async dispatch(work: DispatchedWork): Promise<void> {
     const { tenant } = this.#options;
-    await this.send({ ...work, tenant, sentOn: 0 });
+    const again = work.after === undefined ? undefined : `after-${work.after}-`;
+    await this.send({ ...work, tenant, sentOn: 0 }, again);
   }
 
   /** `again`: what it is called this time, since what was called so before has ended. */

@@ -107,7 +107,11 @@ async function workOn(
     return any?.dispatcher.send({ ...work, sentOn: sentOn + 1 }, undefined, pause(sentOn));
   }
   for (;;) {
-    const outcome = await tenant.engine.workOn(runId, delegationId, sentOn >= mostSentOn);
+    // A workflow that fails has ended, and its delegation has not: what went wrong here (the database
+    // was away, say) is tried again for as long as nobody else has it.
+    const outcome = await tenant.engine
+      .workOn(runId, delegationId, sentOn >= mostSentOn)
+      .catch(() => "busy" as const);
     if (outcome === "done") return;
     // Another worker goes on with it; here it must not seem to have ended.
     if (isDraining()) return new Promise(() => undefined);
