@@ -20,6 +20,7 @@ import { requestPageLink } from "../page-link.ts";
 import { applicationFor } from "../playbook-application.ts";
 import { printable, printableLine } from "../printable.ts";
 import { styleFor } from "../style.ts";
+import { untilStopped } from "../until-stopped.ts";
 
 const usualPort = 4848;
 
@@ -123,18 +124,6 @@ async function printLink(given: Arguments, io: Io, port: number): Promise<number
   io.stdout.write(`${link}\n`);
   if (given.flag("open")) openBrowser(link);
   return exitCode.done;
-}
-
-/** The first signal ends it in order, the second at once. */
-function untilStopped(io: Io): Promise<void> {
-  const { promise, resolve: stop } = Promise.withResolvers<void>();
-  let isStopping = false;
-  io.onSignal(() => {
-    if (isStopping) io.leave(exitCode.interrupted);
-    isStopping = true;
-    stop();
-  });
-  return promise;
 }
 
 /** What cannot be taken up must not keep a server from serving. */

@@ -9,6 +9,7 @@ import type { Io } from "../io.ts";
 import { chosenPlaybook, openRuntime, runtimeOptions } from "../open-runtime.ts";
 import { applicationFor } from "../playbook-application.ts";
 import { printable } from "../printable.ts";
+import { untilStopped } from "../until-stopped.ts";
 
 const usualGraceMs = 30_000;
 
@@ -102,16 +103,4 @@ async function openAll(
     if (runtime.queues === null) throw new MandateError("usage", "A worker needs Postgres.");
   }
   return runtimes;
-}
-
-/** The first signal ends it in order, the second at once. */
-function untilStopped(io: Io): Promise<void> {
-  const { promise, resolve: stop } = Promise.withResolvers<void>();
-  let isStopping = false;
-  io.onSignal(() => {
-    if (isStopping) io.leave(exitCode.interrupted);
-    isStopping = true;
-    stop();
-  });
-  return promise;
 }
