@@ -1,5 +1,7 @@
 import { afterEach, expect, test, vi } from "vitest";
+import { aimsOf } from "./run/aims.ts";
 import { barsOf } from "./run/bars.ts";
+import { chartsOf } from "./run/charts.ts";
 import { parseOptions } from "./run/options.ts";
 import { runOwnBenchmark } from "./run/own-benchmark.ts";
 import { errorsIn, median, type Report, ratioOf } from "./run/report.ts";
@@ -61,7 +63,11 @@ test("a database that does not hold is a failure, and no bar is met by it", () =
 
 test("the document names the machine and has the bars before the tables", () => {
   const report = reportWith({ overhead });
-  const document = resultsDocument(report, barsTable(barsOf(report, undefined)), tablesOf(report));
+  const document = resultsDocument(
+    report,
+    [barsTable("Bars", barsOf(report, undefined)), barsTable("Aims", aimsOf(report, []))],
+    tablesOf(report),
+  );
   expect(document).toContain("2 cores (a fast one)");
   expect(document).toContain("| mandate/sqlite-normal | 190 | 1.60 |");
   expect(document.indexOf("## Bars")).toBeLessThan(document.indexOf("## One delegation"));
@@ -71,5 +77,45 @@ test("only a whole benchmark overwrites the document", () => {
   expect(parseOptions([], "RESULTS.md").results).toBe("RESULTS.md");
   expect(parseOptions(["--quick"], "RESULTS.md").results).toBeUndefined();
   expect(parseOptions(["--measures", "cold"], "RESULTS.md").results).toBeUndefined();
+  expect(parseOptions(["--only", "mandate,floor"], "RESULTS.md").results).toBeUndefined();
   expect(() => parseOptions(["--reps", "none"], "RESULTS.md")).toThrow("--reps is a whole number");
+});
+
+test("an import and an install are held against the best and the heaviest of the peers", () => {
+  const cold = {
+    node: [{ wallMs: 40 }],
+    mandate: [{ wallMs: 47 }],
+    "peer-a": [{ wallMs: 160 }],
+    "peer-b": [{ wallMs: 400 }],
+  };
+  const sizes = [
+    { subject: "mandate", packages: 39, megabytes: 45 },
+    { subject: "mastra", packages: 30, megabytes: 107 },
+  ];
+  const aims = aimsOf(reportWith({ cold }), sizes);
+  const verdicts = new Map(aims.map(({ what, bar, isMet }) => [what, [bar, isMet]]));
+  expect(verdicts.get("Import over bare Node")).toEqual(["at most 30 ms", true]);
+  expect(verdicts.get("Import over bare Node, beside the best peer's")).toEqual([
+    "under 120 ms",
+    true,
+  ]);
+  expect(verdicts.get("Packages installed, beside mastra")).toEqual(["under 30 packages", false]);
+  expect(verdicts.get("Installed size, beside mastra")).toEqual(["under 107 MB", true]);
+});
+
+test("a chart has a bar for every subject that was measured, the shortest first, by its logarithm", () => {
+  const measured = { ...overhead, "peer<a>/plain": [{ us: 15_000 }], "peer-b/plain": [{}] };
+  const [chart, ...others] = chartsOf(reportWith({ overhead: measured }), []);
+  expect(others).toEqual([]);
+  expect(chart?.name).toBe("bench-overhead.svg");
+  const labels = [...(chart?.svg ?? "").matchAll(/text-anchor="end">([^<]*)</g)].map(
+    ([, one]) => one,
+  );
+  expect(labels).toEqual(["floor/sqlite-normal", "mandate/sqlite-normal", "peer&lt;a>/plain"]);
+  const widths = [
+    ...(chart?.svg ?? "").matchAll(/class="(?:floor|ours|peer)" .*? width="([\d.]+)"/g),
+  ];
+  const [floor = 0, ours = 0, peer = 0] = widths.map(([, width]) => Number(width));
+  expect(peer - ours).toBeGreaterThan((ours - floor) * 5);
+  expect(chart?.svg).toContain("15,000 µs");
 });

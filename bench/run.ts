@@ -2,17 +2,21 @@
 import { spawnSync } from "node:child_process";
 import { writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
+import { aimsOf } from "./run/aims.ts";
 import { barsOf } from "./run/bars.ts";
+import { chartsOf } from "./run/charts.ts";
 import { measureColdStart } from "./run/cold-start.ts";
+import { type InstallSize, measureInstallSizes } from "./run/install-size.ts";
 import { type Options, parseOptions, usage } from "./run/options.ts";
 import { runOwnBenchmark } from "./run/own-benchmark.ts";
 import { findPeersBenchmark, runPeersBenchmark } from "./run/peers-benchmark.ts";
 import { errorsIn, type Report } from "./run/report.ts";
 import { resultsDocument } from "./run/results-document.ts";
-import { barsTable, coldTable, plainTable, tablesOf } from "./run/tables.ts";
+import { barsTable, coldTable, installTable, plainTable, tablesOf } from "./run/tables.ts";
 
 const root = dirname(import.meta.dirname);
 const dist = join(root, "dist");
+const pictures = join(root, "docs/pictures");
 
 async function main(words: readonly string[]): Promise<number> {
   let options: Options;
@@ -28,15 +32,24 @@ async function main(words: readonly string[]): Promise<number> {
   const report = await measure(options);
   const isColdWanted = isBuilt && options.measures.includes("cold");
   const cold = isColdWanted ? await measureColdStart(dist) : undefined;
-  const bars = barsOf(report, cold);
-  const tables = [...tablesOf(report), ...(cold ? [coldTable(cold)] : [])];
-  for (const table of [...tables, barsTable(bars)]) console.log(plainTable(table));
+  const sizes = isBuilt && options.measures.includes("install") ? await installSizes() : [];
+  const judged = [
+    barsTable("Bars", barsOf(report, cold)),
+    barsTable("Aims", aimsOf(report, sizes)),
+  ];
+  const tables = [
+    ...tablesOf(report),
+    ...(cold ? [coldTable(cold)] : []),
+    ...(sizes.length > 0 ? [installTable(sizes)] : []),
+  ];
+  for (const table of [...tables, ...judged]) console.log(plainTable(table));
   if (options.json !== undefined) {
-    writeFileSync(options.json, JSON.stringify({ ...report, coldStart: cold, bars }, null, 1));
+    writeFileSync(options.json, JSON.stringify({ ...report, coldStart: cold, sizes }, null, 1));
   }
   if (options.results !== undefined) {
-    writeFileSync(options.results, resultsDocument(report, barsTable(bars), tables));
-    console.log(`\nwritten: ${options.results}`);
+    writeFileSync(options.results, resultsDocument(report, judged, tables));
+    for (const { name, svg } of chartsOf(report, sizes)) writeFileSync(join(pictures, name), svg);
+    console.log(`\nwritten: ${options.results}, and the charts in ${pictures}`);
   }
   const errors = errorsIn(report);
   for (const error of errors) console.error(`FAILED: ${error}`);
@@ -48,6 +61,11 @@ function build(): boolean {
     stdio: "inherit",
   });
   return status === 0;
+}
+
+async function installSizes(): Promise<InstallSize[]> {
+  const peers = findPeersBenchmark(root);
+  return peers === undefined ? [] : measureInstallSizes(root, peers);
 }
 
 async function measure(options: Options): Promise<Report> {

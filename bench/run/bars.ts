@@ -61,11 +61,11 @@ export function barsOf(report: Report, cold: ColdStart | undefined): Bar[] {
   ];
 }
 
-function atMost(what: string, value: number, limit: number, unit: string): Bar {
+export function atMost(what: string, value: number, limit: number, unit: string): Bar {
   return { what, bar: `at most ${limit} ${unit}`, ...judge(value, unit, value <= limit) };
 }
 
-function below(what: string, value: number | undefined, limit: number, unit: string): Bar {
+export function below(what: string, value: number | undefined, limit: number, unit: string): Bar {
   const known = value ?? Number.NaN;
   return { what, bar: `under ${limit} ${unit}`, ...judge(known, unit, known < limit) };
 }

@@ -2,7 +2,8 @@ import { parseArgs } from "node:util";
 
 export interface Options {
   readonly quick: boolean;
-  readonly only: readonly string[];
+  /** Null: every subject there is. */
+  readonly only: readonly string[] | null;
   readonly measures: readonly string[];
   readonly reps: number;
   readonly json: string | undefined;
@@ -18,12 +19,13 @@ const measureNames = [
   "fanout1000",
   "live300",
   "cold",
+  "install",
 ] as const;
 
 export const usage = `usage: npm run bench -- [options]
 
   --quick            one repetition, short loops: to see that it works, not for numbers
-  --only a,b         which subjects (mandate,floor); peers are installed when they are asked for
+  --only a,b         which subjects (all: the floors and the peers too, which are installed first)
   --measures a,b     which of ${measureNames.join(", ")} (all)
   --reps N           repetitions (5)
   --json FILE        everything measured, as JSON
@@ -35,7 +37,7 @@ export function parseOptions(words: readonly string[], document: string): Option
     args: [...words],
     options: {
       quick: { type: "boolean", default: false },
-      only: { type: "string", default: "mandate,floor" },
+      only: { type: "string" },
       measures: { type: "string" },
       reps: { type: "string" },
       json: { type: "string" },
@@ -50,10 +52,10 @@ export function parseOptions(words: readonly string[], document: string): Option
   const wanted = measures?.split(",") ?? measureNames;
   const unknown = wanted.find((name) => !measureNames.some((known) => known === name));
   if (unknown !== undefined) throw new Error(`There is no measure "${unknown}".`);
-  const isWhole = !quick && measures === undefined;
+  const isWhole = !quick && measures === undefined && values.only === undefined;
   return {
     quick,
-    only: values.only.split(","),
+    only: values.only?.split(",") ?? null,
     measures: wanted,
     reps,
     json: values.json,

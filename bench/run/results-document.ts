@@ -3,7 +3,11 @@ import type { Report } from "./report.ts";
 import { markdownTable, type Table } from "./tables.ts";
 
 /** What bench/RESULTS.md says: the machine, the bars, the tables. */
-export function resultsDocument(report: Report, bars: Table, tables: readonly Table[]): string {
+export function resultsDocument(
+  report: Report,
+  judged: readonly Table[],
+  tables: readonly Table[],
+): string {
   const { env, started, versions } = report;
   const memory = Math.round(totalmem() / 2 ** 30);
   const peers = Object.entries(versions).flatMap(([, packages]) =>
@@ -19,6 +23,6 @@ export function resultsDocument(report: Report, bars: Table, tables: readonly Ta
     `- ${env.cores} cores (${env.cpu ?? "unknown"}), ${memory} GB; load ${env.load.map((each) => each.toFixed(1)).join(", ")} at the start`,
     ...(peers.length > 0 ? [`- peers: ${peers.join(", ")}`] : []),
     "",
-    ...[bars, ...tables].map(markdownTable),
+    ...[...judged, ...tables].map(markdownTable),
   ].join("\n");
 }

@@ -1,5 +1,6 @@
 import { type Bar, round } from "./bars.ts";
 import type { ColdStart } from "./cold-start.ts";
+import type { InstallSize } from "./install-size.ts";
 import { medianOf, type Report, ratioOf } from "./report.ts";
 
 export interface Table {
@@ -107,9 +108,21 @@ export function coldTable({ node, importing, version, listEmpty, listUsed }: Col
   };
 }
 
-export function barsTable(bars: readonly Bar[]): Table {
+export function installTable(sizes: readonly InstallSize[]): Table {
   return {
-    title: "Bars",
+    title: "A fresh install, without optional peers",
+    head: ["", "packages", "MB"],
+    rows: sizes.map(({ subject, packages, megabytes }) => [
+      subject,
+      String(packages),
+      round(megabytes),
+    ]),
+  };
+}
+
+export function barsTable(title: string, bars: readonly Bar[]): Table {
+  return {
+    title,
     head: ["", "bar", "measured", ""],
     rows: bars.map(({ what, bar, measured, isMet }) => [
       what,

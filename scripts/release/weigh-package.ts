@@ -62,7 +62,7 @@ async function medianStart(project: string, program: string): Promise<number> {
   return times.sort((left, right) => left - right)[3] ?? 0;
 }
 
-function sizeOf(path: string): number {
+export function sizeOf(path: string): number {
   const stats = lstatSync(path);
   if (!stats.isDirectory()) return stats.size;
   return readdirSync(path).reduce((sum, name) => sum + sizeOf(join(path, name)), 0);
