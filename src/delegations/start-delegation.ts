@@ -265,7 +265,7 @@ function create(
     createdAt: parts.clock.now(),
   });
   const created = run.append([...(start.before ?? []), ...createdEvents(agent, start, granted)], {
-    contracts: { [id]: json },
+    contracts: new Map([[id, json]]),
   });
   agent.willSettle(created);
   enlist(run, agent);

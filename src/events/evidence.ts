@@ -13,7 +13,7 @@ export class Evidence {
   toolCalls = 0;
   /** The tool, or whoever spoke, by which a stranger's words first came in; null: none did. */
   untrusted: string | null = null;
-  #calls: Record<string, number> | null = null;
+  #calls: Map<string, number> | null = null;
   #exits: number[] | null = null;
   #files: readonly FileEvidence[] | null = null;
   #served: readonly string[] = noNames;
@@ -29,8 +29,8 @@ export class Evidence {
       }
       case "agent.tool_completed":
         this.toolCalls++;
-        this.#calls ??= Object.create(null) as Record<string, number>;
-        this.#calls[payload.tool] = (this.#calls[payload.tool] ?? 0) + 1;
+        this.#calls ??= new Map();
+        this.#calls.set(payload.tool, (this.#calls.get(payload.tool) ?? 0) + 1);
         if (payload.files) this.#files = [...(this.#files ?? noFiles), ...payload.files];
         this.#seeExit(payload.exit_code);
         if (payload.untrusted) this.untrusted ??= payload.tool;
@@ -58,7 +58,7 @@ export class Evidence {
     return {
       tool_calls: this.toolCalls,
       served: this.#served,
-      ...(this.#calls && { calls: { ...this.#calls } }),
+      ...(this.#calls && { calls: Object.fromEntries(this.#calls) }),
       ...(this.#exits && { exits: this.#exits }),
       ...(files.length > 0 && { files: files.slice(0, mostFiles) }),
       ...(this.untrusted !== null && { untrusted: true as const }),

@@ -77,11 +77,8 @@ function accepted(status: DelegationStatus, type: EventType): boolean {
 /** The first event of a delegation makes it. */
 export function create(event: StoredEvent<"agent.subagent_created">): Delegation {
   const { payload } = event;
-  const { budget } = payload;
-  const share = budget && { share: { tokens: budget.tokens, worker: null, fence: 0 } };
-  return {
+  const created: Delegation = {
     status: "created",
-    ...share,
     id: event.sub_agent_id ?? "",
     parentId: payload.parent_id,
     callId: payload.call_id,
@@ -99,6 +96,10 @@ export function create(event: StoredEvent<"agent.subagent_created">): Delegation
     toolCalls: 0,
     attempt: 0,
   };
+  // Only those of spread runs have one, and only theirs are copied for it.
+  const { budget } = payload;
+  if (budget === undefined) return created;
+  return { ...created, share: { tokens: budget.tokens, worker: null, fence: 0 } };
 }
 
 /** Every later event moves it, or is illegal. */

@@ -100,7 +100,7 @@ export interface Append {
   /** Refused with "conflict" when the run has moved past this: for those who decided by reading. */
   readonly ifRunSeq?: number;
   /** The contracts of delegations that these events create, by delegation. */
-  readonly contracts?: Readonly<Record<string, string>>;
+  readonly contracts?: ReadonlyMap<string, string>;
 }
 
 export interface EventQuery {

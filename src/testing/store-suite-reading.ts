@@ -123,7 +123,7 @@ export const readingTests: readonly StoreTest[] = [
       const run = await StoredRun.start(store);
       const id = await run.child();
       const { events, contracts } = run.creation(id);
-      const expected = JSON.parse(contracts?.[id] ?? "");
+      const expected = JSON.parse(contracts?.get(id) ?? "");
       assert.deepEqual(await store.readContract(id), expected);
       assert.deepEqual(await (await reopen()).readContract(id), expected);
       assert.equal(events.length, 1);
@@ -136,7 +136,7 @@ export const readingTests: readonly StoreTest[] = [
       if (tamper === undefined) return;
       const run = await StoredRun.start(store);
       const [id, other] = [await run.child(), await run.child()];
-      const original = run.creation(id).contracts?.[id] ?? "";
+      const original = run.creation(id).contracts?.get(id) ?? "";
       await tamper(id);
       // Who wrote it may still know what it wrote; nobody takes what is stored now for that.
       await refused((await reopen()).readContract(id), "contract-invalid");

@@ -49,7 +49,7 @@ export class StoredRun {
       title: "test",
       contract_hash: sha256(contract),
     });
-    const contracts = { [id]: contract };
+    const contracts = new Map([[id, contract]]);
     return { runId: this.id, by: this.by, events: [created, ...followers], contracts };
   }
 

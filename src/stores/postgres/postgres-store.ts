@@ -63,8 +63,6 @@ export interface PostgresStoreOptions {
   readonly artifacts?: ArtifactStore;
 }
 
-const none: Readonly<Record<string, string>> = Object.freeze({});
-
 /** How long an end may take when the database does not answer. */
 const closingPatienceMs = 5_000;
 
@@ -181,8 +179,7 @@ export class PostgresStore implements Store {
 
   append(append: Append): Promise<readonly StoredEvent[]> {
     if (this.#isOpen && append.runId !== controlRunId) {
-      for (const [id, json] of Object.entries(append.contracts ?? none))
-        this.#drawnUp.set(id, json);
+      for (const [id, json] of append.contracts ?? []) this.#drawnUp.set(id, json);
       return this.#commits.append(append);
     }
     return refuseAppend(!this.#isOpen);

@@ -188,7 +188,7 @@ export class Transaction {
         break;
       case "agent.subagent_created":
         if (id !== undefined)
-          this.movedDelegations.set(id, { run, contract: append.contracts?.[id] });
+          this.movedDelegations.set(id, { run, contract: append.contracts?.get(id) });
         break;
       case "agent.subagent_started":
       case "agent.subagent_waiting_for_merge":

@@ -174,10 +174,7 @@ export class GroupCommit {
       this.#insertBatch.run(firstSeq, run, firstRunSeq, texts.length, hash, `[${texts.join(",")}]`);
     }
     for (const [run, isNew] of transaction.movedRuns) this.#projections.writeRun(run, isNew);
-    for (const [id, { run, contract }] of transaction.movedDelegations) {
-      const delegation = run.delegations.get(id);
-      if (delegation) this.#projections.writeDelegation(run, delegation, contract);
-    }
+    this.#projections.writeDelegations(transaction.movedDelegations);
     for (const [run, event] of transaction.asks) {
       if (event.type === "agent.asked") this.#projections.writeAsk(run, event);
       else this.#projections.answerAsk(event);

@@ -6,6 +6,7 @@ import type { RunState } from "../../events/run-state.ts";
 import { askNumberOf, numberOf, runNumberOf } from "../../ports/identity.ts";
 import { runTotals } from "../shared/run-totals.ts";
 import { isTrusted, TamperedContract } from "../shared/stored-contract.ts";
+import type { Transaction } from "../shared/transaction.ts";
 
 /** The stored state of runs, delegations and asks: written beside the events it follows from. */
 export class Projections {
@@ -59,24 +60,38 @@ export class Projections {
     this.#moveRun.run(worker, fence, outcome, finishedAt, delegations.size, tokens, cost, number);
   }
 
-  /** Inserts a new delegation with its contract, or moves one after checking that contract again. */
-  writeDelegation(run: RunState, delegation: Delegation, contract: string | undefined): void {
-    const number = numberOf(delegation.id) ?? 0;
-    const closeReason = delegation.status === "closed" ? delegation.closeReason : null;
-    if (contract !== undefined) {
-      this.#insertDelegation.run(
-        number,
-        runNumberOf(run.id) ?? 0,
-        delegation.id,
-        delegation.status,
-        closeReason,
-        delegation.contractHash,
-        contract,
-      );
-      return;
+  /** Inserts new delegations with their contracts, or moves them after checking those again. */
+  writeDelegations(moved: Transaction["movedDelegations"]): void {
+    let isUntouched: boolean | undefined;
+    for (const [id, { run, contract }] of moved) {
+      const delegation = run.delegations.get(id);
+      if (delegation === undefined) continue;
+      if (contract !== undefined) {
+        this.#insert(run, delegation, contract);
+        continue;
+      }
+      // As long as SQLite counts no commit but our own, what we wrote is what is there.
+      isUntouched ??= this.#dataVersion.get()?.["data_version"] === this.#versionAtStart;
+      this.#move(delegation, isUntouched);
     }
-    // As long as SQLite counts no commit but our own, what we wrote is what is there.
-    if (this.#dataVersion.get()?.["data_version"] === this.#versionAtStart) {
+  }
+
+  #insert(run: RunState, delegation: Delegation, contract: string): void {
+    this.#insertDelegation.run(
+      numberOf(delegation.id) ?? 0,
+      runNumberOf(run.id) ?? 0,
+      delegation.id,
+      delegation.status,
+      closeReasonOf(delegation),
+      delegation.contractHash,
+      contract,
+    );
+  }
+
+  #move(delegation: Delegation, isUntouched: boolean): void {
+    const number = numberOf(delegation.id) ?? 0;
+    const closeReason = closeReasonOf(delegation);
+    if (isUntouched) {
       this.#moveDelegation.run(delegation.status, closeReason, number);
       return;
     }
@@ -100,4 +115,8 @@ export class Projections {
   answerAsk(event: StoredEvent<"agent.answered">): void {
     this.#answerAsk.run(askNumberOf(event.payload.ask_id) ?? 0);
   }
+}
+
+function closeReasonOf(delegation: Delegation): string | null {
+  return delegation.status === "closed" ? delegation.closeReason : null;
 }

@@ -28,7 +28,7 @@ export function makeAgent(options: MakeAgentOptions, before: readonly NewEvent[]
   const agent = agentFor(options);
   const { contract, contractHash, id } = agent;
   const created = run.append([...before, ...createdEvents(recorded, contractHash)], {
-    contracts: { [id]: JSON.stringify(contract) },
+    contracts: new Map([[id, JSON.stringify(contract)]]),
   });
   agent.willSettle(created);
   enlist(run, agent);
