@@ -5,6 +5,10 @@ import { toModelUsage } from "./model-usage.ts";
 import type { ProviderData } from "./provider-data.ts";
 import { ReplyBlocks } from "./reply-blocks.ts";
 
+/** No text has tokens so long, on average; and so much is let through anyway. */
+const longestToken = 64;
+const alwaysAllowed = 64 * 1024;
+
 type Finish = Extract<LanguageModelV4StreamPart, { type: "finish" }>;
 
 /** Assembles a reply while it is streamed. Calls count only once the provider finished the reply. */
@@ -15,6 +19,7 @@ export class AiSdkReply {
   readonly #callsWithInput = new Set<string>();
   #finish: Finish | undefined;
   #served: string | null = null;
+  #length = 0;
 
   constructor(request: ModelRequest, onPart: (part: ModelPart) => void) {
     this.#request = request;
@@ -36,6 +41,7 @@ export class AiSdkReply {
       case "text-delta":
       case "reasoning-delta": {
         const kind = kindOf(part.type);
+        this.#count(part.delta);
         this.#blocks.extend(kind, part.id, part.delta, part.providerMetadata);
         if (part.delta !== "") this.#onPart({ type: kind, text: part.delta });
         return;
@@ -45,6 +51,7 @@ export class AiSdkReply {
         this.#blocks.end(kindOf(part.type), part.id, part.providerMetadata);
         return;
       case "tool-input-delta":
+        this.#count(part.delta);
         if (part.delta.trim() !== "") this.#callsWithInput.add(part.id);
         break;
       case "tool-call":
@@ -67,6 +74,15 @@ export class AiSdkReply {
         return;
     }
     this.#onPart({ type: "activity" });
+  }
+
+  /** Whoever goes on far beyond what was asked for would do so until memory or time is over. */
+  #count(delta: string): void {
+    this.#length += delta.length;
+    const { maxOutputTokens, model } = this.#request;
+    if (this.#length <= alwaysAllowed + maxOutputTokens * longestToken) return;
+    const message = `${model} did not stop at the ${maxOutputTokens} tokens that it was asked for.`;
+    throw new ModelFault("connection", message, { partial: this.partial.slice(0, alwaysAllowed) });
   }
 
   /**

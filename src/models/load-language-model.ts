@@ -1,4 +1,5 @@
 import type { LanguageModelV4 } from "@ai-sdk/provider";
+import { providerFetch as fetch } from "./provider-fetch.ts";
 import type { ProviderSettings } from "./resolve-provider.ts";
 
 /**
@@ -17,25 +18,26 @@ export async function loadLanguageModel(
   switch (settings.kind) {
     case "anthropic": {
       const { createAnthropic } = await import("@ai-sdk/anthropic");
-      return createAnthropic({ apiKey, baseURL, headers })(modelId);
+      return createAnthropic({ apiKey, baseURL, headers, fetch })(modelId);
     }
     case "google": {
       const { createGoogle } = await import("@ai-sdk/google");
-      return createGoogle({ apiKey, baseURL, headers })(modelId);
+      return createGoogle({ apiKey, baseURL, headers, fetch })(modelId);
     }
     case "openai": {
       const { createOpenAI } = await import("@ai-sdk/openai");
-      return createOpenAI({ apiKey, baseURL, headers }).responses(modelId);
+      return createOpenAI({ apiKey, baseURL, headers, fetch }).responses(modelId);
     }
     case "openai-chat": {
       const { createOpenAI } = await import("@ai-sdk/openai");
-      return createOpenAI({ apiKey, baseURL, headers }).chat(modelId);
+      return createOpenAI({ apiKey, baseURL, headers, fetch }).chat(modelId);
     }
     case "openai-compatible": {
       const { createOpenAICompatible } = await import("@ai-sdk/openai-compatible");
-      return createOpenAICompatible({ name, apiKey, baseURL, headers, includeUsage: true })(
-        modelId,
-      );
+      return createOpenAICompatible({
+        ...{ name, apiKey, baseURL, headers, fetch },
+        includeUsage: true,
+      })(modelId);
     }
     default:
       return settings.kind satisfies never;

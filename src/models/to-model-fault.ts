@@ -13,7 +13,9 @@ export interface FaultContext {
 
 /** Whatever a provider's client threw or streamed, by what the loop can do about it. */
 export function toModelFault(error: unknown, context: FaultContext): ModelFault {
-  if (error instanceof ModelFault) return error;
+  // Our own, as it is or inside of what a client made of it.
+  const own = error instanceof Error && error.cause instanceof ModelFault ? error.cause : error;
+  if (own instanceof ModelFault) return own;
   const complaint = readComplaint(error);
   const retryAfterMs =
     readRetryAfter(complaint.headers ?? {}, context.now ?? Date.now()) ??

@@ -1,0 +1,54 @@
+import { ModelFault } from "../ports/model-fault.ts";
+
+/** More than the longest answer of any model takes on the wire, event by event. */
+const longestAnswer = 64 * 1024 * 1024;
+
+/**
+ * How providers are reached. Their answers are bounded while they arrive, whatever they are: a
+ * stream without an end, one endless line, a page in place of an error. And nobody is followed to
+ * another address: the key and the conversation are for the one that was configured.
+ */
+export async function providerFetch(
+  input: Parameters<typeof fetch>[0],
+  init?: Parameters<typeof fetch>[1],
+): Promise<Response> {
+  const response = await fetch(input, { ...init, redirect: "manual" });
+  const { body, headers, status, statusText } = response;
+  if (status >= 300 && status < 400) {
+    await body?.cancel();
+    throw new ModelFault("rejected", describeRedirect(input, status, headers.get("location")));
+  }
+  if (body === null) return response;
+  let bytes = 0;
+  const counted = body.pipeThrough(
+    new TransformStream<Uint8Array, Uint8Array>({
+      transform(chunk, controller) {
+        bytes += chunk.byteLength;
+        if (bytes > longestAnswer) controller.error(tooLong());
+        else controller.enqueue(chunk);
+      },
+    }),
+  );
+  return new Response(counted, { status, statusText, headers });
+}
+
+function tooLong(): ModelFault {
+  const megabytes = longestAnswer / 1024 / 1024;
+  return new ModelFault("connection", `The provider sent more than ${megabytes} MB in one answer.`);
+}
+
+function describeRedirect(
+  input: Parameters<typeof fetch>[0],
+  status: number,
+  location: string | null,
+): string {
+  const from = originOf(input instanceof Request ? input.url : String(input));
+  const to = location === null ? null : originOf(location, from ?? undefined);
+  const where = to === null ? "an address that cannot be read" : to;
+  return `${from ?? "The provider"} sends elsewhere (${status}), to ${where}, and is not followed: the key is for the configured address alone. If that is where it lives now, set its base URL.`;
+}
+
+/** Without path and query, which can hold anything. */
+function originOf(url: string, base?: string): string | null {
+  return URL.canParse(url, base) ? new URL(url, base).origin : null;
+}
