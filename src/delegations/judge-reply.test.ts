@@ -57,6 +57,16 @@ describe("a reply", () => {
     expect(verdictOn([turn({ text: "x", served: null })])).toMatchObject({ kind: "output" });
   });
 
+  it("that a filter ended is no output, however whole it looks, and none of its calls is made", () => {
+    const filtered = { finish_reason: "content-filter" };
+    for (const fields of [{ text: "x" }, { ...calling("read_file") }, {}]) {
+      const verdict = verdictOn([turn({ ...fields, ...filtered })]);
+      expect(verdict).toMatchObject({ kind: "fail", code: "truncated", retry: true });
+    }
+    const last = turn({ text: "the best so far", ...filtered, last: true });
+    expect(verdictOn([last])).toEqual({ kind: "output", text: "the best so far" });
+  });
+
   it("that is empty is asked for once more, then fails", () => {
     expect(verdictOn([turn()])).toMatchObject({ kind: "say" });
     expect(verdictOn([turn(), turn()], contract, [nudged])).toMatchObject({

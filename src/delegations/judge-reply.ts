@@ -40,6 +40,10 @@ export function judgeReply(
       false,
     );
   }
+  // What a filter let through is a piece of an answer, however whole it looks.
+  if (turn.finish_reason === "content-filter" && !last) {
+    return fail("truncated", "The provider's filter ended the answer.", true);
+  }
   // The provider cut the answer: its last call may be half of one, so none is made.
   if (calls > 0 && turn.finish_reason === "length") return truncated(transcript);
   if (transcript.repeats >= repeatLimit) {

@@ -121,7 +121,7 @@ function reserve(agent: Agent, tokens: number): void {
 
 function recordTurn(agent: Agent, reply: ModelReply, last: boolean): void {
   const { model } = agent;
-  const reported = believable(reply.usage);
+  const reported = believable(reply.usage, agent);
   const usage = reported ?? estimate(agent, reply);
   // Its tokens count all the same: what they say of the conversation is what the next bound rests on.
   const isPaid = reply.takenFrom === undefined;
@@ -175,20 +175,25 @@ function depthOf(json: string): number {
   return most;
 }
 
-/** A count that is none (negative, not a number) would give tokens back: it counts as not reported. */
-function believable(usage: ModelUsage | null): ModelUsage | null {
+/**
+ * A count that is none (negative, not a number) would give tokens back, and one above all that was
+ * left could not have been used: both count as not reported.
+ */
+function believable(usage: ModelUsage | null, { account, reservation }: Agent): ModelUsage | null {
   if (usage === null) return null;
   const { prompt, completion, cached = 0, cacheWrite = 0 } = usage;
   const isCount = [prompt, completion, cached, cacheWrite].every(
     (count) => Number.isSafeInteger(count) && count >= 0,
   );
-  return isCount && cached + cacheWrite <= prompt ? usage : null;
+  const isPossible = prompt + completion <= reservation + account.available;
+  return isCount && cached + cacheWrite <= prompt && isPossible ? usage : null;
 }
 
-/** Nothing was reported: no prompt is more tokens than its bound, no answer more than its bytes. */
+/** Nothing that can be so was reported: no prompt is more than its bound, no answer than its bytes. */
 function estimate(agent: Agent, reply: ModelReply): ModelUsage {
   const bytes = Buffer.byteLength(reply.text) + Buffer.byteLength(JSON.stringify(reply.calls));
-  const completion = Math.min(bytes, agent.reservation - agent.promptBound);
+  const { completion: told = 0 } = reply.usage ?? {};
+  const completion = Math.min(told > bytes ? told : bytes, agent.reservation - agent.promptBound);
   return { prompt: agent.promptBound, completion };
 }
 
@@ -309,7 +314,7 @@ function refusedTurn(agent: Agent, { reply, message, cause }: RefusedTurn): Endi
   const usage =
     reply === null
       ? { prompt: 0, completion: 0 }
-      : (believable(reply.usage) ?? estimate(agent, reply));
+      : (believable(reply.usage, agent) ?? estimate(agent, reply));
   const cost = agent.run.parts.models.cost(agent.model, usage);
   agent.record(settled(agent, usage.prompt, usage.completion, cost, reply?.usage === null));
   if (cause instanceof MandateError) return failure("provider_unavailable", message);
