@@ -67,11 +67,16 @@ const besideTheStages = {
     typesOf: [],
   },
   "product-version.ts": { imports: [], typesOf: [] },
+  "watchdog.ts": { imports: [], typesOf: ["open-store.ts", "watchdog-thread.ts"] },
+  "watchdog-thread.ts": {
+    imports: ["open-store.ts", "delegations", "workspaces"],
+    typesOf: ["ports"],
+  },
   "start-worker.ts": { imports: ["ports", "engines", "runtime.ts"], typesOf: [] },
   "runtime.ts": {
     imports: [
       ...["ports", "stores", "engines", "telemetry"],
-      ...["open-store.ts", "open-control.ts", "product-version.ts"],
+      ...["open-store.ts", "open-control.ts", "product-version.ts", "watchdog.ts"],
       ...stages,
     ],
     typesOf: [],

@@ -18,7 +18,7 @@ import { Scheduler } from "./delegations/scheduler.ts";
 import type { DbosDispatcher } from "./engines/dbos/dbos-dispatcher.ts";
 import { createModelRegistry, type ModelRegistry } from "./models/model-registry.ts";
 import { type Control, openControl } from "./open-control.ts";
-import { openStore } from "./open-store.ts";
+import { openStore, type StoreOptions } from "./open-store.ts";
 import { type Clock, systemClock } from "./ports/clock.ts";
 import type { Dispatcher } from "./ports/dispatcher.ts";
 import { MandateError } from "./ports/mandate-error.ts";
@@ -33,6 +33,7 @@ import { McpServers } from "./tools/mcp/mcp-servers.ts";
 import { createShellTool, type Shell } from "./tools/shell/shell-tool.ts";
 import type { Tool } from "./tools/tool.ts";
 import { Toolbox } from "./tools/toolbox.ts";
+import type { Watchdog } from "./watchdog.ts";
 import {
   type DelegationMark,
   delegationMark,
@@ -73,6 +74,11 @@ export interface RuntimeOptions {
   readonly onDelta?: (delegationId: string, text: string) => void;
   /** Who works on what is started here; absent: this process does. */
   readonly dispatcher?: Dispatcher;
+  /**
+   * Ends the process when its event loop is blocked beyond the deadline of a delegation. For a
+   * process that is Mandate's own; absent: nobody's process is ended.
+   */
+  readonly watchdog?: boolean;
   /** Where spans go; absent: as a registered provider or the environment say. */
   readonly telemetry?: Telemetry;
 }
@@ -106,14 +112,16 @@ export async function createRuntime(options: RuntimeOptions): Promise<Runtime> {
     ...(options.models && { models: options.models }),
     ...(scripted && { scripted }),
   });
-  const store = await openStore({
-    ...options,
+  const stored: Omit<StoreOptions, "clock"> = {
+    ...(options.database !== undefined && { database: options.database }),
     environment,
     url: config.database.url,
     tenant: config.database.tenant,
     artifacts: config.database.artifacts,
     synchronous: options.synchronous ?? config.database.synchronous,
-  });
+  };
+  const store = await openStore({ ...stored, ...(options.clock && { clock: options.clock }) });
+  const watchdog = await watch(options, store, stored, options.database ?? places.database);
   const telemetry = await startTelemetry({
     store,
     environment,
@@ -205,6 +213,7 @@ export async function createRuntime(options: RuntimeOptions): Promise<Runtime> {
     workFolder: work.folder,
     queues,
     async close() {
+      await watchdog?.close();
       engine.close();
       control.close();
       await shell.close();
@@ -217,6 +226,18 @@ export async function createRuntime(options: RuntimeOptions): Promise<Runtime> {
       work.clear();
     },
   };
+}
+
+/** What ends with its process has no log that anybody could take it up from. */
+async function watch(
+  { database, watchdog }: RuntimeOptions,
+  store: Store,
+  stored: Omit<StoreOptions, "clock">,
+  marks: string,
+): Promise<Watchdog | undefined> {
+  if (watchdog !== true || database === ":memory:") return undefined;
+  const { startWatchdog } = await import("./watchdog.ts");
+  return startWatchdog(store.ownership.worker, marks, stored);
 }
 
 /** A database of one's own, in a file or in memory, has no workers. */

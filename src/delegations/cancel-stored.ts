@@ -18,7 +18,7 @@ const patience = 100;
  */
 export async function cancelStored(
   store: Store,
-  toolbox: Toolbox,
+  toolbox: Pick<Toolbox, "get">,
   runId: string,
   id: string,
   reason: string,
@@ -64,7 +64,7 @@ export async function cancelStored(
 function closingEvents(
   delegation: Delegation,
   runEvents: readonly StoredEvent[],
-  toolbox: Toolbox,
+  toolbox: Pick<Toolbox, "get">,
   { code, error }: Failure,
 ): NewEvent[] {
   const own = runEvents.filter((event) => event.sub_agent_id === delegation.id);

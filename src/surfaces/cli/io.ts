@@ -7,6 +7,8 @@ export interface Io {
   /** How people start this program here, for the commands that it tells them to type. */
   readonly program: string;
   readonly pid: number;
+  /** The process is this program's alone, and may be ended when it does not get on. */
+  readonly ownsProcess?: true;
   now(): number;
   /** Puts a question to the person at the terminal; absent when there is nobody to ask. */
   readonly ask?: (prompt: string, signal: AbortSignal) => Promise<string>;

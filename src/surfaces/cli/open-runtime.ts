@@ -40,6 +40,7 @@ export async function openRuntime(
     environment: io.environment,
     cwd: io.cwd,
     application,
+    ...(io.ownsProcess && { watchdog: true }),
     ...(file !== undefined && { playbook: { file, ...(speed && { speed }) } }),
     ...(model !== undefined && { flags: { model } }),
     ...extra,

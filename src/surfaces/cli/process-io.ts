@@ -19,6 +19,7 @@ export function processIo(): Io {
     cwd: process.cwd(),
     program: programName(process.env, process.argv[1] ?? ""),
     pid: process.pid,
+    ownsProcess: true,
     now: Date.now,
     ...(process.stdin.isTTY && process.stderr.isTTY ? { ask: askAtTerminal } : {}),
     readInput,
