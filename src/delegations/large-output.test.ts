@@ -55,3 +55,33 @@ it("fault 20: of 100 MB of tool output the beginning enters the conversation and
   expect((await mandate.store.readArtifact(artifact))?.length).toBe(size);
   expect(growth).toBeLessThan(20);
 });
+
+it("shows no more of an output than the budget has room for, and the work goes on", async () => {
+  const said = "x".repeat(60_000);
+  const loud = defineTool({
+    name: "loud",
+    description: "Says much.",
+    effect: "read",
+    idempotent: true,
+    scopes: [],
+    input: z.strictObject({}),
+    execute: () => said,
+  });
+  const { seen, model } = recording(({ caller }) =>
+    caller.turn <= 2 ? { calls: [{ tool: "loud" }] } : "done",
+  );
+  await using mandate = await openEngine({
+    profiles: [testProfile("agent")],
+    tools: [loud],
+    model,
+  });
+  const { result, events } = await mandate.run({ task: "go", profile: "agent", maxTokens: 50_000 });
+  expect(result).toMatchObject({ status: "completed", result: "done" });
+  expect(seen.every(({ tools }) => tools.length > 0)).toBe(true);
+  const [first] = ofType(events, "agent.tool_completed");
+  expect(first?.payload).toMatchObject({ truncated: true, bytes: 60_000 });
+  expect(first?.payload.output.length).toBeGreaterThan(15_000);
+  expect(first?.payload.output.length).toBeLessThan(25_000);
+  const hash = first?.payload.artifact?.hash ?? "";
+  expect(await mandate.store.readArtifact(hash)).toBe(said);
+});

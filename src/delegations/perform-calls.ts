@@ -8,6 +8,7 @@ import { type CallDelegator, callerOf, type DelegatingCall } from "./caller.ts";
 import { Stopped } from "./ending.ts";
 import { noteLateResult } from "./late-result.ts";
 import { OpenCalls } from "./open-calls.ts";
+import { roomForOutput } from "./plan-turn.ts";
 
 /** So many calls are begun before the event loop gets a turn for others. */
 const burst = 128;
@@ -135,7 +136,16 @@ class Subject implements GateSubject, DelegatingCall {
   }
 
   get outputBytes(): number {
-    return this.#agent.run.parts.limits.toolOutputBytes;
+    const { account, contract, promptBound, run, transcript } = this.#agent;
+    const { toolOutputBytes: most } = run.parts.limits;
+    // A replay shows what was shown, and counts on nothing.
+    if (!Number.isFinite(most)) return most;
+    const room = roomForOutput({
+      prompt: (transcript.countedTokens ?? promptBound) + transcript.bytesSince,
+      available: account.available,
+      keepBack: contract.budget.reserve,
+    });
+    return Math.min(most, room);
   }
 
   record(event: Parameters<GateSubject["record"]>[0]): void {

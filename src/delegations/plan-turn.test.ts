@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { planTurn, promptBound, type TurnBounds } from "./plan-turn.ts";
+import { planTurn, promptBound, roomForOutput, type TurnBounds } from "./plan-turn.ts";
 
 const bounds: fc.Arbitrary<TurnBounds> = fc
   .record({
@@ -99,5 +99,28 @@ describe("promptBound", () => {
     const bound = promptBound({ ...parts, counted: 300 });
     expect(bound).toBeGreaterThanOrEqual(400);
     expect(bound).toBeLessThan(500);
+  });
+});
+
+describe("roomForOutput", () => {
+  it("leaves an ordinary turn after any output that fills it, unless there was hardly any room", () => {
+    fc.assert(
+      fc.property(bounds, (given) => {
+        const room = roomForOutput(given);
+        if (room <= 2000) return;
+        const prompt = promptBound({
+          counted: given.prompt,
+          bytesSince: room,
+          systemBytes: 0,
+          toolTokens: 0,
+        });
+        expect(planTurn({ ...given, prompt, unspent: given.available }).kind).toBe("turn");
+      }),
+      { numRuns: 5000 },
+    );
+  });
+
+  it("shows a few lines however little is left", () => {
+    expect(roomForOutput({ prompt: 10_000, available: 500, keepBack: 25 })).toBe(2000);
   });
 });

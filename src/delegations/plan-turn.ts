@@ -46,6 +46,25 @@ function planWith(bounds: TurnBounds, left: number): TurnPlan {
 }
 
 /**
+ * How many bytes of an output may enter the conversation so that an ordinary turn still fits after
+ * it. Each may turn out to be a token: a file of which all was shown would be the end of a small
+ * budget, and one of which the beginning was shown can be read on.
+ */
+export function roomForOutput({
+  available,
+  keepBack,
+  prompt,
+}: Pick<TurnBounds, "available" | "keepBack" | "prompt">): number {
+  const forPrompt = (available - keepBack - leastOutput * 4) / 2 - slack;
+  return Math.max(leastShown, Math.floor(forPrompt - prompt - frame));
+}
+
+/** What stands around an output in the conversation: whose it is, and that it was cut. */
+const frame = 512;
+/** Less than this says nothing, and a budget that has no room for it is at its end anyway. */
+const leastShown = 2000;
+
+/**
  * The most tokens the next prompt can be: what the provider counted last time plus a token for
  * every byte added since; before the first count, a token for every byte of everything.
  */

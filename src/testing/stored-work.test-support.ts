@@ -83,7 +83,7 @@ export async function startChild(
     ...{ depth: parentId === null ? 0 : 1, contract_hash: sha256(contract) },
   });
   const events = [created, started(id), attempted(id)];
-  const contracts = { [id]: contract };
+  const contracts = new Map([[id, contract]]);
   await store.append({ runId: run.id, by: run.by, events, contracts });
   return {
     id,

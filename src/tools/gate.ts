@@ -33,6 +33,7 @@ export interface GateSubject {
   /** Waits for a tool within its deadline; rejects with a sentence when that passes. */
   within(tool: Tool, running: Promise<ToolResult>): Promise<ToolResult>;
   keepArtifact(body: string): Promise<ArtifactReference>;
+  /** So many bytes of an output enter the conversation now, at most. */
   readonly outputBytes: number;
   /** By what a stranger's words have come to it so far; null: by nothing. */
   readonly untrusted: string | null;
@@ -87,12 +88,12 @@ export async function passGate(
   if (result.recorded) return result;
   const origin = subject.broughtUntrusted() ? fromStrangers : originOf(tool, result);
   if (result.isError) {
-    const { text } = await cap(result.text, subject);
+    const { text } = await cap(result, subject);
     const failed = { ...about, error: text, ...exitCodeOf(result), ...origin };
     subject.record({ type: "agent.tool_failed", sub_agent_id: id, payload: failed });
     return { ...result, text };
   }
-  const capped = await cap(result.text, subject);
+  const capped = await cap(result, subject);
   const payload = { ...completion(call, result, capped, subject.deliveredBy(call.id)), ...origin };
   subject.record({ type: "agent.tool_completed", sub_agent_id: id, payload });
   return { ...result, text: capped.text };
@@ -248,14 +249,15 @@ interface Capped {
 }
 
 /** A large output stays out of the conversation and out of the log: both keep its beginning. */
-async function cap(text: string, subject: GateSubject): Promise<Capped> {
+async function cap({ text, shownBytes }: ToolResult, subject: GateSubject): Promise<Capped> {
+  const limit = Math.min(subject.outputBytes, shownBytes ?? Number.POSITIVE_INFINITY);
   // A UTF-16 unit is at most three bytes: most outputs need no counting.
-  if (text.length * 3 <= subject.outputBytes) return { text };
+  if (text.length * 3 <= limit) return { text };
   const bytes = Buffer.byteLength(text);
-  if (bytes <= subject.outputBytes) return { text };
+  if (bytes <= limit) return { text };
   const artifact = await subject.keepArtifact(text);
-  const beginning = Buffer.from(text.slice(0, subject.outputBytes))
-    .subarray(0, subject.outputBytes)
+  const beginning = Buffer.from(text.slice(0, limit))
+    .subarray(0, limit)
     .toString("utf8")
     .replace(/\uFFFD$/, "");
   return {

@@ -91,6 +91,8 @@ export interface ToolResult {
   readonly exitCode?: number;
   /** The delegation ends here, with this as its output. */
   readonly exit?: string;
+  /** So many bytes of its text are shown at most, where that is less than others are. */
+  readonly shownBytes?: number;
   /** The completion of this call is in the log already. */
   readonly recorded?: true;
 }

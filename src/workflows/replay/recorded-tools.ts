@@ -115,6 +115,7 @@ export class RecordedTools implements RecordedBehaviour {
       artifact === undefined ? undefined : this.#options.recording.artifacts.get(artifact);
     return {
       text: whole ?? result.text,
+      ...(whole !== undefined && { shownBytes: shownBytes(result.text) }),
       ...(files && { files }),
       ...facts,
       ...(exit !== undefined && { exit }),
@@ -124,6 +125,12 @@ export class RecordedTools implements RecordedBehaviour {
   #callOf(delegationId: string, callId: string): RecordedCall | undefined {
     return this.#options.recording.delegations.get(delegationId)?.calls.get(callId);
   }
+}
+
+/** Where it was cut, the log shows; a character that would have been halved was left out. */
+function shownBytes(text: string): number {
+  const end = text.lastIndexOf("\n[… cut: ");
+  return Buffer.byteLength(end < 0 ? text : text.slice(0, end));
 }
 
 /** Whoever waits for it has been stopped, or will be. */

@@ -103,7 +103,7 @@ function limitsOf(recording: Recording): EngineLimits {
     requestTries: recordedTries(recording),
     backoffMs: 0,
     maxBackoffMs: 0,
-    toolOutputBytes: outputBytes(recording),
+    toolOutputBytes: Number.POSITIVE_INFINITY,
     reportPathPattern: null,
     checks: [],
     approval: false,
@@ -116,18 +116,6 @@ function defaultAnswer({ events }: Recording): string | null {
     ({ payload, type }) => type === "agent.asked" && payload.kind === undefined,
   );
   return asked?.type === "agent.asked" ? asked.payload.default : null;
-}
-
-/** Where outputs were cut, the cut ones show; where none was, there is nothing to cut. */
-function outputBytes({ events }: Recording): number {
-  let most = 0;
-  for (const { payload, type } of events) {
-    if (type !== "agent.tool_completed" || payload.truncated !== true) continue;
-    const end = payload.output.lastIndexOf("\n[… cut: ");
-    // A character that would have been halved was left out: the largest is the nearest.
-    if (end >= 0) most = Math.max(most, Buffer.byteLength(payload.output.slice(0, end)));
-  }
-  return most === 0 ? Number.POSITIVE_INFINITY : most;
 }
 
 /** Paths that were refused as configuration when somebody had changed them. */
