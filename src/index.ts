@@ -6,6 +6,7 @@ export type { Memories, MemoryDecision, MemoryListing } from "./commands/memorie
 export type { ReplayedRun, RunDifference } from "./commands/replay.ts";
 export type { WaitingContent } from "./commands/waiting-content.ts";
 export type { Contract } from "./contracts/contract.ts";
+export type { Exposure } from "./contracts/exposure.ts";
 export type { McpServer } from "./contracts/mcp-server.ts";
 export type { ReceiptLine } from "./contracts/receipt.ts";
 export type { ToolRule } from "./contracts/tool-rule.ts";

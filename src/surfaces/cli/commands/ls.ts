@@ -47,7 +47,9 @@ async function list(store: Store, given: Arguments, io: Io): Promise<number> {
   }
   if (runs.length === 0) {
     io.stderr.write(
-      `There are no runs yet. Start one: ${io.program} run "…", or ${io.program} demo\n`,
+      given.flag("open")
+        ? "No run is open.\n"
+        : `There are no runs yet. Start one: ${io.program} run "…", or ${io.program} demo\n`,
     );
     return exitCode.done;
   }

@@ -136,6 +136,7 @@ test("--dry-run shows the schedule in waves and starts nothing", async () => {
     ["note"],
   ]);
   expect((await desk.type(["ls"])).err).toContain("There are no runs yet");
+  expect((await desk.type(["ls", "--open"])).err).toBe("No run is open.\n");
 });
 
 test("--dry-run says which steps wait for each other because of what they own", async () => {
