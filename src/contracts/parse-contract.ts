@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { MandateError } from "../ports/mandate-error.ts";
+import { parseJson } from "../ports/parse-json.ts";
 import { type Contract, memoryPermissions } from "./contract.ts";
 
 const selection = z.union([z.literal("*"), z.array(z.string())]);
@@ -151,7 +152,7 @@ const contractSchema = z.strictObject({
 export function parseContract(json: string): Contract {
   let value: unknown;
   try {
-    value = JSON.parse(json);
+    value = parseJson(json);
   } catch (cause) {
     throw invalid("it is not JSON", cause);
   }

@@ -1,4 +1,5 @@
 import type { StoredBatch } from "../ports/inspection.ts";
+import { parseJson } from "../ports/parse-json.ts";
 import type { Report } from "./check-report.ts";
 import type { StoredEvent } from "./event.ts";
 import { genesis, link } from "./hash-chain.ts";
@@ -54,7 +55,7 @@ type Row = readonly [type: string, subAgentId: string | null, at: number, payloa
 function parse(text: string): readonly Row[] | undefined {
   let rows: unknown;
   try {
-    rows = JSON.parse(text);
+    rows = parseJson(text);
   } catch {
     return undefined;
   }

@@ -1,4 +1,5 @@
 import type { Message, ModelCaller, ToolCall } from "../ports/model.ts";
+import { parseJson } from "../ports/parse-json.ts";
 
 /** A call as providers give it: the arguments are still text. */
 export interface RawCall {
@@ -21,7 +22,7 @@ export function parseToolCall(raw: RawCall, context: CallContext): ToolCall {
   if (context.isUnfinished) return { id, name, input: undefined, malformed: raw.input };
   if (raw.input.trim() === "") return { id, name, input: {} };
   try {
-    return { id, name, input: JSON.parse(raw.input) };
+    return { id, name, input: parseJson(raw.input) };
   } catch {
     return { id, name, input: undefined, malformed: raw.input };
   }

@@ -3,6 +3,7 @@ import { genesis, link } from "../events/hash-chain.ts";
 import type { StoredBatch } from "../ports/inspection.ts";
 import { MandateError } from "../ports/mandate-error.ts";
 import { messageOf } from "../ports/message-of.ts";
+import { parseJson } from "../ports/parse-json.ts";
 import type { Store } from "../ports/store.ts";
 
 /** Events that are stored and cannot be read. */
@@ -59,7 +60,7 @@ function* eventsOf(
   const { count, firstRunSeq, firstSeq, runId, text } = batch;
   let head = before;
   try {
-    const rows: unknown = JSON.parse(text);
+    const rows = parseJson(text);
     if (!Array.isArray(rows)) throw new TypeError("it is no list");
     for (const [index, row] of rows.entries()) {
       head = link(head, JSON.stringify(row));

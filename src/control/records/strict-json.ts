@@ -1,3 +1,4 @@
+import { parseJson } from "../../ports/parse-json.ts";
 import { quote } from "./shown-text.ts";
 
 /** Read as data, or why it is not; the reason completes a sentence about the text. */
@@ -23,7 +24,7 @@ export function parseStrictJson(text: string, caps: JsonCaps): StrictJson {
   if (excess !== undefined) return { problem: excess };
   let value: unknown;
   try {
-    value = JSON.parse(text);
+    value = parseJson(text);
   } catch (error) {
     return { problem: `not JSON${placeOf(error, text)}` };
   }

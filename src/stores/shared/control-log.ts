@@ -2,6 +2,7 @@ import type { StoredEvent } from "../../events/event.ts";
 import type { PreparedChange } from "../../events/prepare-record-changes.ts";
 import { controlRunId } from "../../ports/identity.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
+import { parseJson } from "../../ports/parse-json.ts";
 import type { ControlRecord } from "../../ports/record-store.ts";
 import type { Append } from "../../ports/store.ts";
 
@@ -15,7 +16,7 @@ export function changedRecords(
     const event = events[index];
     if (text === null || event?.type !== "control.record_changed") return null;
     const { version } = event.payload;
-    const value: unknown = JSON.parse(text);
+    const value = parseJson(text);
     return { resourceType, resourceId, version, value, updatedBy: actor, updatedAt: event.at };
   });
 }

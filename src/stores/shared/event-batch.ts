@@ -1,6 +1,8 @@
 import type { StoredEvent } from "../../events/event.ts";
 import { link } from "../../events/hash-chain.ts";
 import { runIdOf } from "../../ports/identity.ts";
+import { MandateError } from "../../ports/mandate-error.ts";
+import { parseJson } from "../../ports/parse-json.ts";
 
 /** All that one transaction added to one run, as a row. The same in every store, to the letter. */
 export interface BatchRow {
@@ -18,7 +20,7 @@ type EventRow = [type: string, subAgentId: string | null, at: number, payload: u
 export function eventsOf(row: BatchRow, before: string): StoredEvent[] {
   const runId = runIdOf(row.run);
   let head = before;
-  return (JSON.parse(row.events) as EventRow[]).map((stored, index) => {
+  return readRows(row, runId).map((stored, index) => {
     head = link(head, JSON.stringify(stored));
     const [type, subAgentId, at, payload] = stored;
     return {
@@ -32,6 +34,32 @@ export function eventsOf(row: BatchRow, before: string): StoredEvent[] {
       hash: head,
     } as StoredEvent;
   });
+}
+
+/** What nobody of us wrote is not made sense of: whoever reads on would read something made up. */
+function readRows({ events, first_seq }: BatchRow, runId: string): readonly EventRow[] {
+  let cause: unknown;
+  try {
+    const rows = parseJson(events);
+    if (Array.isArray(rows) && rows.every(isRow)) return rows;
+  } catch (error) {
+    cause = error;
+  }
+  throw new MandateError(
+    "database-unusable",
+    `The events of run ${runId} from number ${first_seq} on cannot be read: somebody changed the database. \`mandate verify\` says what else does not hold; restore the database from a copy.`,
+    { cause },
+  );
+}
+
+function isRow(row: unknown): row is EventRow {
+  if (!Array.isArray(row)) return false;
+  const [type, , at, payload] = row as unknown[];
+  return typeof type === "string" && typeof at === "number" && isObject(payload);
+}
+
+function isObject(value: unknown): boolean {
+  return typeof value === "object" && value !== null;
 }
 
 /** No batch holds more events, so that one delegation's history can be read in small pieces. */

@@ -1,6 +1,7 @@
 import type { RecordStanding } from "../../events/decide-record-change.ts";
 import type { PreparedChange } from "../../events/prepare-record-changes.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
+import { parseJson } from "../../ports/parse-json.ts";
 import type { ControlRecord } from "../../ports/record-store.ts";
 
 export type RecordKey = Pick<ControlRecord, "resourceType" | "resourceId">;
@@ -45,7 +46,7 @@ export function recordOf(row: Readonly<Record<string, unknown>>): ControlRecord 
 
 function parseValue(name: string, text: string): unknown {
   try {
-    return JSON.parse(text);
+    return parseJson(text);
   } catch (cause) {
     throw new MandateError(
       "database-unusable",

@@ -1,3 +1,4 @@
+import { parseJson } from "../../../../src/ports/parse-json.ts";
 import { findJsonError } from "./find-json-error.ts";
 import { joinPath, locateFields } from "./locate-fields.ts";
 
@@ -33,7 +34,7 @@ export function readRegistry(text: string): ReadRegistry {
     const line = text.slice(0, wrong).split("\n").length;
     return { problem: { line, field: null, message: "From here on this is not JSON." } };
   }
-  const value: unknown = JSON.parse(text);
+  const value = parseJson(text);
   const { twice } = locateFields(text);
   if (twice !== undefined) {
     const message =
