@@ -46,10 +46,12 @@ export function findMislaidKeys(
   return problems;
 }
 
-/** To YAML `tools { bash: false }` and `tools:{ bash: false }` are keys too, and other ones. */
+/** To YAML `tools { bash: false }`, `tools:{ bash: false }` and `= tools` are keys too, other ones. */
 function isOwnKey(key: string | undefined, word: string): boolean {
   if (key === undefined) return false;
-  return !key.startsWith(word) || !/^[^\w.-]/.test(key.slice(word.length));
+  const bare = key.replace(/^[^\p{L}\p{N}_]+/u, "");
+  if (bare === word) return key === word;
+  return !bare.startsWith(word) || !/^[^\w.-]/.test(bare.slice(word.length));
 }
 
 /** Sentences begin with a capital: «Tool:» in a talk is no key, «Tools:» may be one. */
@@ -60,7 +62,12 @@ function findMeant(word: string, missing: ReadonlySet<string>): string | undefin
   return [...missing].find((key) => key.toLowerCase() === word.toLowerCase());
 }
 
-const wordAtStart = /^\s*(?:[-?]\s+)?["'*`]*([A-Za-z][\w-]*)["'*`]*\s*(?:([:=：])|(?=\s|$))/;
+/**
+ * Behind any marks: `@tools:`, `{tools:` and `,tools :` are slips. Not behind `#`, where somebody
+ * took the line out, and not in a tag or a path.
+ */
+const wordAtStart =
+  /^[^\p{L}\p{N}#</_.~$(]*([A-Za-z][\w-]*)[^\p{L}\p{N}#<>/_.~$(:=：]*(?:([:=：])|(?=\s|$))/u;
 
 /**
  * Whether a line lies deep enough in a value with a structure of its own, where the same word means
@@ -79,7 +86,7 @@ function structuresOf(text: GuardedText): (line: number) => boolean {
     .sort((left, right) => left.start - right.start);
   const indents = new Map(lines.map(({ line, text: content }) => [line, indentOf(content)]));
   return (line) => {
-    const around = structures.findLast(({ start }) => start <= line);
+    const around = structures.findLast(({ start }) => start < line);
     return around !== undefined && (indents.get(line) ?? 0) > around.indent;
   };
 }

@@ -205,3 +205,27 @@ test("a merge key is refused: what it brings may be a restriction", () => {
     expect.objectContaining({ severity: "error", line: 3, message: expect.stringMatching(/<</) }),
   );
 });
+
+test("a restriction behind a stray mark is an error, and one that was taken out is not", () => {
+  for (const mark of [
+    "@",
+    "!",
+    "%",
+    "= ",
+    "?= ",
+    ",",
+    "{",
+    ">",
+    " >",
+    "\u00a0= ",
+    "\u2028= ",
+    "\u200b",
+  ]) {
+    const text = `---\nname: a\ndescription: b\n${mark}tools: [x]\n---\nBody`;
+    expect(errorOf(text), JSON.stringify(mark)).toMatch(/^\d+: .*"tools/);
+  }
+  for (const mark of ["# ", "#"]) {
+    const text = `---\nname: a\ndescription: b\n${mark}tools: [x]\n---\nBody`;
+    expect(read(text)).toMatchObject({ fields: { name: "a" }, problems: [] });
+  }
+});

@@ -110,3 +110,9 @@ test("whatever the text, it is read as plain data or refused with a line", () =>
     { numRuns: 2000 },
   );
 });
+
+test("a refusal quotes no more of the file than anybody reads", () => {
+  expect(refusal(`%${"Y".repeat(100_000)}\n---\na: 1`).length).toBeLessThan(400);
+  const key = "k".repeat(100_000);
+  expect(refusal(`"${key}": 1\n"${key}": 2`).length).toBeLessThan(400);
+});

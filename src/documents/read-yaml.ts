@@ -50,7 +50,7 @@ export function parseYaml(text: string, file: string, options: YamlOptions = {})
   const refuse: Refuse = (offset, problem) => {
     throw new MandateError(
       options.code ?? "config-invalid",
-      `${file}:${lineAt(offset)}: ${problem}`,
+      `${file}:${lineAt(offset)}: ${shorten(problem)}`,
     );
   };
   const { maximumLength = defaultLength } = options;
@@ -73,6 +73,11 @@ export function parseYaml(text: string, file: string, options: YamlOptions = {})
     onDuplicate && ((offset, key) => onDuplicate(lineAt(offset), key)),
   );
   return { value, lineOf: (path) => lineAt(offsetOf(document, path)) };
+}
+
+/** Some of them quote the file, and a line of it can be all of it. */
+function shorten(problem: string): string {
+  return problem.length <= 300 ? problem : `${problem.slice(0, 300).toWellFormed()}…`;
 }
 
 function compose(text: string, lineCounter: LineCounter, refuse: Refuse): Document.Parsed {

@@ -64,8 +64,11 @@ const modelPolicy = z
     error: 'says the same as "model"; keep one of them',
   });
 
+/** A rule for what cannot be a tool's name would hold for nothing, and nobody would see it. */
+const ruled = selected.regex(/^[\p{L}\p{N}_.:@/*-]+$/u, "must be the name of a tool");
+
 const toolRule = z.strictObject({
-  tool: z.union([z.literal("*"), selected]),
+  tool: z.union([z.literal("*"), ruled]),
   // Other programs' patterns know more; taken for plain text they would match nothing.
   match: z
     .string()

@@ -31,6 +31,9 @@ export function readToolSettings(value: unknown, place: ToolsPlace): readonly To
   }
   return Object.entries(value).map(([tool, settings]) => {
     const own = { ...place, field: `${field}.${shorten(tool)}` };
+    if (!toolName.test(tool)) {
+      findings.refuse(`"${own.field}" is no name of a tool; what it restricts would be lost`, line);
+    }
     if (!isRecord(settings)) return denyWhole(tool, own, "its settings cannot be read");
     const isStrict = Object.entries(settings).some(
       ([key, setting]) => /^denyByDefault$/i.test(key) && setting !== false,
@@ -44,6 +47,9 @@ export function readToolSettings(value: unknown, place: ToolsPlace): readonly To
     return combineAuthority(parts);
   });
 }
+
+/** Of any program's tools; anything else is a slip, and its restrictions would hold for nothing. */
+const toolName = /^[\w@./:*-]+$/;
 
 interface Setting {
   readonly tool: string;

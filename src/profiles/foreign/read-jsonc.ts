@@ -18,7 +18,7 @@ const require = createRequire(import.meta.url);
 export function readJsonc(text: string): ParsedData | DataProblem {
   // Loaded when there is something to parse: most folders hold Markdown alone.
   const jsonc = require("jsonc-parser") as typeof import("jsonc-parser");
-  const lineAt = (offset: number) => text.slice(0, offset).split("\n").length;
+  const lineAt = createLineFinder(text);
   const tooDeep = depthProblem(jsonc, text);
   if (tooDeep !== undefined) {
     return { problem: `nested deeper than ${maximumDepth} levels`, line: lineAt(tooDeep) };
@@ -35,7 +35,8 @@ export function readJsonc(text: string): ParsedData | DataProblem {
     const onDuplicate = (key: string, offset: number) =>
       duplicates.push({ key, line: lineAt(offset) });
     const value = convert(root, onDuplicate);
-    return { value, duplicates, lineOf: (path) => lineAt(offsetOf(jsonc, root, path)) };
+    const offsetOf = createOffsetFinder(root);
+    return { value, duplicates, lineOf: (path) => lineAt(offsetOf(path)) };
   } catch (refused) {
     if (!(refused instanceof ForbiddenKey)) throw refused;
     return { problem: `"${refused.message}" cannot be a key`, line: lineAt(refused.offset) };
@@ -82,10 +83,51 @@ function convert(node: Node, onDuplicate: (key: string, offset: number) => void)
   return record;
 }
 
-function offsetOf(jsonc: typeof import("jsonc-parser"), root: Node, path: YamlPath): number {
-  for (let length = path.length; length > 0; length -= 1) {
-    const node = jsonc.findNodeAtLocation(root, path.slice(0, length));
-    if (node !== undefined) return node.parent?.offset ?? node.offset;
-  }
-  return root.offset;
+/** A file can have more lines and more questions about them than can be counted each time anew. */
+function createLineFinder(text: string): (offset: number) => number {
+  let starts: number[] | undefined;
+  return (offset) => {
+    if (starts === undefined) {
+      starts = [0];
+      for (let at = text.indexOf("\n"); at !== -1; at = text.indexOf("\n", at + 1)) {
+        starts.push(at + 1);
+      }
+    }
+    let [from, to] = [0, starts.length];
+    while (to - from > 1) {
+      const middle = (from + to) >> 1;
+      if ((starts[middle] ?? 0) <= offset) from = middle;
+      else to = middle;
+    }
+    return from + 1;
+  };
+}
+
+/** Where a key or an item stands, or the nearest that it would be in. Objects are gone through once. */
+function createOffsetFinder(root: Node): (path: YamlPath) => number {
+  const known = new Map<Node, ReadonlyMap<string, Node>>();
+  const propertiesOf = (node: Node): ReadonlyMap<string, Node> => {
+    let properties = known.get(node);
+    if (properties === undefined) {
+      const children = node.children ?? [];
+      properties = new Map(children.map((each) => [String(each.children?.[0]?.value), each]));
+      known.set(node, properties);
+    }
+    return properties;
+  };
+  return (path) => {
+    let [node, offset]: [Node | undefined, number] = [root, root.offset];
+    for (const step of path) {
+      const isList: boolean = node?.type === "array";
+      const found: Node | undefined = isList
+        ? node?.children?.[Number(step)]
+        : node?.type === "object"
+          ? propertiesOf(node).get(String(step))
+          : undefined;
+      if (found === undefined) break;
+      offset = found.offset;
+      node = isList ? found : found.children?.[1];
+    }
+    return offset;
+  };
 }

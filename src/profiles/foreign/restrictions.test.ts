@@ -246,3 +246,11 @@ test("what has no description takes it from its prompt, and what has neither is 
   const empty = read(".claude/agents/n.md", text("", ""));
   expect(empty).toMatchObject({ status: "error", agents: [] });
 });
+
+test("settings of what cannot be a tool are refused, and so are rules for it", () => {
+  const settings = '{"|fs_write": {"deniedPaths": ["secrets/**"]}}';
+  const kiro = `{"name": "x", "description": "d", "prompt": "P", "toolsSettings": ${settings}}`;
+  expect(read(".kiro/agents/x.json", kiro)).toMatchObject({ status: "error", agents: [] });
+  const rules = "---\nname: x\ndescription: d\ntoolRules: [{ tool: shell&, action: deny }]\n---\nP";
+  expect(read("profiles/x.md", rules)).toMatchObject({ status: "error", agents: [] });
+});
