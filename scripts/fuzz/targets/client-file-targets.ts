@@ -1,0 +1,99 @@
+import assert from "node:assert/strict";
+import fc from "fast-check";
+import { parse } from "smol-toml";
+import {
+  readJsonObject,
+  removeJsonEntry,
+  setJsonEntry,
+} from "../../../src/surfaces/cli/clients/edit-json-entry.ts";
+import {
+  entryAt,
+  removeTomlEntry,
+  setTomlEntry,
+} from "../../../src/surfaces/cli/clients/edit-toml-entry.ts";
+import { attempt } from "../expect-refusal.ts";
+import { mutatedText } from "../mutate-text.ts";
+import { defineTarget } from "../target.ts";
+
+const entry = { command: "mandate", args: ["mcp"] };
+
+export const clientJson = defineTarget({
+  name: "client-json",
+  surface: "config",
+  promise:
+    "our entry is set in other programs' JSON and nothing else is changed, or the file is refused",
+  cases: 250,
+  open: () => ({
+    inputs: mutatedText(
+      [
+        '{\n  // mine\n  "mcpServers": {\n    "other": {"command": "x"},\n  },\n  "a": [1, 2],\n}',
+        "{}",
+        "",
+        '{"mcpServers":{"mandate":{"command":"old"}}}',
+      ],
+      ['"mcpServers"', '"mandate": 1,', "/* */", "// x\n", "{", "}", "[", "null", '"a":1,'],
+    ),
+    async check(text: string) {
+      const path = ["mcpServers", "mandate"];
+      const read = await attempt(() => readJsonObject(text, "a.json"), "a.json");
+      if ("refusal" in read || !isHolder(read.value["mcpServers"])) return;
+      const set = readJsonObject(setJsonEntry(text, path, entry), "a.json");
+      assert.deepEqual(entryAt(set, path), entry);
+      assert.deepEqual(without(set), without(read.value));
+      const rest = removeJsonEntry(setJsonEntry(text, path, entry), path);
+      const left = rest === undefined ? {} : readJsonObject(rest, "a.json");
+      assert.equal(entryAt(left, path), undefined);
+    },
+  }),
+});
+
+function isHolder(value: unknown): boolean {
+  return (
+    value === undefined || (typeof value === "object" && value !== null && !Array.isArray(value))
+  );
+}
+
+function without(value: Readonly<Record<string, unknown>>): unknown {
+  const { mcpServers, ...others } = value;
+  const { mandate: _, ...siblings } = (mcpServers ?? {}) as Record<string, unknown>;
+  return { others, siblings };
+}
+
+export const clientToml = defineTarget({
+  name: "client-toml",
+  surface: "config",
+  promise:
+    "our table is set in other programs' TOML and nothing else is changed, or the file is refused",
+  cases: 250,
+  open: () => ({
+    inputs: fc.oneof(
+      mutatedText(
+        [
+          '# mine\nmodel = "x"\n\n[mcp_servers.other]\ncommand = "y"\nargs = ["a"]\n\n[mcp_servers.mandate]\ncommand = "old"\n[mcp_servers.mandate.env]\nA = "b"\n',
+          "",
+          'text = """\n[mcp_servers.mandate]\n"""\n',
+        ],
+        [
+          "[mcp_servers]\n",
+          "[mcp_servers.mandate]\n",
+          "mandate = 1\n",
+          '"""',
+          "'''",
+          "[[a]]\n",
+          "a.b.c = 1\n",
+          "inf",
+          "1979-05-27",
+          "mcp_servers = {}\n",
+          '[mcp_servers."mandate"]\n',
+        ],
+      ),
+    ),
+    async check(text: string) {
+      const path = ["mcp_servers", "mandate"];
+      const set = await attempt(() => setTomlEntry(text, path, entry, "a.toml"), "a.toml");
+      if ("value" in set)
+        assert.deepEqual({ ...(entryAt(parse(set.value), path) as object) }, entry);
+      await attempt(() => removeTomlEntry(text, path, "a.toml"), "a.toml");
+    },
+  }),
+});
