@@ -63,9 +63,8 @@ async function look(): Promise<void> {
 
 async function judge(store: Store): Promise<void> {
   const { findOverdue } = await import("./delegations/find-overdue.ts");
-  // The times in the log are the wall clock's, which may have been set since the loop stopped.
-  const now = Math.min(Date.now(), wallAtBeat + performance.now() - steadyAtBeat);
-  const overdue = await findOverdue(store, worker, now, graceMs);
+  const standstill = { since: wallAtBeat, ms: performance.now() - steadyAtBeat };
+  const overdue = await findOverdue(store, worker, standstill, graceMs);
   if (overdue.length === 0) return;
   const patience = new Promise((resolve) => setTimeout(resolve, writeMs));
   await Promise.race([closeAll(store, overdue).catch(() => undefined), patience]);

@@ -112,6 +112,8 @@ export class Agent {
   modelsGivenUp = 0;
   #systemBytes = 0;
   #atWorkSince = 0;
+  /** How many appends there were that it depends on. */
+  appends = 0;
   #refused: unknown = null;
   #unsettled: Promise<unknown>[] = [];
   #settling: Promise<void> | null = null;
@@ -169,6 +171,8 @@ export class Agent {
   begin(): void {
     this.beganAt = this.run.parts.clock.monotonic();
     if (this.hasSlot) this.#atWorkSince = this.beganAt;
+    // It may begin again from its log: of two timers one would outlive its end.
+    clearTimeout(this.timer);
     this.#watch();
   }
 
@@ -348,8 +352,14 @@ export class Agent {
 
   /** An append that this agent depends on, though another may have made it. */
   willSettle(append: Promise<unknown>): void {
+    this.appends++;
     this.#unsettled.push(append);
-    append.catch(this.#breakOff);
+    append.catch(this.breakOff);
+  }
+
+  /** Nothing that concerns it is on its way any more, accepted or not. */
+  async quiet(): Promise<void> {
+    await Promise.allSettled([...this.#unsettled, this.#settling]);
   }
 
   /** Everything recorded so far is on disk; throws when some of it was refused. */
@@ -444,7 +454,8 @@ export class Agent {
     if (this.cut instanceof Suspended) this.cut = null;
   }
 
-  readonly #breakOff = (error: unknown): void => {
+  /** Nothing more that its work does is written. Its end is: that is written over its head. */
+  readonly breakOff = (error: unknown): void => {
     this.#refused ??= error;
   };
 }

@@ -1,4 +1,5 @@
 import type { CloseReason } from "../events/close-reason.ts";
+import { isOpen } from "../events/delegation.ts";
 import type { ArtifactReference, NewEvent } from "../events/event.ts";
 import type { DelegationResult } from "../ports/delegator.ts";
 import { MandateError } from "../ports/mandate-error.ts";
@@ -9,7 +10,7 @@ import { RepositoryRefused } from "../workspaces/git/repository-refusal.ts";
 import type { Agent } from "./agent.ts";
 import { type Accepted, conclude, outputEvent, summaryOf, unfinished } from "./conclude.ts";
 import { endChildrenElsewhere, isElsewhere, isForCaller, isOurs, leave } from "./elsewhere.ts";
-import { type Ending, failure, type OutputEnding, Suspended } from "./ending.ts";
+import { type Ending, failure, type OutputEnding, Stopped, Suspended } from "./ending.ts";
 import { runFinished } from "./finish-run.ts";
 import { reload } from "./hydrate.ts";
 import { knowWholeRun } from "./hydrate-branch.ts";
@@ -45,6 +46,7 @@ export async function closeWith(agent: Agent, ending: Ending): Promise<void> {
 }
 
 async function closeOnce(agent: Agent, ending: Ending, ended: Agent[]): Promise<void> {
+  if (agent.run.abandoned.length > 0) await readmit(agent);
   const settling = settleBelow(agent, ending);
   if (settling) await settling;
   if (agent.run.isSpread) await endChildrenElsewhere(agent, ending);
@@ -89,6 +91,25 @@ async function append(agent: Agent, accepted: Accepted, ended: Agent[]): Promise
   agent.closed(result);
   await appended;
   for (const one of ended) retireCopy(one);
+}
+
+/** Those below whose own ends could not be written are open by the log: they end with their caller. */
+async function readmit(agent: Agent): Promise<void> {
+  const { abandoned, id, parts, root } = agent.run;
+  const state = await parts.store.readRun(id);
+  for (const one of [...abandoned]) {
+    if (agent !== root && !isBelow(one, agent)) continue;
+    abandoned.splice(abandoned.indexOf(one), 1);
+    const delegation = state?.delegations.get(one.id);
+    if (delegation === undefined || !isOpen(delegation)) continue;
+    one.reopen();
+    await reload(one, delegation);
+    one.breakOff(one.stopReason ?? new Stopped("worker_lost", "Its end could not be written."));
+  }
+}
+
+function isBelow({ parent }: Agent, agent: Agent): boolean {
+  return parent !== null && (parent === agent || isBelow(parent, agent));
 }
 
 /** It went on to its end though its caller had stopped. */
@@ -185,10 +206,12 @@ function deliveredBy(appended: Promise<unknown>): Promise<unknown> {
   return delivered;
 }
 
+const withoutStore: ReadonlySet<string> = new Set(["closed", "storage-full", "database-unusable"]);
+
 /** The parent had gone on with a result that was then not accepted: it starts from its log again. */
 function notDelivered(cause: unknown): never {
-  // Without a store there is no log to start from.
-  if (cause instanceof MandateError && cause.code === "closed") throw cause;
+  // Without a store, or one that can write, there is no log to start from.
+  if (cause instanceof MandateError && withoutStore.has(cause.code)) throw cause;
   throw new MandateError("conflict", "A result that was handed over was not accepted.", { cause });
 }
 

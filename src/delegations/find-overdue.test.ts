@@ -31,14 +31,17 @@ it("finds whoever is out of its whole time and the grace, among those of one wor
   await using mandate = await openEngine({ profiles, model });
   const { at, child, runId } = await openWaiting(() => mandate);
   const { worker } = mandate.store.ownership;
-  const find = (now: number) => findOverdue(mandate.store, worker, now, 1000);
-  expect(await find(at + 20_900)).toEqual([]);
-  expect(await find(at + 21_100)).toEqual([
-    { runId, delegationId: child, depth: 1, totalMs: 20_000 },
-  ]);
-  // A day later its caller is, too, and comes first.
-  expect((await find(at + 86_400_000)).map(({ depth }) => depth)).toEqual([0, 1]);
-  expect(await findOverdue(mandate.store, "somebody.else", at + 86_400_000, 1000)).toEqual([]);
+  const [day, hour] = [86_400_000, 3_600_000];
+  const find = (ms: number, since = at, who = worker) =>
+    findOverdue(mandate.store, who, { since, ms }, 1000);
+  expect(await find(20_500)).toEqual([]);
+  expect(await find(21_100)).toEqual([{ runId, delegationId: child, depth: 1, totalMs: 20_000 }]);
+  // A clock that was set by an hour before it stood still says nothing.
+  expect(await find(5000, at + hour)).toEqual([]);
+  expect(await find(19_500, at + hour)).toHaveLength(1);
+  // A day later its caller is out of time, too, and comes first.
+  expect((await find(day)).map(({ depth }) => depth)).toEqual([0, 1]);
+  expect(await find(day, at, "somebody.else")).toEqual([]);
   await mandate.engine.cancel(runId, "enough");
-  expect(await find(at + 86_400_000)).toEqual([]);
+  expect(await find(day)).toEqual([]);
 });

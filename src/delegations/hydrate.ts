@@ -16,11 +16,12 @@ import { Transcript } from "../sessions/transcript.ts";
 import type { WorkingCopy } from "../workspaces/git/working-copy.ts";
 import { Agent } from "./agent.ts";
 import { askKey } from "./ask-person.ts";
-import { attemptTime, restingTime } from "./attempt-time.ts";
+import { attemptTime } from "./attempt-time.ts";
 import { Suspended } from "./ending.ts";
 import type { EngineParts } from "./engine-parts.ts";
 import { enlist } from "./enqueue.ts";
 import type { LiveRun } from "./live-run.ts";
+import { livedTime, longestSilence } from "./lived-time.ts";
 import { MergeOrder } from "./merge-order.ts";
 import { placeAgain } from "./placement.ts";
 import { type CopyRole, copyFor } from "./remote-copy.ts";
@@ -125,9 +126,10 @@ export async function revive(
   }
   for (const event of events) replay(agent, event);
   if (delegation.status === "running") {
-    const lived = delegation.lastEventAt - (delegation.startedAt ?? delegation.lastEventAt);
-    agent.usedMs = Math.max(0, lived - restingTime(events));
-    agent.attemptMs = attemptTime(events, (tool) => agent.findTool(tool)?.waits === true);
+    const longest = longestSilence(contract.deadlines.total);
+    agent.usedMs = livedTime(events, longest);
+    const isWaiting = (tool: string): boolean => agent.findTool(tool)?.waits === true;
+    agent.attemptMs = attemptTime(events, isWaiting, longest);
   }
   adopt(agent, delegation);
   return agent;
@@ -172,6 +174,18 @@ function adopt(agent: Agent, delegation: Delegation): void {
  */
 export async function reload(agent: Agent, delegation: Delegation): Promise<void> {
   const { parts } = agent.run;
+  const opening = await openingFor(parts, delegation, agent.contract);
+  let events: StoredEvent[];
+  let heard: number;
+  // What children hand over while they end is part of its log as well.
+  do {
+    heard = agent.appends;
+    events = [];
+    await agent.quiet();
+    const { store } = parts;
+    for await (const event of store.readEvents({ delegationId: agent.id })) events.push(event);
+  } while (agent.appends !== heard);
+  // In one breath: its caller may have it follow the log at the same time, and twice is too often.
   agent.startOver();
   agent.account.settle(agent.reservation, 0, 0);
   agent.reservation = 0;
@@ -181,9 +195,8 @@ export async function reload(agent: Agent, delegation: Delegation): Promise<void
   agent.attempt = delegation.attempt;
   agent.turns = delegation.turns;
   agent.usage = delegation.usage;
-  agent.transcript = new Transcript(await openingFor(parts, delegation, agent.contract));
-  for await (const event of parts.store.readEvents({ delegationId: agent.id }))
-    replay(agent, event);
+  agent.transcript = new Transcript(opening);
+  for (const event of events) replay(agent, event);
   adopt(agent, delegation);
 }
 

@@ -39,6 +39,8 @@ export class LiveRun {
   readonly plans: EventPayloads["run.planned"][] = [];
   /** Agents that a person, or an agent of another program, delegated to. */
   readonly topLevel: Agent[] = [];
+  /** Whose ends could not be written: by the log they are open, and nobody works on them. */
+  readonly abandoned: Agent[] = [];
   root: Agent | null = null;
   steps = 0;
   /** Delegations that are being made and have no row yet. */

@@ -54,17 +54,32 @@ export async function endWork(agent: Agent, cause: unknown): Promise<void> {
   const error = cause instanceof Suspended ? (agent.stopReason ?? cause) : cause;
   if (wasRefused(error)) return reconcile(agent);
   try {
-    if (wasNotWritten(error)) await reloadTree(agent);
+    if (wasNotWritten(error)) await reloadTree(agent, error);
     else if (agent.suspension && !agent.isParked) return await park(agent, agent.suspension);
     await closeWith(agent, endingOf(error, agent));
   } catch (refusal) {
     if (wasRefused(refusal)) return reconcile(agent);
     // That its contract was changed is found out here, and is then why it ends.
     if (isTampering(refusal) && !isTampering(error)) return endWork(agent, refusal);
-    // Even the end could not be written (a full disk, a lost database): recovery will write it.
-    agent.isEnding = true;
-    agent.closed(unwritten(agent, refusal));
+    // Its caller must not go on with a result that is in no log: it ends for the same reason.
+    agent.parent?.willSettle(Promise.reject(refusal));
+    abandon(agent, refusal);
   }
+}
+
+/**
+ * Even the end could not be written (a full disk, a lost database): recovery will write it. Nobody
+ * below goes on meanwhile, with what could not be written either, or holds up the process's end.
+ */
+function abandon(agent: Agent, cause: unknown): void {
+  agent.isEnding = true;
+  for (const child of agent.children ?? []) {
+    if (child.isEnding || isElsewhere(child)) continue;
+    child.stop("worker_lost", messageOf(cause));
+    abandon(child, cause);
+  }
+  agent.run.abandoned.push(agent);
+  agent.closed(unwritten(agent, cause));
 }
 
 /** Somebody else wrote first: the log is right, and memory follows it. */
@@ -113,24 +128,24 @@ export async function finish(agent: Agent, output: OutputEnding): Promise<void> 
 }
 
 /** What could not be written did not happen: before it is closed, a tree forgets it. */
-async function reloadTree(agent: Agent): Promise<void> {
+async function reloadTree(agent: Agent, cause: unknown): Promise<void> {
   const state = await agent.run.parts.store.readRun(agent.run.id);
   const delegation = state?.delegations.get(agent.id);
-  if (delegation === undefined) {
-    throw new MandateError(
-      "storage-full",
-      "The disk is full: the delegation could not be created.",
-    );
-  }
+  // Not even its creation was: there is nothing to close.
+  if (delegation === undefined) throw cause;
   for (const child of agent.children ?? []) {
-    if (!child.isEnding && !isElsewhere(child)) await reloadTree(child);
+    if (!child.isEnding && !isElsewhere(child)) await reloadTree(child, cause);
   }
   await reload(agent, delegation);
+  // Calls that are still under way must not move what its end is worked out from.
+  agent.breakOff(cause);
 }
 
-/** The disk had no room, or the contract was not the one that it was created with. */
+/** The disk had no room or is broken, or the contract was not the one that it was created with. */
+const notWritten: ReadonlySet<string> = new Set(["storage-full", "database-unusable"]);
+
 function wasNotWritten(error: unknown): boolean {
-  return isTampering(error) || (error instanceof MandateError && error.code === "storage-full");
+  return isTampering(error) || (error instanceof MandateError && notWritten.has(error.code));
 }
 
 function isTampering(error: unknown): boolean {

@@ -31,10 +31,11 @@ export function checkOwnership({ report }: CheckedRun): RunCheck {
           const id = delegation?.id ?? "";
           const before = claims.get(id) ?? 0;
           claims.set(id, event.payload.fence);
-          if (isSpread && event.payload.fence === before + 1) break;
-          const message = isSpread
+          const isShared = isSpread && delegation?.created.budget !== undefined;
+          if (isShared && event.payload.fence === before + 1) break;
+          const message = isShared
             ? `It is claimed with fence ${event.payload.fence} after ${before}.`
-            : "It is claimed, in a run that one process works on.";
+            : "It is claimed, and one process works on all of its run.";
           report("I9", message, { delegationId: id, seq: event.seq });
           break;
         }

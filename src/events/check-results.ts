@@ -13,6 +13,8 @@ interface Tally {
   toolCalls: number;
   attempts: number;
   outputHash: string | null;
+  /** It took in what nobody vouches for. */
+  isMarked: boolean;
 }
 
 /** I15: an output is the one its hash names, and a seal tells what the log tells. */
@@ -31,7 +33,8 @@ export function checkSeals({ report }: CheckedRun): RunCheck {
 }
 
 function emptyTally(): Tally {
-  return { prompt: 0, completion: 0, turns: 0, toolCalls: 0, attempts: 0, outputHash: null };
+  const counts = { prompt: 0, completion: 0, turns: 0, toolCalls: 0, attempts: 0 };
+  return { ...counts, outputHash: null, isMarked: false };
 }
 
 function count(event: StoredEvent, tally: Tally): string | undefined {
@@ -48,6 +51,10 @@ function count(event: StoredEvent, tally: Tally): string | undefined {
       return undefined;
     case "agent.tool_completed":
       tally.toolCalls++;
+      tally.isMarked ||= event.payload.untrusted === true;
+      return undefined;
+    case "agent.tool_failed":
+      tally.isMarked ||= event.payload.untrusted === true;
       return undefined;
     case "agent.subagent_waiting_for_merge":
       tally.outputHash = event.payload.output_hash;
@@ -78,6 +85,8 @@ function sealProblem(
   if (seal.turns !== tally.turns) wrong.push("turns");
   if (seal.tool_calls !== tally.toolCalls) wrong.push("tool calls");
   if (seal.attempts !== tally.attempts) wrong.push("attempts");
+  // It may be marked for more than its calls, never for less.
+  if (tally.isMarked && seal.untrusted !== true) wrong.push("untrusted");
   if (status === "completed" && seal.output_hash !== tally.outputHash) wrong.push("output");
   return wrong.length === 0 ? undefined : `Its seal differs from the log: ${wrong.join(", ")}.`;
 }

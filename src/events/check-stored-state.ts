@@ -52,6 +52,8 @@ export class StoredStateCheck implements RunCheck {
   #refused({ seq, sub_agent_id: id, type }: StoredEvent, error: unknown): void {
     const known = id === undefined ? undefined : this.#run.delegations.get(id);
     if (this.fold.outcome !== null || known === undefined) return;
+    // What is wrong with a claim is told by I9.
+    if (type === "agent.claimed") return;
     const why = error instanceof Error ? error.message : String(error);
     const message = `${type} is refused by the lifecycle: ${why}`;
     this.#run.report("I4", message, { delegationId: known.id, seq });
