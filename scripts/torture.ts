@@ -1,10 +1,11 @@
-/** Kills a run with children at random moments, again and again, and sees whether anything is lost. */
-import { recoveryBarMs } from "./torture/life.ts";
+/** Does to runs with children what machines do to programs, and sees whether anything is lost. */
+import { kinds } from "./torture/kinds.ts";
 import { type Options, parseOptions, usage } from "./torture/options.ts";
+import { openPostgresPlace } from "./torture/postgres-place.ts";
 import { Progress } from "./torture/progress.ts";
-import type { Tally } from "./torture/tally.ts";
-import { torture } from "./torture/torture.ts";
-import { TortureFailure } from "./torture/torture-run.ts";
+import { type StoreName, type StorePlace, sqlitePlace } from "./torture/store-place.ts";
+import { tableOf } from "./torture/table.ts";
+import { FailedRound, type KindReport, torture } from "./torture/torture.ts";
 
 async function main(words: readonly string[]): Promise<number> {
   let options: Options;
@@ -15,48 +16,69 @@ async function main(words: readonly string[]): Promise<number> {
     return 2;
   }
   const began = performance.now();
-  const progress = new Progress(process.stderr, 25);
-  console.log(title(options));
-  try {
-    const tally = await torture(options, (sofar) => progress.show(sofar));
-    progress.end();
-    console.log(summary(tally, (performance.now() - began) / 1000));
-    return 0;
-  } catch (error) {
-    progress.end();
-    if (!(error instanceof TortureFailure)) throw error;
-    console.log(failure(error, options));
+  console.log(
+    `torture: ${options.only.join(", ")} on ${options.stores.join(", ")}, seed ${options.seed}`,
+  );
+  const reports: KindReport[] = [];
+  let failed: FailedRound | undefined;
+  for (const store of options.stores) {
+    const chosen = kinds.filter(
+      ({ name, stores }) => options.only.includes(name) && stores.includes(store),
+    );
+    if (chosen.length === 0 || failed) continue;
+    await using place = await openPlace(store);
+    for (const kind of chosen) {
+      const lack = kind.lack?.();
+      if (lack !== undefined) {
+        console.log(`SKIPPED ${kind.name}: ${lack}`);
+        continue;
+      }
+      const progress = new Progress(process.stderr, `${kind.name} on ${store}`);
+      try {
+        const rounds = options.rounds ?? (options.long ? kind.rounds.long : undefined);
+        const { children, point, seed, synchronous } = options;
+        const asked = {
+          ...{ seed, synchronous },
+          ...(rounds !== undefined && { rounds }),
+          ...(point !== undefined && { point }),
+          ...(children !== undefined && { children }),
+        };
+        reports.push(await torture(kind, place, asked, (tally) => progress.show(tally)));
+      } catch (error) {
+        if (!(error instanceof FailedRound)) throw error;
+        failed = error;
+        break;
+      } finally {
+        progress.end();
+      }
+    }
+  }
+  console.log(tableOf(reports));
+  if (failed !== undefined) {
+    console.log(failureOf(failed, options));
     return 1;
   }
+  const seconds = Math.round((performance.now() - began) / 1000);
+  console.log(`passed in ${seconds} s: the checker was clean after every death and every run`);
+  return 0;
 }
 
-function title({ kills, seed, children, synchronous, everyAppend }: Options): string {
-  const what = everyAppend ? "a death at every commit" : `${kills} kills, seed ${seed}`;
-  return `torture: ${what}, ${children} children, synchronous ${synchronous}`;
+function openPlace(store: StoreName): Promise<StorePlace> {
+  return store === "sqlite" ? Promise.resolve(sqlitePlace) : openPostgresPlace();
 }
 
-function summary(tally: Tally, seconds: number): string {
-  const { kills, runs, children, cutCalls, events, acknowledged, secondRecoveries } = tally;
-  const recovery = `median ${Math.round(tally.medianRecovery)} ms, worst ${Math.round(tally.worstRecovery)} ms`;
+function failureOf({ message, kind, store, point, folder }: FailedRound, options: Options): string {
+  const { children, seed, synchronous } = options;
+  const again = [
+    `--only ${kind} --store ${store} --seed ${seed} --point "${point}"`,
+    ...(children === undefined ? [] : [`--children ${children}`]),
+    ...(synchronous === "full" ? [] : [`--synchronous ${synchronous}`]),
+  ];
   return [
-    `passed: ${kills} kills in ${runs} runs, ${Math.round(seconds)} s`,
-    `  recovery      ${recovery} from the start of the process (bar ${recoveryBarMs} ms), ${tally.recoveries.length} times`,
-    `  events        ${events} stored, ${acknowledged} acknowledged, none of them lost`,
-    `  children      ${children}, each with the result of the undisturbed run${cutCalls > 0 ? ", but for cut calls" : ""}`,
-    `  cut calls     ${cutCalls} not idempotent, outcome unknown, none made twice`,
-    `  repeated      ${secondRecoveries + runs} second recoveries, nothing written`,
-    `  checker       clean after every kill and every run; no process left over`,
-  ].join("\n");
-}
-
-function failure({ message, run, kill, folder }: TortureFailure, options: Options): string {
-  const { seed, kills, children, synchronous, everyAppend } = options;
-  const again = everyAppend ? "--every-append" : `--seed ${seed} --kills ${kills}`;
-  return [
-    `FAILED in run ${run}, after kill ${kill}:`,
+    `FAILED: ${kind} on ${store}, ${point}`,
     message.replaceAll(/^/gm, "  "),
     `kept: ${folder}`,
-    `the same plan again: npm run torture -- ${again} --children ${children} --synchronous ${synchronous}`,
+    `the same again: npm run torture -- ${again.join(" ")}`,
   ].join("\n");
 }
 

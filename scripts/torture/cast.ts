@@ -20,10 +20,11 @@ const directRoles = [
 ] as const satisfies readonly (readonly [Role, Part["way"]])[];
 
 /** Who the root delegates to, so that the run has so many children; a planner brings its own. */
-export function partsOf(children: number): readonly Part[] {
+export function partsOf(children: number, cast?: readonly Role[]): readonly Part[] {
   const parts: Part[] = [];
+  const roles = cast?.map((role) => [role, "delegate_task"] as const) ?? directRoles;
   for (let left = children; left > 0; ) {
-    const [wanted, way] = directRoles[parts.length % directRoles.length] ?? directRoles[0];
+    const [wanted, way] = roles[parts.length % roles.length] ?? directRoles[0];
     const role = wanted === "planner" && left < 2 ? "reader" : wanted;
     parts.push({ role, way, task: `${role} ${parts.length + 1}` });
     left -= role === "planner" ? 2 : 1;
@@ -39,7 +40,7 @@ const workTools = [
   "append_line",
   "complete_task",
 ];
-const leadTools = [...workTools, "delegate_task", "spawn", "spawn_await"];
+const leadTools = [...workTools, "delegate_task", "spawn", "spawn_await", "shell"];
 
 export function profiles(): readonly Profile[] {
   return ["lead", ...Object.keys(doings)].map((name) => ({
@@ -52,7 +53,9 @@ export function profiles(): readonly Profile[] {
         ? leadTools
         : name === "planner"
           ? [...workTools, "delegate_task"]
-          : workTools,
+          : name === "runner"
+            ? [...workTools, "shell"]
+            : workTools,
     mayDelegate: { tools: leadTools },
     // Every kill costs the worst case of the requests under way; the budget must outlast them.
     model: { maxOutputTokens: 100 },

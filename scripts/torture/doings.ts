@@ -9,7 +9,8 @@ export type Role =
   | "stumbler"
   | "counter"
   | "asker"
-  | "bookkeeper";
+  | "bookkeeper"
+  | "runner";
 
 type Doing = (request: ModelRequest, rounds: number) => ScriptedReply;
 
@@ -88,6 +89,14 @@ export const doings: Readonly<Record<Role, Doing>> = {
         (_, index) => () => call("append_line", { line: `entry ${index}` }),
       ),
       () => ({ text: `Booked: ${results(request).join(", ")}` }),
+    ]),
+  // Commands outlive a worker that is killed or stopped, unless somebody sees to it.
+  runner: (request, rounds) =>
+    turns(request, [
+      () => call("shell", { command: "sleep 0.2; echo first" }),
+      ...reading(rounds),
+      () => call("shell", { command: "sleep 0.1; echo second" }),
+      () => ({ text: "Ran." }),
     ]),
 };
 

@@ -2,8 +2,9 @@ import { copyFileSync, existsSync, mkdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { verifyHome } from "../../src/commands/verify-home.ts";
 import { type Acknowledged, checkStore } from "../../src/events/check-store.ts";
-import { openStore } from "../../src/open-store.ts";
+import { openStore, type StoreOptions } from "../../src/open-store.ts";
 import type { Store } from "../../src/ports/store.ts";
+import { environmentOf } from "./environment-of.ts";
 import type { Job } from "./job.ts";
 import { openRuntime } from "./open-runtime.ts";
 import { differences, type Outcome, readOutcome } from "./outcome.ts";
@@ -16,9 +17,13 @@ const databaseOf = (home: string): string => join(home, "mandate.db");
  * is to find it as it is.
  */
 export async function examineCrash(
-  { home }: Job,
+  job: Job,
   acknowledged: readonly Acknowledged[],
 ): Promise<string[]> {
+  // Reading mends nothing there: what a broken connection left open, the server has taken back.
+  if (job.postgres !== undefined)
+    return examineStore({ environment: environmentOf(job) }, acknowledged);
+  const { home } = job;
   if (!existsSync(databaseOf(home))) {
     return acknowledged.length === 0 ? [] : ["There is no database, and it was written to."];
   }
@@ -28,12 +33,23 @@ export async function examineCrash(
     const file = databaseOf(home) + suffix;
     if (existsSync(file)) copyFileSync(file, databaseOf(copy) + suffix);
   }
-  const store = await openStore({ environment: { MANDATE_HOME: copy }, synchronous: "normal" });
+  try {
+    const copied = { environment: { MANDATE_HOME: copy }, synchronous: "normal" } as const;
+    return await examineStore(copied, acknowledged);
+  } finally {
+    rmSync(copy, { recursive: true });
+  }
+}
+
+async function examineStore(
+  options: StoreOptions,
+  acknowledged: readonly Acknowledged[],
+): Promise<string[]> {
+  const store = await openStore(options);
   try {
     return await violations(store, acknowledged);
   } finally {
     await store.close();
-    rmSync(copy, { recursive: true });
   }
 }
 
@@ -51,22 +67,34 @@ export interface Examined {
   readonly problems: readonly string[];
 }
 
+/** Whether there is a run that has not ended; one that never began has nothing left to do either. */
+export async function isUnfinished(job: Job): Promise<boolean> {
+  const store = await openStore({ environment: environmentOf(job) });
+  try {
+    const [run] = await store.listRuns({});
+    return run === undefined || run.outcome === null;
+  } finally {
+    await store.close();
+  }
+}
+
 /** What a run that is done came to, and whether it may have come to that. */
 export async function examineRun(
   job: Job,
   acknowledged: readonly Acknowledged[],
   undisturbed: Outcome | undefined,
+  mayBeHit: boolean,
 ): Promise<Examined> {
-  const store = await openStore({ environment: { MANDATE_HOME: job.home } });
+  const store = await openStore({ environment: environmentOf(job) });
   const outcome = await readOutcome(store, job.workspace);
   const before = await lastSeq(store);
   const problems = [...outcome.problems, ...(await violations(store, acknowledged))];
-  if (undisturbed) problems.push(...differences(outcome, undisturbed));
+  if (undisturbed) problems.push(...differences(outcome, undisturbed, mayBeHit));
   await store.close();
   const runtime = await openRuntime(job);
   const again = await runtime.engine.recover();
   await runtime.close();
-  const after = await openStore({ environment: { MANDATE_HOME: job.home } });
+  const after = await openStore({ environment: environmentOf(job) });
   const added = (await lastSeq(after)) - before;
   const places = { home: job.home, database: databaseOf(job.home) };
   const { violations: strays } = await verifyHome(after, { places, settled: true });

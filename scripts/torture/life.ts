@@ -1,39 +1,44 @@
-import type { Death, Job } from "./job.ts";
+import type { Conditions, Job } from "./job.ts";
 import type { KnownRun } from "./known-run.ts";
-import type { Message } from "./messages.ts";
+import { gaveUpCode, type Message } from "./messages.ts";
 import { type Ending, WorkerProcess } from "./worker-process.ts";
 
 /** What shall become of one process. */
-export type Fate =
-  /** Killed so many milliseconds after its start, or after its first commit. */
-  | { readonly kind: "killed"; readonly since: "start" | "first-commit"; readonly ms: number }
-  /** Kills itself at a commit. */
-  | { readonly kind: "dies"; readonly death: Death }
-  | { readonly kind: "lives" };
+export type Fate = (
+  | /** Killed so many milliseconds after its start, or after its first commit. */
+  { readonly kind: "killed"; readonly since: "start" | "first-commit"; readonly ms: number }
+  | { readonly kind: "lives" }
+) & { readonly conditions?: Conditions };
 
 export interface LifeReport {
-  readonly ended: "killed" | "finished" | "failed";
+  /** Of one whose disk was full or broken, and that said so: "gave-up". */
+  readonly ended: "killed" | "finished" | "gave-up" | "failed";
   readonly problem: string | undefined;
   /** From its start until every open delegation was taken up; undefined when there were none. */
   readonly recoveryMs: number | undefined;
   readonly recoveredAgain: number;
   readonly commits: number;
+  readonly fileWrites: number;
 }
 
 export const recoveryBarMs = 5000;
 const longestLifeMs = 60_000;
 
+export interface LifeOptions {
+  readonly job: Job;
+  readonly fate: Fate;
+  readonly known: KnownRun;
+  readonly compileCache: string;
+  readonly trace?: string;
+}
+
 /** Lets one process work on a run until it is done or meets its fate. */
-export async function liveOnce(
-  job: Job,
-  fate: Fate,
-  known: KnownRun,
-  compileCache: string,
-): Promise<LifeReport> {
+export async function liveOnce({ fate, known, ...rest }: LifeOptions): Promise<LifeReport> {
   const life = new Life(fate, known);
   known.beginLife();
-  const death = fate.kind === "dies" ? fate.death : undefined;
-  const worker = new WorkerProcess(job, death, compileCache, (message) => life.hear(message));
+  const worker = new WorkerProcess({ ...rest, conditions: fate.conditions ?? {} }, (message) =>
+    life.hear(message),
+  );
   life.begin(worker);
   return life.report(await worker.ended);
 }
@@ -49,7 +54,7 @@ class Life {
   #mustRecover = false;
   #recoveryMs: number | undefined;
   #recoveredAgain = 0;
-  #commits = 0;
+  #counts = { commits: 0, fileWrites: 0 };
   #takeovers = 0;
   #problem: string | undefined;
 
@@ -62,9 +67,6 @@ class Life {
     this.#worker = worker;
     if (this.#fate.kind === "killed" && this.#fate.since === "start") this.#killIn(this.#fate.ms);
     this.#after(longestLifeMs, () => this.#fail(`It was not done after ${longestLifeMs} ms.`));
-    this.#after(recoveryBarMs, () => {
-      if (this.#mustRecover) this.#fail(`Not everything was taken up after ${recoveryBarMs} ms.`);
-    });
   }
 
   hear(message: Message): void {
@@ -72,6 +74,11 @@ class Life {
     switch (message.type) {
       case "opened":
         this.#mustRecover = message.open.length > 0;
+        // How long a process takes to start is the machine's affair.
+        this.#after(recoveryBarMs, () => {
+          if (this.#mustRecover)
+            this.#fail(`Not everything was taken up after ${recoveryBarMs} ms.`);
+        });
         break;
       case "committed":
         this.#takeovers += message.events.filter(({ type }) => type === "run.resumed").length;
@@ -90,7 +97,7 @@ class Life {
         if (message.runs > 0) this.#fail("A second recovery took up a run that has a worker.");
         break;
       case "finished":
-        this.#commits = message.commits;
+        this.#counts = { commits: message.commits, fileWrites: message.fileWrites };
         break;
       default:
         message satisfies never;
@@ -101,14 +108,23 @@ class Life {
   report({ code, signal, complaints }: Ending): LifeReport {
     for (const timer of this.#timers) clearTimeout(timer);
     const wasKilled = signal === "SIGKILL";
-    if (!wasKilled && code !== 0)
+    const { calls, files } = this.#fate.conditions ?? {};
+    const gaveUp = code === gaveUpCode && (calls !== undefined || files !== undefined);
+    if (!wasKilled && !gaveUp && code !== 0)
       this.#problem ??= `It ended with ${code ?? signal}:\n${complaints}`;
     return {
-      ended: this.#problem !== undefined ? "failed" : wasKilled ? "killed" : "finished",
+      ended:
+        this.#problem !== undefined
+          ? "failed"
+          : wasKilled
+            ? "killed"
+            : gaveUp
+              ? "gave-up"
+              : "finished",
       problem: this.#problem,
       recoveryMs: this.#recoveryMs,
       recoveredAgain: this.#recoveredAgain,
-      commits: this.#commits,
+      ...this.#counts,
     };
   }
 

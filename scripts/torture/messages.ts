@@ -6,7 +6,8 @@ export type Message =
   | { readonly type: "taken-up" }
   /** Somebody else tried to recover as well, and took up so many runs. */
   | { readonly type: "recovered-again"; readonly runs: number }
-  | { readonly type: "finished"; readonly commits: number };
+  /** With how many commits and writes to files, for those who want to be at each of them. */
+  | { readonly type: "finished"; readonly commits: number; readonly fileWrites: number };
 
 /** A delegation as a new process finds it. */
 export interface OpenDelegation {
@@ -25,3 +26,6 @@ export interface Told {
   readonly type: string;
   readonly id: string | null;
 }
+
+/** How a worker ends that was told in a sentence why it cannot go on, and passed that on. */
+export const gaveUpCode = 3;

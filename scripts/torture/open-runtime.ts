@@ -3,6 +3,7 @@ import { scriptedModel } from "../../src/models/scripted/scripted-model.ts";
 import { createRuntime, type Runtime } from "../../src/runtime.ts";
 import { appendLine } from "./append-line.ts";
 import { profiles } from "./cast.ts";
+import { environmentOf } from "./environment-of.ts";
 import type { Job } from "./job.ts";
 import { scriptFor } from "./script.ts";
 
@@ -10,14 +11,19 @@ import { scriptFor } from "./script.ts";
 export function openRuntime(job: Job): Promise<Runtime> {
   const { agents, tools, ...rest } = defaultConfig;
   return createRuntime({
-    environment: { MANDATE_HOME: job.home, HOME: job.home },
+    environment: environmentOf(job),
     cwd: job.workspace,
     config: {
       ...rest,
       agents: {
         delegation: { ...agents.delegation, profiles: { directory: `${job.home}/agents` } },
       },
-      tools: { ...tools, spawn: { ...tools.spawn, enabled: true } },
+      tools: {
+        ...tools,
+        spawn: { ...tools.spawn, enabled: true },
+        // What is looked for here are processes that outlive their agent, not walls around them.
+        shell: { ...tools.shell, unsandboxed: true },
+      },
       profiles: [],
       files: [],
     },

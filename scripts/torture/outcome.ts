@@ -22,7 +22,17 @@ interface DelegationOutcome {
   readonly reason: string;
   readonly text: string;
   readonly wasCut: boolean;
+  /** The disk failed it, or a call of it. */
+  readonly wasHit: boolean;
 }
+
+/** Why a delegation may end that could not write. */
+const hitReasons: ReadonlySet<string> = new Set([
+  "storage_full",
+  "worker_lost",
+  "merge_interrupted",
+]);
+const hitWords = /ENOSPC|EIO|No space left|Input\/output error|disk|refused a write/i;
 
 export async function readOutcome(store: Store, workspace: string): Promise<Outcome> {
   const [row, ...others] = await store.listRuns({});
@@ -37,6 +47,8 @@ export async function readOutcome(store: Store, workspace: string): Promise<Outc
       if (artifact && (await store.readArtifact(artifact.hash)) === undefined) {
         problems.push(`The artifact ${artifact.hash} is gone.`);
       }
+    } else if (event.type === "agent.tool_failed" && hitWords.test(event.payload.error)) {
+      calls.hit.add(event.sub_agent_id ?? "");
     } else if (event.type === "agent.tool_outcome_unknown") {
       calls.cut.add(`${event.sub_agent_id} ${event.payload.call_id}`);
     } else if (event.type === "agent.subagent_waiting_for_merge") {
@@ -56,6 +68,7 @@ export async function readOutcome(store: Store, workspace: string): Promise<Outc
       reason: result?.closeReason ?? "",
       text: result?.result ?? "",
       wasCut: [...calls.cut].some((call) => call.startsWith(id)),
+      wasHit: calls.hit.has(id) || hitReasons.has(result?.closeReason ?? ""),
     });
   }
   const run = state.outcome ?? "unfinished";
@@ -66,6 +79,7 @@ export async function readOutcome(store: Store, workspace: string): Promise<Outc
 class Ledger {
   readonly completed = new Set<string>();
   readonly cut = new Set<string>();
+  readonly hit = new Set<string>();
 
   problems(file: string): string[] {
     const lines = existsSync(file) ? readFileSync(file, "utf8").trimEnd().split("\n") : [];
@@ -90,12 +104,21 @@ function filesIn(workspace: string): Map<string, string> {
   return new Map(paths.map((path) => [path, readFileSync(join(workspace, path), "utf8")]));
 }
 
-/** Where a run came to something else than the undisturbed one, which only a cut call may lead to. */
-export function differences(outcome: Outcome, undisturbed: Outcome): string[] {
+/**
+ * Where a run came to something else than the undisturbed one, which only a cut call may lead to,
+ * and, where the disk was made to fail, a delegation that was hit by it.
+ */
+export function differences(outcome: Outcome, undisturbed: Outcome, mayBeHit = false): string[] {
   const found: string[] = [];
-  const excused = cutOrAboveOne(outcome);
-  if (outcome.run !== undisturbed.run) found.push(`The run ${outcome.run}.`);
+  const excused = withThoseAbove(outcome, ({ wasCut }) => wasCut);
+  const hit = withThoseAbove(outcome, ({ wasHit }) => mayBeHit && wasHit);
+  const isHit = (title: string): boolean => {
+    const { parent = null } = undisturbed.delegations.get(title) ?? {};
+    return hit.has(title) || (parent !== null && isHit(parent));
+  };
+  if (outcome.run !== undisturbed.run && hit.size === 0) found.push(`The run ${outcome.run}.`);
   for (const title of new Set([...undisturbed.delegations.keys(), ...outcome.delegations.keys()])) {
+    if (isHit(title)) continue;
     const mine = outcome.delegations.get(title);
     const theirs = undisturbed.delegations.get(title);
     if (mine === undefined || theirs === undefined) {
@@ -108,21 +131,25 @@ export function differences(outcome: Outcome, undisturbed: Outcome): string[] {
   }
   for (const [path, content] of undisturbed.files) {
     // The root writes down what its children said.
-    if (outcome.files.get(path) !== content && !(path === "out/summary.md" && excused.size > 0)) {
+    const isExcused = path === "out/summary.md" && excused.size > 0;
+    if (outcome.files.get(path) !== content && !isExcused && hit.size === 0) {
       found.push(`${path} has another content than in the undisturbed run.`);
     }
   }
   return found;
 }
 
-function cutOrAboveOne({ delegations }: Outcome): ReadonlySet<string> {
-  const excused = new Set<string>();
-  for (const [title, { wasCut }] of delegations) {
-    if (!wasCut) continue;
+function withThoseAbove(
+  { delegations }: Outcome,
+  isMeant: (one: DelegationOutcome) => boolean,
+): ReadonlySet<string> {
+  const found = new Set<string>();
+  for (const [title, one] of delegations) {
+    if (!isMeant(one)) continue;
     for (let above: string | null = title; above !== null; ) {
-      excused.add(above);
+      found.add(above);
       above = delegations.get(above)?.parent ?? null;
     }
   }
-  return excused;
+  return found;
 }

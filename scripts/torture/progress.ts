@@ -4,20 +4,21 @@ import type { Tally } from "./tally.ts";
 /** One line that keeps up on a terminal; now and then a line of its own elsewhere. */
 export class Progress {
   readonly #stream: WriteStream;
-  readonly #every: number;
+  readonly #what: string;
   #told = 0;
 
-  constructor(stream: WriteStream, every: number) {
+  constructor(stream: WriteStream, what: string) {
     this.#stream = stream;
-    this.#every = every;
+    this.#what = what;
   }
 
-  show(tally: Tally): void {
-    const line = `${tally.kills} kills, ${tally.runs} runs, worst recovery ${Math.round(tally.worstRecovery)} ms`;
+  show({ kills, lives, runs, worstRecovery }: Tally): void {
+    const worst = Math.round(worstRecovery);
+    const line = `${this.#what}: ${runs} runs, ${lives} lives, ${kills} kills, worst recovery ${worst} ms`;
     if (this.#stream.isTTY) {
       this.#stream.write(`\r\u001b[K${line}`);
-    } else if (tally.kills >= this.#told + this.#every) {
-      this.#told = tally.kills;
+    } else if (runs >= this.#told + 10) {
+      this.#told = runs;
       this.#stream.write(`${line}\n`);
     }
   }

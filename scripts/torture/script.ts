@@ -3,10 +3,11 @@ import type { Script } from "../../src/models/scripted/scripted-model.ts";
 import type { ModelRequest } from "../../src/ports/model.ts";
 import { latencyOf, type Part, partsOf } from "./cast.ts";
 import { delegated, doings, type Role, results } from "./doings.ts";
+import type { Job } from "./job.ts";
 
 /** The model of the whole run: the root's turns, and those of whoever it delegates to. */
-export function scriptFor(job: { children: number; rounds: number; speed: number }): Script {
-  const parts = partsOf(job.children);
+export function scriptFor(job: Pick<Job, "children" | "cast" | "rounds" | "speed">): Script {
+  const parts = partsOf(job.children, job.cast);
   return (request) => {
     const { profile } = request.caller;
     const reply =

@@ -1,11 +1,14 @@
-import type { Fate, LifeReport } from "./life.ts";
+import type { LifeReport } from "./life.ts";
 import type { Outcome } from "./outcome.ts";
 
 /** What has happened so far, all runs together. */
 export class Tally {
-  /** Kills asked for that are not used up; one that came too late is put back. */
-  killsLeft: number;
+  lives = 0;
   kills = 0;
+  /** Processes that said why they could not go on, and ended. */
+  gaveUp = 0;
+  /** Delegations that failed because the disk did. */
+  hit = 0;
   runs = 0;
   cutCalls = 0;
   children = 0;
@@ -15,14 +18,14 @@ export class Tally {
   readonly recoveries: number[] = [];
   readonly #onChange: () => void;
 
-  constructor(kills: number, onChange: () => void) {
-    this.killsLeft = kills;
+  constructor(onChange: () => void = () => {}) {
     this.#onChange = onChange;
   }
 
-  lived(fate: Fate, life: LifeReport): void {
+  lived(life: LifeReport): void {
+    this.lives += 1;
     if (life.ended === "killed") this.kills += 1;
-    else if (fate.kind === "killed") this.killsLeft += 1;
+    if (life.ended === "gave-up") this.gaveUp += 1;
     if (life.recoveryMs !== undefined) this.recoveries.push(life.recoveryMs);
     this.secondRecoveries += life.recoveredAgain;
     this.#onChange();
@@ -31,6 +34,7 @@ export class Tally {
   finished(outcome: Outcome, events: number, acknowledged: number): void {
     this.runs += 1;
     this.cutCalls += outcome.cutCalls;
+    this.hit += [...outcome.delegations.values()].filter(({ wasHit }) => wasHit).length;
     this.children += outcome.delegations.size - 1;
     this.events += events;
     this.acknowledged += acknowledged;

@@ -2,8 +2,9 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { createInterface } from "node:readline";
 import type { Readable } from "node:stream";
 import { fileURLToPath } from "node:url";
-import { type Death, deathVariable, type Job } from "./job.ts";
+import { type Conditions, conditionsVariable, type Job } from "./job.ts";
 import type { Message } from "./messages.ts";
+import { traced } from "./system-calls.ts";
 
 const program = fileURLToPath(new URL("./worker.ts", import.meta.url));
 
@@ -14,25 +15,34 @@ export interface Ending {
   readonly complaints: string;
 }
 
+export interface WorkerOptions {
+  readonly job: Job;
+  readonly conditions: Conditions;
+  readonly compileCache: string;
+  /** A file for the list of system calls that write. */
+  readonly trace?: string;
+}
+
 /** One life of a worker, from outside. */
 export class WorkerProcess {
   /** It is gone, and everything it said has been heard. */
   readonly ended: Promise<Ending>;
   readonly #process: ChildProcess;
 
-  constructor(
-    job: Job,
-    death: Death | undefined,
-    compileCache: string,
-    hear: (message: Message) => void,
-  ) {
-    const child = spawn(process.execPath, ["--no-warnings", program, JSON.stringify(job)], {
+  constructor(options: WorkerOptions, hear: (message: Message) => void) {
+    const { job, conditions, compileCache, trace } = options;
+    const [command, words] = traced(
+      [process.execPath, "--no-warnings", program, JSON.stringify(job)],
+      conditions.calls,
+      trace,
+    );
+    const child = spawn(command, words, {
       stdio: ["ignore", "ignore", "pipe", "pipe"],
       env: {
         ...process.env,
         // Half of a worker's start is compiling; those that end by themselves leave it for the rest.
         NODE_COMPILE_CACHE: compileCache,
-        [deathVariable]: death === undefined ? "" : `${death.side}:${death.commit}`,
+        [conditionsVariable]: JSON.stringify(conditions),
       },
     });
     this.#process = child;
@@ -51,7 +61,7 @@ export class WorkerProcess {
     return this.#process.pid ?? 0;
   }
 
-  kill(): void {
-    this.#process.kill("SIGKILL");
+  kill(signal: NodeJS.Signals = "SIGKILL"): void {
+    this.#process.kill(signal);
   }
 }

@@ -1,11 +1,15 @@
 /** A process that works on one run until it is done, or killed: node worker.ts '<job>'. */
 import { writeSync } from "node:fs";
+import { MandateError } from "../../src/ports/mandate-error.ts";
 import type { Runtime } from "../../src/runtime.ts";
+import { believeElsewhere } from "./believe-elsewhere.ts";
+import { breakFiles } from "./break-files.ts";
 import { countCommits } from "./die-at-commit.ts";
-import { deathVariable, type Job, parseDeath } from "./job.ts";
-import type { Message } from "./messages.ts";
+import { conditionsVariable, type Job, parseConditions } from "./job.ts";
+import { gaveUpCode, type Message } from "./messages.ts";
 import { openDelegations } from "./open-delegations.ts";
 import { openRuntime } from "./open-runtime.ts";
+import { shiftClock } from "./shift-clock.ts";
 
 /** The pipe to the driver; written at once, so that what was told survives us. */
 const driver = 3;
@@ -14,7 +18,9 @@ function tell(message: Message): void {
   writeSync(driver, `${JSON.stringify(message)}\n`);
 }
 
-async function work(job: Job, commits: () => number): Promise<void> {
+type Counts = () => { readonly commits: number; readonly fileWrites: number };
+
+async function work(job: Job, counts: Counts): Promise<void> {
   const runtime = await openRuntime(job);
   const { engine, store } = runtime;
   const open = await openDelegations(store);
@@ -49,7 +55,7 @@ async function work(job: Job, commits: () => number): Promise<void> {
   if (recovered) await recoverAgain(job);
   const run = recovered ?? (await startUnlessDone(runtime, job));
   await run?.result;
-  tell({ type: "finished", commits: commits() });
+  tell({ type: "finished", ...counts() });
   await runtime.close();
 }
 
@@ -66,5 +72,23 @@ async function startUnlessDone({ engine, store }: Runtime, { workspace }: Job) {
   return engine.startRun({ task: "Be tortured", profile: "lead", workspace, maxTokens: 1e9 });
 }
 
-const commits = countCommits(parseDeath(process.env[deathVariable]));
-await work(JSON.parse(process.argv[2] ?? "") as Job, commits);
+/** Whether this is the product saying in a sentence that it cannot go on, and not a fault of it. */
+function isSaid(error: unknown): error is MandateError {
+  return (
+    error instanceof MandateError && ["storage-full", "database-unusable"].includes(error.code)
+  );
+}
+
+const conditions = parseConditions(process.env[conditionsVariable]);
+if (conditions.clock) shiftClock(conditions.clock);
+if (conditions.isElsewhere) believeElsewhere();
+const commits = countCommits(conditions.death);
+const fileWrites = await breakFiles(conditions.files);
+try {
+  const counts = (): ReturnType<Counts> => ({ commits: commits(), fileWrites: fileWrites() });
+  await work(JSON.parse(process.argv[2] ?? "") as Job, counts);
+} catch (error) {
+  if (!isSaid(error)) throw error;
+  console.error(error.message);
+  process.exit(gaveUpCode);
+}
