@@ -179,7 +179,7 @@ describe("what is damaged", () => {
     const third = await mandate.another(options);
     await alterDatabase(mandate, "UPDATE sub_agents SET context_json = '{}'");
     await expect(exported(third, id, "markdown")).rejects.toMatchObject({
-      code: "unknown-delegation",
+      code: "database-unusable",
     });
     await expect(third.engine.continueSession(id, "go on")).rejects.toThrow();
   });

@@ -37,7 +37,7 @@ export function eventsOf(row: BatchRow, before: string): StoredEvent[] {
 }
 
 /** What nobody of us wrote is not made sense of: whoever reads on would read something made up. */
-function readRows({ events, first_seq }: BatchRow, runId: string): readonly EventRow[] {
+export function readRows({ events, first_seq }: BatchRow, runId: string): readonly EventRow[] {
   let cause: unknown;
   try {
     const rows = parseJson(events);

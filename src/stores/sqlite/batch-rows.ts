@@ -3,6 +3,7 @@ import type { StoredEvent } from "../../events/event.ts";
 import { genesis } from "../../events/hash-chain.ts";
 import { runIdOf } from "../../ports/identity.ts";
 import { type BatchRow, eventsOf, maximumBatch } from "../shared/event-batch.ts";
+import { DelegationPlaces } from "./delegation-places.ts";
 import type { RunIndex } from "./run-index.ts";
 
 /** Reads batches back, by run or from a sequence number on. */
@@ -13,6 +14,8 @@ export class BatchReader {
   readonly #after: StatementSync;
   readonly #lastIndexed: StatementSync;
   readonly #lastRecent: StatementSync;
+  readonly #one: StatementSync;
+  readonly #places = new DelegationPlaces();
 
   constructor(database: DatabaseSync, index: RunIndex) {
     this.#index = index;
@@ -31,18 +34,53 @@ export class BatchReader {
     this.#lastRecent = database.prepare(
       "SELECT * FROM event_batches WHERE first_seq > ? AND first_seq < ? AND run = ? ORDER BY first_seq DESC LIMIT 1",
     );
+    this.#one = database.prepare("SELECT * FROM event_batches WHERE first_seq = ?");
   }
 
   *ofRun(run: number): Generator<StoredEvent> {
-    let before = genesis(runIdOf(run));
-    for (const row of this.batchesOf(run)) {
-      yield* eventsOf(row, before);
+    for (const events of this.batchedOfRun(run)) yield* events;
+  }
+
+  /** A run's events with a greater sequence number than `seq`, as they were written together. */
+  *batchedOfRun(run: number, seq = 0): Generator<readonly StoredEvent[]> {
+    let before: string | undefined;
+    // A batch that straddles `seq` begins before it, but never more than a batch's length before.
+    for (const row of this.batchesOf(run, seq - maximumBatch)) {
+      before ??= this.#headBefore(row);
+      const isPast = row.first_seq + row.count <= seq + 1;
+      if (!isPast) yield after(seq, eventsOf(row, before));
       before = row.hash;
     }
   }
 
-  *batchesOf(run: number): Generator<BatchRow> {
-    let position = 0;
+  /** The same of one delegation; an empty piece says that something else was passed. */
+  *batchedOfDelegation(
+    run: number,
+    delegationId: string,
+    seq = 0,
+  ): Generator<readonly StoredEvent[]> {
+    for (const _ of this.#places.lookThrough(run, (from) => this.#pageOf(run, from))) yield [];
+    let last: BatchRow | undefined;
+    for (const firstSeq of this.#places.of(run, delegationId)) {
+      if (firstSeq <= seq - maximumBatch) continue;
+      const row = this.#one.get(firstSeq) as BatchRow | undefined;
+      // It was pruned meanwhile.
+      if (row === undefined) return;
+      const isNext = last !== undefined && last.first_run_seq + last.count === row.first_run_seq;
+      const before = isNext && last ? last.hash : this.#headBefore(row);
+      const events = after(seq, eventsOf(row, before));
+      yield events.filter(({ sub_agent_id: id }) => id === delegationId);
+      last = row;
+    }
+  }
+
+  /** A run that was pruned has no batches any more. */
+  forget(run: number): void {
+    this.#places.forget(run);
+  }
+
+  *batchesOf(run: number, after = 0): Generator<BatchRow> {
+    let position = after;
     const indexed = this.#index.indexedThrough();
     for (const isIndexed of [true, false]) {
       for (;;) {
@@ -84,6 +122,17 @@ export class BatchReader {
     }
   }
 
+  #pageOf(run: number, after: number): readonly BatchRow[] {
+    const indexed = this.#indexedOfRun.all(run, after, smallPage) as unknown as BatchRow[];
+    if (indexed.length > 0) return indexed;
+    const recent = Math.max(after, this.#index.indexedThrough());
+    return this.#recentOfRun.all(recent, run, smallPage) as unknown as BatchRow[];
+  }
+
+  #headBefore({ first_run_seq: runSeq, first_seq: seq, run }: BatchRow): string {
+    return runSeq === 1 ? genesis(runIdOf(run)) : this.endOf(run, seq).head;
+  }
+
   /** How far a run had come before a sequence number, without reading all of it. */
   endOf(run: number, beforeSeq: number): { readonly lastRunSeq: number; readonly head: string } {
     const last = (this.#lastRecent.get(this.#index.indexedThrough(), beforeSeq, run) ??
@@ -93,4 +142,12 @@ export class BatchReader {
   }
 }
 
+function after(seq: number, events: readonly StoredEvent[]): readonly StoredEvent[] {
+  const [first] = events;
+  return first === undefined || first.seq > seq
+    ? events
+    : events.filter((event) => event.seq > seq);
+}
+
 const pageSize = 200;
+const smallPage = 50;

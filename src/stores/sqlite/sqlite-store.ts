@@ -1,4 +1,5 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Contract } from "../../contracts/contract.ts";
 import type { StoredEvent } from "../../events/event.ts";
 import { sha256 } from "../../events/hash-chain.ts";
@@ -52,6 +53,9 @@ export interface SqliteStoreOptions extends DatabaseOptions {
   readonly pollMs?: number;
 }
 
+/** So long a reader may keep others waiting. */
+const longestTurnMs = 20;
+
 export class SqliteStore implements Store {
   readonly ownership: Ownership;
   readonly #database: DatabaseSync;
@@ -65,11 +69,14 @@ export class SqliteStore implements Store {
   readonly #clock: Clock;
   readonly #nextNumber: () => number;
   readonly #runs = new Map<string, RunState>();
+  /** An open run that somebody else works on: who asks about one mostly asks again. */
+  #lastLoaded: RunState | undefined;
   readonly #texts = new Map<string, string>();
   readonly #listeners = new Listeners();
   readonly #poll: NodeJS.Timeout;
   #dataVersion: unknown;
   #versionStatement: StatementSync | undefined;
+  #contractStatement: StatementSync | undefined;
   #memories: MemoryStore | undefined;
   #idempotency: IdempotencyStore | undefined;
   #closed = false;
@@ -164,8 +171,10 @@ export class SqliteStore implements Store {
   async readRun(runId: string): Promise<RunState | undefined> {
     if (runId === controlRunId) return undefined;
     this.#lookAround();
-    const run = this.#runs.get(runId) ?? this.#load(runId);
-    return run.lastRunSeq === 0 ? undefined : run;
+    const run = this.#runs.get(runId) ?? this.#recall(runId) ?? this.#load(runId);
+    if (run.lastRunSeq === 0) return undefined;
+    if (run.outcome === null && !this.#runs.has(runId)) this.#lastLoaded = run;
+    return run;
   }
 
   async *readEvents(query: EventQuery): AsyncIterable<StoredEvent> {
@@ -177,17 +186,26 @@ export class SqliteStore implements Store {
     const runId = query.runId ?? (await this.findRun(delegationId ?? ""));
     const run = runId === undefined ? undefined : runNumberOf(runId);
     if (run === undefined) return;
-    const after = query.after ?? 0;
-    for (const event of this.#reader.ofRun(run)) {
-      if (event.seq <= after) continue;
-      if (delegationId === undefined || event.sub_agent_id === delegationId) yield event;
+    const batches =
+      delegationId === undefined
+        ? this.#reader.batchedOfRun(run, query.after)
+        : this.#reader.batchedOfDelegation(run, delegationId, query.after);
+    let turnBegan = performance.now();
+    for (const events of batches) {
+      yield* events;
+      // A long log is read in pieces: whoever else is served by this process has to get a turn.
+      if (performance.now() - turnBegan < longestTurnMs) continue;
+      await nextTurn();
+      if (this.#closed) throw closed();
+      turnBegan = performance.now();
     }
   }
 
   async readContract(delegationId: string): Promise<Contract> {
-    const row = this.#database
-      .prepare("SELECT contract_hash, context_json FROM sub_agents WHERE number = ?")
-      .get(numberOf(delegationId) ?? -1);
+    this.#contractStatement ??= this.#database.prepare(
+      "SELECT contract_hash, context_json FROM sub_agents WHERE number = ?",
+    );
+    const row = this.#contractStatement.get(numberOf(delegationId) ?? -1);
     return readStoredContract(this, delegationId, row);
   }
 
@@ -323,9 +341,14 @@ export class SqliteStore implements Store {
     const cached = this.#runs.get(runId);
     if (cached) return cached;
     // Ids are unique, so a run that starts has nothing stored yet; the key would tell if it had.
-    const run = isNew ? emptyRun(runId) : this.#load(runId);
+    const run = isNew ? emptyRun(runId) : (this.#recall(runId) ?? this.#load(runId));
     this.#runs.set(runId, run);
     return run;
+  }
+
+  /** It is kept up to date like those that are ours, as long as nobody asks about another one. */
+  #recall(runId: string): RunState | undefined {
+    return this.#lastLoaded?.id === runId ? this.#lastLoaded : undefined;
   }
 
   #load(runId: string): RunState {
@@ -340,12 +363,20 @@ export class SqliteStore implements Store {
 
   #committed(events: readonly StoredEvent[]): void {
     for (const event of events) {
-      if (event.type === "run.finished") this.#runs.delete(event.run_id);
-      else if (event.type === "control.pruned") this.#runs.delete(event.payload.run);
+      if (event.type === "run.finished") this.#forgetState(event.run_id);
+      else if (event.type === "control.pruned") {
+        this.#forgetState(event.payload.run);
+        this.#reader.forget(runNumberOf(event.payload.run) ?? 0);
+      }
     }
     if (events.some(({ type }) => type === "control.pruned")) this.#keepTextsAgain();
     this.#listeners.tell(events);
     this.#index.keepUp(this.#log.lastSeq);
+  }
+
+  #forgetState(runId: string): void {
+    this.#runs.delete(runId);
+    if (this.#recall(runId)) this.#lastLoaded = undefined;
   }
 
   /**
@@ -373,7 +404,7 @@ export class SqliteStore implements Store {
       return run?.lastRunSeq === runSeq ? run.head : undefined;
     };
     for (const event of this.#reader.after(this.#log.lastSeq, headOf)) {
-      const run = this.#runs.get(event.run_id);
+      const run = this.#runs.get(event.run_id) ?? this.#recall(event.run_id);
       if (run && event.run_seq === run.lastRunSeq + 1) applyToRun(run, event);
       foreign.push(event);
     }

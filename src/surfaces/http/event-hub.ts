@@ -44,10 +44,7 @@ export class EventHub {
   ) {
     this.#store = store;
     this.limits = { ...defaultStreamLimits, ...options.limits };
-    this.events = new SseFeed(
-      storedEvents(store, () => this.events.last ?? 0),
-      this.limits,
-    );
+    this.events = new SseFeed(storedEvents(store), this.limits);
     this.inbox = new SseFeed(storedInbox(store), this.limits);
     this.#deltas = options.deltas;
     options.deltas?.connect(

@@ -2,7 +2,7 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import type { SseConnection } from "./sse-connection.ts";
 import { heartbeatFrame, openingFrame, placeFrame } from "./sse-frame.ts";
 import type { StreamLimits } from "./sse-limits.ts";
-import type { Entry, FrameRing } from "./sse-ring.ts";
+import type { AboutEntry, FrameRing } from "./sse-ring.ts";
 
 /** What is stored: `frame` is null for what the client does not want but has passed. */
 export interface StoredFrame {
@@ -17,7 +17,7 @@ export interface ClientSource {
   /** Waits until few enough others read the store; gives what ends that. */
   readingTurn(): Promise<() => void>;
   /** Null: everything. */
-  readonly wants: ((entry: Entry) => boolean) | null;
+  readonly wants: ((entry: AboutEntry) => boolean) | null;
 }
 
 /** Why a client was dropped. */

@@ -1,7 +1,7 @@
 import { type ClientSource, type DropReason, SseClient, type StoredFrame } from "./sse-client.ts";
 import type { SseConnection } from "./sse-connection.ts";
 import type { StreamLimits } from "./sse-limits.ts";
-import { type Entry, FrameRing } from "./sse-ring.ts";
+import { type AboutEntry, type Entry, FrameRing } from "./sse-ring.ts";
 
 /** What a client wants to hear of; what is absent leaves nothing out. */
 export interface StreamFilter {
@@ -140,13 +140,16 @@ class ReadingTurns {
   }
 }
 
-function wantsOf(filter: StreamFilter): ((entry: Entry) => boolean) | null {
+function wantsOf(filter: StreamFilter): ((entry: AboutEntry) => boolean) | null {
   const { types } = filter;
   if (filter.runId === undefined && filter.delegationId === undefined && !types) return null;
   return (entry) => isAbout(filter, entry) && (types === undefined || types.has(entry.type));
 }
 
-function isAbout({ runId, delegationId }: StreamFilter, entry: Omit<Entry, "id">): boolean {
+function isAbout(
+  { runId, delegationId }: StreamFilter,
+  entry: Pick<AboutEntry, "runId" | "delegationId">,
+): boolean {
   return (
     (runId === undefined || entry.runId === runId) &&
     (delegationId === undefined || entry.delegationId === delegationId)

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import { it } from "vitest";
-import { type Entry, FrameRing } from "./sse-ring.ts";
+import { type AboutEntry, type Entry, FrameRing } from "./sse-ring.ts";
 
 const entryOf = (id: number, size: number): Entry => ({
   id,
@@ -43,7 +43,7 @@ it("gives every place that it still has the rest of what was pushed, and no othe
           ring.bytesAfter(place),
           rest.reduce((sum, { frame }) => sum + frame.length, 0),
         );
-        for (const wants of [null, ({ runId }: Entry) => runId === "odd"]) {
+        for (const wants of [null, ({ runId }: AboutEntry) => runId === "odd"]) {
           const wanted = wants === null ? rest : rest.filter(wants);
           const told = drain(ring, place, wants);
           assert.ok(told.equals(Buffer.concat(wanted.map(({ frame }) => frame))));
@@ -54,7 +54,11 @@ it("gives every place that it still has the rest of what was pushed, and no othe
   );
 });
 
-function drain(ring: FrameRing, from: number, wants: ((entry: Entry) => boolean) | null): Buffer {
+function drain(
+  ring: FrameRing,
+  from: number,
+  wants: ((entry: AboutEntry) => boolean) | null,
+): Buffer {
   const parts: Buffer[] = [];
   for (let place = from; ; ) {
     const chunk = ring.chunkAfter(place, wants);
@@ -67,3 +71,16 @@ function drain(ring: FrameRing, from: number, wants: ((entry: Entry) => boolean)
     place = chunk.to;
   }
 }
+
+it("holds no memory but that of what it keeps, however small its pieces are", () => {
+  const ring = new FrameRing(100_000);
+  ring.reset(0);
+  for (let id = 1; id <= 500; id += 1) ring.push([entryOf(id, 200)]);
+  const held = new Set<ArrayBufferLike>();
+  for (let id = ring.floor ?? 0; id < 500; id += 1) {
+    const bytes = ring.chunkAfter(id, null)?.wanted?.bytes;
+    if (bytes) held.add(bytes.buffer);
+  }
+  const sum = [...held].reduce((size, { byteLength }) => size + byteLength, 0);
+  assert.ok(sum <= 100_000, `${sum} bytes are held`);
+});

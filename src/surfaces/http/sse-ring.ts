@@ -1,10 +1,14 @@
-/** Something that happened, and how it is told to all who want to hear of it. */
-export interface Entry {
+/** What happened, by which a client can tell whether it wants to hear of it. */
+export interface AboutEntry {
   /** Grows from entry to entry. */
   readonly id: number;
   readonly runId: string;
   readonly delegationId: string | undefined;
   readonly type: string;
+}
+
+/** Something that happened, and how it is told to all who want to hear of it. */
+export interface Entry extends AboutEntry {
   readonly frame: Buffer;
 }
 
@@ -19,17 +23,24 @@ export interface Chunk {
 /** Entries that came together, in one piece of memory. */
 interface Block {
   readonly bytes: Buffer;
-  readonly entries: readonly Entry[];
+  /** Without their frames: those are in `bytes`, and a view of each would be as large as they are. */
+  readonly entries: readonly AboutEntry[];
   /** Where each of them begins. */
   readonly starts: readonly number[];
   readonly firstId: number;
   readonly lastId: number;
   /** How many bytes were ever pushed before it. */
   readonly offset: number;
+  /** The same of what they cost. */
+  readonly costBefore: number;
 }
 
 /** A block of more is one frame that is larger. */
 const blockBytes = 64 * 1024;
+
+/** What is kept beside the bytes, more or less: of a short frame that comes alone it is the most. */
+const blockCost = 500;
+const entryCost = 100;
 
 /**
  * The latest entries, by size. What clients have not taken yet is here once for all of them: a
@@ -39,6 +50,7 @@ export class FrameRing {
   readonly #capacity: number;
   #blocks: Block[] = [];
   #pushed = 0;
+  #cost = 0;
   #floor: number | undefined;
   #last: number | undefined;
 
@@ -82,7 +94,7 @@ export class FrameRing {
     }
     if (size > 0) this.#add(group, size);
     let gone = 0;
-    while (this.#pushed - (this.#blocks[gone]?.offset ?? this.#pushed) > this.#capacity) gone++;
+    while (this.#cost - (this.#blocks[gone]?.costBefore ?? this.#cost) > this.#capacity) gone++;
     if (gone === 0) return;
     this.#floor = this.#blocks[gone - 1]?.lastId;
     this.#blocks.splice(0, gone);
@@ -97,7 +109,7 @@ export class FrameRing {
   }
 
   /** What comes next; undefined when that is not here any more. */
-  chunkAfter(id: number, wants: ((entry: Entry) => boolean) | null): Chunk | undefined {
+  chunkAfter(id: number, wants: ((entry: AboutEntry) => boolean) | null): Chunk | undefined {
     if (this.#floor === undefined || id < this.#floor) return undefined;
     let to = id;
     for (let index = this.#blockAfter(id); index < this.#blocks.length; index++) {
@@ -112,23 +124,29 @@ export class FrameRing {
   }
 
   #add(entries: readonly Entry[], size: number): void {
-    const bytes = Buffer.concat(
-      entries.map(({ frame }) => frame),
-      size,
-    );
+    // Memory of its own: a small piece of the pool that all buffers share would keep the whole pool
+    // from being freed, for as long as it is here.
+    const bytes = Buffer.allocUnsafeSlow(size);
     const starts: number[] = [];
     let start = 0;
-    const kept = entries.map((entry) => {
+    const kept = entries.map(({ frame, ...entry }) => {
       starts.push(start);
-      const end = start + entry.frame.length;
-      const frame = bytes.subarray(start, end);
-      start = end;
-      return { ...entry, frame };
+      start += frame.copy(bytes, start);
+      return entry;
     });
     const firstId = kept[0]?.id ?? 0;
     const lastId = kept.at(-1)?.id ?? 0;
-    this.#blocks.push({ bytes, entries: kept, starts, firstId, lastId, offset: this.#pushed });
+    this.#blocks.push({
+      bytes,
+      entries: kept,
+      starts,
+      firstId,
+      lastId,
+      offset: this.#pushed,
+      costBefore: this.#cost,
+    });
     this.#pushed += size;
+    this.#cost += size + blockCost + entryCost * kept.length;
     this.#last = lastId;
   }
 
@@ -142,13 +160,19 @@ function rest(block: Block, from: number): Chunk["wanted"] {
   return { bytes: block.bytes.subarray(block.starts[from]), lastId: block.lastId };
 }
 
-function pick(block: Block, from: number, wants: (entry: Entry) => boolean): Chunk["wanted"] {
-  const entries = block.entries.slice(from).filter(wants);
-  const last = entries.at(-1);
-  if (last === undefined) return undefined;
-  if (entries.length === block.entries.length - from) return rest(block, from);
-  const frames = entries.map(({ frame }) => frame);
-  return { bytes: frames.length === 1 ? last.frame : Buffer.concat(frames), lastId: last.id };
+function pick(block: Block, from: number, wants: (entry: AboutEntry) => boolean): Chunk["wanted"] {
+  const frames: Buffer[] = [];
+  let lastId = 0;
+  for (let index = from; index < block.entries.length; index++) {
+    const entry = block.entries[index];
+    if (entry === undefined || !wants(entry)) continue;
+    frames.push(block.bytes.subarray(block.starts[index], block.starts[index + 1]));
+    lastId = entry.id;
+  }
+  const [first] = frames;
+  if (first === undefined) return undefined;
+  if (frames.length === block.entries.length - from) return rest(block, from);
+  return { bytes: frames.length === 1 ? first : Buffer.concat(frames), lastId };
 }
 
 function entryAfter(block: Block, id: number): number {

@@ -6,30 +6,22 @@ import { eventFrame, inboxFrame } from "./sse-frame.ts";
 
 type EventReader = Pick<Store, "readEvents" | "readInbox">;
 
-/** Beyond so many events, reading one run by itself is less than passing those of all others. */
-const farAway = 20_000;
-
 /** The log of events, as a stream reads what is over. */
-export function storedEvents(store: EventReader, heardOf: () => number): StoredLog {
+export function storedEvents(store: EventReader): StoredLog {
   return {
     findEnd: () => findLastSeq(store),
     async *read(after, filter) {
-      const query = queryFor(after, filter, heardOf());
+      const { delegationId, runId } = filter;
+      // Where only one of them is asked for, those of all others are not even passed.
+      const query: EventQuery = {
+        after,
+        ...(runId !== undefined && { runId }),
+        ...(delegationId !== undefined && { delegationId }),
+      };
       for await (const event of store.readEvents(query)) {
         yield { id: event.seq, frame: wants(filter, event) ? eventFrame(event) : null };
       }
     },
-  };
-}
-
-function queryFor(after: number, filter: StreamFilter, last: number): EventQuery {
-  const { runId, delegationId } = filter;
-  const isOfOne = runId !== undefined || delegationId !== undefined;
-  if (!isOfOne || last - after < farAway) return { after };
-  return {
-    after,
-    ...(runId !== undefined && { runId }),
-    ...(delegationId !== undefined && { delegationId }),
   };
 }
 

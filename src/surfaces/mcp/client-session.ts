@@ -3,6 +3,7 @@ import { fileURLToPath } from "node:url";
 import type { Principal } from "../../control/records/principal.ts";
 import { holdsRole } from "../../control/records/require-role.ts";
 import type { Session } from "../../delegations/session.ts";
+import { isOpen } from "../../events/delegation.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
 import type { Runtime } from "../../runtime.ts";
 import { OpenCalls } from "./calls/open-calls.ts";
@@ -95,12 +96,16 @@ export class LocalClientSession implements ClientSession {
     const known = this.#sessions.get(key);
     if (known !== undefined) {
       const session = await known;
-      if (!(await this.#isOver(session))) {
+      const isFull = await this.#isFull(session);
+      if (!isFull && !(await this.#isOver(session))) {
         this.opened = session;
         return session;
       }
-      // Somebody cancelled the run: what is delegated from now on is another one's.
-      if (this.#sessions.get(key) === known) this.#sessions.delete(key);
+      // Somebody cancelled the run, or it takes no more: what is delegated from now on is another's.
+      if (this.#sessions.get(key) === known) {
+        this.#sessions.delete(key);
+        if (isFull) void session.close().catch(() => undefined);
+      }
       this.#all = this.#all.filter((one) => one !== session);
     }
     const opening = this.#sessions.get(key) ?? this.#openIn(folder);
@@ -156,6 +161,17 @@ export class LocalClientSession implements ClientSession {
   async #isOver({ delegationId, runId }: Session): Promise<boolean> {
     const run = await this.runtime.store.readRun(runId);
     return run?.delegations.get(delegationId)?.status === "closed";
+  }
+
+  /**
+   * It has as many delegations as a run may have, and all of them have ended. A client without a
+   * session of its own stays for weeks: it must not be refused for what it had done before.
+   */
+  async #isFull({ runId }: Session): Promise<boolean> {
+    const { parts, store } = this.runtime;
+    const run = await store.readRun(runId);
+    if (run === undefined || run.delegations.size < parts.limits.maxChildren) return false;
+    return [...run.delegations.values()].every((one) => one.parentId === null || !isOpen(one));
   }
 
   async #folder(named: string | undefined): Promise<string | null> {
