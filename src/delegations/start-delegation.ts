@@ -25,6 +25,7 @@ import { exitTools, makeContract } from "./make-contract.ts";
 import { chooseIsolation, type Placement, place, surroundingsOf } from "./placement.ts";
 import { packStart } from "./remote-copy-bundles.ts";
 import { type Resolved, resolveProfile } from "./resolve-profile.ts";
+import { slipInRules } from "./rule-slips.ts";
 import { accountFor } from "./shared-account.ts";
 import { systemPrompt } from "./system-prompt.ts";
 
@@ -78,6 +79,8 @@ export function startDelegation(start: Start): Started | Promise<Started> {
     return { rule: "task", reason: "task is required" };
   const resolved = resolveProfile(start);
   if (!("profile" in resolved)) return resolved;
+  const slip = slipInRules(resolved.profile, run.parts.toolbox);
+  if (slip !== undefined) return { rule: "tool_rule", reason: slip };
   if (run.size >= limits.maxChildren) {
     return {
       rule: "children",
