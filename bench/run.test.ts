@@ -61,6 +61,20 @@ test("a database that does not hold is a failure, and no bar is met by it", () =
   expect(bars.find(({ what }) => what === "Bench databases verified")?.isMet).toBe(false);
 });
 
+test("a peer that cannot be measured here is named with the reason, and is no failure of ours", () => {
+  const failed = [{ error: "exit 1 after 5 ms\n  Error: Could not locate the bindings\n  at x" }];
+  const report = reportWith({
+    overhead: { ...overhead, "peer/sqlite": failed },
+    chain5: { "peer/sqlite": failed },
+  });
+  expect(errorsIn(report)).toEqual([]);
+  const document = resultsDocument(report, [], tablesOf(report));
+  expect(document).toContain(
+    "- not measured: peer/sqlite (overhead, chain5): Error: Could not locate the bindings",
+  );
+  expect(document).not.toContain("| peer/sqlite |");
+});
+
 test("the document names the machine and has the bars before the tables", () => {
   const report = reportWith({ overhead });
   const document = resultsDocument(

@@ -69,7 +69,12 @@ async function installMissing(folder: string, only: Options["only"]): Promise<vo
     if (packages.every((name) => existsSync(join(subject, "node_modules", name)))) continue;
     process.stderr.write(`installing ${manifest.bench.id} (${packages.length} packages)\n`);
     const install = ["install", "--no-audit", "--no-fund", "--no-package-lock"];
-    await run("npm", install, { cwd: subject, env: { ...process.env, ...headers() } });
+    const where = { cwd: subject, env: { ...process.env, ...headers() } };
+    await run("npm", install, where);
+    // Newer ones of npm build nothing that was not approved, in silence; older ones have built it.
+    await run("npm", ["install-scripts", "approve", "--all"], where).catch(() => undefined);
+    // Without the headers of this Node it cannot be built: what needs it is then not measured.
+    await run("npm", ["rebuild"], where).catch(() => undefined);
   }
 }
 

@@ -50,12 +50,33 @@ export function ratioOf(
   return median(above.map((value, index) => value / (below[index] ?? Number.NaN)));
 }
 
+/** What went wrong with us: a figure of a run that did not hold is none. */
 export function errorsIn(report: Report): string[] {
-  return Object.entries(report.measures).flatMap(([measure, subjects]) =>
+  return failures(report)
+    .filter(({ subject }) => subject.startsWith("mandate"))
+    .map(({ error, measure, subject }) => `${measure} of ${subject}: ${error}`);
+}
+
+/** Those of others that could not be measured here, and why. */
+export function unmeasured(report: Report): string[] {
+  const others = failures(report).filter(({ subject }) => !subject.startsWith("mandate"));
+  const bySubject = Map.groupBy(others, ({ subject }) => subject);
+  return [...bySubject].map(([subject, all]) => {
+    const measures = [...new Set(all.map(({ measure }) => measure))].join(", ");
+    return `${subject} (${measures}): ${reasonIn(all[0]?.error ?? "")}`;
+  });
+}
+
+/** The sentence of a stack trace. */
+function reasonIn(error: string): string {
+  const line = error.split("\n").find((one) => /error|could not|cannot/i.test(one));
+  return (line ?? error.split("\n", 1)[0] ?? "").trim().slice(0, 160);
+}
+
+function failures({ measures }: Report) {
+  return Object.entries(measures).flatMap(([measure, subjects]) =>
     Object.entries(subjects).flatMap(([subject, samples]) =>
-      samples.flatMap(({ error }) =>
-        error === undefined ? [] : [`${measure} of ${subject}: ${error}`],
-      ),
+      samples.flatMap(({ error }) => (error === undefined ? [] : [{ measure, subject, error }])),
     ),
   );
 }

@@ -1,5 +1,5 @@
 import { totalmem } from "node:os";
-import type { Report } from "./report.ts";
+import { type Report, unmeasured } from "./report.ts";
 import { markdownTable, type Table } from "./tables.ts";
 
 /** What bench/RESULTS.md says: the machine, the bars, the tables. */
@@ -22,6 +22,7 @@ export function resultsDocument(
     `- ${started.slice(0, 10)}, Node ${env.node}, ${env.reps} repetitions (ten of the long child)`,
     `- ${env.cores} cores (${env.cpu ?? "unknown"}), ${memory} GB; load ${env.load.map((each) => each.toFixed(1)).join(", ")} at the start`,
     ...(peers.length > 0 ? [`- peers: ${peers.join(", ")}`] : []),
+    ...unmeasured(report).map((one) => `- not measured: ${one}`),
     "",
     ...[...judged, ...tables].map(markdownTable),
   ].join("\n");

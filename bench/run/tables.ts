@@ -82,7 +82,9 @@ const shapes: Readonly<
 /** What was measured, a table a measure, every subject a row. */
 export function tablesOf(report: Report): Table[] {
   return Object.entries(shapes).flatMap(([measure, { title, columns }]) => {
-    const subjects = Object.keys(report.measures[measure] ?? {});
+    const subjects = Object.entries(report.measures[measure] ?? {}).flatMap(([subject, samples]) =>
+      samples.every(({ error }) => error !== undefined) ? [] : [subject],
+    );
     if (subjects.length === 0) return [];
     // The floors are known only where they were measured.
     const rows = subjects.map((subject) => [
