@@ -252,31 +252,43 @@ export class Engine {
    * that is paused only when it is named. A run that needs a model or a tool that is missing here
    * stays as it is, for a process that has them.
    */
-  async recover(only?: string): Promise<readonly StartedRun[]> {
+  async recover(
+    only?: string,
+    onRefused: (error: MandateError) => void = rethrow,
+  ): Promise<readonly StartedRun[]> {
     const { store, application } = this.#parts;
     await tidyCopies(this.#parts);
     const recovered: StartedRun[] = [];
+    const refused: MandateError[] = [];
     for (const row of await store.listRuns({ open: true, application, limit: 10_000 })) {
       if (only !== undefined && row.id !== only) continue;
-      const state = await store.readRun(row.id);
-      if (state?.spread) {
-        const sent = await sendAgain(this.#parts, state);
-        if (sent !== undefined) recovered.push(sent);
-        continue;
+      try {
+        const run = await this.#recoverOne(row, only);
+        if (run !== undefined) recovered.push(run);
+      } catch (error) {
+        // One whose log was damaged is nothing to the others.
+        if (!(error instanceof MandateError)) throw error;
+        refused.push(error);
       }
-      if (!(await this.#isLeft(row, only)) || !(await this.#canWorkOn(row.id))) continue;
-      const run = await this.#takeUp(row.id);
-      if (run === undefined) continue;
-      this.#runs.set(run.id, run);
-      if (run.isHeld) this.#goals.hold(run);
-      const root = run.root ?? run.topLevel[0];
-      if (root === undefined) continue;
-      const result = root.whenClosed();
-      void result.then(() => this.#runs.delete(run.id));
-      recovered.push({ runId: run.id, delegationId: root.id, result });
     }
     await this.#goals.advance();
+    for (const error of refused) onRefused(error);
     return recovered;
+  }
+
+  async #recoverOne(row: RunRow, only: string | undefined): Promise<StartedRun | undefined> {
+    const state = await this.#parts.store.readRun(row.id);
+    if (state?.spread) return sendAgain(this.#parts, state);
+    if (!(await this.#isLeft(row, only)) || !(await this.#canWorkOn(row.id))) return undefined;
+    const run = await this.#takeUp(row.id);
+    if (run === undefined) return undefined;
+    this.#runs.set(run.id, run);
+    if (run.isHeld) this.#goals.hold(run);
+    const root = run.root ?? run.topLevel[0];
+    if (root === undefined) return undefined;
+    const result = root.whenClosed();
+    void result.then(() => this.#runs.delete(run.id));
+    return { runId: run.id, delegationId: root.id, result };
   }
 
   /** Has everything of spread runs worked on that nobody works on any more. */
@@ -611,4 +623,8 @@ function refusal(refused: { readonly rule: string; readonly reason: string }): M
   if (refused.rule === "profile") return new MandateError("unknown-profile", sentence);
   if (refused.rule === "agent") return new MandateError("unknown-agent", sentence);
   return new MandateError("refused-by-policy", refused.reason);
+}
+
+function rethrow(error: MandateError): never {
+  throw error;
 }

@@ -67,11 +67,13 @@ async function recover(
   display: Display,
   only: string | undefined,
 ): Promise<readonly StartedRun[]> {
+  const refused = ({ message }: MandateError): void =>
+    display.say(`An interrupted run could not be taken up: ${printable(message)}`);
   try {
-    return await engine.recover(only);
+    return await engine.recover(only, refused);
   } catch (error) {
     if (!(error instanceof MandateError)) throw error;
-    display.say(`An interrupted run could not be taken up: ${printable(error.message)}`);
+    refused(error);
     return [];
   }
 }

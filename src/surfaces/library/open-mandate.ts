@@ -46,7 +46,8 @@ export async function openMandate(options: MandateOptions): Promise<Mandate> {
     ...options,
     middleware: [...(options.middleware ?? []), forks.middleware],
   });
-  const recovered = options.recover === false ? [] : await runtime.engine.recover();
+  const recovered =
+    options.recover === false ? [] : await runtime.engine.recover(undefined, warnOfRefused);
   const { database, home } = findPlaces(options.environment ?? process.env);
   const { id, role } = options.principal ?? { id: "local", role: "operator" };
   // A role that nobody knows holds nothing.
@@ -54,6 +55,14 @@ export async function openMandate(options: MandateOptions): Promise<Mandate> {
   // What lies in the home belongs to the home's own database; which of it to another one, nobody says.
   const verified = options.database === undefined ? { home, database } : null;
   return new LibraryMandate(runtime, recovered, { forks, principal, verified });
+}
+
+/** One run that somebody damaged keeps no program from opening; whoever looks is told. */
+function warnOfRefused({ code, message }: MandateError): void {
+  process.emitWarning(`An interrupted run could not be taken up: ${message}`, {
+    type: "MandateWarning",
+    code,
+  });
 }
 
 function requireCount(name: string, value: number | undefined, least: number): void {

@@ -80,15 +80,17 @@ export class ChatDriver {
 
   /** Runs that a crash interrupted go on beside the conversation; one that cannot keeps nobody out. */
   async takeUp(): Promise<void> {
+    const refused = ({ message }: MandateError): void =>
+      this.#conversation.say(`An interrupted run could not be taken up: ${message}`, "warn");
+    const { engine } = this.#setting.runtime;
     try {
-      for (const { runId } of await this.#setting.runtime.engine.recover()) {
+      for (const { runId } of await engine.recover(undefined, refused)) {
         await this.#runs.workBeside(runId, "left");
         this.#conversation.say(`Run ${runId} was interrupted, and goes on beside this.`);
       }
     } catch (error) {
       if (!(error instanceof MandateError)) throw error;
-      const text = `An interrupted run could not be taken up: ${error.message}`;
-      this.#conversation.say(text, "warn");
+      refused(error);
     }
   }
 

@@ -128,14 +128,16 @@ async function printLink(given: Arguments, io: Io, port: number): Promise<number
 
 /** What cannot be taken up must not keep a server from serving. */
 async function takeUp({ engine }: Runtime, log: (line: string) => void): Promise<void> {
+  const refused = (error: unknown): void =>
+    log(`An interrupted run could not be taken up: ${messageOf(error)}`);
   try {
-    for (const { runId, result } of await engine.recover()) {
+    for (const { runId, result } of await engine.recover(undefined, refused)) {
       log(`${runId} was interrupted and goes on where it stopped.`);
       // How it ends is in its log; here nobody waits for it.
       result.catch(() => undefined);
     }
   } catch (error) {
-    log(`An interrupted run could not be taken up: ${messageOf(error)}`);
+    refused(error);
   }
 }
 
