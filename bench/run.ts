@@ -30,6 +30,8 @@ async function main(words: readonly string[]): Promise<number> {
   const isBuilt = process.env["MANDATE_BENCH_SOURCE"] === undefined;
   if (isBuilt && !build()) return 1;
   const report = await measure(options);
+  // At once: what was measured for an hour must not be lost by what comes after it.
+  if (options.json !== undefined) writeFileSync(options.json, JSON.stringify(report, null, 1));
   const isColdWanted = isBuilt && options.measures.includes("cold");
   const cold = isColdWanted ? await measureColdStart(dist) : undefined;
   const sizes = isBuilt && options.measures.includes("install") ? await installSizes() : [];

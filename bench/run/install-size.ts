@@ -1,5 +1,5 @@
 import { spawnSync } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { installPackage } from "../../scripts/release/install-package.ts";
@@ -13,34 +13,42 @@ export interface InstallSize {
   readonly megabytes: number;
 }
 
-/** Ours as it would be published, and the peers' by their own program, from the same registry. */
+/** Ours as it would be published, and the core of each peer, from the same registry. */
 export async function measureInstallSizes(root: string, peers: string): Promise<InstallSize[]> {
   const folder = mkdtempSync(join(tmpdir(), "mandate-install-"));
   try {
-    return [await ourSize(root, folder), ...peersSizes(peers, folder)];
+    const { tarball } = await packPackage(root, folder);
+    const ours = await installPackage(root, tarball, join(folder, "mandate"));
+    const sizes = [sizeIn("mandate", ours)];
+    for (const file of globSync("subjects/*/package.json", { cwd: peers })) {
+      const manifest = JSON.parse(readFileSync(join(peers, file), "utf8")) as Manifest;
+      if (manifest.bench.core.length > 0) sizes.push(sizeOfPeer(manifest, folder));
+    }
+    return sizes;
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
 }
 
-async function ourSize(root: string, folder: string): Promise<InstallSize> {
-  const { tarball } = await packPackage(root, folder);
-  const project = await installPackage(root, tarball, join(folder, "project"));
-  const megabytes = sizeOf(join(project, "node_modules")) / 1e6;
-  return { subject: "mandate", packages: installedPackages(project), megabytes };
+interface Manifest {
+  /** `core`: what somebody installs who uses it, without what only this benchmark needs. */
+  readonly bench: { readonly id: string; readonly core: readonly string[] };
+  readonly dependencies: Readonly<Record<string, string>>;
 }
 
-function peersSizes(peers: string, folder: string): InstallSize[] {
-  const file = join(folder, "sizes.json");
-  const words = [join(peers, "install-size.mjs"), "--json", file];
-  const { status } = spawnSync(process.execPath, words, { stdio: ["ignore", "ignore", "inherit"] });
-  if (status !== 0) throw new Error("The sizes of the peers could not be measured.");
-  const sizes: Record<string, { packages?: number; mb?: number }> = JSON.parse(
-    readFileSync(file, "utf8"),
-  );
-  return Object.entries(sizes).flatMap(([name, { packages, mb }]) => {
-    const isCore = name.endsWith(" (core)") && !name.startsWith("floor");
-    if (!isCore || packages === undefined || mb === undefined) return [];
-    return [{ subject: name.replace(" (core)", ""), packages, megabytes: mb }];
-  });
+function sizeOfPeer({ bench: { core, id }, dependencies }: Manifest, folder: string): InstallSize {
+  const project = join(folder, id);
+  mkdirSync(project);
+  const wanted = Object.fromEntries(core.map((name) => [name, dependencies[name]]));
+  const about = { private: true, dependencies: wanted };
+  writeFileSync(join(project, "package.json"), JSON.stringify(about));
+  const words = ["install", "--ignore-scripts", "--no-audit", "--no-fund", "--omit=dev"];
+  const { status, stderr } = spawnSync("npm", words, { cwd: project, encoding: "utf8" });
+  if (status !== 0) throw new Error(`${id} could not be installed:\n${stderr.slice(-400)}`);
+  return sizeIn(id, project);
+}
+
+function sizeIn(subject: string, project: string): InstallSize {
+  const megabytes = sizeOf(join(project, "node_modules")) / 1e6;
+  return { subject, packages: installedPackages(project), megabytes };
 }
