@@ -17,7 +17,8 @@ export function drawInboxPanel(
   const { glyphs, paint } = style;
   const items = inboxOrder(state);
   if (items.length === 0) {
-    const empty = told("Nothing yet. What agents ask, finish or fail at comes here.", state);
+    const about = "Nothing yet. What agents ask, finish or fail at comes here.";
+    const empty = told(about, state, most - 2);
     return framed("inbox", empty, "Esc closes", state, style);
   }
   const room = state.columns - 4;

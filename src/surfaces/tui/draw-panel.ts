@@ -47,7 +47,7 @@ function drawTreePanel(
   const lines = drawRows(state.tree, style, { columns: state.columns - 1, beat: beatOf(state) });
   const shown =
     lines.length === 0
-      ? told("Nobody has worked in this session yet.", state)
+      ? told("Nobody has worked in this session yet.", state, most - 2)
       : scroll(lines, panel.top, most - 2).map((line) => ` ${line}`);
   const foot =
     lines.length > most - 2 ? `${lines.length} agents, arrows scroll, Esc closes` : "Esc closes";

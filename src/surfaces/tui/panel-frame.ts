@@ -22,9 +22,10 @@ export function framed(
   ];
 }
 
-/** Where there is nothing to list. */
-export function told(text: string, { columns }: ChatState): readonly string[] {
-  return wrapText(text, columns - 3).map((line) => ` ${line}`);
+/** Where there is nothing to list; as much of it as there is room for. */
+export function told(text: string, { columns }: ChatState, room: number): readonly string[] {
+  const lines = wrapText(text, columns - 3).map((line) => ` ${line}`);
+  return lines.slice(0, Math.max(1, room));
 }
 
 export function scroll<Line>(lines: readonly Line[], top: number, room: number): readonly Line[] {
