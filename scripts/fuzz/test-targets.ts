@@ -9,6 +9,9 @@ const fixedSeed = 7;
 const randomSeed = Math.floor(Math.random() * 2 ** 31);
 const found = fileURLToPath(new URL("../../.mandate/fuzz", import.meta.url));
 
+/** What holds a change up must be about that change: there the cases are the same every time. */
+const isGate = process.env["CI"] === "true";
+
 /** `MANDATE_FUZZ_SECONDS` is for each target; without it a second and a half, by two seeds. */
 const seconds = Number(process.env["MANDATE_FUZZ_SECONDS"] || 0);
 
@@ -20,10 +23,10 @@ export function testTargets(targets: readonly Target[]): void {
       const fixed = await runTarget(target, { seed: fixedSeed, cases, seconds: 1.2 });
       if (fixed.skipped !== undefined) context.skip(fixed.skipped);
       expectNothing(target, fixed);
-      expectNothing(
-        target,
-        await runTarget(target, { seed: randomSeed, seconds: Math.max(0.4, seconds) }),
-      );
+      if (!isGate || seconds > 0) {
+        const others = { seed: randomSeed, seconds: Math.max(0.4, seconds) };
+        expectNothing(target, await runTarget(target, others));
+      }
       expect(fixed.cases).toBeGreaterThan(0);
     });
   });

@@ -1,3 +1,5 @@
+import { MandateError } from "./mandate-error.ts";
+
 /**
  * Ids are numbers in disguise: a store hands out one number after another, and a fixed scramble
  * makes six hex digits of it (eight from the seventeen-millionth on). They are unique by
@@ -12,9 +14,14 @@ function scramble(digits: number, factor: number, offset: number) {
 
 export function hexOf(number: number): string {
   const form = number < narrow.size ? narrow : wide;
-  if (number >= wide.size) throw new RangeError("the store has run out of ids");
+  if (number >= wide.size) throw noId(number);
   const scrambled = modulo(Math.imul(number, form.factor) + form.offset, form.size);
   return scrambled.toString(16).padStart(form.digits, "0");
+}
+
+function noId(number: number): MandateError {
+  const message = `${number} stands for no id: the store has given out all of them, or somebody changed the database.`;
+  return new MandateError("database-unusable", message);
 }
 
 /** The number behind an id, or undefined when the text was never an id of ours. */
