@@ -99,6 +99,7 @@ test("an import and an install are held against the best and the heaviest of the
   const cold = {
     node: [{ wallMs: 40 }],
     mandate: [{ wallMs: 47 }],
+    floor: [{ wallMs: 41 }],
     "peer-a": [{ wallMs: 160 }],
     "peer-b": [{ wallMs: 400 }],
   };

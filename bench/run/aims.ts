@@ -42,7 +42,7 @@ export function imported(report: Report): string[] {
 }
 
 function best(report: Report): number {
-  const peers = imported(report).filter((name) => name !== "mandate");
+  const peers = imported(report).filter((name) => name !== "mandate" && name !== "floor");
   return Math.round(Math.min(...peers.map((peer) => overBare(report, peer))));
 }
 
@@ -52,6 +52,6 @@ function againstPeer(sizes: readonly InstallSize[], name: string): Bar[] {
   if (ours === undefined || peer === undefined) return [];
   return [
     below(`Packages installed, beside ${name}`, ours.packages, peer.packages, "packages"),
-    below(`Installed size, beside ${name}`, ours.megabytes, peer.megabytes, "MB"),
+    below(`Installed size, beside ${name}`, ours.megabytes, Math.round(peer.megabytes), "MB"),
   ];
 }
