@@ -161,9 +161,13 @@ export async function createRuntime(options: RuntimeOptions): Promise<Runtime> {
   const parts: EngineParts = {
     store,
     copies() {
-      copies ??= import("./workspaces/git/working-copies.ts").then(
-        (module) => new module.WorkingCopies(work.folder),
-      );
+      copies ??= import("./workspaces/git/working-copies.ts")
+        .then((module) => new module.WorkingCopies(work.folder))
+        .catch((error: unknown) => {
+          // A disk that failed once may be well the next time.
+          copies = undefined;
+          throw error;
+        });
       return copies;
     },
     sendsCopies: config.engine.workspaces === "bundle",

@@ -176,10 +176,21 @@ async function createInCopy(
       throw error;
     }
   } catch (error) {
-    return asRefusal(error);
+    return isSystemError(error) ? unmade(error) : asRefusal(error);
   } finally {
     run.starting--;
   }
+}
+
+/** A disk that fails is nobody's mistake, and no bug of ours: whoever asked is told. */
+function unmade(error: Error): Started {
+  return { rule: "working_copy", reason: `Its working copy could not be made: ${error.message}.` };
+}
+
+function isSystemError(error: unknown): error is NodeJS.ErrnoException {
+  if (!(error instanceof Error) || error instanceof MandateError) return false;
+  const { code } = error as NodeJS.ErrnoException;
+  return code !== undefined && /^E[A-Z0-9]+$/.test(code);
 }
 
 function makeCopy(start: Start, id: string, copies: WorkingCopies): Promise<WorkingCopy> {

@@ -325,3 +325,17 @@ test("a root agent that asks for it works in a copy as well, and is merged at th
   expect(result.closeReason).toBe("integrated");
   expect(read(engine, "a.txt")).toBe("A\n");
 });
+
+test("a copy that the disk does not take is told to whoever asked for it, and the work goes on", async () => {
+  const model = play([[delegate("a")]], { a: [write("a.txt", "a")] });
+  await using engine = await openEngine({ profiles, model });
+  initRepository(engine.workspace, { "b.txt": "b\n" });
+  rmSync(join(engine.home, "worktrees"), { recursive: true, force: true });
+  writeFileSync(join(engine.home, "worktrees"), "in the way");
+  const { children, events, result } = await run(engine);
+  expect(children).toEqual([]);
+  expect(result).toMatchObject({ status: "completed", result: "all done" });
+  const [failed] = ofType(events, "agent.tool_failed");
+  expect(failed?.payload.error).toMatch(/Its working copy could not be made: E[A-Z]+/);
+  rmSync(join(engine.home, "worktrees"));
+});
