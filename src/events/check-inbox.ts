@@ -1,8 +1,9 @@
 import type { CheckedRun } from "./checked-run.ts";
 import type { Delegation } from "./delegation.ts";
 import type { StoredEvent } from "./event.ts";
-import { inboxChangeOf, touchesInbox } from "./inbox-change.ts";
+import { inboxChangeOf } from "./inbox-change.ts";
 import type { InboxItem } from "./inbox-item.ts";
+import { touchesInbox } from "./inbox-types.ts";
 import type { RunState } from "./run-state.ts";
 
 /** I7: the stored inbox is the fold of the events, and which asks are open is as well. */

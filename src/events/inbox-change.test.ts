@@ -2,8 +2,9 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { EventType, NewEvent, StoredEvent } from "./event.ts";
 import { examplePayloads } from "./example-events.test-support.ts";
-import { inboxChangeOf, isInboxType, touchesInbox } from "./inbox-change.ts";
+import { inboxChangeOf } from "./inbox-change.ts";
 import type { InboxItem } from "./inbox-item.ts";
+import { isInboxType, touchesInbox } from "./inbox-types.ts";
 import { oneLine } from "./one-line.ts";
 import { applyToRun, emptyRun } from "./run-state.ts";
 

@@ -1,5 +1,5 @@
 import { type Delegation, openAskOf } from "./delegation.ts";
-import type { EventType, StoredEvent } from "./event.ts";
+import type { StoredEvent } from "./event.ts";
 import type { InboxItem } from "./inbox-item.ts";
 import { inboxItemOf } from "./inbox-item-of.ts";
 import type { RunState } from "./run-state.ts";
@@ -9,34 +9,6 @@ export interface InboxChange {
   readonly item: InboxItem | undefined;
   /** The ask that waits for no answer from now on. */
   readonly closes: string | undefined;
-}
-
-/** What can become an item. */
-const told: ReadonlySet<EventType> = new Set<EventType>([
-  "agent.asked",
-  "agent.answered",
-  "agent.subagent_closed",
-  "agent.interjected",
-  "run.started",
-  "run.planned",
-  "run.finished",
-]);
-
-/** What can end an ask besides. */
-const ending: ReadonlySet<EventType> = new Set<EventType>([
-  "agent.tool_completed",
-  "agent.subagent_waiting_for_merge",
-  "agent.subagent_completed",
-  "agent.subagent_failed",
-]);
-
-/** Whether an event of this type can be news; all others cost nothing. */
-export function isInboxType(type: EventType): boolean {
-  return told.has(type);
-}
-
-export function touchesInbox(type: EventType): boolean {
-  return told.has(type) || ending.has(type);
 }
 
 /**

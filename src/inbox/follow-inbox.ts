@@ -1,5 +1,5 @@
-import { isInboxType } from "../events/inbox-change.ts";
 import type { InboxItem } from "../events/inbox-item.ts";
+import { isInboxType } from "../events/inbox-types.ts";
 import type { InboxStore } from "../ports/inbox-store.ts";
 import type { Store } from "../ports/store.ts";
 

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
-import { inboxChangeOf, touchesInbox } from "../events/inbox-change.ts";
+import { inboxChangeOf } from "../events/inbox-change.ts";
 import type { InboxItem } from "../events/inbox-item.ts";
+import { touchesInbox } from "../events/inbox-types.ts";
 import { applyToRun, emptyRun } from "../events/run-state.ts";
 import type { InboxQuery } from "../ports/inbox-store.ts";
 import type { Store } from "../ports/store.ts";

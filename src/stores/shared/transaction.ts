@@ -3,7 +3,8 @@ import { decideRecordChange, type RecordStanding } from "../../events/decide-rec
 import type { Delegation } from "../../events/delegation.ts";
 import type { NewEvent, StoredEvent } from "../../events/event.ts";
 import { canonical, link } from "../../events/hash-chain.ts";
-import { type InboxChange, inboxChangeOf, touchesInbox } from "../../events/inbox-change.ts";
+import { type InboxChange, inboxChangeOf } from "../../events/inbox-change.ts";
+import { touchesInbox } from "../../events/inbox-types.ts";
 import type { PreparedChange } from "../../events/prepare-record-changes.ts";
 import { applyToRun, type RunState } from "../../events/run-state.ts";
 import { runNumberOf } from "../../ports/identity.ts";

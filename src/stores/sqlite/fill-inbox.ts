@@ -1,6 +1,7 @@
 import type { DatabaseSync } from "node:sqlite";
 import type { StoredEvent } from "../../events/event.ts";
-import { inboxChangeOf, touchesInbox } from "../../events/inbox-change.ts";
+import { inboxChangeOf } from "../../events/inbox-change.ts";
+import { touchesInbox } from "../../events/inbox-types.ts";
 import { applyToRun, emptyRun, type RunState } from "../../events/run-state.ts";
 import { controlRunId, runIdOf } from "../../ports/identity.ts";
 import { InboxRows } from "./inbox-rows.ts";

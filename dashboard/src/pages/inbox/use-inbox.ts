@@ -1,6 +1,6 @@
 import { useCallback, useEffect, useRef, useState } from "react";
-import { touchesInbox } from "../../../../src/events/inbox-change.ts";
 import type { InboxKind } from "../../../../src/events/inbox-item.ts";
+import { touchesInbox } from "../../../../src/events/inbox-types.ts";
 import { client } from "../../data/client.ts";
 import { live } from "../../data/live.ts";
 import { mergeItems, type ShownItem } from "./inbox-item.ts";
