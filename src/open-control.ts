@@ -17,6 +17,9 @@ import { shippedProfiles } from "./profiles/shipped-profiles.ts";
 import type { SkillRegistry } from "./skills/skill.ts";
 import { loadSkills } from "./skills/skill-registry.ts";
 
+/** They do not change under a program that runs: each file is read once, whoever asks. */
+const shipped = new FolderSource(shippedProfiles);
+
 export interface ControlOptions {
   readonly cwd: string;
   readonly environment: Environment;
@@ -73,7 +76,7 @@ export async function openControl(options: ControlOptions): Promise<Control> {
   ];
   const profiles = loadProfiles({
     sources: [
-      new FolderSource(shippedProfiles),
+      shipped,
       new FolderSource({ path: userFolder, origin: "user" }),
       ...(await foreignSources(cwd, isTrusted)),
       ...folders.map((path) => new FolderSource(ofWorkspace(path))),

@@ -20,7 +20,9 @@ export function intersect(left: Selection, right: Selection): Selection {
   if (left === "*") return right;
   if (right === "*") return left;
   if (left === right) return left;
-  const common = left.filter((name) => includes(right, name));
+  const kept = left.filter((name) => includes(right, name));
+  // The same list where nothing is lost: a thousand siblings share it.
+  const common = kept.length === left.length ? left : kept;
   if (!left.some(isPattern)) return common;
   const narrower = right.filter((name) => !common.includes(name) && includes(left, name));
   return narrower.length === 0 ? common : [...common, ...narrower];

@@ -61,7 +61,7 @@ export class Agent {
   beganAt = 0;
   lastActivity = 0;
   usage: TokenUsage = noUsage;
-  /** Calls that have begun and have no result, by id. */
+  /** Calls that have begun and have no result, by id; null when there are none. */
   openCalls: Map<string, string> | null = null;
   /** In spawn order; null until it has some. */
   children: Agent[] | null = null;
@@ -116,7 +116,7 @@ export class Agent {
   appends = 0;
   #refused: unknown = null;
   #unsettled: Promise<unknown>[] = [];
-  #settling: Promise<void> | null = null;
+  #settling: Promise<unknown> | null = null;
   #interrupts: Set<(reason: Stopped) => void> | null = null;
   #closedWaiters: ((result: DelegationResult) => void)[] | null = null;
   /** Asked just before it closes: what the waiting parent wants written in the same transaction. */
@@ -344,6 +344,16 @@ export class Agent {
     this.evidence.see(event);
   }
 
+  callBegan(callId: string, tool: string): void {
+    this.openCalls ??= new Map();
+    this.openCalls.set(callId, tool);
+  }
+
+  callEnded(callId: string): void {
+    this.openCalls?.delete(callId);
+    if (this.openCalls?.size === 0) this.openCalls = null;
+  }
+
   /** Its work is done, and no deadline is about what follows. */
   rest(): void {
     clearTimeout(this.timer);
@@ -353,7 +363,9 @@ export class Agent {
   /** An append that this agent depends on, though another may have made it. */
   willSettle(append: Promise<unknown>): void {
     this.appends++;
-    this.#unsettled.push(append);
+    // Nearly always one: a list that is made for it holds no room for more.
+    if (this.#unsettled.length === 0) this.#unsettled = [append];
+    else this.#unsettled.push(append);
     append.catch(this.breakOff);
   }
 
@@ -366,9 +378,13 @@ export class Agent {
   async durable(): Promise<void> {
     const unsettled = this.#unsettled;
     // Whoever comes while another waits waits for the same.
-    if (unsettled.length === 0) return this.#settling ?? undefined;
+    if (unsettled.length === 0) {
+      await this.#settling;
+      return;
+    }
     this.#unsettled = [];
-    const settling = settle(unsettled);
+    const [only = nothingYet] = unsettled;
+    const settling = unsettled.length === 1 ? only : Promise.all(unsettled);
     this.#settling = settling;
     await settling;
     if (this.#settling === settling) this.#settling = null;
@@ -418,8 +434,8 @@ export class Agent {
   whenClosed(): Promise<DelegationResult> {
     if (this.result !== null) return Promise.resolve(this.result);
     return new Promise((resolve) => {
-      this.#closedWaiters ??= [];
-      this.#closedWaiters.push(resolve);
+      if (this.#closedWaiters === null) this.#closedWaiters = [resolve];
+      else this.#closedWaiters.push(resolve);
     });
   }
 
@@ -469,11 +485,6 @@ export function untrustedIn(
   if (parent.carries?.includes("untrusted")) return "what it began with";
   // What servers say of their tools stands in every request.
   return permissions.allowed_tools.some((tool) => tool.startsWith("mcp__")) ? "mcp" : null;
-}
-
-async function settle(unsettled: readonly Promise<unknown>[]): Promise<void> {
-  if (unsettled.length === 1) await unsettled[0];
-  else await Promise.all(unsettled);
 }
 
 /** A watcher's word that stops calls. */

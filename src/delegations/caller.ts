@@ -158,31 +158,28 @@ class AgentDelegator implements CallDelegator {
     return [];
   }
 
-  async joinAndComplete(
-    id: string,
-    describe: (result: DelegationResult) => string,
-  ): Promise<string> {
+  joinAndComplete(id: string, describe: (result: DelegationResult) => string): Promise<string> {
     const agent = this.#agent;
     const child = agent.run.agents.get(id);
     if (child === undefined) throw new Error(`there is no delegation ${id}`);
-    if (child.result !== null) return this.#completeNow(child.result, describe);
-    // Its end is written by another process, which cannot speak for this one.
-    if (isElsewhere(child)) return this.#completeNow(await child.whenClosed(), describe);
+    const completeNow = (result: DelegationResult): string => this.#completeNow(result, describe);
+    // Its end is in the log already, or written by a process that cannot speak for this one.
+    if (child.result !== null || isElsewhere(child)) return child.whenClosed().then(completeNow);
     let text = "";
     child.deliver = (result) => {
       text = describe(result);
       const payload = this.#completion(text, result);
       const completed: NewEvent = event(agent, "agent.tool_completed", payload);
       agent.run.delivered.add(id);
-      agent.openCalls?.delete(this.#call.id);
+      agent.callEnded(this.#call.id);
       agent.see(completed);
       this.#of.onRecorded();
       return [completed];
     };
-    const result = await child.whenClosed();
-    // Closed by somebody else, without our completion in the same transaction.
-    if (!agent.run.delivered.has(id)) return this.#completeNow(result, describe);
-    return text;
+    // Closed by somebody else, it was without our completion in the same transaction.
+    return child
+      .whenClosed()
+      .then((result) => (agent.run.delivered.has(id) ? text : completeNow(result)));
   }
 
   #completeNow(result: DelegationResult, describe: (result: DelegationResult) => string): string {
@@ -190,7 +187,7 @@ class AgentDelegator implements CallDelegator {
     const text = describe(result);
     agent.throwIfStopped();
     agent.run.delivered.add(result.delegationId);
-    agent.openCalls?.delete(this.#call.id);
+    agent.callEnded(this.#call.id);
     agent.record(event(agent, "agent.tool_completed", this.#completion(text, result)));
     this.#of.onRecorded();
     return text;

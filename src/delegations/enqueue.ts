@@ -59,6 +59,6 @@ export function queue(agent: Agent): void {
       return;
     }
     agent.hasSlot = true;
-    void work(agent).finally(() => agent.giveSlot());
+    void work(agent);
   });
 }

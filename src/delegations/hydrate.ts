@@ -204,13 +204,12 @@ function replay(agent: Agent, event: StoredEvent): void {
   agent.see(event);
   switch (event.type) {
     case "agent.tool_started":
-      agent.openCalls ??= new Map();
-      agent.openCalls.set(event.payload.call_id, event.payload.tool);
+      agent.callBegan(event.payload.call_id, event.payload.tool);
       break;
     case "agent.tool_completed":
     case "agent.tool_failed":
     case "agent.tool_outcome_unknown":
-      agent.openCalls?.delete(event.payload.call_id);
+      agent.callEnded(event.payload.call_id);
       break;
     case "agent.interrupted":
       agent.cut = suspensionOf(event.payload);

@@ -1,7 +1,7 @@
 import { type Contract, memoryPermissions } from "../contracts/contract.ts";
 import type { Carried } from "../contracts/exposure.ts";
 import type { Granted } from "../contracts/narrow.ts";
-import { includes } from "../contracts/selection.ts";
+import { includes, type Selection } from "../contracts/selection.ts";
 import type { Profile } from "../profiles/profile.ts";
 import { profileHash } from "../profiles/profile-hash.ts";
 import type { Placement } from "./placement.ts";
@@ -50,7 +50,7 @@ export function makeContract(
     model: models.share({
       provider: granted.model.slice(0, slash),
       model: granted.model.slice(slash + 1),
-      allow: granted.mayUse.models,
+      allow: sharedNames(granted.mayUse.models),
       max_output_tokens: model?.maxOutputTokens ?? limits.maxOutputTokens,
       temperature: model?.temperature ?? null,
       ...(model?.topP !== undefined && { top_p: model.topP }),
@@ -128,6 +128,7 @@ const executions = new SharedValues<Contract["execution"]>();
 const outputs = new SharedValues<Contract["outputs"]>();
 const joins = new SharedValues<Contract["join"]>();
 const deadlines = new SharedValues<Contract["deadlines"]>();
+const names = new SharedValues<readonly string[]>();
 const none: readonly string[] = Object.freeze([]);
 const noWorkspace: Contract["workspace"] = Object.freeze({
   isolation: "shared",
@@ -141,6 +142,10 @@ const noExitRule: Contract["exit"] = Object.freeze({
   output_schema: null,
   evidence: "none",
 });
+
+function sharedNames(selection: Selection): Selection {
+  return selection === "*" ? selection : names.share(selection);
+}
 
 /** Work that has to be reviewed can end in no other way than by being handed in for that. */
 export function exitTools({

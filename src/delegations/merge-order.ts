@@ -5,6 +5,8 @@
  */
 export class MergeOrder {
   readonly #places = new Map<number, Place>();
+  /** Those whose turn has not come. Most have nothing to merge, and a thousand leave at once. */
+  readonly #waiting = new Map<number, () => void>();
 
   get hasAny(): boolean {
     return this.#places.size > 0;
@@ -24,6 +26,7 @@ export class MergeOrder {
 
   /** Nothing more is to come of it: it was refused, has nothing to merge, or has ended. */
   leave(step: number): void {
+    this.#waiting.delete(step);
     if (this.#places.delete(step)) this.#letGo();
   }
 
@@ -32,7 +35,7 @@ export class MergeOrder {
     const place = this.#places.get(step);
     if (place === undefined || this.#isNext(step, place)) return undefined;
     return new Promise((resolve) => {
-      place.go = resolve;
+      this.#waiting.set(step, resolve);
     });
   }
 
@@ -53,16 +56,15 @@ export class MergeOrder {
   }
 
   #letGo(): void {
-    for (const [step, place] of this.#places) {
-      if (place.go !== undefined && this.#isNext(step, place)) {
-        place.go();
-        delete place.go;
-      }
+    for (const [step, go] of this.#waiting) {
+      const place = this.#places.get(step);
+      if (place === undefined || !this.#isNext(step, place)) continue;
+      this.#waiting.delete(step);
+      go();
     }
   }
 }
 
 interface Place {
   isCalledFor: boolean;
-  go?: () => void;
 }

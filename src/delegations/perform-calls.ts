@@ -52,15 +52,27 @@ async function performInOrder(
 }
 
 /** One call, through the user's middleware and the gate. */
-export async function performCall(
+export function performCall(
   agent: Agent,
   call: ToolCall,
   started: boolean,
   withdrawn: boolean,
   open?: OpenCalls,
 ): Promise<ToolResult> {
-  const { middleware } = agent.run.parts;
   const subject = new Subject(agent, withdrawn, open);
+  // Most calls meet nobody before the gate, and a thousand may wait behind it at once.
+  return agent.halt === null && agent.run.parts.middleware.call === undefined
+    ? passGate(subject, call, started)
+    : performGuarded(agent, subject, call, started);
+}
+
+async function performGuarded(
+  agent: Agent,
+  subject: Subject,
+  call: ToolCall,
+  started: boolean,
+): Promise<ToolResult> {
+  const { middleware } = agent.run.parts;
   if (agent.halt !== null && !started) {
     const reason = `Stopped before it began, by somebody who watches: ${agent.halt}`;
     return refuse(subject, call, started, { rule: "interjected", reason });
@@ -152,13 +164,12 @@ class Subject implements GateSubject, DelegatingCall {
     const agent = this.#agent;
     this.checkStopped();
     if (event.type === "agent.tool_started") {
-      agent.openCalls ??= new Map();
-      agent.openCalls.set(event.payload.call_id, event.payload.tool);
+      agent.callBegan(event.payload.call_id, event.payload.tool);
       if (agent.findTool(event.payload.tool)?.effect === "exec") agent.holdsProcesses = true;
     } else {
       this.wasRecorded = true;
       if ("call_id" in event.payload && event.payload.call_id !== null)
-        agent.openCalls?.delete(event.payload.call_id);
+        agent.callEnded(event.payload.call_id);
     }
     agent.record(event);
   }
@@ -209,28 +220,37 @@ class Subject implements GateSubject, DelegatingCall {
     return this.#deadline.signal;
   }
 
-  within(tool: Tool, running: Promise<ToolResult>): Promise<ToolResult> {
+  within<Output>(tool: Tool, running: Promise<Output>): Promise<Output> {
     const agent = this.#agent;
     if (tool.waits) return agent.interruptible(running);
-    let isLate = false;
-    void running.then(() => isLate && noteLateResult(agent, `the result of ${tool.name}`), ignore);
-    const ms = agent.contract.deadlines.tool;
-    let timer: NodeJS.Timeout | undefined;
-    const late = new Promise<never>((_resolve, reject) => {
-      timer = setTimeout(() => {
+    return new Promise((resolve, reject) => {
+      const ms = agent.contract.deadlines.tool;
+      let isLate = false;
+      let forget = (): void => undefined;
+      const end = (): void => {
+        isLate = true;
+        clearTimeout(timer);
+        forget();
+      };
+      const fail = (reason: unknown): void => {
+        end();
+        reject(reason);
+      };
+      const timer = setTimeout(() => {
         const reason = new Error(`${tool.name} took longer than ${ms} ms and was stopped.`);
         this.#deadline?.abort(reason);
-        reject(reason);
+        fail(reason);
       }, ms);
-    });
-    return agent.interruptible(Promise.race([running, late])).finally(() => {
-      clearTimeout(timer);
-      isLate = true;
+      // It may have been stopped already, and is told so at once.
+      forget = agent.onStop(fail);
+      running.then((result) => {
+        if (isLate) return noteLateResult(agent, `the result of ${tool.name}`);
+        end();
+        resolve(result);
+      }, fail);
     });
   }
 }
-
-function ignore(): void {}
 
 /** What a tool gets to see. A class of few fields, since a thousand calls may be open at once. */
 class CallContext implements ToolContext {

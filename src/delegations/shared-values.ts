@@ -19,6 +19,9 @@ export class SharedValues<Value extends object> {
 
 /** Field by field; what lies deeper is shared already, or not equal. Made for every delegation. */
 function isEqual<Value extends object>(left: Value, right: Value): boolean {
+  if (Array.isArray(left) && Array.isArray(right)) {
+    return left.length === right.length && left.every((item, index) => item === right[index]);
+  }
   for (const key in right) if (left[key] !== right[key]) return false;
   for (const key in left) if (!(key in right)) return false;
   return true;

@@ -18,7 +18,8 @@ export async function takeTurn(agent: Agent): Promise<Ending | null> {
   const { parts } = agent.run;
   for (let tries = 1; ; tries++) {
     if (agent.serverTools === null && hasServers(agent)) await openServers(agent);
-    const plan = await planAndReserve(agent);
+    const prompt = boundPrompt(agent);
+    const plan = reserveNow(agent, prompt) ?? (await reserveLater(agent, prompt));
     if (plan.kind === "exhausted") return bestSoFar(agent);
     // The worst case is on disk before the request leaves: a crash cannot make it forgotten.
     await agent.durable();
@@ -65,31 +66,42 @@ function giveUpModel(agent: Agent, { kind, message }: ModelFault): boolean {
   return true;
 }
 
-async function planAndReserve(agent: Agent): Promise<Exclude<TurnPlan, { kind: "wait" }>> {
-  const { account, contract, transcript } = agent;
+type ReservedTurn = Exclude<TurnPlan, { kind: "wait" }>;
+
+function boundPrompt(agent: Agent): number {
+  const { transcript } = agent;
   keepToWindow(agent);
-  const prompt = promptBound({
+  agent.promptBound = promptBound({
     counted: transcript.countedTokens,
     bytesSince: transcript.bytesSince,
     systemBytes: agent.systemBytes,
     toolTokens: offeredTools(agent, false).tokens,
   });
-  agent.promptBound = prompt;
-  for (let announced = false; ; announced = true) {
-    const plan = planTurn({
-      prompt,
-      maxOutput: contract.model.max_output_tokens,
-      available: account.available,
-      unspent: account.unspent,
-      keepBack: contract.budget.reserve,
-    });
-    if (plan.kind === "exhausted" || account.costLeft <= 0) return { kind: "exhausted" };
-    if (plan.kind !== "wait") {
-      reserve(agent, plan.reserve);
-      return isLastTurn(agent) ? { ...plan, kind: "last" } : plan;
-    }
-    if (!announced) agent.record(event(agent, "agent.paused", { reason: "budget" }));
-    await agent.interruptible(account.released());
+  return agent.promptBound;
+}
+
+/** Undefined: others hold what it needs, and will give some of it back. */
+function reserveNow(agent: Agent, prompt: number): ReservedTurn | undefined {
+  const { account, contract } = agent;
+  const plan = planTurn({
+    prompt,
+    maxOutput: contract.model.max_output_tokens,
+    available: account.available,
+    unspent: account.unspent,
+    keepBack: contract.budget.reserve,
+  });
+  if (plan.kind === "exhausted" || account.costLeft <= 0) return { kind: "exhausted" };
+  if (plan.kind === "wait") return undefined;
+  reserve(agent, plan.reserve);
+  return isLastTurn(agent) ? { ...plan, kind: "last" } : plan;
+}
+
+async function reserveLater(agent: Agent, prompt: number): Promise<ReservedTurn> {
+  agent.record(event(agent, "agent.paused", { reason: "budget" }));
+  for (;;) {
+    await agent.interruptible(agent.account.released());
+    const plan = reserveNow(agent, prompt);
+    if (plan !== undefined) return plan;
   }
 }
 

@@ -23,7 +23,7 @@ export class Evidence {
       case "agent.model_turn": {
         const { served } = payload;
         if (served !== null && !this.#served.includes(served)) {
-          this.#served = [...this.#served, served];
+          this.#served = this.#served.concat(served);
         }
         return;
       }

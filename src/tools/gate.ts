@@ -31,7 +31,7 @@ export interface GateSubject {
   durable(): Promise<void>;
   contextOf(call: ToolCall): ToolContext;
   /** Waits for a tool within its deadline; rejects with a sentence when that passes. */
-  within(tool: Tool, running: Promise<ToolResult>): Promise<ToolResult>;
+  within<Output>(tool: Tool, running: Promise<Output>): Promise<Output>;
   keepArtifact(body: string): Promise<ArtifactReference>;
   /** So many bytes of an output enter the conversation now, at most. */
   readonly outputBytes: number;
@@ -78,9 +78,7 @@ export async function passGate(
   let result: ToolResult;
   try {
     const output = endsHere(tool, subject) ? ending(tool, input) : tool.execute(input, context);
-    result = asResult(
-      output instanceof Promise ? await subject.within(tool, output.then(asResult)) : output,
-    );
+    result = asResult(output instanceof Promise ? await subject.within(tool, output) : output);
   } catch (error) {
     subject.checkStopped();
     result = { text: sentence(error), isError: true };
@@ -88,12 +86,12 @@ export async function passGate(
   if (result.recorded) return result;
   const origin = subject.broughtUntrusted() ? fromStrangers : originOf(tool, result);
   if (result.isError) {
-    const { text } = await cap(result, subject);
+    const { text } = uncapped(result, subject) ?? (await cap(result, subject));
     const failed = { ...about, error: text, ...exitCodeOf(result), ...origin };
     subject.record({ type: "agent.tool_failed", sub_agent_id: id, payload: failed });
     return { ...result, text };
   }
-  const capped = await cap(result, subject);
+  const capped = uncapped(result, subject) ?? (await cap(result, subject));
   const payload = { ...completion(call, result, capped, subject.deliveredBy(call.id)), ...origin };
   subject.record({ type: "agent.tool_completed", sub_agent_id: id, payload });
   return { ...result, text: capped.text };
@@ -249,12 +247,23 @@ interface Capped {
 }
 
 /** A large output stays out of the conversation and out of the log: both keep its beginning. */
-async function cap({ text, shownBytes }: ToolResult, subject: GateSubject): Promise<Capped> {
-  const limit = Math.min(subject.outputBytes, shownBytes ?? Number.POSITIVE_INFINITY);
-  // A UTF-16 unit is at most three bytes: most outputs need no counting.
-  if (text.length * 3 <= limit) return { text };
+/** Most outputs are shown whole, and need not wait a turn to hear so. */
+function uncapped(result: ToolResult, subject: GateSubject): Capped | undefined {
+  const { text } = result;
+  const limit = shownBytesOf(result, subject);
+  // A UTF-16 unit is at most three bytes: most need no counting.
+  const isWhole = text.length * 3 <= limit || Buffer.byteLength(text) <= limit;
+  return isWhole ? { text } : undefined;
+}
+
+function shownBytesOf({ shownBytes }: ToolResult, { outputBytes }: GateSubject): number {
+  return Math.min(outputBytes, shownBytes ?? Number.POSITIVE_INFINITY);
+}
+
+async function cap(result: ToolResult, subject: GateSubject): Promise<Capped> {
+  const { text } = result;
+  const limit = shownBytesOf(result, subject);
   const bytes = Buffer.byteLength(text);
-  if (bytes <= limit) return { text };
   const artifact = await subject.keepArtifact(text);
   const beginning = Buffer.from(text.slice(0, limit))
     .subarray(0, limit)

@@ -75,7 +75,7 @@ describe("get_delegation_result", () => {
     });
     const { ids, messages } = await run(
       leadAfter(
-        ["30"],
+        ["500"],
         ([first]) => ask(first),
         () => ask("ffffff"),
         () => ask("no id at all"),
@@ -88,7 +88,7 @@ describe("get_delegation_result", () => {
     expect(results[3]).toMatchObject({
       delegationId: ids[0],
       status: "completed",
-      result: "did 30",
+      result: "did 500",
       closeReason: "report_accepted",
     });
   });
