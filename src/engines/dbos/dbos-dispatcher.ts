@@ -5,7 +5,6 @@ import { countQueues } from "./count-queues.ts";
 import { EnqueueLine } from "./enqueue-line.ts";
 import {
   applicationName,
-  applicationVersion,
   engineSchema,
   loadDbos,
   migrateEngine,
@@ -61,7 +60,7 @@ export class DbosDispatcher implements Dispatcher {
       pipeline: true,
       allowExitOnIdle: true,
     });
-    return new DbosDispatcher(client, new EnqueueLine(client, pool), options);
+    return new DbosDispatcher(client, new EnqueueLine(pool), options);
   }
 
   /** As long as it takes: the database that cannot be reached is the one that everything is in. */
@@ -76,18 +75,15 @@ export class DbosDispatcher implements Dispatcher {
     const { isByTenant, priority, queueName } = routeOf(this.#options.config, work);
     for (let delayMs = 50; !this.#isClosed; delayMs = Math.min(delayMs * 2, 5000)) {
       try {
-        await this.#line.add(
-          {
-            queueName,
-            workflowName,
-            workflowID: workflowIdOf(work, again),
-            appVersion: applicationVersion,
-            priority,
-            ...(isByTenant && { queuePartitionKey: work.tenant }),
-            ...(delaySeconds !== undefined && { delaySeconds }),
-          },
+        await this.#line.add({
+          workflowName,
+          workflowId: workflowIdOf(work, again),
+          queueName,
+          priority,
+          partitionKey: isByTenant ? work.tenant : null,
+          delaySeconds: delaySeconds ?? null,
           work,
-        );
+        });
         return;
       } catch (error) {
         if (!isPassing(error)) throw error;

@@ -64,7 +64,8 @@ export async function startDbosWorker(options: WorkerOptions): Promise<DbosWorke
       underWay.add(done);
       await done.finally(() => underWay.delete(done));
     },
-    { name: workflowName },
+    // As plain as it can be read: what is queued is a few words.
+    { name: workflowName, serialization: "portable" },
   );
   DBOS.setConfig({
     name: applicationName,

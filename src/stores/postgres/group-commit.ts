@@ -23,7 +23,7 @@ import type { RunCache } from "./run-cache.ts";
 import { encodeText } from "./stored-text.ts";
 import type { WorkerLease } from "./worker-lease.ts";
 import type { WriteLine } from "./write-line.ts";
-import { WriteStatement } from "./write-statement.ts";
+import { jsonText, WriteStatement } from "./write-statement.ts";
 
 export interface CommitParts {
   readonly database: Database;
@@ -263,7 +263,7 @@ export class GroupCommit {
         ["first_run_seq", "bigint"],
         ["count", "integer"],
         ["hash", "text"],
-        ["events", "text"],
+        ["events", jsonText],
       ],
       transaction.batches.map(({ firstRunSeq, firstSeq, hash, run: number, texts: events }) => [
         ...[firstSeq, number, firstRunSeq, events.length, hash, `[${events.join(",")}]`],

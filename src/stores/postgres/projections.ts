@@ -4,7 +4,7 @@ import { isTrusted } from "../shared/stored-contract.ts";
 import type { Transaction } from "../shared/transaction.ts";
 import type { Row } from "./database.ts";
 import { encodeOrNull, encodeText } from "./stored-text.ts";
-import type { WriteStatement } from "./write-statement.ts";
+import { jsonText, type WriteStatement } from "./write-statement.ts";
 
 type Value = string | number | null;
 
@@ -96,7 +96,7 @@ function writeDelegations(
       ["run", "bigint"],
       ["id", "text"],
       ["contract_hash", "text"],
-      ["context_json", "text"],
+      ["context_json", jsonText],
     ],
     made,
     (rows) =>
