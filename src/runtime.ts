@@ -15,6 +15,7 @@ import type { AgentSource, EngineLimits, EngineParts } from "./delegations/engin
 import { compose, type Middleware } from "./delegations/middleware.ts";
 import type { RunGrant } from "./delegations/run-grant.ts";
 import { Scheduler } from "./delegations/scheduler.ts";
+import { UnwrittenEnds } from "./delegations/unwritten-ends.ts";
 import type { DbosDispatcher } from "./engines/dbos/dbos-dispatcher.ts";
 import { createModelRegistry, type ModelRegistry } from "./models/model-registry.ts";
 import { type Control, openControl } from "./open-control.ts";
@@ -34,14 +35,10 @@ import { createShellTool, type Shell } from "./tools/shell/shell-tool.ts";
 import type { Tool } from "./tools/tool.ts";
 import { Toolbox } from "./tools/toolbox.ts";
 import type { Watchdog } from "./watchdog.ts";
-import {
-  type DelegationMark,
-  delegationMark,
-  markedProcesses,
-} from "./workspaces/delegation-mark.ts";
+import { type DelegationMark, delegationMark } from "./workspaces/delegation-mark.ts";
+import { endMarkedProcesses } from "./workspaces/end-marked-processes.ts";
 import type { WorkingCopies } from "./workspaces/git/working-copies.ts";
 import { detectSandbox, mayHaveSandbox } from "./workspaces/sandbox/detect-sandbox.ts";
-import { signalProcess } from "./workspaces/sandbox/process-tree.ts";
 
 export interface RuntimeOptions {
   readonly environment?: Environment;
@@ -157,6 +154,7 @@ export async function createRuntime(options: RuntimeOptions): Promise<Runtime> {
   });
   const work = placeForWork(options.database, places.home);
   const queues = await openQueues(config, options);
+  const unwritten = new UnwrittenEnds();
   let copies: Promise<WorkingCopies> | undefined;
   const parts: EngineParts = {
     store,
@@ -186,12 +184,11 @@ export async function createRuntime(options: RuntimeOptions): Promise<Runtime> {
     async release(delegationId) {
       await Promise.all([servers.release(delegationId), shell.release(delegationId)]);
     },
-    endStrays(delegations) {
+    async endStrays(delegations) {
       if (mark === undefined) return;
-      for (const [id, pids] of markedProcesses(options.database ?? places.database)) {
-        if (delegations.has(id)) for (const pid of pids) signalProcess(pid, "SIGKILL");
-      }
+      await endMarkedProcesses(options.database ?? places.database, delegations);
     },
+    unwritten,
     toolbox,
     middleware: compose(options.middleware ?? []),
     clock: options.clock ?? systemClock,
@@ -219,6 +216,7 @@ export async function createRuntime(options: RuntimeOptions): Promise<Runtime> {
     async close() {
       await watchdog?.close();
       engine.close();
+      unwritten.close();
       control.close();
       await shell.close();
       await servers.close();

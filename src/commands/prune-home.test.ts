@@ -48,18 +48,18 @@ describe("a run that was pruned", () => {
 
     const pruned = expect.stringMatching(/was pruned on \d{4}-\d\d-\d\d by ann/);
     const asked = [
-      recordingOf(first.runId, store),
+      () => recordingOf(first.runId, store),
       // Its conversation begins with that of the one before it.
-      recordingOf(second.runId, store),
-      readRunOf(store, first.runId),
-      readRunOf(store, first.delegationId),
-      readSession(store, first.delegationId),
-      mandate.engine.continueSession(first.runId, "more"),
-      mandate.engine.continueSession(second.runId, "more"),
-      mandate.engine.resume(first.delegationId),
+      () => recordingOf(second.runId, store),
+      () => readRunOf(store, first.runId),
+      () => readRunOf(store, first.delegationId),
+      () => readSession(store, first.delegationId),
+      () => mandate.engine.continueSession(first.runId, "more"),
+      () => mandate.engine.continueSession(second.runId, "more"),
+      () => mandate.engine.resume(first.delegationId),
     ];
     for (const one of asked) {
-      await expect(one).rejects.toMatchObject({ code: /^unknown-/, message: pruned });
+      await expect(one()).rejects.toMatchObject({ code: /^unknown-/, message: pruned });
     }
     const session = await readSession(store, second.delegationId);
     expect(session.problems).toContainEqual(pruned);

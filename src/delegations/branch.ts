@@ -37,7 +37,7 @@ export async function openBranch(
   const isFresh = fence === 0;
   if (!isFresh) {
     if (!(await claimFirst(store, runId, id, claim))) return "busy";
-    parts.endStrays(new Set([id]));
+    await parts.endStrays(new Set([id]));
   }
   const state = isFresh ? left.state : await store.readRun(runId);
   if (state === undefined) return "done";

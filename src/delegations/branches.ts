@@ -38,6 +38,7 @@ export class Branches {
 
   hear(event: StoredEvent): void {
     if (event.type === "agent.subagent_closed") this.#seeOff(event.payload.sub_agent_id);
+    if (!followed.has(event.type)) return;
     const runs = this.#ofRun.get(event.run_id);
     if (runs !== undefined) for (const run of runs) follow(run, event);
   }
@@ -52,17 +53,20 @@ export class Branches {
   }
 }
 
+/** What `follow` looks at. An event is told to every branch of its run, and most are nothing to any. */
+const followed: ReadonlySet<string> = new Set([
+  ...["agent.budget_settled", "agent.answered", "agent.claimed"],
+  ...["agent.subagent_waiting_for_merge", "agent.subagent_closed"],
+]);
+
 function follow(run: LiveRun, event: StoredEvent): void {
   switch (event.type) {
     case "agent.budget_settled":
       run.release();
       break;
-    case "agent.answered": {
-      const { answer, ask_id: askId, by } = event.payload;
-      const isAnswer = answer !== null && by !== "expired";
-      run.asks.get(askId)?.(isAnswer ? { answered: true, answer, by } : { answered: false });
+    case "agent.answered":
+      run.answered(event.payload);
       break;
-    }
     case "agent.claimed": {
       const isHere = event.sub_agent_id === run.here?.id;
       if (isHere && event.payload.fence > run.ownership.fence) loseBranch(run);
@@ -128,14 +132,8 @@ async function ended(agent: Agent): Promise<void> {
 /** The store is gone or closed: whoever takes the run up finds in the log what is to be done. */
 function leaveToNext(): void {}
 
-/** Another worker has it now: what is in memory here no longer means anything. */
+/** Another worker has it now, and this one has nothing more to do for it. */
 export function loseBranch(run: LiveRun): void {
-  run.lost = true;
-  for (const agent of run.agents.values()) {
-    if (agent.isEnding) continue;
-    agent.isEnding = true;
-    agent.stop("worker_lost", "Another process works on it now.");
-  }
-  run.stir();
+  run.giveUp();
   run.left.resolve();
 }

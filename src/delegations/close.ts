@@ -339,7 +339,7 @@ async function handIn(agent: Agent, accepted: Accepted, ending: OutputEnding): P
 }
 
 /** Somebody ended it while its changes were being merged: the log says that they are there. */
-function noteLateMerge({ id, run }: Agent): void {
+export function noteLateMerge({ id, run }: Agent): void {
   const detail = "its changes had been merged when it was ended";
   const payload = { sub_agent_id: id, detail };
   void run.append([{ type: "run.late_result", payload }]).catch(() => undefined);

@@ -17,6 +17,7 @@ import type { MergeCheck } from "../workspaces/git/merge-check.ts";
 import type { WorkingCopies } from "../workspaces/git/working-copies.ts";
 import type { Middleware } from "./middleware.ts";
 import type { Scheduler } from "./scheduler.ts";
+import type { UnwrittenEnds } from "./unwritten-ends.ts";
 
 /** Everything the engine is made of; put together in one place, `runtime.ts`. */
 export interface EngineParts {
@@ -38,8 +39,10 @@ export interface EngineParts {
   checksFor(commands: readonly string[], about: CheckAbout): MergeCheck;
   /** Ends what a delegation left running, commands and servers of its own; safe to repeat. */
   release(delegationId: string): Promise<void>;
-  /** Ends processes that delegations of a dead worker left behind. */
-  endStrays(delegations: { has(id: string): boolean }): void;
+  /** Ends processes that delegations of a dead worker left behind; when it resolves they are gone. */
+  endStrays(delegations: { has(id: string): boolean }): Promise<void>;
+  /** Where ends go that the store does not take at the moment. */
+  readonly unwritten: Pick<UnwrittenEnds, "add">;
   readonly toolbox: Toolbox;
   readonly middleware: Middleware;
   readonly clock: Clock;
@@ -113,9 +116,9 @@ export interface EngineLimits extends NarrowingRules {
     readonly toolMs: number;
     readonly idleMs: number;
   };
-  /** Requests that meet a passing fault: how often, and how long at first. */
   /** How often a watcher is shown something new, at most. */
   readonly watchIntervalMs: number;
+  /** Requests that meet a passing fault: how often, and how long at first. */
   readonly requestTries: number;
   readonly backoffMs: number;
   readonly maxBackoffMs: number;

@@ -81,6 +81,8 @@ export class LiveRun {
   }
 
   release(): void {
+    // Every branch is told of every settlement, and few wait for one.
+    if (this.#awaitingFunds.length === 0) return;
     for (const resume of this.#awaitingFunds.splice(0)) resume();
   }
 
@@ -91,6 +93,23 @@ export class LiveRun {
 
   stir(): void {
     if (this.#stirring.length > 0) for (const resume of this.#stirring.splice(0)) resume();
+  }
+
+  /** A question was answered, or its time is over. */
+  answered({ answer, ask_id: askId, by }: EventPayloads["agent.answered"]): void {
+    const isAnswer = answer !== null && by !== "expired";
+    this.asks.get(askId)?.(isAnswer ? { answered: true, answer, by } : { answered: false });
+  }
+
+  /** Another process works on it now: what is in memory here no longer means anything. */
+  giveUp(): void {
+    this.lost = true;
+    for (const agent of this.agents.values()) {
+      if (agent.isEnding) continue;
+      agent.isEnding = true;
+      agent.stop("worker_lost", "Another process works on it now.");
+    }
+    this.stir();
   }
 
   append(

@@ -3,6 +3,7 @@ import type { Delegation } from "../events/delegation.ts";
 import type { NewEvent } from "../events/event.ts";
 import { isPaused, type RunState } from "../events/run-state.ts";
 import { MandateError } from "../ports/mandate-error.ts";
+import type { Ownership, Store } from "../ports/store.ts";
 import type { Agent } from "./agent.ts";
 import { cancelStored } from "./cancel-stored.ts";
 import { closeWith } from "./close.ts";
@@ -20,22 +21,45 @@ import { endWork, finish } from "./work.ts";
 /** Taken up so often without a step forward, a delegation is what kills its worker. */
 const resumptionLimit = 3;
 
-/**
- * Takes up a run whose worker is gone, or that is paused; then whoever rests goes on. Every open delegation goes on from its last recorded step,
- * waits for a slot again, or is closed; nothing starts over, and a run that nobody lost is left
- * alone, so that recovering twice writes nothing the second time.
- */
+/** A run that is ours now, and of which nobody works yet. */
+export interface ClaimedRun {
+  readonly id: string;
+  readonly ownership: Ownership;
+  readonly state: RunState;
+}
+
+/** Undefined: its worker works on it, it has ended, or somebody else was faster. */
+export async function claimRun(store: Store, id: string): Promise<ClaimedRun | undefined> {
+  const ownership = await store.claimRun(id);
+  if (ownership === undefined) return undefined;
+  const state = await store.readRun(id);
+  return state && { id, ownership, state };
+}
+
+/** Takes up one run by itself: whoever takes up many ends what all of them left, and does so once. */
 export async function recoverRun(
   parts: EngineParts,
   runId: string,
   grant: RunGrant,
 ): Promise<LiveRun | undefined> {
-  const ownership = await parts.store.claimRun(runId);
-  if (ownership === undefined) return undefined;
-  const state = await parts.store.readRun(runId);
-  if (state === undefined) return undefined;
-  // What the dead worker's agents had started outlives it where no namespace held it.
-  parts.endStrays(state.delegations);
+  const claimed = await claimRun(parts.store, runId);
+  if (claimed === undefined) return undefined;
+  await parts.endStrays(claimed.state.delegations);
+  return takeUpRun(parts, claimed, grant);
+}
+
+/**
+ * Goes on with a run whose worker is gone, or that was paused and is to go on. Every open delegation
+ * goes on from its last recorded step, waits for a slot again, or is closed; nothing starts over, and
+ * a run that nobody lost is left alone, so that recovering twice writes nothing the second time.
+ * What the dead worker's agents had started has been ended by then (`endStrays`): it outlives them
+ * where no namespace held it.
+ */
+export async function takeUpRun(
+  parts: EngineParts,
+  { id: runId, ownership, state }: ClaimedRun,
+  grant: RunGrant,
+): Promise<LiveRun | undefined> {
   const run = new LiveRun(parts, {
     id: runId,
     task: state.task,

@@ -28,3 +28,9 @@ export function grantTo(grant: RunGrant, by: RunPrincipal | undefined): RunGrant
   const held = { ...grant.authority, scopes: intersect(grant.authority.scopes, scopes) };
   return { ...grant, principal: { id, role }, authority: held };
 }
+
+/** A workspace brings the right to write in it; without one there is nothing to write. */
+export function grantIn(grant: RunGrant, workspace: string | null, readOnly?: boolean): RunGrant {
+  const roots = workspace === null || readOnly ? [] : [workspace];
+  return { ...grant, authority: { ...grant.authority, write_roots: roots } };
+}

@@ -24,7 +24,7 @@ async function tamper(engine: TestEngine, depth: number): Promise<void> {
 describe("a contract that was changed in the database", () => {
   // close.ts, closeWith: the refused append leaves `isEnding` set, and nobody ends it after that.
   it("is refused at the next transition: the delegation is closed as denied by policy", {
-    timeout: isOnPostgres ? 20_000 : 1000,
+    timeout: isOnPostgres ? 20_000 : 5000,
   }, async () => {
     const engines: TestEngine[] = [];
     await using mandate = await openEngine({

@@ -44,6 +44,8 @@ export async function work(agent: Agent): Promise<void> {
     }
   } catch (error) {
     await endWork(agent, error);
+  } finally {
+    agent.giveSlot();
   }
 }
 
@@ -64,21 +66,28 @@ export async function endWork(agent: Agent, cause: unknown): Promise<void> {
     // Its caller must not go on with a result that is in no log: it ends for the same reason.
     agent.parent?.willSettle(Promise.reject(refusal));
     abandon(agent, refusal);
+    const { here, parts, root } = agent.run;
+    // Whoever is below ends with it.
+    const isTopmost = agent === root || agent === here;
+    if (isTopmost && agent.result !== null) parts.unwritten.add(agent, agent.result);
   }
 }
 
 /**
- * Even the end could not be written (a full disk, a lost database): recovery will write it. Nobody
+ * Even the end could not be written (a full disk, a lost database): that is done later. Nobody
  * below goes on meanwhile, with what could not be written either, or holds up the process's end.
  */
 function abandon(agent: Agent, cause: unknown): void {
   agent.isEnding = true;
-  for (const child of agent.children ?? []) {
+  const { abandoned, root, topLevel } = agent.run;
+  // Whoever watches ends with the root, as when its end is written.
+  const below = [...(agent.children ?? []), ...(agent === root ? topLevel : [])];
+  for (const child of below) {
     if (child.isEnding || isElsewhere(child)) continue;
     child.stop("worker_lost", messageOf(cause));
     abandon(child, cause);
   }
-  agent.run.abandoned.push(agent);
+  abandoned.push(agent);
   agent.closed(unwritten(agent, cause));
 }
 
@@ -215,7 +224,8 @@ async function attempt(agent: Agent): Promise<Ending> {
   for (;;) {
     const turn = transcript.unjudged;
     if (turn !== null) {
-      const ending = await followTurn(agent, turn);
+      const following = followTurn(agent, turn);
+      const ending = following instanceof Promise ? await following : following;
       if (ending) return ending;
     }
     if (transcript.pending.length > 0) {
@@ -234,10 +244,10 @@ async function attempt(agent: Agent): Promise<Ending> {
 }
 
 /** Acts on what the model last said; null when the work goes on. */
-async function followTurn(
+function followTurn(
   agent: Agent,
   turn: NewEvent<"agent.model_turn">["payload"],
-): Promise<Ending | null> {
+): Ending | null | Promise<Ending | null> {
   const verdict = judgeReply(turn, agent.contract, agent.transcript);
   switch (verdict.kind) {
     case "act":

@@ -22,30 +22,54 @@ export function delegationMark(database: string): DelegationMark {
  */
 export function markedProcesses(database: string): ReadonlyMap<string, readonly number[]> {
   const found = new Map<string, number[]>();
-  if (process.platform !== "linux") return found;
-  const beginning = `${markName}=${domainOf(database)}.`;
-  for (const entry of readdirSync("/proc")) {
-    if (!/^\d+$/.test(entry)) continue;
-    const mark = markIn(entry, beginning);
-    if (mark === undefined) continue;
-    const others = found.get(mark);
-    if (others) others.push(Number(entry));
-    else found.set(mark, [Number(entry)]);
-  }
+  lookForMarked(database, (delegationId, pid) => {
+    const others = found.get(delegationId);
+    if (others) others.push(pid);
+    else found.set(delegationId, [pid]);
+  });
   return found;
 }
 
-function markIn(pid: string, beginning: string): string | undefined {
+/**
+ * Tells of each as soon as it is seen, the youngest first: who is told of one can still end it
+ * before it starts another. False: somebody went while we looked, and may have started one that
+ * came too late to be seen.
+ */
+export function lookForMarked(
+  database: string,
+  onFound: (delegationId: string, pid: number) => void,
+): boolean {
+  if (process.platform !== "linux") return true;
+  const beginning = `${markName}=${domainOf(database)}.`;
+  const pids = readdirSync("/proc").filter((entry) => /^\d+$/.test(entry));
+  let hasSeenAll = true;
+  for (const pid of pids.map(Number).toSorted((a, b) => b - a)) {
+    const mark = markIn(pid, beginning);
+    if (mark === gone) hasSeenAll = false;
+    else if (mark !== undefined) onFound(mark, pid);
+  }
+  return hasSeenAll;
+}
+
+const gone = Symbol("gone");
+
+function markIn(pid: number, beginning: string): string | typeof gone | undefined {
   try {
     const environment = readFileSync(`/proc/${pid}/environ`, "latin1");
     // Nearly every process has none: do not split what needs no splitting.
     if (!environment.includes(beginning)) return undefined;
     const variable = environment.split("\0").find((one) => one.startsWith(beginning));
     return variable?.slice(beginning.length);
-  } catch {
-    // It went while we looked, or is not ours to look at.
-    return undefined;
+  } catch (error) {
+    // Whatever is not ours to look at has no mark of ours.
+    return goneCodes.has(codeOf(error)) ? gone : undefined;
   }
+}
+
+const goneCodes: ReadonlySet<unknown> = new Set(["ENOENT", "ESRCH"]);
+
+function codeOf(error: unknown): unknown {
+  return error instanceof Error ? (error as { code?: unknown }).code : undefined;
 }
 
 function domainOf(database: string): string {

@@ -1,23 +1,35 @@
-import { closeSync, fsyncSync, openSync, rmSync, statSync, writeSync } from "node:fs";
+import { closeSync, fsyncSync, openSync, rmSync, statfsSync, statSync, writeSync } from "node:fs";
+import { dirname } from "node:path";
 
 const size = 1024 * 1024;
+/** Before it is put back there has to be room for much more than itself, and for a while. */
+const ample = 16 * size;
+const quietMs = 10_000;
 
 /**
  * Space kept back for the worst moment: when the disk is full this file is given up, so that the
- * ends of what was running can still be written.
+ * ends of what was running can still be written. When there is room again it is put back, for the
+ * next time: a server lives longer than one full disk.
  */
 export class ReserveFile {
   readonly #path: string | null;
-  #checked = false;
+  /** When to look next, on a clock that cannot jump; infinite: there is nothing to do. */
+  #lookAt = 0;
 
   constructor(path: string | null) {
     this.#path = path;
   }
 
-  /** Called before the first write of a process; nothing to do when the file is there. */
+  /** Called before every write; nearly always there is nothing to do. */
   ensure(): void {
-    if (this.#checked || this.#path === null) return;
-    this.#checked = true;
+    if (this.#path === null || performance.now() < this.#lookAt) return;
+    const wasGivenUp = this.#lookAt > 0;
+    // Not into the room that it has just made for others.
+    if (wasGivenUp && !hasAmpleRoom(this.#path)) {
+      this.#lookAt = performance.now() + quietMs;
+      return;
+    }
+    this.#lookAt = Number.POSITIVE_INFINITY;
     if (statSync(this.#path, { throwIfNoEntry: false })?.size === size) return;
     try {
       const file = openSync(this.#path, "w", 0o600);
@@ -34,6 +46,17 @@ export class ReserveFile {
   }
 
   giveUp(): void {
-    if (this.#path !== null) rmSync(this.#path, { force: true });
+    if (this.#path === null) return;
+    this.#lookAt = performance.now() + quietMs;
+    rmSync(this.#path, { force: true });
+  }
+}
+
+function hasAmpleRoom(path: string): boolean {
+  try {
+    const { bavail, bsize } = statfsSync(dirname(path));
+    return bavail * bsize >= ample;
+  } catch {
+    return false;
   }
 }

@@ -77,6 +77,7 @@ export class SqliteStore implements Store {
   #dataVersion: unknown;
   #versionStatement: StatementSync | undefined;
   #contractStatement: StatementSync | undefined;
+  #textStatement: StatementSync | undefined;
   #memories: MemoryStore | undefined;
   #idempotency: IdempotencyStore | undefined;
   #closed = false;
@@ -276,7 +277,9 @@ export class SqliteStore implements Store {
   }
 
   async readText(hash: string): Promise<string | undefined> {
-    const row = this.#database.prepare("SELECT body FROM texts WHERE hash = ?").get(hash);
+    // Whoever takes up thousands of delegations reads the prompt of each.
+    this.#textStatement ??= this.#database.prepare("SELECT body FROM texts WHERE hash = ?");
+    const row = this.#textStatement.get(hash);
     return row === undefined ? undefined : String(row["body"]);
   }
 

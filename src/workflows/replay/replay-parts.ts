@@ -47,7 +47,9 @@ export function replayParts(options: ReplayPartsOptions): EngineParts {
     worktrees: "",
     checksFor: () => async () => ({ passed: true }),
     release: endAgain(options),
-    endStrays: () => undefined,
+    endStrays: async () => undefined,
+    // The log that is replayed has all ends that there were.
+    unwritten: { add: () => undefined },
     toolbox: new ReplayToolbox(options, tools),
     middleware: compose([{ turn: model.turn, call: tools.call, delegation: options.live }]),
     clock: systemClock,

@@ -1,13 +1,13 @@
-import { externalProvider } from "../contracts/contract.ts";
-import { type Delegation, isOpen } from "../events/delegation.ts";
-import type { RunState } from "../events/run-state.ts";
-import type { DelegationResult } from "../ports/delegator.ts";
-import type { Store } from "../ports/store.ts";
-import { resultOf } from "../sessions/delegation-result.ts";
-import { cancelStored } from "./cancel-stored.ts";
-import type { EngineParts } from "./engine-parts.ts";
-import { workOf } from "./enqueue.ts";
-import type { StartedRun } from "./run-request.ts";
+import { externalProvider } from "../../contracts/contract.ts";
+import { type Delegation, isOpen } from "../../events/delegation.ts";
+import type { RunState } from "../../events/run-state.ts";
+import type { DelegationResult } from "../../ports/delegator.ts";
+import type { Store } from "../../ports/store.ts";
+import { cancelStored } from "../cancel-stored.ts";
+import type { EngineParts } from "../engine-parts.ts";
+import { workOf } from "../enqueue.ts";
+import type { StartedRun } from "../run-request.ts";
+import { storedResult } from "./stored-result.ts";
 
 /**
  * Has everything of a spread run worked on that nobody works on: whose worker is gone, and what was
@@ -43,6 +43,15 @@ export async function sendAgain(
   return { runId: state.id, delegationId: root.id, result: untilClosed(store, state.id, root.id) };
 }
 
+/** The same for all spread runs, whatever application they belong to. */
+export async function sendLost(parts: EngineParts): Promise<void> {
+  const { store } = parts;
+  for (const { id } of await store.listRuns({ open: true, limit: 1000 })) {
+    const state = await store.readRun(id);
+    if (state?.spread) await sendAgain(parts, state);
+  }
+}
+
 async function isLeft(store: Store, state: RunState, delegation: Delegation): Promise<boolean> {
   const { parentId, share } = delegation;
   if (!isOpen(delegation) || share === undefined) return false;
@@ -53,12 +62,14 @@ async function isLeft(store: Store, state: RunState, delegation: Delegation): Pr
   return parentId !== null || !(await store.isWorkerAlive(state.worker));
 }
 
+/** The store was closed meanwhile, and nobody waits here any more. */
+function stopLooking(): void {}
+
 function untilClosed(store: Store, runId: string, id: string): Promise<DelegationResult> {
   return new Promise((resolve) => {
     const look = async (): Promise<void> => {
-      const run = await store.readRun(runId);
-      const result = run && resultOf(run, id);
-      if (!result) return;
+      const result = await storedResult(store, runId, id);
+      if (result === null) return;
       forget();
       resolve(result);
     };
@@ -66,8 +77,8 @@ function untilClosed(store: Store, runId: string, id: string): Promise<Delegatio
       const isEnd = events.some(
         ({ payload, type }) => type === "agent.subagent_closed" && payload.sub_agent_id === id,
       );
-      if (isEnd) void look();
+      if (isEnd) look().catch(stopLooking);
     });
-    void look();
+    look().catch(stopLooking);
   });
 }

@@ -1,0 +1,28 @@
+import { MandateError } from "../../ports/mandate-error.ts";
+import type { Agent } from "../agent.ts";
+import type { Branches } from "../branches.ts";
+import type { EngineParts } from "../engine-parts.ts";
+import { isWatcher } from "../watch.ts";
+import type { LiveRuns } from "./live-runs.ts";
+
+interface AtWork {
+  readonly parts: Pick<EngineParts, "store">;
+  readonly runs: LiveRuns;
+  readonly branches: Branches;
+}
+
+/** Whom this process works on by that id; of a run: its root. */
+export async function agentAtWork({ branches, parts, runs }: AtWork, id: string): Promise<Agent> {
+  const run = runs.get((await parts.store.findRun(id)) ?? id);
+  // Of a run that is spread, each branch is at work on one of its agents, and on who watches that.
+  const inBranch = branches.all
+    .flatMap((one) => (id === one.id ? one.root : one.agents.get(id)) ?? [])
+    .find((one) => one.run.here === one || isWatcher(one));
+  const agent = inBranch ?? run?.agents.get(id) ?? run?.root;
+  if (agent && !agent.isEnding) return agent;
+  throw nobodyAtWork(id);
+}
+
+export function nobodyAtWork(id: string): MandateError {
+  return new MandateError("unknown-run", `Nothing that works here is called ${id}.`);
+}

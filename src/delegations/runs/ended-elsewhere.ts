@@ -1,0 +1,21 @@
+import type { Agent } from "../agent.ts";
+import { retireCopy } from "../take-over.ts";
+import { storedResult } from "./stored-result.ts";
+
+/** Somebody closed an agent that this process worked on: it stops where it is. */
+export async function endedElsewhere(agent: Agent): Promise<void> {
+  agent.isEnding = true;
+  agent.account.settle(agent.reservation, agent.reservation, 0);
+  agent.reservation = 0;
+  agent.stop("cancelled", "It was ended from outside.");
+  await closedElsewhere(agent);
+}
+
+/** Whoever waits for an agent gets the result that the log has of it, if it has one. */
+export async function closedElsewhere(agent: Agent): Promise<void> {
+  const { id, run } = agent;
+  const result = await storedResult(run.parts.store, run.id, id);
+  if (result === null) return;
+  agent.closed(result);
+  if (!run.lost) retireCopy(agent);
+}

@@ -1,0 +1,31 @@
+import { intersectAuthority } from "../../contracts/authority.ts";
+import type { Resumption } from "../resumption.ts";
+import { grantTo, type RunGrant, type RunPrincipal } from "../run-grant.ts";
+import type { StartedRun } from "../run-request.ts";
+import { requireUnused } from "../used-copies.ts";
+import { type RunOrder, type RunStarting, startRun } from "./start-run.ts";
+
+/** A new run on the conversation, and in the copy, of a delegation that has ended. */
+export async function goOn(
+  own: RunStarting & { readonly grant: RunGrant },
+  { copy: copyId, held, cost, isClosedBySession = false, request, system }: Resumption,
+  by: RunPrincipal | undefined,
+): Promise<StartedRun> {
+  const { store } = own.parts;
+  const grant = grantTo(own.grant, by);
+  // What it held then is the most it can hold now, whatever its profile says today.
+  const authority = { ...intersectAuthority(grant.authority, held), write_roots: held.write_roots };
+  const order: RunOrder = {
+    request: { ...request, isClosedBySession },
+    grant: { ...grant, authority, cost },
+    system,
+  };
+  if (copyId === undefined) return startRun(own, order);
+  const copies = await own.parts.copies();
+  return copies.holding(copyId, async () => {
+    // Gone, for it held nothing: it still works apart, and what it makes is still looked at.
+    if (!copies.has(copyId)) return startRun(own, { ...order, copy: "new" });
+    await requireUnused(store, copyId);
+    return startRun(own, { ...order, copy: copies.take(copyId) });
+  });
+}

@@ -1,0 +1,61 @@
+import type { Agent } from "../agent.ts";
+import type { Branches } from "../branches.ts";
+import type { EngineParts } from "../engine-parts.ts";
+import { grantIn, grantTo, type RunGrant } from "../run-grant.ts";
+import { realWorkspace, type SessionRequest } from "../run-request.ts";
+import { Session } from "../session.ts";
+import { startDelegation } from "../start-delegation.ts";
+import type { LiveRuns } from "./live-runs.ts";
+import { newRun, runStarted } from "./new-run.ts";
+import { refusal } from "./refusal.ts";
+
+interface SessionOpening {
+  readonly parts: EngineParts;
+  readonly grant: RunGrant;
+  readonly runs: LiveRuns;
+  readonly branches: Branches;
+}
+
+/** A run whose root is an agent that another program runs. */
+export async function openSession(
+  { branches, grant, parts, runs }: SessionOpening,
+  request: SessionRequest,
+): Promise<Session> {
+  const { client, task = `Session of ${client}` } = request;
+  const workspace = realWorkspace(request);
+  const held = grantIn(grantTo(grant, request.by), workspace, request.readOnly);
+  const run = newRun(
+    parts,
+    { ...request, workspace, task },
+    {
+      ...held,
+      authority: { ...held.authority, tools: held.sessionTools },
+      // It lasts as long as the other program holds it; its children have deadlines of their own.
+      timeMs: Number.MAX_SAFE_INTEGER,
+    },
+  );
+  const started = await startDelegation({
+    run,
+    caller: null,
+    request: { task },
+    way: "session",
+    step: run.steps++,
+    client,
+    callId: null,
+    before: [runStarted(run)],
+  });
+  if (!("agent" in started)) throw refusal(started);
+  const { agent: root, created } = started;
+  void runs.add(run, root).then(() => branches.remove(run));
+  await created;
+  if (run.isSpread) await keepRoot(root, branches);
+  return new Session(root);
+}
+
+/** The agent of another program stays where that program is; those below it need not. */
+async function keepRoot(root: Agent, branches: Branches): Promise<void> {
+  const { run } = root;
+  run.here = root;
+  run.state = (await run.parts.store.readRun(run.id)) ?? null;
+  branches.add(run);
+}

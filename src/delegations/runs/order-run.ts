@@ -1,0 +1,43 @@
+import { isReadOnlySession } from "../../sessions/session-workspace.ts";
+import type { EngineParts } from "../engine-parts.ts";
+import { isHandle } from "../resolve-profile.ts";
+import { grantIn, grantTo, type RunGrant } from "../run-grant.ts";
+import { type RunRequest, realWorkspace } from "../run-request.ts";
+import type { RunOrder } from "./start-run.ts";
+
+interface Ordering {
+  readonly parts: Pick<EngineParts, "agents" | "store">;
+  readonly grant: RunGrant;
+}
+
+/** What a request leaves to others is filled in: by the pins of whoever asks, and by their session. */
+export async function orderRun(
+  { grant: own, parts }: Ordering,
+  request: RunRequest,
+): Promise<RunOrder> {
+  const { agents, store } = parts;
+  const { session } = request;
+  const workspace = realWorkspace(request);
+  await agents.refresh(isHandle(request));
+  const grant = grantTo(own, request.by);
+  const profile = request.profile ?? (await pinned(agents, request, workspace, grant.principal.id));
+  const isClosedBySession =
+    request.readOnly !== true && session !== undefined && (await isReadOnlySession(store, session));
+  const readOnly = request.readOnly === true || isClosedBySession;
+  return {
+    request: { ...request, profile, workspace, readOnly, isClosedBySession },
+    grant: grantIn(grant, workspace, readOnly),
+  };
+}
+
+/** The profile that the nearest scope has pinned, for those who name none. */
+async function pinned(
+  agents: EngineParts["agents"],
+  { agent, session }: RunRequest,
+  workspace: string | null,
+  user: string,
+): Promise<string | undefined> {
+  if (agent !== undefined) return undefined;
+  const context = { session, user, ...(workspace !== null && { workspace }) };
+  return (await agents.pinned(context))?.profileId;
+}

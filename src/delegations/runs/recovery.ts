@@ -1,0 +1,121 @@
+import { isPaused, type RunState } from "../../events/run-state.ts";
+import { MandateError } from "../../ports/mandate-error.ts";
+import type { RunRow, Store } from "../../ports/store.ts";
+import type { EngineParts } from "../engine-parts.ts";
+import { type ClaimedRun, claimRun, takeUpRun } from "../recover.ts";
+import type { RunGrant } from "../run-grant.ts";
+import type { StartedRun } from "../run-request.ts";
+import { tidyCopies } from "../used-copies.ts";
+import { canWorkOn } from "./can-work-on.ts";
+import type { GoalQueue } from "./goal-queue.ts";
+import type { LiveRuns } from "./live-runs.ts";
+import { sendAgain } from "./send-again.ts";
+
+interface Recovering {
+  readonly parts: EngineParts;
+  readonly grant: RunGrant;
+  readonly runs: LiveRuns;
+  readonly goals: GoalQueue;
+}
+
+/** Finds the runs that nobody works on any more, and takes them up. */
+export class Recovery {
+  readonly #own: Recovering;
+  readonly #takingUp = new Set<string>();
+
+  constructor(own: Recovering) {
+    this.#own = own;
+  }
+
+  /** `onRefused` is told of those that cannot be read, when all others were taken up. */
+  async recover(
+    only: string | undefined,
+    onRefused: (error: MandateError) => void,
+  ): Promise<readonly StartedRun[]> {
+    const { goals, parts } = this.#own;
+    const { application, store } = parts;
+    await tidyCopies(parts);
+    const rows = await store.listRuns({ open: true, application, limit: 10_000 });
+    const named = only === undefined ? rows : rows.filter(({ id }) => id === only);
+    // One whose log was damaged is nothing to the others.
+    const errors: unknown[] = [];
+    const claimed: ClaimedRun[] = [];
+    const recovered: StartedRun[] = [];
+    try {
+      for (const row of named) {
+        const left = await unlessFailed(errors, () => this.#claim(row, only !== undefined));
+        if (left === undefined) continue;
+        if ("runId" in left) recovered.push(left);
+        else claimed.push(left);
+      }
+      // Nobody goes on beside what a dead worker's agents had started; one look does for all runs.
+      if (claimed.length > 0) await parts.endStrays(delegationsOf(claimed));
+      for (const one of claimed) {
+        const run = await unlessFailed(errors, () => this.#takeUp(one));
+        if (run !== undefined) recovered.push(run);
+      }
+    } finally {
+      for (const { id } of claimed) this.#takingUp.delete(id);
+    }
+    await goals.advance();
+    for (const error of errors) if (!(error instanceof MandateError)) throw error;
+    for (const error of errors) if (error instanceof MandateError) onRefused(error);
+    return recovered;
+  }
+
+  async #claim(row: RunRow, isNamed: boolean): Promise<ClaimedRun | StartedRun | undefined> {
+    const { parts, runs } = this.#own;
+    const state = await parts.store.readRun(row.id);
+    if (state?.spread) return sendAgain(parts, state);
+    if (!(await isLeft(parts.store, row, state, isNamed))) return undefined;
+    if (!(await canWorkOn(parts, row.id))) return undefined;
+    // Two who resume the same run in this process would both own it.
+    if (this.#takingUp.has(row.id)) return undefined;
+    this.#takingUp.add(row.id);
+    let claimed: ClaimedRun | undefined;
+    try {
+      const before = runs.get(row.id);
+      if (before) runs.lose(before);
+      claimed = await claimRun(parts.store, row.id);
+      return claimed;
+    } finally {
+      if (claimed === undefined) this.#takingUp.delete(row.id);
+    }
+  }
+
+  async #takeUp(claimed: ClaimedRun): Promise<StartedRun | undefined> {
+    const { goals, grant, parts, runs } = this.#own;
+    const run = await takeUpRun(parts, claimed, grant);
+    const root = run?.root ?? run?.topLevel[0];
+    if (run === undefined || root === undefined) return undefined;
+    if (run.isHeld) goals.hold(run);
+    return { runId: run.id, delegationId: root.id, result: runs.add(run, root) };
+  }
+}
+
+async function unlessFailed<Value>(
+  errors: unknown[],
+  act: () => Promise<Value>,
+): Promise<Value | undefined> {
+  try {
+    return await act();
+  } catch (error) {
+    errors.push(error);
+    return undefined;
+  }
+}
+
+function delegationsOf(claimed: readonly ClaimedRun[]): ReadonlySet<string> {
+  return new Set(claimed.flatMap(({ state }) => [...state.delegations.keys()]));
+}
+
+/** Whether nobody works on a run, and nobody has said that it shall rest. */
+async function isLeft(
+  store: Store,
+  { worker }: RunRow,
+  state: RunState | undefined,
+  isNamed: boolean,
+): Promise<boolean> {
+  if (state !== undefined && isPaused(state)) return isNamed;
+  return !(await store.isWorkerAlive(worker));
+}

@@ -1,0 +1,57 @@
+import { existsSync, mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, onTestFinished, test, vi } from "vitest";
+import { ReserveFile } from "./reserve-file.ts";
+
+beforeEach(() => {
+  vi.useFakeTimers({ toFake: ["performance"], now: 5000 });
+});
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+function makePath(): string {
+  const folder = mkdtempSync(join(tmpdir(), "mandate-reserve-"));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  return join(folder, "mandate.db-reserve");
+}
+
+test("a reserve is there before the first write, and one that was cut off is made whole", () => {
+  const path = makePath();
+  writeFileSync(path, "half");
+  new ReserveFile(path).ensure();
+  expect(statSync(path).size).toBe(1024 * 1024);
+});
+
+test("a reserve that was given up does not take back the room at once, and is there for the next time", () => {
+  const path = makePath();
+  const reserve = new ReserveFile(path);
+  for (let shortage = 0; shortage < 3; shortage++) {
+    reserve.ensure();
+    expect(existsSync(path)).toBe(true);
+    reserve.giveUp();
+    reserve.ensure();
+    vi.advanceTimersByTime(9000);
+    reserve.ensure();
+    expect(existsSync(path)).toBe(false);
+    // Whatever still fails begins the wait anew.
+    reserve.giveUp();
+    vi.advanceTimersByTime(9000);
+    reserve.ensure();
+    expect(existsSync(path)).toBe(false);
+    vi.advanceTimersByTime(1001);
+  }
+  reserve.ensure();
+  expect(existsSync(path)).toBe(true);
+});
+
+test("a reserve that cannot be made keeps nobody from writing", () => {
+  const reserve = new ReserveFile("/nonexistent/folder/mandate.db-reserve");
+  reserve.ensure();
+  reserve.giveUp();
+  vi.advanceTimersByTime(20_000);
+  reserve.ensure();
+  new ReserveFile(null).ensure();
+  new ReserveFile(null).giveUp();
+});

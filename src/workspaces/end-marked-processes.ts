@@ -1,0 +1,33 @@
+import { setTimeout as delay } from "node:timers/promises";
+import { lookForMarked } from "./delegation-mark.ts";
+import { signalProcess } from "./sandbox/process-tree.ts";
+
+/** What cannot be ended for so long hangs in the kernel, and does nothing meanwhile. */
+const patienceMs = 2000;
+/** On a busy machine processes come and go all the time, nearly all of them nothing to us. */
+const mostDoubts = 10;
+
+/**
+ * Ends the processes that bear the marks of these delegations. When it resolves they are gone, and
+ * so is whatever they started while they were being looked for: it looks until there are none.
+ */
+export async function endMarkedProcesses(
+  database: string,
+  delegations: { has(id: string): boolean },
+): Promise<void> {
+  const began = performance.now();
+  let doubts = 0;
+  for (let waitMs = 1; performance.now() - began < patienceMs; ) {
+    let isFree = true;
+    const hasSeenAll = lookForMarked(database, (delegationId, pid) => {
+      if (!delegations.has(delegationId)) return;
+      signalProcess(pid, "SIGKILL");
+      isFree = false;
+    });
+    if (isFree && (hasSeenAll || ++doubts >= mostDoubts)) return;
+    if (isFree) continue;
+    // Some of them take a moment to go.
+    await delay(waitMs);
+    waitMs = Math.min(waitMs * 2, 20);
+  }
+}
