@@ -1,9 +1,5 @@
-import { execFile } from "node:child_process";
-import { mkdtempSync, rmSync } from "node:fs";
-import { createRequire } from "node:module";
-import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
-import { promisify } from "node:util";
+import { rmSync } from "node:fs";
+import { join } from "node:path";
 import sparticuz from "@sparticuz/chromium";
 import axe from "axe-core";
 import { type Browser, type BrowserContext, chromium, type Page } from "playwright-core";
@@ -13,6 +9,8 @@ import type { RunningServer } from "../src/surfaces/http/serve.ts";
 import { serveRuntime } from "../src/surfaces/http/serve-runtime.ts";
 import { type StaticFiles, staticFiles } from "../src/surfaces/http/static-files.ts";
 import type { TestEngine } from "../src/testing/engine-fixture.ts";
+import { askForShared } from "../src/testing/shared-by-files.test-support.ts";
+import { preparePage } from "./prepare-page.test-support.ts";
 
 const flags = [
   "--headless",
@@ -36,24 +34,17 @@ export interface TestBrowser extends AsyncDisposable {
 
 /** The page as it is built for people, and a browser. */
 export async function openBrowser(): Promise<TestBrowser> {
-  const outDir = mkdtempSync(join(tmpdir(), "mandate-dashboard-"));
-  // In a process of its own: in that of a test everything is built for developing.
-  const vite = join(
-    dirname(createRequire(import.meta.url).resolve("vite/package.json")),
-    "bin/vite.js",
-  );
-  const words = [vite, "build", import.meta.dirname, "--outDir", outDir, "--emptyOutDir"];
-  const env = { ...process.env, NODE_ENV: "production" };
-  const built = promisify(execFile)(process.execPath, words, { env });
-  const [executablePath] = await Promise.all([sparticuz.executablePath(), built]);
+  const shared = await askForShared("MANDATE_TEST_SHARED_PAGE");
+  const folder = shared ?? (await preparePage());
+  const executablePath = await sparticuz.executablePath();
   const browser = await chromium.launch({ executablePath, args: flags });
   return {
-    folder: outDir,
-    files: staticFiles(outDir),
+    folder,
+    files: staticFiles(folder),
     browser,
     async [Symbol.asyncDispose]() {
       await browser.close();
-      rmSync(outDir, { recursive: true, force: true });
+      if (shared === undefined) rmSync(folder, { recursive: true, force: true });
     },
   };
 }
@@ -119,8 +110,14 @@ export async function openPage(
 /** Every violation that axe finds, in one line each. */
 export async function findBarriers(page: Page): Promise<readonly string[]> {
   // Not as a script of the page: its policy would refuse that, as it should.
+  if (!(await page.evaluate("'axe' in window"))) {
+    await page.evaluate(
+      `(() => { const module = undefined; const define = undefined; ${axe.source} })()`,
+    );
+  }
+  // Only a rule that is off by default reads style sheets as text, and fetching them takes longest.
   const { violations } = (await page.evaluate(
-    `(() => { const module = undefined; const define = undefined; ${axe.source}\n;return window.axe.run(document, { resultTypes: ["violations"] }); })()`,
+    `window.axe.run(document, { resultTypes: ["violations"], preload: false })`,
   )) as axe.AxeResults;
   return violations.map(
     ({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html.slice(0, 200)).join(" | ")}`,

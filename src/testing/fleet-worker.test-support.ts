@@ -1,4 +1,5 @@
 /** A worker as a process of its own, for tests that kill it. */
+import { flushCompileCache } from "node:module";
 import { scriptedModel } from "../models/scripted/scripted-model.ts";
 import { createRuntime } from "../runtime.ts";
 import { startWorker } from "../start-worker.ts";
@@ -21,6 +22,8 @@ process.on("SIGTERM", () => {
     .then(() => runtime.close())
     .then(() => process.exit(0));
 });
+// Whoever is killed leaves the next one nothing, unless it does so now.
+flushCompileCache();
 process.send?.("ready");
 // Nobody is left who could end it.
 process.on("disconnect", () => process.exit(1));

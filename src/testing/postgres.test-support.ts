@@ -1,5 +1,6 @@
 import { spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
+import { once } from "node:events";
 import { join } from "node:path";
 import pg from "pg";
 import {
@@ -9,6 +10,7 @@ import {
   makeServerFolder,
   startEmbedded,
 } from "./embedded-server.test-support.ts";
+import { askForShared } from "./shared-by-files.test-support.ts";
 
 /** A Postgres server for tests: a real one, started when the first test of a process needs it. */
 export interface PostgresServer {
@@ -18,19 +20,28 @@ export interface PostgresServer {
 
 let started: Promise<PostgresServer> | undefined;
 
-/** The server that MANDATE_TEST_DATABASE_URL names, or one that ends with this process. */
+/**
+ * The server that MANDATE_TEST_DATABASE_URL names, the one of this test run, or one that ends with
+ * this process.
+ */
 export function postgresServer(): Promise<PostgresServer> {
-  started ??= process.env["MANDATE_TEST_DATABASE_URL"]
-    ? Promise.resolve(given(process.env["MANDATE_TEST_DATABASE_URL"]))
-    : startServer();
+  started ??= findServer();
   return started;
+}
+
+async function findServer(): Promise<PostgresServer> {
+  const url =
+    process.env["MANDATE_TEST_DATABASE_URL"] ||
+    (await askForShared("MANDATE_TEST_SHARED_POSTGRES"));
+  return url ? { url, port: Number(new URL(url).port || 5432) } : startServer();
 }
 
 /** A database that nothing else is in; gives its URL. */
 export async function freshDatabase(): Promise<string> {
   const server = await postgresServer();
   const name = `test_${process.pid}_${randomBytes(6).toString("hex")}`;
-  await execute(server.url, `CREATE DATABASE ${name}`);
+  // Files are copied in less time than their pages are written to the log.
+  await execute(server.url, `CREATE DATABASE ${name} STRATEGY = file_copy`);
   return withDatabase(server.url, name);
 }
 
@@ -62,25 +73,28 @@ function withDatabase(url: string, name: string): string {
   return changed.href;
 }
 
-function given(url: string): PostgresServer {
-  return { url, port: Number(new URL(url).port || 5432) };
-}
-
-async function startServer(): Promise<PostgresServer> {
+export async function startServer(): Promise<PostgresServer & { end(): Promise<void> }> {
   const folder = makeServerFolder("mandate-postgres-");
   const data = join(folder, "data");
   const place = { data, port: await freePort(), password: randomBytes(9).toString("hex") };
-  watchOver(folder, data);
+  const watcher = watchOver(folder, data);
   const log: string[] = [];
-  await startEmbedded(embeddedServer(place, log), log);
-  return { port: place.port, url: embeddedUrl(place) };
+  const server = embeddedServer(place, log);
+  await startEmbedded(server, log);
+  const end = async (): Promise<void> => {
+    await server.stop();
+    const gone = once(watcher, "exit");
+    watcher.stdin.end();
+    await gone;
+  };
+  return { port: place.port, url: embeddedUrl(place), end };
 }
 
 /**
  * Ends the server and removes its folder when this process is gone, however it went: a shell waits
  * for the end of its input, which is us.
  */
-function watchOver(folder: string, data: string): void {
+function watchOver(folder: string, data: string) {
   const script = `cat >/dev/null; [ -f "$2/postmaster.pid" ] && kill -QUIT "$(head -n 1 "$2/postmaster.pid")"; sleep 0.3; rm -rf "$1"`;
   const watcher = spawn("sh", ["-c", script, "sh", folder, data], {
     detached: true,
@@ -88,4 +102,5 @@ function watchOver(folder: string, data: string): void {
   });
   watcher.unref();
   (watcher.stdin as unknown as { unref(): void }).unref();
+  return watcher;
 }

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { checkStore } from "../events/check-store.ts";
 import { scriptedModel } from "../models/scripted/scripted-model.ts";
 import { createRuntime, type Runtime } from "../runtime.ts";
+import { childEnvironment } from "./child-environment.test-support.ts";
 import { dropDatabase, freshDatabase } from "./postgres.test-support.ts";
 
 export interface FleetOptions {
@@ -36,7 +37,7 @@ export async function openProcessFleet(options: FleetOptions): Promise<ProcessFl
   writeFileSync(notes, "");
   const url = await freshDatabase();
   const environment = (address: string) => ({
-    PATH: process.env["PATH"] ?? "",
+    ...childEnvironment,
     HOME: home,
     MANDATE_HOME: join(home, "mandate"),
     MANDATE_DATABASE_URL: address,
@@ -63,7 +64,7 @@ export async function openProcessFleet(options: FleetOptions): Promise<ProcessFl
     });
     return worker;
   };
-  for (let count = 0; count < options.workers; count++) await add();
+  await Promise.all(Array.from({ length: options.workers }, () => add()));
   return {
     client,
     workers,

@@ -98,7 +98,7 @@ export class Desk {
 export async function until(holds: () => boolean, what = "it"): Promise<void> {
   const started = performance.now();
   while (!holds()) {
-    if (performance.now() - started > 5000) throw new Error(`${what} did not happen`);
+    if (performance.now() - started > 20_000) throw new Error(`${what} did not happen`);
     await new Promise((resolve) => setTimeout(resolve, 5));
   }
 }

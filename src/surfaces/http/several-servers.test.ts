@@ -6,6 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { childEnvironment } from "../../testing/child-environment.test-support.ts";
 import { dropDatabase, freshDatabase } from "../../testing/postgres.test-support.ts";
 import { MandateClient } from "../client/mandate-client.ts";
 import { initialize, postModern } from "../mcp/http/raw-client.test-support.ts";
@@ -49,7 +50,7 @@ async function start(pageKey: string): Promise<Served> {
     ],
     {
       env: {
-        PATH: process.env["PATH"],
+        ...childEnvironment,
         HOME: root,
         MANDATE_HOME: join(root, "home"),
         MANDATE_DATABASE_URL: database,

@@ -12,6 +12,7 @@ import { findPlaces } from "../../control/places.ts";
 import { openStore } from "../../open-store.ts";
 import type { Store } from "../../ports/store.ts";
 import { createRuntime } from "../../runtime.ts";
+import { childEnvironment } from "../../testing/child-environment.test-support.ts";
 import { LocalClientSession } from "./client-session.ts";
 import { PipedTransport } from "./piped-transport.test-support.ts";
 import { serveStdio } from "./stdio/serve-stdio.ts";
@@ -59,9 +60,8 @@ export class McpDesk implements AsyncDisposable {
   }
 
   get environment(): Record<string, string> {
-    const { PATH = "" } = process.env;
     return {
-      PATH,
+      ...childEnvironment,
       HOME: this.root,
       XDG_CONFIG_HOME: join(this.root, "config"),
       MANDATE_HOME: this.home,

@@ -129,9 +129,10 @@ export class Terminal {
 
   async close(): Promise<void> {
     spawnSync("tmux", ["-S", this.#socket, "kill-server"]);
-    // The program leaves when its terminal is gone, and writes until then.
-    for (let waited = 0; waited < 3000 && this.#isRunning(); waited += 50) {
-      await new Promise((resolve) => setTimeout(resolve, 50));
+    // With its terminal the program loses all that it is there for; it is not waited for.
+    while (this.#isRunning()) {
+      this.killProgram();
+      await new Promise((resolve) => setTimeout(resolve, 10));
     }
     rmSync(this.#above, { recursive: true, force: true, maxRetries: 20, retryDelay: 50 });
   }

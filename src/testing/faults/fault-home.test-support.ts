@@ -21,6 +21,7 @@ import type { StoredEvent } from "../../events/event.ts";
 import type { ScriptedReply } from "../../models/scripted/playbook.ts";
 import { openStore } from "../../open-store.ts";
 import type { DelegationResult } from "../../ports/delegator.ts";
+import { childEnvironment } from "../child-environment.test-support.ts";
 import {
   eventsOf,
   type Left,
@@ -130,9 +131,7 @@ export async function openFaultHome(
     const child = spawn(command, words, {
       cwd: workspace,
       env: {
-        PATH: process.env["PATH"] ?? "",
-        // What the first of many such processes compiled is not compiled again.
-        NODE_COMPILE_CACHE: join(tmpdir(), "mandate-fault-cache"),
+        ...childEnvironment,
         ...own,
       },
       stdio: ["ignore", "pipe", "inherit"],

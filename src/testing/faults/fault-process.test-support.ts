@@ -54,7 +54,7 @@ function marking(name: string, idempotent: boolean): Tool {
       if (job.diskBytes !== undefined) fillDisk();
       if (!job.diesInTool) return "marked";
       // What says that it began is on disk before it dies, as with a slow tool.
-      await delay(20);
+      await delay(100);
       die();
       return new Promise(() => undefined);
     },

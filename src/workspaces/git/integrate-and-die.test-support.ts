@@ -1,4 +1,5 @@
 import { readFileSync } from "node:fs";
+import { flushCompileCache } from "node:module";
 import { integrate } from "./integrate.ts";
 import { recoverIntegration } from "./recover-integration.ts";
 import { openWorkingCopy } from "./working-copy.ts";
@@ -6,6 +7,8 @@ import { openWorkingCopy } from "./working-copy.ts";
 // A process of its own: integrates, or recovers, and is killed after so many observed steps.
 const [what, home = "", id = "", changesFile = "", deadAfter = "0"] = process.argv.slice(2);
 let seen = 0;
+// Whoever is killed leaves the next one nothing, unless it does so now.
+flushCompileCache();
 
 function observe(): void {
   seen += 1;

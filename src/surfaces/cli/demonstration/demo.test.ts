@@ -3,6 +3,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { childEnvironment } from "../../../testing/child-environment.test-support.ts";
 import { Desk, until } from "../desk.test-support.ts";
 
 const binary = fileURLToPath(new URL("../../../bin/mandate.ts", import.meta.url));
@@ -27,7 +28,7 @@ function start(words: readonly string[], before: readonly string[] = []): Starte
   let out = "";
   let err = "";
   const child = spawn(process.execPath, [...before, binary, ...words], {
-    env: { PATH: process.env["PATH"], HOME: desk.home, MANDATE_HOME: desk.home },
+    env: { ...childEnvironment, HOME: desk.home, MANDATE_HOME: desk.home },
     stdio: ["ignore", "pipe", "pipe"],
   });
   child.stdout.on("data", (chunk) => {
@@ -77,7 +78,7 @@ test("killed in the middle and started again, it goes on and ends with the same 
     "succeeded",
     "succeeded",
   ]);
-}, 15_000);
+}, 60_000);
 
 test("one that is at work already is left alone: the next takes another folder", async () => {
   const first = desk.start(["demo", "--speed", "5"]);
