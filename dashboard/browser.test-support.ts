@@ -115,9 +115,8 @@ export async function findBarriers(page: Page): Promise<readonly string[]> {
       `(() => { const module = undefined; const define = undefined; ${axe.source} })()`,
     );
   }
-  // Only a rule that is off by default reads style sheets as text, and fetching them takes longest.
   const { violations } = (await page.evaluate(
-    `window.axe.run(document, { resultTypes: ["violations"], preload: false })`,
+    `window.axe.run(document, { resultTypes: ["violations"] })`,
   )) as axe.AxeResults;
   return violations.map(
     ({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html.slice(0, 200)).join(" | ")}`,

@@ -27,7 +27,7 @@ const disk =
     ? ["-c", "fsync=on"]
     : ["-c", "fsync=off", "-c", "full_page_writes=off"];
 
-/** A real server, which writes to disk as one does that people rely on. Not started yet. */
+/** A real server. Not started yet. */
 export function embeddedServer(
   { data, password, port }: EmbeddedPlace,
   log: string[],
