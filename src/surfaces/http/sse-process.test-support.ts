@@ -33,7 +33,8 @@ for await (const line of createInterface({ input: process.stdin })) {
       await new Promise((resolve) => setTimeout(resolve, 20));
     }
     const { rss, heapUsed, external } = process.memoryUsage();
-    say({ rss, used: heapUsed + external, clients: hub.events.size, dropped: hub.events.dropped });
+    const { size: clients, last, dropped } = hub.events;
+    say({ rss, used: heapUsed + external, clients, last, dropped });
   }
 }
 hub.close();
