@@ -1,5 +1,4 @@
 import { type Contract, externalProvider, modelName } from "../contracts/contract.ts";
-import type { CloseReason } from "../events/close-reason.ts";
 import type { OpenAsk } from "../events/delegation.ts";
 import type { NewEvent, TokenUsage } from "../events/event.ts";
 import { Evidence } from "../events/evidence.ts";
@@ -10,9 +9,12 @@ import type { OfferedTools } from "../tools/toolbox.ts";
 import type { WorkingCopy } from "../workspaces/git/working-copy.ts";
 import type { WorkspaceBinding } from "../workspaces/workspace-binding.ts";
 import { type OutputEnding, Stopped, Suspended } from "./ending.ts";
+import { Interruptible } from "./interruptible.ts";
 import type { Account } from "./ledger.ts";
 import type { LiveRun } from "./live-run.ts";
 import type { MergeOrder } from "./merge-order.ts";
+import { UnsettledAppends } from "./unsettled-appends.ts";
+import { WorkingTime } from "./working-time.ts";
 
 export interface AgentIdentity {
   readonly id: string;
@@ -33,7 +35,7 @@ export interface AgentIdentity {
  * A delegation that this process works on: what its log says so far, plus what only a living
  * process has (a slot, timers, people waiting for it). Losing the object loses nothing.
  */
-export class Agent {
+export class Agent extends Interruptible {
   readonly id: string;
   readonly run: LiveRun;
   readonly parent: Agent | null;
@@ -43,6 +45,9 @@ export class Agent {
   readonly account: Account;
   readonly workspace: WorkspaceBinding | null;
   readonly copy: WorkingCopy | null;
+  readonly time = new WorkingTime(this);
+  /** The appends that it depends on. */
+  readonly appends = new UnsettledAppends();
   transcript: Transcript;
   evidence = new Evidence();
   status: "created" | "running" | "waiting_for_merge" | "closed" = "created";
@@ -55,10 +60,6 @@ export class Agent {
   /** How often it had to start from its log again because others wrote. */
   reconciliations = 0;
   turns = 0;
-  hasSlot = false;
-  /** Time it had used before this process took it up. */
-  usedMs = 0;
-  beganAt = 0;
   lastActivity = 0;
   usage: TokenUsage = noUsage;
   /** Calls that have begun and have no result, by id; null when there are none. */
@@ -72,16 +73,8 @@ export class Agent {
   /** What it made is being taken over at this moment, and cannot be stopped half-way. */
   merging: PromiseWithResolvers<void> | null = null;
   result: DelegationResult | null = null;
-  stopReason: Stopped | null = null;
-  /** What ended the attempt that is under way, though another one may follow. */
-  cut: Stopped | null = null;
-  /** How long the present attempt was at work before it last got its slot. */
-  attemptMs = 0;
   /** Questions of its own that wait for an answer. */
   asksOpen = 0;
-  timer: NodeJS.Timeout | undefined;
-  /** The request under way: says how long it may still be silent, and ends itself when that is over. */
-  watched: { check(): number } | null = null;
   /** Its changes are in its caller's folder, and the log could not say so. */
   wasMerged = false;
   /** What it made, once the log has it. */
@@ -111,18 +104,12 @@ export class Agent {
   /** How many of the models that it may run on could not be had. */
   modelsGivenUp = 0;
   #systemBytes = 0;
-  #atWorkSince = 0;
-  /** How many appends there were that it depends on. */
-  appends = 0;
-  #refused: unknown = null;
-  #unsettled: Promise<unknown>[] = [];
-  #settling: Promise<unknown> | null = null;
-  #interrupts: Set<(reason: Stopped) => void> | null = null;
   #closedWaiters: ((result: DelegationResult) => void)[] | null = null;
   /** Asked just before it closes: what the waiting parent wants written in the same transaction. */
   deliver: ((result: DelegationResult) => readonly NewEvent[]) | null = null;
 
   constructor(identity: AgentIdentity) {
+    super();
     this.id = identity.id;
     this.run = identity.run;
     this.parent = identity.parent;
@@ -160,66 +147,17 @@ export class Agent {
     return this.#systemBytes;
   }
 
-  /** Milliseconds of its total deadline that are left, by a clock that cannot jump. */
-  timeLeft(): number {
-    const { total } = this.contract.deadlines;
-    if (this.beganAt === 0) return total - this.usedMs;
-    return total - this.usedMs - (this.run.parts.clock.monotonic() - this.beganAt);
-  }
-
-  /** Its work begins, or goes on after a crash: from here its total deadline runs. */
-  begin(): void {
-    this.beganAt = this.run.parts.clock.monotonic();
-    if (this.hasSlot) this.#atWorkSince = this.beganAt;
-    // It may begin again from its log: of two timers one would outlive its end.
-    clearTimeout(this.timer);
-    this.#watch();
-  }
-
-  /** Milliseconds of its attempt that are left. Waiting for children, people or a slot uses none. */
-  #attemptLeft(): number {
-    const { attempt_timeout_ms: most } = this.contract.execution;
-    const since = this.#atWorkSince;
-    return most - this.attemptMs - (since === 0 ? 0 : this.run.parts.clock.monotonic() - since);
-  }
-
   /** The next attempt begins, with all of its time before it. */
   nextAttempt(): void {
     this.attempt++;
     this.cut = null;
-    this.attemptMs = 0;
-    if (this.#atWorkSince !== 0) this.#atWorkSince = this.run.parts.clock.monotonic();
-    clearTimeout(this.timer);
-    this.#watch();
-  }
-
-  /**
-   * One timer looks after the deadlines of the whole, of the attempt and of the request under way.
-   * It may go off too early, never too late: no request's deadline is nearer than this when the
-   * request begins.
-   */
-  #watch(): void {
-    const { first_token: firstToken, stall, total } = this.contract.deadlines;
-    const left = this.timeLeft();
-    if (left <= 0) {
-      this.stop("timeout", `It took longer than ${total} ms.`);
-      return;
-    }
-    const attemptLeft = this.#atWorkSince === 0 ? left : this.#attemptLeft();
-    if (attemptLeft <= 0) {
-      this.#endAttempt();
-      return;
-    }
-    const request = this.watched?.check() ?? Math.min(firstToken, stall);
-    const next = Math.min(left, attemptLeft, request);
-    this.timer = setTimeout(() => this.#watch(), Math.min(Math.max(next, 1), longestTimer));
+    this.time.nextAttempt();
   }
 
   /** The time of its attempt is over: another one follows, unless others still work for this one. */
-  #endAttempt(): void {
-    const { attempt_timeout_ms: most, max_retries: retries } = this.contract.execution;
-    const message = `An attempt took longer than ${most} ms.`;
-    if (this.attempt > retries || this.#hasOthersAtWork()) this.stop("timeout", message);
+  endAttempt(message: string): void {
+    const isLast = this.attempt > this.contract.execution.max_retries;
+    if (isLast || this.#hasOthersAtWork()) this.stop("timeout", message);
     else this.cutAttempt(message);
   }
 
@@ -230,108 +168,20 @@ export class Agent {
     );
   }
 
-  /** Ends what the attempt is doing, at the next moment it waits for anything. */
-  cutAttempt(message: string): void {
-    if (this.interruption !== null || this.status === "closed") return;
-    this.cut = new Stopped("timeout", message);
-    this.#interrupt(this.cut);
-  }
-
-  /** Has it rest at the next moment it waits for anything. It can still be stopped. */
-  suspend(reason: Suspended): void {
-    if (this.stopReason !== null || this.status === "closed") return;
-    this.cut = reason;
-    this.#interrupt(reason);
-  }
-
-  /** Set while it rests, or is about to. */
-  get suspension(): Suspended | null {
-    return this.cut instanceof Suspended && this.stopReason === null ? this.cut : null;
-  }
-
-  /** It was suspended and has come to rest: nothing more is written of it by its own work. */
-  get isParked(): boolean {
-    return this.cut instanceof Suspended && this.cut.isAtRest;
-  }
-
   /** Its work was begun here, and has not been left yet. Of a session's agent we have none. */
   get isAtWork(): boolean {
     const isOurs = this.contract.model.provider !== externalProvider;
-    return this.beganAt !== 0 && isOurs && !this.isParked;
+    return this.time.beganAt !== 0 && isOurs && !this.isParked;
   }
 
-  /** Its caller stopped, and it ends when those below it have. */
-  get isInterrupted(): boolean {
-    return (this.suspension?.closesAs ?? null) !== null;
-  }
-
-  /** Why nothing goes on at this moment: it was stopped, its attempt was cut, or it rests. */
-  get interruption(): Stopped | null {
-    return this.stopReason ?? this.cut;
-  }
-
-  throwIfStopped(): void {
-    if (this.interruption !== null) throw this.interruption;
-  }
-
-  #gotSlot(): void {
-    this.hasSlot = true;
-    this.#atWorkSince = this.run.parts.clock.monotonic();
-    // While it waited, nobody looked after the time of its attempt.
-    if (this.timer !== undefined && !this.isEnding) {
-      clearTimeout(this.timer);
-      this.#watch();
-    }
-  }
-
-  giveSlot(): void {
-    if (!this.hasSlot) return;
-    this.hasSlot = false;
-    if (this.#atWorkSince !== 0) {
-      this.attemptMs += this.run.parts.clock.monotonic() - this.#atWorkSince;
-      this.#atWorkSince = 0;
-    }
-    this.run.parts.scheduler.leave();
-  }
-
-  /** Undefined when it has a slot again at once. */
-  takeSlot(): Promise<void> | undefined {
-    // A watcher works without one: it must not take from those whom it watches.
-    if (this.hasSlot || this.contract.profile.capability === "watcher") return undefined;
-    const waiting = this.run.parts.scheduler.comeBack();
-    if (waiting === undefined) {
-      this.#gotSlot();
-      return undefined;
-    }
-    return waiting.then(() => {
-      this.#gotSlot();
-      // It was stopped while it queued: the slot goes to the next one.
-      if (this.status === "closed" || this.isParked) this.giveSlot();
-    });
-  }
-
-  async sleep(ms: number): Promise<void> {
-    let timer: NodeJS.Timeout | undefined;
-    try {
-      await this.interruptible(
-        new Promise<void>((resolve) => {
-          timer = setTimeout(resolve, ms);
-        }),
-      );
-    } finally {
-      clearTimeout(timer);
-    }
-  }
-
-  /** Writes events of this delegation. What must not run ahead of the disk awaits `durable`. */
+  /** Writes events of this delegation. What must not run ahead of the disk awaits that. */
   record(...events: readonly NewEvent[]): void {
     if (this.isEnding) throw this.stopReason ?? new Stopped("cancelled", "It has ended.");
     if (this.isParked) throw this.interruption ?? new Stopped("cancelled", "It rests.");
-    // What follows from an append that was not accepted must not be accepted either.
-    if (this.#refused !== null) throw this.#refused;
+    this.appends.throwIfRefused();
     this.lastActivity = this.run.parts.clock.monotonic();
     for (const event of events) this.see(event);
-    this.willSettle(this.run.append(events));
+    this.appends.add(this.run.append(events));
   }
 
   /** What happened becomes part of its conversation, and of what it can show for itself. */
@@ -356,79 +206,8 @@ export class Agent {
 
   /** Its work is done, and no deadline is about what follows. */
   rest(): void {
-    clearTimeout(this.timer);
-    this.giveSlot();
-  }
-
-  /** An append that this agent depends on, though another may have made it. */
-  willSettle(append: Promise<unknown>): void {
-    this.appends++;
-    // Nearly always one: a list that is made for it holds no room for more.
-    if (this.#unsettled.length === 0) this.#unsettled = [append];
-    else this.#unsettled.push(append);
-    append.catch(this.breakOff);
-  }
-
-  /** Nothing that concerns it is on its way any more, accepted or not. */
-  async quiet(): Promise<void> {
-    await Promise.allSettled([...this.#unsettled, this.#settling]);
-  }
-
-  /** Everything recorded so far is on disk; throws when some of it was refused. */
-  async durable(): Promise<void> {
-    const unsettled = this.#unsettled;
-    // Whoever comes while another waits waits for the same.
-    if (unsettled.length === 0) {
-      await this.#settling;
-      return;
-    }
-    this.#unsettled = [];
-    const [only = nothingYet] = unsettled;
-    const settling = unsettled.length === 1 ? only : Promise.all(unsettled);
-    this.#settling = settling;
-    await settling;
-    if (this.#settling === settling) this.#settling = null;
-  }
-
-  /** Ends its work at the next moment it waits for anything. The first reason counts. */
-  stop(code: CloseReason, message: string): void {
-    if (this.stopReason !== null || this.status === "closed") return;
-    this.stopReason = new Stopped(code, message);
-    this.#interrupt(this.stopReason);
-  }
-
-  #interrupt(reason: Stopped): void {
-    const interrupts = this.#interrupts;
-    this.#interrupts = null;
-    for (const interrupt of interrupts ?? []) interrupt(reason);
-  }
-
-  /** Waits for something outside, but not beyond being stopped. */
-  interruptible<Value>(waiting: Promise<Value>): Promise<Value> {
-    if (this.interruption !== null) return Promise.reject(this.interruption);
-    this.#interrupts ??= new Set();
-    const interrupts = this.#interrupts;
-    return new Promise((resolve, reject) => {
-      interrupts.add(reject);
-      waiting.then(
-        (value) => {
-          interrupts.delete(reject);
-          resolve(value);
-        },
-        (error: unknown) => {
-          interrupts.delete(reject);
-          reject(error);
-        },
-      );
-    });
-  }
-
-  onStop(listener: (reason: Stopped) => void): () => void {
-    if (this.interruption !== null) listener(this.interruption);
-    this.#interrupts ??= new Set();
-    const interrupts = this.#interrupts;
-    interrupts.add(listener);
-    return () => interrupts.delete(listener);
+    this.time.end();
+    this.time.giveSlot();
   }
 
   whenClosed(): Promise<DelegationResult> {
@@ -443,10 +222,10 @@ export class Agent {
     if (this.result !== null) return;
     this.status = "closed";
     this.result = result;
-    clearTimeout(this.timer);
+    this.time.end();
     for (const resume of this.#closedWaiters ?? []) resume(result);
     this.#closedWaiters = null;
-    this.#interrupts = null;
+    this.forgetListeners();
     this.deliver = null;
     this.parent?.merges?.leave(this.contract.parent.step_idx);
     this.run.stir();
@@ -464,16 +243,9 @@ export class Agent {
 
   /** It starts from its log again: what was refused is no longer part of it. */
   startOver(): void {
-    this.#refused = null;
-    this.#unsettled = [];
-    this.#settling = null;
+    this.appends.startOver();
     if (this.cut instanceof Suspended) this.cut = null;
   }
-
-  /** Nothing more that its work does is written. Its end is: that is written over its head. */
-  readonly breakOff = (error: unknown): void => {
-    this.#refused ??= error;
-  };
 }
 
 /** By what a stranger's words came to the holder of a contract; null: by nothing yet. */
@@ -495,6 +267,3 @@ function isCritical(event: NewEvent): event is NewEvent<"agent.interjected"> {
 
 const noUsage: TokenUsage = Object.freeze({ prompt: 0, completion: 0, cost: 0 });
 const nothingYet: Promise<unknown> = Promise.resolve();
-
-/** What a timer can hold. */
-const longestTimer = 2 ** 31 - 1;

@@ -112,7 +112,7 @@ function claimed(id: string, claim: Ownership): NewEvent {
 function claimAlong(agent: Agent, claim: Ownership): void {
   const { run } = agent;
   const written = run.append([claimed(agent.id, claim)]);
-  agent.willSettle(written);
+  agent.appends.add(written);
   written.then(
     () => followState(run),
     () => loseBranch(run),

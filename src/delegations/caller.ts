@@ -241,7 +241,7 @@ class AgentDelegator implements CallDelegator {
 
   async list(): Promise<readonly DelegationInfo[]> {
     // What this agent just did shall be in the list.
-    await this.#agent.durable();
+    await this.#agent.appends.durable();
     const state = await this.#agent.run.parts.store.readRun(this.#agent.run.id);
     if (state === undefined) return [];
     return subtree(state, this.#agent.id)
@@ -316,7 +316,7 @@ class AgentDelegator implements CallDelegator {
     const payload = { by: id, call_id: this.#call.id, steps };
     plans.push(payload);
     const appended = run.append([{ type: "run.planned", payload }]);
-    this.#agent.willSettle(appended);
+    this.#agent.appends.add(appended);
     await appended;
   }
 

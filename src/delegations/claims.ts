@@ -89,7 +89,7 @@ export function ceilingOf(run: LiveRun, caller: Agent | null): Ceiling {
     depth: caller.contract.permissions.max_delegation_depth,
     tokens: caller.account.unspent,
     cost: caller.contract.budget.cost,
-    timeMs: caller.timeLeft(),
+    timeMs: caller.time.left(),
   };
 }
 

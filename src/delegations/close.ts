@@ -84,10 +84,10 @@ async function append(agent: Agent, accepted: Accepted, ended: Agent[]): Promise
   agent.isEnding = true;
   agent.closing = appended;
   ended.push(agent);
-  if (delivery.length > 0) agent.parent?.willSettle(deliveredBy(appended));
+  if (delivery.length > 0) agent.parent?.appends.add(deliveredBy(appended));
   // Nobody acts on a result that is not on disk: inside a run, the parent's next append sees to it.
   if (agent.parent === null) await appended;
-  agent.giveSlot();
+  agent.time.giveSlot();
   agent.closed(result);
   await appended;
   for (const one of ended) retireCopy(one);
@@ -104,7 +104,9 @@ async function readmit(agent: Agent): Promise<void> {
     if (delegation === undefined || !isOpen(delegation)) continue;
     one.reopen();
     await reload(one, delegation);
-    one.breakOff(one.stopReason ?? new Stopped("worker_lost", "Its end could not be written."));
+    one.appends.breakOff(
+      one.stopReason ?? new Stopped("worker_lost", "Its end could not be written."),
+    );
   }
 }
 
@@ -335,7 +337,7 @@ async function handIn(agent: Agent, accepted: Accepted, ending: OutputEnding): P
   agent.output = ending;
   agent.rest();
   agent.run.stir();
-  await agent.durable();
+  await agent.appends.durable();
 }
 
 /** Somebody ended it while its changes were being merged: the log says that they are there. */

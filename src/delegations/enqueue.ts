@@ -58,7 +58,7 @@ export function queue(agent: Agent): void {
       scheduler.leave();
       return;
     }
-    agent.hasSlot = true;
+    agent.time.hasSlot = true;
     void work(agent);
   });
 }

@@ -127,9 +127,9 @@ export async function revive(
   for (const event of events) replay(agent, event);
   if (delegation.status === "running") {
     const longest = longestSilence(contract.deadlines.total);
-    agent.usedMs = livedTime(events, longest);
+    agent.time.usedMs = livedTime(events, longest);
     const isWaiting = (tool: string): boolean => agent.findTool(tool)?.waits === true;
-    agent.attemptMs = attemptTime(events, isWaiting, longest);
+    agent.time.attemptMs = attemptTime(events, isWaiting, longest);
   }
   adopt(agent, delegation);
   return agent;
@@ -179,12 +179,12 @@ export async function reload(agent: Agent, delegation: Delegation): Promise<void
   let heard: number;
   // What children hand over while they end is part of its log as well.
   do {
-    heard = agent.appends;
+    heard = agent.appends.count;
     events = [];
-    await agent.quiet();
+    await agent.appends.quiet();
     const { store } = parts;
     for await (const event of store.readEvents({ delegationId: agent.id })) events.push(event);
-  } while (agent.appends !== heard);
+  } while (agent.appends.count !== heard);
   // In one breath: its caller may have it follow the log at the same time, and twice is too often.
   agent.startOver();
   agent.account.settle(agent.reservation, 0, 0);

@@ -47,7 +47,7 @@ export async function suspendRoot(
 ): Promise<void> {
   const payload = { reason, closes_as: closesAs };
   const written = root.run.append([event(root, "agent.interrupted", payload)]);
-  root.willSettle(written);
+  root.appends.add(written);
   const suspension = new Suspended(reason, closesAs);
   root.suspend(suspension);
   // Who goes on hands its result to nobody.

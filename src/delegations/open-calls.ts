@@ -51,7 +51,7 @@ export class OpenCalls {
     } finally {
       this.#waiting--;
       this.#busy++;
-      const back = this.#agent.takeSlot();
+      const back = this.#agent.time.takeSlot();
       if (back) await this.#agent.interruptible(back);
     }
   }
@@ -88,6 +88,6 @@ export class OpenCalls {
   }
 
   #consider(): void {
-    if (this.#busy === 0 && this.#waiting > 0) this.#agent.giveSlot();
+    if (this.#busy === 0 && this.#waiting > 0) this.#agent.time.giveSlot();
   }
 }

@@ -22,6 +22,6 @@ export async function park(agent: Agent, suspension: Suspended): Promise<void> {
   if (agent.holdsProcesses || hasServers(agent)) {
     await agent.run.parts.release(agent.id).catch(() => undefined);
   }
-  await agent.durable();
+  await agent.appends.durable();
   agent.run.stir();
 }

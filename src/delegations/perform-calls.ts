@@ -33,7 +33,7 @@ export async function performCalls(agent: Agent, withdrawn: boolean): Promise<vo
   }
   if (inOrder.length > 0) open.follow(performInOrder(agent, inOrder, withdrawn, open), false);
   await open.finished();
-  const back = agent.takeSlot();
+  const back = agent.time.takeSlot();
   if (back) await agent.interruptible(back);
 }
 
@@ -175,7 +175,7 @@ class Subject implements GateSubject, DelegatingCall {
   }
 
   durable(): Promise<void> {
-    return this.#agent.durable();
+    return this.#agent.appends.durable();
   }
 
   checkStopped(): void {

@@ -119,7 +119,7 @@ class StreamWatch {
   constructor(agent: Agent) {
     this.#agent = agent;
     this.#began = agent.run.parts.clock.monotonic();
-    agent.watched = this;
+    agent.time.watched = this;
   }
 
   get contract(): Agent["contract"] {
@@ -154,7 +154,7 @@ class StreamWatch {
   }
 
   end(): void {
-    this.#agent.watched = null;
+    this.#agent.time.watched = null;
     this.#forget?.();
   }
 

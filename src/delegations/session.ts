@@ -23,7 +23,7 @@ export class Session {
     this.#agent = agent;
     agent.status = "running";
     agent.attempt = 1;
-    agent.begin();
+    agent.time.begin();
     agent.record(
       event(agent, "agent.subagent_started", { strategy: "external" }),
       event(agent, "agent.subagent_attempt", { attempt: 1, of: 1 }),
@@ -52,7 +52,7 @@ export class Session {
     const forget = this.#follow(call.id, options);
     try {
       const result = await performCall(this.#agent, call, false, false);
-      await this.#agent.durable();
+      await this.#agent.appends.durable();
       return result;
     } finally {
       forget();

@@ -281,7 +281,7 @@ function create(
   const created = run.append([...(start.before ?? []), ...createdEvents(agent, start, granted)], {
     contracts: new Map([[id, json]]),
   });
-  agent.willSettle(created);
+  agent.appends.add(created);
   enlist(run, agent);
   if (way === "delegate") run.joining.add(id);
   if (way === "root" || way === "session") run.root = agent;

@@ -22,7 +22,7 @@ export async function takeTurn(agent: Agent): Promise<Ending | null> {
     const plan = reserveNow(agent, prompt) ?? (await reserveLater(agent, prompt));
     if (plan.kind === "exhausted") return bestSoFar(agent);
     // The worst case is on disk before the request leaves: a crash cannot make it forgotten.
-    await agent.durable();
+    await agent.appends.durable();
     agent.throwIfStopped();
     const last = plan.kind === "last";
     try {
@@ -290,7 +290,7 @@ async function afterFault(
         return failure(code, fault.message, true);
       }
       const delay = fault.retryAfterMs ?? backoff(agent.run.parts.limits, tries);
-      if (delay > agent.timeLeft()) {
+      if (delay > agent.time.left()) {
         return failure(
           "provider_unavailable",
           `${fault.message} It asks to wait ${delay} ms, which is longer than the delegation has left.`,

@@ -24,7 +24,7 @@ import { isWatcher, watch } from "./watch.ts";
  */
 export async function work(agent: Agent): Promise<void> {
   const { middleware } = agent.run.parts;
-  agent.begin();
+  agent.time.begin();
   try {
     if (middleware.delegation === undefined) {
       await live(agent);
@@ -45,7 +45,7 @@ export async function work(agent: Agent): Promise<void> {
   } catch (error) {
     await endWork(agent, error);
   } finally {
-    agent.giveSlot();
+    agent.time.giveSlot();
   }
 }
 
@@ -64,7 +64,7 @@ export async function endWork(agent: Agent, cause: unknown): Promise<void> {
     // That its contract was changed is found out here, and is then why it ends.
     if (isTampering(refusal) && !isTampering(error)) return endWork(agent, refusal);
     // Its caller must not go on with a result that is in no log: it ends for the same reason.
-    agent.parent?.willSettle(Promise.reject(refusal));
+    agent.parent?.appends.add(Promise.reject(refusal));
     abandon(agent, refusal);
     const { here, parts, root } = agent.run;
     // Whoever is below ends with it.
@@ -128,7 +128,7 @@ async function reconcile(agent: Agent): Promise<void> {
 
 /** Goes on where its output was handed in and nothing had come of it yet. */
 export async function finish(agent: Agent, output: OutputEnding): Promise<void> {
-  agent.beganAt = agent.run.parts.clock.monotonic();
+  agent.time.beganAt = agent.run.parts.clock.monotonic();
   try {
     await closeWith(agent, output);
   } catch (error) {
@@ -147,7 +147,7 @@ async function reloadTree(agent: Agent, cause: unknown): Promise<void> {
   }
   await reload(agent, delegation);
   // Calls that are still under way must not move what its end is worked out from.
-  agent.breakOff(cause);
+  agent.appends.breakOff(cause);
 }
 
 /** The disk had no room or is broken, or the contract was not the one that it was created with. */
@@ -269,9 +269,9 @@ function followTurn(
 /** One that will not keep its exit rule: a person says what it shall do, or it fails. */
 async function askWhatNext(agent: Agent, question: string): Promise<Ending | null> {
   const waiting = askPerson(agent, `exit-${agent.turns}`, question);
-  agent.giveSlot();
+  agent.time.giveSlot();
   const outcome = await waiting;
-  const back = agent.takeSlot();
+  const back = agent.time.takeSlot();
   if (back) await agent.interruptible(back);
   // A default is an answer to a question, not to somebody who does not listen.
   if (!outcome.answered || outcome.by !== "person") {

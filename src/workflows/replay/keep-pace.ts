@@ -1,15 +1,16 @@
-import { Agent } from "../../delegations/agent.ts";
+import type { Agent } from "../../delegations/agent.ts";
 import { Account } from "../../delegations/ledger.ts";
+import { WorkingTime } from "../../delegations/working-time.ts";
 import type { Course } from "./course.ts";
 
 /** Nobody waits for slots or for time to pass in a replay: an agent goes on when it went on. */
 export function keepPace(agent: Agent, course: Course): void {
-  agent.takeSlot = () => {
+  const { account, time } = agent;
+  time.takeSlot = () => {
     // There is always one.
-    Agent.prototype.takeSlot.call(agent);
+    WorkingTime.prototype.takeSlot.call(time);
     return course.pace(agent.id);
   };
-  const { account } = agent;
   account.released = async () => {
     await Account.prototype.released.call(account);
     await course.pace(agent.id);

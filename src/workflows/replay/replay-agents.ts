@@ -30,7 +30,7 @@ export function makeAgent(options: MakeAgentOptions, before: readonly NewEvent[]
   const created = run.append([...before, ...createdEvents(recorded, contractHash)], {
     contracts: new Map([[id, JSON.stringify(contract)]]),
   });
-  agent.willSettle(created);
+  agent.appends.add(created);
   enlist(run, agent);
   // Whether a plan was carried out is asked by the calls of its steps.
   if (recorded.callId !== null) run.byCall.set(`${recorded.parentId} ${recorded.callId}`, agent);

@@ -105,7 +105,7 @@ export class Replayer {
       if (agent.isEnding) continue;
       agent.isEnding = true;
       agent.stop("worker_lost", "The replay has left this run.");
-      clearTimeout(agent.timer);
+      agent.time.end();
     }
   }
 
