@@ -231,4 +231,17 @@ describe("a stream of events", () => {
       { numRuns: 200 },
     );
   });
+
+  it("gives up on a message that does not end, instead of keeping all of it", async () => {
+    const line = new TextEncoder().encode(`data: ${"x".repeat(1024 * 1024)}\n`);
+    let sent = 0;
+    const body = new ReadableStream<Uint8Array>({
+      pull(controller) {
+        sent++;
+        controller.enqueue(line);
+      },
+    });
+    await expect(readSse(body).next()).rejects.toThrow(/longer than 67108864 characters/);
+    expect(sent).toBeLessThan(70);
+  });
 });

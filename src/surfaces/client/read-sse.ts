@@ -5,6 +5,9 @@ export interface SseMessage {
   readonly data: string | null;
 }
 
+/** Far more than any event holds: whoever sends it is not the server that was meant. */
+const mostCharacters = 64 * 1024 * 1024;
+
 /**
  * Reads server-sent events. A message counts once the line after it is there: of one that was cut
  * nothing is known, its id least of all. `onBytes` hears of whatever comes, heartbeats included.
@@ -17,6 +20,7 @@ export async function* readSse(
   const decoder = new TextDecoder();
   let rest = "";
   let fields: { id: string | null; event: string | null; data: string[] } = nothing();
+  let length = 0;
   try {
     for (;;) {
       const { done, value } = await reader.read();
@@ -26,14 +30,19 @@ export async function* readSse(
       rest = lines.pop() ?? "";
       for (const line of lines) {
         if (line !== "") {
+          length += line.length;
           take(fields, line);
           continue;
         }
+        length = 0;
         const { data, event, id } = fields;
         if (id !== null || data.length > 0) {
           yield { id, event, data: data.length === 0 ? null : data.join("\n") };
         }
         fields = nothing();
+      }
+      if (length + rest.length > mostCharacters) {
+        throw new Error(`A message of the stream is longer than ${mostCharacters} characters.`);
       }
     }
   } finally {
