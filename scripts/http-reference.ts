@@ -1,7 +1,7 @@
 // Writes docs/reference/http.md from the OpenAPI document, which is made from the routes themselves.
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { openApiOf } from "../src/surfaces/http/openapi.ts";
+import { openApiOf } from "../src/surfaces/http/openapi/openapi.ts";
 import { routes } from "../src/surfaces/http/routes/all-routes.ts";
 
 interface Operation {

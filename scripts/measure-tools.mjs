@@ -14,10 +14,10 @@ import { globFiles } from "../src/tools/files/glob-files.ts";
 import { grepTool } from "../src/tools/files/grep-tool.ts";
 import { findRipgrep } from "../src/tools/files/search/find-ripgrep.ts";
 import { bindWorkspace } from "../src/workspaces/bind-workspace.ts";
-import { collectChanges } from "../src/workspaces/git/collect-changes.ts";
-import { createWorkingCopy } from "../src/workspaces/git/create-working-copy.ts";
-import { discardWorkingCopy } from "../src/workspaces/git/discard-working-copy.ts";
-import { integrate } from "../src/workspaces/git/integrate.ts";
+import { collectChanges } from "../src/workspaces/git/copies/collect-changes.ts";
+import { createWorkingCopy } from "../src/workspaces/git/copies/create-working-copy.ts";
+import { discardWorkingCopy } from "../src/workspaces/git/copies/discard-working-copy.ts";
+import { integrate } from "../src/workspaces/git/integration/integrate.ts";
 
 const largestRatio = 2;
 const longestCopyMs = 2000;

@@ -42,7 +42,7 @@ function entry(path: string): string {
 test("importing the package loads what it exports and nothing besides", () => {
   const files = filesLoadedBy(`await import(${entry("index.ts")});`);
   expect(files.map((file) => /src\/(.*)$/.exec(file)?.[1] ?? file).sort()).toEqual([
-    "delegations/no-kept-work.ts",
+    "delegations/changes/no-kept-work.ts",
     "events/close-reason.ts",
     "events/summarize.ts",
     "index.ts",

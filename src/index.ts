@@ -17,12 +17,12 @@ export type {
   DelegationDiff,
   DiffedFile,
   DiffOptions,
-} from "./delegations/diff-of-delegation.ts";
-export type { DiscardedWork, DiscardKeptOptions } from "./delegations/discard-kept.ts";
-export type { MergedWork, MergeOptions } from "./delegations/merge-kept.ts";
+} from "./delegations/changes/diff-of-delegation.ts";
+export type { DiscardedWork, DiscardKeptOptions } from "./delegations/changes/discard-kept.ts";
+export type { MergedWork, MergeOptions } from "./delegations/changes/merge-kept.ts";
+export { NoKeptWork, type NoWorkReason } from "./delegations/changes/no-kept-work.ts";
 export type { Middleware } from "./delegations/middleware.ts";
-export { NoKeptWork, type NoWorkReason } from "./delegations/no-kept-work.ts";
-export type { CheckReport, Violation } from "./events/check-report.ts";
+export type { CheckReport, Violation } from "./events/checker/check-report.ts";
 export { type CloseReason, closeReasons } from "./events/close-reason.ts";
 export type { Delegation, WaitingOn } from "./events/delegation.ts";
 export type { EventPayloads, EventType, StoredEvent } from "./events/event.ts";
@@ -58,5 +58,5 @@ export type {
   RunHandle,
 } from "./surfaces/library/mandate.ts";
 export { defineTool, type Tool, type ToolContext, type ToolResult } from "./tools/tool.ts";
-export type { ChangedFile } from "./workspaces/git/describe-files.ts";
-export type { IntegrationResult } from "./workspaces/git/integration-result.ts";
+export type { ChangedFile } from "./workspaces/git/copies/describe-files.ts";
+export type { IntegrationResult } from "./workspaces/git/integration/integration-result.ts";

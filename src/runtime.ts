@@ -10,12 +10,12 @@ import { type Config, defaultWaysOut } from "./control/config.ts";
 import type { ConfigFlags } from "./control/config-overrides.ts";
 import { loadConfig } from "./control/load-config.ts";
 import { type Environment, findPlaces } from "./control/places.ts";
+import { UnwrittenEnds } from "./delegations/ends/unwritten-ends.ts";
 import { Engine } from "./delegations/engine.ts";
 import type { AgentSource, EngineLimits, EngineParts } from "./delegations/engine-parts.ts";
 import { compose, type Middleware } from "./delegations/middleware.ts";
-import type { RunGrant } from "./delegations/run-grant.ts";
 import { Scheduler } from "./delegations/scheduler.ts";
-import { UnwrittenEnds } from "./delegations/unwritten-ends.ts";
+import type { RunGrant } from "./delegations/start/run-grant.ts";
 import type { DbosDispatcher } from "./engines/dbos/dbos-dispatcher.ts";
 import { createModelRegistry, type ModelRegistry } from "./models/model-registry.ts";
 import { type Control, openControl } from "./open-control.ts";
@@ -37,7 +37,7 @@ import { Toolbox } from "./tools/toolbox.ts";
 import type { Watchdog } from "./watchdog.ts";
 import { type DelegationMark, delegationMark } from "./workspaces/delegation-mark.ts";
 import { endMarkedProcesses } from "./workspaces/end-marked-processes.ts";
-import type { WorkingCopies } from "./workspaces/git/working-copies.ts";
+import type { WorkingCopies } from "./workspaces/git/copies/working-copies.ts";
 import { detectSandbox, mayHaveSandbox } from "./workspaces/sandbox/detect-sandbox.ts";
 
 export interface RuntimeOptions {
@@ -159,7 +159,7 @@ export async function createRuntime(options: RuntimeOptions): Promise<Runtime> {
   const parts: EngineParts = {
     store,
     copies() {
-      copies ??= import("./workspaces/git/working-copies.ts")
+      copies ??= import("./workspaces/git/copies/working-copies.ts")
         .then((module) => new module.WorkingCopies(work.folder))
         .catch((error: unknown) => {
           // A disk that failed once may be well the next time.

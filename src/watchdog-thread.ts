@@ -1,7 +1,7 @@
 /** The other thread of `watchdog.ts`: it loads the database only once it has to. */
 import { writeSync } from "node:fs";
 import { workerData } from "node:worker_threads";
-import type { Overdue } from "./delegations/find-overdue.ts";
+import type { Overdue } from "./delegations/recovery/find-overdue.ts";
 import type { StoreOptions } from "./open-store.ts";
 import type { Store } from "./ports/store.ts";
 
@@ -62,7 +62,7 @@ async function look(): Promise<void> {
 }
 
 async function judge(store: Store): Promise<void> {
-  const { findOverdue } = await import("./delegations/find-overdue.ts");
+  const { findOverdue } = await import("./delegations/recovery/find-overdue.ts");
   const standstill = { since: wallAtBeat, ms: performance.now() - steadyAtBeat };
   const overdue = await findOverdue(store, worker, standstill, graceMs);
   if (overdue.length === 0) return;
@@ -80,7 +80,7 @@ async function judge(store: Store): Promise<void> {
 }
 
 async function closeAll(store: Store, overdue: readonly Overdue[]): Promise<void> {
-  const { cancelStored } = await import("./delegations/cancel-stored.ts");
+  const { cancelStored } = await import("./delegations/ends/cancel-stored.ts");
   for (const { delegationId, runId, totalMs } of overdue) {
     const reason = `It took longer than ${totalMs} ms, and kept its process from doing anything else.`;
     // Which of its calls could be repeated is nothing to one that is over.

@@ -1,6 +1,6 @@
 import type { ChildProcess } from "node:child_process";
 import { setTimeout as sleep } from "node:timers/promises";
-import { checkStore } from "../../src/events/check-store.ts";
+import { checkStore } from "../../src/events/checker/check-store.ts";
 import {
   openProcessFleet,
   type ProcessFleet,

@@ -1,4 +1,4 @@
-import type { Acknowledged } from "../../src/events/check-store.ts";
+import type { Acknowledged } from "../../src/events/checker/check-store.ts";
 import type { Message } from "./messages.ts";
 
 /** Taken up so often without a step forward a delegation is given up, which is no fault of ours. */

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { StartedRun } from "../delegations/run-request.ts";
+import type { StartedRun } from "../delegations/start/run-request.ts";
 import { setSessionWorkspace, type WorkspaceMode } from "../sessions/session-workspace.ts";
 import { ofType, openEngine, recording, testProfile } from "../testing/engine-fixture.ts";
 import { replayAgain } from "../workflows/replay/replay-again.test-support.ts";

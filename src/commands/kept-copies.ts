@@ -42,6 +42,6 @@ export async function runsWithCopies({
 /** Looking at runs is to start at once: without copies, nothing about copies is loaded. */
 async function copiesIn(home: string): Promise<readonly string[]> {
   if (!existsSync(join(home, "copies"))) return [];
-  const module = await import("../workspaces/git/list-working-copies.ts");
+  const module = await import("../workspaces/git/copies/list-working-copies.ts");
   return module.listWorkingCopies(home);
 }

@@ -4,19 +4,19 @@ import {
   type DelegationDiff,
   type DiffOptions,
   diffOfDelegation,
-} from "../delegations/diff-of-delegation.ts";
+} from "../delegations/changes/diff-of-delegation.ts";
 import {
   type DiscardedWork,
   type DiscardKeptOptions,
   discardKept,
-} from "../delegations/discard-kept.ts";
-import type { KeptWorkParts } from "../delegations/kept-work.ts";
+} from "../delegations/changes/discard-kept.ts";
+import type { KeptWorkParts } from "../delegations/changes/kept-work.ts";
 import {
   type MergedWork,
   type MergeOptions,
   type MergeParts,
   mergeKept,
-} from "../delegations/merge-kept.ts";
+} from "../delegations/changes/merge-kept.ts";
 import { MandateError } from "../ports/mandate-error.ts";
 
 /**

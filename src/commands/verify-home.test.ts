@@ -5,12 +5,12 @@ import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
 import type { McpServer } from "../contracts/mcp-server.ts";
 import { defaultConfig } from "../control/config.ts";
-import type { Violation } from "../events/check-report.ts";
+import type { Violation } from "../events/checker/check-report.ts";
 import type { Script } from "../models/scripted/scripted-model.ts";
 import { type EngineOptions, openEngine, testProfile } from "../testing/engine-fixture.ts";
 import { stdioServerPath } from "../tools/mcp/stdio-server.test-support.ts";
 import { delegationMark, markedProcesses, markName } from "../workspaces/delegation-mark.ts";
-import { createWorkingCopy } from "../workspaces/git/create-working-copy.ts";
+import { createWorkingCopy } from "../workspaces/git/copies/create-working-copy.ts";
 import { detectSandbox } from "../workspaces/sandbox/detect-sandbox.ts";
 import { verifyHome } from "./verify-home.ts";
 

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { CheckReport, Violation } from "../events/check-report.ts";
-import { type CheckOptions, checkStore } from "../events/check-store.ts";
-import type { CheckedDelegation } from "../events/checked-delegation.ts";
+import type { CheckReport, Violation } from "../events/checker/check-report.ts";
+import { type CheckOptions, checkStore } from "../events/checker/check-store.ts";
+import type { CheckedDelegation } from "../events/checker/checked-delegation.ts";
 import type { Store } from "../ports/store.ts";
 import { checkWorld, type WorldOptions } from "../workspaces/check-world.ts";
 import { lookAtWorld, type World } from "../workspaces/look-at-world.ts";

@@ -6,13 +6,13 @@ import type { AskOutcome, DelegationResult } from "../ports/delegator.ts";
 import type { Transcript } from "../sessions/transcript.ts";
 import type { Tool } from "../tools/tool.ts";
 import type { OfferedTools } from "../tools/toolbox.ts";
-import type { WorkingCopy } from "../workspaces/git/working-copy.ts";
+import type { WorkingCopy } from "../workspaces/git/copies/working-copy.ts";
 import type { WorkspaceBinding } from "../workspaces/workspace-binding.ts";
-import { type OutputEnding, Stopped, Suspended } from "./ending.ts";
+import type { MergeOrder } from "./changes/merge-order.ts";
+import { type OutputEnding, Stopped, Suspended } from "./ends/ending.ts";
 import { Interruptible } from "./interruptible.ts";
-import type { Account } from "./ledger.ts";
 import type { LiveRun } from "./live-run.ts";
-import type { MergeOrder } from "./merge-order.ts";
+import type { Account } from "./turns/ledger.ts";
 import { UnsettledAppends } from "./unsettled-appends.ts";
 import { WorkingTime } from "./working-time.ts";
 

@@ -5,7 +5,7 @@ import type { StoredEvent } from "../events/event.ts";
 import type { Script } from "../models/scripted/scripted-model.ts";
 import { ofType, openEngine, testProfile } from "../testing/engine-fixture.ts";
 import { defineTool, type Tool } from "../tools/tool.ts";
-import { attemptTime } from "./attempt-time.ts";
+import { attemptTime } from "./recovery/attempt-time.ts";
 
 const profiles = [
   testProfile("worker", { tools: ["list_files", "linger", "ask_user"] }),

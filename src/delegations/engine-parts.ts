@@ -13,11 +13,11 @@ import type { SkillRegistry } from "../skills/skill.ts";
 import type { McpScope } from "../tools/mcp/mcp-servers.ts";
 import type { Tool } from "../tools/tool.ts";
 import type { Toolbox } from "../tools/toolbox.ts";
-import type { MergeCheck } from "../workspaces/git/merge-check.ts";
-import type { WorkingCopies } from "../workspaces/git/working-copies.ts";
+import type { WorkingCopies } from "../workspaces/git/copies/working-copies.ts";
+import type { MergeCheck } from "../workspaces/git/integration/merge-check.ts";
+import type { UnwrittenEnds } from "./ends/unwritten-ends.ts";
 import type { Middleware } from "./middleware.ts";
 import type { Scheduler } from "./scheduler.ts";
-import type { UnwrittenEnds } from "./unwritten-ends.ts";
 
 /** Everything the engine is made of; put together in one place, `runtime.ts`. */
 export interface EngineParts {

@@ -3,16 +3,13 @@ import { answerAsk } from "../inbox/answer-ask.ts";
 import type { CancelOutcome, DelegationResult } from "../ports/delegator.ts";
 import type { MandateError } from "../ports/mandate-error.ts";
 import type { Agent } from "./agent.ts";
-import type { NoBranch } from "./branch.ts";
-import { Branches, loseBranch } from "./branches.ts";
-import { endWatcher } from "./close.ts";
-import { type ContinueOptions, continuation } from "./continue-session.ts";
+import { endWatcher } from "./ends/close.ts";
 import type { EngineParts } from "./engine-parts.ts";
-import type { Interrupted } from "./interrupt.ts";
 import type { LiveRun } from "./live-run.ts";
-import { resumption } from "./resumption.ts";
-import type { RunGrant, RunPrincipal } from "./run-grant.ts";
-import type { RunRequest, SessionRequest, StartedRun } from "./run-request.ts";
+import { type ContinueOptions, continuation } from "./rests/continue-session.ts";
+import type { Interrupted } from "./rests/interrupt.ts";
+import { resumption } from "./rests/resumption.ts";
+import type { SessionLimits } from "./rests/session-mode.ts";
 import { agentAtWork } from "./runs/agent-at-work.ts";
 import { BranchWorker } from "./runs/branch-worker.ts";
 import { cancelDelegation } from "./runs/cancel-delegation.ts";
@@ -30,9 +27,12 @@ import { stopIdle } from "./runs/stop-idle.ts";
 import { storedResult } from "./runs/stored-result.ts";
 import { tellAgent } from "./runs/tell-agent.ts";
 import type { Session } from "./session.ts";
-import type { SessionLimits } from "./session-mode.ts";
-import { startWatcher } from "./start-watcher.ts";
-import { watchersOf } from "./watch.ts";
+import type { NoBranch } from "./spread/branch.ts";
+import { Branches, loseBranch } from "./spread/branches.ts";
+import type { RunGrant, RunPrincipal } from "./start/run-grant.ts";
+import type { RunRequest, SessionRequest, StartedRun } from "./start/run-request.ts";
+import { startWatcher } from "./watchers/start-watcher.ts";
+import { watchersOf } from "./watchers/watch.ts";
 
 /**
  * Works on the runs of this process: starts them, takes them up after a crash, ends them. How, is in

@@ -1,7 +1,7 @@
 import type { DispatchedWork } from "../ports/dispatcher.ts";
 import type { Agent } from "./agent.ts";
 import type { LiveRun } from "./live-run.ts";
-import { isWatcher } from "./watch.ts";
+import { isWatcher } from "./watchers/watch.ts";
 import { work } from "./work.ts";
 
 /** Makes an agent known to its run. */

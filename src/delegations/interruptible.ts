@@ -1,5 +1,5 @@
 import type { CloseReason } from "../events/close-reason.ts";
-import { Stopped, Suspended } from "./ending.ts";
+import { Stopped, Suspended } from "./ends/ending.ts";
 
 /**
  * Work that others may end, cut short or have rest. Whatever it waits for is given up at that

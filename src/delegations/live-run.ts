@@ -4,9 +4,9 @@ import type { AskOutcome } from "../ports/delegator.ts";
 import type { Append, Ownership } from "../ports/store.ts";
 import type { Agent } from "./agent.ts";
 import type { EngineParts } from "./engine-parts.ts";
-import { Account } from "./ledger.ts";
-import type { RunGrant } from "./run-grant.ts";
-import { SharedAccount } from "./shared-account.ts";
+import { SharedAccount } from "./spread/shared-account.ts";
+import type { RunGrant } from "./start/run-grant.ts";
+import { Account } from "./turns/ledger.ts";
 
 /** A run that this process works on. */
 export class LiveRun {

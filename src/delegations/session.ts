@@ -1,10 +1,10 @@
 import type { ToolCall } from "../ports/model.ts";
 import type { ToolResult } from "../tools/tool.ts";
 import type { Agent } from "./agent.ts";
-import { cancelLive } from "./cancel.ts";
-import { interruptRoot } from "./interrupt.ts";
-import { performCall } from "./perform-calls.ts";
-import { event } from "./take-turn.ts";
+import { cancelLive } from "./ends/cancel.ts";
+import { interruptRoot } from "./rests/interrupt.ts";
+import { performCall } from "./turns/perform-calls.ts";
+import { event } from "./turns/take-turn.ts";
 
 export interface SessionCallOptions {
   readonly signal?: AbortSignal | undefined;

@@ -3,20 +3,20 @@ import { MandateError } from "../ports/mandate-error.ts";
 import { messageOf } from "../ports/message-of.ts";
 import { resultOf } from "../sessions/delegation-result.ts";
 import type { Agent } from "./agent.ts";
-import { askPerson } from "./ask-person.ts";
 import { beginWork } from "./begin-work.ts";
-import { closeWith } from "./close.ts";
-import { unfinished, unwritten } from "./conclude.ts";
-import { isElsewhere, isOurs } from "./elsewhere.ts";
-import { type Ending, failure, type OutputEnding, Stopped, Suspended } from "./ending.ts";
-import { reload } from "./hydrate.ts";
-import { judgeOutput } from "./judge-output.ts";
-import { judgeReply, streakLimit } from "./judge-reply.ts";
-import { park } from "./park.ts";
-import { performCalls } from "./perform-calls.ts";
-import { retireCopy } from "./take-over.ts";
-import { backoff, event, settled, takeTurn } from "./take-turn.ts";
-import { isWatcher, watch } from "./watch.ts";
+import { retireCopy } from "./changes/take-over.ts";
+import { closeWith } from "./ends/close.ts";
+import { unfinished, unwritten } from "./ends/conclude.ts";
+import { type Ending, failure, type OutputEnding, Stopped, Suspended } from "./ends/ending.ts";
+import { reload } from "./recovery/hydrate.ts";
+import { park } from "./rests/park.ts";
+import { isElsewhere, isOurs } from "./spread/elsewhere.ts";
+import { askPerson } from "./turns/ask-person.ts";
+import { judgeOutput } from "./turns/judge-output.ts";
+import { judgeReply, streakLimit } from "./turns/judge-reply.ts";
+import { performCalls } from "./turns/perform-calls.ts";
+import { backoff, event, settled, takeTurn } from "./turns/take-turn.ts";
+import { isWatcher, watch } from "./watchers/watch.ts";
 
 /**
  * An agent's life from its slot to its close. It starts from whatever its transcript says, so a

@@ -2,7 +2,7 @@ import { existsSync, globSync, readFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import type { Client } from "pg";
-import { checkStore } from "../events/check-store.ts";
+import { checkStore } from "../events/checker/check-store.ts";
 import { MandateError } from "../ports/mandate-error.ts";
 import { type CopiedTable, copiedTables } from "./copied-tables.ts";
 import { type Database, type Row, run } from "./postgres/database.ts";

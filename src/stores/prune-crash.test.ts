@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { checkStore } from "../events/check-store.ts";
+import { checkStore } from "../events/checker/check-store.ts";
 import { controlRunId } from "../ports/identity.ts";
 import type { Store } from "../ports/store.ts";
 import { dropDatabase, freshDatabase } from "../testing/postgres.test-support.ts";

@@ -5,9 +5,9 @@ import { join } from "node:path";
 import { verifyHome } from "../commands/verify-home.ts";
 import { type Config, defaultConfig } from "../control/config.ts";
 import { findPlaces } from "../control/places.ts";
-import type { RunRequest, StartedRun } from "../delegations/run-request.ts";
-import { tidyCopies } from "../delegations/used-copies.ts";
-import type { Invariant } from "../events/check-report.ts";
+import { tidyCopies } from "../delegations/changes/used-copies.ts";
+import type { RunRequest, StartedRun } from "../delegations/start/run-request.ts";
+import type { Invariant } from "../events/checker/check-report.ts";
 import type { EventType, StoredEvent } from "../events/event.ts";
 import type { Playbook } from "../models/scripted/playbook.ts";
 import { type Script, scriptedModel } from "../models/scripted/scripted-model.ts";
@@ -18,7 +18,7 @@ import type { ModelRequest } from "../ports/model.ts";
 import type { Store } from "../ports/store.ts";
 import type { Profile } from "../profiles/profile.ts";
 import { createRuntime, type Runtime, type RuntimeOptions } from "../runtime.ts";
-import { WorkingCopies } from "../workspaces/git/working-copies.ts";
+import { WorkingCopies } from "../workspaces/git/copies/working-copies.ts";
 
 export interface EngineOptions
   extends Omit<RuntimeOptions, "config" | "environment" | "cwd" | "database"> {

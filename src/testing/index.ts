@@ -1,7 +1,7 @@
 /** What users import to test their own agents, and stores of their own: `mandate/testing`. */
 export { type VerifyOptions, verifyHome } from "../commands/verify-home.ts";
-export type { CheckReport, Invariant, Violation } from "../events/check-report.ts";
-export { type Acknowledged, type CheckOptions, checkStore } from "../events/check-store.ts";
+export type { CheckReport, Invariant, Violation } from "../events/checker/check-report.ts";
+export { type Acknowledged, type CheckOptions, checkStore } from "../events/checker/check-store.ts";
 export { loadPlaybook, parsePlaybook } from "../models/scripted/load-playbook.ts";
 export type {
   Playbook,

@@ -2,7 +2,7 @@ import { type ChildProcess, fork } from "node:child_process";
 import { mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { checkStore } from "../events/check-store.ts";
+import { checkStore } from "../events/checker/check-store.ts";
 import { scriptedModel } from "../models/scripted/scripted-model.ts";
 import { createRuntime, type Runtime } from "../runtime.ts";
 import { childEnvironment } from "./child-environment.test-support.ts";

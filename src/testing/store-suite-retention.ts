@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { checkStore } from "../events/check-store.ts";
+import { checkStore } from "../events/checker/check-store.ts";
 import type { StoredEvent } from "../events/event.ts";
 import { sha256 } from "../events/hash-chain.ts";
 import { controlRunId } from "../ports/identity.ts";

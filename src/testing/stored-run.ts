@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { type Acknowledged, checkStore } from "../events/check-store.ts";
+import { type Acknowledged, checkStore } from "../events/checker/check-store.ts";
 import type { EventPayloads, EventType, NewEvent, StoredEvent } from "../events/event.ts";
 import { sha256 } from "../events/hash-chain.ts";
 import { MandateError, type MandateErrorCode } from "../ports/mandate-error.ts";

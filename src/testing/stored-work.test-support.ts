@@ -7,8 +7,8 @@ import type { NewEvent } from "../events/event.ts";
 import { sha256 } from "../events/hash-chain.ts";
 import type { Store } from "../ports/store.ts";
 import { SqliteStore } from "../stores/sqlite/sqlite-store.ts";
-import { createWorkingCopy } from "../workspaces/git/create-working-copy.ts";
-import type { WorkingCopy } from "../workspaces/git/working-copy.ts";
+import { createWorkingCopy } from "../workspaces/git/copies/create-working-copy.ts";
+import type { WorkingCopy } from "../workspaces/git/copies/working-copy.ts";
 import { exampleContract } from "./example-contract.ts";
 import { about, attempted, StoredRun, started } from "./stored-run.ts";
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { CheckedDelegation } from "../events/checked-delegation.ts";
+import type { CheckedDelegation } from "../events/checker/checked-delegation.ts";
 import { checkWorld } from "./check-world.ts";
 import type { World } from "./look-at-world.ts";
 

@@ -1,5 +1,5 @@
-import type { Violation } from "../events/check-report.ts";
-import type { CheckedDelegation } from "../events/checked-delegation.ts";
+import type { Violation } from "../events/checker/check-report.ts";
+import type { CheckedDelegation } from "../events/checker/checked-delegation.ts";
 import type { FoundCopy, World } from "./look-at-world.ts";
 
 export interface WorldOptions {

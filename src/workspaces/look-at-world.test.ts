@@ -4,11 +4,11 @@ import { existsSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { delegationMark, markedProcesses } from "./delegation-mark.ts";
-import { collectChanges } from "./git/collect-changes.ts";
-import { lockFolderOf } from "./git/copy-layout.ts";
-import { createWorkingCopy } from "./git/create-working-copy.ts";
+import { collectChanges } from "./git/copies/collect-changes.ts";
+import { lockFolderOf } from "./git/copies/copy-layout.ts";
+import { createWorkingCopy } from "./git/copies/create-working-copy.ts";
+import { recoverIntegration } from "./git/integration/recover-integration.ts";
 import { acquirePlaceLock, sweepPlaceLocks } from "./git/place-lock.ts";
-import { recoverIntegration } from "./git/recover-integration.ts";
 import {
   fingerprint,
   makeFolder,

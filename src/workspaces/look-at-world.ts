@@ -1,10 +1,10 @@
 import { existsSync, lstatSync, readdirSync, readFileSync, realpathSync } from "node:fs";
 import { basename, join } from "node:path";
 import { markedProcesses } from "./delegation-mark.ts";
-import { journalsOf, layoutOf, lockFolderOf, worktreesOf } from "./git/copy-layout.ts";
-import { isHeld, listWorkingCopies } from "./git/list-working-copies.ts";
+import { journalsOf, layoutOf, lockFolderOf, worktreesOf } from "./git/copies/copy-layout.ts";
+import { isHeld, listWorkingCopies } from "./git/copies/list-working-copies.ts";
+import { readCopyRecord } from "./git/copies/working-copy.ts";
 import { isProcessAlive } from "./git/process-identity.ts";
-import { readCopyRecord } from "./git/working-copy.ts";
 
 /** What lies and runs beside a database at one moment. Nothing is changed by looking. */
 export interface World {

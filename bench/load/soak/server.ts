@@ -10,8 +10,8 @@ import { installationToken } from "../../../src/control/access/installation-toke
 import { scriptedModel } from "../../../src/models/scripted/scripted-model.ts";
 import { createRuntime } from "../../../src/runtime.ts";
 import { serveRuntime } from "../../../src/surfaces/http/serve-runtime.ts";
-import { DeltaHub } from "../../../src/surfaces/http/sse-deltas.ts";
 import { findDashboard, staticFiles } from "../../../src/surfaces/http/static-files.ts";
+import { DeltaHub } from "../../../src/surfaces/http/streams/sse-deltas.ts";
 import { profiles, script } from "./cast.ts";
 import { startSampling } from "./sample.ts";
 

@@ -11,9 +11,9 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import fc from "fast-check";
-import { collectChanges } from "../../../src/workspaces/git/collect-changes.ts";
-import { createWorkingCopy } from "../../../src/workspaces/git/create-working-copy.ts";
-import { discardWorkingCopy } from "../../../src/workspaces/git/discard-working-copy.ts";
+import { collectChanges } from "../../../src/workspaces/git/copies/collect-changes.ts";
+import { createWorkingCopy } from "../../../src/workspaces/git/copies/create-working-copy.ts";
+import { discardWorkingCopy } from "../../../src/workspaces/git/copies/discard-working-copy.ts";
 import { fingerprint } from "../../../src/workspaces/git/repository.test-support.ts";
 import { attempt } from "../expect-refusal.ts";
 import { defineTarget } from "../target.ts";

@@ -3,10 +3,10 @@ import { connect } from "node:net";
 import { join } from "node:path";
 import { AccessTokens } from "../../../src/control/access/access-tokens.ts";
 import { installationToken } from "../../../src/control/access/installation-token.ts";
-import { EventHub } from "../../../src/surfaces/http/event-hub.ts";
-import { eventStreams } from "../../../src/surfaces/http/event-stream.ts";
 import { routes } from "../../../src/surfaces/http/routes/all-routes.ts";
 import { startServer } from "../../../src/surfaces/http/serve.ts";
+import { EventHub } from "../../../src/surfaces/http/streams/event-hub.ts";
+import { eventStreams } from "../../../src/surfaces/http/streams/event-stream.ts";
 import { serveMandate } from "../../../src/surfaces/mcp/http/serve-mandate.ts";
 import { openEngine, type TestEngine, testProfile } from "../../../src/testing/engine-fixture.ts";
 

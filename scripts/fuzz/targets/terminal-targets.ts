@@ -11,9 +11,9 @@ import {
   openedAt,
   working,
 } from "../../../src/surfaces/tui/chat-state.test-support.ts";
-import { drawApart } from "../../../src/surfaces/tui/draw-entry.ts";
-import { drawPanelScreen } from "../../../src/surfaces/tui/draw-panel-screen.ts";
-import { drawScreen } from "../../../src/surfaces/tui/draw-screen.ts";
+import { drawApart } from "../../../src/surfaces/tui/draw/draw-entry.ts";
+import { drawPanelScreen } from "../../../src/surfaces/tui/draw/draw-panel-screen.ts";
+import { drawScreen } from "../../../src/surfaces/tui/draw/draw-screen.ts";
 import type { Entry } from "../../../src/surfaces/tui/entry.ts";
 import { stepChat } from "../../../src/surfaces/tui/step-chat.ts";
 import { assertShown } from "../expect-refusal.ts";

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { checkStore } from "../../events/check-store.ts";
+import { checkStore } from "../../events/checker/check-store.ts";
 import { agent, openControlPlane, operator, refusalOf } from "./open-control-plane.test-support.ts";
 
 let folder: string;

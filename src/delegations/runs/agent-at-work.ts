@@ -1,8 +1,8 @@
 import { MandateError } from "../../ports/mandate-error.ts";
 import type { Agent } from "../agent.ts";
-import type { Branches } from "../branches.ts";
 import type { EngineParts } from "../engine-parts.ts";
-import { isWatcher } from "../watch.ts";
+import type { Branches } from "../spread/branches.ts";
+import { isWatcher } from "../watchers/watch.ts";
 import type { LiveRuns } from "./live-runs.ts";
 
 interface AtWork {

@@ -1,8 +1,8 @@
-import { isWaitingGoal, type NoBranch, openBranch, workOnBranch } from "../branch.ts";
-import type { Branches } from "../branches.ts";
 import type { EngineParts } from "../engine-parts.ts";
 import type { LiveRun } from "../live-run.ts";
-import type { RunGrant } from "../run-grant.ts";
+import { isWaitingGoal, type NoBranch, openBranch, workOnBranch } from "../spread/branch.ts";
+import type { Branches } from "../spread/branches.ts";
+import type { RunGrant } from "../start/run-grant.ts";
 import { canWorkOn } from "./can-work-on.ts";
 import type { GoalQueue } from "./goal-queue.ts";
 

@@ -1,6 +1,6 @@
 import type { CancelOutcome } from "../../ports/delegator.ts";
-import { cancelLive } from "../cancel.ts";
-import { cancelStored } from "../cancel-stored.ts";
+import { cancelLive } from "../ends/cancel.ts";
+import { cancelStored } from "../ends/cancel-stored.ts";
 import type { EngineParts } from "../engine-parts.ts";
 import type { LiveRuns } from "./live-runs.ts";
 

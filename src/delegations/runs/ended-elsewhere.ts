@@ -1,5 +1,5 @@
 import type { Agent } from "../agent.ts";
-import { retireCopy } from "../take-over.ts";
+import { retireCopy } from "../changes/take-over.ts";
 import { storedResult } from "./stored-result.ts";
 
 /** Somebody closed an agent that this process worked on: it stops where it is. */

@@ -1,8 +1,8 @@
 import { intersectAuthority } from "../../contracts/authority.ts";
-import type { Resumption } from "../resumption.ts";
-import { grantTo, type RunGrant, type RunPrincipal } from "../run-grant.ts";
-import type { StartedRun } from "../run-request.ts";
-import { requireUnused } from "../used-copies.ts";
+import { requireUnused } from "../changes/used-copies.ts";
+import type { Resumption } from "../rests/resumption.ts";
+import { grantTo, type RunGrant, type RunPrincipal } from "../start/run-grant.ts";
+import type { StartedRun } from "../start/run-request.ts";
 import { type RunOrder, type RunStarting, startRun } from "./start-run.ts";
 
 /** A new run on the conversation, and in the copy, of a delegation that has ended. */

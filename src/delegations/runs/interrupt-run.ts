@@ -2,7 +2,7 @@ import { isPaused } from "../../events/run-state.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
 import type { Store } from "../../ports/store.ts";
 import type { EngineParts } from "../engine-parts.ts";
-import { type Interrupted, interruptRoot } from "../interrupt.ts";
+import { type Interrupted, interruptRoot } from "../rests/interrupt.ts";
 import { nobodyAtWork } from "./agent-at-work.ts";
 import type { LiveRuns } from "./live-runs.ts";
 

@@ -2,7 +2,7 @@ import type { StoredEvent } from "../../events/event.ts";
 import type { DelegationResult } from "../../ports/delegator.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
 import type { Agent } from "../agent.ts";
-import { unwritten } from "../conclude.ts";
+import { unwritten } from "../ends/conclude.ts";
 import type { LiveRun } from "../live-run.ts";
 import { closedElsewhere, endedElsewhere } from "./ended-elsewhere.ts";
 

@@ -1,8 +1,8 @@
 import type { EventPayloads, NewEvent } from "../../events/event.ts";
 import type { EngineParts } from "../engine-parts.ts";
 import { LiveRun } from "../live-run.ts";
-import type { RunGrant } from "../run-grant.ts";
-import type { RunRequest } from "../run-request.ts";
+import type { RunGrant } from "../start/run-grant.ts";
+import type { RunRequest } from "../start/run-request.ts";
 
 /** A run that nobody knows of yet: it is in the log from its root's creation on. */
 export function newRun(parts: EngineParts, request: RunRequest, grant: RunGrant): LiveRun {

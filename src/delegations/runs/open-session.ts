@@ -1,10 +1,10 @@
 import type { Agent } from "../agent.ts";
-import type { Branches } from "../branches.ts";
 import type { EngineParts } from "../engine-parts.ts";
-import { grantIn, grantTo, type RunGrant } from "../run-grant.ts";
-import { realWorkspace, type SessionRequest } from "../run-request.ts";
 import { Session } from "../session.ts";
-import { startDelegation } from "../start-delegation.ts";
+import type { Branches } from "../spread/branches.ts";
+import { grantIn, grantTo, type RunGrant } from "../start/run-grant.ts";
+import { realWorkspace, type SessionRequest } from "../start/run-request.ts";
+import { startDelegation } from "../start/start-delegation.ts";
 import type { LiveRuns } from "./live-runs.ts";
 import { newRun, runStarted } from "./new-run.ts";
 import { refusal } from "./refusal.ts";

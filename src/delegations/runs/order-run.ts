@@ -1,8 +1,8 @@
 import { isReadOnlySession } from "../../sessions/session-workspace.ts";
 import type { EngineParts } from "../engine-parts.ts";
-import { isHandle } from "../resolve-profile.ts";
-import { grantIn, grantTo, type RunGrant } from "../run-grant.ts";
-import { type RunRequest, realWorkspace } from "../run-request.ts";
+import { isHandle } from "../start/resolve-profile.ts";
+import { grantIn, grantTo, type RunGrant } from "../start/run-grant.ts";
+import { type RunRequest, realWorkspace } from "../start/run-request.ts";
 import type { RunOrder } from "./start-run.ts";
 
 interface Ordering {

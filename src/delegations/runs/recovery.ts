@@ -1,11 +1,11 @@
 import { isPaused, type RunState } from "../../events/run-state.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
 import type { RunRow, Store } from "../../ports/store.ts";
+import { tidyCopies } from "../changes/used-copies.ts";
 import type { EngineParts } from "../engine-parts.ts";
-import { type ClaimedRun, claimRun, takeUpRun } from "../recover.ts";
-import type { RunGrant } from "../run-grant.ts";
-import type { StartedRun } from "../run-request.ts";
-import { tidyCopies } from "../used-copies.ts";
+import { type ClaimedRun, claimRun, takeUpRun } from "../recovery/recover.ts";
+import type { RunGrant } from "../start/run-grant.ts";
+import type { StartedRun } from "../start/run-request.ts";
 import { canWorkOn } from "./can-work-on.ts";
 import type { GoalQueue } from "./goal-queue.ts";
 import type { LiveRuns } from "./live-runs.ts";

@@ -1,5 +1,5 @@
 import { MandateError } from "../../ports/mandate-error.ts";
-import type { Unresolved } from "../resolve-profile.ts";
+import type { Unresolved } from "../start/resolve-profile.ts";
 
 /** A run that was refused has no log to hold the refusal: whoever asked for it is told. */
 export function refusal({ reason, rule }: Unresolved): MandateError {

@@ -3,10 +3,10 @@ import { type Delegation, isOpen } from "../../events/delegation.ts";
 import type { RunState } from "../../events/run-state.ts";
 import type { DelegationResult } from "../../ports/delegator.ts";
 import type { Store } from "../../ports/store.ts";
-import { cancelStored } from "../cancel-stored.ts";
+import { cancelStored } from "../ends/cancel-stored.ts";
 import type { EngineParts } from "../engine-parts.ts";
 import { workOf } from "../enqueue.ts";
-import type { StartedRun } from "../run-request.ts";
+import type { StartedRun } from "../start/run-request.ts";
 import { storedResult } from "./stored-result.ts";
 
 /**

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { type Acknowledged, checkStore } from "../../events/check-store.ts";
+import { type Acknowledged, checkStore } from "../../events/checker/check-store.ts";
 import { dropDatabase, freshDatabase } from "../../testing/postgres.test-support.ts";
 import { assertSound, collect, notes, StoredRun } from "../../testing/stored-run.ts";
 import { type ProcessBeside, startBeside, until } from "../sqlite/process-beside.test-support.ts";

@@ -1,4 +1,4 @@
-import { verifiedEvents } from "../../events/check-chain.ts";
+import { verifiedEvents } from "../../events/checker/check-chain.ts";
 import type { EventPayloads, NumberSpan, StoredEvent } from "../../events/event.ts";
 import { SpentLines } from "../../events/spent-lines.ts";
 import { askNumberOf, numberOf, runIdOf } from "../../ports/identity.ts";

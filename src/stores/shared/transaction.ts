@@ -1,4 +1,4 @@
-import { checkOwner } from "../../events/check-owner.ts";
+import { checkOwner } from "../../events/checker/check-owner.ts";
 import { decideRecordChange, type RecordStanding } from "../../events/decide-record-change.ts";
 import type { Delegation } from "../../events/delegation.ts";
 import type { NewEvent, StoredEvent } from "../../events/event.ts";

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { checkStore } from "../../events/check-store.ts";
+import { checkStore } from "../../events/checker/check-store.ts";
 import type { InboxItem } from "../../events/inbox-item.ts";
 import { about, note, StoredRun } from "../../testing/stored-run.ts";
 import { migrations } from "./migrations.ts";

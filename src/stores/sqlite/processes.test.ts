@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { type Acknowledged, checkStore } from "../../events/check-store.ts";
+import { type Acknowledged, checkStore } from "../../events/checker/check-store.ts";
 import { assertSound, collect, notes, StoredRun } from "../../testing/stored-run.ts";
 import { type ProcessBeside, startBeside, until } from "./process-beside.test-support.ts";
 import { SqliteStore } from "./sqlite-store.ts";

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import fc from "fast-check";
 import { afterEach, beforeEach, expect, it } from "vitest";
-import { checkStore } from "../../events/check-store.ts";
+import { checkStore } from "../../events/checker/check-store.ts";
 import type { StoredEvent } from "../../events/event.ts";
 import { controlRunId, runNumberOf } from "../../ports/identity.ts";
 import { assertSound, collect, note, StoredRun } from "../../testing/stored-run.ts";

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import { checkStore } from "../../events/check-store.ts";
+import { checkStore } from "../../events/checker/check-store.ts";
 import { controlRunId } from "../../ports/identity.ts";
 import type { RecordChange } from "../../ports/record-store.ts";
 import { change } from "../../testing/stored-records.ts";

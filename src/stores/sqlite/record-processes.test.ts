@@ -2,7 +2,7 @@ import { copyFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { checkStore } from "../../events/check-store.ts";
+import { checkStore } from "../../events/checker/check-store.ts";
 import { controlRunId } from "../../ports/identity.ts";
 import { change } from "../../testing/stored-records.ts";
 import { collect } from "../../testing/stored-run.ts";

@@ -1,6 +1,6 @@
 import { type OpenAsk, openAskOf } from "../../events/delegation.ts";
 import type { StoredEvent } from "../../events/event.ts";
-import { wrapText } from "../tui/wrap-text.ts";
+import { wrapText } from "../tui/draw/wrap-text.ts";
 import { formatSpan } from "./amounts.ts";
 import type { Display } from "./display.ts";
 import { indented } from "./indented.ts";

@@ -13,7 +13,7 @@ export function coreRoutes(table: () => readonly Route[]): readonly Route[] {
       role: "viewer",
       reply: z.looseObject({ openapi: z.string() }),
       async handle() {
-        const { openApiOf } = await import("./openapi.ts");
+        const { openApiOf } = await import("./openapi/openapi.ts");
         return { ...openApiOf(table()) };
       },
     }),

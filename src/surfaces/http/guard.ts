@@ -2,8 +2,8 @@ import type { AccessTokens } from "../../control/access/access-tokens.ts";
 import type { Principal } from "../../control/records/principal.ts";
 import type { AllowedHosts } from "./allowed-hosts.ts";
 import { checkHost, checkOrigin, isSameOrigin, provenanceOf } from "./check-provenance.ts";
-import { mostSealedCharacters } from "./page-seal.ts";
-import type { PageSessions } from "./page-sessions.ts";
+import { mostSealedCharacters } from "./page/page-seal.ts";
+import type { PageSessions } from "./page/page-sessions.ts";
 import { HttpProblem } from "./problem.ts";
 import { type Rate, RateLimiter } from "./rate-limiter.ts";
 

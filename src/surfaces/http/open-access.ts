@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from "node:util";
 import type { AccessTokens } from "../../control/access/access-tokens.ts";
 import type { Principal } from "../../control/records/principal.ts";
 import type { Caller } from "./guard.ts";
-import type { PageSessions } from "./page-sessions.ts";
+import type { PageSessions } from "./page/page-sessions.ts";
 
 interface OpenAnswer {
   readonly caller: Caller;

@@ -1,12 +1,12 @@
 import { productVersion } from "../../product-version.ts";
 import type { McpHttpHandler } from "../mcp/http/mcp-http-handler.ts";
-import { EventHub } from "./event-hub.ts";
-import { eventStreams } from "./event-stream.ts";
-import { Metrics } from "./metrics.ts";
-import { FleetMetrics } from "./metrics-fleet.ts";
+import { Metrics } from "./metrics/metrics.ts";
+import { FleetMetrics } from "./metrics/metrics-fleet.ts";
 import { routes } from "./routes/all-routes.ts";
 import { type RunningServer, type ServerOptions, startServer } from "./serve.ts";
-import type { DeltaHub } from "./sse-deltas.ts";
+import { EventHub } from "./streams/event-hub.ts";
+import { eventStreams } from "./streams/event-stream.ts";
+import type { DeltaHub } from "./streams/sse-deltas.ts";
 
 export interface ServeRuntimeOptions
   extends Pick<

@@ -10,7 +10,7 @@ import { ConnectionLimits } from "./connection-limits.ts";
 import type { Host } from "./host.ts";
 import { isLoopback } from "./is-loopback.ts";
 import { OpenRequests } from "./open-requests.ts";
-import { PageSessions } from "./page-sessions.ts";
+import { PageSessions } from "./page/page-sessions.ts";
 
 export interface ServerOptions extends Omit<AppOptions, "open" | "pages"> {
   /** Its origin is known once there is a port. */

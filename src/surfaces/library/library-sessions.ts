@@ -1,5 +1,5 @@
 import type { Principal } from "../../control/records/principal.ts";
-import type { ContinueOptions } from "../../delegations/continue-session.ts";
+import type { ContinueOptions } from "../../delegations/rests/continue-session.ts";
 import type { Runtime } from "../../runtime.ts";
 import { exportSession, type SessionFormat } from "../../sessions/export-session.ts";
 import { listSessions, type SessionQuery } from "../../sessions/list-sessions.ts";

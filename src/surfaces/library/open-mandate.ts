@@ -13,11 +13,11 @@ import { type WaitingContent, waitingContent } from "../../commands/waiting-cont
 import { findPlaces } from "../../control/places.ts";
 import type { ControlPlane } from "../../control/records/control-plane.ts";
 import type { Principal, Role } from "../../control/records/principal.ts";
-import type { DelegationDiff, DiffOptions } from "../../delegations/diff-of-delegation.ts";
-import type { DiscardedWork, DiscardKeptOptions } from "../../delegations/discard-kept.ts";
-import type { Interrupted } from "../../delegations/interrupt.ts";
-import type { MergedWork, MergeOptions } from "../../delegations/merge-kept.ts";
-import type { CheckReport } from "../../events/check-report.ts";
+import type { DelegationDiff, DiffOptions } from "../../delegations/changes/diff-of-delegation.ts";
+import type { DiscardedWork, DiscardKeptOptions } from "../../delegations/changes/discard-kept.ts";
+import type { MergedWork, MergeOptions } from "../../delegations/changes/merge-kept.ts";
+import type { Interrupted } from "../../delegations/rests/interrupt.ts";
+import type { CheckReport } from "../../events/checker/check-report.ts";
 import { type OpenAsk, openAskOf } from "../../events/delegation.ts";
 import type { EventType, StoredEvent } from "../../events/event.ts";
 import { Inbox } from "../../inbox/inbox.ts";

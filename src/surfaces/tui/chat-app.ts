@@ -12,11 +12,11 @@ import {
 import type { Style } from "../cli/style.ts";
 import type { ChatState } from "./chat-state.ts";
 import type { ChatStore } from "./chat-store.ts";
-import { pressedOf } from "./chord-of.ts";
-import { drawApart } from "./draw-entry.ts";
-import { drawScreen } from "./draw-screen.ts";
+import { drawApart } from "./draw/draw-entry.ts";
+import { drawScreen } from "./draw/draw-screen.ts";
 import type { Entry } from "./entry.ts";
 import { firstOnScreen } from "./first-on-screen.ts";
+import { pressedOf } from "./keys/chord-of.ts";
 
 export interface ChatAppProps {
   readonly store: ChatStore;

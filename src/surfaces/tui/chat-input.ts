@@ -3,8 +3,8 @@ import type { StoredEvent } from "../../events/event.ts";
 import type { SessionRow } from "../../sessions/session-row.ts";
 import type { TreeRow } from "../cli/tree-rows.ts";
 import type { AgentLine, ChatInbox, ChatSession, ChatState } from "./chat-state.ts";
-import type { Pressed } from "./chord-of.ts";
 import type { Entry } from "./entry.ts";
+import type { Pressed } from "./keys/chord-of.ts";
 import type { Turn } from "./turn.ts";
 
 /** Everything that can happen to a chat: keys, and facts from around it. */

@@ -5,8 +5,8 @@ import { QuietDisplay } from "../cli/plain-display.ts";
 import { RunView } from "../cli/run-view.ts";
 import { type TreeRow, treeRows } from "../cli/tree-rows.ts";
 import { RunWatch } from "../cli/watch-runs.ts";
-import { agentLines } from "./agent-lines.ts";
 import type { AgentLine } from "./chat-state.ts";
+import { agentLines } from "./draw/agent-lines.ts";
 import type { Entry } from "./entry.ts";
 
 /** Why a run goes on beside the conversation. */

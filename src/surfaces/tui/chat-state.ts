@@ -2,10 +2,10 @@ import type { Candidate } from "../../commands/complete-command.ts";
 import type { InboxItem } from "../../events/inbox-item.ts";
 import type { SessionRow } from "../../sessions/session-row.ts";
 import type { TreeRow } from "../cli/tree-rows.ts";
-import { type Editor, emptyEditor } from "./editor.ts";
 import type { Entry, NoteTone } from "./entry.ts";
-import type { InterruptChoice } from "./interrupt-choices.ts";
-import type { UsableHotkey } from "./keys.ts";
+import { type Editor, emptyEditor } from "./keys/editor.ts";
+import type { InterruptChoice } from "./keys/interrupt-choices.ts";
+import type { UsableHotkey } from "./keys/keys.ts";
 import type { Turn } from "./turn.ts";
 
 /** All that the screen shows. Nothing in it is drawn yet, and texts are as they came. */

@@ -14,7 +14,7 @@ import { ChatApp } from "./chat-app.ts";
 import { ChatDriver } from "./chat-driver.ts";
 import { openChatState } from "./chat-state.ts";
 import { ChatStore } from "./chat-store.ts";
-import { usableHotkeys } from "./keys.ts";
+import { usableHotkeys } from "./keys/keys.ts";
 
 export const enter = "\r";
 export const escapeKey = "\u001b";

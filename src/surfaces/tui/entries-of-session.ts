@@ -1,6 +1,6 @@
 import type { AgentSession } from "../../sessions/read-session.ts";
 import type { SessionEntry } from "../../sessions/session-entry.ts";
-import { callSubject } from "./call-subject.ts";
+import { callSubject } from "./draw/call-subject.ts";
 import type { Entry, EntryMark } from "./entry.ts";
 
 /** A long conversation is shown by its end; all of it is one command away. */

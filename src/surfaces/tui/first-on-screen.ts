@@ -1,6 +1,6 @@
 import type { Style } from "../cli/style.ts";
 import type { ChatState } from "./chat-state.ts";
-import { drawApart } from "./draw-entry.ts";
+import { drawApart } from "./draw/draw-entry.ts";
 
 type Shown = Pick<ChatState, "columns" | "columnsBefore" | "entries" | "rows">;
 

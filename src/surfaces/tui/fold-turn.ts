@@ -1,7 +1,7 @@
 import type { StoredEvent } from "../../events/event.ts";
 import { summarize } from "../../events/summarize.ts";
 import { formatElapsed, formatTokens } from "../cli/amounts.ts";
-import { callSubject } from "./call-subject.ts";
+import { callSubject } from "./draw/call-subject.ts";
 import type { Entry, EntryMark } from "./entry.ts";
 import type { Turn } from "./turn.ts";
 

@@ -3,8 +3,8 @@ import type { Style } from "../cli/style.ts";
 import { onOwnLines } from "../cli/terminal-letters.ts";
 import type { ChatState } from "./chat-state.ts";
 import type { ChatStore } from "./chat-store.ts";
-import { drawPanelScreen } from "./draw-panel-screen.ts";
-import { isTooSmall } from "./least-size.ts";
+import { drawPanelScreen } from "./draw/draw-panel-screen.ts";
+import { isTooSmall } from "./draw/least-size.ts";
 
 const enter = "\u001b[?1049h\u001b[?25l\u001b[2J";
 const leave = "\u001b[?1049l\u001b[?25h";

@@ -1,6 +1,6 @@
 import { type ChatState, inboxOrder } from "./chat-state.ts";
-import { helpLines } from "./draw-help.ts";
-import { wholeLines } from "./draw-whole.ts";
+import { helpLines } from "./draw/draw-help.ts";
+import { wholeLines } from "./draw/draw-whole.ts";
 
 /** Lines that a panel's list has when the panel has the screen to itself. */
 function panelRoom({ agents, rows }: Pick<ChatState, "agents" | "rows">): number {

@@ -9,7 +9,7 @@ import { ChatScreen } from "./chat-screen.ts";
 import type { ChatSetting } from "./chat-setting.ts";
 import { openChatState } from "./chat-state.ts";
 import { ChatStore } from "./chat-store.ts";
-import { usableHotkeys } from "./keys.ts";
+import { usableHotkeys } from "./keys/keys.ts";
 
 export interface ChatBeginning {
   /** To go on with; null: a new one. */

@@ -1,11 +1,11 @@
 import type { ChatInput, Stepped } from "./chat-input.ts";
 import { type ChatState, noPanel } from "./chat-state.ts";
-import { insert, mostTyped } from "./editor.ts";
+import { isTooSmall } from "./draw/least-size.ts";
 import { foldTurn } from "./fold-turn.ts";
-import { actionOf } from "./keys.ts";
-import { isTooSmall } from "./least-size.ts";
-import { pressInPanel } from "./press-in-panel.ts";
-import { pressKey, typed } from "./press-key.ts";
+import { insert, mostTyped } from "./keys/editor.ts";
+import { actionOf } from "./keys/keys.ts";
+import { pressInPanel } from "./keys/press-in-panel.ts";
+import { pressKey, typed } from "./keys/press-key.ts";
 import { giveBack, takeFact } from "./take-fact.ts";
 
 /** The next state of a chat, and what is to be done. Pure: the same inputs give the same screen. */

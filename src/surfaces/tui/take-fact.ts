@@ -1,8 +1,8 @@
 import type { ChatInput } from "./chat-input.ts";
 import { type ChatState, noPanel, openQuestions } from "./chat-state.ts";
-import { editorWith, emptyEditor } from "./editor.ts";
 import { foldTurn } from "./fold-turn.ts";
-import { mostRemembered } from "./press-key.ts";
+import { editorWith, emptyEditor } from "./keys/editor.ts";
+import { mostRemembered } from "./keys/press-key.ts";
 
 /** What happens to a chat without anything being done about it. */
 export type Fact = Exclude<ChatInput, { type: "key" | "text" | "paste" | "event" }>;

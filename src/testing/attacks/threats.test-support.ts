@@ -31,22 +31,22 @@ export const threats: Readonly<Record<number, Threat>> = {
     tests: [
       "src/tools/delegation/delegate-to-agent.test.ts > to the delegated profile's own model",
       "src/tools/delegation/delegate-to-agent.test.ts > are never more than the parent may hand on",
-      "src/delegations/mcp-servers.test.ts > reach a child only as far as its caller may hand them on",
+      "src/delegations/turns/mcp-servers.test.ts > reach a child only as far as its caller may hand them on",
     ],
   },
   5: {
     attack: "children without end",
     tests: [
-      "src/delegations/depth.test.ts > may delegate in turn down to the configured depth",
-      "src/delegations/depth.test.ts > stops at the number of delegations that a run may have",
-      "src/delegations/budget.test.ts > of the whole run is the limit for all of them together",
+      "src/delegations/start/depth.test.ts > may delegate in turn down to the configured depth",
+      "src/delegations/start/depth.test.ts > stops at the number of delegations that a run may have",
+      "src/delegations/turns/budget.test.ts > of the whole run is the limit for all of them together",
     ],
   },
   6: {
     attack: "siblings that race for a budget",
     tests: [
-      "src/delegations/budget-race.test.ts > never make the provider bill more than that",
-      "src/delegations/budget-race.test.ts > fifty children never overspend over the wire either",
+      "src/delegations/turns/budget-race.test.ts > never make the provider bill more than that",
+      "src/delegations/turns/budget-race.test.ts > fifty children never overspend over the wire either",
     ],
   },
   7: {
@@ -59,7 +59,7 @@ export const threats: Readonly<Record<number, Threat>> = {
   8: {
     attack: "a contract, the log or the configuration that is changed",
     tests: [
-      "src/delegations/tampered-contract.test.ts > is refused at the next transition",
+      "src/delegations/start/tampered-contract.test.ts > is refused at the next transition",
       "src/tools/gate-paths.test.ts > are not written by %s, there or not",
       "src/tools/shell/shell-escapes.test.ts > what the next start obeys cannot be changed, moved or created",
     ],
@@ -75,7 +75,7 @@ export const threats: Readonly<Record<number, Threat>> = {
     attack: "links",
     tests: [
       "src/workspaces/hostile-paths.test.ts > no path of any shape reads or changes a canary",
-      "src/workspaces/git/collect-changes.test.ts > links that leave the workspace are a problem",
+      "src/workspaces/git/copies/collect-changes.test.ts > links that leave the workspace are a problem",
       "src/tools/gate-paths.test.ts > is not written through by",
     ],
   },
@@ -123,15 +123,15 @@ export const threats: Readonly<Record<number, Threat>> = {
     tests: [
       "src/workspaces/git/hostile-repository.test.ts > a link in the place of a working copy leads nowhere",
       "src/workspaces/git/inspect-repository.test.ts > a branch whose name begins with a dash does no harm",
-      "src/workspaces/git/repository-states.test.ts > submodules run nothing",
-      "src/workspaces/git/repository-states.test.ts > a bare repository among the files is copied",
+      "src/workspaces/git/copies/repository-states.test.ts > submodules run nothing",
+      "src/workspaces/git/copies/repository-states.test.ts > a bare repository among the files is copied",
     ],
   },
   18: {
     attack: "a cleanup that goes too far",
     tests: [
-      "src/workspaces/git/discard-working-copy.test.ts > removing follows no link",
-      "src/workspaces/git/discard-working-copy.test.ts > work that was not merged is kept and reported",
+      "src/workspaces/git/copies/discard-working-copy.test.ts > removing follows no link",
+      "src/workspaces/git/copies/discard-working-copy.test.ts > work that was not merged is kept and reported",
     ],
   },
   19: {
@@ -145,7 +145,7 @@ export const threats: Readonly<Record<number, Threat>> = {
     attack: "a page or a stranger that talks to the server",
     tests: [
       "src/surfaces/http/guard.test.ts > refuses every operation to whoever comes from elsewhere",
-      "src/surfaces/http/page-sessions.test.ts > of another site begins no session",
+      "src/surfaces/http/page/page-sessions.test.ts > of another site begins no session",
     ],
   },
   21: {

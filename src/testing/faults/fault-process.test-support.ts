@@ -16,12 +16,12 @@ import { StatementSync } from "node:sqlite";
 import { setTimeout as delay } from "node:timers/promises";
 import { z } from "zod";
 import { defaultConfig } from "../../control/config.ts";
-import type { StartedRun } from "../../delegations/run-request.ts";
+import type { StartedRun } from "../../delegations/start/run-request.ts";
 import type { ScriptedReply } from "../../models/scripted/playbook.ts";
 import { type Script, scriptedModel } from "../../models/scripted/scripted-model.ts";
 import { createRuntime } from "../../runtime.ts";
 import { defineTool, type Tool } from "../../tools/tool.ts";
-import { journalsOf } from "../../workspaces/git/copy-layout.ts";
+import { journalsOf } from "../../workspaces/git/copies/copy-layout.ts";
 import { testProfile } from "../engine-fixture.ts";
 import type { FaultJob } from "./fault-home.test-support.ts";
 

@@ -14,15 +14,15 @@ export const faults: Readonly<Record<number, Fault>> = {
   1: {
     fault: "a worker that is killed in a call",
     tests: [
-      "src/delegations/recovery-of-calls.test.ts > is made again when its tool is idempotent",
-      "src/delegations/recovery-of-calls.test.ts > is given up after three resumptions",
-      "src/delegations/resumptions.test.ts > with progress in between are not counted together",
+      "src/delegations/recovery/recovery-of-calls.test.ts > is made again when its tool is idempotent",
+      "src/delegations/recovery/recovery-of-calls.test.ts > is given up after three resumptions",
+      "src/delegations/recovery/resumptions.test.ts > with progress in between are not counted together",
     ],
   },
   2: {
     fault: "a runtime that is killed while children run",
     tests: [
-      "src/delegations/recovery.test.ts > a process may die after any transaction",
+      "src/delegations/recovery/recovery.test.ts > a process may die after any transaction",
       "src/stores/sqlite/processes.test.ts > hand those of the killed to one",
       "src/tools/shell/shell-processes.test.ts > even when that is killed without a word",
     ],
@@ -34,24 +34,26 @@ export const faults: Readonly<Record<number, Fault>> = {
   4: {
     fault: "a kill in the middle of a merge",
     tests: [
-      "src/workspaces/git/recover-integration.test.ts > the files are the old or the new ones once recovered",
-      "src/workspaces/git/recover-integration.test.ts > killed again while it recovers",
+      "src/workspaces/git/integration/recover-integration.test.ts > the files are the old or the new ones once recovered",
+      "src/workspaces/git/integration/recover-integration.test.ts > killed again while it recovers",
     ],
   },
   5: {
     fault: "a kill at the moment of an end",
-    tests: ["src/delegations/recovery.test.ts > two processes may die one after the other"],
+    tests: [
+      "src/delegations/recovery/recovery.test.ts > two processes may die one after the other",
+    ],
   },
   6: {
     fault: "a 429, with and without a word on when to come back",
     tests: [
-      "src/delegations/provider-faults.test.ts > one that asks for more time than there is fails at once",
+      "src/delegations/turns/provider-faults.test.ts > one that asks for more time than there is fails at once",
       "src/models/wire-faults.test.ts > 429 with a date to come back, or milliseconds",
     ],
   },
   7: {
     fault: "a provider that is overloaded",
-    tests: ["src/delegations/provider-faults.test.ts > asked again with jittered, growing"],
+    tests: ["src/delegations/turns/provider-faults.test.ts > asked again with jittered, growing"],
   },
   8: {
     fault: "a stream that is cut inside a call",
@@ -59,27 +61,29 @@ export const faults: Readonly<Record<number, Fault>> = {
   },
   9: {
     fault: "calls that are malformed or unknown",
-    tests: ["src/delegations/model-faults.test.ts > is an error result that the model can mend"],
+    tests: [
+      "src/delegations/turns/model-faults.test.ts > is an error result that the model can mend",
+    ],
   },
   10: {
     fault: "an answer that is empty or cut",
-    tests: ["src/delegations/model-faults.test.ts > makes none of its calls"],
+    tests: ["src/delegations/turns/model-faults.test.ts > makes none of its calls"],
   },
   11: {
     fault: "the same call again and again",
     tests: [
-      "src/delegations/model-faults.test.ts > counts as the same whatever words come with it",
+      "src/delegations/turns/model-faults.test.ts > counts as the same whatever words come with it",
     ],
   },
   12: {
     fault: "a conversation that is too long",
-    tests: ["src/delegations/provider-faults.test.ts > and not sent again in vain"],
+    tests: ["src/delegations/turns/provider-faults.test.ts > and not sent again in vain"],
   },
   13: {
     fault: "a budget that is nearly spent",
     tests: [
-      "src/delegations/budget.test.ts > withdraws the tools, takes one last turn",
-      "src/delegations/budget-race.test.ts > fifty children never overspend over the wire either",
+      "src/delegations/turns/budget.test.ts > withdraws the tools, takes one last turn",
+      "src/delegations/turns/budget-race.test.ts > fifty children never overspend over the wire either",
     ],
   },
   14: {
@@ -92,8 +96,8 @@ export const faults: Readonly<Record<number, Fault>> = {
   15: {
     fault: "a cancel that races the end",
     tests: [
-      "src/delegations/cancel.test.ts > has one winner, whichever comes first",
-      "src/delegations/other-process.test.ts > has one winner when both cancel",
+      "src/delegations/ends/cancel.test.ts > has one winner, whichever comes first",
+      "src/delegations/ends/other-process.test.ts > has one winner when both cancel",
     ],
   },
   16: { fault: "a full disk", tests: [] },
@@ -121,9 +125,9 @@ export const faults: Readonly<Record<number, Fault>> = {
   20: {
     fault: "far too much of something",
     tests: [
-      "src/delegations/large-output.test.ts > of 100 MB of tool output",
-      "src/surfaces/http/sse-many-clients.test.ts > stall without anybody paying for it",
-      "src/surfaces/http/sse-slow-clients.test.ts > and later misses nothing of it",
+      "src/delegations/turns/large-output.test.ts > of 100 MB of tool output",
+      "src/surfaces/http/streams/sse-many-clients.test.ts > stall without anybody paying for it",
+      "src/surfaces/http/streams/sse-slow-clients.test.ts > and later misses nothing of it",
     ],
   },
 };

@@ -1,4 +1,4 @@
-import { ownershipOverlaps } from "../../workspaces/git/match-ownership.ts";
+import { ownershipOverlaps } from "../../workspaces/git/integration/match-ownership.ts";
 import { claimsOf } from "./claim.ts";
 import type { Plan } from "./plan.ts";
 

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it, test } from "vitest";
-import { ownershipOverlaps } from "../../workspaces/git/match-ownership.ts";
+import { ownershipOverlaps } from "../../workspaces/git/integration/match-ownership.ts";
 import { PlanProgress, type ProgressOptions, type ScheduledStep } from "./plan-progress.ts";
 
 function step(id: string, fields: Partial<ScheduledStep> = {}): ScheduledStep {

@@ -1,5 +1,5 @@
 import { keyOfTry, mostTries } from "../../events/planned-steps.ts";
-import { ownershipOverlaps } from "../../workspaces/git/match-ownership.ts";
+import { ownershipOverlaps } from "../../workspaces/git/integration/match-ownership.ts";
 import { type Claim, claimsOf } from "./claim.ts";
 import { PlaceQueue } from "./place-queue.ts";
 import type { PlanStep } from "./plan.ts";

@@ -2,7 +2,7 @@ import { mkdirSync } from "node:fs";
 import { relative } from "node:path";
 import { messageOf } from "../../ports/message-of.ts";
 import { bindWorkspace } from "../../workspaces/bind-workspace.ts";
-import type { CheckVerdict, MergeCheck } from "../../workspaces/git/merge-check.ts";
+import type { CheckVerdict, MergeCheck } from "../../workspaces/git/integration/merge-check.ts";
 import { resolveInside } from "../../workspaces/resolve-inside.ts";
 import { waitFor } from "./attend-process.ts";
 import type { CommandRunner } from "./command-runner.ts";

@@ -1,4 +1,4 @@
-import type { CheckVerdict } from "../../workspaces/git/merge-check.ts";
+import type { CheckVerdict } from "../../workspaces/git/integration/merge-check.ts";
 import { cleanLine, cleanText } from "../mcp/clean-text.ts";
 import type { HeadAndTail } from "./head-and-tail.ts";
 

@@ -10,10 +10,10 @@ import {
 import { createServer } from "node:net";
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { collectChanges } from "../../workspaces/git/collect-changes.ts";
-import { createWorkingCopy } from "../../workspaces/git/create-working-copy.ts";
-import { integrate } from "../../workspaces/git/integrate.ts";
-import type { CheckVerdict } from "../../workspaces/git/merge-check.ts";
+import { collectChanges } from "../../workspaces/git/copies/collect-changes.ts";
+import { createWorkingCopy } from "../../workspaces/git/copies/create-working-copy.ts";
+import { integrate } from "../../workspaces/git/integration/integrate.ts";
+import type { CheckVerdict } from "../../workspaces/git/integration/merge-check.ts";
 import {
   makeRepository,
   treeOf,

@@ -1,4 +1,4 @@
-import type { MergeCheck } from "../../workspaces/git/merge-check.ts";
+import type { MergeCheck } from "../../workspaces/git/integration/merge-check.ts";
 import { CheckRun, type CheckSubject } from "./check-run.ts";
 import type { CommandSetup } from "./command-setup.ts";
 

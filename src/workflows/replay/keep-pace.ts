@@ -1,5 +1,5 @@
 import type { Agent } from "../../delegations/agent.ts";
-import { Account } from "../../delegations/ledger.ts";
+import { Account } from "../../delegations/turns/ledger.ts";
 import { WorkingTime } from "../../delegations/working-time.ts";
 import type { Course } from "./course.ts";
 

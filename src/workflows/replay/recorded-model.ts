@@ -1,7 +1,7 @@
 import type { Agent } from "../../delegations/agent.ts";
 import type { ModelSource } from "../../delegations/engine-parts.ts";
 import type { Middleware } from "../../delegations/middleware.ts";
-import { StalledRequest } from "../../delegations/request-model.ts";
+import { StalledRequest } from "../../delegations/turns/request-model.ts";
 import type { Model, ModelUsage } from "../../ports/model.ts";
 import { ModelFault } from "../../ports/model-fault.ts";
 import type { Course } from "./course.ts";

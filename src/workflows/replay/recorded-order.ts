@@ -1,4 +1,4 @@
-import { MergeOrder } from "../../delegations/merge-order.ts";
+import { MergeOrder } from "../../delegations/changes/merge-order.ts";
 import type { Course } from "./course.ts";
 import type { Recording } from "./recording.ts";
 

@@ -1,6 +1,6 @@
 import type { Contract } from "../../contracts/contract.ts";
-import { Account } from "../../delegations/ledger.ts";
-import { planTurn, promptBound, type TurnBounds } from "../../delegations/plan-turn.ts";
+import { Account } from "../../delegations/turns/ledger.ts";
+import { planTurn, promptBound, type TurnBounds } from "../../delegations/turns/plan-turn.ts";
 import type { StoredEvent } from "../../events/event.ts";
 import { Transcript } from "../../sessions/transcript.ts";
 import type { RecordedDelegation, Recording } from "./recording.ts";

@@ -1,6 +1,6 @@
 import type { Agent } from "../../delegations/agent.ts";
-import { askPerson } from "../../delegations/ask-person.ts";
 import type { Middleware } from "../../delegations/middleware.ts";
+import { askPerson } from "../../delegations/turns/ask-person.ts";
 import { CallDenied } from "../../ports/call-denied.ts";
 import type { ToolContext, ToolOutput } from "../../tools/tool.ts";
 import type { Course } from "./course.ts";

@@ -1,7 +1,7 @@
 import type { Contract } from "../../contracts/contract.ts";
-import { openingAfter } from "../../delegations/hydrate.ts";
-import { openingOf } from "../../delegations/start-delegation.ts";
-import { checkStore } from "../../events/check-store.ts";
+import { openingAfter } from "../../delegations/recovery/hydrate.ts";
+import { openingOf } from "../../delegations/start/start-delegation.ts";
+import { checkStore } from "../../events/checker/check-store.ts";
 import type { EventPayloads, StoredEvent } from "../../events/event.ts";
 import { tellPruned } from "../../events/pruned-runs.ts";
 import { MandateError } from "../../ports/mandate-error.ts";

@@ -1,8 +1,8 @@
 import { Agent } from "../../delegations/agent.ts";
+import type { MergeOrder } from "../../delegations/changes/merge-order.ts";
 import { enlist } from "../../delegations/enqueue.ts";
-import { Account } from "../../delegations/ledger.ts";
 import type { LiveRun } from "../../delegations/live-run.ts";
-import type { MergeOrder } from "../../delegations/merge-order.ts";
+import { Account } from "../../delegations/turns/ledger.ts";
 import type { NewEvent } from "../../events/event.ts";
 import { sha256 } from "../../events/hash-chain.ts";
 import { Transcript } from "../../sessions/transcript.ts";

@@ -1,9 +1,9 @@
 import type { FileEvidence } from "../../events/event.ts";
-import type { CollectedChanges } from "../../workspaces/git/collect-changes.ts";
-import type { ChangedFile } from "../../workspaces/git/describe-files.ts";
-import type { IntegrationResult } from "../../workspaces/git/integration-result.ts";
-import type { WorkingCopies } from "../../workspaces/git/working-copies.ts";
-import type { WorkingCopy } from "../../workspaces/git/working-copy.ts";
+import type { CollectedChanges } from "../../workspaces/git/copies/collect-changes.ts";
+import type { ChangedFile } from "../../workspaces/git/copies/describe-files.ts";
+import type { WorkingCopies } from "../../workspaces/git/copies/working-copies.ts";
+import type { WorkingCopy } from "../../workspaces/git/copies/working-copy.ts";
+import type { IntegrationResult } from "../../workspaces/git/integration/integration-result.ts";
 import type { RecordedDelegation, Recording } from "./recording.ts";
 
 /** The copy that a delegation had, by name only: there is no folder behind it. */

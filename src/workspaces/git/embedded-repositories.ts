@@ -1,5 +1,5 @@
-import { foldName } from "./case-collisions.ts";
-import { type ChangeProblem, changeProblem } from "./change-problem.ts";
+import { foldName } from "./copies/case-collisions.ts";
+import { type ChangeProblem, changeProblem } from "./copies/change-problem.ts";
 import { pathInWorkspace, shownRaw } from "./raw-path.ts";
 import type { TreeChange } from "./tree-changes.ts";
 

@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { ignoresCase } from "./case-collisions.ts";
+import { ignoresCase } from "./copies/case-collisions.ts";
 import type { DiscoveredRepository } from "./discover-repository.ts";
 import { shownRaw } from "./raw-path.ts";
 import type { TrackedFiles } from "./read-tracked.ts";

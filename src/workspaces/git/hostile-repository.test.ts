@@ -1,11 +1,11 @@
 import { chmodSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, expect, test } from "vitest";
-import { collectChanges } from "./collect-changes.ts";
-import { createWorkingCopy } from "./create-working-copy.ts";
-import { diffOf } from "./diff-of.ts";
-import { discardWorkingCopy } from "./discard-working-copy.ts";
-import { integrate } from "./integrate.ts";
+import { collectChanges } from "./copies/collect-changes.ts";
+import { createWorkingCopy } from "./copies/create-working-copy.ts";
+import { diffOf } from "./copies/diff-of.ts";
+import { discardWorkingCopy } from "./copies/discard-working-copy.ts";
+import { integrate } from "./integration/integrate.ts";
 import {
   commitAll,
   fingerprint,

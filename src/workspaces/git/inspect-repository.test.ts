@@ -2,7 +2,7 @@ import { execFileSync } from "node:child_process";
 import { chownSync, mkdirSync, readdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { createWorkingCopy } from "./create-working-copy.ts";
+import { createWorkingCopy } from "./copies/create-working-copy.ts";
 import { inspectRepository } from "./inspect-repository.ts";
 import {
   commitAll,

@@ -62,10 +62,10 @@ async function serve(given: Arguments, io: Io): Promise<number> {
   const hostname = hostnameOf(given, allowedHosts);
   if (given.flag("link")) return printLink(given, io, port);
   const workspaces = workspacesOf(given, io);
-  const { DeltaHub } = await import("../../http/sse-deltas.ts");
+  const { DeltaHub } = await import("../../http/streams/sse-deltas.ts");
   const { serveRuntime } = await import("../../http/serve-runtime.ts");
   const { findDashboard, staticFiles } = await import("../../http/static-files.ts");
-  const { readPageKey } = await import("../../http/page-key.ts");
+  const { readPageKey } = await import("../../http/page/page-key.ts");
   const pageKey = readPageKey(io.environment);
   const deltas = new DeltaHub();
   const forks = new Forks();

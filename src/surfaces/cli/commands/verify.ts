@@ -1,6 +1,6 @@
 import { verifyHome } from "../../../commands/verify-home.ts";
 import { findPlaces } from "../../../control/places.ts";
-import type { PrunedSum, Violation } from "../../../events/check-report.ts";
+import type { PrunedSum, Violation } from "../../../events/checker/check-report.ts";
 import { controlRunId } from "../../../ports/identity.ts";
 import { countOf } from "../amounts.ts";
 import { type Command, jsonOption } from "../command.ts";

@@ -4,7 +4,7 @@ import { installationToken } from "../../../control/access/installation-token.ts
 import { MandateError } from "../../../ports/mandate-error.ts";
 import type { Runtime } from "../../../runtime.ts";
 import type { RunningServer } from "../../http/serve.ts";
-import type { DeltaHub } from "../../http/sse-deltas.ts";
+import type { DeltaHub } from "../../http/streams/sse-deltas.ts";
 import type { Io } from "../io.ts";
 import { printable } from "../printable.ts";
 

@@ -3,7 +3,7 @@ import { defaultConfig } from "../../../control/config.ts";
 import { findPlaces } from "../../../control/places.ts";
 import { MandateError } from "../../../ports/mandate-error.ts";
 import { createRuntime, type Runtime } from "../../../runtime.ts";
-import { DeltaHub } from "../../http/sse-deltas.ts";
+import { DeltaHub } from "../../http/streams/sse-deltas.ts";
 import type { Arguments } from "../arguments.ts";
 import { reportOutcome } from "../attend.ts";
 import type { Command } from "../command.ts";

@@ -1,5 +1,5 @@
 import { findPlaces } from "../../../control/places.ts";
-import type { DeltaHub } from "../../http/sse-deltas.ts";
+import type { DeltaHub } from "../../http/streams/sse-deltas.ts";
 import { reportOutcome } from "../attend.ts";
 import type { Display } from "../display.ts";
 import { exitCode } from "../exit-code.ts";

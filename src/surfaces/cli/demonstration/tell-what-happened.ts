@@ -1,4 +1,4 @@
-import { checkStore } from "../../../events/check-store.ts";
+import { checkStore } from "../../../events/checker/check-store.ts";
 import type { Store } from "../../../ports/store.ts";
 import { countOf, formatSpan } from "../amounts.ts";
 import { wrap } from "../display-width.ts";

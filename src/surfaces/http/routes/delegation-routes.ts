@@ -6,7 +6,7 @@ import { readRunOf } from "../../../sessions/read-run.ts";
 import { readSession } from "../../../sessions/read-session.ts";
 import { type PieceRequest, textPiece as pieceOf } from "../../../sessions/text-piece.ts";
 import type { Host } from "../host.ts";
-import { encodeCursor, limitOf, pageQuery, pageSchema, readCursor } from "../page.ts";
+import { encodeCursor, limitOf, pageQuery, pageSchema, readCursor } from "../page/page.ts";
 import { defineRoute, type Route } from "../route.ts";
 import {
   answerReply,

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { tellEvent } from "../../../events/told-event.ts";
 import type { EventQuery, Store } from "../../../ports/store.ts";
-import { encodeCursor, limitOf, type Page, type PageQuery, readCursor } from "../page.ts";
+import { encodeCursor, limitOf, type Page, type PageQuery, readCursor } from "../page/page.ts";
 import type { eventRow } from "../shapes/event-shapes.ts";
 
 export type EventRow = z.infer<typeof eventRow>;

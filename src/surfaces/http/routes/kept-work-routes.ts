@@ -1,6 +1,6 @@
 import { z } from "zod";
 import type { KeptWork } from "../../../commands/kept-work.ts";
-import type { MergedWork } from "../../../delegations/merge-kept.ts";
+import type { MergedWork } from "../../../delegations/changes/merge-kept.ts";
 import { readRunOf } from "../../../sessions/read-run.ts";
 import type { Host } from "../host.ts";
 import { defineRoute, type Route } from "../route.ts";

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { Memories } from "../../../commands/memories.ts";
 import type { Memory } from "../../../ports/memory-store.ts";
-import { encodeCursor, limitOf, pageQuery, pageSchema, readCursor } from "../page.ts";
+import { encodeCursor, limitOf, pageQuery, pageSchema, readCursor } from "../page/page.ts";
 import { defineRoute, type Route } from "../route.ts";
 import { memoryId } from "../shapes/ids.ts";
 import { memoryDecision, memoryRow } from "../shapes/memory-shapes.ts";

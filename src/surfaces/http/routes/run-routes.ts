@@ -2,7 +2,7 @@ import { z } from "zod";
 import { compareStoredRuns, replay } from "../../../commands/replay.ts";
 import { openStore } from "../../../open-store.ts";
 import { readRunOf } from "../../../sessions/read-run.ts";
-import { limitOf, pageOf, pageQuery, pageSchema, readCursor } from "../page.ts";
+import { limitOf, pageOf, pageQuery, pageSchema, readCursor } from "../page/page.ts";
 import { defineRoute, type Route } from "../route.ts";
 import { cancelBody, cancelReply } from "../shapes/delegation-shapes.ts";
 import { eventRow } from "../shapes/event-shapes.ts";

@@ -6,7 +6,7 @@ import { listSessions } from "../../../sessions/list-sessions.ts";
 import { readRunOf } from "../../../sessions/read-run.ts";
 import { readSession } from "../../../sessions/read-session.ts";
 import { renameSession } from "../../../sessions/session-title.ts";
-import { limitOf, pageOf, pageQuery, pageSchema, readCursor } from "../page.ts";
+import { limitOf, pageOf, pageQuery, pageSchema, readCursor } from "../page/page.ts";
 import { defineRoute, type Route } from "../route.ts";
 import { sessionId } from "../shapes/ids.ts";
 import { continueBody, startedRun } from "../shapes/run-shapes.ts";

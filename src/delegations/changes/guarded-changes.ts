@@ -1,0 +1,53 @@
+import { basename, join } from "node:path";
+import { isBelow } from "../../contracts/write-roots.ts";
+import { isProtected } from "../../workspaces/ensure-workspace-write-access.ts";
+import { foldName } from "../../workspaces/git/copies/case-collisions.ts";
+import { readCopyRecord, type WorkingCopy } from "../../workspaces/git/copies/working-copy.ts";
+import { nearestRealPath } from "../../workspaces/nearest-real-path.ts";
+
+/**
+ * Those of the changed paths that the next start would read and obey; `guarded` are absolute places.
+ * A path above such a place counts as well: as a link it would lead to another one. So does what a
+ * start in a folder further down would obey. Compared without case, as some file systems do.
+ */
+export function guardedChanges(
+  copy: WorkingCopy,
+  paths: readonly string[],
+  guarded: readonly string[],
+): readonly string[] {
+  const at = foldName(placeOf(copy));
+  const places = new Set(guarded.flatMap((place) => [place, realPathOf(place)]).map(foldName));
+  return paths.filter((path) => {
+    if (isProtected(path.split("/"))) return true;
+    const changed = join(at, foldName(path));
+    return [...places].some((place) => isBelow(changed, place) || isBelow(place, changed));
+  });
+}
+
+/** Those of the changed paths that lie below none of the write roots, as a contract names them. */
+export function changesOutside(
+  copy: WorkingCopy,
+  paths: readonly string[],
+  writeRoots: readonly string[],
+): readonly string[] {
+  const at = placeOf(copy);
+  return paths.filter((path) => !writeRoots.some((root) => isBelow(join(at, path), root)));
+}
+
+/** The workspace that a person knows, also where the copy was made of another copy. */
+function placeOf({ home, source }: WorkingCopy): string {
+  return join(standsFor(home, source), source.prefix);
+}
+
+function standsFor(home: string, { kind, toplevel }: WorkingCopy["source"]): string {
+  const outer = kind === "copy" ? readCopyRecord(home, basename(toplevel)) : undefined;
+  return outer === undefined ? toplevel : standsFor(home, outer.source);
+}
+
+function realPathOf(place: string): string {
+  try {
+    return nearestRealPath(place).path;
+  } catch {
+    return place;
+  }
+}

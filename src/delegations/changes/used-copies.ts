@@ -1,0 +1,49 @@
+import { isOpen } from "../../events/delegation.ts";
+import { MandateError } from "../../ports/mandate-error.ts";
+import type { Store } from "../../ports/store.ts";
+import type { EngineParts } from "../engine-parts.ts";
+
+/** The copies that open delegations work in, and which of them. */
+export async function usedCopies(store: Store): Promise<ReadonlyMap<string, string>> {
+  const used = new Map<string, string>();
+  for (const { id } of await store.listRuns({ open: true, limit: 10_000 })) {
+    const run = await store.readRun(id);
+    for (const delegation of run?.delegations.values() ?? []) {
+      if (!isOpen(delegation)) continue;
+      const copy = await copyIn(store, delegation.id);
+      if (copy !== undefined) used.set(copy, delegation.id);
+    }
+  }
+  return used;
+}
+
+/** What cannot be read as a contract works nowhere: recovery ends it. */
+async function copyIn(store: Store, id: string): Promise<string | undefined> {
+  try {
+    return (await store.readContract(id)).workspace.copy?.id;
+  } catch (error) {
+    if (error instanceof MandateError) return undefined;
+    throw error;
+  }
+}
+
+/** Two delegations in one copy would be two hands in one pocket. */
+export async function requireUnused(store: Store, copy: string): Promise<void> {
+  const user = (await usedCopies(store)).get(copy);
+  if (user === undefined) return;
+  throw new MandateError(
+    "not-resumable",
+    `Delegation ${user} works in the copy of ${copy} already. Wait for it, or cancel it first.`,
+  );
+}
+
+/** Removes what a crash left of copies, and brings merges that it cut off to an end. */
+export async function tidyCopies({
+  copies,
+  hasCopies,
+  store,
+}: Pick<EngineParts, "copies" | "hasCopies" | "store">): Promise<void> {
+  if (!hasCopies()) return;
+  const inUse = async () => new Set((await usedCopies(store)).keys());
+  await (await copies()).tidy(inUse);
+}

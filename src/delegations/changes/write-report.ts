@@ -1,0 +1,50 @@
+import { mkdirSync } from "node:fs";
+import { basename, dirname, join } from "node:path";
+import { isBelow } from "../../contracts/write-roots.ts";
+import { bindWorkspace } from "../../workspaces/bind-workspace.ts";
+import { replaceFile } from "../../workspaces/replace-file.ts";
+import { resolveInside } from "../../workspaces/resolve-inside.ts";
+import type { Agent } from "../agent.ts";
+
+/**
+ * Writes a child's report where its contract says, below the workspace and never through a link
+ * that leaves it. The same output written twice is the same file, so a crash in between is harmless.
+ * Undefined when the contract wants no file, or the workspace cannot take one: the log has it all.
+ */
+export async function writeReport(agent: Agent, text: string): Promise<string | undefined> {
+  const pattern = agent.contract.outputs.report_path_pattern;
+  const { contract, run } = agent;
+  if (pattern === null || run.workspace === null || agent.depth === 0) return undefined;
+  const path = pattern
+    .replaceAll("<run>", contract.parent.run_id)
+    .replaceAll("<idx>", placeOf(agent));
+  try {
+    // In the run's own folder, also when the child has a copy: a report is no change to merge.
+    const workspace = bindWorkspace({
+      root: run.workspace,
+      isolation: "shared",
+      allowWrites: false,
+      forbidden: run.parts.forbidden,
+    });
+    const folder = resolveInside(workspace, dirname(path)).path;
+    // No links on the way: a report goes where its contract says, and nowhere else.
+    if (folder !== join(workspace.root, dirname(path))) return undefined;
+    mkdirSync(folder, { recursive: true });
+    const place = bindWorkspace({ root: folder, isolation: "custom", allowWrites: true });
+    if (!isBelow(place.root, workspace.root)) return undefined;
+    await replaceFile(place, basename(path), Buffer.from(reportOf(agent, text)));
+    return path;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Workers count their children's steps each for themselves, and meet in one folder. */
+function placeOf({ contract, id, run }: Agent): string {
+  const { step_idx: step } = contract.parent;
+  return run.isSpread ? `${step}-${id}` : String(step);
+}
+
+function reportOf({ contract }: Agent, text: string): string {
+  return `# ${contract.step.title}\n\n- profile: ${contract.profile.id}\n- run: ${contract.parent.run_id}\n- step: ${contract.parent.step_idx}\n\n${text}\n`;
+}

@@ -1,0 +1,146 @@
+import type { CloseReason } from "../../events/close-reason.ts";
+import { type Delegation, type Failure, isOpen } from "../../events/delegation.ts";
+import type { NewEvent, StoredEvent } from "../../events/event.ts";
+import { Evidence } from "../../events/evidence.ts";
+import { childrenOf, subtree } from "../../events/run-state.ts";
+import type { CancelOutcome } from "../../ports/delegator.ts";
+import { MandateError } from "../../ports/mandate-error.ts";
+import type { Store } from "../../ports/store.ts";
+import type { Toolbox } from "../../tools/toolbox.ts";
+import { summaryOf } from "./conclude.ts";
+
+const patience = 100;
+
+/**
+ * Ends a delegation that another process works on, or nobody does: the whole subtree is closed
+ * in one append, and whoever owns the run finds out by being refused. Decided from what was read,
+ * so it applies only while nothing was written since.
+ */
+export async function cancelStored(
+  store: Store,
+  toolbox: Pick<Toolbox, "get">,
+  runId: string,
+  id: string,
+  reason: string,
+  code: CloseReason = "cancelled",
+): Promise<CancelOutcome> {
+  for (let tries = 1; ; tries++) {
+    const events: StoredEvent[] = [];
+    for await (const event of store.readEvents({ runId })) events.push(event);
+    const run = await store.readRun(runId);
+    if (run === undefined) return "not_found";
+    const root = [...run.delegations.values()].find(({ parentId }) => parentId === null);
+    const top = id === runId ? root : run.delegations.get(id);
+    if (top === undefined) return "not_found";
+    if (!isOpen(top)) return "already_terminal";
+    const lastRunSeq = events.at(-1)?.run_seq ?? 0;
+    const isWholeRun = top.depth === 0;
+    // Who only watches belongs to nobody, and ends with the run.
+    const watchers = isWholeRun ? childrenOf(run, null).filter((one) => one !== top) : [];
+    const closing = [...watchers, ...subtree(run, top.id)].filter(isOpen).flatMap((delegation) => {
+      const error = delegation === top ? reason : "Its caller was ended.";
+      return closingEvents(delegation, events, toolbox, { code, error });
+    });
+    if (isWholeRun) {
+      closing.push({
+        type: "run.finished",
+        payload: { outcome: "failed", reason: `${code}: ${reason}` },
+      });
+    }
+    try {
+      await store.append({ runId, by: "operator", events: closing, ifRunSeq: lastRunSeq });
+      return "cancelled";
+    } catch (error) {
+      const isRace =
+        error instanceof MandateError &&
+        (error.code === "conflict" || error.code === "illegal-transition");
+      if (!isRace || tries >= patience) throw error;
+      // Its owner writes faster than we read: give it a moment that is not always the same.
+      await new Promise((resolve) => setTimeout(resolve, Math.random() * 5 * tries));
+    }
+  }
+}
+
+function closingEvents(
+  delegation: Delegation,
+  runEvents: readonly StoredEvent[],
+  toolbox: Pick<Toolbox, "get">,
+  { code, error }: Failure,
+): NewEvent[] {
+  const own = runEvents.filter((event) => event.sub_agent_id === delegation.id);
+  const id = delegation.id;
+  const events: NewEvent[] = [];
+  for (const [callId, tool] of openCalls(own)) {
+    const about = { call_id: callId, tool };
+    events.push(
+      toolbox.get(tool)?.idempotent
+        ? {
+            type: "agent.tool_failed",
+            sub_agent_id: id,
+            payload: { ...about, error: "Interrupted: the delegation ended." },
+          }
+        : {
+            type: "agent.tool_outcome_unknown",
+            sub_agent_id: id,
+            payload: { ...about, error: "Interrupted: its outcome is unknown." },
+          },
+    );
+  }
+  let { usage } = delegation;
+  if (delegation.status === "running" && delegation.reservation) {
+    const { request, tokens } = delegation.reservation;
+    usage = { ...usage, prompt: usage.prompt + tokens };
+    events.push({
+      type: "agent.budget_settled",
+      sub_agent_id: id,
+      payload: {
+        request,
+        reserved: tokens,
+        prompt: tokens,
+        completion: 0,
+        cost: 0,
+        estimated: true,
+      },
+    });
+  }
+  const evidence = new Evidence();
+  for (const event of own) evidence.see(event);
+  const output = delegation.status === "waiting_for_merge" ? delegation.output : null;
+  events.push(
+    { type: "agent.subagent_failed", sub_agent_id: id, payload: { code, error } },
+    {
+      type: "agent.subagent_closed",
+      sub_agent_id: id,
+      payload: {
+        sub_agent_id: id,
+        step_idx: delegation.stepIdx,
+        final_status: "failed",
+        close_reason: code,
+        seal: {
+          summary: output === null ? "" : summaryOf(output.text),
+          output_hash: output?.hash ?? null,
+          usage,
+          turns: delegation.turns,
+          attempts: delegation.attempt,
+          ...evidence.asSealed(),
+        },
+      },
+    },
+  );
+  return events;
+}
+
+function openCalls(events: readonly StoredEvent[]): Map<string, string> {
+  const open = new Map<string, string>();
+  for (const event of events) {
+    if (event.type === "agent.tool_started") open.set(event.payload.call_id, event.payload.tool);
+    else if (
+      event.type === "agent.tool_completed" ||
+      event.type === "agent.tool_failed" ||
+      event.type === "agent.tool_outcome_unknown"
+    ) {
+      open.delete(event.payload.call_id);
+    }
+  }
+  return open;
+}

@@ -1,0 +1,67 @@
+import { setTimeout as delay } from "node:timers/promises";
+import { describe, expect, it } from "vitest";
+import { z } from "zod";
+import type { Script } from "../../models/scripted/scripted-model.ts";
+import { ofType, openEngine, testProfile } from "../../testing/engine-fixture.ts";
+import { defineTool } from "../../tools/tool.ts";
+
+const busy = defineTool({
+  name: "busy",
+  description: "Is busy for a moment.",
+  effect: "exec",
+  idempotent: false,
+  scopes: [],
+  input: z.strictObject({ n: z.int() }),
+  async execute() {
+    await delay(3);
+    return "done";
+  },
+});
+
+const profiles = [
+  testProfile("lead", {
+    tools: ["delegate_task", "spawn", "spawn_await"],
+    mayDelegate: { tools: ["delegate_task", "busy"] },
+  }),
+  testProfile("middle", { tools: ["delegate_task", "busy"] }),
+  testProfile("worker", { tools: ["busy"] }),
+];
+const options = { profiles, tools: [busy] };
+
+describe("a parent that ends", () => {
+  it("by its deadline closes its children with it, before itself", async () => {
+    const spawn = { tool: "spawn", input: { task: "x", profile: "worker" } };
+    const model: Script = ({ caller }) => {
+      if (caller.depth > 0) return { calls: [{ tool: "busy", input: { n: caller.turn } }] };
+      return caller.turn === 1 ? { calls: [spawn, spawn] } : { fault: "hang" };
+    };
+    await using mandate = await openEngine({ ...options, model });
+    const { result, events } = await mandate.run({ task: "go", profile: "lead", timeoutMs: 600 });
+    expect(result).toMatchObject({ status: "timeout", closeReason: "timeout" });
+    const closed = ofType(events, "agent.subagent_closed").map((event) => event.payload);
+    expect(closed).toHaveLength(3);
+    expect(closed.at(-1)?.sub_agent_id).toBe(result.delegationId);
+    // Their own time is what their caller had left, so it may end a moment before.
+    for (const { close_reason: reason } of closed) expect(reason).toMatch(/parent_closed|timeout/);
+    expect(mandate.parts.scheduler.running).toBe(0);
+  });
+
+  it("with children still running closes them, and the run says that nobody heard of them", async () => {
+    const model: Script = ({ caller }) => {
+      if (caller.depth > 0) return { calls: [{ tool: "busy", input: { n: caller.turn } }] };
+      if (caller.turn > 1) return "I am done already";
+      const spawn = { tool: "spawn", input: { task: "x", profile: "worker" } };
+      return { calls: [spawn, spawn] };
+    };
+    await using mandate = await openEngine({ ...options, model });
+    const { result, events } = await mandate.run({ task: "go", profile: "lead" });
+    expect(result).toMatchObject({ status: "completed", result: "I am done already" });
+    expect(result.subDelegations).toMatchObject([
+      { status: "failed", closeReason: "parent_closed", result: "Its caller ended before it did." },
+      { status: "failed", closeReason: "parent_closed" },
+    ]);
+    const [finished] = ofType(events, "run.finished");
+    expect(finished?.payload.outcome).toBe("failed");
+    expect(finished?.payload.reason).toMatch(/never reached its caller/);
+  });
+});

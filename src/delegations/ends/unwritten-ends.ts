@@ -1,0 +1,77 @@
+import type { DelegationResult } from "../../ports/delegator.ts";
+import { MandateError } from "../../ports/mandate-error.ts";
+import type { Agent } from "../agent.ts";
+import { retireCopy } from "../changes/take-over.ts";
+import { cancelStored } from "./cancel-stored.ts";
+import { noteLateMerge } from "./close.ts";
+
+const firstWaitMs = 250;
+const longestWaitMs = 5000;
+
+/**
+ * Ends that could not be written (a full disk, a database that is away): who waited was told, and by
+ * the log nothing has ended. Each is written as it was told, once, as soon as the store takes it.
+ * Until then one of them is tried now and then, and the others wait for that one. What a process
+ * leaves of them when it goes is taken up by the next.
+ */
+export class UnwrittenEnds {
+  readonly #ends = new Map<Agent, DelegationResult>();
+  #waitMs = firstWaitMs;
+  #next: NodeJS.Timeout | null = null;
+  #isClosed = false;
+
+  /** The topmost of those whom this process has given up, and what those who waited were told. */
+  add(agent: Agent, told: DelegationResult): void {
+    this.#ends.set(agent, told);
+    this.#tryLater();
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    if (this.#next !== null) clearTimeout(this.#next);
+  }
+
+  #tryLater(): void {
+    if (this.#next !== null || this.#isClosed) return;
+    // It holds up no process that has nothing else to do.
+    this.#next = setTimeout(() => void this.#tryAll(), this.#waitMs).unref();
+  }
+
+  async #tryAll(): Promise<void> {
+    for (const [agent, told] of this.#ends) {
+      const outcome = await writeEnd(agent, told).then(() => "written" as const, judgeFailure);
+      if (outcome === "later") {
+        this.#waitMs = Math.min(this.#waitMs * 2, longestWaitMs);
+        break;
+      }
+      this.#ends.delete(agent);
+      if (outcome === "written") this.#waitMs = firstWaitMs;
+    }
+    this.#next = null;
+    if (this.#ends.size > 0) this.#tryLater();
+  }
+}
+
+const passing: ReadonlySet<string> = new Set(["storage-full", "database-unusable"]);
+
+/** "never": it is not for want of a disk that it cannot be written, and waiting does not help. */
+function judgeFailure(error: unknown): "later" | "never" {
+  return error instanceof MandateError && passing.has(error.code) ? "later" : "never";
+}
+
+async function writeEnd(agent: Agent, { closeReason, result }: DelegationResult): Promise<void> {
+  const { run } = agent;
+  const { store, toolbox } = run.parts;
+  const all = [...run.agents.values()];
+  // As before every end: nothing of it runs any more, and what was being merged has been.
+  await Promise.all(all.map(({ merging }) => merging?.promise));
+  const holding = all.filter(({ holdsProcesses }) => holdsProcesses);
+  await Promise.all(holding.map(({ id }) => run.parts.release(id).catch(() => undefined)));
+  const outcome = await cancelStored(store, toolbox, run.id, agent.id, result, closeReason);
+  // Somebody else ended it, and took care of the rest; or not even its beginning was written.
+  if (outcome !== "cancelled") return;
+  for (const one of run.abandoned.splice(0)) {
+    if (one.wasMerged) noteLateMerge(one);
+    retireCopy(one);
+  }
+}

@@ -1,0 +1,643 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
+import { beforeEach, describe, expect, it } from "vitest";
+import { z } from "zod";
+import type { Delegation } from "../../events/delegation.ts";
+import type { StoredEvent } from "../../events/event.ts";
+import { isPaused } from "../../events/run-state.ts";
+import type { Script } from "../../models/scripted/scripted-model.ts";
+import { isOnPostgres, isSpread, notOffered } from "../../testing/alter-database.test-support.ts";
+import { ofType, openEngine, type TestEngine, testProfile } from "../../testing/engine-fixture.ts";
+import { initRepository } from "../../testing/git-workspace.test-support.ts";
+import { defineTool } from "../../tools/tool.ts";
+
+beforeEach(({ skip }) => skip(isSpread, notOffered.interrupt));
+
+const busy = defineTool({
+  name: "busy",
+  description: "Is busy for a moment.",
+  effect: "exec",
+  idempotent: false,
+  scopes: [],
+  input: z.strictObject({ n: z.int() }),
+  async execute() {
+    await delay(2);
+    return "done";
+  },
+});
+
+const tools = ["delegate_task", "busy", "spawn", "spawn_await"];
+const profiles = [
+  testProfile("lead", { tools: "*", capabilities: ["primary", "subtask"] }),
+  testProfile("ender", { tools, onParentInterrupt: "cancel" }),
+  testProfile("goer", { tools, onParentInterrupt: "continue" }),
+  testProfile("rester", { tools, onParentInterrupt: "pause" }),
+  testProfile("leaf", { tools: ["busy"] }),
+];
+
+/** Children work turn after turn until they may stop; then they say how many turns it took. */
+class Scene {
+  mayStop = false;
+  readonly asked: string[] = [];
+  readonly #roots: readonly { readonly tool: string; readonly input: object }[];
+
+  constructor(...roots: readonly { readonly tool: string; readonly input: object }[]) {
+    this.#roots = roots;
+  }
+
+  readonly model: Script = ({ caller, messages }) => {
+    this.asked.push(caller.profile);
+    if (caller.profile === "lead") {
+      const heard = messages.flatMap((each) => (each.role === "tool" ? each.text : []));
+      return caller.turn === 1 ? { calls: this.#roots } : `heard ${heard.length}`;
+    }
+    // One with somebody below it: `nest a leaf`.
+    if (caller.task.startsWith("nest") && caller.turn === 1) {
+      return { calls: [delegate("leaf", "below")] };
+    }
+    if (this.mayStop) return `${caller.task} is done`;
+    return { latency_ms: 1, calls: [{ tool: "busy", input: { n: caller.turn } }] };
+  };
+}
+
+const delegate = (profile: string, task: string) => ({
+  tool: "delegate_task",
+  input: { profile, task },
+});
+
+async function until(condition: () => boolean | Promise<boolean>): Promise<void> {
+  for (let waited = 0; !(await condition()); waited += 2) {
+    if (waited > 8000) throw new Error("it did not come to that");
+    await delay(2);
+  }
+}
+
+const openWith = (scene: Scene) => openEngine({ profiles, tools: [busy], model: scene.model });
+
+/** Starts the lead and waits until every agent without children has had some turns. */
+async function startScene(mandate: TestEngine, agents: number) {
+  const started = await mandate.start({ task: "go", profile: "lead" });
+  await until(async () => {
+    const all = await agentsOf(mandate, started.runId);
+    const busyOnes = all.filter(({ id }) => !all.some(({ parentId }) => parentId === id));
+    return all.length === agents && busyOnes.every(({ turns }) => turns > 1);
+  });
+  return started;
+}
+
+async function agentsOf(mandate: TestEngine, runId: string): Promise<readonly Delegation[]> {
+  return [...((await mandate.store.readRun(runId))?.delegations.values() ?? [])];
+}
+
+/** Who it was, its status, and how it ended or what it waits on. */
+async function statesOf(mandate: TestEngine, runId: string): Promise<Record<string, string>> {
+  const described = (await agentsOf(mandate, runId)).map((one): [string, string] => {
+    if (one.status === "closed") return [one.profile, one.closeReason];
+    return [one.profile, one.status === "running" ? one.waitingOn.on : one.status];
+  });
+  return Object.fromEntries(described);
+}
+
+async function isRunPaused(mandate: TestEngine, runId: string): Promise<boolean> {
+  const run = await mandate.store.readRun(runId);
+  return run !== undefined && isPaused(run);
+}
+
+const begins = new Set(["agent.tool_started", "agent.budget_reserved", "agent.subagent_created"]);
+
+function begun(events: readonly StoredEvent[]): readonly string[] {
+  return events.filter(({ type }) => begins.has(type)).map(({ type }) => type);
+}
+
+describe("an interrupt", () => {
+  it("cancels everything where no contract says otherwise", async () => {
+    const scene = new Scene(delegate("ender", "a"), delegate("ender", "nest b"));
+    await using mandate = await openWith(scene);
+    const { result, runId } = await startScene(mandate, 4);
+    expect(await mandate.engine.interrupt(runId, "enough")).toMatchObject({ outcome: "cancelled" });
+    expect(await result).toMatchObject({ closeReason: "cancelled", result: "enough" });
+    const events = await mandate.events(runId);
+    expect(ofType(events, "agent.interrupted")).toEqual([]);
+    const again = await mandate.engine.interrupt(runId, "again").catch((error) => error);
+    expect(again.code ?? again.outcome).toMatch(/unknown-run|already_terminal/);
+  });
+
+  it("lets a child that continues come to its end, and its caller takes no further turn", async () => {
+    const scene = new Scene(delegate("goer", "a"), delegate("ender", "b"));
+    await using mandate = await openWith(scene);
+    const { delegationId, result, runId } = await startScene(mandate, 3);
+    const { outcome, settled } = await mandate.engine.interrupt(runId, "I have to go");
+    expect(outcome).toBe("continuing");
+    expect(await statesOf(mandate, runId)).toMatchObject({ lead: "child", ender: "cancelled" });
+    const turns = scene.asked.filter((who) => who === "goer").length;
+    await until(() => scene.asked.filter((who) => who === "goer").length > turns + 2);
+    scene.mayStop = true;
+    await settled;
+    expect(await result).toMatchObject({ closeReason: "cancelled", result: "I have to go" });
+    expect(await statesOf(mandate, runId)).toEqual({
+      lead: "cancelled",
+      goer: "report_accepted",
+      ender: "cancelled",
+    });
+    expect(scene.asked.filter((who) => who === "lead")).toHaveLength(1);
+    const events = await mandate.events(runId);
+    const [goer] = (await agentsOf(mandate, runId)).filter(({ profile }) => profile === "goer");
+    // Its result is sealed, and given to nobody.
+    const late = ofType(events, "run.late_result").map(({ payload }) => payload);
+    expect(late.filter(({ sub_agent_id: id }) => id === goer?.id)).toMatchObject([
+      { detail: expect.stringMatching(/given to nobody/) },
+    ]);
+    const delivered = ofType(events, "agent.tool_completed", delegationId);
+    expect(delivered.flatMap(({ payload }) => payload.delivered ?? [])).toEqual([]);
+    expect(events.at(-1)?.type).toBe("run.finished");
+    expect(mandate.parts.scheduler.running).toBe(0);
+  });
+
+  it("leaves the children of one that continues to it", async () => {
+    const scene = new Scene(delegate("goer", "nest a"));
+    await using mandate = await openWith(scene);
+    const { result, runId } = await startScene(mandate, 3);
+    expect((await mandate.engine.interrupt(runId, "bye")).outcome).toBe("continuing");
+    await delay(20);
+    expect(await statesOf(mandate, runId)).toMatchObject({ leaf: /^(tool|model|runtime)$/ });
+    scene.mayStop = true;
+    await result;
+    const found = await mandate.engine.resultOf(runId);
+    expect(found?.subDelegations?.[0]).toMatchObject({
+      status: "completed",
+      subDelegations: [{ status: "completed", result: "below is done" }],
+    });
+  });
+
+  it("pauses a child with everybody below it, and nothing begins until it is resumed", async () => {
+    const scene = new Scene(delegate("rester", "nest a"));
+    await using mandate = await openWith(scene);
+    const { result, runId } = await startScene(mandate, 3);
+    expect((await mandate.engine.interrupt(runId, "later")).outcome).toBe("paused");
+    const paused = await mandate.events(runId);
+    expect(await statesOf(mandate, runId)).toEqual({
+      lead: "paused",
+      rester: "paused",
+      leaf: "paused",
+    });
+    expect(mandate.engine.liveRuns).toEqual([]);
+    expect(mandate.parts.scheduler.running).toBe(0);
+    expect(await mandate.engine.recover()).toEqual([]);
+    await delay(30);
+    expect(await mandate.events(runId)).toEqual(paused);
+    const [first] = ofType(paused, "agent.interrupted");
+    const after = paused.filter(({ seq }) => seq > (ofType(paused, "agent.paused")[0]?.seq ?? 0));
+    expect(first?.payload).toEqual({ reason: "later", closes_as: "cancelled" });
+    expect(begun(after)).toEqual([]);
+    scene.mayStop = true;
+    const [resumed] = await mandate.engine.recover(runId);
+    expect(resumed?.runId).toBe(runId);
+    expect(await resumed?.result).toMatchObject({ status: "completed", result: "heard 1" });
+    // Who started it is told as well.
+    expect(await result).toMatchObject({ status: "completed", result: "heard 1" });
+    expect(await statesOf(mandate, runId)).toEqual({
+      lead: "report_accepted",
+      rester: "report_accepted",
+      leaf: "report_accepted",
+    });
+  });
+
+  it("treats each child as its own contract says, and rests when one of them does", async () => {
+    const scene = new Scene(delegate("ender", "a"), delegate("goer", "b"), delegate("rester", "c"));
+    await using mandate = await openWith(scene);
+    const { result, runId } = await startScene(mandate, 4);
+    const { outcome, settled } = await mandate.engine.interrupt(runId, "mixed");
+    expect(outcome).toBe("continuing");
+    expect(await statesOf(mandate, runId)).toMatchObject({ ender: "cancelled", rester: "paused" });
+    expect(await isRunPaused(mandate, runId)).toBe(false);
+    scene.mayStop = true;
+    await settled;
+    expect(await statesOf(mandate, runId)).toEqual({
+      lead: "paused",
+      ender: "cancelled",
+      goer: "report_accepted",
+      rester: "paused",
+    });
+    await mandate.engine.recover(runId);
+    // What was given to nobody then is there when its caller goes on.
+    expect(await result).toMatchObject({ status: "completed", result: "heard 3" });
+  });
+
+  it("can be said twice, and paused and resumed as often as one likes", async () => {
+    const scene = new Scene(delegate("rester", "a"));
+    await using mandate = await openWith(scene);
+    const { result, runId } = await startScene(mandate, 2);
+    for (let times = 0; times < 3; times++) {
+      const said = [mandate.engine.interrupt(runId, "1"), mandate.engine.interrupt(runId, "2")];
+      await Promise.allSettled(said);
+      expect(await isRunPaused(mandate, runId)).toBe(true);
+      const resumed = await Promise.all([
+        mandate.engine.recover(runId),
+        mandate.engine.recover(runId),
+      ]);
+      expect(resumed.flat()).toHaveLength(1);
+      const { length } = scene.asked;
+      await until(() => scene.asked.length > length + 1);
+    }
+    scene.mayStop = true;
+    expect(await result).toMatchObject({ status: "completed" });
+    const events = await mandate.events(runId);
+    expect(ofType(events, "agent.interrupted")).toHaveLength(3);
+  });
+
+  it("is of a whole run: for one of its agents there is cancel", async () => {
+    const scene = new Scene(delegate("rester", "a"));
+    await using mandate = await openWith(scene);
+    const { runId } = await startScene(mandate, 2);
+    const child = (await agentsOf(mandate, runId))[1]?.id ?? "";
+    await expect(mandate.engine.interrupt(child, "no")).rejects.toMatchObject({ code: "usage" });
+    await expect(mandate.engine.interrupt("rffffff", "no")).rejects.toMatchObject({
+      code: "unknown-run",
+    });
+    await mandate.engine.cancel(runId, "done");
+  });
+
+  it("pauses children that still wait for a slot, and these start when they are resumed", async () => {
+    const calls = ["a", "b", "c"].map((task) => delegate("rester", task));
+    const scene = new Scene(...calls);
+    const options = { profiles, tools: [busy], model: scene.model, maxConcurrent: 1 };
+    await using mandate = await openEngine(options);
+    const { result, runId } = await mandate.start({ task: "go", profile: "lead" });
+    await until(async () => (await agentsOf(mandate, runId)).some(({ turns }, at) => at && turns));
+    expect((await mandate.engine.interrupt(runId, "later")).outcome).toBe("paused");
+    const agents = await agentsOf(mandate, runId);
+    expect(agents.map((one) => one.status === "running" && one.waitingOn.on)).toEqual(
+      Array(4).fill("paused"),
+    );
+    scene.mayStop = true;
+    await mandate.engine.recover(runId);
+    expect(await result).toMatchObject({ status: "completed", result: "heard 3" });
+  });
+});
+
+describe("a watcher of a run that rests", () => {
+  it("rests with it, and looks on again when it goes on", async () => {
+    const scene = new Scene(delegate("rester", "a"));
+    const eye = testProfile("eye", { capabilities: ["watcher"], tools: [] });
+    const model: Script = (request) =>
+      request.caller.profile === "eye" ? "nothing" : scene.model(request);
+    const limits = { watchIntervalMs: 5 };
+    await using mandate = await openEngine({
+      profiles: [...profiles, eye],
+      tools: [busy],
+      model,
+      limits,
+    });
+    const request = { task: "go", profile: "lead", watchers: ["eye"] };
+    const { result, runId } = await mandate.start(request);
+    const turnsOf = async (who: string) =>
+      (await agentsOf(mandate, runId)).find(({ profile }) => profile === who)?.turns ?? 0;
+    await until(async () => (await turnsOf("eye")) > 0 && (await turnsOf("rester")) > 1);
+    expect((await mandate.engine.interrupt(runId, "later")).outcome).toBe("paused");
+    expect(await statesOf(mandate, runId)).toMatchObject({ eye: "paused", lead: "paused" });
+    const before = await turnsOf("eye");
+    scene.mayStop = true;
+    await mandate.engine.recover(runId);
+    expect(await result).toMatchObject({ status: "completed" });
+    expect(await turnsOf("eye")).toBeGreaterThanOrEqual(before);
+  });
+});
+
+describe("a cancel", () => {
+  it("covers the whole tree, whatever the contracts of children say of an interrupt", async () => {
+    const scene = new Scene(delegate("goer", "nest a"), delegate("rester", "b"));
+    await using mandate = await openWith(scene);
+    const { result, runId } = await startScene(mandate, 4);
+    expect(await mandate.engine.cancel(runId, "all of it")).toBe("cancelled");
+    expect(await result).toMatchObject({ closeReason: "cancelled" });
+    expect(new Set(Object.values(await statesOf(mandate, runId)))).toEqual(new Set(["cancelled"]));
+  });
+
+  it("ends a run that was interrupted: those who go on, and those who rest", async () => {
+    const scene = new Scene(delegate("goer", "a"), delegate("rester", "nest b"));
+    await using mandate = await openWith(scene);
+    const { result, runId } = await startScene(mandate, 4);
+    expect((await mandate.engine.interrupt(runId, "later")).outcome).toBe("continuing");
+    expect(await mandate.engine.cancel(runId, "never mind")).toBe("cancelled");
+    expect(await result).toMatchObject({ closeReason: "cancelled", result: "never mind" });
+    expect(new Set(Object.values(await statesOf(mandate, runId)))).toEqual(new Set(["cancelled"]));
+  });
+
+  it("ends a run that rests, though nobody works on it", async () => {
+    const scene = new Scene(delegate("rester", "a"));
+    await using mandate = await openWith(scene);
+    const { result, runId } = await startScene(mandate, 2);
+    await mandate.engine.interrupt(runId, "later");
+    expect(await mandate.engine.cancel(runId, "never mind")).toBe("cancelled");
+    expect(await result).toMatchObject({ closeReason: "cancelled", result: "never mind" });
+  });
+});
+
+describe("a run that rests", () => {
+  it("holds no tokens back, and spends none", async () => {
+    const scene = new Scene(delegate("rester", "a"), delegate("goer", "b"));
+    const slow: Script = (request) => {
+      const reply = scene.model(request);
+      // Cut in the middle of a request.
+      return request.caller.profile === "rester" && request.caller.turn > 2
+        ? { latency_ms: 5000, text: "late" }
+        : reply;
+    };
+    await using mandate = await openEngine({ profiles, tools: [busy], model: slow });
+    const { runId } = await startScene(mandate, 3);
+    const rester = (await agentsOf(mandate, runId)).find(({ profile }) => profile === "rester");
+    await until(async () => {
+      const now = (await agentsOf(mandate, runId)).find(({ id }) => id === rester?.id);
+      return now?.status === "running" && now.waitingOn.on === "model" && now.turns === 2;
+    });
+    await mandate.engine.interrupt(runId, "later");
+    const [live] = mandate.engine.liveRuns;
+    const agent = live?.agents.get(rester?.id ?? "");
+    expect(agent?.account.reserved).toBe(0);
+    const events = await mandate.events(runId);
+    const last = ofType(events, "agent.budget_settled", rester?.id).at(-1);
+    expect(last?.payload).toMatchObject({ estimated: true });
+    await mandate.engine.cancel(runId, "enough");
+  });
+
+  it("uses no time of its deadlines", async () => {
+    const scene = new Scene(delegate("rester", "a"));
+    await using mandate = await openWith(scene);
+    const started = await mandate.start({ task: "go", profile: "lead", timeoutMs: 1500 });
+    const { result, runId } = started;
+    await until(async () => (await agentsOf(mandate, runId))[1]?.turns === 2);
+    await mandate.engine.interrupt(runId, "later");
+    await delay(1600);
+    await mandate.engine.recover(runId);
+    const { length } = scene.asked;
+    await until(() => scene.asked.length > length + 2);
+    // Nor after a crash, when the time used is worked out from the log.
+    mandate.abandon();
+    const after = await mandate.another({ profiles, tools: [busy], model: scene.model });
+    scene.mayStop = true;
+    const [taken] = await after.engine.recover();
+    expect(await taken?.result).toMatchObject({ status: "completed" });
+    void result;
+  });
+
+  it("is left alone by whoever starts next, and goes on in another process when it is named", async () => {
+    const scene = new Scene(delegate("rester", "nest a"));
+    await using mandate = await openWith(scene);
+    const { result, runId } = await startScene(mandate, 3);
+    await mandate.engine.interrupt(runId, "later");
+    const other = await mandate.another({ profiles, tools: [busy], model: scene.model });
+    expect(await other.engine.recover()).toEqual([]);
+    scene.mayStop = true;
+    // The process that paused it lives on.
+    const [taken] = await other.engine.recover(runId);
+    expect(await taken?.result).toMatchObject({ status: "completed", result: "heard 1" });
+    expect(await result).toMatchObject({ status: "completed", result: "heard 1" });
+  });
+
+  it("takes an answer, and does not go on because of it", async () => {
+    const ask = { tool: "ask_user", input: { message: "Which one?" } };
+    const model: Script = ({ caller, messages }) => {
+      if (caller.turn > 1) return `was told ${messages.at(-1)?.text ?? ""}`;
+      return { calls: [caller.profile === "lead" ? delegate("asker", "ask") : ask] };
+    };
+    const asker = testProfile("asker", { tools: ["ask_user"], onParentInterrupt: "pause" });
+    await using mandate = await openEngine({ profiles: [...profiles, asker], model });
+    const { result, runId } = await mandate.start({ task: "go", profile: "lead" });
+    const asked = async () => ofType(await mandate.events(runId), "agent.asked")[0]?.payload;
+    await until(async () => (await asked()) !== undefined);
+    expect((await mandate.engine.interrupt(runId, "later")).outcome).toBe("paused");
+    expect(await mandate.engine.answer((await asked())?.ask_id ?? "", "the red one")).toBe(true);
+    expect(await statesOf(mandate, runId)).toMatchObject({ asker: "paused", lead: "paused" });
+    await mandate.engine.recover(runId);
+    expect((await result).subDelegations?.[0]?.result).toContain("the red one");
+  });
+});
+
+describe("whenever the process dies", () => {
+  const scenes = {
+    "those who continue come to their end, and then their caller ends": {
+      roots: [delegate("goer", "nest a"), delegate("ender", "b")],
+      agents: 4,
+      ends: { lead: "cancelled", goer: "report_accepted", ender: "cancelled" },
+    },
+    "those who pause rest, and are not taken up by themselves": {
+      roots: [delegate("rester", "nest a"), delegate("ender", "b")],
+      agents: 4,
+      ends: { lead: "paused", rester: "paused", leaf: "paused", ender: "cancelled" },
+    },
+    "all three are treated as their contracts say": {
+      roots: [delegate("goer", "a"), delegate("rester", "b"), delegate("ender", "c")],
+      agents: 4,
+      ends: { lead: "paused", goer: "report_accepted", rester: "paused", ender: "cancelled" },
+    },
+  };
+  for (const [title, { agents, ends, roots }] of Object.entries(scenes)) {
+    it(title, async () => {
+      // At each event that follows the interrupt, until it dies no more.
+      for (let point = 0, died = true; died; point++) {
+        died = false;
+        const scene = new Scene(...roots);
+        await using mandate = await openWith(scene);
+        const { runId } = await startScene(mandate, agents);
+        let seen = -1;
+        mandate.store.subscribe((events) => {
+          for (const { type } of events) {
+            if (type === "agent.interrupted") {
+              seen = 0;
+              // Before that they could come to an end of their own, which is another story.
+              scene.mayStop = point % 2 === 0;
+            }
+            if (seen >= 0 && !died && seen++ === point) {
+              died = true;
+              mandate.abandon();
+            }
+          }
+        });
+        const interrupted = await mandate.engine.interrupt(runId, "bye").catch(() => undefined);
+        scene.mayStop = true;
+        if (!died) await interrupted?.settled;
+        const next = await mandate.another({ profiles, tools: [busy], model: scene.model });
+        const asked = scene.asked.length;
+        for (const { result } of await next.engine.recover()) {
+          await Promise.race([result, until(() => isRunPaused(next, runId))]);
+        }
+        expect(await statesOf(next, runId)).toMatchObject(ends);
+        // The caller had its turn before, and never another one.
+        expect(scene.asked.slice(asked)).not.toContain("lead");
+        expect(await next.engine.recover()).toEqual([]);
+        const paused = await isRunPaused(next, runId);
+        expect(paused).toBe(ends.lead === "paused");
+        if (!paused) continue;
+        const [resumed] = await next.engine.recover(runId);
+        expect(await resumed?.result).toMatchObject({ status: "completed" });
+        expect(await statesOf(next, runId)).toMatchObject({ rester: "report_accepted" });
+      }
+    });
+  }
+});
+
+describe("whoever resumes a run", () => {
+  // Every moment is a database of its own and three processes.
+  const timeout = isOnPostgres ? 300_000 : 20_000;
+  it("may die at any moment: it rests on, or goes on where it was", { timeout }, async () => {
+    for (let point = 0, died = true; died; point++) {
+      died = false;
+      const scene = new Scene(delegate("rester", "nest a"), delegate("goer", "b"));
+      await using mandate = await openWith(scene);
+      const { runId } = await startScene(mandate, 4);
+      const { settled } = await mandate.engine.interrupt(runId, "later");
+      scene.mayStop = true;
+      await settled;
+      const second = await mandate.another({ profiles, tools: [busy], model: scene.model });
+      let seen = -1;
+      second.store.subscribe((events) => {
+        for (const { type } of events) {
+          if (type === "run.resumed") seen = 0;
+          if (seen >= 0 && !died && seen++ === point) {
+            died = true;
+            second.abandon();
+          }
+        }
+      });
+      const [resumed] = await second.engine.recover(runId).catch(() => []);
+      if (!died) await Promise.race([resumed?.result, until(() => died)]);
+      if (!died) break;
+      const third = await mandate.another({ profiles, tools: [busy], model: scene.model });
+      const isResting = await isRunPaused(third, runId);
+      const taken = await third.engine.recover(isResting ? runId : undefined);
+      await taken[0]?.result;
+      expect(await third.engine.resultOf(runId)).toMatchObject({
+        status: "completed",
+        result: "heard 2",
+      });
+    }
+  });
+});
+
+describe("a session of another program that ends", () => {
+  const call = (profile: string) => ({ profile, task: profile });
+
+  it("leaves those who continue to their end, and ends after them", async () => {
+    const scene = new Scene();
+    await using mandate = await openWith(scene);
+    const session = await mandate.engine.openSession({ client: "other" });
+    const calls = ["goer", "ender"].map((who) => session.call("spawn", call(who)));
+    await Promise.all(calls);
+    await until(() => scene.asked.includes("goer") && scene.asked.includes("ender"));
+    await session.close();
+    await session.close();
+    expect(await statesOf(mandate, session.runId)).toMatchObject({ ender: "cancelled" });
+    const { length } = scene.asked;
+    await until(() => scene.asked.length > length + 2);
+    scene.mayStop = true;
+    await until(async () => (await mandate.store.readRun(session.runId))?.outcome !== null);
+    const ends = Object.values(await statesOf(mandate, session.runId));
+    expect(ends.sort()).toEqual(["cancelled", "report_accepted", "report_accepted"]);
+    await expect(session.call("spawn", call("goer"))).rejects.toThrow();
+  });
+
+  it("and takes its process with it leaves those who continue to the next one", async () => {
+    for (const isPolite of [true, false]) {
+      const scene = new Scene();
+      await using mandate = await openWith(scene);
+      const session = await mandate.engine.openSession({ client: "other" });
+      await session.call("spawn", call("goer"));
+      await until(() => scene.asked.length > 2);
+      if (isPolite) await session.close();
+      mandate.abandon();
+      scene.mayStop = true;
+      const next = await mandate.another({ profiles, tools: [busy], model: scene.model });
+      const [taken] = await next.engine.recover();
+      const reason = isPolite ? "report_accepted" : "parent_crash";
+      expect(await taken?.result).toMatchObject({ closeReason: reason });
+      expect(await statesOf(next, session.runId)).toMatchObject({ goer: "report_accepted" });
+    }
+  });
+
+  it("rests with those who pause; resumed, they go on without it, also after a crash", async () => {
+    const scene = new Scene();
+    await using mandate = await openWith(scene);
+    const session = await mandate.engine.openSession({ client: "other" });
+    await session.call("spawn", call("rester"));
+    await until(() => scene.asked.length > 2);
+    await session.close();
+    expect(await isRunPaused(mandate, session.runId)).toBe(true);
+    await mandate.engine.recover(session.runId);
+    const { length } = scene.asked;
+    await until(() => scene.asked.length > length + 2);
+    mandate.abandon();
+    scene.mayStop = true;
+    const next = await mandate.another({ profiles, tools: [busy], model: scene.model });
+    const [taken] = await next.engine.recover();
+    expect(await taken?.result).toMatchObject({ closeReason: "report_accepted" });
+    expect(await statesOf(next, session.runId)).toMatchObject({ rester: "report_accepted" });
+  });
+});
+
+describe("work in copies", () => {
+  const writers = [
+    testProfile("boss", { capabilities: ["primary", "subtask"], tools: "*" }),
+    testProfile("goer", { tools: ["write_file"], onParentInterrupt: "continue" }),
+    testProfile("rester", { tools: ["write_file"], onParentInterrupt: "pause" }),
+  ];
+  const read = (mandate: TestEngine, path: string): string =>
+    readFileSync(join(mandate.workspace, path), "utf8");
+
+  function writing(held: Set<string>, ...roots: readonly object[]): Script {
+    return ({ caller }) => {
+      const { profile, task, turn } = caller;
+      if (profile === "boss") return turn === 1 ? { calls: roots as never } : "all done";
+      if (turn === 1)
+        return { calls: [{ tool: "write_file", input: { path: `${task}.txt`, content: task } }] };
+      return held.has(task) ? { latency_ms: 60_000, text: "too late" } : `${task} is done`;
+    };
+  }
+
+  it("of those who continue is taken over, whoever asks for it", async () => {
+    const spawn = { tool: "spawn", input: { profile: "goer", task: "a" } };
+    const wait = { tool: "delegate_task", input: { profile: "goer", task: "b" } };
+    const held = new Set(["b"]);
+    const model = writing(held, spawn, wait);
+    await using mandate = await openEngine({ profiles: writers, model });
+    initRepository(mandate.workspace, { "x.txt": "x\n" });
+    const { workspace } = mandate;
+    const { runId } = await mandate.start({ task: "go", profile: "boss", workspace });
+    await until(async () =>
+      (await agentsOf(mandate, runId)).some(({ status }) => status === "waiting_for_merge"),
+    );
+    expect((await mandate.engine.interrupt(runId, "bye")).outcome).toBe("continuing");
+    await until(async () =>
+      (await agentsOf(mandate, runId)).some(({ status }) => status === "closed"),
+    );
+    expect(read(mandate, "a.txt")).toBe("a");
+    await mandate.engine.cancel(runId, "enough");
+  });
+
+  it("that stands behind one that rests waits for it, and comes after it", async () => {
+    const held = new Set(["first"]);
+    const model = writing(
+      held,
+      { tool: "delegate_task", input: { profile: "rester", task: "first" } },
+      { tool: "delegate_task", input: { profile: "goer", task: "second" } },
+    );
+    await using mandate = await openEngine({ profiles: writers, model });
+    initRepository(mandate.workspace, { "x.txt": "x\n" });
+    const { workspace } = mandate;
+    const { result, runId } = await mandate.start({ task: "go", profile: "boss", workspace });
+    await until(async () => {
+      const agents = await agentsOf(mandate, runId);
+      return agents.length === 3 && agents.slice(1).every(({ turns }) => turns > 0);
+    });
+    await (await mandate.engine.interrupt(runId, "later")).settled;
+    expect(await statesOf(mandate, runId)).toEqual({
+      boss: "paused",
+      rester: "paused",
+      goer: "waiting_for_merge",
+    });
+    held.clear();
+    await mandate.engine.recover(runId);
+    expect(await result).toMatchObject({ status: "completed" });
+    expect([read(mandate, "first.txt"), read(mandate, "second.txt")]).toEqual(["first", "second"]);
+  });
+});

@@ -1,0 +1,27 @@
+import type { Agent } from "../agent.ts";
+import { beginWork } from "../begin-work.ts";
+import type { Suspended } from "../ends/ending.ts";
+import { hasServers } from "../turns/open-servers.ts";
+import { event, settled } from "../turns/take-turn.ts";
+
+/**
+ * Brings an agent to rest whose work has been left: from here on it is as after a crash, but that
+ * it holds nothing back. Nobody knows what a request that was under way has cost: the worst case is
+ * what is safe. Calls that were cut stay open, and are looked at when it goes on.
+ */
+export async function park(agent: Agent, suspension: Suspended): Promise<void> {
+  const rests = suspension.closesAs === null;
+  // One whose work is handed in waits for its turn, as it did before.
+  if (rests && agent.output === null) beginWork(agent);
+  if (agent.reservation > 0) agent.record(settled(agent, agent.reservation, 0, 0, true));
+  if (rests && agent.output === null) {
+    agent.record(event(agent, "agent.paused", { reason: "interrupt" }));
+  }
+  suspension.isAtRest = true;
+  agent.rest();
+  if (agent.holdsProcesses || hasServers(agent)) {
+    await agent.run.parts.release(agent.id).catch(() => undefined);
+  }
+  await agent.appends.durable();
+  agent.run.stir();
+}

@@ -1,0 +1,162 @@
+import { isOpen, type Share } from "../../events/delegation.ts";
+import type { NewEvent } from "../../events/event.ts";
+import type { RunState } from "../../events/run-state.ts";
+import { MandateError } from "../../ports/mandate-error.ts";
+import type { Ownership, Store } from "../../ports/store.ts";
+import type { Agent } from "../agent.ts";
+import { cancelStored } from "../ends/cancel-stored.ts";
+import type { EngineParts } from "../engine-parts.ts";
+import { dispatch } from "../enqueue.ts";
+import { LiveRun } from "../live-run.ts";
+import { grantOfRoot, takeUp } from "../recovery/recover.ts";
+import type { RunGrant } from "../start/run-grant.ts";
+import { catchUp, loseBranch } from "./branches.ts";
+import { hydrateBranch } from "./hydrate-branch.ts";
+
+/** Why there is nothing to do here: it has ended or was handed in, or another works on it. */
+export type NoBranch = "done" | "busy";
+
+/**
+ * Claims one delegation of a spread run for this process, and rebuilds what is needed to work on
+ * it. Whoever worked on it before is gone, or gets no further word in.
+ */
+export async function openBranch(
+  parts: EngineParts,
+  grant: RunGrant,
+  runId: string,
+  id: string,
+  /** From here on it is told what happens to the run. */
+  onOpen: (run: LiveRun) => void,
+): Promise<LiveRun | NoBranch> {
+  const { store } = parts;
+  const left = await leftBy(parts, runId, id);
+  if (typeof left === "string") return left;
+  const { fence } = left.share;
+  const claim = { worker: store.ownership.worker, fence: fence + 1 };
+  // What a worker did before has to be read when it cannot write any more.
+  const isFresh = fence === 0;
+  if (!isFresh) {
+    if (!(await claimFirst(store, runId, id, claim))) return "busy";
+    await parts.endStrays(new Set([id]));
+  }
+  const state = isFresh ? left.state : await store.readRun(runId);
+  if (state === undefined) return "done";
+  const run = new LiveRun(parts, {
+    id: runId,
+    task: state.task,
+    workspace: state.workspace,
+    tokens: state.budgetTokens,
+    ownership: claim,
+    grant: await grantOfRoot(parts, state, grant),
+    readOnly: true,
+    isSpread: true,
+  });
+  onOpen(run);
+  try {
+    const agent = await hydrateBranch(run, state, id);
+    if (isFresh) claimAlong(agent, claim);
+    // What was written while this was being read has been told to nobody here.
+    await catchUp(run);
+  } catch (error) {
+    if (!(error instanceof MandateError)) throw error;
+    // It cannot go on (its workspace is not here), or must not (its contract was changed): it ends.
+    const code = error.code === "contract-invalid" ? "policy_denied" : "worker_lost";
+    await cancelStored(store, parts.toolbox, runId, id, error.message, code);
+    return "done";
+  }
+  return run;
+}
+
+/** The delegation, when nobody works on it and somebody should. */
+async function leftBy(
+  { store }: EngineParts,
+  runId: string,
+  id: string,
+): Promise<{ readonly state: RunState; readonly share: Share } | NoBranch> {
+  const state = await store.readRun(runId);
+  const delegation = state?.delegations.get(id);
+  const { share } = delegation ?? {};
+  if (!state || !delegation || !share || !isOpen(delegation)) return "done";
+  // What is handed in belongs to the worker of its caller.
+  if (delegation.status === "waiting_for_merge" && delegation.parentId !== null) return "done";
+  if (share.worker !== null && (await store.isWorkerAlive(share.worker))) return "busy";
+  return { state, share };
+}
+
+/** False when another was faster. */
+async function claimFirst(
+  store: Store,
+  runId: string,
+  id: string,
+  claim: Ownership,
+): Promise<boolean> {
+  try {
+    await store.append({ runId, by: claim, events: [claimed(id, claim)] });
+    return true;
+  } catch (error) {
+    if (error instanceof MandateError && raceCodes.has(error.code)) return false;
+    throw error;
+  }
+}
+
+const raceCodes: ReadonlySet<string> = new Set(["illegal-transition", "fenced"]);
+
+function claimed(id: string, claim: Ownership): NewEvent {
+  return { type: "agent.claimed", sub_agent_id: id, payload: claim };
+}
+
+/**
+ * The claim is written with the first things that follow from it. If it is refused, so are they, and
+ * nothing has left this process.
+ */
+function claimAlong(agent: Agent, claim: Ownership): void {
+  const { run } = agent;
+  const written = run.append([claimed(agent.id, claim)]);
+  agent.appends.add(written);
+  written.then(
+    () => followState(run),
+    () => loseBranch(run),
+  );
+}
+
+/** From its first append on, the state of a run moves with its log; until then it was a picture. */
+async function followState(run: LiveRun): Promise<void> {
+  for (;;) {
+    try {
+      run.state = (await run.parts.store.readRun(run.id)) ?? run.state;
+      await catchUp(run);
+      return;
+    } catch (error) {
+      if (run.lost || (error instanceof MandateError && error.code === "closed")) return;
+      // The database is away; it is asked again until it is there, or this worker is not.
+      await new Promise((resolve) => setTimeout(resolve, 500).unref());
+    }
+  }
+}
+
+/**
+ * Begins, or goes on where the last worker left it: with the delegation itself, with what was
+ * handed in to it, with those whom it had called and who may never have been heard of, and with the
+ * watchers of a root.
+ */
+export async function workOnBranch(run: LiveRun): Promise<void> {
+  const { here, state } = run;
+  if (here === null || state === null) return;
+  for (const agent of here.children ?? []) {
+    const delegation = state.delegations.get(agent.id);
+    if (delegation === undefined || agent.isEnding) continue;
+    if (delegation.status === "waiting_for_merge") await takeUp(agent, delegation);
+    else if (delegation.share?.worker === null) dispatch(agent);
+  }
+  const own = here.parent === null ? [here, ...run.topLevel.filter((one) => one !== here)] : [here];
+  for (const agent of own) {
+    const delegation = state.delegations.get(agent.id);
+    if (delegation !== undefined && !agent.isEnding) await takeUp(agent, delegation);
+  }
+  void here.whenClosed().then(() => run.left.resolve());
+}
+
+/** A goal that had not begun waits for its turn again. */
+export function isWaitingGoal(run: LiveRun, { goal }: RunState): boolean {
+  return goal !== null && run.here === run.root && run.root?.status === "created";
+}

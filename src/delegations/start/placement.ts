@@ -1,0 +1,174 @@
+import { join, relative } from "node:path";
+import type { Granted } from "../../contracts/narrow.ts";
+import { intersectRoots, isBelow } from "../../contracts/write-roots.ts";
+import { MandateError } from "../../ports/mandate-error.ts";
+import type { Profile } from "../../profiles/profile.ts";
+import { bindWorkspace } from "../../workspaces/bind-workspace.ts";
+import type { WorkingCopy } from "../../workspaces/git/copies/working-copy.ts";
+import { resolveInside } from "../../workspaces/resolve-inside.ts";
+import type { WorkspaceBinding } from "../../workspaces/workspace-binding.ts";
+import type { Agent } from "../agent.ts";
+import type { EngineParts } from "../engine-parts.ts";
+import type { LiveRun } from "../live-run.ts";
+import type { Start } from "./start-delegation.ts";
+
+type Isolation = WorkspaceBinding["isolation"];
+
+/** Where a delegation works. Contracts name write roots in the run's own folder, wherever that is. */
+export interface Placement {
+  readonly binding: WorkspaceBinding;
+  readonly copy: WorkingCopy | null;
+  /** As the contract names them. A copy that has travelled lies elsewhere than its contract says. */
+  readonly writeRoots: readonly string[];
+  readonly root: string;
+  /** What it is a copy of. */
+  readonly of: string | null;
+}
+
+/** A child that can write has a copy of its own unless its profile says otherwise. */
+export function chooseIsolation(start: Start, profile: Profile, granted: Granted): Isolation {
+  if (start.copy !== undefined) return "sandbox";
+  const { approval, checks, isolation } = profile.workspace ?? {};
+  const { owns } = start.request;
+  // What is to be looked at before it counts has to be made apart.
+  const isGated = approval === true || (checks?.length ?? 0) > 0 || (owns?.length ?? 0) > 0;
+  if (isolation !== undefined && !(isGated && isolation !== "sandbox")) return isolation;
+  if (isGated) return "sandbox";
+  if (start.caller === null || !canWrite(start.run.parts, granted)) return "shared";
+  return "sandbox";
+}
+
+function canWrite({ toolbox }: EngineParts, { mayUse }: Granted): boolean {
+  if (mayUse.write_roots.length === 0) return false;
+  return (mayUse.tools as readonly string[]).some((name) => {
+    const effect = toolbox.get(name)?.effect;
+    return effect === "write" || effect === "exec";
+  });
+}
+
+/** The folder that a delegation's caller works in, and which part of the run's folder that is. */
+interface Surroundings {
+  readonly root: string;
+  readonly at: string;
+  /** The folder's name in its contract: on another machine, that is where it was made. */
+  readonly named: string;
+}
+
+export function surroundingsOf({ caller, run }: Pick<Start, "caller" | "run">): Surroundings {
+  const named = caller === null ? run.workspace : caller.contract.workspace.root;
+  if (named === null) throw new MandateError("usage", "This run has no workspace.");
+  const root = caller?.workspace?.root ?? named;
+  return { root, named, at: caller === null ? named : locationOf(caller) };
+}
+
+/** The part of the run's folder that an agent's root is, or stands for. */
+function locationOf({ contract, parent, run }: Agent): string {
+  const { isolation, root } = contract.workspace;
+  const start = run.workspace ?? "";
+  if (isolation !== "custom") return parent === null ? start : locationOf(parent);
+  const above = parent === null ? start : (parent.contract.workspace.root ?? start);
+  const location = parent === null ? start : locationOf(parent);
+  return join(location, relative(above, root ?? above));
+}
+
+export function place(
+  start: Pick<Start, "caller" | "run">,
+  isolation: Isolation,
+  granted: readonly string[],
+  about: { readonly copy: WorkingCopy | null; readonly folder?: string | undefined },
+): Placement {
+  const { at, named, root } = surroundingsOf(start);
+  const { copy } = about;
+  const visible = objectsFor(start.caller, copy);
+  if (copy !== null) {
+    const bound = bind(start.run, { isolation, root: copy.root, at, visible }, granted);
+    const { prefix, toplevel } = copy.source;
+    const of = prefix === "" ? toplevel : join(toplevel, prefix);
+    return { copy, ...bound, root: bound.binding.root, of: of === root ? named : of };
+  }
+  const own = isolation === "custom" ? customFolder(start.run, root, about.folder) : root;
+  const location = own === root ? at : join(at, relative(root, own));
+  const bound = bind(start.run, { isolation, root: own, at: location, visible }, granted);
+  const name = named === root ? bound.binding.root : join(named, relative(root, own));
+  return { copy, ...bound, root: name, of: null };
+}
+
+/** The same again, from a contract that was agreed. */
+export function placeAgain(
+  run: LiveRun,
+  parent: Agent | null,
+  { permissions, workspace }: Agent["contract"],
+  copy: WorkingCopy | null,
+): WorkspaceBinding | null {
+  const { isolation, root: name } = workspace;
+  if (name === null) return null;
+  const { at, named, root: above } = surroundingsOf({ caller: parent, run });
+  const location = isolation === "custom" ? join(at, relative(named, name)) : at;
+  // Where it lies here, whatever it is called on the machine that it was agreed on.
+  const root = copy?.root ?? (named === above ? name : join(above, relative(named, name)));
+  const where = { isolation, root, at: location, visible: objectsFor(parent, copy) };
+  return bind(run, where, permissions.write_roots).binding;
+}
+
+/**
+ * Git in a copy reads objects that lie elsewhere. Where the workspace is a part of a repository, its
+ * `.git` lies outside and cannot be used: then the objects would only tell of what is not its own.
+ */
+function objectsFor(caller: Agent | null, copy: WorkingCopy | null): readonly string[] {
+  if (copy !== null) return copy.source.prefix === "" ? copy.objects : none;
+  return caller === null ? none : objectsFor(caller.parent, caller.copy);
+}
+
+const none: readonly string[] = Object.freeze([]);
+
+interface Where extends Pick<Surroundings, "root" | "at"> {
+  readonly isolation: Isolation;
+  readonly visible: readonly string[];
+}
+
+function bind(
+  { parts }: LiveRun,
+  { at, isolation, root, visible }: Where,
+  granted: readonly string[],
+): Pick<Placement, "binding" | "writeRoots"> {
+  const isInPlace = root === at;
+  const roots = isInPlace ? granted : intersectRoots(granted, [at]);
+  const moved = (path: string): string =>
+    isBelow(path, at) ? join(root, relative(at, path)) : path;
+  const binding = bindWorkspace({
+    root,
+    isolation,
+    allowWrites: roots.length > 0,
+    writeRoots: isInPlace ? roots : roots.map(moved),
+    forbidden: parts.forbidden,
+    // What the next start obeys is guarded in a copy as well: it would come back with a merge.
+    guarded: isInPlace ? parts.guarded : parts.guarded.map(moved),
+    workingCopies: parts.worktrees,
+    visible,
+  });
+  // Contracts speak of real places. A link that was put in the place of one leads to another.
+  if (isInPlace && binding.root !== root) throw movedWorkspace(root);
+  return { binding, writeRoots: isInPlace ? binding.writeRoots : roots };
+}
+
+export function movedWorkspace(folder: string): MandateError {
+  return new MandateError(
+    "refused-by-policy",
+    `The workspace "${folder}" is not the folder that was agreed on any more: it leads elsewhere. Start again with the folder that you mean.`,
+  );
+}
+
+function customFolder({ parts }: LiveRun, root: string, folder: string | undefined): string {
+  if (folder === undefined) {
+    const sentence = `A workspace that is isolated as custom needs "folder": which part of the workspace it is.`;
+    throw new MandateError("refused-by-policy", sentence);
+  }
+  const around = bindWorkspace({
+    root,
+    isolation: "shared",
+    allowWrites: false,
+    forbidden: parts.forbidden,
+    workingCopies: parts.worktrees,
+  });
+  return resolveInside(around, folder).path;
+}

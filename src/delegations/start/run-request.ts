@@ -1,0 +1,54 @@
+import type { DelegationRequest, DelegationResult } from "../../ports/delegator.ts";
+import { bindWorkspace } from "../../workspaces/bind-workspace.ts";
+import { movedWorkspace } from "./placement.ts";
+import type { RunPrincipal } from "./run-grant.ts";
+
+/** Where a run works. */
+export interface RequestedWorkspace {
+  readonly workspace?: string | null | undefined;
+  /**
+   * It is a real path that somebody has looked at and allowed. Where it leads elsewhere by now,
+   * nothing starts: whoever can write beside it could have put a link in its place meanwhile.
+   */
+  readonly isRealWorkspace?: boolean | undefined;
+}
+
+export interface RunRequest extends DelegationRequest, RequestedWorkspace {
+  readonly budgetTokens?: number | undefined;
+  /** Nobody in this run may write in its workspace, whatever their profiles say. */
+  readonly readOnly?: boolean | undefined;
+  /** Profiles of watchers that are to look on from the beginning. */
+  readonly watchers?: readonly string[] | undefined;
+  /** Whose pins count before all others, and whether its workspace may be written. */
+  readonly session?: string | undefined;
+  /** What a person typed to start it, with the slash: `/oracle`. */
+  readonly command?: string | undefined;
+  readonly by?: RunPrincipal | undefined;
+  /** It is a goal: it begins when those before it in its workspace have ended. */
+  readonly isGoal?: boolean | undefined;
+}
+
+export interface SessionRequest extends RequestedWorkspace {
+  /** Whose tools these are: the name of the program that calls them. */
+  readonly client: string;
+  readonly task?: string | undefined;
+  readonly budgetTokens?: number | undefined;
+  readonly readOnly?: boolean | undefined;
+  readonly by?: RunPrincipal | undefined;
+}
+
+export interface StartedRun {
+  readonly runId: string;
+  readonly delegationId: string;
+  readonly result: Promise<DelegationResult>;
+  /** Of a goal that does not begin at once: the run that stood before it. */
+  readonly behind?: string;
+}
+
+/** One name for one place: links and relative paths are resolved before any contract speaks of it. */
+export function realWorkspace({ isRealWorkspace, workspace }: RequestedWorkspace): string | null {
+  if (workspace == null) return null;
+  const { root } = bindWorkspace({ root: workspace, isolation: "shared", allowWrites: false });
+  if (isRealWorkspace !== true || root === workspace) return root;
+  throw movedWorkspace(workspace);
+}

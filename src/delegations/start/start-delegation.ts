@@ -1,0 +1,366 @@
+import type { Contract } from "../../contracts/contract.ts";
+import type { Carried } from "../../contracts/exposure.ts";
+import { type Granted, narrow } from "../../contracts/narrow.ts";
+import type { ReceiptLine } from "../../contracts/receipt.ts";
+import { includes } from "../../contracts/selection.ts";
+import type { ArtifactReference, NewEvent } from "../../events/event.ts";
+import { sha256 } from "../../events/hash-chain.ts";
+import { CallDenied } from "../../ports/call-denied.ts";
+import type { DelegationRequest, DelegationWay } from "../../ports/delegator.ts";
+import { MandateError } from "../../ports/mandate-error.ts";
+import type { Message } from "../../ports/model.ts";
+import { Transcript } from "../../sessions/transcript.ts";
+import { skillName } from "../../skills/skill-name.ts";
+import type { WorkingCopies } from "../../workspaces/git/copies/working-copies.ts";
+import type { WorkingCopy } from "../../workspaces/git/copies/working-copy.ts";
+import { ownershipOverlaps } from "../../workspaces/git/integration/match-ownership.ts";
+import { Agent } from "../agent.ts";
+import { packStart } from "../changes/remote-copy-bundles.ts";
+import { Stopped } from "../ends/ending.ts";
+import { delist, dispatch, enlist, queue } from "../enqueue.ts";
+import type { LiveRun } from "../live-run.ts";
+import { accountFor } from "../spread/shared-account.ts";
+import { requireOutputSchema } from "../turns/judge-output.ts";
+import { carriedBy } from "./carried.ts";
+import { ceilingOf, claimsOf, rootRules } from "./claims.ts";
+import { exitTools, makeContract } from "./make-contract.ts";
+import { chooseIsolation, type Placement, place, surroundingsOf } from "./placement.ts";
+import { type Resolved, resolveProfile } from "./resolve-profile.ts";
+import { slipInRules } from "./rule-slips.ts";
+import { systemPrompt } from "./system-prompt.ts";
+
+export interface Start {
+  readonly run: LiveRun;
+  /** Null: a person, or an agent of another program. */
+  readonly caller: Agent | null;
+  readonly request: DelegationRequest;
+  readonly way: DelegationWay | "root" | "session" | "watch";
+  /** For a watcher: whose session it watches. It is a person who has it watched. */
+  readonly watches?: Agent;
+  /** For a session: the program whose agent holds it. */
+  readonly client?: string;
+  readonly callId: string | null;
+  /** Asked for when making it takes time: aborts when nobody wants it any more. */
+  readonly signal?: () => AbortSignal;
+  /** Its place in the run. */
+  readonly step: number;
+  /** The copy of the delegation that is resumed: it goes on in it, or in a new one. */
+  readonly copy?: WorkingCopy | "new" | undefined;
+  /** What its fresh copy holds, for workers on other machines. */
+  readonly bundle?: ArtifactReference | undefined;
+  /** Written in the same transaction, before the child exists. */
+  readonly before?: readonly NewEvent[];
+  /** The prompt of the delegation that is resumed, in place of one made anew. */
+  readonly system?: string | undefined;
+  /** The call that makes it was given results of children who had read strangers' words. */
+  readonly isTold?: true;
+  /** What the one that it goes on from had come to hold. */
+  readonly carries?: readonly Carried[] | undefined;
+  /** The conversation that a resumed delegation continues. */
+  readonly opening?: readonly Message[] | undefined;
+}
+
+export type Started = Made | { readonly rule: string; readonly reason: string };
+
+interface Made {
+  readonly agent: Agent;
+  readonly receipt: readonly ReceiptLine[];
+  readonly created: Promise<unknown>;
+}
+
+/**
+ * From a request to a child that is queued, under a contract: resolve who it is, narrow what it may
+ * do, write both down. Whatever is refused leaves no row. At once, unless a copy is to be made.
+ */
+export function startDelegation(start: Start): Started | Promise<Started> {
+  const { run, request } = start;
+  const { limits } = run.parts;
+  if (typeof request.task !== "string" || request.task.trim() === "")
+    return { rule: "task", reason: "task is required" };
+  const resolved = resolveProfile(start);
+  if (!("profile" in resolved)) return resolved;
+  const slip = slipInRules(resolved.profile, run.parts.toolbox);
+  if (slip !== undefined) return { rule: "tool_rule", reason: slip };
+  if (run.size >= limits.maxChildren) {
+    return {
+      rule: "children",
+      reason: `the run already has ${limits.maxChildren} delegations, which is its limit`,
+    };
+  }
+  try {
+    const granted = grant(start, resolved);
+    if (!granted.allowed) return { rule: granted.rule, reason: granted.reason };
+    const closedIn = lackOfExit(start, resolved, granted);
+    if (closedIn !== undefined) return { rule: "exit", reason: closedIn };
+    // Most have nothing to say, and a thousand siblings share the one list that says so.
+    const lines = resolved.receipt.length + granted.receipt.length;
+    const receipt = lines === 0 ? nothing : [...resolved.receipt, ...granted.receipt];
+    const agreed = { ...granted, mayUse: fittingAuthority(start, resolved, granted), receipt };
+    const id = run.parts.store.newDelegationId();
+    if (run.workspace === null) return create(start, resolved, agreed, id, null);
+    const isolation = chooseIsolation(start, resolved.profile, agreed);
+    if (isolation === "sandbox") return createInCopy(start, resolved, agreed, id);
+    const { folder } = resolved.profile.workspace ?? {};
+    const roots = agreed.mayUse.write_roots;
+    return create(
+      start,
+      resolved,
+      agreed,
+      id,
+      place(start, isolation, roots, { copy: null, folder }),
+    );
+  } catch (error) {
+    return asRefusal(error);
+  }
+}
+
+/**
+ * Some tools are for one kind of agent alone. A watcher changes nothing, leaves nothing behind, asks
+ * nobody, and ends with what it watches: all that it can do is look, and remark.
+ */
+function fittingAuthority(
+  { run, way }: Start,
+  { profile }: Resolved,
+  { mayUse }: Granted,
+): Granted["mayUse"] {
+  const { toolbox } = run.parts;
+  const tools = mayUse.tools as readonly string[];
+  if (way === "watch") {
+    const isHarmless = (name: string): boolean => {
+      const { effect, ends } = toolbox.get(name) ?? {};
+      if (name === "memory_save" || ends !== undefined) return false;
+      return effect === "read" || effect === "network";
+    };
+    return { ...mayUse, tools: tools.filter(isHarmless), mcp_servers: [], write_roots: [] };
+  }
+  const isLeader = profile.capabilities.includes("orchestrator");
+  const isForeign = (name: string): boolean =>
+    name === "interject" || (name === "submit_plan" && !isLeader);
+  return tools.some(isForeign)
+    ? { ...mayUse, tools: tools.filter((name) => !isForeign(name)) }
+    : mayUse;
+}
+
+function asRefusal(error: unknown): Started {
+  if (error instanceof MandateError) return { rule: error.code, reason: error.message };
+  if (error instanceof CallDenied) return { rule: error.rule, reason: error.message };
+  throw error;
+}
+
+/** The state that its caller's folder has now is what it starts from, whenever it gets its slot. */
+async function createInCopy(
+  start: Start,
+  resolved: Resolved,
+  granted: Granted,
+  id: string,
+): Promise<Started> {
+  const { run } = start;
+  run.starting++;
+  try {
+    const copies = await run.parts.copies();
+    const kept = start.copy === "new" ? undefined : start.copy;
+    const copy = kept ?? (await makeCopy(start, id, copies));
+    try {
+      const bundle = kept ? undefined : await packStart(run, start.caller, copies, copy);
+      start.signal?.().throwIfAborted();
+      if (start.caller?.isEnding) throw new Stopped("parent_closed", "Its caller has ended.");
+      const placement = place(start, "sandbox", granted.mayUse.write_roots, { copy });
+      const started = await create({ ...start, bundle }, resolved, granted, id, placement);
+      if (kept !== undefined) return started;
+      // Whatever does not come to be needs no copy: it was refused, or its caller had ended.
+      if (!("agent" in started)) await copies.remove(copy);
+      else started.created.catch(() => copies.remove(copy));
+      return started;
+    } catch (error) {
+      if (kept === undefined) await copies.remove(copy);
+      throw error;
+    }
+  } catch (error) {
+    return isSystemError(error) ? unmade(error) : asRefusal(error);
+  } finally {
+    run.starting--;
+  }
+}
+
+/** A disk that fails is nobody's mistake, and no bug of ours: whoever asked is told. */
+function unmade(error: Error): Started {
+  return { rule: "working_copy", reason: `Its working copy could not be made: ${error.message}.` };
+}
+
+function isSystemError(error: unknown): error is NodeJS.ErrnoException {
+  if (!(error instanceof Error) || error instanceof MandateError) return false;
+  const { code } = error as NodeJS.ErrnoException;
+  return code !== undefined && /^E[A-Z0-9]+$/.test(code);
+}
+
+function makeCopy(start: Start, id: string, copies: WorkingCopies): Promise<WorkingCopy> {
+  const source = surroundingsOf(start).root;
+  const signal = start.signal?.();
+  return copies.create({ source, id, ...(signal && { signal }) });
+}
+
+function grant({ caller, request, run, way }: Start, { entry, profile }: Resolved) {
+  const { limits, models } = run.parts;
+  return narrow({
+    ceiling: ceilingOf(run, caller),
+    profile: claimsOf(run, profile, models.candidates(profile.model ?? anyModel)),
+    entry,
+    request: {
+      tools: request.tools,
+      forwardSkills: request.forwardSkills?.map(skillName),
+      modelOverride: request.modelOverride,
+      tokens: request.maxTokens,
+      timeMs: request.timeoutMs,
+      depth: request.maxDepth,
+    },
+    rules: way === "root" || way === "session" ? rootRules(run) : limits,
+    mayNest: way !== "spawn" && way !== "watch",
+    inheritsSpawning: caller === null,
+  });
+}
+
+const anyModel = Object.freeze({});
+const nothing: readonly ReceiptLine[] = Object.freeze([]);
+
+/** A child that may not call what it has to end with could only fail, in the end. */
+function lackOfExit(
+  { way }: Start,
+  { profile: { exit, name } }: Resolved,
+  granted: Granted,
+): string | undefined {
+  // A watcher ends with what it watches, whatever its profile says of its tasks.
+  if (way === "watch") return undefined;
+  const exits = exit === undefined ? [] : exitTools(exit);
+  if (exit?.review !== undefined && !granted.canSpawn) {
+    return `"${name}" hands its work to "${exit.review.profile}" for review, and no level of delegation is left for that.`;
+  }
+  if (exits.length === 0 || exits.some((tool) => includes(granted.mayUse.tools, tool))) {
+    return undefined;
+  }
+  return `"${name}" may end only by calling ${exits.join(" or ")}, and its caller may hand on none of them.`;
+}
+
+function create(
+  start: Start,
+  resolved: Resolved,
+  granted: Granted,
+  id: string,
+  placement: Placement | null,
+): Started | Promise<Started> {
+  const { run, caller, way } = start;
+  const { parts } = run;
+  const { profile } = resolved;
+  if (profile.exit?.outputSchema) requireOutputSchema(profile.exit.outputSchema, profile.name);
+  const rival = rivalOf(start);
+  if (rival !== undefined) return { rule: "ownership", reason: rival };
+  const workspace = placement?.binding ?? null;
+  let hasFiles = false;
+  const seesFile = (): void => {
+    hasFiles = true;
+  };
+  const system = start.system ?? systemPrompt(start, profile, granted, workspace, seesFile);
+  const prompt = parts.store.keepText(system);
+  const contract = makeContract(start, resolved, granted, placement, {
+    prompt,
+    carries: carriedBy(start, hasFiles),
+  });
+  const json = JSON.stringify(contract);
+  const agent = new Agent({
+    id,
+    run,
+    parent: caller,
+    contract,
+    contractHash: sha256(json),
+    system,
+    account: accountFor(run, caller, id, contract),
+    transcript: new Transcript(start.opening ?? openingOf(contract)),
+    workspace,
+    copy: placement?.copy ?? null,
+    createdAt: parts.clock.now(),
+  });
+  const created = run.append([...(start.before ?? []), ...createdEvents(agent, start, granted)], {
+    contracts: new Map([[id, json]]),
+  });
+  agent.appends.add(created);
+  enlist(run, agent);
+  if (way === "delegate") run.joining.add(id);
+  if (way === "root" || way === "session") run.root = agent;
+  const started = { agent, receipt: granted.receipt, created };
+  if (run.isSpread && way !== "session") return whenAccepted(started);
+  if (way !== "session" && !run.isHeld) queue(agent);
+  return started;
+}
+
+/** How many delegations a spread run has is known where they are written, and nowhere else. */
+async function whenAccepted(started: Made): Promise<Started> {
+  const { agent, created } = started;
+  try {
+    await created;
+  } catch (error) {
+    if (!(error instanceof MandateError) || error.code !== "refused-by-policy") throw error;
+    delist(agent);
+    return { rule: "children", reason: error.message };
+  }
+  dispatch(agent);
+  return started;
+}
+
+/** Two that may change the same paths do not work side by side. */
+function rivalOf({ caller, request: { owns } }: Start): string | undefined {
+  if (owns === undefined || owns.length === 0) return undefined;
+  const rival = caller?.children?.find(
+    ({ contract, result }) => result === null && ownershipOverlaps(owns, contract.workspace.owns),
+  );
+  if (rival === undefined) return undefined;
+  return `What it owns overlaps with what ${rival.id} owns (${rival.contract.workspace.owns.join(", ")}), which has not ended yet. Wait for it first.`;
+}
+
+function createdEvents(
+  { id, contract, contractHash, run }: Agent,
+  { bundle, callId, request }: Start,
+  granted: Granted,
+): NewEvent[] {
+  const events: NewEvent[] = [
+    {
+      type: "agent.subagent_created",
+      sub_agent_id: id,
+      payload: {
+        parent_id: contract.parent.sub_agent_id,
+        call_id: callId,
+        step_idx: contract.parent.step_idx,
+        depth: contract.parent.depth,
+        profile: contract.profile.id,
+        title: contract.step.title,
+        contract_hash: contractHash,
+        ...(run.isSpread && { budget: { tokens: contract.budget.tokens } }),
+        ...(bundle && { bundle }),
+        ...(request.resumedFrom !== undefined && { resumed_from: request.resumedFrom }),
+        ...(request.resumedAt !== undefined && { resumed_at: request.resumedAt }),
+        ...(granted.receipt.length > 0 && { receipt: granted.receipt }),
+      },
+    },
+  ];
+  for (const line of granted.receipt) {
+    if (line.reason === undefined) continue;
+    if (line.field === "model") {
+      const payload = { requested: String(line.requested), granted: String(line.granted) };
+      events.push({ type: "agent.model_clamped", sub_agent_id: id, payload });
+    } else if (line.field === "skills") {
+      const payload = { requested: line.requested as string[], granted: line.granted as string[] };
+      events.push({ type: "agent.skills_clamped", sub_agent_id: id, payload });
+    }
+  }
+  return events;
+}
+
+/** The child's first message: its context and its task, and nothing of its caller's conversation. */
+export function openingOf({ step }: Contract): string {
+  const criteria = step.success_criteria.map((criterion) => `- ${criterion}`).join("\n");
+  return [
+    step.context === null ? "" : `Context:\n${step.context}`,
+    `Task:\n${step.description}`,
+    criteria === "" ? "" : `Success criteria:\n${criteria}`,
+  ]
+    .filter((part) => part !== "")
+    .join("\n\n");
+}

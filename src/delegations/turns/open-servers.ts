@@ -1,0 +1,70 @@
+import { isDeniedOutright } from "../../contracts/judge-by-rules.ts";
+import type { McpServer } from "../../contracts/mcp-server.ts";
+import { includes } from "../../contracts/selection.ts";
+import { messageOf } from "../../ports/message-of.ts";
+import type { Tool } from "../../tools/tool.ts";
+import { describeTool, type OfferedTools } from "../../tools/toolbox.ts";
+import type { Agent } from "../agent.ts";
+import { Stopped } from "../ends/ending.ts";
+import { event } from "./take-turn.ts";
+
+/**
+ * Asks the agent's MCP servers for their tools, before its first turn and not earlier. A server that
+ * cannot be had is told to the agent, which goes on with what there is.
+ */
+export async function openServers(agent: Agent): Promise<void> {
+  const { mcp_servers: servers } = agent.contract.permissions;
+  const names = servers === "*" ? [] : servers;
+  const opened = await Promise.all(names.map((server) => open(agent, server)));
+  agent.holdsProcesses = true;
+  agent.throwIfStopped();
+  const granted = opened.flat().filter((tool) => isGranted(agent, tool));
+  agent.serverTools = new Map(granted.map((tool) => [tool.name, tool]));
+}
+
+export function hasServers({ contract }: Agent): boolean {
+  return contract.permissions.mcp_servers.length > 0;
+}
+
+async function open(agent: Agent, name: string): Promise<readonly Tool[]> {
+  const { parts } = agent.run;
+  const server = declarationOf(agent, name);
+  try {
+    if (server === undefined) {
+      throw new Error(`The MCP server "${name}" is not configured any more.`);
+    }
+    if (server.disabled === true) return [];
+    const scope = { delegationId: agent.id, workspace: agent.workspace?.root ?? null };
+    return await agent.interruptible(parts.servers.open(name, server, scope));
+  } catch (error) {
+    if (error instanceof Stopped) throw error;
+    const message = `${messageOf(error)} Its tools are not available to you.`;
+    const said = { from: "mcp", severity: "warn" as const, message };
+    agent.record(event(agent, "agent.interjected", said));
+    return [];
+  }
+}
+
+/** As it was when the contract was made, when the profile brought it; else as it is configured. */
+function declarationOf({ contract, run }: Agent, name: string): McpServer | undefined {
+  const { servers = {} } = contract;
+  return Object.hasOwn(servers, name) ? servers[name] : run.parts.servers.declared(name);
+}
+
+function isGranted({ contract }: Agent, { name }: Tool): boolean {
+  const { allowed_tools: tools, rules = [] } = contract.permissions;
+  return includes(tools, name) && !isDeniedOutright(rules, name);
+}
+
+/** What a model is shown: the runtime's tools, and those of the agent's servers. */
+export function withServerTools(
+  offered: OfferedTools,
+  tools: ReadonlyMap<string, Tool> | null,
+): OfferedTools {
+  if (tools === null || tools.size === 0) return offered;
+  const described = [...tools.values()].map(describeTool);
+  return {
+    descriptions: [...offered.descriptions, ...described.map(({ description }) => description)],
+    tokens: described.reduce((sum, { tokens }) => sum + tokens, offered.tokens),
+  };
+}

@@ -1,0 +1,199 @@
+import { messageOf } from "../../ports/message-of.ts";
+import type {
+  Model,
+  ModelPart,
+  ModelReply,
+  ModelRequest,
+  ToolDescription,
+} from "../../ports/model.ts";
+import { ModelFault } from "../../ports/model-fault.ts";
+import type { Agent } from "../agent.ts";
+import { Stopped } from "../ends/ending.ts";
+import { noteLateResult } from "./late-result.ts";
+
+/** What one request may use, as planned and reserved. */
+export interface TurnRequest {
+  readonly maxOutput: number;
+  readonly tools: readonly ToolDescription[];
+  readonly try: number;
+}
+
+/**
+ * Sends one request and watches it: no first token in time, or none for too long in the middle,
+ * ends it like a cut connection. The reply is whole or there is none.
+ */
+export async function requestModel(agent: Agent, turn: TurnRequest): Promise<ModelReply> {
+  const { parts } = agent.run;
+  const watch = new StreamWatch(agent);
+  const request = new WatchedRequest(agent, turn, watch);
+  try {
+    const model = parts.models.resolve(agent.model);
+    const answer = (): Promise<ModelReply> => watch.follow(model, request);
+    if (parts.middleware.turn === undefined) return await answer();
+    return await parts.middleware.turn(
+      {
+        runId: agent.run.id,
+        delegationId: agent.id,
+        parentId: agent.parent?.id ?? null,
+        depth: agent.depth,
+        contract: agent.contract,
+        request,
+      },
+      answer,
+    );
+  } catch (error) {
+    if (error instanceof ModelFault || error instanceof Stopped) throw error;
+    throw new RefusedTurn(error, watch.reply);
+  } finally {
+    watch.end();
+  }
+}
+
+/** The turn was not let through: by middleware, before or after the model answered, or by us. */
+export class RefusedTurn extends Error {
+  readonly reply: ModelReply | null;
+
+  constructor(cause: unknown, reply: ModelReply | null) {
+    super(messageOf(cause), { cause });
+    this.name = "RefusedTurn";
+    this.reply = reply;
+  }
+}
+
+/** What a model is asked; made once a request, so it is a class and not a literal with a getter. */
+class WatchedRequest implements ModelRequest {
+  readonly model: string;
+  readonly system: string;
+  readonly messages: ModelRequest["messages"];
+  readonly tools: readonly ToolDescription[];
+  readonly maxOutputTokens: number;
+  readonly temperature: number | null;
+  readonly caller: ModelRequest["caller"];
+  readonly #watch: StreamWatch;
+
+  constructor(agent: Agent, turn: TurnRequest, watch: StreamWatch) {
+    const { contract, transcript } = agent;
+    this.model = agent.model;
+    this.system = agent.system;
+    this.messages = transcript.messages;
+    this.tools = turn.tools;
+    this.maxOutputTokens = turn.maxOutput;
+    this.temperature = contract.model.temperature;
+    this.caller = {
+      delegationId: agent.id,
+      profile: contract.profile.id,
+      depth: agent.depth,
+      attempt: agent.attempt,
+      turn: transcript.turns + 1,
+      try: turn.try,
+      task: contract.step.description,
+    };
+    this.#watch = watch;
+  }
+
+  get topP(): number | null {
+    return this.#watch.contract.model.top_p ?? null;
+  }
+
+  get effort(): ModelRequest["effort"] {
+    return this.#watch.contract.model.effort ?? null;
+  }
+
+  /** Scripted models never look: the controller is made when somebody does. */
+  get signal(): AbortSignal {
+    return this.#watch.signal;
+  }
+}
+
+/** The deadlines of one request: the agent's timer asks it when something last arrived. */
+class StreamWatch {
+  reply: ModelReply | null = null;
+  readonly #agent: Agent;
+  readonly #began: number;
+  #lastPart = 0;
+  #controller: AbortController | undefined;
+  #reject: ((error: unknown) => void) | undefined;
+  #forget: (() => void) | undefined;
+  #reason: unknown;
+
+  constructor(agent: Agent) {
+    this.#agent = agent;
+    this.#began = agent.run.parts.clock.monotonic();
+    agent.time.watched = this;
+  }
+
+  get contract(): Agent["contract"] {
+    return this.#agent.contract;
+  }
+
+  get signal(): AbortSignal {
+    if (this.#controller === undefined) {
+      this.#controller = new AbortController();
+      if (this.#reason !== undefined) this.#controller.abort(this.#reason);
+    }
+    return this.#controller.signal;
+  }
+
+  follow(model: Model, request: ModelRequest): Promise<ModelReply> {
+    const { interruption } = this.#agent;
+    if (interruption !== null) return Promise.reject(interruption);
+    return new Promise((resolve, reject) => {
+      this.#reject = reject;
+      this.#forget = this.#agent.onStop((reason) => this.#abort(reason));
+      const hear = (reply: ModelReply): void => {
+        this.reply = reply;
+        if (this.#reason !== undefined) noteLateResult(this.#agent, "an answer of its model");
+        resolve(reply);
+      };
+      try {
+        model(request, this.#onPart).then(hear, (error: unknown) => reject(asFault(error)));
+      } catch (error) {
+        reject(asFault(error));
+      }
+    });
+  }
+
+  end(): void {
+    this.#agent.time.watched = null;
+    this.#forget?.();
+  }
+
+  /** Milliseconds that it may still be silent; ends the request when they are over. */
+  check(): number {
+    const { first_token: firstToken, stall } = this.#agent.contract.deadlines;
+    const now = this.#agent.run.parts.clock.monotonic();
+    const limit = this.#lastPart === 0 ? firstToken : stall;
+    const left = (this.#lastPart === 0 ? this.#began : this.#lastPart) + limit - now;
+    if (left > 0) return Math.min(left, stall);
+    const what = this.#lastPart === 0 ? "no first token" : "no further token";
+    this.#abort(new StalledRequest(`The model gave ${what} for ${limit} ms.`));
+    return Math.min(firstToken, stall);
+  }
+
+  readonly #onPart = (part: ModelPart): void => {
+    const { clock, onDelta } = this.#agent.run.parts;
+    this.#lastPart = clock.monotonic();
+    this.#agent.lastActivity = this.#lastPart;
+    if (part.type === "text") onDelta?.(this.#agent.id, part.text);
+  };
+
+  #abort(reason: unknown): void {
+    this.#reason = reason;
+    this.#controller?.abort(reason);
+    this.#reject?.(reason);
+  }
+}
+
+/** A model of the user's own may throw anything: it is the model's failure, and nobody's policy. */
+function asFault(error: unknown): unknown {
+  if (error instanceof ModelFault || error instanceof Stopped) return error;
+  return new ModelFault("rejected", messageOf(error), { cause: error });
+}
+
+/** Like a cut connection, but when it does not pass the delegation has timed out. */
+export class StalledRequest extends ModelFault {
+  constructor(message: string) {
+    super("connection", message);
+    this.name = "StalledRequest";
+  }
+}

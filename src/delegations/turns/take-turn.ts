@@ -1,0 +1,349 @@
+import type { EventPayloads } from "../../events/event.ts";
+import { MandateError } from "../../ports/mandate-error.ts";
+import type { ModelReply, ModelUsage, ToolCall } from "../../ports/model.ts";
+import { ModelFault } from "../../ports/model-fault.ts";
+import type { OfferedTools } from "../../tools/toolbox.ts";
+import type { Agent } from "../agent.ts";
+import { type Ending, failure, Stopped } from "../ends/ending.ts";
+import type { EngineLimits } from "../engine-parts.ts";
+import { hasServers, openServers, withServerTools } from "./open-servers.ts";
+import { planTurn, promptBound, type TurnPlan } from "./plan-turn.ts";
+import { RefusedTurn, requestModel, StalledRequest } from "./request-model.ts";
+
+/**
+ * One model turn: plan what it may cost, reserve that, send, settle, record. Passing faults are
+ * waited out here; null means that the turn is in the transcript.
+ */
+export async function takeTurn(agent: Agent): Promise<Ending | null> {
+  const { parts } = agent.run;
+  for (let tries = 1; ; tries++) {
+    if (agent.serverTools === null && hasServers(agent)) await openServers(agent);
+    const prompt = boundPrompt(agent);
+    const plan = reserveNow(agent, prompt) ?? (await reserveLater(agent, prompt));
+    if (plan.kind === "exhausted") return bestSoFar(agent);
+    // The worst case is on disk before the request leaves: a crash cannot make it forgotten.
+    await agent.appends.durable();
+    agent.throwIfStopped();
+    const last = plan.kind === "last";
+    try {
+      const tools = offeredTools(agent, last).descriptions;
+      const reply = await requestModel(agent, { maxOutput: plan.maxOutput, tools, try: tries });
+      recordTurn(agent, reply, last);
+      return null;
+    } catch (error) {
+      if (error instanceof Stopped) throw error;
+      if (error instanceof RefusedTurn) return refusedTurn(agent, error);
+      if (!(error instanceof ModelFault)) throw error;
+      settleFault(agent, error);
+      const ending = await afterFault(agent, error, tries, parts.limits.requestTries);
+      if (ending === null) continue;
+      if (!giveUpModel(agent, error)) return ending;
+      tries = 0;
+    }
+  }
+}
+
+/** The tools a turn is offered; in the last one only those that end it. */
+function offeredTools(agent: Agent, last: boolean): OfferedTools {
+  const { contract, run } = agent;
+  if (last) return run.parts.toolbox.offer(contract.exit.tools);
+  agent.offered ??= withServerTools(
+    run.parts.toolbox.offer(contract.permissions.allowed_tools),
+    agent.serverTools,
+  );
+  return agent.offered;
+}
+
+/** Another model may answer in this one's place, when the contract names one. */
+function giveUpModel(agent: Agent, { kind, message }: ModelFault): boolean {
+  const { fallbacks = [] } = agent.contract.model;
+  const next = fallbacks[agent.modelsGivenUp];
+  // A conversation that is too long is so elsewhere too; a model that is not known there may be here.
+  if (next === undefined || kind === "context-overflow") return false;
+  const reason = `${agent.model} cannot be had (${message}). ${next} is asked in its place.`;
+  agent.modelsGivenUp++;
+  agent.record(event(agent, "agent.retried", { what: "model", reason, delay_ms: 0 }));
+  return true;
+}
+
+type ReservedTurn = Exclude<TurnPlan, { kind: "wait" }>;
+
+function boundPrompt(agent: Agent): number {
+  const { transcript } = agent;
+  keepToWindow(agent);
+  agent.promptBound = promptBound({
+    counted: transcript.countedTokens,
+    bytesSince: transcript.bytesSince,
+    systemBytes: agent.systemBytes,
+    toolTokens: offeredTools(agent, false).tokens,
+  });
+  return agent.promptBound;
+}
+
+/** Undefined: others hold what it needs, and will give some of it back. */
+function reserveNow(agent: Agent, prompt: number): ReservedTurn | undefined {
+  const { account, contract } = agent;
+  const plan = planTurn({
+    prompt,
+    maxOutput: contract.model.max_output_tokens,
+    available: account.available,
+    unspent: account.unspent,
+    keepBack: contract.budget.reserve,
+  });
+  if (plan.kind === "exhausted" || account.costLeft <= 0) return { kind: "exhausted" };
+  if (plan.kind === "wait") return undefined;
+  reserve(agent, plan.reserve);
+  return isLastTurn(agent) ? { ...plan, kind: "last" } : plan;
+}
+
+async function reserveLater(agent: Agent, prompt: number): Promise<ReservedTurn> {
+  agent.record(event(agent, "agent.paused", { reason: "budget" }));
+  for (;;) {
+    await agent.interruptible(agent.account.released());
+    const plan = reserveNow(agent, prompt);
+    if (plan !== undefined) return plan;
+  }
+}
+
+/** The contract's count of turns ends here: what there is by now is the result. */
+function isLastTurn({ contract, transcript }: Agent): boolean {
+  const { max_turns: most } = contract.execution;
+  return most !== undefined && transcript.turns + 1 >= most;
+}
+
+/** A profile that may use only a part of the model's window has its conversation shortened early. */
+function keepToWindow(agent: Agent): void {
+  const { contract, transcript } = agent;
+  const { context_window: window, max_output_tokens: output } = contract.model;
+  if (window === undefined || transcript.countedTokens === null) return;
+  // Four bytes are about a token: a bound that is meant to be kept, not one that money hangs on.
+  const likely = transcript.countedTokens + transcript.bytesSince / 4;
+  if (likely + output <= window || transcript.compactions > 0) return;
+  const before = transcript.messages.length;
+  agent.record(event(agent, "agent.compacted", { before_messages: before }));
+}
+
+function reserve(agent: Agent, tokens: number): void {
+  // Planned from what is free, with nothing awaited in between: it cannot be gone.
+  if (!agent.account.reserve(tokens)) throw new Error("a planned reservation did not fit");
+  agent.requests++;
+  agent.reservation = tokens;
+  agent.record(event(agent, "agent.budget_reserved", { request: agent.requests, tokens }));
+}
+
+function recordTurn(agent: Agent, reply: ModelReply, last: boolean): void {
+  const { model } = agent;
+  const reported = believable(reply.usage, agent);
+  const usage = reported ?? estimate(agent, reply);
+  // Its tokens count all the same: what they say of the conversation is what the next bound rests on.
+  const isPaid = reply.takenFrom === undefined;
+  const cost = isPaid ? agent.run.parts.models.cost(model, usage) : 0;
+  agent.turns++;
+  agent.record(
+    event(agent, "agent.model_turn", {
+      requested: model,
+      served: reply.served,
+      usage: { prompt: usage.prompt, completion: usage.completion, cost },
+      finish_reason: reply.finish,
+      ...(reply.text === "" ? {} : { text: reply.text }),
+      ...(reply.calls.length === 0
+        ? {}
+        : { calls: agent.transcript.withUniqueIds(reply.calls.map(recordable)) }),
+      ...(last ? { last: true } : {}),
+      ...(reply.providerData === undefined ? {} : { provider_data: reply.providerData }),
+      ...(reply.takenFrom === undefined ? {} : { taken_from: reply.takenFrom }),
+    }),
+    settled(agent, usage.prompt, usage.completion, cost, reported === null),
+  );
+}
+
+const deepest = 200;
+
+/** What cannot be written down cannot be judged, replayed or verified: it is a malformed call. */
+function recordable(call: ToolCall): ToolCall {
+  if (call.malformed !== undefined) return call;
+  try {
+    const text = JSON.stringify(call.input) ?? "";
+    if (depthOf(text) <= deepest) return call;
+  } catch {
+    // A circle, or a number that JSON does not have.
+  }
+  return {
+    id: call.id,
+    name: call.name,
+    input: undefined,
+    malformed: "not plain JSON, or nested too deep",
+  };
+}
+
+function depthOf(json: string): number {
+  if (json.length < deepest) return 0;
+  let depth = 0;
+  let most = 0;
+  for (const character of json) {
+    if (character === "{" || character === "[") most = Math.max(most, ++depth);
+    else if (character === "}" || character === "]") depth--;
+  }
+  return most;
+}
+
+/**
+ * A count that is none (negative, not a number) would give tokens back, and one above all that was
+ * left could not have been used: both count as not reported.
+ */
+function believable(usage: ModelUsage | null, { account, reservation }: Agent): ModelUsage | null {
+  if (usage === null) return null;
+  const { prompt, completion, cached = 0, cacheWrite = 0 } = usage;
+  const isCount = [prompt, completion, cached, cacheWrite].every(
+    (count) => Number.isSafeInteger(count) && count >= 0,
+  );
+  const isPossible = prompt + completion <= reservation + account.available;
+  return isCount && cached + cacheWrite <= prompt && isPossible ? usage : null;
+}
+
+/** Nothing that can be so was reported: no prompt is more than its bound, no answer than its bytes. */
+function estimate(agent: Agent, reply: ModelReply): ModelUsage {
+  const bytes = Buffer.byteLength(reply.text) + Buffer.byteLength(JSON.stringify(reply.calls));
+  const { completion: told = 0 } = reply.usage ?? {};
+  const completion = Math.min(told > bytes ? told : bytes, agent.reservation - agent.promptBound);
+  return { prompt: agent.promptBound, completion };
+}
+
+/** Faults that a provider does not charge for; after any other the worst case is taken as used. */
+const free: ReadonlySet<string> = new Set([
+  "rate-limited",
+  "spend-cap",
+  "overloaded",
+  "context-overflow",
+  "unauthorized",
+  "rejected",
+]);
+
+const neverConnected: ReadonlySet<unknown> = new Set(["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN"]);
+
+function settleFault(agent: Agent, fault: ModelFault): void {
+  const code = (fault.cause as { code?: unknown } | undefined)?.code;
+  const used = free.has(fault.kind) || neverConnected.has(code) ? 0 : agent.reservation;
+  const settlement = settled(agent, used, 0, 0, used > 0);
+  const { partial } = fault;
+  // What had arrived is kept as data; nothing of it is acted upon.
+  const payload = partial
+    ? { ...settlement.payload, partial: partial.slice(0, 4000) }
+    : settlement.payload;
+  agent.record({ ...settlement, payload });
+}
+
+/** Settles what is reserved: from the child and every ancestor, once. */
+export function settled(
+  agent: Agent,
+  prompt: number,
+  completion: number,
+  cost: number,
+  estimated: boolean,
+): ReturnType<typeof event<"agent.budget_settled">> {
+  const reserved = agent.reservation;
+  agent.account.settle(reserved, prompt + completion, cost);
+  agent.reservation = 0;
+  agent.usage = {
+    prompt: agent.usage.prompt + prompt,
+    completion: agent.usage.completion + completion,
+    cost: agent.usage.cost + cost,
+  };
+  return event(agent, "agent.budget_settled", {
+    request: agent.requests,
+    reserved,
+    prompt,
+    completion,
+    cost,
+    ...(estimated ? { estimated: true } : {}),
+  });
+}
+
+/** Null: try again. */
+async function afterFault(
+  agent: Agent,
+  fault: ModelFault,
+  tries: number,
+  allowedTries: number,
+): Promise<Ending | null> {
+  switch (fault.kind) {
+    case "context-overflow":
+      if (agent.transcript.compactions > 0) {
+        return failure(
+          "no_progress",
+          `The conversation does not fit the model's window: ${fault.message}`,
+        );
+      }
+      agent.record(
+        event(agent, "agent.compacted", { before_messages: agent.transcript.messages.length }),
+      );
+      return null;
+    case "spend-cap":
+    case "unauthorized":
+    case "rejected":
+      return failure("provider_unavailable", fault.message);
+    case "rate-limited":
+    case "overloaded":
+    case "connection": {
+      if (tries >= allowedTries) {
+        const code = fault instanceof StalledRequest ? "timeout" : "provider_unavailable";
+        return failure(code, fault.message, true);
+      }
+      const delay = fault.retryAfterMs ?? backoff(agent.run.parts.limits, tries);
+      if (delay > agent.time.left()) {
+        return failure(
+          "provider_unavailable",
+          `${fault.message} It asks to wait ${delay} ms, which is longer than the delegation has left.`,
+        );
+      }
+      agent.record(
+        event(agent, "agent.retried", {
+          what: "request",
+          reason: fault.message,
+          delay_ms: Math.round(delay),
+        }),
+      );
+      await agent.sleep(delay);
+      return null;
+    }
+    default:
+      return fault.kind satisfies never;
+  }
+}
+
+/** Full jitter between half and the whole of a doubling delay, up to a limit. */
+export function backoff(
+  limits: Pick<EngineLimits, "backoffMs" | "maxBackoffMs">,
+  tries: number,
+): number {
+  const whole = Math.min(limits.backoffMs * 2 ** (tries - 1), limits.maxBackoffMs);
+  return whole / 2 + Math.random() * (whole / 2);
+}
+
+/** A turn that the user's middleware, or the registry of models, did not let through. */
+function refusedTurn(agent: Agent, { reply, message, cause }: RefusedTurn): Ending {
+  // What was answered before it was refused has been paid for.
+  const usage =
+    reply === null
+      ? { prompt: 0, completion: 0 }
+      : (believable(reply.usage, agent) ?? estimate(agent, reply));
+  const cost = agent.run.parts.models.cost(agent.model, usage);
+  agent.record(settled(agent, usage.prompt, usage.completion, cost, reply?.usage === null));
+  if (cause instanceof MandateError) return failure("provider_unavailable", message);
+  return failure("policy_denied", `The turn was refused: ${message}`);
+}
+
+/** What a child that ran out of budget can still hand in. */
+function bestSoFar({ transcript }: Agent): Ending {
+  return transcript.bestText === ""
+    ? failure("budget_exhausted", "The budget is too small for a single answer.")
+    : { kind: "output", text: transcript.bestText, truncated: true, reason: "budget_exhausted" };
+}
+
+export function event<Type extends keyof EventPayloads>(
+  agent: Agent,
+  type: Type,
+  payload: EventPayloads[Type],
+): { readonly type: Type; readonly sub_agent_id: string; readonly payload: EventPayloads[Type] } {
+  return { type, sub_agent_id: agent.id, payload };
+}

@@ -1,0 +1,77 @@
+import { describeDeltas } from "../../sessions/describe-delta.ts";
+import type { Agent } from "../agent.ts";
+import { closeWith, endWatcher } from "../ends/close.ts";
+import type { Ending, OutputEnding } from "../ends/ending.ts";
+import { event } from "../turns/take-turn.ts";
+import { type Batch, WatchFeed } from "./watch-feed.ts";
+
+/** What a watcher is shown at once, in characters. */
+const batchSize = 8000;
+
+export function isWatcher({ contract }: Agent): boolean {
+  return contract.profile.capability === "watcher";
+}
+
+/** Who of that profile watches an agent's session now. */
+export function watchersOf({ id, run }: Agent, profile: string): readonly Agent[] {
+  return run.topLevel.filter(
+    ({ contract, isEnding }) =>
+      contract.parent.watches === id && contract.profile.id === profile && !isEnding,
+  );
+}
+
+/**
+ * A watcher's life: it is shown what happens in a session, in batches and not too often, and may
+ * remark on it. It lives as long as that session, and ends alone when anything ends it.
+ */
+export async function watch(
+  agent: Agent,
+  attempt: (agent: Agent) => Promise<Ending>,
+): Promise<void> {
+  const { limits, store } = agent.run.parts;
+  const watches = agent.contract.parent.watches ?? "";
+  endWith(agent, agent.run.agents.get(watches));
+  const feed = new WatchFeed(store, watches, agent.watchedUpTo);
+  try {
+    await feed.begin();
+    for (;;) {
+      await agent.interruptible(feed.something());
+      show(agent, feed.take());
+      const ending = await attempt(agent);
+      if (ending.kind === "failure" || ending.truncated) return await closeWith(agent, ending);
+      await agent.sleep(limits.watchIntervalMs);
+    }
+  } finally {
+    feed.close();
+  }
+}
+
+/** A run closes the watchers of its root with it; those of others end when these do. */
+function endWith(agent: Agent, watched: Agent | undefined): void {
+  if (watched === undefined || watched === agent.run.root) return;
+  // Where that cannot be written, the end of the run closes it.
+  void watched
+    .whenClosed()
+    .then(() => endWatcher(agent))
+    .catch(() => undefined);
+}
+
+function show(agent: Agent, { lines, upTo }: Batch): void {
+  agent.watchedUpTo = upTo;
+  const message = `What happened in the session that you watch:\n\n${describeDeltas(lines, batchSize)}\n\nInterject if you must; otherwise answer with one word.`;
+  agent.record(
+    event(agent, "agent.interjected", {
+      from: "session",
+      severity: "info",
+      message,
+      up_to: upTo,
+    }),
+  );
+}
+
+/** Its session is over, and so is its work. */
+export function watched(agent: Agent): OutputEnding {
+  const said = agent.remarks === 1 ? "1 remark" : `${agent.remarks} remarks`;
+  const text = `Watched ${agent.contract.parent.watches ?? "a session"}: ${said}.`;
+  return { kind: "output", text, truncated: false, reason: null };
+}

@@ -1,0 +1,88 @@
+import type { Contract } from "../../contracts/contract.ts";
+import { includes } from "../../contracts/selection.ts";
+import type { StoredMemory } from "../../ports/inspection.ts";
+import type { StoredEvent } from "../event.ts";
+import { type CheckedRun, type Known, type RunCheck, withAncestors } from "./checked-run.ts";
+
+/**
+ * I10: every memory was saved by a call that the log has. I7: it says of its origin what the log
+ * says, and is there if its call said so. I11: it is for nobody for whom its contract did not let it
+ * be saved. Its words are not compared: what a call saves is cleaned first.
+ */
+export function checkMemories(run: CheckedRun): RunCheck {
+  const { memories } = run.rows;
+  const saving = new Set<string>();
+  const saved = new Map<string, StoredEvent>();
+  let workspace: string | null | undefined;
+  return {
+    see(event, delegation) {
+      if (event.type === "run.started") workspace = event.payload.workspace;
+      if (delegation === undefined) return;
+      const place = (callId: string): string => `${delegation.id} ${callId}`;
+      if (event.type === "agent.tool_started" && event.payload.tool === "memory_save") {
+        saving.add(place(event.payload.call_id));
+      } else if (event.type === "agent.tool_completed" && event.payload.tool === "memory_save") {
+        const id = /^Saved as (m[0-9a-f]+)[,.]/.exec(event.payload.output)?.[1];
+        if (id !== undefined) saved.set(`${id} ${place(event.payload.call_id)}`, event);
+      }
+    },
+    end() {
+      for (const memory of memories) {
+        const { callId, delegationId, id } = memory;
+        saved.delete(`${id} ${delegationId} ${callId}`);
+        const known = run.delegations.get(delegationId);
+        const where = { delegationId };
+        if (known === undefined) {
+          run.report("I7", `Memory ${id}: ${delegationId} saved it, and the log has no such.`);
+        } else if (!saving.has(`${delegationId} ${callId}`)) {
+          run.report("I10", `Memory ${id}: the log has no call ${callId} that saved it.`, where);
+        } else {
+          const origin = originProblem(memory, known, workspace);
+          if (origin) run.report("I7", `Memory ${id}: ${origin}`, where);
+          const excess = scopeExcess(memory, known);
+          if (excess) run.report("I11", `Memory ${id}: ${excess}`, where);
+        }
+      }
+      for (const [place, { seq, sub_agent_id: delegationId = "" }] of saved) {
+        const [id] = place.split(" ", 1);
+        run.report("I7", `Memory ${id}: the log has it as saved, and it is not stored.`, {
+          delegationId,
+          seq,
+        });
+      }
+    },
+  };
+}
+
+/** Who is shown a memory depends on all of this. */
+function originProblem(
+  { lineage, profile, workspace: stored }: StoredMemory,
+  known: Known,
+  workspace: string | null | undefined,
+): string | undefined {
+  if (stored !== workspace) return "it is stored for another workspace than that of its run.";
+  if (profile !== known.created.profile) return "it is stored as that of another profile.";
+  const ids = [...withAncestors(known)].map(({ id }) => id).reverse();
+  return lineage === JSON.stringify(ids) ? undefined : "it is stored as that of another line.";
+}
+
+function scopeExcess({ scope }: StoredMemory, { contract, created }: Known): string | undefined {
+  if (contract === undefined) return undefined;
+  if (!includes(contract.permissions.allowed_tools, "memory_save")) {
+    return "its contract does not let it save any.";
+  }
+  if (scope !== "shared") {
+    return scope === "delegated" ? undefined : `nobody knows for whom ${scope} is.`;
+  }
+  return maySaveForAll(contract, created)
+    ? undefined
+    : "it is for all, and its contract lets it save for its own line only.";
+}
+
+function maySaveForAll({ permissions }: Contract, created: Known["created"]): boolean {
+  const { memory } = permissions;
+  // Older contracts do not say. A root that goes on from another run may have been a child there,
+  // or a root: that is in another log.
+  if (memory === undefined || memory === "shared") return true;
+  return memory === "delegated" && created.parent_id === null && created.step_idx === 0;
+}

@@ -1,0 +1,102 @@
+import { join, relative } from "node:path";
+import type { Contract } from "../../contracts/contract.ts";
+import { isBelow } from "../../contracts/write-roots.ts";
+import type { FileEvidence } from "../event.ts";
+import { ToldContents } from "../told-contents.ts";
+import type { CheckedRun, Known, RunCheck } from "./checked-run.ts";
+
+/**
+ * I16: merges change only what the merged child could write, and each one starts from what was
+ * there before it.
+ *
+ * The second can be told of merges into working copies alone. A person's folder is theirs: between
+ * two merges they, their editor or another run may have changed any file and put any content back,
+ * so that no difference proves anything.
+ */
+export function checkMergedFiles({ report }: CheckedRun): RunCheck {
+  /** By the folder of the copy. */
+  const copies = new Map<string, ToldContents>();
+  let hasCopies = false;
+
+  function contentsAround(delegation: Known | null): ToldContents | undefined {
+    const folder = copyAround(delegation);
+    if (folder === null) return undefined;
+    const contents = copies.get(folder) ?? new ToldContents();
+    copies.set(folder, contents);
+    return contents;
+  }
+
+  return {
+    see(event, delegation) {
+      const contract = delegation?.contract;
+      if (delegation === undefined || !contract) return;
+      if (event.type === "agent.subagent_created")
+        hasCopies ||= contract.workspace.copy !== undefined;
+      if (!hasCopies) return;
+      const { id, parent } = delegation;
+      const { copy, root } = contract.workspace;
+      switch (event.type) {
+        case "agent.tool_started":
+          contentsAround(delegation)?.beginCall(callOf(event, id), event.payload.tool);
+          break;
+        case "agent.tool_completed": {
+          const { files = [] } = event.payload;
+          contentsAround(delegation)?.endCall(callOf(event, id), root ?? "", files);
+          break;
+        }
+        case "agent.tool_failed":
+        case "agent.tool_outcome_unknown":
+          contentsAround(delegation)?.loseCall(callOf(event, id));
+          break;
+        case "agent.subagent_attempt":
+          contentsAround(delegation)?.forget();
+          break;
+        case "agent.subagent_waiting_for_merge":
+          if (copy) contentsAround(parent)?.beginMerge(id);
+          break;
+        case "agent.worktree_merged": {
+          const { files = [] } = event.payload;
+          const where = { delegationId: id, seq: event.seq };
+          const outside = files.find((file) => !isWritable(delegation, contract, file));
+          if (outside) report("I16", `It changes ${outside.path}, which it may not write.`, where);
+          const wrong = copy && contentsAround(parent)?.endMerge(id, copy.of, files);
+          if (wrong === undefined) break;
+          report("I16", `Its merge starts from another ${wrong} than the log left there.`, where);
+          break;
+        }
+        case "agent.subagent_closed":
+          if (copy) contentsAround(parent)?.endMerge(id, copy.of, []);
+          if (copy) copies.delete(root ?? "");
+          break;
+        default:
+      }
+    },
+  };
+}
+
+/** Agents that work in one folder may give their calls the same names. */
+function callOf({ payload }: { payload: { readonly call_id: string } }, id: string): string {
+  return `${id} ${payload.call_id}`;
+}
+
+/** The working copy that a delegation works in: its own, or that of somebody above it. */
+function copyAround(delegation: Known | null): string | null {
+  for (let one = delegation; one !== null; one = one.parent) {
+    if (one.contract?.workspace.copy !== undefined) return one.contract.workspace.root;
+  }
+  return null;
+}
+
+/** Write roots are named in the run's own folder, wherever the work is done. */
+function isWritable(delegation: Known, contract: Contract, { path }: FileEvidence): boolean {
+  const place = join(locationOf(delegation), path);
+  return contract.permissions.write_roots.some((root) => place !== root && isBelow(place, root));
+}
+
+/** The part of the run's folder that a delegation works in, or in a copy of. */
+function locationOf({ contract, parent }: Known): string {
+  const { copy, isolation, root } = contract?.workspace ?? {};
+  if (parent === null) return copy?.of ?? root ?? "";
+  if (isolation !== "custom") return locationOf(parent);
+  return join(locationOf(parent), relative(parent.contract?.workspace.root ?? "", root ?? ""));
+}

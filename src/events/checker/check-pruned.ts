@@ -1,0 +1,55 @@
+import { controlRunId, runNumberOf } from "../../ports/identity.ts";
+import type { Inspection } from "../../ports/inspection.ts";
+import type { NumberSpan } from "../event.ts";
+import type { PrunedRuns, Receipt } from "../pruned-runs.ts";
+import type { Report } from "./check-report.ts";
+
+/** I1: a receipt is about one run, once, and about nothing that came after it. */
+export function checkReceipt(receipt: Receipt, pruned: PrunedRuns, report: Report): void {
+  const { payload, seq } = receipt;
+  const problem = receiptProblem(receipt, pruned);
+  if (problem) report("I1", `The receipt of ${payload.run}: ${problem}`, { seq });
+}
+
+function receiptProblem({ payload, seq }: Receipt, pruned: PrunedRuns): string | undefined {
+  const { events, run, spans } = payload;
+  if (runNumberOf(run) === undefined || run === controlRunId) return "there can be no such run.";
+  if (pruned.get(run) !== undefined) return "it was pruned before.";
+  let [end, sum] = [0, 0];
+  for (const [first, count] of spans as readonly NumberSpan[]) {
+    if (!(Number.isSafeInteger(first) && first > end && Number.isSafeInteger(count) && count > 0)) {
+      return "its sequence numbers are not in order.";
+    }
+    end = first + count - 1;
+    sum += count;
+  }
+  if (end >= seq) return "it speaks of events that came after it.";
+  return sum === events && sum > 0
+    ? undefined
+    : `it counts ${events} events, and names the numbers of ${sum}.`;
+}
+
+/** I7: of a pruned run nothing is stored but its memories. I8: nothing else was acknowledged. */
+export async function checkPrunedRun(
+  inspection: Inspection,
+  { payload }: Receipt,
+  report: Report,
+  acknowledged: readonly number[],
+): Promise<void> {
+  const { memories, run, spans } = payload;
+  const rows = await inspection.readRows(run);
+  let hasEvents = false;
+  for await (const _batch of inspection.readBatches(run)) hasEvents = true;
+  const left = rows.delegations.length + rows.asks.length + rows.inbox.length;
+  if (hasEvents || rows.run !== undefined || left > 0) {
+    report("I7", "It was pruned, by its receipt, and something of it is still stored.");
+  }
+  if (rows.memories.length !== memories) {
+    const had = `${memories} when it was pruned`;
+    report("I7", `${rows.memories.length} memories of it are stored; there were ${had}.`);
+  }
+  for (const seq of acknowledged) {
+    if (spans.some(([first, count]) => seq >= first && seq < first + count)) continue;
+    report("I8", "It was acknowledged, and is not among what was pruned.", { seq });
+  }
+}

@@ -1,0 +1,81 @@
+import type { Contract } from "../../contracts/contract.ts";
+import { parseContract } from "../../contracts/parse-contract.ts";
+import type { StoredDelegation, StoredRows } from "../../ports/inspection.ts";
+import type { EventPayloads, StoredEvent } from "../event.ts";
+import { sha256 } from "../hash-chain.ts";
+import type { Report } from "./check-report.ts";
+
+/** A group of invariants, seen event by event: a run of a million need not fit in memory. */
+export interface RunCheck {
+  see(event: StoredEvent, delegation: Known | undefined): void;
+  end?(): void;
+}
+
+/** Where a delegation stands by the grammar of its own events. */
+export type Phase = "created" | "running" | "waiting" | "integrated" | "failed" | "closed";
+
+/** A delegation that the log has created. */
+export interface Known {
+  readonly id: string;
+  readonly parent: Known | null;
+  readonly created: EventPayloads["agent.subagent_created"];
+  /** Undefined when it is not the one the log names: nothing is concluded from it. */
+  readonly contract: Contract | undefined;
+  phase: Phase;
+  /** One of its events was illegal. */
+  isBroken: boolean;
+}
+
+/** What all checks of one run share: its rows, and the tree of its delegations so far. */
+export class CheckedRun {
+  readonly id: string;
+  readonly rows: StoredRows;
+  readonly report: Report;
+  readonly delegations = new Map<string, Known>();
+  readonly #rows: ReadonlyMap<string, StoredDelegation>;
+
+  constructor(id: string, rows: StoredRows, report: Report) {
+    this.id = id;
+    this.rows = rows;
+    // Of a delegation with an illegal event no more is told: what follows from that proves nothing.
+    this.report = (invariant, message, where) => {
+      if (!this.delegations.get(where?.delegationId ?? "")?.isBroken) {
+        report(invariant, message, where);
+      }
+    };
+    this.#rows = new Map(rows.delegations.map((row) => [row.id, row]));
+  }
+
+  rowOf(id: string): StoredDelegation | undefined {
+    return this.#rows.get(id);
+  }
+
+  /** Takes a delegation in at its creation. */
+  add(id: string, created: Known["created"]): Known {
+    const known: Known = {
+      id,
+      parent: created.parent_id === null ? null : (this.delegations.get(created.parent_id) ?? null),
+      created,
+      contract: this.#contractOf(id, created),
+      phase: "created",
+      isBroken: false,
+    };
+    this.delegations.set(id, known);
+    return known;
+  }
+
+  #contractOf(id: string, created: Known["created"]): Contract | undefined {
+    const row = this.#rows.get(id);
+    if (row === undefined || sha256(row.contextJson) !== created.contract_hash) return undefined;
+    try {
+      return parseContract(row.contextJson);
+    } catch {
+      return undefined;
+    }
+  }
+}
+
+/** The delegation itself, its parent, and so on up. */
+export function* withAncestors(delegation: Known): Generator<Known> {
+  for (let one: Known | null = delegation; one !== null; one = one.parent) yield one;
+}

@@ -1,0 +1,235 @@
+import { randomBytes } from "node:crypto";
+import { describe, expect, it } from "vitest";
+import { openStore } from "../../../open-store.ts";
+import { json, openServer, type TestServer } from "../server.test-support.ts";
+import { readPageKey } from "./page-key.ts";
+import { PageSeal } from "./page-seal.ts";
+import { PageSessions, pageSessionMs } from "./page-sessions.ts";
+
+function exchange(http: TestServer, code: string, headers: Readonly<Record<string, string>> = {}) {
+  const origin = http.server.url;
+  return http.send({
+    method: "POST",
+    path: "/api/v1/page-session",
+    headers: { authorization: undefined, origin, ...json, ...headers },
+    body: JSON.stringify({ code }),
+  });
+}
+
+describe("a page", () => {
+  it("gets in with its code, once, and acts as whoever opened it", async () => {
+    await using http = await openServer();
+    const viewer = `Bearer ${await http.tokenFor("viewer")}`;
+    const opened = await http.send({
+      method: "POST",
+      path: "/api/v1/page-code",
+      headers: { authorization: viewer },
+    });
+    const { code, url } = opened.json();
+    expect([opened.status, url]).toEqual([201, `${http.server.url}/#code=${String(code)}`]);
+    const begun = await exchange(http, String(code));
+    expect(begun.status).toBe(204);
+    const [cookie = ""] = begun.headers["set-cookie"] ?? [];
+    expect(cookie).toMatch(
+      /^mandate-page-\d+=[\w-]{60,300}; Max-Age=43200; Path=\/; HttpOnly; SameSite=Strict$/,
+    );
+    expect((await exchange(http, String(code))).status).toBe(401);
+
+    const page = { authorization: undefined, cookie: cookie.split(";")[0] };
+    const sameOrigin = { ...page, origin: http.server.url };
+    const sameSite = { ...page, "sec-fetch-site": "same-origin" };
+    for (const headers of [sameOrigin, sameSite]) {
+      expect((await http.send({ path: "/api/v1/things", headers })).status).toBe(200);
+    }
+    const tooMuch = { method: "DELETE", path: "/api/v1/things/a", headers: sameOrigin };
+    expect((await http.send(tooMuch)).status).toBe(403);
+    await http.tokens.revoke("viewer", { id: "test", role: "admin" });
+    expect((await http.send({ path: "/api/v1/things", headers: sameOrigin })).status).toBe(401);
+  });
+
+  it("opens no further page: its session ends when it ends", async () => {
+    await using http = await openServer();
+    const { pages, port, url } = http.server;
+    const session = await pages.exchange(pages.createCode(http.token).code);
+    const cookie = `mandate-page-${port}=${session}`;
+    const path = "/api/v1/page-code";
+    const headers = { authorization: undefined, cookie, origin: url };
+    expect((await http.send({ method: "POST", path, headers })).status).toBe(403);
+    expect((await http.send({ method: "POST", path })).status).toBe(201);
+  });
+
+  it("leaves, and its cookie is worth nothing", async () => {
+    await using http = await openServer();
+    const { pages, port, url } = http.server;
+    const session = await pages.exchange(pages.createCode(http.token).code);
+    const headers = {
+      authorization: undefined,
+      cookie: `mandate-page-${port}=${session}`,
+      origin: url,
+    };
+    const path = "/api/v1/page-session";
+    const left = await http.send({ method: "DELETE", path, headers });
+    expect([left.status, left.headers["set-cookie"]?.[0]]).toEqual([
+      204,
+      expect.stringMatching(/=; Max-Age=0;/),
+    ]);
+    expect((await http.send({ path: "/api/v1/things", headers })).status).toBe(401);
+  });
+
+  it("of another site begins no session, and a code is not guessed", async () => {
+    await using http = await openServer({ failureRate: { perSecond: 0.1, burst: 3 } });
+    const { code } = http.server.pages.createCode(http.token);
+    expect((await exchange(http, code, { origin: "http://evil.example" })).status).toBe(403);
+    expect((await exchange(http, code, { origin: "null" })).status).toBe(403);
+    expect((await exchange(http, code, { origin: "http://localhost:3000" })).status).toBe(403);
+    expect((await exchange(http, code, { host: "evil.example" })).status).toBe(421);
+    const bare = { authorization: undefined, ...json };
+    const noOrigin = { method: "POST", path: "/api/v1/page-session", headers: bare };
+    expect((await http.send({ ...noOrigin, body: JSON.stringify({ code }) })).status).toBe(403);
+    expect((await exchange(http, code, { "content-type": "text/plain" })).status).toBe(415);
+    expect((await exchange(http, "x".repeat(1100))).status).toBe(400);
+    const guesses: number[] = [];
+    for (let n = 0; n < 5; n++) guesses.push((await exchange(http, `guess ${n}`)).status);
+    expect(guesses).toEqual([401, 401, 401, 429, 429]);
+  });
+
+  it("reaches files without a token, and nothing else", async () => {
+    await using http = await openServer({
+      staticFiles: async (request) =>
+        new URL(request.url).pathname === "/app.js"
+          ? new Response("js", { headers: { "content-security-policy": "default-src 'self'" } })
+          : undefined,
+    });
+    const headers = { authorization: undefined };
+    const file = await http.send({ path: "/app.js", headers });
+    expect([file.status, file.text]).toEqual([200, "js"]);
+    expect(file.headers["content-security-policy"]).toBe("default-src 'self'");
+    expect(file.headers["x-content-type-options"]).toBe("nosniff");
+    expect((await http.send({ path: "/other.js", headers })).status).toBe(404);
+    expect((await http.send({ path: "/app.js", headers: { host: "evil.example" } })).status).toBe(
+      421,
+    );
+    for (const path of ["/api", "/api/v1", "/api/v1/things", "/mcp", "/mcp/x", "/metrics"]) {
+      expect([path, (await http.send({ path, headers })).status]).toEqual([path, 401]);
+    }
+    expect((await http.send({ method: "POST", path: "/app.js", headers })).status).toBe(401);
+  });
+});
+
+describe("PageSessions", () => {
+  const key = randomBytes(32);
+
+  it("forgets codes after a minute and sessions after half a day", async () => {
+    let now = 1e12;
+    const store = await openStore({ database: ":memory:" });
+    const pages = new PageSessions({ now: () => now, store });
+    const late = pages.createCode("t").code;
+    const code = pages.createCode("t").code;
+    now += 59_999;
+    const session = (await pages.exchange(code)) ?? "";
+    expect(await pages.tokenOf(session)).toBe("t");
+    now += 1;
+    expect(await pages.exchange(late)).toBeUndefined();
+    now += pageSessionMs - 2;
+    expect(await pages.tokenOf(session)).toBe("t");
+    now += 1;
+    expect(await pages.tokenOf(session)).toBeUndefined();
+    await store.close();
+  });
+
+  it("takes a code once, whichever of several servers is asked, and however often at once", async () => {
+    const store = await openStore({ database: ":memory:" });
+    const servers = [1, 2, 3].map(() => new PageSessions({ now: Date.now, store, key }));
+    const { code } = servers[0]?.createCode("t") ?? { code: "" };
+    const sessions = await Promise.all(
+      [...servers, ...servers].map((server) => server.exchange(code)),
+    );
+    expect(sessions.filter((session) => session !== undefined)).toHaveLength(1);
+    const session = sessions.find((one) => one !== undefined) ?? "";
+    for (const server of servers) expect(await server.tokenOf(session)).toBe("t");
+    expect(new Set(servers.map((server) => server.cookieName(1))).size).toBe(1);
+    await store.close();
+  });
+
+  it("ends a session at every server, also at one that starts later", async () => {
+    let now = 1e12;
+    const store = await openStore({ database: ":memory:" });
+    const start = () => new PageSessions({ now: () => now, store, key });
+    const [one, other] = [start(), start()];
+    const session = (await one.exchange(one.createCode("t").code)) ?? "";
+    const kept = (await one.exchange(one.createCode("t").code)) ?? "";
+    expect(await other.tokenOf(session)).toBe("t");
+    await one.end(session);
+    expect(await one.tokenOf(session)).toBeUndefined();
+    await expect.poll(() => other.tokenOf(session)).toBeUndefined();
+    // Twice is once, and what is no session ends nothing.
+    await other.end(session);
+    await other.end("nonsense");
+    const late = start();
+    expect([await late.tokenOf(session), await late.tokenOf(kept)]).toEqual([undefined, "t"]);
+    // Nothing is kept of what is over anyway.
+    now += pageSessionMs;
+    await start().tokenOf((await one.exchange(one.createCode("t").code)) ?? "");
+    expect(await store.listRecords("ended-page-session")).toEqual([]);
+    await store.close();
+  });
+
+  it("of a server with another key, or with none, count nowhere else", async () => {
+    const store = await openStore({ database: ":memory:" });
+    const keyed = new PageSessions({ now: Date.now, store, key });
+    const others = [
+      new PageSessions({ now: Date.now, store }),
+      new PageSessions({ now: Date.now, store, key: randomBytes(32) }),
+    ];
+    const session = (await keyed.exchange(keyed.createCode("t").code)) ?? "";
+    for (const other of others) {
+      expect(await other.tokenOf(session)).toBeUndefined();
+      expect(await other.exchange(keyed.createCode("t").code)).toBeUndefined();
+      expect(other.cookieName(4848)).not.toBe(keyed.cookieName(4848));
+    }
+    expect(await keyed.tokenOf(session)).toBe("t");
+    await store.close();
+  });
+});
+
+describe("PageSeal", () => {
+  const seal = new PageSeal();
+  const sealed = { token: "mnd_ann_secret", until: 1.5e12 };
+
+  it("opens what it sealed as what it was sealed as, and nothing that was changed", () => {
+    const text = seal.seal("code", sealed);
+    expect(seal.open("code", text)).toEqual(sealed);
+    expect(seal.open("session", text)).toBeUndefined();
+    expect(text).not.toContain(Buffer.from("secret").toString("base64url").slice(0, 6));
+    const bytes = Buffer.from(text, "base64url");
+    for (let at = 0; at < bytes.length; at++) {
+      const changed = Buffer.from(bytes);
+      changed[at] = (changed[at] ?? 0) ^ 1;
+      expect(seal.open("code", changed.toString("base64url")), `byte ${at}`).toBeUndefined();
+      expect(seal.open("code", bytes.subarray(0, at).toString("base64url"))).toBeUndefined();
+    }
+  });
+
+  it("knows one spelling: a code that was used does not come back as another text", () => {
+    const text = seal.seal("code", sealed);
+    for (const other of [`${text}=`, `${text}!`, ` ${text}`, text.replace(/-/g, "+")]) {
+      if (other !== text) expect(seal.open("code", other), other).toBeUndefined();
+    }
+    expect(seal.open("code", "")).toBeUndefined();
+    expect(seal.open("code", "A".repeat(5000))).toBeUndefined();
+  });
+});
+
+describe("MANDATE_PAGE_KEY", () => {
+  it("is 32 bytes in base64, or the server does not start", () => {
+    const text = randomBytes(32).toString("base64");
+    expect(readPageKey({ MANDATE_PAGE_KEY: `${text}\n` })).toEqual(Buffer.from(text, "base64"));
+    expect(readPageKey({})).toBeUndefined();
+    expect(readPageKey({ MANDATE_PAGE_KEY: "" })).toBeUndefined();
+    for (const wrong of ["secret", randomBytes(16).toString("base64"), `${text}AAAA`, `!${text}`]) {
+      expect(() => readPageKey({ MANDATE_PAGE_KEY: wrong }), wrong).toThrow(
+        /openssl rand -base64 32/,
+      );
+    }
+  });
+});

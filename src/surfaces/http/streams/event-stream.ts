@@ -1,0 +1,124 @@
+import type { ServerResponse } from "node:http";
+import { controlRunId } from "../../../ports/identity.ts";
+import { MandateError } from "../../../ports/mandate-error.ts";
+import type { Mount, MountContext } from "../mount.ts";
+import { HttpProblem } from "../problem.ts";
+import type { EventHub } from "./event-hub.ts";
+import { SseConnection } from "./sse-connection.ts";
+import type { StreamRequest } from "./sse-feed.ts";
+import { eventStreamQuery, inboxStreamQuery, readPlace, readStreamQuery } from "./sse-query.ts";
+import { StreamSlots } from "./sse-slots.ts";
+
+export interface EventStreams {
+  /**
+   * `/events`, `/runs/:runId/events`, `/delegations/:delegationId/events`: the exact suffix of the
+   * log after a place, filtered, and then whatever happens. A place that the log never had is
+   * refused: it is another log's, and going on from anywhere would miss something in silence.
+   */
+  readonly events: Mount;
+  /** `/inbox/events`: the items of the inbox in the same way. */
+  readonly inbox: Mount;
+}
+
+/** The streams of one server. Both count towards what one principal may have open. */
+export function eventStreams(hub: EventHub): EventStreams {
+  const slots = new StreamSlots(hub.limits);
+  return {
+    async events(request, principal, context) {
+      const outgoing = connectionOf(context);
+      const query = readStreamQuery(request, eventStreamQuery);
+      const filter = {
+        runId: context.params["runId"] ?? query.run,
+        delegationId: context.params["delegationId"] ?? query.delegation,
+        types: query.types && new Set(query.types),
+      };
+      await requireKnown(hub, filter.runId, filter.delegationId);
+      const asked = readPlace(request, query.after);
+      const end = await hub.eventsEnd();
+      if (asked !== undefined && asked > end && !(await hub.hasEvent(asked))) {
+        throw beyondTheEnd(asked, end);
+      }
+      const stream = { after: asked ?? end, filter, wantsDeltas: query.deltas === true };
+      return open(slots.take(principal.id), outgoing, context, (connection) =>
+        hub.serveEvents(stream, connection),
+      );
+    },
+    async inbox(request, principal, context) {
+      const outgoing = connectionOf(context);
+      const query = readStreamQuery(request, inboxStreamQuery);
+      await requireKnown(hub, query.run, undefined);
+      const asked = readPlace(request, query.after);
+      const end = await hub.inboxEnd();
+      // Somebody else's item may be stored before we hear of it; its event is, too.
+      if (asked !== undefined && asked > end && !(await hub.hasEvent(asked))) {
+        throw beyondTheEnd(asked, end);
+      }
+      const filter = { runId: query.run, types: query.kinds && new Set(query.kinds) };
+      const stream: StreamRequest = { after: asked ?? end, filter, wantsDeltas: false };
+      return open(slots.take(principal.id), outgoing, context, (connection) =>
+        hub.inbox.serve(stream, connection),
+      );
+    },
+  };
+}
+
+function connectionOf({ outgoing }: MountContext): ServerResponse {
+  if (outgoing !== undefined) return outgoing;
+  throw new HttpProblem("unavailable", "Streams need a connection of their own.");
+}
+
+async function requireKnown(
+  hub: EventHub,
+  runId: string | undefined,
+  delegationId: string | undefined,
+): Promise<void> {
+  if (runId !== undefined && runId !== controlRunId && (await hub.findRun(runId)) !== runId) {
+    throw new MandateError("unknown-run", `There is no run ${runId.slice(0, 40)}.`);
+  }
+  if (delegationId === undefined) return;
+  const run = await hub.findRun(delegationId);
+  // Questions and runs are found in the same way, and are no delegations.
+  if (run === undefined || !/^[0-9a-f]/.test(delegationId)) {
+    throw new MandateError(
+      "unknown-delegation",
+      `There is no delegation ${delegationId.slice(0, 40)}.`,
+    );
+  }
+}
+
+function beyondTheEnd(asked: number, end: number): HttpProblem {
+  return new HttpProblem(
+    "request-invalid",
+    `There is no event ${asked}: the log ends at ${end}, so that number is of another log. Begin again without Last-Event-ID and "after", or with after=0.`,
+  );
+}
+
+function open(
+  release: () => void,
+  outgoing: ServerResponse,
+  { signal }: MountContext,
+  serve: (connection: SseConnection) => Promise<void>,
+): Response {
+  if (signal.aborted) {
+    release();
+    throw new HttpProblem("unavailable", "The server stops, or the client is gone.");
+  }
+  const connection = new SseConnection(outgoing, signal);
+  serve(connection)
+    // The store was closed, or cannot be read: the client comes back and is told then.
+    .catch(() => undefined)
+    .finally(release);
+  return alreadySent();
+}
+
+/**
+ * Tells the adapter that we write to the connection ourselves, since only there it shows whether a
+ * client takes what it is sent. `RESPONSE_ALREADY_SENT` of the adapter is shared by all requests and
+ * works only where it was loaded before a server was made; this one is as good, always.
+ */
+function alreadySent(): Response {
+  const response = new Response(null, { headers: { "x-hono-already-sent": "true" } });
+  // The adapter's own class answers from a cache, which knows nothing of this, until it is read.
+  void response.body;
+  return response;
+}

@@ -1,0 +1,138 @@
+import { displayWidth, shorten } from "../../cli/display-width.ts";
+import { printable, printableLine } from "../../cli/printable.ts";
+import type { Style } from "../../cli/style.ts";
+import type { Entry, EntryMark, NoteTone } from "../entry.ts";
+import { drawProse } from "./draw-prose.ts";
+import { wrapText } from "./wrap-text.ts";
+
+/** More than this of one text is for `mandate sessions show`; a terminal would only scroll. */
+const longestText = 60_000;
+
+/** An entry as lines of at most `columns` cells. Nothing in them is obeyed by a terminal but colours. */
+function drawEntry(entry: Entry, columns: number, style: Style): readonly string[] {
+  const { glyphs, paint } = style;
+  const room = Math.max(10, columns - 3);
+  const cut = (text: string) => shorten(printableLine(text), room, glyphs.ellipsis);
+  switch (entry.kind) {
+    case "person":
+      return hang(wrapText(bounded(entry.text), room), `${promptOf(style)} `, paint.accent);
+    case "agent":
+      return hang(drawProse(bounded(entry.text), room, style), `${bulletOf(style)} `);
+    case "line": {
+      const mark = drawMark(entry.mark, style);
+      const who = cut(entry.who);
+      const text = shorten(
+        printableLine(entry.text),
+        room - displayWidth(who) - 2,
+        glyphs.ellipsis,
+      );
+      const detail = entry.detail === undefined ? "" : cut(entry.detail);
+      return [
+        `${mark} ${paint.strong(who)}${text === "" ? "" : `  ${text}`}`,
+        ...(detail === "" ? [] : [`  ${paint.dim(detail)}`]),
+      ];
+    }
+    case "question": {
+      const answer = entry.answer === null ? "nobody answered" : printableLine(entry.answer);
+      return [
+        ...hang(
+          wrapText(`${printableLine(entry.who)} asked: ${printableLine(entry.text)}`, room),
+          `${glyphs.asking} `,
+        ),
+        ...hang(wrapText(answer, room - 3), `  ${glyphs.arrow} `, paint.accent),
+      ];
+    }
+    case "remark": {
+      const tone = entry.severity === "info" ? paint.dim : paint.warn;
+      const said = `${printableLine(entry.from)}: ${bounded(entry.text)}`;
+      return hang(wrapText(said, room), `${glyphs.stem.trimEnd()} `, tone);
+    }
+    case "reply": {
+      const tone = entry.ok ? (text: string) => text : paint.bad;
+      return [
+        paint.accent(`${promptOf(style)} ${cut(entry.command)}`),
+        ...wrapText(bounded(entry.text.trimEnd()), room).map((line) => `  ${tone(line)}`),
+      ];
+    }
+    case "note":
+      return hang(wrapText(bounded(entry.text), room), `${glyphs.dot} `, toneOf(entry.tone, style));
+    case "rule":
+      return [paint.dim(drawRule(entry.text, columns, style))];
+    default:
+      return entry satisfies never;
+  }
+}
+
+/** The same, with a blank line before it where it stands apart from what was said before. */
+export function drawApart(
+  entry: Entry,
+  previous: Entry | undefined,
+  columns: number,
+  style: Style,
+): readonly string[] {
+  return [...(needsSpace(entry, previous) ? [""] : []), ...drawEntry(entry, columns, style)];
+}
+
+const small: ReadonlySet<Entry["kind"]> = new Set(["line", "note", "remark"]);
+
+/** Small lines stand together, everything else apart. */
+function needsSpace(entry: Entry, previous: Entry | undefined): boolean {
+  if (previous === undefined) return true;
+  if (previous.kind === "rule" && entry.kind === "note") return false;
+  return !small.has(entry.kind) || !small.has(previous.kind);
+}
+
+function bounded(text: string): string {
+  const clean = printable(text.slice(0, longestText));
+  return text.length > longestText
+    ? `${clean}\n(${text.length - longestText} more characters)`
+    : clean;
+}
+
+/** The mark before the first line, and room for it before the others. */
+function hang(
+  lines: readonly string[],
+  mark: string,
+  tone: (text: string) => string = (text) => text,
+): readonly string[] {
+  const blank = " ".repeat([...mark].length);
+  return lines.map((line, index) => tone((index === 0 ? mark : blank) + line).trimEnd());
+}
+
+export function promptOf({ glyphs }: Style): string {
+  return glyphs.arrow === "→" ? "›" : ">";
+}
+
+function bulletOf({ glyphs }: Style): string {
+  return glyphs.arrow === "→" ? "●" : "*";
+}
+
+/** A line across the screen, with a word in it. */
+export function drawRule(text: string, columns: number, { glyphs }: Style): string {
+  const dash = glyphs.arrow === "→" ? "─" : "-";
+  const word = shorten(printableLine(text), Math.max(0, columns - 8), glyphs.ellipsis);
+  const label = word === "" ? "" : ` ${word} `;
+  const lead = dash.repeat(2) + label;
+  return lead + dash.repeat(Math.max(0, columns - 1 - displayWidth(lead)));
+}
+
+function drawMark(mark: EntryMark, { glyphs, paint }: Style): string {
+  switch (mark) {
+    case "done":
+      return paint.good(glyphs.done);
+    case "failed":
+      return paint.bad(glyphs.failed);
+    case "refused":
+      return paint.warn(glyphs.refused);
+    case "stopped":
+      return paint.warn(glyphs.stopped);
+    case "unknown":
+      return paint.warn(glyphs.asking);
+    default:
+      return mark satisfies never;
+  }
+}
+
+function toneOf(tone: NoteTone, { paint }: Style): (text: string) => string {
+  return tone === "plain" ? paint.dim : paint[tone];
+}

@@ -1,0 +1,72 @@
+import { displayWidth, shorten } from "../../cli/display-width.ts";
+import { printableLine } from "../../cli/printable.ts";
+import type { Style } from "../../cli/style.ts";
+import { type AgentLine, type ChatState, openQuestions } from "../chat-state.ts";
+import { wrapText } from "./wrap-text.ts";
+
+/** Lines of what went wrong; all of it is in the conversation. */
+const mostOfNotice = 3;
+
+/** Who works: `oracle#4 running · pair#2 watching`. As many as fit, and how many do not. */
+export function drawLedger(state: ChatState, style: Style): string {
+  const { glyphs, paint } = style;
+  const room = state.columns - 2;
+  const separator = ` ${glyphs.dot} `;
+  const parts = [...state.agents].sort(byUrgency).map((agent) => ({
+    agent,
+    text: `${printableLine(agent.label)} ${agent.state}`,
+  }));
+  let used = 0;
+  const shown: string[] = [];
+  for (const [index, { agent, text }] of parts.entries()) {
+    const rest = parts.length - index - 1;
+    const more = rest === 0 ? 0 : displayWidth(`${separator}+${rest}`);
+    const size = displayWidth(text) + (index === 0 ? 0 : displayWidth(separator));
+    if (used + size + more > room) {
+      const left = parts.length - index;
+      shown.push(index === 0 ? shorten(text, room - more, glyphs.ellipsis) : paint.dim(`+${left}`));
+      if (index === 0 && rest > 0) shown.push(paint.dim(`+${rest}`));
+      break;
+    }
+    used += size;
+    shown.push(agent.isAsking ? paint.warn(text) : paint.dim(text));
+  }
+  return ` ${shown.join(paint.dim(separator))}`;
+}
+
+/** Who asks comes first, then who watches: the others are many. */
+function byUrgency(one: AgentLine, other: AgentLine): number {
+  const rank = ({ isAsking, isRoot, isWatching }: AgentLine) =>
+    isAsking ? 0 : isRoot ? 1 : isWatching ? 2 : 3;
+  return rank(one) - rank(other);
+}
+
+/** The last line: what waits, what is new, and the keys that lead there. */
+export function drawStatus(state: ChatState, style: Style): readonly string[] {
+  const { glyphs, paint } = style;
+  const room = state.columns - 2;
+  if (state.notice !== null) {
+    const { text, tone } = state.notice;
+    const lines = wrapText(printableLine(text), room);
+    const rest = lines.slice(mostOfNotice - 1).join(" ");
+    const shown = [...lines.slice(0, mostOfNotice - 1), shorten(rest, room, glyphs.ellipsis)];
+    const painted = tone === "plain" ? paint.dim : paint[tone];
+    return shown.filter((line) => line !== "").map((line) => ` ${painted(line)}`);
+  }
+  const open = openQuestions(state).length;
+  const { unread } = state.inbox;
+  const badge = open > 0 ? `${open} to answer` : unread > 0 ? `${unread} new` : "";
+  const inbox = badge === "" ? "^O inbox" : `^O inbox (${badge})`;
+  const { modelNotice } = state.session;
+  const keys = ["^T tree", "^G sessions", "? keys"];
+  // What does not fit goes from the end: the inbox is the last to go.
+  while (keys.length > 0 && displayWidth([inbox, ...keys].join("  ")) > room) keys.pop();
+  const right = [inbox, ...keys].join("  ");
+  const free = room - displayWidth(right) - 2;
+  const left = free < 8 ? "" : shorten(printableLine(modelNotice), free, glyphs.ellipsis);
+  const gap = room - displayWidth(left) - displayWidth(right);
+  const tone = open > 0 ? paint.warn : unread > 0 ? paint.accent : paint.dim;
+  const drawn = `${tone(inbox)}${paint.dim(right.slice(inbox.length))}`;
+  if (gap < 0) return [` ${tone(shorten(inbox, room, glyphs.ellipsis))}`];
+  return [` ${paint.dim(left)}${" ".repeat(gap)}${drawn}`];
+}

@@ -1,0 +1,80 @@
+import { displayWidth, shorten } from "../../cli/display-width.ts";
+import { drawRows } from "../../cli/draw-rows.ts";
+import { printableLine } from "../../cli/printable.ts";
+import type { Style } from "../../cli/style.ts";
+import { type ChatState, childrenAtWork } from "../chat-state.ts";
+import { helpLines } from "./draw-help.ts";
+import { drawInboxPanel } from "./draw-inbox-panel.ts";
+import { drawSessionsPanel } from "./draw-sessions-panel.ts";
+import { framed, type PanelOf, pointed, scroll, told } from "./panel-frame.ts";
+import { beatOf } from "./spinner-beat.ts";
+
+/** The list that lies over the conversation, in at most `most` lines. */
+export function drawPanel(state: ChatState, style: Style, most: number): readonly string[] {
+  const { panel } = state;
+  switch (panel.is) {
+    case "none":
+      return [];
+    case "help":
+      return framed(
+        "keys",
+        scroll(helpLines(state), panel.top, most - 2).map(
+          ({ keys, text }) => ` ${style.paint.strong(keys)} ${text}`,
+        ),
+        helpLines(state).length > most - 2 ? "arrows scroll, Esc closes" : "Esc closes",
+        state,
+        style,
+      );
+    case "tree":
+      return drawTreePanel(state, panel, style, most);
+    case "inbox":
+      return drawInboxPanel(state, panel, style, most);
+    case "sessions":
+      return drawSessionsPanel(state, panel, style, most);
+    case "interrupt":
+      return drawInterrupt(state, panel, style, most);
+    default:
+      return panel satisfies never;
+  }
+}
+
+function drawTreePanel(
+  state: ChatState,
+  panel: PanelOf<"tree">,
+  style: Style,
+  most: number,
+): readonly string[] {
+  const lines = drawRows(state.tree, style, { columns: state.columns - 1, beat: beatOf(state) });
+  const shown =
+    lines.length === 0
+      ? told("Nobody has worked in this session yet.", state, most - 2)
+      : scroll(lines, panel.top, most - 2).map((line) => ` ${line}`);
+  const foot =
+    lines.length > most - 2 ? `${lines.length} agents, arrows scroll, Esc closes` : "Esc closes";
+  return framed("tree", shown, foot, state, style);
+}
+
+function drawInterrupt(
+  state: ChatState,
+  panel: PanelOf<"interrupt">,
+  style: Style,
+  most: number,
+): readonly string[] {
+  const { glyphs, paint } = style;
+  const room = state.columns - 4;
+  const children = childrenAtWork(state).map(
+    ({ label, onInterrupt = "cancel" }) => `${printableLine(label)} (${onInterrupt})`,
+  );
+  const who = shorten(`Open: ${children.join(", ")}`, room, glyphs.ellipsis);
+  const lines = panel.choices.map(({ detail, text }, index) => {
+    const head = `${pointed(index === panel.chosen, style)} ${index + 1} ${text}`;
+    return displayWidth(`${text}${detail}`) + 5 > room ? head : `${head}  ${paint.dim(detail)}`;
+  });
+  return framed(
+    "interrupt: what about those who work for it?",
+    [`  ${paint.dim(who)}`, ...lines].slice(0, most - 2),
+    "a number or Enter chooses, Esc goes on, Ctrl+C leaves",
+    state,
+    style,
+  );
+}

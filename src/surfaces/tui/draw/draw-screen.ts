@@ -1,0 +1,117 @@
+import { formatElapsed } from "../../cli/amounts.ts";
+import { shorten } from "../../cli/display-width.ts";
+import { printable, printableLine } from "../../cli/printable.ts";
+import type { Style } from "../../cli/style.ts";
+import type { ChatState } from "../chat-state.ts";
+import type { Turn } from "../turn.ts";
+import { drawCompletion } from "./draw-completion.ts";
+import { drawInput } from "./draw-input.ts";
+import { drawLedger, drawStatus } from "./draw-ledger.ts";
+import { drawPanel } from "./draw-panel.ts";
+import { drawProse } from "./draw-prose.ts";
+import { drawQuestion } from "./draw-question.ts";
+import { isTooSmall, tooSmallText } from "./least-size.ts";
+import { beatOf } from "./spinner-beat.ts";
+import { wrapText } from "./wrap-text.ts";
+
+export interface DrawnScreen {
+  readonly lines: readonly string[];
+  /** Null: there is nothing to type into. */
+  readonly cursor: { readonly x: number; readonly y: number } | null;
+}
+
+/**
+ * What moves, below what was said: always fewer lines than the terminal has, so that it is
+ * repainted in place and nothing of it is scrolled away.
+ */
+export function drawScreen(state: ChatState, style: Style): DrawnScreen {
+  if (state.isClosed) return { lines: [], cursor: null };
+  if (isTooSmall(state)) return { lines: drawTooSmall(state), cursor: null };
+  const height = state.rows - 1;
+  const ledger = state.agents.length === 0 ? [] : [drawLedger(state, style)];
+  const foot = [...ledger, ...drawStatus(state, style)];
+  const input = drawInput(state, style, Math.max(2, Math.min(9, Math.floor(height / 2))));
+  // A blank line keeps the last words apart from where one types.
+  const room = height - foot.length - input.lines.length - 1;
+  if (state.panel.is !== "none") {
+    const panel = drawPanel(state, style, Math.max(3, room));
+    return { lines: [...panel, ...input.lines, ...foot], cursor: null };
+  }
+  const completion = drawCompletion(state, style).slice(0, Math.max(0, room));
+  const below = [...drawQuestion(state, style, room - completion.length), ...completion];
+  const above = drawTurn(state, style, room - below.length);
+  const head = [...above, ...below, ""];
+  return {
+    lines: [...head, ...input.lines, ...foot],
+    cursor: { x: input.cursor.x, y: head.length + input.cursor.y },
+  };
+}
+
+function drawTooSmall({ columns, rows }: ChatState): readonly string[] {
+  return wrapText(tooSmallText, columns - 1).slice(0, Math.max(1, rows - 1));
+}
+
+/** What is being said and done at the moment, the end of it if there is no room for all. */
+function drawTurn(state: ChatState, style: Style, room: number): readonly string[] {
+  const { turn } = state;
+  if (turn === null || room < 1) return [];
+  const { glyphs, paint } = style;
+  const width = Math.max(10, state.columns - 3);
+  const spinner = glyphs.spinner[beatOf(state) % glyphs.spinner.length] ?? "";
+  const cut = (text: string, less = 0) => shorten(text, width - less, glyphs.ellipsis);
+  const open = [
+    ...turn.calls
+      .filter(({ isShownOtherwise }) => !isShownOtherwise)
+      .map(({ about, tool }) => cut(`${printableLine(tool)}  ${about}`)),
+    ...turn.children.map(({ id, label, title, createdAt }) => {
+      const state_ = state.agents.find((agent) => agent.id === id)?.state ?? "";
+      const time = formatElapsed(state.now - createdAt);
+      return cut(`${printableLine(label)}  ${printableLine(title)}  ${state_} ${time}`);
+    }),
+  ];
+  const mostOpen = Math.max(1, Math.min(6, Math.floor(room / 2)));
+  const hidden = open.length - mostOpen;
+  const lines = open
+    .slice(0, hidden > 0 ? mostOpen - 1 : mostOpen)
+    .map((line) => `${paint.accent(spinner)} ${line}`);
+  const doing = hidden > 0 ? [...lines, paint.dim(`  and ${hidden + 1} more (Ctrl+T)`)] : lines;
+  const queued = state.queued
+    .map((text) => paint.dim(`  next: ${cut(printableLine(text), 6)}`))
+    .slice(0, 2);
+  const rest = room - doing.length - queued.length - 1;
+  const said = drawStreamed(turn.streamed, width, rest, style);
+  const waits = said.length === 0 && doing.length === 0;
+  const word = wordOf(state, turn);
+  const idle = `${paint.accent(spinner)} ${paint.dim(`${word} ${formatElapsed(state.now - turn.startedAt)}`)}`;
+  return ["", ...said, ...doing, ...(waits || turn.ending !== "no" ? [idle] : []), ...queued].slice(
+    -Math.max(1, room),
+  );
+}
+
+function wordOf({ agents }: ChatState, { ending, rootId }: Turn): string {
+  if (ending === "cancel") return "ending";
+  if (ending !== "no") return "ending when those who go on have finished";
+  return agents.some(({ id, isAsking }) => id === rootId && isAsking)
+    ? "waits for you"
+    : "thinking";
+}
+
+/** The last lines of an answer that is still being given. All of it is drawn when it is there. */
+function drawStreamed(
+  streamed: string,
+  width: number,
+  room: number,
+  style: Style,
+): readonly string[] {
+  if (streamed.trim() === "" || room < 1) return [];
+  const tail = printable(streamed.slice(-width * (room + 4)));
+  const lines = drawProse(tail, width, style);
+  const isCut = lines.length > room || tail.length < streamed.length - 1;
+  const shown = lines.slice(-room);
+  const bullet = style.glyphs.arrow === "→" ? "●" : "*";
+  return shown.map((line, index) => {
+    const mark =
+      index > 0 ? " " : isCut ? style.paint.dim(style.glyphs.ellipsis.slice(0, 1)) : bullet;
+    return `${mark} ${line}`;
+  });
+}

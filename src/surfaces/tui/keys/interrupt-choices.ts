@@ -1,0 +1,43 @@
+import { printableLine } from "../../cli/printable.ts";
+import type { Interrupt } from "../chat-input.ts";
+import { type AgentLine, type ChatState, childrenAtWork } from "../chat-state.ts";
+
+export interface InterruptChoice {
+  readonly how: Interrupt | "go-on";
+  readonly text: string;
+  readonly detail: string;
+}
+
+/** What can become of the children of a turn that is interrupted, by what their contracts say. */
+export function interruptChoices(
+  state: Pick<ChatState, "agents" | "turn">,
+): readonly InterruptChoice[] {
+  const children = childrenAtWork(state);
+  const staying = children.filter(({ onInterrupt = "cancel" }) => onInterrupt !== "cancel");
+  const byContract: InterruptChoice = {
+    how: "by-contract",
+    text: "Stop, as their contracts say",
+    detail: staying
+      .map(({ label, onInterrupt }) => `${printableLine(label)} ${wordOf(onInterrupt)}`)
+      .join(", "),
+  };
+  return [
+    ...(staying.length === 0 ? [] : [byContract]),
+    { how: "cancel", text: "Cancel all", detail: "what they did is kept, and can be resumed" },
+    {
+      how: "after-children",
+      text: "Let them finish",
+      detail: "and stop then, before the next step",
+    },
+    {
+      how: "background",
+      text: "Leave it running",
+      detail: "beside a new session; Ctrl+G comes back",
+    },
+    { how: "go-on", text: "Go on", detail: "nothing was interrupted" },
+  ];
+}
+
+function wordOf(onInterrupt: AgentLine["onInterrupt"]): string {
+  return onInterrupt === "pause" ? "pauses" : "continues";
+}

@@ -1,0 +1,100 @@
+import type { Hotkey } from "../../../commands/hotkeys-of.ts";
+import type { Edit } from "./editor.ts";
+
+/** What a key does while a message is written. */
+export type KeyAction =
+  | Edit
+  | "send"
+  | "tab"
+  | "up"
+  | "down"
+  | "escape"
+  | "interrupt"
+  | "leave"
+  | "tree"
+  | "inbox"
+  | "sessions"
+  | "help"
+  | "redraw"
+  | "suspend";
+
+interface KeyRow {
+  readonly keys: readonly string[];
+  readonly action: KeyAction;
+  /** For the list of keys; absent: everybody knows it, or another row says it. */
+  readonly help?: string;
+}
+
+/** Every key there is. Lists have their own few: arrows, Enter, Escape, and what their last line says. */
+export const keyTable: readonly KeyRow[] = [
+  { keys: ["enter"], action: "send", help: "send; while it works: queue for after" },
+  {
+    keys: ["alt+enter", "ctrl+j", "shift+enter"],
+    action: "newline",
+    help: "new line (also \\ then Enter)",
+  },
+  { keys: ["tab"], action: "tab", help: "complete /command; answer what is asked" },
+  { keys: ["up", "ctrl+p"], action: "up", help: "line above; what you said before" },
+  { keys: ["down", "ctrl+n"], action: "down" },
+  { keys: ["escape"], action: "escape", help: "close; interrupt what works" },
+  { keys: ["ctrl+c"], action: "interrupt", help: "interrupt; again: leave" },
+  { keys: ["ctrl+d"], action: "leave", help: "leave, when nothing is typed" },
+  { keys: ["ctrl+t"], action: "tree", help: "tree of agents" },
+  { keys: ["ctrl+o"], action: "inbox", help: "inbox: questions, approvals, news" },
+  { keys: ["ctrl+g"], action: "sessions", help: "go to another session" },
+  { keys: ["ctrl+l"], action: "redraw", help: "draw the screen anew" },
+  { keys: ["ctrl+z"], action: "suspend", help: "to the shell; fg comes back" },
+  { keys: ["left", "ctrl+b"], action: "left" },
+  { keys: ["right", "ctrl+f"], action: "right" },
+  { keys: ["alt+left", "alt+b", "ctrl+left"], action: "word-left", help: "word to the left" },
+  { keys: ["alt+right", "alt+f", "ctrl+right"], action: "word-right", help: "word to the right" },
+  { keys: ["home", "ctrl+a"], action: "line-start", help: "start of the line" },
+  { keys: ["end", "ctrl+e"], action: "line-end", help: "end of the line" },
+  { keys: ["backspace"], action: "backspace" },
+  { keys: ["delete"], action: "delete" },
+  { keys: ["ctrl+w", "alt+backspace"], action: "delete-word", help: "delete the word before" },
+  { keys: ["ctrl+u"], action: "delete-to-start", help: "delete to the start of the line" },
+  { keys: ["ctrl+k"], action: "delete-to-end", help: "delete to the end of the line" },
+  { keys: ["?"], action: "help", help: "this list, when nothing is typed" },
+];
+
+const actions: ReadonlyMap<string, KeyAction> = new Map(
+  keyTable.flatMap(({ action, keys }) => keys.map((key) => [key, action] as const)),
+);
+
+export function actionOf(chord: string): KeyAction | undefined {
+  return chord === "?" ? undefined : actions.get(chord);
+}
+
+export interface UsableHotkey extends Hotkey {
+  /** Every chord that does it here. */
+  readonly chords: readonly string[];
+}
+
+/**
+ * The keys of profiles that this surface can take. Many terminals send Ctrl+Shift+P as Ctrl+P: so
+ * Alt with the letter does the same. What the table has stays what it is.
+ */
+export function usableHotkeys(hotkeys: readonly Hotkey[]): readonly UsableHotkey[] {
+  const taken = new Set(actions.keys());
+  return hotkeys.flatMap((hotkey) => {
+    const [, letter] = /^ctrl\+shift\+([a-z0-9])$/.exec(hotkey.keys) ?? [];
+    const wanted = [hotkey.keys, ...(letter === undefined ? [] : [`alt+${letter}`])];
+    const chords = wanted.filter((chord) => !taken.has(chord) && canBeSent(chord));
+    for (const chord of chords) taken.add(chord);
+    return chords.length === 0 ? [] : [{ ...hotkey, chords }];
+  });
+}
+
+/** Function keys are not told apart by what reads the keyboard here. */
+function canBeSent(chord: string): boolean {
+  return /^(?:(?:ctrl|alt|shift|meta)\+)+[a-z0-9]$/.test(chord);
+}
+
+/** As people write it: `Ctrl+Shift+P`. */
+export function showChord(chord: string): string {
+  return chord
+    .split("+")
+    .map((part) => part.charAt(0).toUpperCase() + part.slice(1))
+    .join("+");
+}

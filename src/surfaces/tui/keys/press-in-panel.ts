@@ -1,0 +1,113 @@
+import type { Stepped } from "../chat-input.ts";
+import { type ChatState, inboxOrder, noPanel, openQuestions } from "../chat-state.ts";
+import type { PanelOf } from "../draw/panel-frame.ts";
+import { lastTop } from "../panel-scroll.ts";
+import { actionOf } from "./keys.ts";
+import { answer } from "./press-key.ts";
+
+/** A key while a list lies over the conversation. Letters are keys here. */
+export function pressInPanel(state: ChatState, chord: string): Stepped {
+  const { panel } = state;
+  const closed: ChatState = { ...state, panel: noPanel };
+  const action = actionOf(chord);
+  if (action === "interrupt") {
+    // At the question what becomes of the children, a second Ctrl-C is somebody who wants out.
+    return panel.is === "interrupt" ? { state, effects: [{ do: "leave" }] } : stay(closed);
+  }
+  if (chord === "escape" || chord === "q" || action === panel.is) return stay(closed);
+  if (action === "suspend") return { state: closed, effects: [{ do: "suspend" }] };
+  if (action === "redraw") return { state, effects: [{ do: "redraw" }] };
+  switch (panel.is) {
+    case "none":
+      return stay(state);
+    case "help":
+      return stay({ ...state, panel: { ...panel, top: scrolled(state, panel.top, chord) } });
+    case "tree":
+      return stay({ ...state, panel: { ...panel, top: scrolled(state, panel.top, chord) } });
+    case "inbox":
+      return pressInInbox(state, panel, chord);
+    case "sessions":
+      return pressInSessions(state, panel.chosen, chord);
+    case "interrupt":
+      return pressInInterrupt(state, panel, chord);
+    default:
+      return panel satisfies never;
+  }
+}
+
+function stay(state: ChatState): Stepped {
+  return { state, effects: [] };
+}
+
+function stepOf(chord: string): number {
+  if (chord === "up" || chord === "k" || chord === "ctrl+p") return -1;
+  if (chord === "down" || chord === "j" || chord === "ctrl+n") return 1;
+  if (chord === "pageup") return -10;
+  if (chord === "pagedown" || chord === " ") return 10;
+  return 0;
+}
+
+/** Not beyond what there is: one key back is one line back. */
+function scrolled(state: ChatState, top: number, chord: string): number {
+  return Math.max(0, Math.min(lastTop(state), top + stepOf(chord)));
+}
+
+function moved(chosen: number, chord: string, count: number): number {
+  return Math.max(0, Math.min(count - 1, chosen + stepOf(chord)));
+}
+
+/** Keys are for the item that was chosen, wherever it stands by now, and for no other. */
+function pressInInbox(state: ChatState, panel: PanelOf<"inbox">, chord: string): Stepped {
+  const items = inboxOrder(state);
+  const place = items.findIndex(({ id }) => id === panel.chosen);
+  const question = openQuestions(state).find(({ askId }) => askId === items[place]?.ask?.id);
+  if (question !== undefined) {
+    if (chord === "enter" || chord === "tab")
+      return stay({ ...answer(state, question), panel: noPanel });
+    if (question.kind === "approval" && (chord === "y" || chord === "n")) {
+      const text = chord === "y" ? "yes" : "no";
+      return { state, effects: [{ do: "answer", askId: question.askId, text }] };
+    }
+    // A long one is read with the keys that turn pages.
+    if (lastTop(state) > 0 && (chord === "pageup" || chord === "pagedown" || chord === " ")) {
+      return stay({ ...state, panel: { ...panel, top: scrolled(state, panel.top, chord) } });
+    }
+  }
+  const next = items[place < 0 ? 0 : moved(place, chord, items.length)]?.id ?? null;
+  return stay({
+    ...state,
+    panel: next === panel.chosen ? panel : { is: "inbox", chosen: next, top: 0 },
+  });
+}
+
+function pressInSessions(state: ChatState, chosen: number, chord: string): Stepped {
+  const rows = state.sessions ?? [];
+  if (chord === "n") return { state, effects: [{ do: "open-session", id: null }] };
+  if (chord === "enter") {
+    // The first line stands for a new one.
+    const id = chosen === 0 ? null : rows[chosen - 1]?.id;
+    if (id === undefined) return stay(state);
+    return { state: { ...state, panel: noPanel }, effects: [{ do: "open-session", id }] };
+  }
+  return stay({
+    ...state,
+    panel: { is: "sessions", chosen: moved(chosen, chord, rows.length + 1) },
+  });
+}
+
+function pressInInterrupt(state: ChatState, panel: PanelOf<"interrupt">, chord: string): Stepped {
+  const { choices, chosen } = panel;
+  const byNumber = /^[1-9]$/.test(chord) ? Number(chord) - 1 : undefined;
+  if (chord !== "enter" && byNumber === undefined) {
+    return stay({ ...state, panel: { ...panel, chosen: moved(chosen, chord, choices.length) } });
+  }
+  const choice = choices[byNumber ?? chosen];
+  if (choice === undefined || state.turn === null) return stay(state);
+  const closed: ChatState = { ...state, panel: noPanel };
+  if (choice.how === "go-on") return stay(closed);
+  const ending = choice.how === "background" ? "no" : choice.how;
+  return {
+    state: { ...closed, turn: { ...state.turn, ending } },
+    effects: [{ do: "interrupt", how: choice.how }],
+  };
+}

@@ -1,0 +1,189 @@
+import type { ChatEffect, Stepped } from "../chat-input.ts";
+import {
+  type ChatState,
+  childrenAtWork,
+  inboxOrder,
+  type OpenQuestion,
+  openQuestions,
+  type Panel,
+} from "../chat-state.ts";
+import { type ChatWord, chatWordOf } from "../chat-words.ts";
+import { type Editor, editorWith, edits, emptyEditor, insert, isEdit } from "./editor.ts";
+import { interruptChoices } from "./interrupt-choices.ts";
+import { actionOf, type KeyAction } from "./keys.ts";
+import { moveDown, moveUp } from "./press-arrow.ts";
+
+export const mostRemembered = 500;
+
+/** A key with a name, while a message or an answer is written. */
+export function pressKey(given: ChatState, chord: string): Stepped {
+  const action = actionOf(chord);
+  const state = action === "interrupt" ? given : { ...given, isLeaving: false };
+  if (action === undefined) return pressHotkey(state, chord);
+  if (isEdit(action)) return typed(state, edits[action](state.editor));
+  return perform(state, action);
+}
+
+function perform(state: ChatState, action: Exclude<KeyAction, keyof typeof edits>): Stepped {
+  switch (action) {
+    case "send":
+      return send(state);
+    case "tab":
+      return tab(state);
+    case "up":
+      return moveUp(state);
+    case "down":
+      return moveDown(state);
+    case "escape":
+      return pressEscape(state);
+    case "interrupt":
+      return interrupt(state);
+    case "leave":
+      return state.editor.text === "" ? act(state, { do: "leave" }) : stay(state);
+    case "tree":
+      return act({ ...state, panel: { is: "tree", top: 0 } }, { do: "read-tree" });
+    case "inbox":
+      return openInbox(state);
+    case "sessions":
+      return act({ ...state, panel: { is: "sessions", chosen: 0 } }, { do: "list-sessions" });
+    case "help":
+      return open(state, { is: "help", top: 0 });
+    case "redraw":
+      return act(state, { do: "redraw" });
+    case "suspend":
+      return act(state, { do: "suspend" });
+    default:
+      return action satisfies never;
+  }
+}
+
+function stay(state: ChatState): Stepped {
+  return { state, effects: [] };
+}
+
+function act(state: ChatState, ...effects: readonly ChatEffect[]): Stepped {
+  return { state, effects };
+}
+
+function open(state: ChatState, panel: Panel): Stepped {
+  return stay({ ...state, panel });
+}
+
+/** What is in the editor now; a command is completed while it is typed. */
+export function typed(state: ChatState, editor: Editor): Stepped {
+  if (editor.text === state.editor.text) return stay({ ...state, editor });
+  const next = { ...state, editor, completion: null, history: { ...state.history, place: null } };
+  const isCommand = editor.text.startsWith("/") && !editor.text.includes("\n");
+  return isCommand && state.answering === null
+    ? act(next, { do: "complete", text: editor.text })
+    : stay(next);
+}
+
+function send(state: ChatState): Stepped {
+  const { answering, completion, editor, turn } = state;
+  if (completion && completion.chosen > 0) return accept(state);
+  if (editor.text.endsWith("\\") && editor.cursor === editor.text.length) {
+    return typed(state, insert(edits.backspace(editor), "\n"));
+  }
+  const { text } = editor;
+  if (text.trim() === "") return stay(state);
+  if (answering !== null) {
+    const sent = { ...state, answering: null, editor: answering.draft };
+    return act(sent, { do: "answer", askId: answering.question.askId, text });
+  }
+  const cleared = remember({ ...state, editor: emptyEditor, completion: null }, text);
+  const word = chatWordOf(text);
+  if (word !== undefined) return sayChatWord(cleared, word);
+  if (text.startsWith("/")) return act(cleared, { do: "command", text: text.trimEnd() });
+  // Said to an agent that is at work: it can hear when it has ended.
+  if (turn !== null || state.isSending) {
+    return stay({ ...cleared, queued: [...state.queued, text] });
+  }
+  return act({ ...cleared, isSending: true }, { do: "send", text });
+}
+
+function sayChatWord(state: ChatState, { does }: ChatWord): Stepped {
+  switch (does) {
+    case "leave":
+      return act(state, { do: "leave" });
+    case "list-keys":
+      return open(state, { is: "help", top: 0 });
+    case "begin-session":
+      return act(state, { do: "open-session", id: null });
+    default:
+      return does satisfies never;
+  }
+}
+
+function remember(state: ChatState, text: string): ChatState {
+  const said = [...state.history.said.filter((one) => one !== text), text].slice(-mostRemembered);
+  return { ...state, history: { said, place: null, draft: "" } };
+}
+
+function tab(state: ChatState): Stepped {
+  if (state.completion !== null) return accept(state);
+  const [question] = openQuestions(state);
+  if (question !== undefined && state.editor.text === "" && state.answering === null) {
+    return stay(answer(state, question));
+  }
+  return state.editor.text.startsWith("/")
+    ? act(state, { do: "complete", text: state.editor.text })
+    : stay(state);
+}
+
+/** From now on what is typed is for this question. */
+export function answer(state: ChatState, question: OpenQuestion): ChatState {
+  const draft = state.answering?.draft ?? state.editor;
+  return { ...state, answering: { question, draft }, editor: emptyEditor, completion: null };
+}
+
+function accept(state: ChatState): Stepped {
+  const { completion } = state;
+  const chosen = completion?.candidates[completion.chosen];
+  if (chosen === undefined) return stay(state);
+  return typed(state, editorWith(`${chosen.text} `));
+}
+
+function pressEscape(state: ChatState): Stepped {
+  if (state.completion !== null) return stay({ ...state, completion: null });
+  if (state.answering !== null) {
+    return stay({ ...state, answering: null, editor: state.answering.draft });
+  }
+  return state.turn === null ? stay(state) : interruptTurn(state);
+}
+
+function interrupt(state: ChatState): Stepped {
+  if (state.turn !== null && state.turn.ending === "no") return interruptTurn(state);
+  if (state.editor.text !== "" || state.answering !== null) {
+    const editor = state.answering?.draft ?? emptyEditor;
+    return stay({ ...state, editor, answering: null, completion: null });
+  }
+  if (state.isLeaving) return act(state, { do: "leave" });
+  return stay({ ...state, isLeaving: true });
+}
+
+/** With children at work the person says what becomes of them. */
+function interruptTurn(state: ChatState): Stepped {
+  const { turn } = state;
+  if (turn === null || turn.ending !== "no") return stay(state);
+  if (childrenAtWork(state).length > 0) {
+    return open(state, { is: "interrupt", chosen: 0, choices: interruptChoices(state) });
+  }
+  const ending = { ...state, turn: { ...turn, ending: "cancel" as const } };
+  return act(ending, { do: "interrupt", how: "cancel" });
+}
+
+function openInbox(state: ChatState): Stepped {
+  const upTo = state.inbox.items.at(-1)?.id;
+  const chosen = inboxOrder(state)[0]?.id ?? null;
+  const opened: ChatState = { ...state, panel: { is: "inbox", chosen, top: 0 } };
+  return upTo === undefined ? stay(opened) : act(opened, { do: "mark-read", upTo });
+}
+
+/** Does what typing its command would do. */
+function pressHotkey(state: ChatState, chord: string): Stepped {
+  const hotkey = state.hotkeys.find(({ chords }) => chords.includes(chord));
+  if (hotkey === undefined || state.answering !== null) return stay(state);
+  if (!hotkey.needsText) return act(state, { do: "command", text: hotkey.command });
+  return typed(state, editorWith(hotkey.command + state.editor.text));
+}

@@ -1,0 +1,144 @@
+import { randomBytes } from "node:crypto";
+import { renameSync, rmSync } from "node:fs";
+import { embeddedProblem } from "../embedded-repositories.ts";
+import { entryAt } from "../entry-at.ts";
+import { explainGitFailure } from "../explain-git-failure.ts";
+import { GitFailure } from "../git-failure.ts";
+import { submoduleMode } from "../place.ts";
+import { pathInWorkspace, shownRaw } from "../raw-path.ts";
+import { readTracked } from "../read-tracked.ts";
+import { RepositoryRefused } from "../repository-refusal.ts";
+import { askGit, runGit } from "../run-git.ts";
+import { readTreeChanges, readTreePaths } from "../tree-changes.ts";
+import type { ChangeProblem } from "./change-problem.ts";
+import { changeProblem } from "./change-problem.ts";
+import { copyIndex } from "./copy-index.ts";
+import { layoutOf, refOf } from "./copy-layout.ts";
+import { type CopyLimits, changeLimits } from "./copy-limits.ts";
+import { type ChangedFile, describeFiles } from "./describe-files.ts";
+import { findDifferences } from "./find-differences.ts";
+import { collisionProblem, judgeChanges } from "./judge-changes.ts";
+import { recordDifferences } from "./record-differences.ts";
+import type { WorkingCopy } from "./working-copy.ts";
+
+/** What a child did to its copy, as one commit on top of its base. */
+export interface CollectedChanges {
+  /** Null: nothing changed. Kept in the vault under `refs/mandate/<id>`. */
+  readonly commit: string | null;
+  readonly tree: string;
+  readonly files: readonly ChangedFile[];
+  /** What was left out, or must not be merged: an integration refuses while there is any. */
+  readonly problems: readonly ChangeProblem[];
+}
+
+export interface CollectOptions {
+  /** Of the commit. */
+  readonly message?: string;
+  readonly limits?: Partial<CopyLimits>;
+  readonly signal?: AbortSignal;
+}
+
+/**
+ * Commits the copy's files as they are, through the runtime's own repository: the child's `.git`
+ * with whatever it has put there is not read, and no attribute of the tree is in force. The child's
+ * processes must have ended: what still runs could change a file while it is read.
+ */
+export async function collectChanges(
+  copy: WorkingCopy,
+  options: CollectOptions = {},
+): Promise<CollectedChanges> {
+  const layout = layoutOf(copy.home, copy.id);
+  requireFolder(copy);
+  const indexFile = `${layout.copyIndex}.${randomBytes(6).toString("hex")}`;
+  const signal = options.signal === undefined ? {} : { signal: options.signal };
+  const vault = { gitDirectory: layout.vault, ...signal };
+  const context = { ...vault, workTree: copy.folder, indexFile };
+  try {
+    copyIndex(layout.copyIndex, indexFile);
+    const { entries } = await readTracked(context);
+    const submodules = entries.filter(({ mode }) => mode === submoduleMode);
+    const differences = await findDifferences(context);
+    const { accepted, problems } = judgeChanges(
+      {
+        folder: copy.folder,
+        prefix: copy.source.prefix,
+        submodules: submodules.map(({ path }) => path),
+        limits: { ...changeLimits, ...options.limits },
+      },
+      differences,
+    );
+    const isKept = new Set(submodules.map(({ path }) => path));
+    const tree = await recordDifferences(context, {
+      removed: differences.removed.filter((path) => !isKept.has(path)),
+      ...(accepted.length > 500
+        ? { loose: [], packed: accepted }
+        : { loose: accepted, packed: [] }),
+    });
+    renameSync(indexFile, layout.copyIndex);
+    return await describe(copy, tree, problems, options.message);
+  } catch (error) {
+    if (!(error instanceof GitFailure) || error.kind !== "output-too-large") {
+      throw explainGitFailure(error, copy.source.toplevel);
+    }
+    const problems = [changeProblem("too-many", ["more paths than can be listed"])];
+    return { commit: null, tree: copy.baseTree, files: [], problems };
+  } finally {
+    rmSync(indexFile, { force: true });
+    rmSync(`${indexFile}.lock`, { force: true });
+  }
+}
+
+/** A link in its place would lead git wherever it points. */
+function requireFolder({ folder, id }: WorkingCopy): void {
+  if (entryAt(folder)?.isDirectory() === true) return;
+  const sentence = `The working copy "${id}" is gone, or no folder any more: ${folder}. What was collected of it before is in refs/mandate/${id} of its vault.`;
+  throw new RepositoryRefused({ code: "copy-unknown", sentence });
+}
+
+async function describe(
+  copy: WorkingCopy,
+  tree: string,
+  problems: readonly ChangeProblem[],
+  message = `Changes of ${copy.id}`,
+): Promise<CollectedChanges> {
+  const { vault } = layoutOf(copy.home, copy.id);
+  const context = { gitDirectory: vault };
+  if (tree === copy.baseTree) return { commit: null, tree, files: [], problems };
+  const changes = await readTreeChanges(context, copy.baseTree, tree);
+  const { prefix } = copy.source;
+  const outside = changes
+    .map(({ path }) => pathInWorkspace(prefix, shownRaw(path)))
+    .filter((path) => path.startsWith("../"));
+  const present = changes.filter(({ after }) => after !== null);
+  const added = present.filter(({ before }) => before === null);
+  const all = present.length === 0 ? [] : (await readTreePaths(context, tree)).map(shownRaw);
+  const collision =
+    added.length === 0
+      ? undefined
+      : collisionProblem(prefix, all, new Set(added.map(({ path }) => shownRaw(path))));
+  const embedded = embeddedProblem(prefix, all, present);
+  const commit = await commitOnce(copy, tree, message);
+  return {
+    ...{ commit, tree },
+    files: await describeFiles(vault, prefix, changes),
+    problems: [
+      ...problems,
+      ...(outside.length > 0 ? [changeProblem("outside-workspace", outside)] : []),
+      ...(collision === undefined ? [] : [collision]),
+      ...(embedded === undefined ? [] : [embedded]),
+    ],
+  };
+}
+
+/** Collecting the same state again gives the same commit, also after a crash in between. */
+async function commitOnce(copy: WorkingCopy, tree: string, message: string): Promise<string> {
+  const context = { gitDirectory: layoutOf(copy.home, copy.id).vault };
+  const ref = refOf(copy.id);
+  const args = ["for-each-ref", "--format=%(objectname) %(tree) %(parent)", ref];
+  const [commit = "", ...about] = (await askGit(args, context)).split(" ");
+  if (about.join(" ") === `${tree} ${copy.base}`) return commit;
+  const input = { ...context, input: message };
+  const made = await askGit(["commit-tree", tree, "-p", copy.base, "-F", "-"], input);
+  await runGit(["update-ref", ref, made], context);
+  return made;
+}

@@ -1,0 +1,123 @@
+import { existsSync, mkdirSync, realpathSync, writeFileSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { explainGitFailure } from "../explain-git-failure.ts";
+import { findToplevel, type Inspection, inspectRepository } from "../inspect-repository.ts";
+import { IntegrationQueue } from "../integration/integration-queue.ts";
+import { recoverPlace } from "../integration/recover-integration.ts";
+import type { Place } from "../place.ts";
+import { identifyThisProcess } from "../process-identity.ts";
+import { removeFolder } from "../remove-folder.ts";
+import { RepositoryRefused } from "../repository-refusal.ts";
+import { requireGit } from "../require-git.ts";
+import { askGit } from "../run-git.ts";
+import { writeDurably } from "../write-durably.ts";
+import { captureTree } from "./capture-tree.ts";
+import { checkOutCopy } from "./check-out-copy.ts";
+import { layoutOf, worktreesOf } from "./copy-layout.ts";
+import { type CopyLimits, copyLimits } from "./copy-limits.ts";
+import { createVault } from "./vault.ts";
+import { type CopyRecord, type WorkingCopy, workingCopyOf } from "./working-copy.ts";
+
+export interface WorkingCopyRequest {
+  /** The workspace: a repository, a folder of one, a plain folder, or a place in another copy. */
+  readonly source: string;
+  readonly id: string;
+  readonly home: string;
+  readonly limits?: Partial<CopyLimits>;
+  readonly signal?: AbortSignal;
+}
+
+/**
+ * Makes a child its own copy of a workspace, outside of it. The source is read and not written to.
+ * All or nothing: the record is written last, and what is there without one is swept away by the
+ * next try.
+ */
+export async function createWorkingCopy(request: WorkingCopyRequest): Promise<WorkingCopy> {
+  await requireGit();
+  mkdirSync(resolve(request.home), { recursive: true, mode: 0o700 });
+  const home = realpathSync.native(resolve(request.home));
+  const layout = layoutOf(home, request.id);
+  if (existsSync(layout.record)) {
+    const sentence = `The working copy "${request.id}" exists already. Discard it first, or use another id.`;
+    throw new RepositoryRefused({ code: "copy-exists", sentence });
+  }
+  const toplevel = await findToplevel(request.source, home);
+  await sweepCopy(home, request.id);
+  mkdirSync(layout.own, { recursive: true, mode: 0o700 });
+  writeFileSync(layout.holder, identifyThisProcess(), { mode: 0o600 });
+  try {
+    const record = await make(request, home, toplevel);
+    writeDurably(layout.record, JSON.stringify(record));
+    return workingCopyOf(home, record);
+  } catch (error) {
+    await sweepCopy(home, request.id);
+    throw explainGitFailure(error, toplevel);
+  }
+}
+
+async function make(
+  request: WorkingCopyRequest,
+  home: string,
+  toplevel: string,
+): Promise<CopyRecord> {
+  const layout = layoutOf(home, request.id);
+  const options = request.signal === undefined ? {} : { signal: request.signal };
+  // Not while an integration is half done: a copy is of the old or of the new state.
+  const captured = await new IntegrationQueue(home).run(
+    toplevel,
+    async () => {
+      await recoverPlace(home, toplevel);
+      const inspection = await inspectOrRefuse(request.source, home);
+      createVault(layout.vault, inspection.place, inspection.ignoreRules);
+      const capture = await captureTree({
+        vault: layout.vault,
+        place: inspection.place,
+        tracked: inspection.tracked,
+        hidden: inspection.hidden,
+        indexFile: layout.sourceIndex,
+        limits: { ...copyLimits, ...request.limits },
+        ...options,
+      });
+      return { ...capture, place: inspection.place };
+    },
+    { purpose: "files", ...options },
+  );
+  const { place, tree: baseTree, omitted } = captured;
+  const base = await commitBase(layout.vault, place, baseTree);
+  await checkOutCopy({ home, id: request.id, base, baseTree, place, ...options });
+  return {
+    version: 1,
+    ...{ id: request.id, head: place.head, base, baseTree, omitted: [...omitted] },
+    dirty: base !== place.head,
+    source: { kind: place.kind, toplevel: place.toplevel, prefix: place.prefix },
+    ...{ borrowed: [...place.objects], objectFormat: place.objectFormat, shallow: place.shallow },
+  };
+}
+
+/** The same state gives the same commit: its date is that of the commit below it. */
+async function commitBase(vault: string, place: Place, tree: string): Promise<string> {
+  const context = { gitDirectory: vault };
+  const message = ["-m", "The workspace as it was, with uncommitted changes"];
+  if (place.head === null) {
+    return askGit(["commit-tree", tree, ...message], { ...context, date: 0 });
+  }
+  const shown = await askGit(["log", "-1", "--format=%T %ct", place.head, "--"], context);
+  const [headTree = "", date = "0"] = shown.split(" ");
+  if (headTree === tree) return place.head;
+  const args = ["commit-tree", tree, "-p", place.head, ...message];
+  return askGit(args, { ...context, date: Number(date) });
+}
+
+async function inspectOrRefuse(source: string, home: string): Promise<Inspection> {
+  const inspection = await inspectRepository(source, home);
+  const [refusal] = inspection.refusals;
+  if (refusal !== undefined) throw new RepositoryRefused(refusal);
+  return inspection;
+}
+
+/** What is there of a copy that has no record: it was being made, and came to nothing. */
+export async function sweepCopy(home: string, id: string): Promise<void> {
+  for (const parent of [worktreesOf(home), join(home, "copies")]) {
+    if (existsSync(parent)) await removeFolder(parent, id);
+  }
+}

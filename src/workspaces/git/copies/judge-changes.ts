@@ -1,0 +1,114 @@
+import { readdirSync, readlinkSync } from "node:fs";
+import { posix } from "node:path";
+import { entryAt } from "../entry-at.ts";
+import { pathInWorkspace, type RawPath, rawPlace, shownRaw, textOf } from "../raw-path.ts";
+import { findCaseCollisions } from "./case-collisions.ts";
+import { type ChangeProblem, type ChangeProblemKind, changeProblem } from "./change-problem.ts";
+import type { CopyLimits } from "./copy-limits.ts";
+import type { Differences } from "./find-differences.ts";
+import { isControlFile, namesGitDirectory } from "./unsafe-name.ts";
+
+export interface JudgedChanges {
+  /** What can be recorded; the rest is named in the problems. */
+  readonly accepted: readonly RawPath[];
+  readonly problems: readonly ChangeProblem[];
+}
+
+/** Goes through what a child left in its copy. It may have put anything there. */
+export function judgeChanges(
+  copy: {
+    readonly folder: string;
+    readonly prefix: string;
+    readonly submodules: readonly RawPath[];
+    readonly limits: CopyLimits;
+  },
+  differences: Differences,
+): JudgedChanges {
+  const found = new Map<ChangeProblemKind, string[]>();
+  const note = (kind: ChangeProblemKind, path: RawPath): void => {
+    const paths = found.get(kind) ?? [];
+    if (paths.length === 0) found.set(kind, paths);
+    paths.push(pathInWorkspace(copy.prefix, shownRaw(path)));
+  };
+  const submodules = new Set(copy.submodules);
+  for (const path of differences.nested) {
+    note(submodules.has(path) ? "submodule" : "nested-repository", path);
+  }
+  for (const path of differences.special) note("special-file", path);
+  for (const path of copy.submodules) if (!isEmpty(copy.folder, path)) note("submodule", path);
+
+  const count = differences.present.length + differences.removed.length;
+  const bytes = differences.present.reduce((sum, { bytes: size }) => sum + size, 0);
+  // Asked first: what is too much is not looked at one by one.
+  if (count > copy.limits.maximumFiles || bytes > copy.limits.maximumBytes) {
+    found.set("too-many", [`${count} files`, `${Math.round(bytes / 1024 / 1024)} MB`]);
+    return { accepted: [], problems: listOf(found) };
+  }
+  const accepted: RawPath[] = [];
+  for (const { path, isLink, bytes: size } of differences.present) {
+    const problem = problemOf(copy, path, isLink, size);
+    if (problem === undefined) accepted.push(path);
+    else note(problem, path);
+  }
+  return { accepted, problems: listOf(found) };
+}
+
+function listOf(found: ReadonlyMap<ChangeProblemKind, string[]>): readonly ChangeProblem[] {
+  return [...found].map(([kind, paths]) => changeProblem(kind, [...new Set(paths)].sort()));
+}
+
+function problemOf(
+  copy: { readonly folder: string; readonly prefix: string; readonly limits: CopyLimits },
+  path: RawPath,
+  isLink: boolean,
+  bytes: number,
+): ChangeProblemKind | undefined {
+  const text = textOf(path);
+  if (text === null) return "unreadable-name";
+  if (namesGitDirectory(text)) return "control-name";
+  if (bytes > copy.limits.maximumFileBytes) return "too-large";
+  if (!isLink) return undefined;
+  if (isControlFile(text)) return "control-link";
+  const target = readlinkSync(rawPlace(copy.folder, path), "utf8");
+  return leadsOutside(copy.prefix, text, target) ? "escaping-link" : undefined;
+}
+
+/**
+ * By its text alone: where it leads on this machine says nothing about the next one. Steps up are
+ * fine at its beginning, where they leave real folders; after a name they could leave another
+ * link, by which `a/..` is not where it seems to be.
+ */
+export function leadsOutside(prefix: string, path: string, target: string): boolean {
+  if (target.startsWith("/") || target.includes("\\")) return true;
+  const steps = target.split("/").filter((step) => step !== "" && step !== ".");
+  const down = steps.findIndex((step) => step !== "..");
+  const ups = down < 0 ? steps.length : down;
+  if (steps.slice(ups).includes("..")) return true;
+  const folders = posix.dirname(path) === "." ? [] : posix.dirname(path).split("/");
+  const inside = prefix === "" ? [] : prefix.split("/");
+  const end = [...folders.slice(0, folders.length - ups), ...steps.slice(ups)];
+  const stays = ups <= folders.length && inside.every((name, index) => end[index] === name);
+  return !stays || namesGitDirectory(end.join("/"));
+}
+
+function isEmpty(folder: string, path: RawPath): boolean {
+  const place = rawPlace(folder, path);
+  const stats = entryAt(place);
+  // The folder of a submodule may be gone as well: its entry stays either way.
+  if (stats === undefined) return true;
+  return stats.isDirectory() && readdirSync(place).length === 0;
+}
+
+/** Asked of the whole tree, for the paths that are new in it. */
+export function collisionProblem(
+  prefix: string,
+  all: Iterable<string>,
+  added: ReadonlySet<string>,
+): ChangeProblem | undefined {
+  const paths = findCaseCollisions(all, added).flat();
+  if (paths.length === 0) return undefined;
+  return changeProblem(
+    "case-collision",
+    paths.map((path) => pathInWorkspace(prefix, path)),
+  );
+}

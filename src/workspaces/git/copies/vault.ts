@@ -1,0 +1,81 @@
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import type { ObjectFormat, Place } from "../place.ts";
+
+/**
+ * Above every `.gitattributes` of a tree, whoever wrote it: bytes go in and out as they are, and
+ * texts are merged as texts. `-` switches a conversion off, `!` returns to git's own default.
+ */
+const attributes =
+  "* -text -eol -crlf -ident -filter -working-tree-encoding !merge !diff !conflict-marker-size\n";
+
+type Borrowing = Pick<Place, "objectFormat" | "objects" | "shallow">;
+
+/**
+ * A bare repository that belongs to the runtime. Snapshots, merges and commits of one working copy
+ * are made in it, with its configuration alone; nothing that a child or a repository brings along
+ * is in force there. Contents that the copied place already has are borrowed from it.
+ */
+export function createVault(vault: string, place: Borrowing, ignoreRules: string): void {
+  layOut(vault, place.objectFormat, "bare = true");
+  writeFileSync(join(vault, "HEAD"), "ref: refs/heads/none\n");
+  writeBorrowed(vault, place.objects);
+  updateVault(vault, place, ignoreRules);
+}
+
+/** What changes in the place while a copy lives. */
+export function updateVault(
+  vault: string,
+  place: Pick<Place, "shallow">,
+  ignoreRules: string,
+): void {
+  writeFileSync(join(vault, "info", "exclude"), ignoreRules);
+  writeShallow(vault, place.shallow);
+}
+
+/**
+ * The child's own git directory, inside its copy: its own configuration, refs and stash, and no
+ * remote. It is for the child's use; the runtime writes it once and never reads it again.
+ */
+export function createChildRepository(
+  folder: string,
+  child: {
+    readonly place: Pick<Place, "objectFormat" | "shallow">;
+    readonly objects: readonly string[];
+    readonly branch: string;
+    readonly base: string;
+  },
+): void {
+  const own = join(folder, ".git");
+  const identity = "[user]\n\tname = Mandate\n\temail = mandate@localhost\n[gc]\n\tauto = 0\n";
+  layOut(own, child.place.objectFormat, "bare = false", identity);
+  writeBorrowed(own, child.objects);
+  writeShallow(own, child.place.shallow);
+  writeFileSync(join(own, "HEAD"), `ref: refs/heads/${child.branch}\n`);
+  const ref = join(own, "refs", "heads", ...child.branch.split("/"));
+  mkdirSync(join(ref, ".."), { recursive: true });
+  writeFileSync(ref, `${child.base}\n`);
+}
+
+function layOut(folder: string, format: ObjectFormat, bare: string, more = ""): void {
+  for (const name of ["objects/info", "objects/pack", "refs/heads", "info"]) {
+    mkdirSync(join(folder, name), { recursive: true, mode: 0o700 });
+  }
+  const [version, extension] =
+    format === "sha256" ? ["1", "[extensions]\n\tobjectFormat = sha256\n"] : ["0", ""];
+  const core = `[core]\n\trepositoryFormatVersion = ${version}\n\t${bare}\n\tfileMode = true\n`;
+  writeFileSync(join(folder, "config"), `${core}${extension}${more}`);
+  writeFileSync(join(folder, "info", "attributes"), attributes);
+}
+
+function writeBorrowed(folder: string, objects: readonly string[]): void {
+  if (objects.length === 0) return;
+  const list = objects.map((path) => `${path}\n`).join("");
+  writeFileSync(join(folder, "objects", "info", "alternates"), list);
+}
+
+function writeShallow(folder: string, shallow: string): void {
+  const commits = shallow.split("\n").filter((line) => /^[0-9a-f]{40,64}$/.test(line));
+  if (commits.length === 0) return;
+  writeFileSync(join(folder, "shallow"), `${commits.join("\n")}\n`);
+}
