@@ -68,7 +68,7 @@ describe("lookAtWorld", () => {
     writeFiles(copy.root, { "a.txt": "A\n", "b.txt": "B\n" });
     const changes = join(home, "changes.json");
     writeFileSync(changes, JSON.stringify(await collectChanges(copy)));
-    const script = join(import.meta.dirname, "git/integrate-and-die.test-support.ts");
+    const script = join(import.meta.dirname, "git/integration/integrate-and-die.test-support.ts");
     const args = ["--no-warnings", script, "integrate", home, "one", changes, "3"];
     expect(spawnSync(process.execPath, args).signal).toBe("SIGKILL");
     expect(look(home).merges).toEqual([{ id: "one", into: source, isHeld: false }]);

@@ -1,4 +1,4 @@
-import { lstatSync, readFileSync, realpathSync } from "node:fs";
+import { lstatSync, readdirSync, readFileSync, realpathSync } from "node:fs";
 import { dirname, join, resolve, sep } from "node:path";
 import { isBelow } from "../../contracts/write-roots.ts";
 import { readSmallFile } from "./borrowed-objects.ts";
@@ -90,8 +90,19 @@ function refusalIn(stderr: string, folder: string): RefusalCode | undefined {
 /** A `.git` that git itself does not recognise is a damaged repository. */
 function hasGitAbove(folder: string): boolean {
   for (let place = folder; ; place = dirname(place)) {
-    if (lstatSync(join(place, ".git"), { throwIfNoEntry: false }) !== undefined) return true;
+    if (mayBeRepository(join(place, ".git"))) return true;
     if (dirname(place) === place) return false;
+  }
+}
+
+/** An empty folder is none: it kept commands from making one, and whoever put it there was killed. */
+function mayBeRepository(path: string): boolean {
+  const found = lstatSync(path, { throwIfNoEntry: false });
+  if (found?.isDirectory() !== true) return found !== undefined;
+  try {
+    return readdirSync(path).length > 0;
+  } catch {
+    return true;
   }
 }
 

@@ -306,3 +306,12 @@ function objectPath(source: string, object: string): string {
 function removeObject(source: string, object: string): void {
   rmSync(objectPath(source, object));
 }
+
+test("an empty .git makes no repository, neither for git nor for us", async () => {
+  const source = makeFolder();
+  writeFiles(source, { "a.txt": "a\n" });
+  mkdirSync(join(source, ".git"));
+  const copy = await copyOf(source);
+  expect(copy.source.kind).toBe("folder");
+  expect(treeOf(copy.folder)).toEqual({ "a.txt": "a\n" });
+});

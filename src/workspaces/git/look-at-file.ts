@@ -23,8 +23,27 @@ const flags = constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NO
 
 /** Reads the file itself, whatever git's index believes about it. Never follows a link. */
 export async function lookAtFile(path: string | Buffer, format: ObjectFormat): Promise<Sighting> {
-  const stats = lstatSync(path, { bigint: true, throwIfNoEntry: false });
-  if (stats === undefined) return { kind: "nothing" };
+  for (let look = 1; look <= looks; look++) {
+    const stats = lstatSync(path, { bigint: true, throwIfNoEntry: false });
+    if (stats === undefined) return { kind: "nothing" };
+    try {
+      return await readEntry(path, format, stats);
+    } catch (error) {
+      // It went, or became a link or none, between two steps: what is there now counts.
+      if (!ofReplaced.has((error as NodeJS.ErrnoException).code)) throw error;
+    }
+  }
+  return { kind: "other" };
+}
+
+const looks = 3;
+const ofReplaced: ReadonlySet<string | undefined> = new Set(["ENOENT", "ELOOP", "EINVAL"]);
+
+async function readEntry(
+  path: string | Buffer,
+  format: ObjectFormat,
+  stats: BigIntStats,
+): Promise<Sighting> {
   if (stats.isSymbolicLink()) {
     const target = readlinkSync(path, { encoding: "buffer" });
     const object = hashHeader(format, target.length).update(target).digest("hex");

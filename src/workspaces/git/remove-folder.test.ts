@@ -2,6 +2,7 @@ import { execFileSync } from "node:child_process";
 import { chmodSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
+import { repeatBeside } from "../busy-thread.test-support.ts";
 import { removeFolder } from "./remove-folder.ts";
 import { makeFolder } from "./repository.test-support.ts";
 
@@ -33,5 +34,13 @@ require("node:fs").writeFileSync("f", "");`;
     execFileSync(process.execPath, ["-e", dig, join(parent, name)]);
     await removeFolder(parent, name);
   }
+  expect(readdirSync(parent)).toEqual([]);
+});
+
+test("a folder that somebody else takes away at the same moment is gone, and that is fine", async () => {
+  const parent = makeFolder();
+  const body = "attempt(() => fs.mkdirSync(place)); attempt(() => fs.rmdirSync(place));";
+  await repeatBeside(body, join(parent, "one"), () => removeFolder(parent, "one"));
+  await removeFolder(parent, "one");
   expect(readdirSync(parent)).toEqual([]);
 });

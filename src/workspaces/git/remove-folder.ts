@@ -28,6 +28,11 @@ export function isBeingRemoved(name: string): boolean {
   return name.startsWith(doomedPrefix) && isProcessAlive(name.split(".").slice(-4).join("."));
 }
 
+/** What is left of a folder that was being removed when its remover ended, and of similar names. */
+export function remainsOf(parent: string, name: string): readonly string[] {
+  return readdirSync(parent).filter((each) => each.startsWith(`${doomedPrefix}${name}-`));
+}
+
 /**
  * Removes a folder and what lies in it, and nothing else: `parent` says whose entry it must be, a
  * link is removed as a link, another file system is not entered, and where the system allows, each
@@ -49,9 +54,20 @@ export async function removeFolder(parent: string, name: string): Promise<void> 
     ? place
     : join(real, `${doomedPrefix}${name}-${mark}.${identifyThisProcess()}`);
   // Taken away in one step: from here on nobody finds it under the name they know.
-  if (doomed !== place) renameSync(place, doomed);
+  if (doomed !== place && !moveAway(place, doomed)) return;
   await empty(doomed, stats.dev, mark);
   rmdirSync(doomed);
+}
+
+/** False: somebody else has taken it away. */
+function moveAway(place: string, doomed: string): boolean {
+  try {
+    renameSync(place, doomed);
+    return true;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return false;
+    throw error;
+  }
 }
 
 /**

@@ -19,7 +19,8 @@ export type RefusalCode =
   | "copy-exists"
   | "copy-unknown"
   | "range-unknown"
-  | "bundle-damaged";
+  | "bundle-damaged"
+  | "journal-damaged";
 
 export interface RepositoryRefusal {
   readonly code: RefusalCode;

@@ -1,19 +1,37 @@
-import { closeSync, fsyncSync, mkdirSync, openSync, renameSync, writeSync } from "node:fs";
+import {
+  closeSync,
+  fsyncSync,
+  mkdirSync,
+  openSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { dirname } from "node:path";
 
 /** Whole or not at all, and still there after a power cut once this returns. */
 export function writeDurably(path: string, text: string): void {
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
   const temporary = `${path}.new`;
-  const descriptor = openSync(temporary, "w", 0o600);
   try {
-    writeSync(descriptor, text);
+    writeSynced(temporary, text);
+    renameSync(temporary, path);
+  } catch (error) {
+    rmSync(temporary, { force: true });
+    throw error;
+  }
+  syncFolder(dirname(path));
+}
+
+function writeSynced(path: string, text: string): void {
+  const descriptor = openSync(path, "w", 0o600);
+  try {
+    // Goes on where a disk that fills up took only a part, until it takes all or says no.
+    writeFileSync(descriptor, text);
     fsyncSync(descriptor);
   } finally {
     closeSync(descriptor);
   }
-  renameSync(temporary, path);
-  syncFolder(dirname(path));
 }
 
 /** The names in a folder are durable once it is. Not every platform can sync one. */

@@ -2,6 +2,7 @@ import { existsSync, mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { repeatBeside } from "../busy-thread.test-support.ts";
 import { planGuards } from "./guarded-places.ts";
 import { Placeholders } from "./placeholders.ts";
 import type { SandboxPolicy } from "./sandbox.ts";
@@ -78,5 +79,14 @@ describe("placeholders", () => {
     placeholders.hold("x", root, at("a/b"));
     placeholders.release("x");
     expect(existsSync(join(root, "a/b"))).toBe(true);
+  });
+
+  it("of several processes at one moment are one", async () => {
+    const placeholders = new Placeholders();
+    const body = "attempt(() => fs.mkdirSync(place)); attempt(() => fs.rmdirSync(place));";
+    await repeatBeside(body, join(root, "one"), () => {
+      placeholders.hold("x", root, at("one"));
+      placeholders.release("x");
+    });
   });
 });

@@ -1,11 +1,12 @@
-import { lstatSync, mkdirSync, rmSync } from "node:fs";
+import { lstatSync, mkdirSync, renameSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import type { ObjectFormat } from "../place.ts";
 import { RepositoryRefused } from "../repository-refusal.ts";
 import { runGit } from "../run-git.ts";
+import { withOwnIndex } from "../with-own-index.ts";
 import { copyIndex } from "./copy-index.ts";
 import { layoutOf, refOf } from "./copy-layout.ts";
-import { createChildRepository } from "./vault.ts";
+import { createChildRepository, moveRef } from "./vault.ts";
 
 export interface CheckedOutCopy {
   readonly home: string;
@@ -30,21 +31,20 @@ export async function checkOutCopy(copy: CheckedOutCopy, tree = copy.baseTree): 
   const { base, baseTree, home, id, place } = copy;
   const layout = layoutOf(home, id);
   const vault = { gitDirectory: layout.vault, ...(copy.signal && { signal: copy.signal }) };
-  await runGit(["update-ref", `${refOf(id)}-base`, base], vault);
+  moveRef(layout.vault, `${refOf(id)}-base`, base);
   mkdirSync(layout.folder, { recursive: true, mode: 0o700 });
-  rmSync(layout.copyIndex, { force: true });
-  const isBase = tree === baseTree;
-  const own = `${layout.copyIndex}.${isBase ? "base" : "tip"}`;
-  rmSync(own, { force: true });
-  const indexFile = isBase ? layout.copyIndex : own;
-  const context = { ...vault, workTree: layout.folder, indexFile };
-  await runGit(["read-tree", tree], context);
-  await runGit(["checkout-index", "--all", "--force", "--index"], context);
-  if (!isBase) {
-    // What it changed is told from its base, and looked at file by file like any child's.
-    rmSync(own, { force: true });
-    await runGit(["read-tree", baseTree], { ...vault, indexFile: layout.copyIndex });
-  }
+  await withOwnIndex(`${layout.copyIndex}.tip`, async (indexFile) => {
+    const context = { ...vault, workTree: layout.folder, indexFile };
+    await runGit(["read-tree", tree], context);
+    await runGit(["checkout-index", "--all", "--force", "--index"], context);
+    if (tree !== baseTree) {
+      // What it changed is told from its base, and looked at file by file like any child's.
+      rmSync(indexFile);
+      await runGit(["read-tree", baseTree], { ...vault, indexFile });
+    }
+    // Last: whoever comes after a crash can still tell what is missing.
+    renameSync(indexFile, layout.copyIndex);
+  });
   createChildRepository(layout.folder, {
     ...{ place, base, branch: `mandate/${id}` },
     objects: [join(layout.vault, "objects"), ...place.objects],

@@ -248,3 +248,12 @@ test.skipIf(process.getuid?.() === 0)(
     await expect(collectChanges(copy)).rejects.toThrow(/Permission denied/);
   },
 );
+
+test("a lock that a killed git left on the ref of a copy keeps nothing from being collected", async () => {
+  const copy = await copyOf(makeRepository());
+  writeFiles(copy.folder, { "b.txt": "b\n" });
+  const vault = join(copy.home, "copies", copy.id, "vault.git");
+  writeFiles(vault, { [`refs/mandate/${copy.id}.lock`]: "" });
+  const { commit } = await collectChanges(copy);
+  expect(git(vault, "rev-parse", `refs/mandate/${copy.id}`)).toBe(commit);
+});

@@ -8,7 +8,7 @@ import { submoduleMode } from "../place.ts";
 import { pathInWorkspace, shownRaw } from "../raw-path.ts";
 import { readTracked } from "../read-tracked.ts";
 import { RepositoryRefused } from "../repository-refusal.ts";
-import { askGit, runGit } from "../run-git.ts";
+import { askGit } from "../run-git.ts";
 import { readTreeChanges, readTreePaths } from "../tree-changes.ts";
 import type { ChangeProblem } from "./change-problem.ts";
 import { changeProblem } from "./change-problem.ts";
@@ -19,6 +19,7 @@ import { type ChangedFile, describeFiles } from "./describe-files.ts";
 import { findDifferences } from "./find-differences.ts";
 import { collisionProblem, judgeChanges } from "./judge-changes.ts";
 import { recordDifferences } from "./record-differences.ts";
+import { moveRef } from "./vault.ts";
 import type { WorkingCopy } from "./working-copy.ts";
 
 /** What a child did to its copy, as one commit on top of its base. */
@@ -139,6 +140,6 @@ async function commitOnce(copy: WorkingCopy, tree: string, message: string): Pro
   if (about.join(" ") === `${tree} ${copy.base}`) return commit;
   const input = { ...context, input: message };
   const made = await askGit(["commit-tree", tree, "-p", copy.base, "-F", "-"], input);
-  await runGit(["update-ref", ref, made], context);
+  moveRef(context.gitDirectory, ref, made);
   return made;
 }

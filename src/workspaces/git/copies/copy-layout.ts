@@ -24,8 +24,12 @@ export interface CopyLayout {
 
 const idPattern = /^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$/;
 
+export function isCopyId(name: string): boolean {
+  return idPattern.test(name);
+}
+
 export function layoutOf(home: string, id: string): CopyLayout {
-  if (!idPattern.test(id)) {
+  if (!isCopyId(id)) {
     throw new MandateError(
       "usage",
       `"${id}" is no id of a working copy: letters, digits, "-" and "_", at most 64.`,

@@ -1,16 +1,16 @@
-import { existsSync, mkdirSync, realpathSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, realpathSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { explainGitFailure } from "../explain-git-failure.ts";
 import { findToplevel, type Inspection, inspectRepository } from "../inspect-repository.ts";
 import { IntegrationQueue } from "../integration/integration-queue.ts";
 import { recoverPlace } from "../integration/recover-integration.ts";
 import type { Place } from "../place.ts";
-import { identifyThisProcess } from "../process-identity.ts";
 import { removeFolder } from "../remove-folder.ts";
 import { RepositoryRefused } from "../repository-refusal.ts";
 import { requireGit } from "../require-git.ts";
 import { askGit } from "../run-git.ts";
 import { writeDurably } from "../write-durably.ts";
+import { beginCopy } from "./begin-copy.ts";
 import { captureTree } from "./capture-tree.ts";
 import { checkOutCopy } from "./check-out-copy.ts";
 import { layoutOf, worktreesOf } from "./copy-layout.ts";
@@ -43,8 +43,7 @@ export async function createWorkingCopy(request: WorkingCopyRequest): Promise<Wo
   }
   const toplevel = await findToplevel(request.source, home);
   await sweepCopy(home, request.id);
-  mkdirSync(layout.own, { recursive: true, mode: 0o700 });
-  writeFileSync(layout.holder, identifyThisProcess(), { mode: 0o600 });
+  beginCopy(home, request.id);
   try {
     const record = await make(request, home, toplevel);
     writeDurably(layout.record, JSON.stringify(record));

@@ -2,16 +2,27 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { isProcessAlive } from "../process-identity.ts";
 import { isBeingRemoved, removeFolder } from "../remove-folder.ts";
-import { layoutOf, worktreesOf } from "./copy-layout.ts";
-import { readCopyRecord, type WorkingCopy } from "./working-copy.ts";
-
-const id = /^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$/;
+import { isCopyId, layoutOf, worktreesOf } from "./copy-layout.ts";
+import { openWorkingCopy, type WorkingCopy } from "./working-copy.ts";
 
 /** The ids of all working copies that were made and not discarded. */
 export function listWorkingCopies(home: string): readonly string[] {
-  return names(join(home, "copies")).filter(
-    (name) => id.test(name) && existsSync(layoutOf(home, name).record),
-  );
+  return names(join(home, "copies")).filter((name) => isWhole(home, name));
+}
+
+function isWhole(home: string, name: string): boolean {
+  return isCopyId(name) && existsSync(layoutOf(home, name).record);
+}
+
+/** Without those that somebody removes meanwhile, or whose record nobody can read. */
+export function openWorkingCopies(home: string): readonly WorkingCopy[] {
+  return listWorkingCopies(home).flatMap((id) => {
+    try {
+      return [openWorkingCopy(home, id)];
+    } catch {
+      return [];
+    }
+  });
 }
 
 /**
@@ -19,11 +30,11 @@ export function listWorkingCopies(home: string): readonly string[] {
  * was. What a living process is making is left alone.
  */
 export async function sweepWorkingCopies(home: string): Promise<readonly string[]> {
-  const copies = new Set(listWorkingCopies(home));
   const swept: string[] = [];
   for (const parent of [worktreesOf(home), join(home, "copies")]) {
     for (const name of names(parent)) {
-      if (copies.has(name) || isHeld(home, name)) continue;
+      // In this order: whoever makes one lets go of it after it has become whole.
+      if (isHeld(home, name) || isWhole(home, name)) continue;
       try {
         await removeFolder(parent, name);
         swept.push(join(parent, name));
@@ -37,19 +48,17 @@ export async function sweepWorkingCopies(home: string): Promise<readonly string[
 
 /** Copies that were made of this one, and borrow contents from it. */
 export function copiesOf({ home, folder }: WorkingCopy): readonly string[] {
-  return listWorkingCopies(home).filter((each) => {
-    const source = readCopyRecord(home, each)?.source;
-    return source?.kind === "copy" && source.toplevel === folder;
-  });
+  return openWorkingCopies(home)
+    .filter(({ source }) => source.kind === "copy" && source.toplevel === folder)
+    .map(({ id }) => id);
 }
 
 /** Whether a process that is still there makes, or works with, what bears this name. */
 export function isHeld(home: string, name: string): boolean {
   if (isBeingRemoved(name)) return true;
-  const [copy = "", merged, ...holder] = name.split(".");
-  if (merged === "merged") return isProcessAlive(holder.join("."));
-  if (!id.test(copy) || merged !== undefined) return false;
-  return isProcessAlive(holderOf(home, copy));
+  const [copy = "", purpose, ...maker] = name.split(".");
+  if (purpose !== undefined) return isProcessAlive(maker.join("."));
+  return isCopyId(copy) && isProcessAlive(holderOf(home, copy));
 }
 
 /** The process that last took hold of a copy, whether it is still there or not. */

@@ -1,6 +1,7 @@
-import { mkdirSync, writeFileSync } from "node:fs";
+import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { ObjectFormat, Place } from "../place.ts";
+import { writeDurably } from "../write-durably.ts";
 
 /**
  * Above every `.gitattributes` of a tree, whoever wrote it: bytes go in and out as they are, and
@@ -20,7 +21,8 @@ export function createVault(vault: string, place: Borrowing, ignoreRules: string
   layOut(vault, place.objectFormat, "bare = true");
   writeFileSync(join(vault, "HEAD"), "ref: refs/heads/none\n");
   writeBorrowed(vault, place.objects);
-  updateVault(vault, place, ignoreRules);
+  writeFileSync(excludeOf(vault), ignoreRules);
+  writeShallow(vault, place.shallow);
 }
 
 /** What changes in the place while a copy lives. */
@@ -29,8 +31,23 @@ export function updateVault(
   place: Pick<Place, "shallow">,
   ignoreRules: string,
 ): void {
-  writeFileSync(join(vault, "info", "exclude"), ignoreRules);
+  // Not half of them, whatever happens: what they keep out would be taken for the child's work.
+  writeDurably(excludeOf(vault), ignoreRules);
   writeShallow(vault, place.shallow);
+}
+
+function excludeOf(vault: string): string {
+  return join(vault, "info", "exclude");
+}
+
+/**
+ * Says where a ref of the vault stands; null: nowhere. Git would lock it first, by a file that
+ * stays when it is killed, and keeps everybody from moving that ref ever after.
+ */
+export function moveRef(vault: string, ref: string, commit: string | null): void {
+  const place = join(vault, ...ref.split("/"));
+  if (commit === null) rmSync(place, { force: true });
+  else writeDurably(place, `${commit}\n`);
 }
 
 /**

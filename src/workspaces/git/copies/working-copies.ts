@@ -25,7 +25,7 @@ import {
   copiesOf,
   holderOf,
   isHeld,
-  listWorkingCopies,
+  openWorkingCopies,
   sweepWorkingCopies,
 } from "./list-working-copies.ts";
 import {
@@ -236,7 +236,7 @@ export class WorkingCopies {
     // A folder that cannot be brought to an end now must not keep everything else from starting.
     await recoverIntegration(this.#home).catch(() => undefined);
     const used = await inUse();
-    const copies = listWorkingCopies(this.#home).map((id) => openWorkingCopy(this.#home, id));
+    const copies = [...openWorkingCopies(this.#home)];
     // Those that were made of others first: as long as they are there, the others stay as well.
     const isInner = ({ source }: WorkingCopy) => source.kind === "copy";
     copies.sort((one, other) => Number(isInner(other)) - Number(isInner(one)));

@@ -2,7 +2,6 @@ import { existsSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { layoutOf } from "../copies/copy-layout.ts";
 import { isEntry, lookAtFile } from "../look-at-file.ts";
-import { removeFolder } from "../remove-folder.ts";
 import { writeDurably } from "../write-durably.ts";
 import { advanceBranch } from "./advance-branch.ts";
 import { applyStep, removeIfEmpty, revertStep, type StepObserver } from "./apply-step.ts";
@@ -12,7 +11,7 @@ import {
   removeJournal,
   writeJournal,
 } from "./integration-journal.ts";
-import { stagingFolders } from "./stage-integration.ts";
+import { removeStaging, stagingFolders } from "./stage-integration.ts";
 
 export type CarriedOut =
   | { readonly status: "done"; readonly outcome: IntegrationJournal["outcome"] }
@@ -124,8 +123,7 @@ async function clear(
 }
 
 async function finish(home: string, journal: IntegrationJournal): Promise<void> {
-  const { parent, name } = journal.staging;
-  if (existsSync(parent)) await removeFolder(parent, name);
+  await removeStaging(journal);
   removeJournal(home, journal.id);
 }
 

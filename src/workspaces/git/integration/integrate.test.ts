@@ -460,3 +460,16 @@ test("a hundred files and a binary one arrive byte for byte", async () => {
   expect(treeOf(source)).toEqual(treeOf(copy.root));
   commitAll(source);
 });
+
+test("locks that a killed git left on the indexes of a merge and of its check are passed over", async () => {
+  const source = makeRepository(contents);
+  const copy = await childOf(source, { "new.txt": "new\n" });
+  const vault = join(copy.home, "copies/child/vault.git");
+  writeFiles(vault, { "staging.index.lock": "", "merged.index.lock": "" });
+  const check = async ({ root }: { readonly root: string }) => {
+    expect(existsSync(join(root, "new.txt"))).toBe(true);
+    return { passed: true } as const;
+  };
+  expect(await merge(copy, { check })).toMatchObject({ status: "merged" });
+  expect(treeOf(source)).toEqual({ ...contents, "new.txt": "new\n" });
+});

@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, readFileSync, rmSync } from "node:fs";
-import { join } from "node:path";
 import { z } from "zod";
-import { journalsOf, layoutOf } from "../copies/copy-layout.ts";
+import { isCopyId, journalsOf, layoutOf } from "../copies/copy-layout.ts";
+import { RepositoryRefused } from "../repository-refusal.ts";
 import { syncFolder, writeDurably } from "../write-durably.ts";
 
 const entry = z.strictObject({ mode: z.string(), object: z.string() }).nullable();
@@ -47,16 +47,27 @@ export function removeJournal(home: string, id: string): void {
   syncFolder(journalsOf(home));
 }
 
-/** Of integrations that did not come to their end. */
-export function readJournals(home: string): readonly IntegrationJournal[] {
+/** The copies whose integrations did not come to their end. */
+export function listJournals(home: string): readonly string[] {
   const folder = journalsOf(home);
   if (!existsSync(folder)) return [];
   return readdirSync(folder)
-    .filter((name) => name.endsWith(".json"))
-    .sort()
-    .map((name) => schema.parse(JSON.parse(readFileSync(join(folder, name), "utf8"))));
+    .filter((name) => name.endsWith(ending))
+    .map((name) => name.slice(0, -ending.length))
+    .filter(isCopyId)
+    .sort();
 }
 
+const ending = ".json";
+
+/** Undefined: there is none, or none any more. One that cannot be understood is refused. */
 export function readJournal(home: string, id: string): IntegrationJournal | undefined {
-  return readJournals(home).find((journal) => journal.id === id);
+  const { journal, own } = layoutOf(home, id);
+  try {
+    return schema.parse(JSON.parse(readFileSync(journal, "utf8")));
+  } catch (cause) {
+    if ((cause as NodeJS.ErrnoException).code === "ENOENT") return undefined;
+    const sentence = `A merge of the working copy "${id}" was cut off, and its journal "${journal}" cannot be read. Some of its files may be in place already; those that it took away are in "${own}/staging/old", or in ".mandate-${id}/old" of the folder that it went into. Put that folder in order by hand, remove what is left of both, then the journal, and try again.`;
+    throw new RepositoryRefused({ code: "journal-damaged", sentence }, { cause });
+  }
 }

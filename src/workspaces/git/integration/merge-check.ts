@@ -1,10 +1,11 @@
-import { mkdirSync, rmSync } from "node:fs";
+import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { layoutOf, worktreesOf } from "../copies/copy-layout.ts";
 import type { WorkingCopy } from "../copies/working-copy.ts";
 import { identifyThisProcess } from "../process-identity.ts";
 import { removeFolder } from "../remove-folder.ts";
 import { runGit } from "../run-git.ts";
+import { withOwnIndex } from "../with-own-index.ts";
 
 export type CheckVerdict =
   | { readonly passed: true }
@@ -30,16 +31,15 @@ export async function runMergeCheck(
   const name = `${copy.id}.merged.${identifyThisProcess()}`;
   await removeFolder(parent, name);
   const folder = join(parent, name);
-  const indexFile = join(vault, "merged.index");
   try {
     mkdirSync(folder, { mode: 0o700 });
-    const context = { gitDirectory: vault, workTree: folder, indexFile };
-    await runGit(["read-tree", tree], context);
-    await runGit(["checkout-index", "--all", "--force"], context);
+    await withOwnIndex(join(vault, "merged.index"), async (indexFile) => {
+      const context = { gitDirectory: vault, workTree: folder, indexFile };
+      await runGit(["read-tree", tree], context);
+      await runGit(["checkout-index", "--all", "--force"], context);
+    });
     return await check({ folder, root: join(folder, copy.source.prefix) });
   } finally {
-    rmSync(indexFile, { force: true });
-    rmSync(`${indexFile}.lock`, { force: true });
     await removeFolder(parent, name);
   }
 }

@@ -1,5 +1,5 @@
 import { spawnSync } from "node:child_process";
-import { existsSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, readdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { type CollectedChanges, collectChanges } from "../copies/collect-changes.ts";
@@ -224,4 +224,49 @@ test("the next copy is made of a whole state, also right after a crash", async (
   expect(treeOf(scene.source)).not.toEqual(old);
   const next = await createWorkingCopy({ source: scene.source, id: "next", home: scene.home });
   expect(treeOf(next.folder)).toEqual(fresh);
+});
+
+test("a journal that cannot be read stops its own place alone, and says what to do", async () => {
+  const scene = await setScene();
+  const { home } = scene;
+  const source = makeRepository();
+  const hurt = await createWorkingCopy({ source, id: "a-hurt", home });
+  writeFiles(hurt.folder, { "a.txt": "changed\n" });
+  const changes = await collectChanges(hurt);
+  expect(dieAfter(scene, 6)).toBe(true);
+  const journal = join(home, "integrations/a-hurt.json");
+  writeFileSync(journal, '{"version":1,"id":"a-hu');
+  // It comes first, and the other one is recovered all the same.
+  await expect(recoverIntegration(home)).rejects.toThrow(journal);
+  expect(treeOf(scene.source)).toEqual(fresh);
+  expect(readdirSync(join(home, "integrations"))).toEqual(["a-hurt.json"]);
+  await createWorkingCopy({ source: scene.source, id: "next", home });
+  // Nothing goes into its own place, or out of it, that somebody has not looked at.
+  const before = fingerprint(source);
+  const refused = { refusal: { code: "journal-damaged" } };
+  await expect(integrate({ copy: hurt, changes })).rejects.toMatchObject(refused);
+  await expect(createWorkingCopy({ source, id: "more", home })).rejects.toThrow(
+    /"[^"]*a-hurt\/staging\/old".* remove .* try again/,
+  );
+  expect(fingerprint(source)).toBe(before);
+  rmSync(journal);
+  expect(await integrate({ copy: hurt, changes })).toMatchObject({ status: "merged" });
+});
+
+test("a merge elsewhere that comes to its end while journals are read is no obstacle", async () => {
+  const scene = await setScene();
+  writeFiles(scene.home, { "integrations/notes of mine.json": "{" });
+  // Listed, and gone when it is to be read.
+  symlinkSync("nowhere", join(scene.home, "integrations/ended.json"));
+  expect(await recoverIntegration(scene.home)).toEqual([]);
+  expect(await integrate(scene)).toMatchObject({ status: "merged" });
+});
+
+test("what was being removed when the crash came is removed by the recovery", async () => {
+  const scene = await setScene();
+  expect(dieAfter(scene, 1)).toBe(true);
+  const own = join(scene.home, "copies/child");
+  writeFiles(own, { ".removing-staging-0123456789ab.1.2.3.0/old/0": "a\n" });
+  await recoverIntegration(scene.home);
+  expect(readdirSync(own).filter((name) => name.includes("staging"))).toEqual([]);
 });

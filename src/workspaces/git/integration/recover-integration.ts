@@ -1,15 +1,16 @@
 import { existsSync, readFileSync, realpathSync } from "node:fs";
 import { layoutOf } from "../copies/copy-layout.ts";
-import { removeFolder } from "../remove-folder.ts";
+import { openWorkingCopies } from "../copies/list-working-copies.ts";
 import type { StepObserver } from "./apply-step.ts";
 import { type CarriedOut, carryOutIntegration } from "./carry-out-integration.ts";
 import {
   type IntegrationJournal,
+  listJournals,
   readJournal,
-  readJournals,
   removeJournal,
 } from "./integration-journal.ts";
 import { IntegrationQueue } from "./integration-queue.ts";
+import { removeStaging } from "./stage-integration.ts";
 
 export interface RecoveredIntegration {
   readonly id: string;
@@ -21,7 +22,8 @@ export interface RecoveredIntegration {
 /**
  * Brings every integration that a crash cut off to one of its two ends: finished where everything
  * was ready and nothing stands in the way, taken back otherwise. Waits for integrations that
- * another process is carrying out at this moment. A second call finds nothing to do.
+ * another process is carrying out at this moment. A second call finds nothing to do. What is wrong
+ * with one of them is thrown after all the others have come to theirs.
  */
 export async function recoverIntegration(
   home: string,
@@ -31,18 +33,35 @@ export async function recoverIntegration(
   const real = realpathSync.native(home);
   const queue = new IntegrationQueue(real);
   const recovered: RecoveredIntegration[] = [];
-  for (const { id, toplevel } of readJournals(real)) {
-    const work = () => recoverOne(real, id, observe);
-    const one = await queue.run(toplevel, work, { purpose: "files" });
-    if (one !== undefined) recovered.push(one);
+  const failures: unknown[] = [];
+  for (const id of listJournals(real)) {
+    try {
+      const journal = readJournal(real, id);
+      if (journal === undefined) continue;
+      const work = () => recoverOne(real, id, observe);
+      const one = await queue.run(journal.toplevel, work, { purpose: "files" });
+      if (one !== undefined) recovered.push(one);
+    } catch (error) {
+      failures.push(error);
+    }
   }
+  if (failures.length > 0) throw failures[0];
   return recovered;
 }
 
 /** The same for one place, by whoever holds its lock. */
 export async function recoverPlace(home: string, toplevel: string): Promise<void> {
-  for (const journal of readJournals(home)) {
-    if (journal.toplevel === toplevel) await recoverOne(home, journal.id);
+  for (const id of listJournals(home)) {
+    if (targetOf(home, id) === toplevel) await recoverOne(home, id);
+  }
+}
+
+/** The place that a merge goes into. Where its journal cannot tell, the copy that it is of can. */
+function targetOf(home: string, id: string): string | undefined {
+  try {
+    return readJournal(home, id)?.toplevel;
+  } catch {
+    return openWorkingCopies(home).find((copy) => copy.id === id)?.source.toplevel;
   }
 }
 
@@ -59,9 +78,7 @@ async function recoverOne(
   if (recorded === undefined) {
     return { id, toplevel, result: await carryOutIntegration(home, journal, observe) };
   }
-  if (existsSync(journal.staging.parent)) {
-    await removeFolder(journal.staging.parent, journal.staging.name);
-  }
+  await removeStaging(journal);
   removeJournal(home, id);
   return { id, toplevel, result: { status: "done", outcome: recorded } };
 }

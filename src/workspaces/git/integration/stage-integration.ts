@@ -1,18 +1,20 @@
 import {
   chmodSync,
   closeSync,
+  existsSync,
   fsyncSync,
   lchownSync,
   mkdirSync,
   openSync,
-  rmSync,
   statSync,
 } from "node:fs";
 import { dirname, join } from "node:path";
 import { entryAt } from "../entry-at.ts";
 import { executableMode, linkMode } from "../place.ts";
 import { joinRaw, rawOf } from "../raw-path.ts";
+import { remainsOf, removeFolder } from "../remove-folder.ts";
 import { runGit } from "../run-git.ts";
+import { withOwnIndex } from "../with-own-index.ts";
 import { syncFolder } from "../write-durably.ts";
 import type { IntegrationJournal } from "./integration-journal.ts";
 
@@ -40,16 +42,12 @@ export async function stageIntegration(
   mkdirSync(join(journal.staging.parent, journal.staging.name), { mode: 0o700 });
   for (const folder of Object.values(folders)) mkdirSync(folder);
   const fresh = journal.steps.filter(({ after }) => after !== null);
-  const indexFile = join(vault, "staging.index");
-  try {
+  await withOwnIndex(join(vault, "staging.index"), async (indexFile) => {
     const context = { gitDirectory: vault, workTree: folders.fresh, indexFile };
     await runGit(["read-tree", tree], context);
     const input = joinRaw(fresh.map(({ path }) => rawOf(path)));
     await runGit(["checkout-index", "--force", "-z", "--stdin"], { ...context, input });
-  } finally {
-    rmSync(indexFile, { force: true });
-    rmSync(`${indexFile}.lock`, { force: true });
-  }
+  });
   const synced = new Set<string>();
   for (const { path, after } of fresh) {
     const place = join(folders.fresh, path);
@@ -58,6 +56,13 @@ export async function stageIntegration(
     synced.add(dirname(place));
   }
   for (const folder of synced) syncFolder(folder);
+}
+
+/** Also what is left of it when somebody was killed while removing it. */
+export async function removeStaging({ staging }: IntegrationJournal): Promise<void> {
+  const { name, parent } = staging;
+  if (!existsSync(parent)) return;
+  for (const each of [name, ...remainsOf(parent, name)]) await removeFolder(parent, each);
 }
 
 /** A file that replaces another one belongs to the same person and opens to the same people. */

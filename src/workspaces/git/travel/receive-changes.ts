@@ -6,10 +6,12 @@ import { collectChanges } from "../copies/collect-changes.ts";
 import { readClaim } from "../copies/copy-claim.ts";
 import { copyIndex } from "../copies/copy-index.ts";
 import { layoutOf, refOf, worktreesOf } from "../copies/copy-layout.ts";
+import { moveRef } from "../copies/vault.ts";
 import { readCopyRecord, type WorkingCopy } from "../copies/working-copy.ts";
 import { GitFailure } from "../git-failure.ts";
 import { removeFolder } from "../remove-folder.ts";
 import { askGit, runGit } from "../run-git.ts";
+import { withOwnIndex } from "../with-own-index.ts";
 import { damagedBundle } from "./git-bundle.ts";
 import { keepPack, receivePack } from "./receive-pack.ts";
 import { openChanges } from "./sealed-bundle.ts";
@@ -47,9 +49,7 @@ export async function receiveChanges(copy: WorkingCopy, text: string): Promise<R
     }
     if (!isUntouched || !(await goForward(copy, tree))) await layOut(copy, tree);
     // Last: with this it has been received.
-    const ref = refOf(copy.id);
-    if (commit !== null) await runGit(["update-ref", ref, commit], vaultOf(copy));
-    else await runGit(["update-ref", "-d", ref], vaultOf(copy));
+    moveRef(vaultOf(copy).gitDirectory, refOf(copy.id), commit);
   } catch (error) {
     if (!(error instanceof GitFailure) || error.kind !== "exit") throw error;
     const said = error.stderr.trim().split("\n")[0] ?? "";
@@ -90,19 +90,17 @@ async function takeIn(
 /** Nobody has worked in it: then only what was changed needs to be written. */
 async function goForward(copy: WorkingCopy, tree: string): Promise<boolean> {
   const { copyIndex: base } = layoutOf(copy.home, copy.id);
-  const indexFile = `${base}.tip`;
-  rmSync(indexFile, { force: true });
-  copyIndex(base, indexFile);
   try {
-    const context = { ...vaultOf(copy), workTree: copy.folder, indexFile };
-    await runGit(["read-tree", "-m", "-u", copy.baseTree, tree], context);
+    await withOwnIndex(`${base}.tip`, async (indexFile) => {
+      copyIndex(base, indexFile);
+      const context = { ...vaultOf(copy), workTree: copy.folder, indexFile };
+      await runGit(["read-tree", "-m", "-u", copy.baseTree, tree], context);
+    });
     return true;
   } catch (error) {
     // Something is in the way after all.
     if (error instanceof GitFailure && error.kind === "exit") return false;
     throw error;
-  } finally {
-    rmSync(indexFile, { force: true });
   }
 }
 

@@ -166,6 +166,22 @@ describe("work that comes back", () => {
     expect((await collectChanges(copy)).commit).toBe(commit);
   });
 
+  it("is received although a git that was killed has left its locks", async () => {
+    const copy = await makeCopy(makeRepository());
+    const there = await travel(copy);
+    writeFiles(there.folder, { "b.txt": "b\n" });
+    const locks = ["copy.index.lock", "copy.index.tip.lock", "vault.git/refs/mandate/c1.lock"];
+    const own = join(copy.home, "copies/c1");
+    for (const lock of [...locks, "vault.git/refs/mandate/c1-base.lock"]) {
+      writeFiles(own, { [lock]: "" });
+      // Somebody has worked in it: everything is laid out anew.
+      writeFiles(copy.folder, { "lost.txt": "of somebody who is gone\n", "b.txt": null });
+      await bringBack(there, copy);
+      expect(treeOf(copy.folder)).toEqual({ "a.txt": "a\n", "b.txt": "b\n" });
+      writeFiles(own, { [lock]: null });
+    }
+  });
+
   it("is nothing where nothing was changed, whatever lay in the copy here", async () => {
     const copy = await makeCopy(makeRepository());
     const there = await travel(copy);
@@ -426,7 +442,13 @@ describe("changes that are not what they seem", () => {
   it("hold nothing that a child's files could not", async () => {
     const inGit = ({ blob, commit, tree }: Hostile, base: string) =>
       commit(tree(`040000 tree ${tree(`100755 blob ${blob}\tpost-commit`)}\t.git`), base);
-    await expect((await sendBack(inGit)).receiving).rejects.toThrow(/laid out/);
+    const { copy, receiving } = await sendBack(inGit);
+    await expect(receiving).rejects.toThrow(/laid out/);
+    // The copy can still be used, by those who send something better.
+    const there = await travel(copy);
+    writeFiles(there.folder, { "b.txt": "b\n" });
+    await bringBack(there, copy);
+    expect(treeOf(copy.folder)).toEqual({ "a.txt": "a\n", "b.txt": "b\n" });
     const link = ({ commit, folder, tree }: Hostile, base: string) => {
       const target = execFileSync("git", ["hash-object", "-w", "--stdin"], {
         cwd: folder,

@@ -1,14 +1,14 @@
-import { mkdirSync, realpathSync, writeFileSync } from "node:fs";
+import { mkdirSync, realpathSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { MandateError } from "../../../ports/mandate-error.ts";
 import { messageOf } from "../../../ports/message-of.ts";
+import { beginCopy } from "../copies/begin-copy.ts";
 import { checkOutCopy } from "../copies/check-out-copy.ts";
 import { layoutOf } from "../copies/copy-layout.ts";
 import { sweepCopy } from "../copies/create-working-copy.ts";
 import { createVault } from "../copies/vault.ts";
 import { type CopyRecord, type WorkingCopy, workingCopyOf } from "../copies/working-copy.ts";
 import { GitFailure } from "../git-failure.ts";
-import { identifyThisProcess } from "../process-identity.ts";
 import { RepositoryRefused } from "../repository-refusal.ts";
 import { requireGit } from "../require-git.ts";
 import { askGit } from "../run-git.ts";
@@ -43,8 +43,7 @@ export async function unpackCopy(request: UnpackRequest): Promise<WorkingCopy> {
     throw damagedBundle("it is of another state than the one that was agreed");
   }
   await sweepCopy(home, request.id);
-  mkdirSync(layout.own, { recursive: true, mode: 0o700 });
-  writeFileSync(layout.holder, identifyThisProcess(), { mode: 0o600 });
+  beginCopy(home, request.id);
   try {
     await requireGit();
     const record = await make(request, home, opened);
