@@ -203,7 +203,14 @@ function grant({ caller, request, run, way }: Start, { entry, profile }: Resolve
   const { limits, models } = run.parts;
   return narrow({
     ceiling: ceilingOf(run, caller),
-    profile: claimsOf(run, profile, models.candidates(profile.model ?? anyModel)),
+    // Who answers in another program's agent is that program's business: here it is only a name.
+    profile: claimsOf(
+      run,
+      profile,
+      way === "session"
+        ? [profile.model?.model ?? ""]
+        : models.candidates(profile.model ?? anyModel),
+    ),
     entry,
     request: {
       tools: request.tools,

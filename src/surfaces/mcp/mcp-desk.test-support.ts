@@ -44,12 +44,15 @@ export class McpDesk implements AsyncDisposable {
   readonly home = join(this.root, "home");
   readonly workspace = join(this.root, "workspace");
   readonly #playbook = join(this.root, "playbook.yaml");
+  readonly #variables: Readonly<Record<string, string>>;
   readonly #clients: Client[] = [];
   readonly #closing: (() => Promise<void>)[] = [];
 
-  constructor(playbook: string) {
+  /** Who answers: a playbook, or whoever is found by these variables. */
+  constructor(model: string | Readonly<Record<string, string>>) {
     mkdirSync(this.workspace);
-    writeFileSync(this.#playbook, playbook);
+    if (typeof model === "string") writeFileSync(this.#playbook, model);
+    this.#variables = typeof model === "string" ? { MANDATE_PLAYBOOK: this.#playbook } : model;
   }
 
   /** Somebody who can be delegated to. */
@@ -65,7 +68,7 @@ export class McpDesk implements AsyncDisposable {
       HOME: this.root,
       XDG_CONFIG_HOME: join(this.root, "config"),
       MANDATE_HOME: this.home,
-      MANDATE_PLAYBOOK: this.#playbook,
+      ...this.#variables,
     };
   }
 
