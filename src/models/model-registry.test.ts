@@ -1,6 +1,7 @@
 import { execFileSync } from "node:child_process";
 import { expect, test } from "vitest";
 import type { Model } from "../ports/model.ts";
+import { ofType, openEngine, testProfile } from "../testing/engine-fixture.ts";
 import { exampleRequest } from "./example-request.test-support.ts";
 import { createModelRegistry, type ModelsConfig } from "./model-registry.ts";
 import { scriptedModel } from "./scripted/scripted-model.ts";
@@ -132,4 +133,17 @@ test("nothing heavy is loaded before a model is asked", () => {
     console.log(loaded.filter((name) => /^(@|zod|yaml|ai)/.test(name)).join());`;
   const output = execFileSync(process.execPath, ["--input-type=module", "--eval", program]);
   expect(output.toString().trim()).toBe("");
+});
+
+test("without anything configured, one that is told to go on fails instead of asking a person", async () => {
+  await using mandate = await openEngine({
+    profiles: [
+      testProfile("dutiful", { tools: ["complete_task"], exit: { tools: ["complete_task"] } }),
+    ],
+    environment: {},
+  });
+  const { events, result } = await mandate.run({ task: "do it", profile: "dutiful" });
+  expect(result).toMatchObject({ status: "failed", closeReason: "provider_unavailable" });
+  expect(result.result).toContain("No language model is configured. Set ANTHROPIC_API_KEY");
+  expect(ofType(events, "agent.asked")).toEqual([]);
 });
