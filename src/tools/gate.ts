@@ -246,7 +246,6 @@ interface Capped {
   readonly artifact?: ArtifactReference;
 }
 
-/** A large output stays out of the conversation and out of the log: both keep its beginning. */
 /** Most outputs are shown whole, and need not wait a turn to hear so. */
 function uncapped(result: ToolResult, subject: GateSubject): Capped | undefined {
   const { text } = result;
@@ -260,6 +259,7 @@ function shownBytesOf({ shownBytes }: ToolResult, { outputBytes }: GateSubject):
   return Math.min(outputBytes, shownBytes ?? Number.POSITIVE_INFINITY);
 }
 
+/** A large output stays out of the conversation and out of the log: both keep its beginning. */
 async function cap(result: ToolResult, subject: GateSubject): Promise<Capped> {
   const { text } = result;
   const limit = shownBytesOf(result, subject);
