@@ -67,7 +67,7 @@ const besideTheStages = {
     typesOf: [],
   },
   "product-version.ts": { imports: [], typesOf: [] },
-  "watchdog.ts": { imports: [], typesOf: ["open-store.ts", "watchdog-thread.ts"] },
+  "watchdog.ts": { imports: [], typesOf: ["ports", "open-store.ts", "watchdog-thread.ts"] },
   "watchdog-thread.ts": {
     imports: ["open-store.ts", "delegations", "workspaces"],
     typesOf: ["ports"],

@@ -239,7 +239,7 @@ async function watch(
 ): Promise<Watchdog | undefined> {
   if (watchdog !== true || database === ":memory:") return undefined;
   const { startWatchdog } = await import("./watchdog.ts");
-  return startWatchdog(store.ownership.worker, marks, stored);
+  return startWatchdog(store, marks, stored);
 }
 
 /** A database of one's own, in a file or in memory, has no workers. */

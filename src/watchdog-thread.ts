@@ -1,6 +1,6 @@
 /** The other thread of `watchdog.ts`: it loads the database only once it has to. */
 import { writeSync } from "node:fs";
-import { workerData } from "node:worker_threads";
+import { parentPort, workerData } from "node:worker_threads";
 import type { Overdue } from "./delegations/recovery/find-overdue.ts";
 import type { StoreOptions } from "./open-store.ts";
 import type { Store } from "./ports/store.ts";
@@ -22,7 +22,8 @@ const graceMs = 1000;
 /** A database that does not answer keeps nobody alive. */
 const writeMs = 2500;
 
-const { beatMs, beats, database, store: options, worker } = workerData as WatchdogTask;
+const { beatMs, beats, database, store: options, ...task } = workerData as WatchdogTask;
+let { worker } = task;
 let seen = -1;
 let misses = 0;
 let wallAtBeat = Date.now();
@@ -30,6 +31,9 @@ let steadyAtBeat = performance.now();
 let isLooking = false;
 
 setInterval(count, beatMs);
+parentPort?.on("message", (name: string) => {
+  worker = name;
+});
 
 function count(): void {
   const beat = Atomics.load(beats, 0);

@@ -1,6 +1,7 @@
 /** Ends this process when its event loop is blocked beyond somebody's deadline. */
 import { Worker } from "node:worker_threads";
 import type { StoreOptions } from "./open-store.ts";
+import type { Store } from "./ports/store.ts";
 import type { WatchdogTask } from "./watchdog-thread.ts";
 
 export interface Watchdog {
@@ -22,18 +23,25 @@ const program = new URL(`./watchdog-thread${extension}`, import.meta.url);
  * what it started; whoever comes next takes up the rest, as after any other crash.
  */
 export function startWatchdog(
-  worker: string,
+  watched: Pick<Store, "ownership">,
   database: string,
   store: Omit<StoreOptions, "clock">,
 ): Watchdog {
   const beats = new Int32Array(new SharedArrayBuffer(4));
-  const timer = setInterval(() => Atomics.add(beats, 0, 1), beatMs).unref();
+  let { worker } = watched.ownership;
   const task: WatchdogTask = { beats, beatMs, worker, database, store: plain(store) };
   const thread = new Worker(program, {
     workerData: task,
     name: "mandate-watchdog",
     resourceLimits: { maxOldGenerationSizeMb: 128, maxYoungGenerationSizeMb: 4 },
   });
+  const timer = setInterval(() => {
+    Atomics.add(beats, 0, 1);
+    // Taken for dead, this process goes on under another name; of the old one nothing is left.
+    if (watched.ownership.worker === worker) return;
+    worker = watched.ownership.worker;
+    thread.postMessage(worker);
+  }, beatMs).unref();
   thread.unref();
   // Whoever cannot be watched works on unwatched.
   thread.on("error", () => clearInterval(timer));

@@ -1,9 +1,12 @@
 import type { InboxItem } from "../events/inbox-item.ts";
 import { isInboxType } from "../events/inbox-types.ts";
 import type { InboxStore } from "../ports/inbox-store.ts";
+import { MandateError } from "../ports/mandate-error.ts";
 import type { Store } from "../ports/store.ts";
 
 const pageSize = 200;
+/** After a database that could not be read. */
+const againMs = 1000;
 
 /**
  * Calls back with every item that comes from now on, in order and once, whichever process it came
@@ -52,9 +55,19 @@ export function followInbox(
     isNews = true;
     if (isTelling) return;
     isTelling = true;
-    // The store was closed meanwhile: nothing more is to come.
-    tellAll().catch(() => undefined);
+    lookAgain();
   });
+
+  function lookAgain(): void {
+    tellAll().catch((error: unknown) => {
+      // The store was closed meanwhile: nothing more is to come.
+      if (!isWanted || (error instanceof MandateError && error.code === "closed")) return;
+      // What could not be read is still there, after the last item that was told.
+      isNews = true;
+      setTimeout(lookAgain, againMs).unref();
+    });
+  }
+
   return () => {
     isWanted = false;
     unsubscribe();

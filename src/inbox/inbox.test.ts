@@ -8,6 +8,7 @@ import {
   type TestEngine,
   testProfile,
 } from "../testing/index.ts";
+import { followInbox } from "./follow-inbox.ts";
 import { Inbox } from "./inbox.ts";
 
 const profiles = [
@@ -195,5 +196,26 @@ describe("what is asked of an inbox wrongly", () => {
     ];
     for (const one of wrong) await expect(one).rejects.toMatchObject({ code: "usage" });
     expect(() => new Inbox(mandate.store, { reader: "\u001b[31m" })).toThrow(/reader's name/);
+  });
+});
+
+describe("who follows the inbox", () => {
+  it("is told all that came while it could not be read, once it can be", async () => {
+    await using mandate = await open();
+    const { store } = mandate;
+    const told: string[] = [];
+    const { readInbox } = store;
+    store.readInbox = () => Promise.reject(new Error("The database is away."));
+    const unfollow = followInbox(store, ({ kind }) => told.push(kind));
+    const { result } = await mandate.start({ task: "review", profile: "lead" });
+    await delay(50);
+    store.readInbox = readInbox;
+    const { ask } = await openAsk(new Inbox(store));
+    await new Inbox(store).answer(ask.id, "kind");
+    await result;
+    const stored = kindsOf(await new Inbox(store).read());
+    for (let waited = 0; waited < 3000 && told.length < stored.length; waited += 5) await delay(5);
+    expect(told).toEqual(stored);
+    unfollow();
   });
 });

@@ -1,3 +1,4 @@
+import { type Keys, requireKnownKeys } from "../documents/require-known-keys.ts";
 import { type InboxItem, inboxKinds } from "../events/inbox-item.ts";
 import { type InboxQuery, type InboxStore, mostInboxItems } from "../ports/inbox-store.ts";
 import { MandateError } from "../ports/mandate-error.ts";
@@ -46,7 +47,9 @@ export class Inbox {
   }
 
   /** The first items that a reader has not seen. */
-  async unread({ reader, limit }: UnreadQuery = {}): Promise<readonly InboxItem[]> {
+  async unread(query: UnreadQuery = {}): Promise<readonly InboxItem[]> {
+    requireKnownKeys("inbox.unread", query, unreadKeys);
+    const { reader, limit } = query;
     const after = await this.seen(reader);
     return this.read({ after, ...(limit !== undefined && { limit }) });
   }
@@ -86,14 +89,20 @@ export class Inbox {
   }
 }
 
-function queryOf({
-  after,
-  before,
-  limit = 50,
-  kinds,
-  openOnly,
-  runId,
-}: InboxSelection): InboxQuery {
+const unreadKeys = { reader: true, limit: true } satisfies Keys<UnreadQuery>;
+
+const selectionKeys = {
+  after: true,
+  before: true,
+  limit: true,
+  kinds: true,
+  openOnly: true,
+  runId: true,
+} satisfies Keys<InboxSelection>;
+
+function queryOf(selection: InboxSelection): InboxQuery {
+  requireKnownKeys("inbox.read", selection, selectionKeys);
+  const { after, before, limit = 50, kinds, openOnly, runId } = selection;
   for (const kind of kinds ?? []) {
     if (inboxKinds.includes(kind)) continue;
     const known = inboxKinds.join(", ");

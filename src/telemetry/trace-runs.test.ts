@@ -174,4 +174,23 @@ describe("spans of a run", () => {
     assert.equal(parentOf(watcher), parentOf(orphan));
     assert.notEqual(parentOf(step), parentOf(orphan));
   });
+
+  it("go on when the process was taken for dead and has another name", async () => {
+    const { ownership } = store;
+    const renamed = { worker: `${ownership.worker}-again`, fence: 1 };
+    Object.defineProperty(store, "ownership", { get: () => renamed });
+    const run = await StoredRun.start(store);
+    const id = await run.child();
+    await run.append(
+      about(id, "agent.subagent_failed", { code: "cancelled", error: "" }),
+      about(id, "agent.subagent_closed", {
+        sub_agent_id: id,
+        step_idx: 0,
+        final_status: "failed",
+        close_reason: "cancelled",
+        seal,
+      }),
+    );
+    assert.equal(find("invoke_agent tester").attributes["error.type"], "cancelled");
+  });
 });

@@ -22,9 +22,10 @@ export function traceRuns(
   options: TraceOptions = {},
 ): () => void {
   const traces = new Map<string, RunTrace | TakingUp>();
-  const { worker } = store.ownership;
 
   function hear(event: StoredEvent): void {
+    // A process that was taken for dead goes on under another name.
+    const { worker } = store.ownership;
     if (event.type === "run.started" && event.payload.worker === worker) {
       traces.set(event.run_id, new RunTrace(tracer, options, false));
     }

@@ -73,8 +73,13 @@ export class KeptSessions<Session> {
   async sweep(): Promise<void> {
     const { idleMs, now } = this.#options;
     for (const [key, entry] of [...this.#entries]) {
-      if (now() - entry.usedAt < idleMs || !(await this.#isIdle(entry))) continue;
-      if (this.#entries.get(key) === entry) await this.end(entry.owner, key);
+      if (now() - entry.usedAt < idleMs) continue;
+      try {
+        if (!(await this.#isIdle(entry))) continue;
+        if (this.#entries.get(key) === entry) await this.end(entry.owner, key);
+      } catch {
+        // Whether it works, or its end, has to do with a database that is away: the next sweep looks.
+      }
     }
   }
 
