@@ -8,8 +8,7 @@ import type { EngineParts } from "./engine-parts.ts";
 import type { LiveRun } from "./live-run.ts";
 import { type ContinueOptions, continuation } from "./rests/continue-session.ts";
 import type { Interrupted } from "./rests/interrupt.ts";
-import { resumption } from "./rests/resumption.ts";
-import type { SessionLimits } from "./rests/session-mode.ts";
+import { type ResumeLimits, resumption } from "./rests/resumption.ts";
 import { agentAtWork } from "./runs/agent-at-work.ts";
 import { BranchWorker } from "./runs/branch-worker.ts";
 import { cancelDelegation } from "./runs/cancel-delegation.ts";
@@ -71,7 +70,7 @@ export class Engine {
   }
 
   /** Continues a delegation that was cancelled or failed: a new run on the old conversation. */
-  async resume(id: string, by?: RunPrincipal, limits?: SessionLimits): Promise<StartedRun> {
+  async resume(id: string, by?: RunPrincipal, limits?: ResumeLimits): Promise<StartedRun> {
     return goOn(this.#own, await resumption(this.#own.parts.store, id, limits), by);
   }
 
@@ -182,6 +181,7 @@ export class Engine {
 
   close(): void {
     clearInterval(this.#idleWatch);
+    this.#recovery.close();
     this.#unsubscribe();
     this.#own.runs.close();
     for (const run of this.#own.branches.all) loseBranch(run);

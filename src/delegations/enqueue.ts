@@ -35,7 +35,8 @@ function insertByStep(children: Agent[], child: Agent): void {
  */
 export function dispatch(agent: Agent): void {
   const { run } = agent;
-  if (agent.parent !== null) void run.parts.dispatcher?.dispatch(workOf(agent));
+  // What cannot be put into the queue now is found by whoever looks for what nobody works on.
+  if (agent.parent !== null) run.parts.dispatcher?.dispatch(workOf(agent)).catch(warn);
   else if (isWatcher(agent) && run.here !== null) queue(agent);
 }
 
@@ -61,4 +62,8 @@ export function queue(agent: Agent): void {
     agent.time.hasSlot = true;
     void work(agent);
   });
+}
+
+function warn(error: unknown): void {
+  process.emitWarning(error instanceof Error ? error : String(error));
 }

@@ -5,6 +5,7 @@ import { cancelLive } from "./ends/cancel.ts";
 import { interruptRoot } from "./rests/interrupt.ts";
 import { performCall } from "./turns/perform-calls.ts";
 import { event } from "./turns/take-turn.ts";
+import { forgetUnwritten } from "./work.ts";
 
 export interface SessionCallOptions {
   readonly signal?: AbortSignal | undefined;
@@ -51,6 +52,7 @@ export class Session {
     const call: ToolCall = { id: `call_${++this.#calls}`, name: tool, input };
     const forget = this.#follow(call.id, options);
     try {
+      await forgetUnwritten(this.#agent);
       const result = await performCall(this.#agent, call, false, false);
       await this.#agent.appends.durable();
       return result;
@@ -66,7 +68,9 @@ export class Session {
     const started: string[] = [];
     const cancel = (id: string): void => {
       const child = run.agents.get(id);
-      if (child) void cancelLive(child, "The program that asked for it took its call back.");
+      if (child === undefined) return;
+      // That it ends is decided; where that cannot be written now, it is as soon as it can be.
+      cancelLive(child, "The program that asked for it took its call back.").catch(() => undefined);
     };
     const cancelAll = (): void => started.forEach(cancel);
     const unsubscribe = run.parts.store.subscribe((events) => {
@@ -92,6 +96,7 @@ export class Session {
    * to repeat.
    */
   async close(): Promise<void> {
+    await forgetUnwritten(this.#agent);
     await interruptRoot(this.#agent, "The session ended.", "report_accepted");
   }
 }

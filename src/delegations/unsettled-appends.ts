@@ -19,6 +19,11 @@ export class UnsettledAppends {
     if (this.#refused !== null) throw this.#refused;
   }
 
+  /** Why something of it was not accepted; null: everything was, so far. */
+  get refusal(): unknown {
+    return this.#refused;
+  }
+
   /** Nothing that concerns the agent is on its way any more, accepted or not. */
   async quiet(): Promise<void> {
     await Promise.allSettled([...this.#unsettled, this.#settling]);

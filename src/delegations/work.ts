@@ -1,3 +1,4 @@
+import { externalProvider } from "../contracts/contract.ts";
 import type { NewEvent } from "../events/event.ts";
 import { MandateError } from "../ports/mandate-error.ts";
 import { messageOf } from "../ports/message-of.ts";
@@ -54,23 +55,37 @@ export async function endWork(agent: Agent, cause: unknown): Promise<void> {
   if (agent.isEnding) return;
   // Stopped while it was coming to rest: that is why it ends.
   const error = cause instanceof Suspended ? (agent.stopReason ?? cause) : cause;
-  if (wasRefused(error)) return reconcile(agent);
+  if (wasRefused(error)) return followLog(agent);
   try {
     if (wasNotWritten(error)) await reloadTree(agent, error);
     else if (agent.suspension && !agent.isParked) return await park(agent, agent.suspension);
     await closeWith(agent, endingOf(error, agent));
   } catch (refusal) {
-    if (wasRefused(refusal)) return reconcile(agent);
+    if (wasRefused(refusal)) return followLog(agent);
     // That its contract was changed is found out here, and is then why it ends.
     if (isTampering(refusal) && !isTampering(error)) return endWork(agent, refusal);
-    // Its caller must not go on with a result that is in no log: it ends for the same reason.
-    agent.parent?.appends.add(Promise.reject(refusal));
-    abandon(agent, refusal);
-    const { here, parts, root } = agent.run;
-    // Whoever is below ends with it.
-    const isTopmost = agent === root || agent === here;
-    if (isTopmost && agent.result !== null) parts.unwritten.add(agent, agent.result);
+    giveUp(agent, refusal);
   }
+}
+
+/** Somebody else wrote first. Where it cannot even be read what they wrote, the agent is given up. */
+async function followLog(agent: Agent): Promise<void> {
+  try {
+    await reconcile(agent);
+  } catch (error) {
+    if (!agent.isEnding) giveUp(agent, error);
+  }
+}
+
+/** Its end cannot be written now: who waits is told, and the log is as soon as it can be. */
+function giveUp(agent: Agent, cause: unknown): void {
+  // Its caller must not go on with a result that is in no log: it ends for the same reason.
+  agent.parent?.appends.add(Promise.reject(cause));
+  abandon(agent, cause);
+  const { here, parts, root } = agent.run;
+  // Whoever is below ends with it; another program's agent goes on, and does not.
+  const isTopmost = agent === root || agent === here || isHeldByProgram(agent.parent);
+  if (isTopmost && agent.result !== null) parts.unwritten.add(agent, agent.result);
 }
 
 /**
@@ -150,10 +165,22 @@ async function reloadTree(agent: Agent, cause: unknown): Promise<void> {
   agent.appends.breakOff(cause);
 }
 
+/** What could not be written did not happen: one that goes on all the same does so from its log. */
+export async function forgetUnwritten(agent: Agent): Promise<void> {
+  if (!wasNotWritten(agent.appends.refusal)) return;
+  const state = await agent.run.parts.store.readRun(agent.run.id);
+  const delegation = state?.delegations.get(agent.id);
+  if (delegation !== undefined) await reload(agent, delegation);
+}
+
+function isHeldByProgram(agent: Agent | null): boolean {
+  return agent?.contract.model.provider === externalProvider;
+}
+
 /** The disk had no room or is broken, or the contract was not the one that it was created with. */
 const notWritten: ReadonlySet<string> = new Set(["storage-full", "database-unusable"]);
 
-function wasNotWritten(error: unknown): boolean {
+export function wasNotWritten(error: unknown): boolean {
   return isTampering(error) || (error instanceof MandateError && notWritten.has(error.code));
 }
 

@@ -70,8 +70,8 @@ export class WorkingTime {
     }
     return waiting.then(() => {
       this.#gotSlot();
-      // It was stopped while it queued: the slot goes to the next one.
-      if (agent.status === "closed" || agent.isParked) this.giveSlot();
+      // It ended, rests or went to another process while it queued: the slot goes to the next one.
+      if (agent.isEnding || agent.isParked || agent.run.lost) this.giveSlot();
     });
   }
 

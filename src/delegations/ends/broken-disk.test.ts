@@ -191,3 +191,53 @@ test.skipIf(isElsewhere)(
     expect(await engine.engine.resultOf(runId)).toMatchObject({ closeReason: "cancelled" });
   },
 );
+
+test.skipIf(isElsewhere)(
+  "a call that its program takes back while the disk is full ends, and nothing else does",
+  async () => {
+    const slow: Script = () => ({ text: "done", latency_ms: 60_000 });
+    await using engine = await openEngine({ model: slow, profiles });
+    const session = await engine.engine.openSession({ client: "another program", workspace: null });
+    const taking = new AbortController();
+    const call = session.call(
+      "delegate_task",
+      { profile: "leaf", task: "wait" },
+      { signal: taking.signal },
+    );
+    const ended = call.catch((error: unknown) => error);
+    await delay(200);
+    failCommits(1, 2, 13);
+    taking.abort();
+    await ended;
+    StatementSync.prototype.run = run;
+    const [root] = await engine.store.listRuns({});
+    await session.close();
+    if (root) await untilEnded(engine, root.id);
+    expect(new Set(endsIn(await engine.events(root?.id ?? "")))).toEqual(new Set([1]));
+  },
+);
+
+test.skipIf(isElsewhere).each([1, 2, 3])(
+  "a run that the disk keeps from being taken up is taken up when there is room: commit %i",
+  async (at) => {
+    const slow: Script = ({ caller }) => ({
+      text: "done",
+      latency_ms: caller.try > 1 ? 1 : 60_000,
+    });
+    await using engine = await openEngine({ model: slow, profiles });
+    const session = await engine.engine.openSession({ client: "another program", workspace: null });
+    await engine.start({ task: "one", profile: "leaf" });
+    await delay(100);
+    engine.abandon();
+    await session.close().catch(() => undefined);
+    await using after = await engine.another({ model: () => "done", profiles });
+    failCommits(at, 1, 13);
+    await after.engine.recover(undefined, () => undefined);
+    StatementSync.prototype.run = run;
+    for (let waited = 0; waited < 5000; waited += 20) {
+      if ((await after.store.listRuns({ open: true })).length === 0) break;
+      await delay(20);
+    }
+    expect(await after.store.listRuns({ open: true })).toEqual([]);
+  },
+);

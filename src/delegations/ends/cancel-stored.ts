@@ -37,9 +37,11 @@ export async function cancelStored(
     const isWholeRun = top.depth === 0;
     // Who only watches belongs to nobody, and ends with the run.
     const watchers = isWholeRun ? childrenOf(run, null).filter((one) => one !== top) : [];
+    const byDelegation = Map.groupBy(events, (event) => event.sub_agent_id);
     const closing = [...watchers, ...subtree(run, top.id)].filter(isOpen).flatMap((delegation) => {
       const error = delegation === top ? reason : "Its caller was ended.";
-      return closingEvents(delegation, events, toolbox, { code, error });
+      const own = byDelegation.get(delegation.id) ?? [];
+      return closingEvents(delegation, own, toolbox, { code, error });
     });
     if (isWholeRun) {
       closing.push({
@@ -63,11 +65,10 @@ export async function cancelStored(
 
 function closingEvents(
   delegation: Delegation,
-  runEvents: readonly StoredEvent[],
+  own: readonly StoredEvent[],
   toolbox: Pick<Toolbox, "get">,
   { code, error }: Failure,
 ): NewEvent[] {
-  const own = runEvents.filter((event) => event.sub_agent_id === delegation.id);
   const id = delegation.id;
   const events: NewEvent[] = [];
   for (const [callId, tool] of openCalls(own)) {

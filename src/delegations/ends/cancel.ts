@@ -1,6 +1,7 @@
 import type { CancelOutcome } from "../../ports/delegator.ts";
 import type { Agent } from "../agent.ts";
 import { endElsewhere, isElsewhere } from "../spread/elsewhere.ts";
+import { endWork } from "../work.ts";
 import { closeWith } from "./close.ts";
 import { failure } from "./ending.ts";
 
@@ -19,7 +20,13 @@ export async function cancelLive(agent: Agent, reason: string): Promise<CancelOu
   agent.stop("cancelled", reason);
   // What is being merged comes to its end first; then it has ended by itself, or can be.
   await agent.merging?.promise;
-  await closeWith(agent, failure("cancelled", reason));
-  await agent.closing;
+  try {
+    await closeWith(agent, failure("cancelled", reason));
+    await agent.closing;
+  } catch (error) {
+    // Its own work has been left: it ends here, as it would have there, or as soon as it can be.
+    await endWork(agent, error);
+    if (agent.run.abandoned.includes(agent)) throw error;
+  }
   return agent.result?.closeReason === "cancelled" ? "cancelled" : "already_terminal";
 }

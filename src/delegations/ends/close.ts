@@ -116,7 +116,7 @@ async function readmit(agent: Agent): Promise<void> {
   }
 }
 
-function isBelow({ parent }: Agent, agent: Agent): boolean {
+export function isBelow({ parent }: Agent, agent: Agent): boolean {
   return parent !== null && (parent === agent || isBelow(parent, agent));
 }
 

@@ -2,8 +2,9 @@ import type { DelegationResult } from "../../ports/delegator.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
 import type { Agent } from "../agent.ts";
 import { retireCopy } from "../changes/take-over.ts";
+import { isOurs } from "../spread/elsewhere.ts";
 import { cancelStored } from "./cancel-stored.ts";
-import { noteLateMerge } from "./close.ts";
+import { isBelow, noteLateMerge } from "./close.ts";
 
 const firstWaitMs = 250;
 const longestWaitMs = 5000;
@@ -67,10 +68,15 @@ async function writeEnd(agent: Agent, { closeReason, result }: DelegationResult)
   await Promise.all(all.map(({ merging }) => merging?.promise));
   const holding = all.filter(({ holdsProcesses }) => holdsProcesses);
   await Promise.all(holding.map(({ id }) => run.parts.release(id).catch(() => undefined)));
+  // Whoever took it over meanwhile works on it, and knows better how it ends.
+  const state = await store.readRun(run.id);
+  if (state === undefined || !isOurs(agent, state)) return;
   const outcome = await cancelStored(store, toolbox, run.id, agent.id, result, closeReason);
   // Somebody else ended it, and took care of the rest; or not even its beginning was written.
   if (outcome !== "cancelled") return;
-  for (const one of run.abandoned.splice(0)) {
+  for (const one of [...run.abandoned]) {
+    if (one !== agent && agent !== run.root && !isBelow(one, agent)) continue;
+    run.abandoned.splice(run.abandoned.indexOf(one), 1);
     if (one.wasMerged) noteLateMerge(one);
     retireCopy(one);
   }

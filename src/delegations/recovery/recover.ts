@@ -21,7 +21,7 @@ import {
 import { heldBy } from "../rests/resumption.ts";
 import { grantTo, type RunGrant } from "../start/run-grant.ts";
 import { event, settled } from "../turns/take-turn.ts";
-import { endWork, finish } from "../work.ts";
+import { endWork, finish, wasNotWritten } from "../work.ts";
 import { hydrate } from "./hydrate.ts";
 
 /** Taken up so often without a step forward, a delegation is what kills its worker. */
@@ -51,21 +51,25 @@ export async function recoverRun(
   const claimed = await claimRun(parts.store, runId);
   if (claimed === undefined) return undefined;
   await parts.endStrays(claimed.state.delegations);
-  return takeUpRun(parts, claimed, grant);
+  const taken = await takeUpRun(parts, claimed, grant);
+  if (taken !== undefined) await goOnWith(taken);
+  return taken?.run;
 }
 
-/**
- * Goes on with a run whose worker is gone, or that was paused and is to go on. Every open delegation
- * goes on from its last recorded step, waits for a slot again, or is closed; nothing starts over, and
- * a run that nobody lost is left alone, so that recovering twice writes nothing the second time.
- * What the dead worker's agents had started has been ended by then (`endStrays`): it outlives them
- * where no namespace held it.
- */
+/** A run as its log tells it, of which nobody works yet. */
+export interface TakenRun {
+  readonly run: LiveRun;
+  readonly state: RunState;
+  /** Those who rested, and were told to go on. */
+  readonly woken: ReadonlySet<Agent>;
+}
+
+/** Undefined: it cannot go on, and has ended. Until this has resolved, it can be tried again. */
 export async function takeUpRun(
   parts: EngineParts,
   { id: runId, ownership, state }: ClaimedRun,
   grant: RunGrant,
-): Promise<LiveRun | undefined> {
+): Promise<TakenRun | undefined> {
   const run = new LiveRun(parts, {
     id: runId,
     task: state.task,
@@ -87,14 +91,29 @@ export async function takeUpRun(
   }
   // A goal that had not begun waits for its turn again.
   run.isHeld = state.goal !== null && run.root?.status === "created";
-  const woken = isPaused(state) ? await wake(run, state) : none;
+  return { run, state, woken: isPaused(state) ? await wake(run, state) : none };
+}
+
+/**
+ * Goes on with a run whose worker is gone, or that was paused and is to go on. Every open delegation
+ * goes on from its last recorded step, waits for a slot again, or is closed; nothing starts over, and
+ * a run that nobody lost is left alone, so that recovering twice writes nothing the second time.
+ * What the dead worker's agents had started has been ended by then (`endStrays`): it outlives them
+ * where no namespace held it.
+ */
+export async function goOnWith({ run, state, woken }: TakenRun): Promise<void> {
   for (const delegation of [...state.delegations.values()]) {
     const agent = run.agents.get(delegation.id);
-    if (!agent || agent.isEnding || agent.isParked) continue;
-    if (!isHeldBack(agent)) await takeUp(agent, delegation, woken.has(agent));
+    if (!agent || agent.isEnding || agent.isParked || isHeldBack(agent)) continue;
+    try {
+      await takeUp(agent, delegation, woken.has(agent));
+    } catch (error) {
+      // It ends as it would at work: written now, or as soon as there is room for it.
+      if (!wasNotWritten(error)) throw error;
+      await endWork(agent, error);
+    }
   }
   if (run.root?.isInterrupted && !run.root.isEnding) run.settling = goOnSettling(run.root);
-  return run;
 }
 
 const none: ReadonlySet<Agent> = new Set();

@@ -47,9 +47,12 @@ export class GoalQueue {
     }
     if (this.#held.size === 0) return;
     const rows = await this.#store.listRuns({ open: true, limit: mostRuns });
+    // What happens in other folders is nothing to those who wait here.
+    const folders = new Set([...this.#held.values()].map(({ workspace }) => workspace));
     const busy = new Set<string | null>();
     const waiting: RunRow[] = [];
     for (const row of rows.toReversed()) {
+      if (!folders.has(row.workspace)) continue;
       const run = this.#held.has(row.id) ? undefined : await this.#goalOf(row);
       if (run === null) continue;
       if (run !== undefined && hasBegun(run)) busy.add(row.workspace);

@@ -3,9 +3,10 @@ import { MandateError } from "../../ports/mandate-error.ts";
 import type { RunRow, Store } from "../../ports/store.ts";
 import { tidyCopies } from "../changes/used-copies.ts";
 import type { EngineParts } from "../engine-parts.ts";
-import { type ClaimedRun, claimRun, takeUpRun } from "../recovery/recover.ts";
+import { type ClaimedRun, claimRun, goOnWith, takeUpRun } from "../recovery/recover.ts";
 import type { RunGrant } from "../start/run-grant.ts";
 import type { StartedRun } from "../start/run-request.ts";
+import { wasNotWritten } from "../work.ts";
 import { canWorkOn } from "./can-work-on.ts";
 import type { GoalQueue } from "./goal-queue.ts";
 import type { LiveRuns } from "./live-runs.ts";
@@ -18,10 +19,21 @@ interface Recovering {
   readonly goals: GoalQueue;
 }
 
-/** Finds the runs that nobody works on any more, and takes them up. */
+const firstWaitMs = 1000;
+const longestWaitMs = 30_000;
+
+/**
+ * Finds the runs that nobody works on any more, and takes them up. What a full disk or a database
+ * that is away keeps from being taken up is tried again, for as long as this process is there.
+ */
 export class Recovery {
   readonly #own: Recovering;
   readonly #takingUp = new Set<string>();
+  /** Runs that are this process's by the log, and that it could not take up. */
+  readonly #untaken = new Map<string, ClaimedRun>();
+  #waitMs = firstWaitMs;
+  #again: NodeJS.Timeout | undefined;
+  #isClosed = false;
 
   constructor(own: Recovering) {
     this.#own = own;
@@ -58,15 +70,38 @@ export class Recovery {
       for (const { id } of claimed) this.#takingUp.delete(id);
     }
     await goals.advance();
+    if (only === undefined) this.#tryAgain(errors);
     for (const error of errors) if (!(error instanceof MandateError)) throw error;
     for (const error of errors) if (error instanceof MandateError) onRefused(error);
     return recovered;
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    clearTimeout(this.#again);
+  }
+
+  #tryAgain(errors: readonly unknown[]): void {
+    clearTimeout(this.#again);
+    if (this.#isClosed || !errors.some(wasNotWritten)) {
+      this.#waitMs = firstWaitMs;
+      return;
+    }
+    const again = () => this.recover(undefined, () => undefined);
+    this.#again = setTimeout(() => again().catch(() => undefined), this.#waitMs).unref();
+    this.#waitMs = Math.min(this.#waitMs * 2, longestWaitMs);
   }
 
   async #claim(row: RunRow, isNamed: boolean): Promise<ClaimedRun | StartedRun | undefined> {
     const { parts, runs } = this.#own;
     const state = await parts.store.readRun(row.id);
     if (state?.spread) return sendAgain(parts, state);
+    const untaken = this.#untaken.get(row.id);
+    this.#untaken.delete(row.id);
+    if (untaken !== undefined && state?.fence === untaken.ownership.fence) {
+      this.#takingUp.add(row.id);
+      return { ...untaken, state };
+    }
     if (!(await isLeft(parts.store, row, state, isNamed))) return undefined;
     if (!(await canWorkOn(parts, row.id))) return undefined;
     // Two who resume the same run in this process would both own it.
@@ -85,11 +120,18 @@ export class Recovery {
 
   async #takeUp(claimed: ClaimedRun): Promise<StartedRun | undefined> {
     const { goals, grant, parts, runs } = this.#own;
-    const run = await takeUpRun(parts, claimed, grant);
+    const taken = await takeUpRun(parts, claimed, grant).catch((error: unknown) => {
+      if (wasNotWritten(error)) this.#untaken.set(claimed.id, claimed);
+      throw error;
+    });
+    const run = taken?.run;
     const root = run?.root ?? run?.topLevel[0];
-    if (run === undefined || root === undefined) return undefined;
+    if (taken === undefined || run === undefined || root === undefined) return undefined;
     if (run.isHeld) goals.hold(run);
-    return { runId: run.id, delegationId: root.id, result: runs.add(run, root) };
+    // Before anybody works on it: whoever works can be found, asked and stopped.
+    const result = runs.add(run, root);
+    await goOnWith(taken);
+    return { runId: run.id, delegationId: root.id, result };
   }
 }
 

@@ -46,11 +46,20 @@ export async function sendAgain(
 /** The same for all spread runs, whatever application they belong to. */
 export async function sendLost(parts: EngineParts): Promise<void> {
   const { store } = parts;
-  for (const { id } of await store.listRuns({ open: true, limit: 1000 })) {
-    const state = await store.readRun(id);
-    if (state?.spread) await sendAgain(parts, state);
+  let before: string | undefined;
+  for (;;) {
+    const rows = await store.listRuns({ open: true, limit: pageSize, ...(before && { before }) });
+    for (const { id } of rows) {
+      const state = await store.readRun(id);
+      if (state?.spread) await sendAgain(parts, state);
+    }
+    // The oldest, which come last, are the likeliest to be lost.
+    if (rows.length < pageSize) return;
+    before = rows.at(-1)?.id;
   }
 }
+
+const pageSize = 1000;
 
 async function isLeft(store: Store, state: RunState, delegation: Delegation): Promise<boolean> {
   const { parentId, share } = delegation;

@@ -79,8 +79,7 @@ async function expire(agent: Agent, askId: string, fallback: string | null): Pro
     ]);
   } catch (error) {
     // Somebody answered in the last moment, or the delegation ended: their event settles it.
-    if (!(error instanceof MandateError)) throw error;
-    if (!passing.has(error.code) || agent.isEnding) return;
+    if (agent.isEnding || (error instanceof MandateError && !passing.has(error.code))) return;
     setTimeout(() => void expire(agent, askId, fallback), 1000).unref();
   }
 }
