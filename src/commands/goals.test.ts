@@ -203,3 +203,26 @@ test("goals that are given at the same moment do not begin together", async () =
   await until(() => isOver(engine));
   expect([begun.length, most]).toEqual([5, 1]);
 });
+
+test("a goal that waits has no runs of other folders read", async () => {
+  const [open, begun] = [new Set<string>(), [] as string[]];
+  await using engine = await openEngine({ profiles, model: planning(open, begun) });
+  const elsewhere = join(engine.home, "..", "elsewhere");
+  mkdirSync(elsewhere);
+  const other = idsIn(await orchestrate(engine, "other", { workspace: elsewhere })).runId;
+  const first = idsIn(await orchestrate(engine, "first")).runId;
+  await orchestrate(engine, "second");
+  await until(() => begun.length === 2);
+  const read: string[] = [];
+  const { readRun } = engine.store;
+  engine.store.readRun = (id) => {
+    read.push(id);
+    return readRun.call(engine.store, id);
+  };
+  // It looks once a second, whether anything happened or not.
+  await until(() => read.includes(first ?? ""));
+  expect(read).not.toContain(other);
+  engine.store.readRun = readRun;
+  for (const goal of ["other", "first", "second"]) open.add(`Do ${goal}`).add(goal);
+  await until(() => isOver(engine));
+});
