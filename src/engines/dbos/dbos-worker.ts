@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { EngineConfig } from "../../control/config.ts";
+import { messageOf } from "../../ports/message-of.ts";
 import type { Store } from "../../ports/store.ts";
 import { type DbosDispatcher, type QueuedWork, workflowName } from "./dbos-dispatcher.ts";
 import {
@@ -60,7 +61,7 @@ export async function startDbosWorker(options: WorkerOptions): Promise<DbosWorke
   for (const { store } of tenants.values()) await store.executors?.enlist(executorID);
   DBOS.registerWorkflow(
     async (work: QueuedWork) => {
-      const done = workOn(work, tenants, () => isDraining);
+      const done = workOn(work, tenants, log, () => isDraining);
       underWay.add(done);
       await done.finally(() => underWay.delete(done));
     },
@@ -99,6 +100,7 @@ export async function startDbosWorker(options: WorkerOptions): Promise<DbosWorke
 async function workOn(
   work: QueuedWork,
   tenants: WorkerOptions["tenants"],
+  log: WorkerOptions["log"],
   isDraining: () => boolean,
 ): Promise<void> {
   const tenant = tenants.get(work.tenant);
@@ -107,24 +109,31 @@ async function workOn(
     const [any] = tenants.values();
     return any?.dispatcher.send({ ...work, sentOn: sentOn + 1 }, undefined, pause(sentOn));
   }
+  let failures = 0;
   for (;;) {
+    const before = failures;
     // A workflow that fails has ended, and its delegation has not: what went wrong here (the database
     // was away, say) is tried again for as long as nobody else has it.
     const outcome = await tenant.engine
       .workOn(runId, delegationId, sentOn >= mostSentOn)
-      .catch(() => "busy" as const);
+      .catch((error: unknown) => {
+        if (failures++ === 0) log(`${delegationId} of ${runId}: ${messageOf(error)}`);
+        return "busy" as const;
+      });
     if (outcome === "done") return;
+    if (failures === before) failures = 0;
     // Another worker goes on with it; here it must not seem to have ended.
     if (isDraining()) return new Promise(() => undefined);
     if (outcome === "unfit") {
       return tenant.dispatcher.send({ ...work, sentOn: sentOn + 1 }, undefined, pause(sentOn));
     }
-    // Whoever has it lives, or its lease is not over yet.
-    await sleep(busyMs);
+    // Whoever has it lives, or its lease is not over yet. What fails each time is tried seldom.
+    await sleep(Math.min(busyMs * 2 ** failures, longestBusyMs));
   }
 }
 
 const busyMs = 250;
+const longestBusyMs = 30_000;
 
 /** Then some three minutes have passed in which nobody could take it. */
 const mostSentOn = 10;
