@@ -10,4 +10,6 @@ export interface ArtifactStore {
   list(): AsyncIterable<{ readonly hash: string; readonly keptAt: number }>;
   /** Removes one, unless it was kept again since: then somebody is about to name it. */
   remove(hash: string, keptBefore: number): Promise<boolean>;
+  /** Removes what was left by those who did not live to finish keeping a body, where that can be. */
+  removeTorn?(begunBefore: number): Promise<void>;
 }

@@ -62,6 +62,14 @@ export function memoryNumberOf(id: string): number | undefined {
   return id.startsWith(memoryPrefix) ? numberOf(id.slice(1)) : undefined;
 }
 
+/**
+ * Where a new store begins to count: somewhere in the first half of the short ids. Two homes may leave
+ * reports and commits in the same repository, and must not mean different things by one id.
+ */
+export function firstNumber(): number {
+  return 1 + Math.floor(Math.random() * (narrow.size / 2));
+}
+
 function modulo(value: number, size: number): number {
   return ((value % size) + size) % size;
 }

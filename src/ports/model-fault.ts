@@ -12,7 +12,10 @@ export type ModelFaultKind =
   | "context-overflow"
   /** The key is missing or refused. */
   | "unauthorized"
-  /** The provider refused the request as malformed, or does not know the model. */
+  /**
+   * The provider refused the request as malformed, or does not know the model; or it is to run on
+   * this machine, and does not.
+   */
   | "rejected";
 
 export class ModelFault extends Error {

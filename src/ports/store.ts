@@ -49,7 +49,10 @@ export interface Store extends RecordStore, InboxStore {
   /** Requests that programs may send twice. */
   readonly idempotency: IdempotencyStore;
 
-  /** Long texts that many delegations share (system prompts), by their hash. */
+  /**
+   * Long texts that many delegations share (system prompts), by their hash. One is there for the
+   * append that is made next, before anything is waited for: what nothing refers to is pruned.
+   */
   keepText(text: string): string;
   readText(hash: string): Promise<string | undefined>;
 

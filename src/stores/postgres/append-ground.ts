@@ -91,7 +91,11 @@ export class AppendGround implements Ground {
   }
 
   stateOf(runId: string, isNew: boolean): RunState {
-    const known = this.#states.get(runId) ?? this.#cache.get(runId);
+    const taken = this.#states.get(runId);
+    const live = this.#cache.get(runId);
+    // What was heard of it since could not be made sense of: nobody goes on from before that.
+    if (taken?.outcome === null && taken !== live) throw damaged(runId);
+    const known = taken ?? live;
     if (known !== undefined) return known;
     const run = emptyRun(runId);
     // From here on it is live, and empty until its first event is committed.
@@ -117,6 +121,11 @@ export class AppendGround implements Ground {
     }
     return undefined;
   }
+}
+
+function damaged(runId: string): MandateError {
+  const message = `The log of run ${runId} does not hold: somebody changed the database. \`mandate verify\` says where; restore the database from a copy.`;
+  return new MandateError("database-unusable", message);
 }
 
 async function hearAll(

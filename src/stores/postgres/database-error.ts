@@ -1,36 +1,5 @@
+import { isBroken, stateOf } from "../../ports/database-fault.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
-
-/** The five characters by which Postgres says what is wrong, if it was Postgres who said it. */
-export function stateOf(error: unknown): string | undefined {
-  const code = error instanceof Error ? (error as { code?: unknown }).code : undefined;
-  return typeof code === "string" && /^[0-9A-Z]{5}$/.test(code) && !/^E[A-Z]{4}$/.test(code)
-    ? code
-    : undefined;
-}
-
-/** What is over by itself: a server that restarts, a lock that others hold, too many connections. */
-const passing = new Set([
-  ...["57P01", "57P02", "57P03", "57P05", "53300", "53400"],
-  ...["40001", "40P01", "55P03", "57014", "25P03", "25P04"],
-]);
-
-/** Texts of the driver about connections that are gone; it has no codes for them. */
-const broken =
-  /^(Connection terminated|Query read timeout|timeout e|Client (has encountered|was closed)|Cannot use a pool|the database did not answer)/;
-
-/** Whether the connection is to be given up with this error. */
-export function isBroken(error: unknown): boolean {
-  const state = stateOf(error);
-  if (state !== undefined) return state.startsWith("08") || state.startsWith("57P");
-  if (!(error instanceof Error) || error instanceof MandateError) return false;
-  const { code } = error as { code?: unknown };
-  return (typeof code === "string" && /^E[A-Z_]+$/.test(code)) || broken.test(error.message);
-}
-
-/** Whether the same may succeed a moment later. */
-export function isPassing(error: unknown): boolean {
-  return isBroken(error) || passing.has(stateOf(error) ?? "");
-}
 
 /** What Postgres or the way to it says, in our words. `place` names no password. */
 export function databaseError(error: unknown, place: string): unknown {

@@ -1,8 +1,9 @@
 import type { Socket } from "node:net";
 import type { Client, ClientConfig, Pool, PoolClient } from "pg";
+import { isBroken } from "../../ports/database-fault.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
 import { closed } from "../shared/control-log.ts";
-import { databaseError, isBroken } from "./database-error.ts";
+import { databaseError } from "./database-error.ts";
 import { databaseAddressOf } from "./database-url.ts";
 import { defaultPatienceMs, persist } from "./persist.ts";
 import { type SchemaName, schemaNameOf } from "./schema-name.ts";

@@ -174,6 +174,32 @@ describe("a database that goes away", () => {
     await execute(url, `DROP OWNED BY ${role}; DROP ROLE ${role}`);
   });
 
+  it("that takes no writes for a while is waited for, over connections that are made anew", async () => {
+    const store = await open(proxy.through(url));
+    const run = await StoredRun.start(store);
+    const id = await run.child();
+    const name = new URL(url).pathname.slice(1);
+    const { url: server } = await postgresServer();
+    // As after a failover: who connects from here on finds a server that only reads.
+    await execute(server, `ALTER DATABASE ${name} SET default_transaction_read_only = on`);
+    proxy.drop();
+    const append = run.append(note(id, "in the end"));
+    let isDone = false;
+    void append.finally(() => (isDone = true)).catch(() => undefined);
+    await pause(300);
+    expect(isDone).toBe(false);
+    await execute(server, `ALTER DATABASE ${name} RESET ALL`);
+    await append;
+    expect(notes(await collect(store))).toEqual(["in the end"]);
+    await assertSound(store);
+    // Whoever starts is told at once.
+    await execute(server, `ALTER DATABASE ${name} SET default_transaction_read_only = on`);
+    const start = performance.now();
+    await expect(open(url)).rejects.toThrow(/read-only: name the one that takes writes/);
+    expect(performance.now() - start).toBeLessThan(5000);
+    await execute(server, `ALTER DATABASE ${name} RESET ALL`);
+  });
+
   it("that is read-only, or grants too little, is refused in a sentence", async () => {
     const name = new URL(url).pathname.slice(1);
     await execute(url, `ALTER DATABASE ${name} SET default_transaction_read_only = on`);

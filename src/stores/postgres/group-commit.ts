@@ -2,14 +2,15 @@ import type { Client } from "pg";
 import type { NewEvent, StoredEvent } from "../../events/event.ts";
 import type { RunState } from "../../events/run-state.ts";
 import type { Clock } from "../../ports/clock.ts";
+import { isPassing } from "../../ports/database-fault.ts";
 import { controlRunId } from "../../ports/identity.ts";
 import type { Append } from "../../ports/store.ts";
 import { AppendQueue, appendToControlLog, type Pending, settle } from "../shared/append-queue.ts";
+import { type KeptText, KeptTexts } from "../shared/kept-texts.ts";
 import { type RecordChanges, Transaction } from "../shared/transaction.ts";
 import { AppendGround } from "./append-ground.ts";
 import type { BatchReader } from "./batch-rows.ts";
 import { type Database, run, runAll } from "./database.ts";
-import { isPassing } from "./database-error.ts";
 import type { InboxRows } from "./inbox-rows.ts";
 import { persist } from "./persist.ts";
 import {
@@ -48,7 +49,7 @@ interface Group {
   readonly pending: readonly Pending[];
   readonly tampered: Set<string>;
   /** What was written beside the appends, by their hashes. */
-  texts: readonly (readonly [hash: string, body: string])[];
+  texts: readonly KeptText[];
   doubt: Doubt | undefined;
 }
 
@@ -58,9 +59,9 @@ interface Group {
  * let go: so sequence numbers have no gaps, and whoever has heard of one has heard of all before it.
  */
 export class GroupCommit {
+  readonly texts = new KeptTexts();
   readonly #parts: CommitParts;
   readonly #queue = new AppendQueue();
-  readonly #texts = new Map<string, string>();
   #isFlushing = false;
   #last: Promise<unknown> = Promise.resolve();
   #committing = 0;
@@ -75,6 +76,7 @@ export class GroupCommit {
     claimedFrom?: string,
   ): Promise<readonly StoredEvent[]> {
     const done = this.#queue.add(append, records, claimedFrom);
+    this.texts.noteAppend();
     this.#last = done;
     if (!this.#isFlushing) void this.#flush();
     return done;
@@ -122,10 +124,6 @@ export class GroupCommit {
     }
   }
 
-  keepText(hash: string, body: string): void {
-    this.#texts.set(hash, body);
-  }
-
   /** Resolves when everything that was appended before is written, or refused. */
   async settled(): Promise<void> {
     await this.#last.catch(() => undefined);
@@ -140,7 +138,11 @@ export class GroupCommit {
     this.#isFlushing = true;
     // The appends of one turn of the event loop belong together.
     await new Promise((resolve) => setImmediate(resolve));
-    while (!this.#queue.isEmpty) await this.#commitTogether(this.#queue.take());
+    while (!this.#queue.isEmpty) {
+      const pending = this.#queue.take();
+      await this.#commitTogether(pending);
+      this.texts.noteEnds(pending.length);
+    }
     // In the same breath as the last look: what is added from here on begins anew.
     this.#isFlushing = false;
   }
@@ -153,7 +155,7 @@ export class GroupCommit {
         () => this.#commitOnce(group),
         () => database.patienceMs,
       );
-      for (const [hash] of group.texts) this.#texts.delete(hash);
+      this.texts.noteWritten(group.texts);
       settle(pending, transaction.outcomes);
       cache.hear(transaction.events);
     } catch (error) {
@@ -201,7 +203,7 @@ export class GroupCommit {
     // They move when the events are committed, by those who write and by all others alike.
     stageAll(transaction, group, ground);
     // Now that everything was heard: a pruning may have us keep texts once more.
-    group.texts = transaction.batches.length > 0 ? [...this.#texts] : [];
+    group.texts = transaction.batches.length > 0 ? this.texts.unwritten : [];
     this.#write(statement, transaction, group.texts);
     const expected = movedContracts(transaction);
     transaction.undo();
@@ -247,11 +249,7 @@ export class GroupCommit {
     return rows[0]?.["hash"] === hash;
   }
 
-  #write(
-    statement: WriteStatement,
-    transaction: Transaction,
-    texts: readonly (readonly [string, string])[],
-  ): void {
+  #write(statement: WriteStatement, transaction: Transaction, texts: readonly KeptText[]): void {
     const { database, inbox, records } = this.#parts;
     const { quoted } = database.schema;
     if (transaction.batches.length === 0) return;

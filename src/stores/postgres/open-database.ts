@@ -1,7 +1,8 @@
 import type { Client } from "pg";
+import { stateOf } from "../../ports/database-fault.ts";
+import { firstNumber } from "../../ports/identity.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
 import { Database, type DatabasePlace, run } from "./database.ts";
-import { stateOf } from "./database-error.ts";
 import { migrations } from "./migrations.ts";
 import { persist } from "./persist.ts";
 
@@ -17,6 +18,7 @@ export async function openDatabase(place: DatabasePlace): Promise<Database> {
       if ((await schemaVersion(client, database)) !== migrations.length) {
         await migrate(client, database);
       }
+      await requireWritable(client, database);
     } finally {
       await database.disconnect(client);
     }
@@ -63,8 +65,11 @@ async function migrate(client: Client, database: Database): Promise<void> {
       await client.query(step.replaceAll("$schema", quoted));
     }
     await client.query(
-      `INSERT INTO ${quoted}.meta VALUES ('schema', ${migrations.length}), ('next_id', 1)
+      `INSERT INTO ${quoted}.meta VALUES ('schema', ${migrations.length})
        ON CONFLICT (key) DO UPDATE SET value = greatest(meta.value, excluded.value)`,
+    );
+    await client.query(
+      `INSERT INTO ${quoted}.meta VALUES ('next_id', ${firstNumber()}) ON CONFLICT DO NOTHING`,
     );
     await client.query("COMMIT");
   } catch (error) {
@@ -96,6 +101,18 @@ async function requireUnicode(client: Client, { place }: Database): Promise<void
   throw new MandateError(
     "database-unusable",
     `The database ${place} is encoded in ${row?.["encoding"]}. Make one with ENCODING 'UTF8'.`,
+  );
+}
+
+/** Told at once: who writes later waits, because another server may be about to take over. */
+async function requireWritable(client: Client, { place }: Database): Promise<void> {
+  const [row] = await run(client, {
+    text: "SELECT pg_catalog.current_setting('transaction_read_only') AS read_only",
+  });
+  if (row?.["read_only"] === "off") return;
+  throw new MandateError(
+    "database-unusable",
+    `The database ${place} is read-only: name the one that takes writes in MANDATE_DATABASE_URL.`,
   );
 }
 

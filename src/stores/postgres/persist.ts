@@ -1,5 +1,5 @@
 import { setTimeout as wait } from "node:timers/promises";
-import { isPassing } from "./database-error.ts";
+import { isPassing } from "../../ports/database-fault.ts";
 
 /** How long a database may be away before those who write to it are told. */
 export const defaultPatienceMs = 60_000;

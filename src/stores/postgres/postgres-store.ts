@@ -1,6 +1,5 @@
 import type { Contract } from "../../contracts/contract.ts";
 import type { StoredEvent } from "../../events/event.ts";
-import { sha256 } from "../../events/hash-chain.ts";
 import type { InboxItem } from "../../events/inbox-item.ts";
 import { prepareRecordChanges } from "../../events/prepare-record-changes.ts";
 import { isPaused, type RunState } from "../../events/run-state.ts";
@@ -27,6 +26,7 @@ import type { WorkerRow } from "../../ports/worker-row.ts";
 import { changedRecords, closed, commandNote, refuseAppend } from "../shared/control-log.ts";
 import { claimerOf } from "../shared/memory-row.ts";
 import { pruneRuns } from "../shared/prune-runs.ts";
+import { RecentValues } from "../shared/recent-values.ts";
 import { runRowOf } from "../shared/run-row.ts";
 import { readStoredContract } from "../shared/stored-contract.ts";
 import { ArtifactRows } from "./artifact-rows.ts";
@@ -41,7 +41,6 @@ import { inspectDatabase } from "./inspect-database.ts";
 import { MemoryRows } from "./memory-rows.ts";
 import { openDatabase } from "./open-database.ts";
 import { PrunedRows } from "./pruned-rows.ts";
-import { RecentValues } from "./recent-values.ts";
 import { RecordRows } from "./record-rows.ts";
 import { RunCache } from "./run-cache.ts";
 import { decodeRow, encodeText } from "./stored-text.ts";
@@ -92,7 +91,6 @@ export class PostgresStore implements Store {
   readonly #inbox: InboxRows;
   readonly #artifacts: ArtifactStore;
   readonly #watch: Watch;
-  readonly #texts = new Map<string, string>();
   /** Both never change, and those of callers are read for each of their children. */
   readonly #contracts = new RecentValues<Contract>(2000);
   /** Those that this process wrote, and often goes on with. */
@@ -295,12 +293,7 @@ export class PostgresStore implements Store {
   }
 
   keepText(text: string): string {
-    const known = this.#texts.get(text);
-    if (known !== undefined) return known;
-    const hash = sha256(text);
-    this.#texts.set(text, hash);
-    this.#commits.keepText(hash, text);
-    return hash;
+    return this.#commits.texts.keep(text);
   }
 
   async readText(hash: string): Promise<string | undefined> {
@@ -390,13 +383,9 @@ export class PostgresStore implements Store {
     return this.#closing === undefined;
   }
 
-  /**
-   * A text that nothing referred to is gone now, and we may be about to refer to it: whoever writes
-   * after a pruning has heard of it by then.
-   */
   #hearPrunings(events: readonly StoredEvent[]): void {
     if (!events.some(({ type }) => type === "control.pruned")) return;
-    for (const [text, hash] of this.#texts) this.#commits.keepText(hash, text);
+    this.#commits.texts.notePruning();
     this.#contracts.clear();
     this.#drawnUp.clear();
     this.#bodies.clear();

@@ -1,6 +1,6 @@
 import type { StoredEvent } from "../../events/event.ts";
 import { applyToRun, emptyRun, type RunState } from "../../events/run-state.ts";
-import { controlRunId, runNumberOf } from "../../ports/identity.ts";
+import { controlRunId, runIdOf, runNumberOf } from "../../ports/identity.ts";
 import { Listeners } from "../shared/listeners.ts";
 import { type BatchReader, eventsIn, lastSeqOf, pageSize } from "./batch-rows.ts";
 import type { Database, Row } from "./database.ts";
@@ -15,6 +15,8 @@ export class RunCache {
   readonly #database: Database;
   readonly #reader: BatchReader;
   readonly #runs = new Map<string, RunState>();
+  readonly #taking = new Map<string, Promise<RunState>>();
+  /** What is heard of those that are being read. */
   readonly #loading = new Map<string, StoredEvent[]>();
   #lastSeq: number;
   #looking: Promise<void> | undefined;
@@ -50,14 +52,27 @@ export class RunCache {
     return run;
   }
 
-  /** Loads it and keeps it, with what is heard of it while it is being read. */
+  /**
+   * Loads it and keeps it, with what is heard of it while it is being read. All who ask meanwhile
+   * are given the same state: what one of them writes moves it for the others.
+   */
   async take(runId: string): Promise<RunState> {
     const known = this.#runs.get(runId);
     if (known !== undefined) return known;
+    const underWay = this.#taking.get(runId);
+    if (underWay !== undefined) return underWay;
+    const taking = this.#loadAndKeep(runId).finally(() => this.#taking.delete(runId));
+    this.#taking.set(runId, taking);
+    return taking;
+  }
+
+  async #loadAndKeep(runId: string): Promise<RunState> {
     const heard: StoredEvent[] = [];
     this.#loading.set(runId, heard);
     try {
       const run = await this.load(runId);
+      // Something was passed over: what was heard is not all.
+      if (!this.#loading.has(runId)) return await this.#loadAndKeep(runId);
       for (const event of heard) if (event.run_seq === run.lastRunSeq + 1) applyToRun(run, event);
       this.keep(run);
       return run;
@@ -77,7 +92,17 @@ export class RunCache {
   }
 
   hearRows(rows: readonly Row[]): void {
-    this.hear([...eventsIn(rows, this.#lastSeq)]);
+    const heard = this.#lastSeq;
+    const events: StoredEvent[] = [];
+    for (const row of rows) {
+      try {
+        events.push(...eventsIn([row], heard));
+      } catch (error) {
+        if (lastSeqOf([row]) > heard) this.#passOver(row, error);
+      }
+    }
+    this.hear(events);
+    if (rows.length > 0) this.#lastSeq = Math.max(this.#lastSeq, lastSeqOf(rows));
   }
 
   /** Reads what others wrote. Whoever asks meanwhile is answered by a look that began later. */
@@ -101,6 +126,14 @@ export class RunCache {
       if (rows.length < pageSize) return;
       position = lastSeqOf(rows);
     }
+  }
+
+  /** A run whose log was damaged is nothing to the others; who asks about it is told. */
+  #passOver(row: Row, error: unknown): void {
+    const runId = runIdOf(Number(row["run"]));
+    this.#runs.delete(runId);
+    this.#loading.delete(runId);
+    process.emitWarning(error instanceof Error ? error : String(error));
   }
 
   #apply(event: StoredEvent): void {

@@ -1,6 +1,6 @@
 import type { Client } from "pg";
+import { isBroken } from "../../ports/database-fault.ts";
 import { type Database, holdProcess } from "./database.ts";
-import { isBroken } from "./database-error.ts";
 
 /**
  * The connection on which this process writes: one transaction after the other, in the order of the

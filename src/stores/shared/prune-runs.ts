@@ -72,6 +72,7 @@ export async function pruneRuns(
   await rows.forgetRequests(request.finishedBefore);
   const { bodiesBefore = Date.now() - dayMs } = request;
   const removed = await sweepArtifacts(rows, artifacts, listed, bodiesBefore);
+  await artifacts.removeTorn?.(bodiesBefore);
   return { ...report, isMore, artifacts: removed };
 }
 

@@ -64,7 +64,8 @@ export class Transaction {
       this.outcomes.push(new MandateError("unknown-run", `"${append.runId}" is no id of a run.`));
       return;
     }
-    const run = this.#ground.stateOf(append.runId, starts);
+    const run = this.#stateOf(append.runId, starts);
+    if (run === undefined) return;
     const mark = {
       undo: this.#undo.length,
       events: this.events.length,
@@ -133,6 +134,17 @@ export class Transaction {
     if (staged === undefined) return this.#recordRows.standingOf(change);
     const { text, version } = staged;
     return { text, version: text === null ? 0 : version, lastVersion: version };
+  }
+
+  /** Undefined when the log of this one cannot be read: it is refused, and no other is. */
+  #stateOf(runId: string, isNew: boolean): RunState | undefined {
+    try {
+      return this.#ground.stateOf(runId, isNew);
+    } catch (error) {
+      if (!(error instanceof MandateError)) throw error;
+      this.outcomes.push(error);
+      return undefined;
+    }
   }
 
   #stageOne(run: RunState, event: NewEvent, tampered: ReadonlySet<string>): void {

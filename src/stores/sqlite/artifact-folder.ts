@@ -1,7 +1,9 @@
-import { mkdir, open, readdir, readFile, rename, rm, stat } from "node:fs/promises";
+import { readdir, readFile, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { sha256 } from "../../events/hash-chain.ts";
 import type { ArtifactStore } from "../../ports/artifact-store.ts";
+import { MandateError } from "../../ports/mandate-error.ts";
+import { isTemporary, writeDurably } from "./write-durably.ts";
 
 /** Bodies too large for the log, named by their hash, so that keeping one twice is keeping it once. */
 export class ArtifactFolder implements ArtifactStore {
@@ -19,18 +21,12 @@ export class ArtifactFolder implements ArtifactStore {
       this.#memory.set(hash, { body, keptAt: Date.now() });
       return kept;
     }
-    const path = this.#pathOf(this.#folder, hash);
-    await mkdir(join(path, ".."), { recursive: true, mode: 0o700 });
-    const temporary = `${path}.${process.pid}.${Math.random().toString(36).slice(2)}`;
-    const file = await open(temporary, "wx", 0o600);
     try {
-      await file.writeFile(body);
       // The event that names this artifact must never be more durable than the artifact.
-      await file.sync();
-    } finally {
-      await file.close();
+      await writeDurably(this.#pathOf(this.#folder, hash), body);
+    } catch (error) {
+      throw storageError(error);
     }
-    await rename(temporary, path);
     return kept;
   }
 
@@ -53,7 +49,7 @@ export class ArtifactFolder implements ArtifactStore {
     for (const part of await namesIn(this.#folder)) {
       for (const hash of await namesIn(join(this.#folder, part))) {
         if (!isHash(hash)) continue;
-        const keptAt = await this.#keptAt(this.#folder, hash);
+        const keptAt = await modifiedAt(this.#pathOf(this.#folder, hash));
         if (keptAt !== undefined) yield { hash, keptAt };
       }
     }
@@ -63,20 +59,24 @@ export class ArtifactFolder implements ArtifactStore {
     if (!isHash(hash)) return false;
     const folder = this.#folder;
     const keptAt =
-      folder === null ? this.#memory.get(hash)?.keptAt : await this.#keptAt(folder, hash);
+      folder === null
+        ? this.#memory.get(hash)?.keptAt
+        : await modifiedAt(this.#pathOf(folder, hash));
     if (keptAt === undefined || keptAt >= keptBefore) return false;
     if (folder === null) this.#memory.delete(hash);
     else await rm(this.#pathOf(folder, hash), { force: true });
     return true;
   }
 
-  /** Keeping puts a new file in place of the one that was there. */
-  async #keptAt(folder: string, hash: string): Promise<number | undefined> {
-    try {
-      return (await stat(this.#pathOf(folder, hash))).mtimeMs;
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
-      throw error;
+  async removeTorn(begunBefore: number): Promise<void> {
+    if (this.#folder === null) return;
+    for (const part of await namesIn(this.#folder)) {
+      for (const name of await namesIn(join(this.#folder, part))) {
+        if (!isTemporary(name) || !isHash(name.slice(0, 64))) continue;
+        const path = join(this.#folder, part, name);
+        const writtenAt = await modifiedAt(path);
+        if (writtenAt !== undefined && writtenAt < begunBefore) await rm(path, { force: true });
+      }
     }
   }
 
@@ -85,8 +85,26 @@ export class ArtifactFolder implements ArtifactStore {
   }
 }
 
+/** What the disk says of a write, in our words. */
+function storageError(error: unknown): unknown {
+  const { code } = error as NodeJS.ErrnoException;
+  if (code !== "ENOSPC" && code !== "EDQUOT") return error;
+  const message = "The disk that holds the artifacts is full. Make room on it.";
+  return new MandateError("storage-full", message, { cause: error });
+}
+
 function isHash(name: string): boolean {
   return /^[0-9a-f]{64}$/.test(name);
+}
+
+/** Of a body: when it was kept last, since keeping puts a new file in place of the one before. */
+async function modifiedAt(path: string): Promise<number | undefined> {
+  try {
+    return (await stat(path)).mtimeMs;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
+    throw error;
+  }
 }
 
 async function namesIn(folder: string): Promise<readonly string[]> {

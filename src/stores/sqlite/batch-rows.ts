@@ -59,9 +59,9 @@ export class BatchReader {
     delegationId: string,
     seq = 0,
   ): Generator<readonly StoredEvent[]> {
-    for (const _ of this.#places.lookThrough(run, (from) => this.#pageOf(run, from))) yield [];
+    const places = yield* this.#places.lookThrough(run, (from) => this.#pageOf(run, from));
     let last: BatchRow | undefined;
-    for (const firstSeq of this.#places.of(run, delegationId)) {
+    for (const firstSeq of places.of.get(delegationId) ?? []) {
       if (firstSeq <= seq - maximumBatch) continue;
       const row = this.#one.get(firstSeq) as BatchRow | undefined;
       // It was pruned meanwhile.
@@ -98,14 +98,19 @@ export class BatchReader {
     }
   }
 
+  /** All events with a greater sequence number than `seq`, of every run. */
+  *after(seq: number): Generator<StoredEvent> {
+    for (const [row, before] of this.batchesAfter(seq)) yield* after(seq, eventsOf(row, before));
+  }
+
   /**
-   * All events with a greater sequence number than `seq`, of every run. `headOf` knows the hash after
-   * a run's n-th event, for runs that are in memory and have come just so far.
+   * The batches that hold them, each with the hash that stood before it. `headOf` knows the hash
+   * after a run's n-th event, for runs that are in memory and have come just so far.
    */
-  *after(
+  *batchesAfter(
     seq: number,
     headOf: (run: number, runSeq: number) => string | undefined = () => undefined,
-  ): Generator<StoredEvent> {
+  ): Generator<readonly [row: BatchRow, before: string]> {
     // A batch that straddles `seq` begins before it, but never more than a batch's length before.
     let position = seq - maximumBatch;
     const heads = new Map<number, string>();
@@ -115,7 +120,7 @@ export class BatchReader {
         const known = heads.get(row.run) ?? headOf(row.run, row.first_run_seq - 1);
         const before = known ?? this.endOf(row.run, row.first_seq).head;
         heads.set(row.run, row.hash);
-        for (const event of eventsOf(row, before)) if (event.seq > seq) yield event;
+        yield [row, before];
         position = row.first_seq;
       }
       if (rows.length < pageSize) return;

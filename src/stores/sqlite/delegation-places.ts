@@ -24,22 +24,21 @@ export class DelegationPlaces {
   #count = 0;
 
   /**
-   * Looks through what was added since, and gives a turn to others after each page. Many may look
-   * through one run side by side, for each of its delegations: each goes on where the others are.
+   * Looks through what was added since, and gives a turn to others after each page, with an empty
+   * piece. Many may look through one run side by side, for each of its delegations: each goes on
+   * where the others are. It may be forgotten meanwhile; whoever looks keeps what was found.
    */
-  *lookThrough(run: number, pageAfter: (firstSeq: number) => readonly BatchRow[]) {
+  *lookThrough(
+    run: number,
+    pageAfter: (firstSeq: number) => readonly BatchRow[],
+  ): Generator<readonly never[], RunPlaces> {
     const places = this.#placesOf(run);
     for (;;) {
       const page = pageAfter(places.through);
-      if (page.length === 0) return;
+      if (page.length === 0) return places;
       for (const row of page) this.#note(places, row);
-      yield;
+      yield [];
     }
-  }
-
-  /** After that, the first sequence numbers of the batches that speak of it. */
-  of(run: number, delegationId: string): readonly number[] {
-    return this.#runs.get(run)?.of.get(delegationId) ?? [];
   }
 
   forget(run: number): void {
@@ -61,15 +60,16 @@ export class DelegationPlaces {
   }
 
   #note(places: RunPlaces, row: BatchRow): void {
-    const { first_seq: firstSeq } = row;
-    for (const [, id] of readRows(row, runIdOf(row.run))) {
+    const { first_seq: firstSeq, run } = row;
+    const isKept = this.#runs.get(run) === places;
+    for (const [, id] of readRows(row, runIdOf(run))) {
       if (id === null) continue;
       const known = places.of.get(id);
       if (known === undefined) places.of.set(id, [firstSeq]);
       else if (known.at(-1) !== firstSeq) known.push(firstSeq);
       else continue;
       places.count += 1;
-      this.#count += 1;
+      if (isKept) this.#count += 1;
     }
     places.through = firstSeq;
   }

@@ -4,6 +4,7 @@ import type { Clock } from "../../ports/clock.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
 import type { Append } from "../../ports/store.ts";
 import { AppendQueue, appendToControlLog, type Pending, settle } from "../shared/append-queue.ts";
+import { KeptTexts } from "../shared/kept-texts.ts";
 import { TamperedContract } from "../shared/stored-contract.ts";
 import { type Ground, type RecordChanges, Transaction } from "../shared/transaction.ts";
 import type { InboxRows } from "./inbox-rows.ts";
@@ -36,6 +37,7 @@ const patience = 2;
  * when its events are on disk; many callers share the price of getting them there.
  */
 export class GroupCommit {
+  readonly texts = new KeptTexts();
   readonly #database: DatabaseSync;
   readonly #patience: number;
   readonly #cache: RunCache;
@@ -48,7 +50,6 @@ export class GroupCommit {
   readonly #insertBatch: StatementSync;
   readonly #insertText: StatementSync;
   readonly #queue = new AppendQueue();
-  #texts: [hash: string, body: string][] = [];
   #scheduled: NodeJS.Immediate | undefined;
 
   constructor(database: DatabaseSync, cache: RunCache, rows: GroupRows, clock: Clock) {
@@ -67,6 +68,7 @@ export class GroupCommit {
 
   append(append: Append, records?: RecordChanges): Promise<readonly StoredEvent[]> {
     const done = this.#queue.add(append, records);
+    this.texts.noteAppend();
     if (this.#scheduled === undefined) this.#flushAfter(this.#patience);
     return done;
   }
@@ -106,14 +108,10 @@ export class GroupCommit {
       if (this.#database.isTransaction) this.#database.exec("ROLLBACK");
       throw storageError(error);
     }
-    this.#texts = [];
+    this.texts.noteWritten(this.texts.unwritten);
     this.#cache.lastSeq += transaction.events.length;
     this.#cache.committed(transaction.events);
     return transaction.events;
-  }
-
-  keepText(hash: string, body: string): void {
-    this.#texts.push([hash, body]);
   }
 
   /** Writes everything, before closing. */
@@ -130,7 +128,7 @@ export class GroupCommit {
     this.#cache.reserve.ensure();
     try {
       const transaction = this.#commitAll(pending);
-      this.#texts = [];
+      this.texts.noteWritten(this.texts.unwritten);
       this.#cache.lastSeq += transaction.events.length;
       settle(pending, transaction.outcomes);
       this.#cache.committed(transaction.events);
@@ -140,6 +138,7 @@ export class GroupCommit {
         this.#cache.reserve.giveUp();
       for (const one of pending) one.reject(reason);
     }
+    this.texts.noteEnds(pending.length);
     if (!this.#queue.isEmpty && this.#scheduled === undefined) this.#flushAfter(0);
   }
 
@@ -183,7 +182,7 @@ export class GroupCommit {
   }
 
   #write(transaction: Transaction): void {
-    for (const [hash, body] of this.#texts) this.#insertText.run(hash, body);
+    for (const [hash, body] of this.texts.unwritten) this.#insertText.run(hash, body);
     for (const batch of transaction.batches) {
       const { firstSeq, run, firstRunSeq, texts, hash } = batch;
       this.#insertBatch.run(firstSeq, run, firstRunSeq, texts.length, hash, `[${texts.join(",")}]`);

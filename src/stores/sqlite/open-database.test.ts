@@ -39,6 +39,19 @@ describe("openDatabase", () => {
     expect(schema()).toEqual(schema());
   });
 
+  it("counts from another place in every home, so that ids of two are not the same", () => {
+    const firstOf = (at: string): unknown => {
+      const database = open(at);
+      const row = database.prepare("SELECT value FROM meta WHERE key = 'next_id'").get();
+      database.close();
+      return row?.["value"];
+    };
+    const firsts = ["a", "b", "c", "d"].map((name) => firstOf(join(folder, name)));
+    expect(new Set(firsts).size).toBeGreaterThan(1);
+    expect(Math.max(...firsts.map(Number))).toBeLessThan(2 ** 23 + 1);
+    expect(firstOf(join(folder, "a"))).toBe(firsts[0]);
+  });
+
   it("brings a database of the first version up to date and keeps what is in it", () => {
     const old = new DatabaseSync(path);
     old.exec("PRAGMA journal_mode = WAL; CREATE TABLE meta (key TEXT PRIMARY KEY, value INTEGER)");

@@ -1,5 +1,6 @@
 import { closeSync, openSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
+import { firstNumber } from "../../ports/identity.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
 import { fillInbox } from "./fill-inbox.ts";
 import { migrations } from "./migrations.ts";
@@ -74,7 +75,9 @@ function migrate(database: DatabaseSync, path: string): void {
         "INSERT INTO meta VALUES ('schema', ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value",
       )
       .run(migrations.length);
-    database.exec("INSERT OR IGNORE INTO meta VALUES ('next_id', 1)");
+    database
+      .prepare("INSERT OR IGNORE INTO meta VALUES ('next_id', ?)")
+      .run(path === ":memory:" ? 1 : firstNumber());
     database.exec("COMMIT");
   } catch (error) {
     database.exec("ROLLBACK");

@@ -126,3 +126,23 @@ it("what is left of a pruned run, or put back, is noticed", async () => {
   expect(violations).toMatchObject([{ invariant: "I7", runId: run.id }]);
   await store.close();
 });
+
+it("a prompt that was pruned does not come back with what is written next", async () => {
+  const store = open();
+  for (let count = 0; count < 5; count++) {
+    store.keepText(`prompt ${count}`);
+    await finishedRun(store);
+  }
+  const beside = new DatabaseSync(path);
+  const countTexts = () => beside.prepare("SELECT count(*) AS count FROM texts").get()?.["count"];
+  expect(countTexts()).toBe(5);
+  await store.prune(everything);
+  await store.noteCommand("/x", "ann", "done");
+  expect(countTexts()).toBe(0);
+  // One that is used again is there again.
+  const hash = store.keepText("prompt 1");
+  await store.noteCommand("/x", "ann", "done");
+  expect(await store.readText(hash)).toBe("prompt 1");
+  beside.close();
+  await store.close();
+});

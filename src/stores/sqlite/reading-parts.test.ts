@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
-import { expect, it, onTestFinished } from "vitest";
+import { expect, it, onTestFinished, vi } from "vitest";
 import type { StoredEvent } from "../../events/event.ts";
 import { collect, note, StoredRun } from "../../testing/stored-run.ts";
 import { SqliteStore } from "./sqlite-store.ts";
@@ -87,4 +87,32 @@ it("knows what another process adds to a run that it was asked about before", as
   const finished = await reader.readRun(run.id);
   expect(finished?.outcome).toBe("failed");
   expect(finished?.head).toBe((await writer.readRun(run.id))?.head);
+});
+
+it("finds all that was said of a delegation while many other runs are asked about", async () => {
+  const store = open();
+  const run = await StoredRun.start(store);
+  const id = await run.child();
+  await run.append(...Array.from({ length: 5000 }, (_, index) => note(id, `${index}`)));
+  const others: string[] = [];
+  for (let count = 0; count < 40; count += 1) {
+    others.push(await (await StoredRun.start(store)).child());
+  }
+  // Every look at the clock is long after the one before: so everybody gets a turn at every page.
+  let now = 0;
+  const clock = vi.spyOn(performance, "now").mockImplementation(() => (now += 1000));
+  onTestFinished(() => clock.mockRestore());
+  const all = [id, ...others].map((one) => collect(store, { delegationId: one }));
+  const counts = (await Promise.all(all)).map((events) => events.length);
+  expect(counts).toEqual([5003, ...others.map(() => 3)]);
+});
+
+it("keeps no finished run in memory because somebody wrote to it in vain", async () => {
+  const store = open();
+  const run = await StoredRun.start(store);
+  await run.finish();
+  await expect(run.finish()).rejects.toMatchObject({ code: "illegal-transition" });
+  const [once, again] = [await store.readRun(run.id), await store.readRun(run.id)];
+  expect(again).toEqual(once);
+  expect(again).not.toBe(once);
 });

@@ -1,4 +1,5 @@
-import { existsSync, mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
+import fs, { existsSync, mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { syncBuiltinESMExports } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, onTestFinished, test, vi } from "vitest";
@@ -54,4 +55,20 @@ test("a reserve that cannot be made keeps nobody from writing", () => {
   reserve.ensure();
   new ReserveFile(null).ensure();
   new ReserveFile(null).giveUp();
+});
+
+test("a reserve is whole where a disk takes only a part of it at a time", () => {
+  const path = makePath();
+  const { writeSync } = fs;
+  const writePart = (file: number, bytes: Buffer, offset = 0, length = bytes.length): number =>
+    writeSync(file, bytes, offset, Math.min(length, 300_000));
+  const spy = vi.spyOn(fs, "writeSync").mockImplementation(writePart as typeof writeSync);
+  syncBuiltinESMExports();
+  try {
+    new ReserveFile(path).ensure();
+  } finally {
+    spy.mockRestore();
+    syncBuiltinESMExports();
+  }
+  expect(statSync(path).size).toBe(1024 * 1024);
 });

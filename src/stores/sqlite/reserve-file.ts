@@ -1,4 +1,12 @@
-import { closeSync, fsyncSync, openSync, rmSync, statfsSync, statSync, writeSync } from "node:fs";
+import {
+  closeSync,
+  fsyncSync,
+  openSync,
+  rmSync,
+  statfsSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { dirname } from "node:path";
 
 const size = 1024 * 1024;
@@ -34,7 +42,8 @@ export class ReserveFile {
     try {
       const file = openSync(this.#path, "w", 0o600);
       try {
-        writeSync(file, Buffer.alloc(size));
+        // All of it or an error: a write by itself may end early.
+        writeFileSync(file, Buffer.alloc(size));
         fsyncSync(file);
       } finally {
         closeSync(file);

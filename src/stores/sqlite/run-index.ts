@@ -27,8 +27,8 @@ export class RunIndex {
   /** Called after a commit; nearly always there is nothing to do. */
   keepUp(lastSeq: number): void {
     if (lastSeq - this.#indexed < indexEvery || this.#database.isTransaction) return;
-    this.#database.exec("BEGIN IMMEDIATE");
     try {
+      this.#database.exec("BEGIN IMMEDIATE");
       // Another process may have done it meanwhile.
       const from = this.indexedThrough();
       this.#database
@@ -44,7 +44,8 @@ export class RunIndex {
       this.#database.exec("COMMIT");
       this.#indexed = Math.max(from, lastSeq);
     } catch {
-      // An index is a convenience: without it reading is slower, and the next commit tries again.
+      // An index is a convenience: without it reading is slower. Who holds the lock for long, or a
+      // disk that is full, will not let go at once: it is tried again after as many events.
       if (this.#database.isTransaction) this.#database.exec("ROLLBACK");
       this.#indexed = lastSeq;
     }

@@ -2,7 +2,6 @@ import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Contract } from "../../contracts/contract.ts";
 import type { StoredEvent } from "../../events/event.ts";
-import { sha256 } from "../../events/hash-chain.ts";
 import type { InboxItem } from "../../events/inbox-item.ts";
 import { prepareRecordChanges } from "../../events/prepare-record-changes.ts";
 import { applyToRun, emptyRun, foldRun, isPaused, type RunState } from "../../events/run-state.ts";
@@ -25,6 +24,7 @@ import type { PruneReport, PruneRequest } from "../../ports/prune.ts";
 import type { ControlRecord, RecordChange } from "../../ports/record-store.ts";
 import type { Append, EventQuery, Ownership, RunQuery, RunRow, Store } from "../../ports/store.ts";
 import { changedRecords, closed, commandNote, refuseAppend } from "../shared/control-log.ts";
+import { type BatchRow, eventsOf } from "../shared/event-batch.ts";
 import { Listeners } from "../shared/listeners.ts";
 import { claimerOf } from "../shared/memory-row.ts";
 import { pruneRuns } from "../shared/prune-runs.ts";
@@ -71,10 +71,10 @@ export class SqliteStore implements Store {
   readonly #runs = new Map<string, RunState>();
   /** An open run that somebody else works on: who asks about one mostly asks again. */
   #lastLoaded: RunState | undefined;
-  readonly #texts = new Map<string, string>();
   readonly #listeners = new Listeners();
   readonly #poll: NodeJS.Timeout;
   #dataVersion: unknown;
+  #isDeaf = false;
   #versionStatement: StatementSync | undefined;
   #contractStatement: StatementSync | undefined;
   #textStatement: StatementSync | undefined;
@@ -102,7 +102,7 @@ export class SqliteStore implements Store {
     this.#inbox = new InboxRows(this.#database, this.#index);
     const rows = { records: this.#records, inbox: this.#inbox };
     this.#commits = new GroupCommit(this.#database, this.#log, rows, this.#clock);
-    this.#poll = setInterval(() => this.#lookAround(), options.pollMs ?? 100).unref();
+    this.#poll = setInterval(() => this.#lookAgain(), options.pollMs ?? 100).unref();
   }
 
   newDelegationId(): string {
@@ -268,12 +268,7 @@ export class SqliteStore implements Store {
   }
 
   keepText(text: string): string {
-    const known = this.#texts.get(text);
-    if (known !== undefined) return known;
-    const hash = sha256(text);
-    this.#texts.set(text, hash);
-    this.#commits.keepText(hash, text);
-    return hash;
+    return this.#commits.texts.keep(text);
   }
 
   async readText(hash: string): Promise<string | undefined> {
@@ -345,7 +340,7 @@ export class SqliteStore implements Store {
     if (cached) return cached;
     // Ids are unique, so a run that starts has nothing stored yet; the key would tell if it had.
     const run = isNew ? emptyRun(runId) : (this.#recall(runId) ?? this.#load(runId));
-    this.#runs.set(runId, run);
+    if (run.outcome === null) this.#runs.set(runId, run);
     return run;
   }
 
@@ -372,7 +367,7 @@ export class SqliteStore implements Store {
         this.#reader.forget(runNumberOf(event.payload.run) ?? 0);
       }
     }
-    if (events.some(({ type }) => type === "control.pruned")) this.#keepTextsAgain();
+    if (events.some(({ type }) => type === "control.pruned")) this.#commits.texts.notePruning();
     this.#listeners.tell(events);
     this.#index.keepUp(this.#log.lastSeq);
   }
@@ -382,12 +377,15 @@ export class SqliteStore implements Store {
     if (this.#recall(runId)) this.#lastLoaded = undefined;
   }
 
-  /**
-   * A text that nothing referred to is gone now, and we may be about to refer to it: whoever writes
-   * after a pruning has heard of it by then.
-   */
-  #keepTextsAgain(): void {
-    for (const [text, hash] of this.#texts) this.#commits.keepText(hash, text);
+  /** Nobody waits for this look: one that fails is made up for by the next, and told once. */
+  #lookAgain(): void {
+    try {
+      this.#lookAround();
+      this.#isDeaf = false;
+    } catch (error) {
+      if (!this.#isDeaf) process.emitWarning(error instanceof Error ? error : String(error));
+      this.#isDeaf = true;
+    }
   }
 
   /** Cheap when nobody else wrote: SQLite counts the commits of other connections for us. */
@@ -395,8 +393,8 @@ export class SqliteStore implements Store {
     if (this.#closed) return;
     const version = this.#readDataVersion();
     if (version === this.#dataVersion) return;
-    this.#dataVersion = version;
     this.#catchUp();
+    this.#dataVersion = version;
   }
 
   #catchUp(): void {
@@ -406,13 +404,39 @@ export class SqliteStore implements Store {
       const run = this.#runs.get(runIdOf(number));
       return run?.lastRunSeq === runSeq ? run.head : undefined;
     };
-    for (const event of this.#reader.after(this.#log.lastSeq, headOf)) {
-      const run = this.#runs.get(event.run_id) ?? this.#recall(event.run_id);
-      if (run && event.run_seq === run.lastRunSeq + 1) applyToRun(run, event);
-      foreign.push(event);
+    let through = this.#log.lastSeq;
+    for (const [row, before] of this.#reader.batchesAfter(through, headOf)) {
+      for (const event of this.#eventsOf(row, before)) {
+        if (event.seq <= through) continue;
+        this.#apply(event);
+        foreign.push(event);
+      }
+      through = row.first_seq + row.count - 1;
     }
-    this.#log.lastSeq = foreign.at(-1)?.seq ?? this.#log.lastSeq;
+    this.#log.lastSeq = through;
     if (foreign.length > 0) this.#committed(foreign);
+  }
+
+  /** A run whose log was damaged is nothing to the others; who asks about it is told. */
+  #eventsOf(row: BatchRow, before: string): readonly StoredEvent[] {
+    try {
+      return eventsOf(row, before);
+    } catch (error) {
+      this.#forgetState(runIdOf(row.run));
+      process.emitWarning(error instanceof Error ? error : String(error));
+      return [];
+    }
+  }
+
+  #apply(event: StoredEvent): void {
+    const run = this.#runs.get(event.run_id) ?? this.#recall(event.run_id);
+    if (run === undefined || event.run_seq !== run.lastRunSeq + 1) return;
+    try {
+      applyToRun(run, event);
+    } catch {
+      // A log that says what cannot be is the checker's to tell; nobody is shown half of it.
+      this.#forgetState(run.id);
+    }
   }
 
   #readDataVersion(): unknown {

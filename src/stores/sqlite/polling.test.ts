@@ -1,0 +1,103 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { DatabaseSync, StatementSync } from "node:sqlite";
+import { afterEach, beforeEach, expect, it, vi } from "vitest";
+import { runNumberOf } from "../../ports/identity.ts";
+import { collect, note, StoredRun } from "../../testing/stored-run.ts";
+import { SqliteStore } from "./sqlite-store.ts";
+
+let folder: string;
+let store: SqliteStore;
+let beside: SqliteStore;
+let heard: number[];
+let warnings: string[];
+const { all } = StatementSync.prototype;
+const warned = ({ message }: Error): number => warnings.push(message);
+
+beforeEach(() => {
+  // Looks are made when a test lets time pass, and at no other moment.
+  vi.useFakeTimers({ toFake: ["setInterval"] });
+  folder = mkdtempSync(join(tmpdir(), "mandate-polling-"));
+  const path = join(folder, "mandate.db");
+  const options = { path, synchronous: "normal", artifacts: null } as const;
+  store = new SqliteStore({ ...options, pollMs: 10 });
+  beside = new SqliteStore({ ...options, pollMs: 1e9 });
+  heard = [];
+  store.subscribe((events) => heard.push(...events.map(({ seq }) => seq)));
+  warnings = [];
+  process.on("warning", warned);
+});
+
+afterEach(async () => {
+  StatementSync.prototype.all = all;
+  process.off("warning", warned);
+  await store.close();
+  await beside.close();
+  rmSync(folder, { recursive: true, force: true });
+  vi.useRealTimers();
+});
+
+const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+function damage(sql: string): void {
+  const database = new DatabaseSync(join(folder, "mandate.db"));
+  database.exec(sql);
+  database.close();
+}
+
+it("a run that was damaged is nothing to the others: they are heard, read and written", async () => {
+  const own = await StoredRun.start(store);
+  const id = await own.child();
+  const [hurt, sound] = [await StoredRun.start(beside), await StoredRun.start(beside)];
+  // It is kept in memory as far as it was read.
+  expect((await store.readRun(hurt.id))?.lastRunSeq).toBe(1);
+  await hurt.child();
+  const child = await sound.child();
+  heard = [];
+  damage(`UPDATE event_batches SET events = '[1]' WHERE run = ${runNumberOf(hurt.id)}`);
+  for (let look = 0; look < 3; look++) vi.advanceTimersByTime(10);
+  await nextTurn();
+  const [, ...events] = await collect(store, { runId: sound.id });
+  expect(heard).toEqual(events.map(({ seq }) => seq));
+  expect(warnings).toEqual([expect.stringContaining(`The events of run ${hurt.id}`)]);
+  const refusal = { code: "database-unusable", message: expect.stringContaining(hurt.id) };
+  await expect(store.readRun(hurt.id)).rejects.toMatchObject(refusal);
+  expect((await store.readRun(sound.id))?.delegations.has(child)).toBe(true);
+  // Also those that share a transaction with it.
+  const inVain = {
+    runId: hurt.id,
+    by: "operator",
+    events: [note(id, "to the damaged one")],
+  } as const;
+  const [refused, written] = [store.append(inVain), own.append(note(id, "beside it"))];
+  await expect(refused).rejects.toMatchObject(refusal);
+  expect(await written).toHaveLength(1);
+});
+
+it("a run whose log says what cannot be is shown to nobody by half", async () => {
+  const run = await StoredRun.start(beside);
+  const id = await run.child();
+  expect((await store.readRun(run.id))?.lastRunSeq).toBe(4);
+  await run.append(note(id, "said"));
+  damage(
+    `UPDATE event_batches SET events = replace(events, 'agent.interjected', 'run.started') WHERE first_run_seq = 5`,
+  );
+  const other = await StoredRun.start(beside);
+  vi.advanceTimersByTime(10);
+  expect(heard.at(-1)).toBe((await collect(beside, { runId: other.id })).at(-1)?.seq);
+  await expect(store.readRun(run.id)).rejects.toMatchObject({ code: "illegal-transition" });
+});
+
+it("a look that fails ends nobody, is told once, and is made up for by the next one", async () => {
+  const run = await StoredRun.start(beside);
+  StatementSync.prototype.all = () => {
+    throw new Error("the disk failed");
+  };
+  for (let look = 0; look < 3; look++) vi.advanceTimersByTime(10);
+  await nextTurn();
+  expect(warnings).toEqual(["the disk failed"]);
+  StatementSync.prototype.all = all;
+  vi.advanceTimersByTime(10);
+  expect(heard).toEqual((await collect(beside, { runId: run.id })).map(({ seq }) => seq));
+});
