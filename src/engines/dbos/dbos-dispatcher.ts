@@ -1,5 +1,6 @@
 import type { DBOSClient } from "@dbos-inc/dbos-sdk";
 import type { EngineConfig } from "../../control/config.ts";
+import { isPassing } from "../../ports/database-fault.ts";
 import type { DispatchedWork, Dispatcher } from "../../ports/dispatcher.ts";
 import { countQueues } from "./count-queues.ts";
 import { EnqueueLine } from "./enqueue-line.ts";
@@ -112,11 +113,3 @@ export class DbosDispatcher implements Dispatcher {
 }
 
 const countedForMs = 1000;
-
-/** The connection, not the request, is what failed. */
-function isPassing(error: unknown): boolean {
-  const code = (error as { code?: unknown } | null)?.code;
-  if (typeof code !== "string") return /connection|timeout|terminated/i.test(String(error));
-  // Connection exceptions, shutdown and start of the server, too many connections, and sockets.
-  return /^(08|57P0|53)/.test(code) || /^E[A-Z]+$/.test(code);
-}
