@@ -6,19 +6,32 @@ import { createRuntime } from "../../src/runtime.ts";
 import { openProcessFleet } from "../../src/testing/process-fleet.test-support.ts";
 import { spokenScript } from "../../src/testing/spoken-script.test-support.ts";
 
+interface FleetLoad {
+  readonly atOnce: number;
+  readonly workers: number;
+  /** What is done first, and not measured; absent: enough for everything to be loaded. */
+  readonly warmUp?: string;
+}
+
+const loadEverything = "fan 4 wait 0";
+
 /** Milliseconds for one run with this task, on so many workers. */
 export async function measureFleet(
   task: string,
-  { atOnce, workers }: { readonly atOnce: number; readonly workers: number },
+  { atOnce, warmUp = loadEverything, workers }: FleetLoad,
 ): Promise<number> {
   await using fleet = await openProcessFleet({ workers, atOnce, notes: false });
-  // The first run finds everything loaded and every statement prepared.
-  await (await fleet.client.engine.startRun({ task: "fan 4 wait 0", profile: "general" })).result;
+  // The run that counts finds everything loaded and every statement prepared.
+  await timeRun(fleet.client.engine, warmUp);
   return await timeRun(fleet.client.engine, task);
 }
 
 /** The same on one process with the embedded database. */
-export async function measureLocal(task: string, atOnce: number): Promise<number> {
+export async function measureLocal(
+  task: string,
+  atOnce: number,
+  warmUp = loadEverything,
+): Promise<number> {
   const home = mkdtempSync(join(tmpdir(), "mandate-local-"));
   const runtime = await createRuntime({
     environment: { MANDATE_HOME: home, HOME: home, MANDATE_MAX_CHILDREN: "100000" },
@@ -28,7 +41,7 @@ export async function measureLocal(task: string, atOnce: number): Promise<number
     limits: { runTokens: 1_000_000_000, maxTokens: 500_000_000 },
   });
   try {
-    await (await runtime.engine.startRun({ task: "fan 4 wait 0", profile: "general" })).result;
+    await timeRun(runtime.engine, warmUp);
     return await timeRun(runtime.engine, task);
   } finally {
     await runtime.close();

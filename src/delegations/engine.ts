@@ -190,8 +190,8 @@ export class Engine {
   /** What other processes wrote reaches the agents that it is about. */
   #hear(events: readonly StoredEvent[]): void {
     const { branches, goals, runs } = this.#own;
+    branches.hear(events);
     for (const event of events) {
-      branches.hear(event);
       runs.hear(event);
       if (event.type === "run.finished") void goals.advance();
     }

@@ -145,9 +145,9 @@ export function isPaused({ delegations, outcome }: RunState): boolean {
 }
 
 export function childrenOf(run: RunState, parentId: string | null): readonly Delegation[] {
-  return [...run.delegations.values()]
-    .filter((delegation) => delegation.parentId === parentId)
-    .sort(byStep);
+  const children: Delegation[] = [];
+  for (const one of run.delegations.values()) if (one.parentId === parentId) children.push(one);
+  return children.length > 1 ? children.sort(byStep) : children;
 }
 
 /** All of them at once, for whoever walks the whole tree. */
@@ -160,15 +160,23 @@ function byStep(one: Delegation, other: Delegation): number {
   return one.stepIdx - other.stepIdx;
 }
 
+/** Most delegations of a wide run are, and are asked about all the same. */
+function isLeaf({ delegations }: RunState, id: string): boolean {
+  for (const { parentId } of delegations.values()) if (parentId === id) return false;
+  return true;
+}
+
 /** The delegation and everything below it, children before their parents. */
 export function subtree(run: RunState, id: string): Delegation[] {
+  const root = run.delegations.get(id);
+  if (root === undefined) return [];
+  if (isLeaf(run, id)) return [root];
   const children = childrenByParent(run);
   const found: Delegation[] = [];
   const visit = (delegation: Delegation): void => {
     for (const child of children.get(delegation.id) ?? []) visit(child);
     found.push(delegation);
   };
-  const root = run.delegations.get(id);
-  if (root) visit(root);
+  visit(root);
   return found;
 }

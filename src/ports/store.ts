@@ -111,6 +111,8 @@ export interface EventQuery {
   readonly delegationId?: string;
   /** Events with a greater `seq`. */
   readonly after?: number;
+  /** All that the reader wants of them: a store may leave out others, and need not. */
+  readonly types?: readonly StoredEvent["type"][];
 }
 
 export interface RunQuery {

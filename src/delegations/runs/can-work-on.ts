@@ -14,8 +14,9 @@ export async function canWorkOn(
   const { store } = parts;
   const run = await store.readRun(runId);
   if (run === undefined) return true;
-  for (const delegation of run.delegations.values()) {
-    if (!isOpen(delegation) || (only !== undefined && delegation.id !== only)) continue;
+  const asked = only === undefined ? [...run.delegations.values()] : [run.delegations.get(only)];
+  for (const delegation of asked) {
+    if (delegation === undefined || !isOpen(delegation)) continue;
     try {
       const contract = await store.readContract(delegation.id);
       if (!hasTools(parts, contract)) return false;

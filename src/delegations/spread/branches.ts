@@ -36,11 +36,18 @@ export class Branches {
     if (runs?.size === 0) this.#ofRun.delete(run.id);
   }
 
-  hear(event: StoredEvent): void {
-    if (event.type === "agent.subagent_closed") this.#seeOff(event.payload.sub_agent_id);
-    if (!followed.has(event.type)) return;
-    const runs = this.#ofRun.get(event.run_id);
-    if (runs !== undefined) for (const run of runs) follow(run, event);
+  /** What was committed together. */
+  hear(events: readonly StoredEvent[]): void {
+    const settled = new Set<string>();
+    for (const event of events) {
+      if (event.type === "agent.subagent_closed") this.#seeOff(event.payload.sub_agent_id);
+      const runs = followed.has(event.type) ? this.#ofRun.get(event.run_id) : undefined;
+      if (runs === undefined) continue;
+      // All of them count already: whoever waits for one looks at what is left by all.
+      if (event.type === "agent.budget_settled" && settled.has(event.run_id)) continue;
+      if (event.type === "agent.budget_settled") settled.add(event.run_id);
+      for (const run of runs) follow(run, event);
+    }
   }
 
   /** What it made is in the store, or stays: then its copy here is the only place that has it. */

@@ -105,13 +105,22 @@ function lineOf(state: RunState, id: string): Delegation[] {
   return line;
 }
 
+const planned = ["run.planned"] as const;
+
 /**
  * The rest of a spread run, for the moment when it ends: whose failure has to have reached its
  * caller, and which plans stand.
  */
 export async function knowWholeRun(run: LiveRun, state: RunState): Promise<void> {
   run.plans.length = 0;
-  for await (const event of run.parts.store.readEvents({ runId: run.id })) noteEvent(run, event);
+  // Who was told of an end is asked only of those that did not end well.
+  const isAnyAmiss = [...state.delegations.values()].some(
+    (one) =>
+      one.id !== run.root?.id && !(one.status === "closed" && one.finalStatus === "completed"),
+  );
+  const types = isAnyAmiss ? (["run.planned", "agent.tool_completed"] as const) : planned;
+  const events = run.parts.store.readEvents({ runId: run.id, types });
+  for await (const event of events) noteEvent(run, event);
   const planners = new Set(run.plans.map(({ by }) => by));
   for (const delegation of state.delegations.values()) {
     const isOverlooked = delegation.status === "closed" && delegation.finalStatus === "failed";

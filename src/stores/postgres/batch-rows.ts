@@ -39,9 +39,14 @@ export class BatchReader {
     }
   }
 
-  async *ofRun(run: number, after = 0): AsyncGenerator<StoredEvent> {
+  /** `types`: batches that hold none of them are left out. */
+  async *ofRun(
+    run: number,
+    after = 0,
+    types?: readonly StoredEvent["type"][],
+  ): AsyncGenerator<StoredEvent> {
     for (let position = after - maximumBatch; ; ) {
-      const rows = await this.#database.query(this.#pageOfRun(run, position));
+      const rows = await this.#database.query(this.#pageOfRun(run, position, types));
       yield* eventsIn(rows, after);
       if (rows.length < pageSize) return;
       position = Number(rows.at(-1)?.["first_seq"]);
@@ -60,7 +65,20 @@ export class BatchReader {
     return { lastRunSeq, head: String(last["hash"]) };
   }
 
-  #pageOfRun(run: number, position: number): Statement {
+  #pageOfRun(
+    run: number,
+    position: number,
+    types: readonly StoredEvent["type"][] | undefined,
+  ): Statement {
+    if (types !== undefined) {
+      return {
+        name: "batches-of-run-with",
+        // Each event begins with its type; what is said in one has its quotes escaped.
+        text: `SELECT ${this.#columns} WHERE b.run = $1 AND b.first_seq > $2 AND b.events LIKE ANY ($3::text[])
+                 ORDER BY b.first_seq LIMIT ${pageSize}`,
+        values: [run, position, types.map((type) => `%["${type}",%`)],
+      };
+    }
     return {
       name: "batches-of-run",
       text: `SELECT ${this.#columns} WHERE b.run = $1 AND b.first_seq > $2 ORDER BY b.first_seq LIMIT ${pageSize}`,

@@ -19,6 +19,7 @@ import type { InboxQuery } from "../../ports/inbox-store.ts";
 import type { Inspection } from "../../ports/inspection.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
 import type { MemoryStore } from "../../ports/memory-store.ts";
+import { parseJson } from "../../ports/parse-json.ts";
 import type { PruneReport, PruneRequest } from "../../ports/prune.ts";
 import type { ControlRecord, RecordChange } from "../../ports/record-store.ts";
 import type { Append, EventQuery, Ownership, RunQuery, RunRow, Store } from "../../ports/store.ts";
@@ -225,13 +226,13 @@ export class PostgresStore implements Store {
 
   async readRun(runId: string): Promise<RunState | undefined> {
     if (runId === controlRunId) return undefined;
-    if (this.#cache.get(runId) !== undefined) await this.#cache.lookAround();
-    const run = this.#cache.get(runId) ?? (await this.#cache.load(runId));
+    if (this.#cache.look(runId) !== undefined) await this.#cache.lookAround();
+    const run = this.#cache.look(runId) ?? (await this.#cache.load(runId));
     return run.lastRunSeq === 0 ? undefined : run;
   }
 
   async *readEvents(query: EventQuery): AsyncIterable<StoredEvent> {
-    const { after = 0, delegationId } = query;
+    const { after = 0, delegationId, types } = query;
     if (query.runId === undefined && delegationId === undefined) {
       yield* this.#reader.after(after);
       return;
@@ -239,7 +240,7 @@ export class PostgresStore implements Store {
     const runId = query.runId ?? (await this.findRun(delegationId ?? ""));
     const run = runId === undefined ? undefined : runNumberOf(runId);
     if (run === undefined) return;
-    for await (const event of this.#reader.ofRun(run, after)) {
+    for await (const event of this.#reader.ofRun(run, after, types)) {
       if (delegationId === undefined || event.sub_agent_id === delegationId) yield event;
     }
   }
@@ -249,8 +250,8 @@ export class PostgresStore implements Store {
     if (known !== undefined) return known;
     const json = this.#drawnUp.get(delegationId);
     if (json !== undefined) {
-      const { parseContract } = await import("../../contracts/parse-contract.ts");
-      const contract = parseContract(json);
+      // It was one when this process wrote it; what is stored is judged whenever something is written.
+      const contract = parseJson(json) as Contract;
       this.#contracts.set(delegationId, contract);
       return contract;
     }
@@ -282,12 +283,15 @@ export class PostgresStore implements Store {
 
   async listRuns(query: RunQuery): Promise<readonly RunRow[]> {
     const { application, before, limit = 50, outcome = null } = query;
-    const below = before === undefined ? Number.MAX_SAFE_INTEGER : (runNumberOf(before) ?? 0);
+    const place = before === undefined ? null : (runNumberOf(before) ?? 0);
+    // Numbers are given out to processes in blocks: between two of them they tell no order.
     const rows = await this.#database.query({
-      text: `SELECT * FROM ${this.#schema}.runs WHERE number < $1 AND ($2::text IS NULL OR application = $2)
-               AND ($3::text IS NULL OR outcome = $3) ${query.open ? "AND outcome IS NULL" : ""}
-             ORDER BY number DESC LIMIT $4`,
-      values: [below, application === undefined ? null : encodeText(application), outcome, limit],
+      text: `SELECT * FROM ${this.#schema}.runs WHERE ($1::bigint IS NULL OR (started_at, number) <
+                 (coalesce((SELECT started_at FROM ${this.#schema}.runs WHERE number = $1), 0), $1))
+               AND ($2::text IS NULL OR application = $2) AND ($3::text IS NULL OR outcome = $3)
+               ${query.open ? "AND outcome IS NULL" : ""}
+             ORDER BY started_at DESC, number DESC LIMIT $4`,
+      values: [place, application === undefined ? null : encodeText(application), outcome, limit],
     });
     return rows.map((row) => runRowOf(decodeRow(row)));
   }

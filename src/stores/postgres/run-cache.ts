@@ -15,6 +15,8 @@ export class RunCache {
   readonly #database: Database;
   readonly #reader: BatchReader;
   readonly #runs = new Map<string, RunState>();
+  /** Those that ended a moment ago: who waited for that looks at them now. */
+  readonly #ended = new Map<string, RunState>();
   readonly #taking = new Map<string, Promise<RunState>>();
   /** What is heard of those that are being read. */
   readonly #loading = new Map<string, StoredEvent[]>();
@@ -35,6 +37,11 @@ export class RunCache {
 
   get(runId: string): RunState | undefined {
     return this.#runs.get(runId);
+  }
+
+  /** Also when it has just ended; not for those who want to add to it. */
+  look(runId: string): RunState | undefined {
+    return this.#runs.get(runId) ?? this.#ended.get(runId);
   }
 
   /** The live state from here on, until the run is finished. */
@@ -132,21 +139,34 @@ export class RunCache {
   #passOver(row: Row, error: unknown): void {
     const runId = runIdOf(Number(row["run"]));
     this.#runs.delete(runId);
+    this.#ended.delete(runId);
     this.#loading.delete(runId);
     process.emitWarning(error instanceof Error ? error : String(error));
   }
 
   #apply(event: StoredEvent): void {
     this.#loading.get(event.run_id)?.push(event);
-    const run = this.#runs.get(event.run_id);
+    const run = this.look(event.run_id);
     if (run !== undefined && event.run_seq === run.lastRunSeq + 1) {
       try {
         applyToRun(run, event);
       } catch {
         // A log that says what cannot be is the checker's to tell; nobody is shown half of it.
         this.#runs.delete(run.id);
+        this.#ended.delete(run.id);
       }
     }
-    if (event.type === "run.finished") this.#runs.delete(event.run_id);
+    if (event.type === "run.finished") this.#retire(event.run_id);
+    if (event.type === "control.pruned") this.#ended.clear();
+  }
+
+  #retire(runId: string): void {
+    const run = this.#runs.get(runId);
+    this.#runs.delete(runId);
+    if (run === undefined) return;
+    this.#ended.set(runId, run);
+    setTimeout(() => this.#ended.delete(runId), lingerMs).unref();
   }
 }
+
+const lingerMs = 1000;
