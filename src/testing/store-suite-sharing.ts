@@ -46,6 +46,22 @@ export const sharingTests: readonly StoreTest[] = [
     },
   },
   {
+    title: "lists runs by when they began, whichever process began them",
+    async run({ store, reopen }) {
+      const other = await reopen();
+      const ids: string[] = [];
+      for (const one of [store, other, store, other, store]) {
+        ids.unshift((await StoredRun.start(one)).id);
+        await new Promise((resolve) => setTimeout(resolve, 3));
+      }
+      const listed = (await store.listRuns({})).map(({ id }) => id);
+      assert.deepEqual(listed, ids);
+      const [, second = ""] = ids;
+      const older = (await other.listRuns({ before: second, limit: 2 })).map(({ id }) => id);
+      assert.deepEqual(older, ids.slice(2, 4));
+    },
+  },
+  {
     title: "judges by what is stored, not by what this process saw last",
     async run({ store, reopen }) {
       const other = await reopen();

@@ -226,14 +226,17 @@ export class SqliteStore implements Store {
 
   async listRuns(query: RunQuery): Promise<readonly RunRow[]> {
     const { application = null, before, limit = 50, outcome = null } = query;
-    const below = before === undefined ? Number.MAX_SAFE_INTEGER : (runNumberOf(before) ?? 0);
+    const place = before === undefined ? null : (runNumberOf(before) ?? 0);
+    // Numbers are given out to processes in blocks: between two of them they tell no order.
     const rows = this.#database
       .prepare(
-        `SELECT * FROM runs WHERE number < ? AND (? IS NULL OR application = ?)
-           AND (? IS NULL OR outcome = ?) ${query.open ? "AND outcome IS NULL" : ""}
-         ORDER BY number DESC LIMIT ?`,
+        `SELECT * FROM runs WHERE (?1 IS NULL OR (started_at, number) <
+             (coalesce((SELECT started_at FROM runs WHERE number = ?1), 0), ?1))
+           AND (?2 IS NULL OR application = ?2) AND (?3 IS NULL OR outcome = ?3)
+           ${query.open ? "AND outcome IS NULL" : ""}
+         ORDER BY started_at DESC, number DESC LIMIT ?4`,
       )
-      .all(below, application, application, outcome, outcome, limit);
+      .all(place, application, outcome, limit);
     return rows.map(runRowOf);
   }
 
