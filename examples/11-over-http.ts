@@ -45,10 +45,9 @@ async function talkToServer(): Promise<boolean> {
   const client = new MandateClient({ url, token });
   const { runId } = await client.startRun({ profile: "general", task: "Is the harbour lit?" });
   const seen: string[] = [];
-  for await (const { summary, type } of client.events({ after: 0, runId })) {
+  for await (const { summary, type } of client.events({ runId })) {
     seen.push(type);
     console.log(`${type}: ${summary}`);
-    if (type === "run.finished") break;
   }
   const { state, tree } = await client.waitFor(runId);
   const delegationId = tree[0]?.delegationId ?? "";

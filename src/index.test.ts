@@ -43,12 +43,15 @@ test("importing the package loads what it exports and nothing besides", () => {
   const files = filesLoadedBy(`await import(${entry("index.ts")});`);
   expect(files.map((file) => /src\/(.*)$/.exec(file)?.[1] ?? file).sort()).toEqual([
     "delegations/changes/no-kept-work.ts",
+    "documents/nearest-key.ts",
+    "documents/require-known-keys.ts",
     "events/close-reason.ts",
     "events/summarize.ts",
     "index.ts",
     "ports/mandate-error.ts",
     "ports/model-fault.ts",
     "surfaces/library/create-mandate.ts",
+    "tools/require-tool.ts",
     "tools/tool.ts",
   ]);
 });

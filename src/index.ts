@@ -56,6 +56,7 @@ export type {
   Mandate,
   MandateOptions,
   RunHandle,
+  ToolSession,
 } from "./surfaces/library/mandate.ts";
 export { defineTool, type Tool, type ToolContext, type ToolResult } from "./tools/tool.ts";
 export type { ChangedFile } from "./workspaces/git/copies/describe-files.ts";

@@ -14,6 +14,7 @@ import { loadProfiles, type ProfileRegistry } from "./profiles/profile-registry.
 import { FolderSource, fixedSource, type ProfileSource } from "./profiles/profile-source.ts";
 import { type ProfileFolder, startsPrograms } from "./profiles/read-profile-file.ts";
 import { shippedProfiles } from "./profiles/shipped-profiles.ts";
+import type { SkillDirectory } from "./skills/find-skill-folders.ts";
 import type { SkillRegistry } from "./skills/skill.ts";
 import { loadSkills } from "./skills/skill-registry.ts";
 
@@ -86,15 +87,7 @@ export async function openControl(options: ControlOptions): Promise<Control> {
     ],
     acknowledged,
   });
-  const skillFolders = [
-    { path: places.userSkills, origin: "user" },
-    ...skillPlaces.map(({ origin, path }) => ({
-      path: join(cwd, path),
-      origin,
-      isRepository: !isTrusted,
-      boundary: cwd,
-    })),
-  ];
+  const skillFolders = skillFoldersOf(cwd, environment, isTrusted);
   await view.refresh();
   return {
     plane,
@@ -128,6 +121,32 @@ const skillPlaces = [
   { path: ".agents/skills", origin: "agents" },
   { path: ".claude/skills", origin: "claude" },
 ];
+
+function skillFoldersOf(
+  cwd: string,
+  environment: Environment,
+  isTrusted: boolean,
+): readonly SkillDirectory[] {
+  return [
+    { path: findPlaces(environment).userSkills, origin: "user" },
+    ...skillPlaces.map(({ origin, path }) => ({
+      path: join(cwd, path),
+      origin,
+      isRepository: !isTrusted,
+      boundary: cwd,
+    })),
+  ];
+}
+
+/** The skills that somebody who works there could be given, acknowledged or not. */
+export function skillNamesAt(cwd: string, environment: Environment): ReadonlySet<string> {
+  const directories = skillFoldersOf(cwd, environment, false);
+  return new Set(
+    loadSkills({ directories })
+      .all()
+      .map(({ name }) => name),
+  );
+}
 
 /** Other programs' agents. Their formats are many, so the readers are loaded where there are any. */
 async function foreignSources(cwd: string, isTrusted: boolean): Promise<readonly ProfileSource[]> {

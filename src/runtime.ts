@@ -27,10 +27,12 @@ import type { Model } from "./ports/model.ts";
 import type { Store } from "./ports/store.ts";
 import { productVersion } from "./product-version.ts";
 import type { ModelPolicy, Profile } from "./profiles/profile.ts";
+import { layerOf } from "./profiles/profile-layer.ts";
 import type { ProfileRegistry } from "./profiles/profile-registry.ts";
 import { startTelemetry, type Telemetry } from "./telemetry/start-telemetry.ts";
 import { builtInTools, optInTools } from "./tools/built-in-tools.ts";
 import { McpServers } from "./tools/mcp/mcp-servers.ts";
+import { requireTool } from "./tools/require-tool.ts";
 import { createShellTool, type Shell } from "./tools/shell/shell-tool.ts";
 import type { Tool } from "./tools/tool.ts";
 import { Toolbox } from "./tools/toolbox.ts";
@@ -95,6 +97,9 @@ export interface Runtime {
 }
 
 export async function createRuntime(options: RuntimeOptions): Promise<Runtime> {
+  // What a program gives is judged before anything is opened.
+  for (const tool of options.tools ?? []) requireTool(tool);
+  for (const profile of options.profiles ?? []) layerOf(profile);
   const environment = options.environment ?? process.env;
   const cwd = options.cwd ?? process.cwd();
   const { flags = {} } = options;

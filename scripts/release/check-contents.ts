@@ -19,12 +19,16 @@ const needed: readonly RegExp[] = [
   /^dist\/profiles\/shipped\/general\.md$/,
   /^dist\/schemas\/(mandate|profile)\.schema\.json$/,
   /^dist\/surfaces\/cli\/demonstration\/.+\.yaml$/,
+  /^docs\/(guides|reference)\/.+\.md$/,
+  /^docs\/faults\.md$/,
+  /^examples\/.+\.ts$/,
 ];
 
 const unwanted: readonly (readonly [RegExp, string])[] = [
   [/\.(test|test-support)\./, "belongs to the tests"],
   [/(^|\/)(fixtures|__snapshots__|node_modules|coverage)\//, "belongs to development"],
-  [/(?<!\.d)\.tsx?$/, "is a source"],
+  // Examples are there to be read.
+  [/^(?!examples\/).*(?<!\.d)\.tsx?$/, "is a source"],
   [/(^|\/)\.[^/]+$/, "is a hidden file"],
   [/\.(db|sqlite|log|tgz|pem|key|env)$/, "is somebody's data"],
 ];
@@ -74,7 +78,19 @@ function problemsIn(
   if (map !== undefined && !paths.has(posix.join(posix.dirname(path), map))) {
     problems.push(`${path} points to ${map}, which is not in the package.`);
   }
+  if (path === "README.md") problems.push(...deadLinks(text, paths));
   return problems;
+}
+
+/** Whoever installed the package reads it there. */
+function deadLinks(text: string, paths: ReadonlySet<string>): readonly string[] {
+  const links = text.matchAll(/(?:\]\(|src(?:set)?=")(?<path>(?![a-z]+:|#)[^)#"\s]+)/g);
+  return [...links].flatMap(({ groups }) => {
+    const to = posix.normalize(groups?.["path"] ?? "");
+    const isThere =
+      paths.has(to) || [...paths].some((path) => to.endsWith("/") && path.startsWith(to));
+    return isThere ? [] : [`README.md points to ${to}, which is not in the package.`];
+  });
 }
 
 export function megabytes(bytes: number): string {

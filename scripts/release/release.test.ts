@@ -16,6 +16,7 @@ const whole = [
   ...["dist/surfaces/client/mandate-client.js", "dist/profiles/shipped/general.md"],
   ...["dist/dashboard/index.html", "dist/dashboard/assets/a.js", "dist/dashboard/assets/a.css"],
   ...["dist/schemas/mandate.schema.json", "dist/surfaces/cli/demonstration/harbour.yaml"],
+  ...["docs/guides/a.md", "docs/reference/b.md", "docs/faults.md", "examples/01-minimal.ts"],
 ];
 
 function problemsOf(paths: readonly string[], texts: Readonly<Record<string, string>> = {}) {
@@ -38,6 +39,7 @@ test.each([
   ["dist/tools/make-documents.test-support.d.ts", "belongs to the tests"],
   ["dist/profiles/fixtures/agent.md", "belongs to development"],
   ["src/index.ts", "is a source"],
+  ["examples/examples.test.ts", "belongs to the tests"],
   ["dist/.built-from", "is a hidden file"],
   ["dist/mandate.db", "is somebody's data"],
 ])("%s does not belong in a package", (path, why) => {
@@ -55,6 +57,26 @@ test("texts that point to nowhere, or to where they were made, are named", () =>
   ]);
   expect(problemsOf([...whole, "dist/index.js.map"], texts)).toHaveLength(1);
 });
+
+test("what the README points to is in the package", () => {
+  const text =
+    '<img src="docs/a.png">[a](docs/guides/a.md#b) [c](docs/guides/) [d](https://d.example) [e](e.md)';
+  expect(problemsOf(whole, { "README.md": text })).toEqual([
+    "README.md points to docs/a.png, which is not in the package.",
+    "README.md points to e.md, which is not in the package.",
+  ]);
+  const listed = JSON.parse(readFileSync(join(root, "package.json"), "utf8")).files as string[];
+  const files = globSync(
+    listed.filter((each) => !each.startsWith("!")).flatMap((each) => [each, `${each}/**/*`]),
+    { cwd: root },
+  );
+  const readme = { "README.md": readFileSync(join(root, "README.md"), "utf8") };
+  expect(problemsOf([...whole, ...files.filter(isPacked)], readme)).toEqual([]);
+});
+
+function isPacked(path: string): boolean {
+  return !path.startsWith("dist") && !path.endsWith(".test.ts");
+}
 
 test("everything that comes with the package is under a licence of the list", () => {
   const packages = productionTree(root);

@@ -100,3 +100,12 @@ test("a hook that could forbid calls is a loss that --strict does not allow", ()
   const file = write(".claude/agents/h.md", `---\nname: h\ndescription: d\n${hooks}\n---\nP`);
   expect(() => requireNothingLost(convertAgentFiles([file]))).toThrow("would lose something: h");
 });
+
+test("what children reported is passed over beside agents, and read when it is named itself", () => {
+  const report = write(".mandate/reports/r123456/step-1-result.md", "# Found\n\nAll is well.\n");
+  const agent = write(".mandate/agents/told.md", "---\nname: told\ndescription: d\n---\nHi.\n");
+  const reports = checkAgentFiles([join(root, ".mandate")]);
+  expect(reports.map(({ file }) => file)).toContain(agent);
+  expect(reports.map(({ file }) => file)).not.toContain(report);
+  expect(checkAgentFiles([report])).toHaveLength(1);
+});

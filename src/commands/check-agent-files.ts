@@ -2,6 +2,7 @@ import type { AgentFile, Diagnostic, Loss } from "../profiles/foreign/agent-file
 import { findAgentFiles } from "../profiles/foreign/find-agent-files.ts";
 import { readAgentFile } from "../profiles/foreign/read-agent-file.ts";
 import { commandTable } from "./command-table.ts";
+import { namesForCheck, withMisnamed } from "./with-misnamed.ts";
 
 /** What is to be said about one file; the words of the published format. */
 export interface FileReport {
@@ -18,13 +19,25 @@ export interface FileReport {
   readonly loss: readonly Loss[];
 }
 
-/** Reads every agent file of these files and folders and reports on each; nothing is changed. */
-export function checkAgentFiles(paths: readonly string[], root?: string): readonly FileReport[] {
-  const files = findAgentFiles(paths).map((file) => {
-    return readAgentFile(file, root === undefined ? {} : { root });
-  });
+/**
+ * Reads every agent file of these files and folders and reports on each; nothing is changed. Names
+ * of skills are looked at where it is said which there are.
+ */
+export function checkAgentFiles(
+  paths: readonly string[],
+  root?: string,
+  skills?: ReadonlySet<string>,
+): readonly FileReport[] {
+  const found = findAgentFiles(paths).filter((file) => !isReport(file) || paths.includes(file));
+  const files = found.map((file) => readAgentFile(file, root === undefined ? {} : { root }));
   const first = new Map<string, string>();
-  return files.map((file) => reportOf(withTakenWords(withTwins(file, first))));
+  const known = namesForCheck(files, skills);
+  return files.map((file) => reportOf(withMisnamed(withTakenWords(withTwins(file, first)), known)));
+}
+
+/** What children reported lies beside a project's agents, in Markdown too. */
+function isReport(file: string): boolean {
+  return /(?:^|[\\/])\.mandate[\\/]reports[\\/]/.test(file);
 }
 
 /** Words that a profile asks for and never gets are told of: nobody else would. */

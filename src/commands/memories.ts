@@ -1,5 +1,6 @@
 import type { Principal } from "../control/records/principal.ts";
 import { requireRole } from "../control/records/require-role.ts";
+import { type Keys, requireKnownKeys } from "../documents/require-known-keys.ts";
 import { MandateError } from "../ports/mandate-error.ts";
 import { type Memory, type MemoryQuery, memoryMarks } from "../ports/memory-store.ts";
 import type { Store } from "../ports/store.ts";
@@ -13,6 +14,14 @@ export interface MemoryDecision {
   readonly status: "promoted" | "forgotten" | "unchanged";
   readonly memory: Memory;
 }
+
+const listingKeys = {
+  text: true,
+  tags: true,
+  all: true,
+  limit: true,
+  offset: true,
+} satisfies Keys<MemoryListing>;
 
 const defaultLimit = 50;
 const mostListed = 1000;
@@ -33,6 +42,7 @@ export class Memories {
 
   /** The latest first, or the best matches. */
   async list(query: MemoryListing = {}): Promise<readonly Memory[]> {
+    requireKnownKeys("memory.list", query, listingKeys);
     const { limit = defaultLimit } = query;
     if (!Number.isSafeInteger(limit) || limit < 1) {
       throw new MandateError("usage", `limit must be a whole number from 1 on, not ${limit}.`);

@@ -47,7 +47,7 @@ export function narrowTools(
     return {
       allowed: false,
       rule: "tools",
-      reason: `None of the tools asked for "${profile.name}" (${list(asked)}) may be handed on by its caller.`,
+      reason: `None of the tools asked for "${profile.name}" (${list(asked)}) can be granted: there is no such tool here, or its caller may not hand it on.`,
     };
   }
   return tools;

@@ -75,7 +75,10 @@ export interface ModelSource {
   cost(name: string, usage: ModelUsage): number;
 }
 
-export type ProfileSource = Pick<ProfileRegistry, "get" | "problemOf" | "offered">;
+export type ProfileSource = Pick<
+  ProfileRegistry,
+  "get" | "layersOf" | "names" | "offered" | "problemOf"
+>;
 
 /** The agent registry as it was last read; `refresh` reads it again. */
 export interface AgentSource {

@@ -1,4 +1,6 @@
+import { setTimeout } from "node:timers/promises";
 import { ModelFault } from "../ports/model-fault.ts";
+import { silentPort } from "./silent-port.ts";
 
 /** More than the longest answer of any model takes on the wire, event by event. */
 const longestAnswer = 64 * 1024 * 1024;
@@ -12,7 +14,7 @@ export async function providerFetch(
   input: Parameters<typeof fetch>[0],
   init?: Parameters<typeof fetch>[1],
 ): Promise<Response> {
-  const response = await fetch(input, { ...init, redirect: "manual" });
+  const response = await reach(input, { ...init, redirect: "manual" });
   const { body, headers, status, statusText } = response;
   if (status >= 300 && status < 400) {
     await body?.cancel();
@@ -30,6 +32,22 @@ export async function providerFetch(
     }),
   );
   return new Response(counted, { status, statusText, headers });
+}
+
+const startingMs = 500;
+
+/** A server of this machine may just be starting: it is asked once more, and not for long. */
+async function reach(
+  input: Parameters<typeof fetch>[0],
+  init: NonNullable<Parameters<typeof fetch>[1]>,
+): Promise<Response> {
+  try {
+    return await fetch(input, init);
+  } catch (error) {
+    if (silentPort(error) === undefined) throw error;
+    await setTimeout(startingMs, undefined, init.signal ? { signal: init.signal } : {});
+    return fetch(input, init);
+  }
 }
 
 function tooLong(): ModelFault {

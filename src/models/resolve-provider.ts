@@ -20,6 +20,9 @@ export interface ProviderSettings {
   readonly headers: Readonly<Record<string, string>>;
 }
 
+/** A project's file may not say where models are reached. */
+const ownFile = "your own configuration (~/.config/mandate/config.yaml)";
+
 export function resolveProvider(
   provider: string,
   environment: Environment,
@@ -53,7 +56,7 @@ function baseUrl(
     const where = `models.providers.${provider}.baseUrl`;
     throw new MandateError(
       "model-not-configured",
-      `The provider "${provider}" has no address: set ${where} in mandate.yaml.`,
+      `The provider "${provider}" has no address: set ${where} in ${ownFile}.`,
     );
   }
   return official;
@@ -99,7 +102,7 @@ function unknownProvider(provider: string, config: ModelsConfig): MandateError {
     nearest === undefined ? `known are ${known.join(", ")}.` : `did you mean "${nearest}"?`;
   return new MandateError(
     "unknown-model",
-    `unknown provider "${provider}"; ${hint} Others are added under models.providers in mandate.yaml.`,
+    `unknown provider "${provider}"; ${hint} Others are added under models.providers in ${ownFile}.`,
   );
 }
 

@@ -73,6 +73,28 @@ test.each(["soon", "-5", "", "1e9999"])("retry-after %j says nothing", (value) =
   expect(fault.kind).toBe("spend-cap");
 });
 
+test.each([
+  [
+    "ollama/qwen3",
+    { address: "127.0.0.1", port: 11_434 },
+    "127.0.0.1:11434. Start ollama, or set OLLAMA_HOST",
+  ],
+  ["own/model", { address: "::1", port: 9 }, "[::1]:9. Start what is to listen there"],
+  ["vllm/m", { errors: [{ address: "127.0.0.1", port: 8000 }] }, "set VLLM_BASE_URL"],
+])(
+  "%s on this machine that does not run is said to be so, and not waited for",
+  (model, at, says) => {
+    const cause = Object.assign(new Error("connect"), { code: "ECONNREFUSED", ...at });
+    const { kind, message } = toModelFault(new TypeError("fetch failed", { cause }), { model });
+    expect({ kind, message }).toEqual({ kind: "rejected", message: expect.stringContaining(says) });
+  },
+);
+
+test.each(["192.168.0.9", "8.8.8.8"])("what %s refuses may be taken back", (address) => {
+  const cause = Object.assign(new Error("connect"), { code: "ECONNREFUSED", address, port: 80 });
+  expect(kindOf(new TypeError("fetch failed", { cause }))).toBe("connection");
+});
+
 test("neither the key nor the conversation can be found anywhere in a fault", () => {
   const error = httpError(
     401,

@@ -1,7 +1,9 @@
 import { ModelFault, type ModelFaultKind } from "../ports/model-fault.ts";
+import { builtInProviders } from "./provider-catalog.ts";
 import { type ProviderComplaint, readComplaint } from "./provider-complaint.ts";
 import { redactSecrets } from "./redact-secrets.ts";
 import { readRetryAfter, readRetryDelay } from "./retry-after.ts";
+import { silentPort } from "./silent-port.ts";
 
 export interface FaultContext {
   readonly model: string;
@@ -17,6 +19,12 @@ export function toModelFault(error: unknown, context: FaultContext): ModelFault 
   const own = error instanceof Error && error.cause instanceof ModelFault ? error.cause : error;
   if (own instanceof ModelFault) return own;
   const complaint = readComplaint(error);
+  const silent = silentPort(error);
+  if (silent !== undefined) {
+    const sentence = `${context.model} cannot be reached: nothing answers at ${silent}.`;
+    const remedy = remedyFor(context.model);
+    return new ModelFault("rejected", `${sentence} ${remedy}`, { cause: complaint.cause });
+  }
   const retryAfterMs =
     readRetryAfter(complaint.headers ?? {}, context.now ?? Date.now()) ??
     readRetryDelay(complaint.text);
@@ -29,6 +37,17 @@ export function toModelFault(error: unknown, context: FaultContext): ModelFault 
     // Only what lies below the client: its own error carries the whole request, prompt included.
     cause: complaint.cause,
   });
+}
+
+/** Somebody has to start something: waiting would not help. */
+function remedyFor(model: string): string {
+  const provider = model.split("/", 1)[0] ?? "";
+  const builtIn = Object.hasOwn(builtInProviders, provider)
+    ? builtInProviders[provider]
+    : undefined;
+  return builtIn?.isLocal === true
+    ? `Start ${provider}, or set ${builtIn.baseUrlVariable} to where it listens.`
+    : "Start what is to listen there, or correct the provider's address.";
 }
 
 const sentences: Record<ModelFaultKind, string> = {

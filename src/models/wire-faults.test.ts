@@ -1,5 +1,5 @@
 /** Real provider clients against everything that goes wrong on the way. */
-import type { ServerResponse } from "node:http";
+import { createServer, type ServerResponse } from "node:http";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { ModelPart, ModelReply } from "../ports/model.ts";
 import type { ModelFault } from "../ports/model-fault.ts";
@@ -158,12 +158,30 @@ describe.each(Object.entries(protocols))("%s", (name, events) => {
   });
 });
 
-test("nobody listening is a failed connection", async () => {
-  const closed = await startWireServer();
-  closed.close();
-  const { resolve } = createModelRegistry({ environment: { OLLAMA_HOST: closed.url } });
-  const asked = resolve("ollama/qwen")(exampleRequest({ model: "ollama/qwen" }), () => {});
-  await expect(asked).rejects.toMatchObject({ kind: "connection" });
+describe("where nobody listens on this machine", () => {
+  async function askNobody() {
+    const closed = await startWireServer();
+    closed.close();
+    const { resolve } = createModelRegistry({ environment: { OLLAMA_HOST: closed.url } });
+    const asked = resolve("ollama/qwen")(exampleRequest({ model: "ollama/qwen" }), () => {});
+    return { asked, port: Number(new URL(closed.url).port) };
+  }
+
+  test("it is said what to start, and where", async () => {
+    const { asked, port } = await askNobody();
+    const message = `ollama/qwen cannot be reached: nothing answers at 127.0.0.1:${port}. Start ollama, or set OLLAMA_HOST to where it listens.`;
+    await expect(asked).rejects.toMatchObject({ kind: "rejected", message });
+  });
+
+  test("what was just about to start is asked once more", async () => {
+    const { asked, port } = await askNobody();
+    const events = protocols["local/qwen"]?.({ text: "here" }) ?? [];
+    const late = createServer((_request, response) => sendEvents(response, events));
+    setTimeout(() => late.listen(port, "127.0.0.1"), 50);
+    expect(await asked).toMatchObject({ text: "here" });
+    late.closeAllConnections();
+    late.close();
+  });
 });
 
 test("an overload that comes inside a stream that began well", async () => {

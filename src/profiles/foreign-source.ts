@@ -70,7 +70,9 @@ function collect(files: readonly AgentFile[], isTrusted: boolean): SourceContent
         continue;
       }
       const origin = `${format}: ${file}`;
-      const layer = { name, fields, origin, replaces: true };
+      // A profile of ours that lies among them is ours there as well.
+      const isForeign = format !== "mandate" && ({ isForeign: true } as const);
+      const layer = { name, fields, origin, replaces: true, ...isForeign };
       // Each agent of a file is acknowledged by itself: one look is not a look at all of them.
       const unacknowledged = contentHash([hash, name]);
       layers.set(name, isTrusted ? layer : { ...layer, unacknowledged });

@@ -6,6 +6,7 @@ import type { RuleSet } from "../contracts/tool-rule.ts";
 import type { FileEvidence } from "../events/event.ts";
 import type { Delegator } from "../ports/delegator.ts";
 import type { WorkspaceBinding } from "../workspaces/workspace-binding.ts";
+import { requireToolDefinition } from "./require-tool.ts";
 
 /** What a call does to the world, in the words that contracts and people use. */
 export type Effect = "read" | "write" | "exec" | "network" | "spawn";
@@ -97,7 +98,11 @@ export interface ToolResult {
   readonly recorded?: true;
 }
 
-/** Keeps the input type from the schema; the registry itself holds `Tool<unknown>`. */
+/**
+ * Keeps the input type from the schema; the registry itself holds `Tool<unknown>`. Throws when
+ * something is left out, or is not known.
+ */
 export function defineTool<Input>(tool: Tool<Input>): Tool {
+  requireToolDefinition(tool as Tool);
   return tool as Tool;
 }

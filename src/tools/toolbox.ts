@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { MandateError } from "../ports/mandate-error.ts";
 import type { ToolDescription } from "../ports/model.ts";
+import { requireTool } from "./require-tool.ts";
 import type { Tool } from "./tool.ts";
 
 /** Every tool this runtime has, by its one canonical name. Schemas are converted once. */
@@ -15,6 +16,7 @@ export class Toolbox {
 
   constructor(tools: readonly Tool[]) {
     for (const tool of tools) {
+      requireTool(tool);
       // What begins with mcp__ is a server's: rules and contracts speak of those by pattern.
       if (!/^(?!mcp__)[a-z][a-z0-9_]{0,63}$/.test(tool.name)) {
         throw new MandateError(

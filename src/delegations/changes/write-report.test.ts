@@ -60,6 +60,20 @@ describe("the report of a child", () => {
     });
   });
 
+  it("lies in a folder that version control is told to pass over, once", async () => {
+    await using mandate = await openEngine({ profiles, model: script });
+    const { workspace } = mandate;
+    const ignored = join(workspace, ".mandate/reports/.gitignore");
+    await mandate.run({ task: "go", profile: "lead", workspace });
+    expect(readFileSync(ignored, "utf8")).toBe("*\n");
+    writeFileSync(ignored, "mine\n");
+    await mandate.run({ task: "go", profile: "lead", workspace });
+    expect(readFileSync(ignored, "utf8")).toBe("mine\n");
+    rmSync(ignored);
+    await mandate.run({ task: "go", profile: "lead", workspace });
+    expect(readdirSync(join(workspace, ".mandate/reports"))).toHaveLength(3);
+  });
+
   it("lies where another pattern says", async ({ skip }) => {
     skip(isSpread, notOffered.reportName);
     await using mandate = await openEngine({ profiles, model: script, limits });

@@ -10,6 +10,8 @@ import type { Agent } from "../agent.ts";
  * Writes a child's report where its contract says, below the workspace and never through a link
  * that leaves it. The same output written twice is the same file, so a crash in between is harmless.
  * Undefined when the contract wants no file, or the workspace cannot take one: the log has it all.
+ * Nobody's version control is to ask about our own folder; whoever wants to keep what is in there
+ * removes the `.gitignore`, which comes with the folder and never again.
  */
 export async function writeReport(agent: Agent, text: string): Promise<string | undefined> {
   const pattern = agent.contract.outputs.report_path_pattern;
@@ -29,14 +31,33 @@ export async function writeReport(agent: Agent, text: string): Promise<string | 
     const folder = resolveInside(workspace, dirname(path)).path;
     // No links on the way: a report goes where its contract says, and nowhere else.
     if (folder !== join(workspace.root, dirname(path))) return undefined;
+    const ours = join(workspace.root, ".mandate", "reports");
+    const isNew = isBelow(folder, ours) && mkdirSync(ours, { recursive: true }) !== undefined;
     mkdirSync(folder, { recursive: true });
-    const place = bindWorkspace({ root: folder, isolation: "custom", allowWrites: true });
-    if (!isBelow(place.root, workspace.root)) return undefined;
-    await replaceFile(place, basename(path), Buffer.from(reportOf(agent, text)));
-    return path;
+    if (isNew) await writeInto(ours, workspace.root, ".gitignore", "*\n").catch(() => false);
+    const isWritten = await writeInto(
+      folder,
+      workspace.root,
+      basename(path),
+      reportOf(agent, text),
+    );
+    return isWritten ? path : undefined;
   } catch {
     return undefined;
   }
+}
+
+/** False where the folder is not below the workspace any more: a link can come at any moment. */
+async function writeInto(
+  folder: string,
+  workspace: string,
+  name: string,
+  text: string,
+): Promise<boolean> {
+  const place = bindWorkspace({ root: folder, isolation: "custom", allowWrites: true });
+  if (!isBelow(place.root, workspace)) return false;
+  await replaceFile(place, name, Buffer.from(text));
+  return true;
 }
 
 /** Workers count their children's steps each for themselves, and meet in one folder. */

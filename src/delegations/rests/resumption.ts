@@ -23,11 +23,17 @@ export interface Resumption {
   readonly isClosedBySession?: boolean;
 }
 
+/** What a person may say anew: the amounts that were agreed then may be what it failed of. */
+export interface ResumeLimits extends SessionLimits {
+  readonly maxTokens?: number | undefined;
+  readonly timeoutMs?: number | undefined;
+}
+
 /** What to ask for, to go on with a delegation that was cancelled or failed. */
 export async function resumption(
   store: Store,
   id: string,
-  limits: SessionLimits = {},
+  limits: ResumeLimits = {},
 ): Promise<Resumption> {
   const { delegation, state } = await findClosed(store, id);
   if (delegation.finalStatus === "completed") {
@@ -38,7 +44,16 @@ export async function resumption(
   }
   const contract = await store.readContract(delegation.id);
   const next = await goingOn(store, state, contract, delegation.id);
-  return keepSessionMode(store, state, next, limits);
+  const request = { ...next.request, ...amountsOf(limits) };
+  return keepSessionMode(store, state, { ...next, request }, limits);
+}
+
+/** An attempt had at most all of the time: with another amount of it, that is made anew. */
+function amountsOf({ maxTokens, timeoutMs }: ResumeLimits): Partial<RunRequest> {
+  return {
+    ...(maxTokens !== undefined && { maxTokens }),
+    ...(timeoutMs !== undefined && { timeoutMs, attemptTimeoutMs: undefined }),
+  };
 }
 
 /** Of a run, its root. */

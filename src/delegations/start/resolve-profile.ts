@@ -1,6 +1,7 @@
 import type { EntryClaims } from "../../contracts/narrow.ts";
 import type { ReceiptLine } from "../../contracts/receipt.ts";
 import type { AgentEntry } from "../../control/records/agent-registry.ts";
+import { nearestKey } from "../../documents/nearest-key.ts";
 import type { DelegationRequest } from "../../ports/delegator.ts";
 import type { Profile } from "../../profiles/profile.ts";
 import { skillName } from "../../skills/skill-name.ts";
@@ -16,7 +17,12 @@ export interface Resolved {
   readonly receipt: readonly ReceiptLine[];
 }
 
-export type Unresolved = { readonly rule: string; readonly reason: string };
+export type Unresolved = {
+  readonly rule: string;
+  readonly reason: string;
+  /** What was most likely meant, for people: the words that models get are fixed. */
+  readonly hint?: string;
+};
 
 export function resolveProfile(start: Start): Resolved | Unresolved {
   const { client, request, run, way } = start;
@@ -49,7 +55,10 @@ const unnamedProfile: Profile = {
 
 function resolveAgent(parts: EngineParts, agent: string, way: Start["way"]): Resolved | Unresolved {
   const entry = parts.agents.entry(agent);
-  if (entry === undefined) return { rule: "agent", reason: `unknown agent '${agent}'` };
+  if (entry === undefined) {
+    const known = parts.agents.all().map(({ agentId }) => agentId);
+    return { rule: "agent", reason: `unknown agent '${agent}'`, ...nearest(agent, known) };
+  }
   const profile = parts.profiles.get(entry.profileId);
   if (profile === undefined) {
     const reason = `The agent ${agent} points at the profile "${entry.profileId}", which ${whyMissing(parts, entry.profileId)}`;
@@ -89,10 +98,18 @@ function resolveName(
   const problem = found === undefined ? profiles.problemOf(asked) : undefined;
   if (problem !== undefined) return { rule: "profile_unusable", reason: problem.message };
   const profile = found ?? stand;
-  if (profile === undefined) return { rule: "profile", reason: `unknown profile '${asked}'` };
+  if (profile === undefined) {
+    const reason = `unknown profile '${asked}'`;
+    return { rule: "profile", reason, ...nearest(asked, profiles.names()) };
+  }
   const refusal = unfit(profile, way);
   if (refusal !== undefined) return refusal;
   return { profile, receipt: found === undefined ? [standIn(asked, profile)] : [] };
+}
+
+function nearest(asked: string, known: readonly string[]): Pick<Unresolved, "hint"> {
+  const name = nearestKey(asked, known);
+  return name === undefined ? {} : { hint: `Did you mean '${name}'?` };
 }
 
 /** An unknown name that the operator lets another agent stand in for is said, never hidden. */

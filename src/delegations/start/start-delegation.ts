@@ -25,8 +25,8 @@ import { carriedBy } from "./carried.ts";
 import { ceilingOf, claimsOf, rootRules } from "./claims.ts";
 import { exitTools, makeContract } from "./make-contract.ts";
 import { chooseIsolation, type Placement, place, surroundingsOf } from "./placement.ts";
-import { type Resolved, resolveProfile } from "./resolve-profile.ts";
-import { slipInRules } from "./rule-slips.ts";
+import { slipInProfile, slipInRequest } from "./profile-slips.ts";
+import { type Resolved, resolveProfile, type Unresolved } from "./resolve-profile.ts";
 import { systemPrompt } from "./system-prompt.ts";
 
 export interface Start {
@@ -60,7 +60,7 @@ export interface Start {
   readonly opening?: readonly Message[] | undefined;
 }
 
-export type Started = Made | { readonly rule: string; readonly reason: string };
+export type Started = Made | Unresolved;
 
 interface Made {
   readonly agent: Agent;
@@ -79,8 +79,8 @@ export function startDelegation(start: Start): Started | Promise<Started> {
     return { rule: "task", reason: "task is required" };
   const resolved = resolveProfile(start);
   if (!("profile" in resolved)) return resolved;
-  const slip = slipInRules(resolved.profile, run.parts.toolbox);
-  if (slip !== undefined) return { rule: "tool_rule", reason: slip };
+  const slip = slipInProfile(start, resolved.profile) ?? slipInRequest(start);
+  if (slip !== undefined) return { rule: "slip", reason: slip };
   if (run.size >= limits.maxChildren) {
     return {
       rule: "children",

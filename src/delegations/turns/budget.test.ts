@@ -146,6 +146,9 @@ describe("a budget", () => {
     expect(seen).toEqual([]);
     expect(result).toMatchObject({ status: "failed", closeReason: "budget_exhausted" });
     expect(result.tokenUsage).toEqual({ prompt: 0, completion: 0, cost: 0 });
+    const least = Number(/which may take (\d+) tokens/.exec(result.result)?.[1]);
+    expect((await run(busy, { maxTokens: least - 1 })).seen).toEqual([]);
+    expect((await run(busy, { maxTokens: least })).seen).not.toEqual([]);
   });
 
   it("is reserved before each request leaves, and settled once by what was reported", async () => {

@@ -39,10 +39,18 @@ function planWith(bounds: TurnBounds, left: number): TurnPlan {
     return { kind: "turn", reserve: prompt + output, maxOutput: output };
   }
   const last = Math.min(maxOutput, left - prompt);
-  if (last >= Math.min(maxOutput, leastOutput)) {
+  if (left >= leastForAnswer(bounds)) {
     return { kind: "last", reserve: prompt + last, maxOutput: last };
   }
   return { kind: "exhausted" };
+}
+
+/** With less than this, not even a last turn fits. */
+export function leastForAnswer({
+  maxOutput,
+  prompt,
+}: Pick<TurnBounds, "maxOutput" | "prompt">): number {
+  return prompt + Math.min(maxOutput, leastOutput);
 }
 
 /**

@@ -7,7 +7,7 @@ import type { Agent } from "../agent.ts";
 import { type Ending, failure, Stopped } from "../ends/ending.ts";
 import type { EngineLimits } from "../engine-parts.ts";
 import { hasServers, openServers, withServerTools } from "./open-servers.ts";
-import { planTurn, promptBound, type TurnPlan } from "./plan-turn.ts";
+import { leastForAnswer, planTurn, promptBound, type TurnPlan } from "./plan-turn.ts";
 import { RefusedTurn, requestModel, StalledRequest } from "./request-model.ts";
 
 /**
@@ -334,10 +334,17 @@ function refusedTurn(agent: Agent, { reply, message, cause }: RefusedTurn): Endi
 }
 
 /** What a child that ran out of budget can still hand in. */
-function bestSoFar({ transcript }: Agent): Ending {
-  return transcript.bestText === ""
-    ? failure("budget_exhausted", "The budget is too small for a single answer.")
-    : { kind: "output", text: transcript.bestText, truncated: true, reason: "budget_exhausted" };
+function bestSoFar({ account, contract, promptBound: prompt, transcript }: Agent): Ending {
+  if (transcript.bestText !== "") {
+    const text = transcript.bestText;
+    return { kind: "output", text, truncated: true, reason: "budget_exhausted" };
+  }
+  const least = leastForAnswer({ prompt, maxOutput: contract.model.max_output_tokens });
+  const why =
+    account.costLeft <= 0
+      ? "What it may cost is spent, and there is no answer yet."
+      : `The budget is too small for a single answer, which may take ${least} tokens here.`;
+  return failure("budget_exhausted", why);
 }
 
 export function event<Type extends keyof EventPayloads>(

@@ -42,14 +42,14 @@ export class Arguments {
     throw new MandateError("usage", `--${name} takes a positive whole number; it is "${text}".`);
   }
 
-  /** Milliseconds, from `90s`, `5m`, `1h`, `500ms`, or a bare number of milliseconds. */
+  /** Milliseconds, from `90s`, `5m`, `1h`, `500ms`; who writes a bare 5 hardly means as many ms. */
   duration(name: string): number | undefined {
     const text = this.text(name);
     if (text === undefined) return undefined;
-    const [, number = "", unit = "ms"] = /^(\d{1,10}(?:\.\d+)?)(ms|s|m|min|h)?$/.exec(text) ?? [];
+    const [, number = "", unit = ""] = /^(\d{1,10}(?:\.\d+)?)(ms|s|m|min|h)$/.exec(text) ?? [];
     const ms = Math.round(Number(number) * (units[unit] ?? 0));
     if (number !== "" && ms > 0 && ms < 2 ** 31) return ms;
-    const takes = "a time such as 90s, 5m or 1h (a bare number is milliseconds)";
+    const takes = "a time with its unit, such as 90s, 5m or 1h";
     throw new MandateError("usage", `--${name} takes ${takes}; it is "${text}".`);
   }
 }
@@ -112,8 +112,11 @@ export function parseArguments(command: Command, typed: readonly string[]): Argu
 }
 
 function requireWords(command: Command, given: number): void {
-  const { least, most } = command.words;
-  if (given < least) throw usage(command, "Something is missing.");
+  const { words } = command;
+  if ("needs" in words && given < words.least) {
+    throw usage(command, `${command.name} needs ${words.needs}.`);
+  }
+  const { most } = words;
   if (given > most) throw usage(command, `That is ${given - most} word(s) too many.`);
 }
 

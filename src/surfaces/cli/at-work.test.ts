@@ -193,15 +193,70 @@ test("a polite signal cancels nothing: the run is interrupted, and the next star
   expect((await desk.type(["ls"])).err).toContain(`mandate resume ${id}`);
   expect((await desk.type(["tree"])).out).toMatch(/■ general .*interrupted/);
 
-  const next = desk.start(["run", "--playbook", "book.yaml", "paint the other"]);
-  await isAt(next, `${id} was interrupted and goes on where it stopped: paint it`);
-  await until(() => next.soFar().err.match(/mandate answer/g)?.length === 2, "both questions");
-  const asks = [...next.soFar().err.matchAll(/mandate answer (q\w+)/g)].map(([, ask = ""]) => ask);
-  for (const ask of asks) await desk.type(["answer", ask, "pink"]);
+  const next = atTerminal("paint the other");
+  await isAt(next, `${id} was interrupted.* and goes on where it stopped: paint it`);
+  for (const { ask } of await bothQuestions()) await desk.type(["answer", ask.id, "pink"]);
   expect(await next.done).toMatchObject({ code: 0, out: "It will be pink.\n" });
-  const runs = JSON.parse((await desk.type(["ls", "--json"])).out);
-  expect(runs.map((each: { state: string }) => each.state)).toEqual(["succeeded", "succeeded"]);
+  expect(await statesOfRuns()).toEqual(["succeeded", "succeeded"]);
+  expect(next.soFar().err).not.toContain("is not finished");
 });
+
+/** Somebody is there, and answers nothing here. */
+function atTerminal(task: string): Typing {
+  const ask = (_prompt: string, signal: AbortSignal) =>
+    new Promise<string>((_resolve, reject) => {
+      signal.addEventListener("abort", () => reject(new Error("taken back")));
+    });
+  const terminal = { columns: 80, rows: 24 };
+  return desk.start(["run", "--playbook", "book.yaml", task], { ask, terminal });
+}
+
+async function bothQuestions() {
+  for (;;) {
+    const { items } = JSON.parse((await desk.type(["inbox", "--open", "--json"])).out);
+    if (items.length === 2) return items as { runId: string; ask: { id: string } }[];
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+}
+
+async function statesOfRuns(): Promise<readonly string[]> {
+  const runs = JSON.parse((await desk.type(["ls", "--json"])).out);
+  return runs.map(({ state }: { state: string }) => state);
+}
+
+async function interruptedRun(): Promise<string> {
+  const typing = run("paint it");
+  await isAt(typing, "asks");
+  typing.signal("SIGTERM");
+  await typing.done;
+  return (await latestRun()).id;
+}
+
+test("a script has its result at once, and what was taken up along the way is left for another time", async () => {
+  const other = await interruptedRun();
+  const { code, out, err } = await run("wait", "--speed", "60000").done;
+  expect({ code, out }).toEqual({ code: 0, out: "Too late.\n" });
+  expect(err).toContain(`${other} is not finished; the next start takes it up again.`);
+  expect(err).not.toContain("Still working");
+  expect(await statesOfRuns()).toEqual(["succeeded", "interrupted"]);
+});
+
+test.each(["SIGINT", "SIGTERM"] as const)(
+  "at a terminal what was taken up goes on, until %s leaves it; the result is that of the run",
+  async (signal) => {
+    const other = await interruptedRun();
+    const typing = atTerminal("paint another");
+    const own = (await bothQuestions()).find(({ runId }) => runId !== other);
+    await desk.type(["answer", own?.ask.id ?? "", "blue"]);
+    await isAt(typing, `${own?.runId} has ended. Still working on ${other};`);
+    typing.signal(signal);
+    const { code, out, err } = await typing.done;
+    expect({ code, out }).toEqual({ code: 0, out: "It will be blue.\n" });
+    expect(err).toContain(`Go on with: mandate resume ${other}`);
+    expect(err).not.toContain(`resume ${own?.runId}`);
+    expect(await statesOfRuns()).toEqual(["succeeded", "interrupted"]);
+  },
+);
 
 test("resume takes an interrupted run up, with the playbook it was started with", async () => {
   const typing = run("paint it");

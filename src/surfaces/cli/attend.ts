@@ -1,4 +1,5 @@
 import { basename } from "node:path";
+import type { DelegationResult } from "../../ports/delegator.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
 import type { Runtime } from "../../runtime.ts";
 import type { Arguments } from "./arguments.ts";
@@ -8,6 +9,7 @@ import type { Display } from "./display.ts";
 import { shorten } from "./display-width.ts";
 import { exitCode, exitCodeOfResult } from "./exit-code.ts";
 import type { Io } from "./io.ts";
+import { keptChanges, tellKept } from "./kept-changes.ts";
 import { LiveDisplay } from "./live-display.ts";
 import { PlainDisplay, QuietDisplay } from "./plain-display.ts";
 import { printable, printableJson, printableLine } from "./printable.ts";
@@ -27,18 +29,27 @@ export function displayFor(given: Arguments, io: Io): Display {
 /** Works on a run to its end and prints what came of it. Gives the exit code. */
 export async function attend(given: Arguments, work: Work): Promise<number> {
   const outcome = await workOn(work);
-  return reportOutcome(outcome, given, work.io, await endOfRun(outcome, work));
+  return reportOutcome(outcome, given, work.io, await lookBack(outcome.run, work));
 }
 
-/** How the run itself ended, which is for its steps and children to say too; null: it has not. */
-export async function endOfRun(
-  { run }: Pick<WorkOutcome, "run">,
-  { runtime }: Pick<Work, "runtime">,
-): Promise<RunEnd> {
-  return (await runtime.store.readRun(run.runId))?.outcome ?? null;
+/** What a run left, besides its result. */
+export interface Aftermath {
+  /** How the run itself ended, which is for its steps and children to say too; null: it has not. */
+  readonly end: "succeeded" | "failed" | null;
+  /** Those whose changes are in copies of their own. */
+  readonly kept: readonly string[];
 }
 
-export type RunEnd = "succeeded" | "failed" | null;
+export async function lookBack(
+  { runId }: StartedRun,
+  { runtime: { store }, io }: Pick<Work, "runtime" | "io">,
+): Promise<Aftermath> {
+  const run = await store.readRun(runId);
+  if (run === undefined) return nothingLeft;
+  return { end: run.outcome, kept: await keptChanges(store, run, io) };
+}
+
+const nothingLeft: Aftermath = { end: null, kept: [] };
 
 type Watch = Parameters<Work["begin"]>[0];
 
@@ -99,10 +110,9 @@ export function reportOutcome(
   outcome: WorkOutcome,
   given: Arguments,
   io: Io,
-  end: RunEnd = null,
+  { end, kept } = nothingLeft,
 ): number {
   const { run } = outcome;
-  const hint = `Go on with: ${io.program} resume ${run.runId}`;
   switch (outcome.ended) {
     case "lost":
       io.stderr.write(
@@ -110,30 +120,55 @@ export function reportOutcome(
       );
       return exitCode.failed;
     case "interrupted":
-      io.stderr.write(
-        outcome.code === exitCode.interrupted
-          ? `mandate: ${run.runId} was ${outcome.isPaused ? "paused" : "cancelled"}. ${hint}\n`
-          : `mandate: stopped by the system; the next start takes ${run.runId} up again. ${hint}\n`,
-      );
+      io.stderr.write(`mandate: ${describeInterruption(outcome, io)}\n`);
+      tellKept(kept, io);
       return outcome.code;
     case "result": {
       const { result } = outcome;
       if (given.flag("json")) {
         const told = { runId: run.runId, ...(end !== null && { outcome: end }), ...result };
-        io.stdout.write(`${printableJson(told, 2)}\n`);
+        io.stdout.write(`${printableJson({ ...told, keptChanges: kept }, 2)}\n`);
         return exitCodeOfResult(result, end);
       }
       const code = printResult(result, io);
       if (code !== exitCode.done) {
-        io.stderr.write(`Why: ${io.program} show ${run.delegationId}. ${hint}\n`);
+        const next = howToGoOn(run, io, result.closeReason);
+        io.stderr.write(`Why: ${io.program} show ${run.delegationId}. ${next}\n`);
       } else if (end === "failed") {
         io.stderr.write(
           `mandate: the run failed all the same: something below was not completed. See ${io.program} tree ${run.runId}\n`,
         );
       }
+      tellKept(kept, io);
       return exitCodeOfResult(result, end);
     }
     default:
       return outcome satisfies never;
   }
+}
+
+function describeInterruption(
+  { code, run, state }: Extract<WorkOutcome, { ended: "interrupted" }>,
+  io: Io,
+): string {
+  const next = howToGoOn(run, io);
+  if (code === exitCode.interrupted) {
+    return `${run.runId} was ${state === "paused" ? "paused" : "cancelled"}. ${next}`;
+  }
+  return state === "ended"
+    ? `stopped by the system. ${run.runId} had ended: ${io.program} result ${run.runId}`
+    : `stopped by the system; the next start takes ${run.runId} up again. ${next}`;
+}
+
+/** What reached a limit would reach the same one again. */
+function howToGoOn(
+  { runId }: StartedRun,
+  io: Io,
+  reason?: DelegationResult["closeReason"],
+): string {
+  if (reason === "budget_exhausted") {
+    return `Give it more: ${io.program} resume --max-tokens NUMBER ${runId}`;
+  }
+  if (reason === "timeout") return `Give it more: ${io.program} resume --timeout TIME ${runId}`;
+  return `Go on with: ${io.program} resume ${runId}`;
 }

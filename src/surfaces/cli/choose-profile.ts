@@ -1,11 +1,11 @@
 import { effectiveProfile } from "../../commands/effective-profile.ts";
-import { nearestKey } from "../../documents/nearest-key.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
 import type { Profile } from "../../profiles/profile.ts";
 import type { Runtime } from "../../runtime.ts";
 import { shorten } from "./display-width.ts";
 import type { Io } from "./io.ts";
 import { printableLine } from "./printable.ts";
+import { unknownProfile } from "./profiles/unknown-profile.ts";
 
 export interface ChosenProfile {
   /** A name or a handle, as the engine takes it. */
@@ -47,13 +47,7 @@ function named({ config, profiles }: Runtime, name: string): Profile | undefined
     const isWaiting = profiles.pending().some((layer) => layer.name === name);
     throw new MandateError(isWaiting ? "refused-by-policy" : "profile-invalid", problem.message);
   }
-  const known = profiles.names();
-  const nearest = nearestKey(name, known);
-  const hint = nearest === undefined ? "" : ` Did you mean ${nearest}?`;
-  throw new MandateError(
-    "unknown-profile",
-    `There is no profile ${JSON.stringify(name)}.${hint} There are: ${known.join(", ")}.`,
-  );
+  throw unknownProfile(name, profiles.names());
 }
 
 /** At a terminal the question is put where it comes up; elsewhere the refusal says what to type. */

@@ -9,8 +9,10 @@ export interface Command {
   /** What it does, in sentences; shown by `--help`. */
   readonly about: string;
   readonly options: Readonly<Record<string, CommandOption>>;
-  /** How many words may follow. */
-  readonly words: { readonly least: number; readonly most: number };
+  /** How many words may follow; where some must, what they are, and where to find them. */
+  readonly words:
+    | { readonly least: 0; readonly most: number }
+    | { readonly least: number; readonly most: number; readonly needs: string };
   readonly examples?: readonly string[];
   /** Gives the exit code. What the caller did wrong is thrown as a MandateError. */
   run(given: Arguments, io: Io): Promise<number>;

@@ -10,14 +10,20 @@ import type { Io } from "./io.ts";
 export class Interruption {
   /** The exit code, once the work is to end for that reason. */
   readonly code: Promise<number>;
+  /** Somebody asked to stop when what this is about was over: what else is at work is left. */
+  readonly left: Promise<void>;
   readonly release: () => void;
+  #isOver = false;
   #cancelling: Promise<number | undefined> | undefined;
 
   /** `cancel` says whether there was still something to cancel. */
   constructor(io: Io, cancel: () => Promise<boolean>) {
     const { promise, resolve } = Promise.withResolvers<number>();
+    const left = Promise.withResolvers<void>();
     this.code = promise;
+    this.left = left.promise;
     this.release = io.onSignal((signal) => {
+      if (this.#isOver) return left.resolve();
       if (signal !== "SIGINT") return resolve(signal === "SIGTERM" ? 143 : 129);
       if (this.#cancelling !== undefined) return io.leave(exitCode.interrupted);
       // Even if it could not be recorded, the person wants to leave.
@@ -28,6 +34,11 @@ export class Interruption {
         return exitCode.interrupted;
       });
     });
+  }
+
+  /** What this is about has ended, and there is nothing left to cancel. */
+  end(): void {
+    this.#isOver = true;
   }
 
   /** The exit code of a cancellation under way; undefined when there is none, or it came too late. */

@@ -130,6 +130,34 @@ test("configuration of the place that the run was in is guarded, wherever merge 
   expect(existsSync(join(source, ".mandate", "agents", "helper.md"))).toBe(true);
 });
 
+const failing = `
+version: 1
+replies:
+  - when: { profile: coder, turn: 1 }
+    calls: [{ tool: write_file, input: { path: b.txt, content: "b" } }]
+  - when: { profile: coder }
+    text: "written"
+    served: "other/model"
+  - when: { turn: 1 }
+    calls: [{ tool: delegate_task, input: { profile: coder, task: write } }]
+  - text: "it failed below"
+`;
+
+test("a run tells at its end whose work is kept, in words and as data", async () => {
+  desk.write("book.yaml", failing);
+  const words = ["run", "--playbook", "book.yaml", "--workspace", source, "go"];
+  const told = await desk.type(words);
+  const [, id = ""] = /\nChanges kept: mandate diff (\w+)\n$/.exec(told.err) ?? [];
+  expect((await desk.type(["diff", id])).out).toContain("+b");
+  await desk.type(["discard", "--yes", id]);
+  const json = await desk.type([...words, "--json"]);
+  const [kept] = JSON.parse(json.out).keptChanges;
+  expect((await desk.type(["diff", kept])).out).toContain("+b");
+  await desk.type(["discard", "--yes", kept]);
+  const goal = ["run", "--playbook", "book.yaml", "--workspace", source, "-p", "general"];
+  expect((await desk.type([...goal, "--goal", "go"])).err).toMatch(/Changes kept: mandate diff/);
+});
+
 test("discard needs --yes where nobody can be asked", async () => {
   const id = await leave();
   const refused = await desk.type(["discard", id]);

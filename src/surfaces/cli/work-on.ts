@@ -1,5 +1,5 @@
 import type { StoredEvent } from "../../events/event.ts";
-import { isPaused } from "../../events/run-state.ts";
+import { isPaused, type RunState } from "../../events/run-state.ts";
 import type { DelegationResult } from "../../ports/delegator.ts";
 import type { Runtime } from "../../runtime.ts";
 import type { Display } from "./display.ts";
@@ -7,6 +7,7 @@ import { Interruption } from "./interruption.ts";
 import type { Io } from "./io.ts";
 import { Questions } from "./questions.ts";
 import type { RunView } from "./run-view.ts";
+import { sayLeft, seeThrough } from "./see-through.ts";
 import { RunWatch } from "./watch-runs.ts";
 
 /** A run that this process works on. */
@@ -18,7 +19,8 @@ export type WorkOutcome =
       readonly ended: "interrupted";
       readonly run: StartedRun;
       readonly code: number;
-      readonly isPaused: boolean;
+      /** What became of the run: it may have ended just then. */
+      readonly state: "open" | "paused" | "ended";
     }
   | { readonly ended: "lost"; readonly run: StartedRun };
 
@@ -57,10 +59,11 @@ export async function workOn(work: Work): Promise<WorkOutcome> {
   let interruption: Interruption | undefined;
   try {
     const run = await work.begin(add);
+    const own = work.cancels?.() ?? [run.runId];
     interruption = new Interruption(io, async () => {
       display.say("Interrupted: stopping. Press Ctrl-C again to leave at once.");
       const outcomes: string[] = [];
-      for (const id of work.cancels?.() ?? [run.runId]) {
+      for (const id of own) {
         const { outcome, settled } = await engine.interrupt(id, "interrupted at the terminal");
         outcomes.push(outcome);
         if (outcome !== "continuing") continue;
@@ -71,15 +74,18 @@ export async function workOn(work: Work): Promise<WorkOutcome> {
       }
       return outcomes.some((outcome) => outcome !== "already_terminal");
     });
-    const end = await Promise.race([interruption.code, endOf(run, ends, display)]);
+    const all = Promise.all(own.map((id) => ends.get(id)));
+    const end = await Promise.race([interruption.code, all.then(() => ends.get(run.runId))]);
     // A run that was cancelled has a result as well, and may have it first.
     const code = typeof end === "number" ? end : await interruption.pending;
+    interruption.end();
+    const others = new Map([...ends].filter(([id]) => !own.includes(id)));
+    if (code === undefined) await seeThrough(others, work, run.runId, interruption.left);
+    await sayLeft(others.keys(), work);
     if (code !== undefined) {
-      const state = await store.readRun(run.runId);
-      const rests = state !== undefined && isPaused(state);
-      return { ended: "interrupted", run, code, isPaused: rests };
+      return { ended: "interrupted", run, code, state: stateOf(await store.readRun(run.runId)) };
     }
-    return end === "lost" || typeof end === "number"
+    return end === undefined || end === "lost" || typeof end === "number"
       ? { ended: "lost", run }
       : { ended: "result", run, result: end };
   } finally {
@@ -90,25 +96,9 @@ export async function workOn(work: Work): Promise<WorkOutcome> {
   }
 }
 
-/** Runs that were taken up along the way are worked on to their end as well. */
-async function endOf(
-  run: StartedRun,
-  ends: ReadonlyMap<string, Promise<DelegationResult | "lost">>,
-  display: Display,
-): Promise<DelegationResult | "lost"> {
-  const end = (await ends.get(run.runId)) ?? "lost";
-  const others = [...ends].filter(([id]) => id !== run.runId);
-  if (others.length === 0) return end;
-  const all = Promise.all(others.map(([, other]) => other));
-  const isOver = await Promise.race([all.then(() => true), Promise.resolve(false)]);
-  if (!isOver) {
-    const ids = others.map(([id]) => id).join(", ");
-    display.say(
-      `${run.runId} has ended. Still working on ${ids}; Ctrl-C leaves that for another time.`,
-    );
-    await all;
-  }
-  return end;
+function stateOf(run: RunState | undefined): "open" | "paused" | "ended" {
+  if (run === undefined || run.outcome !== null) return "ended";
+  return isPaused(run) ? "paused" : "open";
 }
 
 function isTakenAway(event: StoredEvent, worker: string): boolean {

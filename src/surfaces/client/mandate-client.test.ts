@@ -173,6 +173,45 @@ describe("a stream of events", () => {
     expect(seen.map(({ headers }) => headers["last-event-id"])).toEqual([undefined, "41"]);
   });
 
+  it("of a run or a delegation begins at its beginning, and is over when that is", async () => {
+    const told = (seq: number, type: string): string =>
+      `id: ${seq}\nevent: ${type}\ndata: ${JSON.stringify({ seq, type })}\n\n`;
+    const { client, seen } = await serve((_, response) => {
+      response.writeHead(200, { "content-type": "text/event-stream" });
+      response.write(`id: 0\n\n${told(1, "run.started")}${told(2, "agent.subagent_closed")}`);
+      response.write(`${told(3, "run.finished")}${told(4, "session.renamed")}`);
+    });
+    const seqs = async (events: AsyncIterable<{ readonly seq: number }>): Promise<number[]> => {
+      const given: number[] = [];
+      for await (const { seq } of events) given.push(seq);
+      return given;
+    };
+    expect(await seqs(client.events({ runId: "r123456" }))).toEqual([1, 2, 3]);
+    // What it ends with is asked for, and given to nobody who did not.
+    expect(await seqs(client.events({ runId: "r123456", types: ["run.started"] }))).toEqual([1]);
+    expect(await seqs(client.events({ delegationId: "123456" }))).toEqual([1, 2]);
+    expect(seen.map(({ headers }) => headers["last-event-id"])).toEqual(["0", "0", "0"]);
+    expect(seen[1]?.url).toBe("/api/v1/events?run=r123456&types=run.started%2Crun.finished");
+    // Whoever names a place wants what comes after it, without an end.
+    const places: number[] = [];
+    for await (const { seq } of client.events({ runId: "r123456", after: 0 })) {
+      places.push(seq);
+      if (seq === 4) break;
+    }
+    expect(places).toEqual([1, 2, 3, 4]);
+  });
+
+  it("is not begun with an option that nobody knows", async () => {
+    const { client, seen } = await serve((_, response) => response.end("{}"));
+    const wrong = { runID: "r123456" } as object;
+    const sentence = '"runID" is not known here. It takes: after, runId';
+    await expect(client.events(wrong).next()).rejects.toThrow(`events: ${sentence}`);
+    await expect(client.inboxEvents(wrong).next()).rejects.toThrow(`inboxEvents: ${sentence}`);
+    const options = { url: "http://127.0.0.1:1", tokn: "t" };
+    expect(() => new MandateClient(options)).toThrow('MandateClient: "tokn" is not known here.');
+    expect(seen).toEqual([]);
+  });
+
   it("ends when nobody wants it any more, and throws what the server refuses", async () => {
     const { client } = await serve((_, response) => {
       response.writeHead(200, { "content-type": "text/event-stream" });

@@ -6,6 +6,7 @@ import { type CallOptions, type Connection, callOperation } from "./call-operati
 import { followStream } from "./follow-stream.ts";
 import { operationPlaces } from "./operation-places.ts";
 import type { OperationName, Operations } from "./operations.ts";
+import { type Keys, refuseUnknown } from "./refuse-unknown.ts";
 
 export type { CallOptions } from "./call-operation.ts";
 export { type ApiProblem, MandateApiError } from "./mandate-api-error.ts";
@@ -20,7 +21,10 @@ export interface MandateClientOptions {
 }
 
 export interface EventsOptions {
-  /** Events with a greater `seq`; absent: what is new from now on. */
+  /**
+   * Events with a greater `seq`, without an end. Absent: what is new from now on; of a run or a
+   * delegation its whole story, from its first event to `run.finished` or `agent.subagent_closed`.
+   */
   readonly after?: number | undefined;
   readonly runId?: string | undefined;
   readonly delegationId?: string | undefined;
@@ -34,6 +38,21 @@ export interface InboxEventsOptions {
   readonly kinds?: readonly InboxKind[] | undefined;
   readonly signal?: AbortSignal | undefined;
 }
+
+const clientKeys = { url: true, token: true, fetch: true } satisfies Keys<MandateClientOptions>;
+const eventsKeys = {
+  after: true,
+  runId: true,
+  delegationId: true,
+  types: true,
+  signal: true,
+} satisfies Keys<EventsOptions>;
+const inboxEventsKeys = {
+  after: true,
+  runId: true,
+  kinds: true,
+  signal: true,
+} satisfies Keys<InboxEventsOptions>;
 
 export type FollowedEvent = ToldEvent;
 
@@ -75,7 +94,9 @@ const waitMs = 25_000;
 export class MandateClient extends OperationMethods {
   readonly #connection: Connection;
 
-  constructor({ fetch: own, token, url }: MandateClientOptions) {
+  constructor(options: MandateClientOptions) {
+    refuseUnknown("MandateClient", options, clientKeys);
+    const { fetch: own, token, url } = options;
     const connection = {
       url: url.replace(/\/+$/, ""),
       token,
@@ -88,19 +109,28 @@ export class MandateClient extends OperationMethods {
 
   /**
    * Events as they happen, in order and each once. A connection that breaks is made again, and it
-   * goes on after the last event that was given. Ends when the signal aborts or the loop is left.
+   * goes on after the last event that was given. Ends when the signal aborts or the loop is left,
+   * and a whole story where it is over.
    */
   async *events(options: EventsOptions = {}): AsyncGenerator<FollowedEvent> {
-    const { after, delegationId, runId, signal, types } = options;
-    const query = { run: runId, delegation: delegationId, types };
+    refuseUnknown("events", options, eventsKeys);
+    const { delegationId, runId, signal, types } = options;
+    const isStory = options.after === undefined && (runId ?? delegationId) !== undefined;
+    const last = delegationId === undefined ? "run.finished" : "agent.subagent_closed";
+    const asked = isStory && types !== undefined ? [...new Set([...types, last])] : types;
+    const query = { run: runId, delegation: delegationId, types: asked };
+    const after = isStory ? 0 : options.after;
     const request = { path: "/events", query, after, signal };
     for await (const { value } of followStream(this.#connection, request)) {
-      yield value as FollowedEvent;
+      const event = value as FollowedEvent;
+      if (types === undefined || types.includes(event.type)) yield event;
+      if (isStory && event.type === last) return;
     }
   }
 
   /** What comes into the inbox, in the same way. */
   async *inboxEvents(options: InboxEventsOptions = {}): AsyncGenerator<InboxItem> {
+    refuseUnknown("inboxEvents", options, inboxEventsKeys);
     const { after, kinds, runId, signal } = options;
     const request = { path: "/inbox/events", query: { run: runId, kinds }, after, signal };
     for await (const { value } of followStream(this.#connection, request)) {

@@ -1,11 +1,13 @@
 import type { Principal } from "../../control/records/principal.ts";
 import type { ContinueOptions } from "../../delegations/rests/continue-session.ts";
+import { requireKnownKeys } from "../../documents/require-known-keys.ts";
 import type { Runtime } from "../../runtime.ts";
 import { exportSession, type SessionFormat } from "../../sessions/export-session.ts";
 import { listSessions, type SessionQuery } from "../../sessions/list-sessions.ts";
 import { type AgentSession, readSession } from "../../sessions/read-session.ts";
 import type { SessionRow } from "../../sessions/session-row.ts";
 import { renameSession } from "../../sessions/session-title.ts";
+import { continueKeys, sessionKeys } from "./call-keys.ts";
 import type { RunHandle } from "./mandate.ts";
 
 /** What was said, by session. An id is that of a delegation, or of a run for its root. */
@@ -27,10 +29,16 @@ export interface MandateSessions {
 
 export function librarySessions({ engine, store }: Runtime, by: Principal): MandateSessions {
   return {
-    list: (query) => listSessions(store, query),
+    list: async (query = {}) => {
+      requireKnownKeys("sessions.list", query, sessionKeys);
+      return listSessions(store, query);
+    },
     get: (id) => readSession(store, id),
     rename: async (id, title) => void (await renameSession(store, id, title, by)),
     export: (id, format) => exportSession(store, id, format),
-    continue: (id, message, options) => engine.continueSession(id, message, options),
+    continue: async (id, message, options = {}) => {
+      requireKnownKeys("sessions.continue", options, continueKeys);
+      return engine.continueSession(id, message, options);
+    },
   };
 }

@@ -61,6 +61,12 @@ export interface CommandAuthor extends Principal {
   readonly readOnly?: boolean;
 }
 
+/** Whose agent gets the tools, and the folder that its children work in. */
+export interface ToolSession {
+  readonly client?: string;
+  readonly workspace?: string;
+}
+
 /** From where a fork goes on, and how. */
 export type ForkOptions = Omit<ForkRequest, "runId">;
 
@@ -126,10 +132,7 @@ export interface Mandate {
   on(type: "*", listener: (event: StoredEvent) => void): () => void;
   events(query?: EventQuery): AsyncIterable<StoredEvent>;
   /** Delegation tools for an AI SDK agent of yours, under a contract of their own. */
-  tools(session?: {
-    readonly client?: string;
-    readonly workspace?: string;
-  }): Promise<DelegationTools>;
+  tools(session?: ToolSession): Promise<DelegationTools>;
   /** Who an agent can be: every profile that can be used now. */
   profiles(): readonly Profile[];
   /** One profile, with where each field came from; also why it cannot be used. */

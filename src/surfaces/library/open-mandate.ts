@@ -17,6 +17,7 @@ import type { DelegationDiff, DiffOptions } from "../../delegations/changes/diff
 import type { DiscardedWork, DiscardKeptOptions } from "../../delegations/changes/discard-kept.ts";
 import type { MergedWork, MergeOptions } from "../../delegations/changes/merge-kept.ts";
 import type { Interrupted } from "../../delegations/rests/interrupt.ts";
+import { requireKnownKeys } from "../../documents/require-known-keys.ts";
 import type { CheckReport } from "../../events/checker/check-report.ts";
 import { type OpenAsk, openAskOf } from "../../events/delegation.ts";
 import type { EventType, StoredEvent } from "../../events/event.ts";
@@ -28,6 +29,17 @@ import type { EventQuery } from "../../ports/store.ts";
 import type { Profile } from "../../profiles/profile.ts";
 import { createRuntime, type Runtime } from "../../runtime.ts";
 import { infoOf } from "../../sessions/delegation-result.ts";
+import {
+  authorKeys,
+  delegationKeys,
+  diffKeys,
+  discardKeys,
+  eventKeys,
+  forkKeys,
+  mergeKeys,
+  toolSessionKeys,
+  verifyKeys,
+} from "./call-keys.ts";
 import { type DelegationTools, delegationTools } from "./delegation-tools.ts";
 import { librarySessions, type MandateSessions } from "./library-sessions.ts";
 import type {
@@ -37,9 +49,12 @@ import type {
   Mandate,
   MandateOptions,
   RunHandle,
+  ToolSession,
 } from "./mandate.ts";
+import { requireMandateOptions } from "./require-mandate-options.ts";
 
 export async function openMandate(options: MandateOptions): Promise<Mandate> {
+  requireMandateOptions(options);
   const forks = new Forks();
   const runtime = await createRuntime({
     application: "library",
@@ -99,7 +114,12 @@ class LibraryMandate implements Mandate {
     this.sessions = librarySessions(runtime, principal);
   }
 
-  start(parameters: DelegationParameters): Promise<RunHandle> {
+  async start(parameters: DelegationParameters): Promise<RunHandle> {
+    return this.#start("start", parameters);
+  }
+
+  #start(call: string, parameters: DelegationParameters): Promise<RunHandle> {
+    requireKnownKeys(call, parameters, delegationKeys);
     const { maxTokenBudget, maxDepth, timeout, ...rest } = parameters;
     requireCount("maxTokenBudget", maxTokenBudget, 1);
     requireCount("timeout", timeout, 1);
@@ -124,7 +144,7 @@ class LibraryMandate implements Mandate {
   }
 
   async delegate(parameters: DelegationParameters): Promise<DelegationResult> {
-    return (await this.start(parameters)).result;
+    return (await this.#start("delegate", parameters)).result;
   }
 
   async listActive(): Promise<readonly DelegationInfo[]> {
@@ -168,20 +188,24 @@ class LibraryMandate implements Mandate {
     }
   }
 
-  fork(runId: string, options: ForkOptions): Promise<RunHandle> {
+  async fork(runId: string, options: ForkOptions): Promise<RunHandle> {
+    requireKnownKeys("fork", options, forkKeys);
     return this.#forks.fork(this.#runtime, { runId, ...options });
   }
 
-  async diff(id: string, options?: DiffOptions): Promise<DelegationDiff> {
+  async diff(id: string, options: DiffOptions = {}): Promise<DelegationDiff> {
+    requireKnownKeys("diff", options, diffKeys);
     return (await this.#keptWork()).diff(id, options);
   }
 
-  async merge(id: string, options?: MergeOptions): Promise<MergedWork> {
+  async merge(id: string, options: MergeOptions = {}): Promise<MergedWork> {
+    requireKnownKeys("merge", options, mergeKeys);
     const work = await this.#keptWork();
     return work.merge(id, this.#principal, this.#runtime.parts, options);
   }
 
-  async discard(id: string, options?: DiscardKeptOptions): Promise<DiscardedWork> {
+  async discard(id: string, options: DiscardKeptOptions = {}): Promise<DiscardedWork> {
+    requireKnownKeys("discard", options, discardKeys);
     return (await this.#keptWork()).discard(id, this.#principal, options);
   }
 
@@ -222,12 +246,12 @@ class LibraryMandate implements Mandate {
   }
 
   events(query: EventQuery = {}): AsyncIterable<StoredEvent> {
+    requireKnownKeys("events", query, eventKeys);
     return this.#runtime.store.readEvents(query);
   }
 
-  async tools(
-    session: { readonly client?: string; readonly workspace?: string } = {},
-  ): Promise<DelegationTools> {
+  async tools(session: ToolSession = {}): Promise<DelegationTools> {
+    requireKnownKeys("tools", session, toolSessionKeys);
     const opened = await this.#runtime.engine.openSession({
       client: session.client ?? "ai-sdk",
       workspace: session.workspace,
@@ -257,7 +281,9 @@ class LibraryMandate implements Mandate {
     return waitingContent(this.#runtime.control);
   }
 
-  async command(text: string, { id, role, ...place }: CommandAuthor): Promise<CommandReply> {
+  async command(text: string, author: CommandAuthor): Promise<CommandReply> {
+    requireKnownKeys("command", author, authorKeys);
+    const { id, role, ...place } = author;
     const by = { id, role };
     const reply = await executeCommand(
       fromUser(text, by),
@@ -267,7 +293,9 @@ class LibraryMandate implements Mandate {
     return reply;
   }
 
-  complete(prefix: string, { id, ...place }: CommandAuthor): Promise<readonly Candidate[]> {
+  async complete(prefix: string, author: CommandAuthor): Promise<readonly Candidate[]> {
+    requireKnownKeys("complete", author, authorKeys);
+    const { id, ...place } = author;
     return completeCommand(prefix, commandContext(this.#runtime, { id }, place));
   }
 
@@ -276,6 +304,7 @@ class LibraryMandate implements Mandate {
   }
 
   async verify(query: { readonly runId?: string } = {}): Promise<CheckReport> {
+    requireKnownKeys("verify", query, verifyKeys);
     const { verifyHome } = await import("../../commands/verify-home.ts");
     return verifyHome(this.#runtime.store, { places: this.#verified, ...query });
   }

@@ -33,7 +33,13 @@ export function replayParts(options: ReplayPartsOptions): EngineParts {
   return {
     store,
     models: model,
-    profiles: { get: () => undefined, problemOf: () => undefined, offered: () => [] },
+    profiles: {
+      get: () => undefined,
+      layersOf: () => [],
+      names: () => [],
+      offered: () => [],
+      problemOf: () => undefined,
+    },
     agents: {
       entry: () => undefined,
       all: () => [],

@@ -10,7 +10,11 @@ export const answerCommand: Command = {
   usage: '[options] ASK "TEXT"',
   about: "Answers a question that an agent asked. The first answer counts.",
   options: { json: jsonOption },
-  words: { least: 2, most: Number.POSITIVE_INFINITY },
+  words: {
+    least: 2,
+    most: Number.POSITIVE_INFINITY,
+    needs: "the ID of a question, and your answer: see mandate inbox",
+  },
   run: (given, io) =>
     withStore(io, async (store) => {
       const [askId = "", ...words] = given.words;

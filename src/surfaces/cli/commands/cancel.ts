@@ -17,7 +17,7 @@ export const cancelCommand: Command = {
     json: jsonOption,
     reason: { type: "text", value: "TEXT", help: "why, for the log" },
   },
-  words: { least: 1, most: 1 },
+  words: { least: 1, most: 1, needs: "the ID of a run or a delegation: see mandate ls" },
   run: cancel,
 };
 

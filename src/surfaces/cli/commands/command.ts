@@ -28,7 +28,11 @@ export const commandCommand: Command = {
     ...attendOptions,
     json: { type: "flag", help: "print the answer, or the result, as one JSON document" },
   },
-  words: { least: 1, most: Number.POSITIVE_INFINITY },
+  words: {
+    least: 1,
+    most: Number.POSITIVE_INFINITY,
+    needs: "a chat command: mandate command /help lists them",
+  },
   examples: [
     "command /status",
     'command "/oracle Why is the first request slow?"',

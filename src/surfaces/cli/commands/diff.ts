@@ -16,7 +16,7 @@ export const diffCommand: Command = {
     "it is at work; after it was merged, as the log has it. The id of a run means its root, or the one\n" +
     "delegation below it that has changes.",
   options: { json: jsonOption, stat: { type: "flag", help: "only the files, and how many lines" } },
-  words: { least: 1, most: 1 },
+  words: { least: 1, most: 1, needs: "the ID of a delegation, or of its run: see mandate ls" },
   examples: ["diff 1a2b3c", "diff --stat 1a2b3c", "diff 1a2b3c | git apply --check"],
   run: (given, io) =>
     withKeptWork(io, async (work) => {

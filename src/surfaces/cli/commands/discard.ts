@@ -19,7 +19,7 @@ export const discardCommand: Command = {
     json: jsonOption,
     yes: { type: "flag", short: "y", help: "delete changes that were not merged, without asking" },
   },
-  words: { least: 1, most: 1 },
+  words: { least: 1, most: 1, needs: "the ID of a delegation, or of its run: see mandate ls" },
   run: (given, io) =>
     withKeptWork(io, async (work) => {
       const by = { id: "local", role: "operator" } as const;

@@ -31,7 +31,7 @@ export const forkCommand: Command = {
     },
     ...attendOptions,
   },
-  words: { least: 1, most: 1 },
+  words: { least: 1, most: 1, needs: "the ID of a run: see mandate ls" },
   examples: ["fork r1a2b3c --at 57", 'fork r1a2b3c --at 57 --task "Look at the tests first."'],
   run: fork,
 };

@@ -32,7 +32,7 @@ export const importCommand: Command = {
     force: { type: "flag", help: "replace files that are already there" },
     to: { type: "text", value: "FOLDER", help: "write there instead" },
   },
-  words: { least: 1, most: Number.POSITIVE_INFINITY },
+  words: { least: 1, most: Number.POSITIVE_INFINITY, needs: "the PATH of a file or a folder" },
   examples: ["import .claude/agents", "import --strict --user ~/work/agents/reviewer.md"],
   run: importAgents,
 };

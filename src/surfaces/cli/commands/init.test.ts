@@ -1,4 +1,5 @@
 import {
+  chmodSync,
   existsSync,
   lstatSync,
   mkdirSync,
@@ -191,6 +192,32 @@ test.each([
   expect(err).toContain(sentence);
   expect(err).toContain(file);
   expect(readFileSync(file, "utf8")).toBe(text);
+});
+
+test("paths of this machine are told of where they go into a project's file, and only there", async () => {
+  const shared = await init("--client", "claude-code");
+  expect(shared.err).toMatch(/names paths of this machine, and \.mcp\.json may be shared.*--user/s);
+  expect((await init("--client", "claude-code", "--user")).err).not.toContain("this machine");
+  await init("--client", "claude-code", "--yes");
+  const removed = await init("--client", "claude-code", "--remove", "--yes");
+  expect(removed.err).toBe("");
+});
+
+test("no paths are needed where the name leads to this program", async () => {
+  const program = join(desk.folder, "bin", "mandate");
+  write(program, "");
+  chmodSync(program, 0o755);
+  const [, before = ""] = process.argv;
+  process.argv[1] = program;
+  const { err, out } = await desk
+    .type(["init", "--client", "claude-code"], {
+      environment: { ...environment(), PATH: dirname(program) },
+    })
+    .finally(() => {
+      process.argv[1] = before;
+    });
+  expect(out).toContain('"command": "mandate"');
+  expect(err).not.toContain("this machine");
 });
 
 test("a person is asked, and no means no", async () => {

@@ -1,6 +1,6 @@
 import { accessSync, constants, existsSync, realpathSync } from "node:fs";
 import { homedir } from "node:os";
-import { delimiter, dirname, isAbsolute, join, relative, sep } from "node:path";
+import { basename, delimiter, dirname, isAbsolute, join, relative, sep } from "node:path";
 import { nearestKey } from "../../../documents/nearest-key.ts";
 import { MandateError } from "../../../ports/mandate-error.ts";
 import type { Arguments } from "../arguments.ts";
@@ -46,9 +46,22 @@ export const initCommand: Command = {
     const change = given.flag("remove")
       ? planRemoval(client, file, place)
       : planEntry(client, file, launchOf(io), place);
+    if (change.isNeeded && !given.flag("remove") && file !== client.userFile(place)) {
+      warnOfOwnPaths(launchOf(io), file, io);
+    }
     return settle(client, change, given, io);
   },
 };
+
+/** A project's file is for everybody who has the project. */
+function warnOfOwnPaths({ command }: Launch, file: string, io: Io): void {
+  if (!isAbsolute(command)) return;
+  io.stderr.write(
+    `No mandate on your PATH leads here, so the entry names paths of this machine, and ${printable(basename(file))} ` +
+      "may be shared with the project. --user writes it into your own settings instead; where " +
+      "Mandate is installed in the project, change it to: npx --no mandate mcp\n",
+  );
+}
 
 /** --user and --remove are about a client's file. */
 async function setUp(given: Arguments, io: Io): Promise<number> {

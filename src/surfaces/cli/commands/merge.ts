@@ -32,7 +32,7 @@ export const mergeCommand: Command = {
     },
     "skip-checks": { type: "flag", help: "without the checks that its contract asks for" },
   },
-  words: { least: 1, most: 1 },
+  words: { least: 1, most: 1, needs: "the ID of a delegation, or of its run: see mandate ls" },
   run: merge,
 };
 

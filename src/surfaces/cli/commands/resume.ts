@@ -18,9 +18,16 @@ export const resumeCommand: Command = {
   about:
     "Goes on with a run. One that was interrupted (its process was killed, the machine went down)\n" +
     "or paused continues where it stopped. One that was cancelled or failed continues as a new run on the old\n" +
-    "conversation; the id of one of its delegations continues that one alone.",
-  options: { "session-id": sessionOption, ...runtimeOptions, ...attendOptions },
-  words: { least: 1, most: 1 },
+    "conversation; the id of one of its delegations continues that one alone. It gets the tokens and\n" +
+    "the time that were agreed then once more, or what you say.",
+  options: {
+    "session-id": sessionOption,
+    "max-tokens": { type: "text", value: "NUMBER", help: "for the agent and everyone below it" },
+    timeout: { type: "text", value: "TIME", help: "for all of it: 90s, 5m, 1h" },
+    ...runtimeOptions,
+    ...attendOptions,
+  },
+  words: { least: 1, most: 1, needs: "the ID of a run or a delegation: see mandate ls" },
   run: resume,
 };
 
@@ -39,6 +46,12 @@ async function resume(given: Arguments, io: Io): Promise<number> {
       `Another process works on ${past.runId}. Watch it: ${io.program} logs ${past.runId} --follow`,
     );
   }
+  const limits = {
+    maxTokens: given.count("max-tokens"),
+    timeoutMs: given.duration("timeout"),
+    session: given.text("session-id"),
+  };
+  if (past.isOpen) refuseWhatIsAgreed(given, past.runId);
   const chosen = chosenPlaybook(given, io);
   const application = chosen === undefined ? past.application : applicationFor(chosen);
   const playbook = playbookOf(application);
@@ -53,7 +66,6 @@ async function resume(given: Arguments, io: Io): Promise<number> {
         const [interrupted] = past.isOpen ? await takeUp(work, watch, past.runId) : [];
         if (interrupted) return interrupted;
         const id = past.delegationId ?? past.runId;
-        const limits = { session: given.text("session-id") };
         const started: StartedRun = await runtime.engine.resume(id, undefined, limits);
         await watch(started);
         return started;
@@ -63,6 +75,16 @@ async function resume(given: Arguments, io: Io): Promise<number> {
   } finally {
     await runtime.close();
   }
+}
+
+/** One that has not ended goes on under its contract, which nothing changes. */
+function refuseWhatIsAgreed(given: Arguments, runId: string): void {
+  const one = ["max-tokens", "timeout"].find((name) => given.text(name) !== undefined);
+  if (one === undefined) return;
+  throw new MandateError(
+    "usage",
+    `--${one} was agreed when ${runId} began, and it has not ended. Leave it out, or cancel the run first.`,
+  );
 }
 
 async function lookAt(store: Store, id: string, io: Io): Promise<Past> {

@@ -19,7 +19,8 @@ export const runCommand: Command = {
   about:
     "Gives a task to an agent and works on it to the end. The result goes to standard output, what\n" +
     "happens meanwhile to standard error. Ctrl-C cancels (and the run can be resumed); a second one\n" +
-    "leaves at once. Runs that a crash interrupted are taken up first.",
+    "leaves at once. Runs that a crash interrupted are taken up first, and left again when the task is\n" +
+    "done and nobody is at a terminal.",
   options: {
     profile: {
       type: "text",

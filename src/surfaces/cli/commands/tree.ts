@@ -1,5 +1,3 @@
-import { keptWorkIn } from "../../../commands/kept-copies.ts";
-import { findPlaces } from "../../../control/places.ts";
 import { childrenByParent } from "../../../events/run-state.ts";
 import { infoOf } from "../../../sessions/delegation-result.ts";
 import { type Command, jsonOption } from "../command.ts";
@@ -7,6 +5,7 @@ import { drawTree } from "../draw-tree.ts";
 import { exitCode } from "../exit-code.ts";
 import { findTarget } from "../find-target.ts";
 import type { Io } from "../io.ts";
+import { keptChanges, tellKept } from "../kept-changes.ts";
 import { lineWidth } from "../line-width.ts";
 import { printableJson } from "../printable.ts";
 import { RunView } from "../run-view.ts";
@@ -32,9 +31,7 @@ export const treeCommand: Command = {
       }
       for (const line of treeText(view, io)) io.stdout.write(`${line}\n`);
       if (view.isInterrupted) io.stderr.write(`\nGo on with: ${io.program} resume ${runId}\n`);
-      const { home } = findPlaces(io.environment);
-      const kept = await keptWorkIn({ store, home }, view.state.delegations.values());
-      for (const id of kept) io.stderr.write(`Changes kept: ${io.program} diff ${id}\n`);
+      tellKept(await keptChanges(store, view.state, io), io);
       return exitCode.done;
     }),
 };

@@ -2,11 +2,12 @@ import type { DelegationResult } from "../../../ports/delegator.ts";
 import { MandateError } from "../../../ports/mandate-error.ts";
 import type { Runtime } from "../../../runtime.ts";
 import type { Arguments } from "../arguments.ts";
-import { announceModel, displayFor, endOfRun, reportOutcome, takeUp } from "../attend.ts";
+import { announceModel, displayFor, lookBack, reportOutcome, takeUp } from "../attend.ts";
 import { chooseProfile } from "../choose-profile.ts";
 import { printResult } from "../commands/result.ts";
 import { exitCode, exitCodeOfResult } from "../exit-code.ts";
 import type { Io } from "../io.ts";
+import { tellKept } from "../kept-changes.ts";
 import { chosenPlaybook, openRuntime } from "../open-runtime.ts";
 import { applicationFor } from "../playbook-application.ts";
 import { printableJson, printableLine } from "../printable.ts";
@@ -52,7 +53,9 @@ export async function runGoals(given: Arguments, io: Io): Promise<number> {
       cancels: () => started.map(({ runId }) => runId).reverse(),
     };
     const outcome = await workOn(work);
-    if (outcome.ended !== "result") return reportOutcome(outcome, given, io);
+    if (outcome.ended !== "result") {
+      return reportOutcome(outcome, given, io, await lookBack(outcome.run, work));
+    }
     return await reportGoals(goals, started, { given, io, runtime });
   } finally {
     await runtime.close();
@@ -75,10 +78,11 @@ async function reportGoals(
   const told: object[] = [];
   for (const [place, run] of started.entries()) {
     const result: DelegationResult = await run.result;
-    const end = await endOfRun({ run }, { runtime });
+    const { end, kept } = await lookBack(run, { runtime, io });
     const goal = goals[place] ?? "";
     codes.push(exitCodeOfResult(result, end));
-    told.push({ goal, runId: run.runId, ...(end !== null && { outcome: end }), ...result });
+    const about = { goal, runId: run.runId, ...(end !== null && { outcome: end }) };
+    told.push({ ...about, ...result, keptChanges: kept });
     if (given.flag("json")) continue;
     if (goals.length > 1) {
       io.stderr.write(
@@ -86,6 +90,7 @@ async function reportGoals(
       );
     }
     printResult(result, io);
+    tellKept(kept, io);
   }
   if (given.flag("json")) io.stdout.write(`${printableJson({ goals: told }, 2)}\n`);
   return codes.find((code) => code !== exitCode.done) ?? exitCode.done;

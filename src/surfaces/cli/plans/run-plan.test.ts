@@ -1,7 +1,7 @@
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { Desk } from "../desk.test-support.ts";
+import { Desk, until } from "../desk.test-support.ts";
 
 const playbook = `
 version: 1
@@ -300,7 +300,30 @@ test("a person who is asked for approval decides whether it begins", async () =>
   expect(refused.err).toContain("The person says: no");
   const approved = await desk.type(words, { terminal, ask: async () => "yes" });
   expect(approved.code).toBe(0);
-  expect(questions).toHaveLength(1);
+  expect(questions).toEqual(["  yes or no: "]);
+  const answers = ["maybe", "yes"];
+  const unsure = await desk.type(words, { terminal, ask: async () => answers.shift() ?? "no" });
+  expect(unsure.code).toBe(0);
+  expect(unsure.err).toContain("answer yes or no");
+  expect(answers).toEqual([]);
+});
+
+test("an approval says that it is refused when nobody answers, and takes yes or no alone", async () => {
+  desk.write("asking.yaml", `approval: true\n${plan}`);
+  const words = ["run", "--playbook", "book.yaml", "--plan", "asking.yaml"];
+  const late = await desk.type([...words, "--answer-within", "5ms"]);
+  expect(late.code).toBe(3);
+  expect(late.err).toMatch(/asks \(.* to answer, then it is refused\)/);
+  const typing = desk.start(words);
+  const answer = /mandate (answer q\w+) yes \(or no\)/;
+  await until(() => answer.test(typing.soFar().err), "the command that answers");
+  const command = answer.exec(typing.soFar().err)?.[1]?.split(" ") ?? [];
+  const unclear = await desk.type([...command, "maybe"]);
+  expect(unclear).toMatchObject({ code: 2, err: expect.stringContaining("answer yes or no") });
+  expect(await desk.type([...command, "no, because it is late"])).toMatchObject({ code: 0 });
+  const { code, err } = await typing.done;
+  expect(code).toBe(3);
+  expect(err).toContain("The person says: no, because it is late");
 });
 
 test("the example plan is one", async () => {

@@ -4,10 +4,11 @@ import { MandateError } from "../../../ports/mandate-error.ts";
 import type { Runtime } from "../../../runtime.ts";
 import { countOf } from "../amounts.ts";
 import type { Arguments } from "../arguments.ts";
-import { announceModel, displayFor, endOfRun, reportOutcome, takeUp } from "../attend.ts";
+import { announceModel, displayFor, lookBack, reportOutcome, takeUp } from "../attend.ts";
 import { shorten } from "../display-width.ts";
 import { exitCode } from "../exit-code.ts";
 import type { Io } from "../io.ts";
+import { tellKept } from "../kept-changes.ts";
 import { chosenPlaybook, openRuntime } from "../open-runtime.ts";
 import { applicationFor } from "../playbook-application.ts";
 import { printable, printableLine } from "../printable.ts";
@@ -32,14 +33,14 @@ export async function runPlan(given: Arguments, io: Io): Promise<number> {
     const work = workOnPlan({ file, read, runtime, workspace, playbook }, given, io);
     const outcome = await workOn(work);
     const report = given.flag("json") ? undefined : await reportOnFailure(outcome, runtime);
-    if (report === undefined) {
-      return reportOutcome(outcome, given, io, await endOfRun(outcome, work));
-    }
+    const aftermath = await lookBack(outcome.run, work);
+    if (report === undefined) return reportOutcome(outcome, given, io, aftermath);
     io.stdout.write(`${io.stdout.isTerminal ? printable(report) : report}\n`);
     const { runId } = outcome.run;
     io.stderr.write(
       `mandate: the plan was not completed. See ${io.program} tree ${runId}. What is left: ${io.program} resume ${runId}\n`,
     );
+    tellKept(aftermath.kept, io);
     return exitCode.failed;
   } finally {
     await runtime.close();

@@ -1,5 +1,6 @@
 import { resolve } from "node:path";
 import { checkAgentFiles, type FileReport } from "../../../commands/check-agent-files.ts";
+import { skillNamesAt } from "../../../open-control.ts";
 import { MandateError } from "../../../ports/mandate-error.ts";
 import { countOf } from "../amounts.ts";
 import type { Arguments } from "../arguments.ts";
@@ -17,7 +18,8 @@ export async function checkProfiles(
   if (paths.length === 0) {
     throw new MandateError("usage", "profiles check takes files or folders: check .claude/agents");
   }
-  const reports = checkAgentFiles(paths.map((path) => resolve(io.cwd, path)));
+  const files = paths.map((path) => resolve(io.cwd, path));
+  const reports = checkAgentFiles(files, undefined, skillNamesAt(io.cwd, io.environment));
   if (given.flag("json")) io.stdout.write(`${printableJson(reports, 2)}\n`);
   else {
     const style = styleFor(io.stdout, io);

@@ -3,8 +3,6 @@ import {
   effectiveProfile,
   type WaitingLayer,
 } from "../../../commands/effective-profile.ts";
-import { nearestKey } from "../../../documents/nearest-key.ts";
-import type { Control } from "../../../open-control.ts";
 import { MandateError } from "../../../ports/mandate-error.ts";
 import type { Arguments } from "../arguments.ts";
 import { padEnd } from "../display-width.ts";
@@ -13,6 +11,7 @@ import type { Io } from "../io.ts";
 import { printable, printableJson, printableLine } from "../printable.ts";
 import { type Paint, styleFor } from "../style.ts";
 import { withControl } from "../with-control.ts";
+import { unknownProfile } from "./unknown-profile.ts";
 
 export function showProfile(
   given: Arguments,
@@ -24,7 +23,7 @@ export function showProfile(
   }
   return withControl(io, async (control) => {
     const shown = effectiveProfile(control.profiles, name);
-    if (shown === undefined) throw unknown(control, name);
+    if (shown === undefined) throw unknownProfile(name, control.profiles.names());
     if (given.flag("json")) {
       io.stdout.write(`${printableJson(shown, 2)}\n`);
       return exitCode.done;
@@ -73,10 +72,4 @@ function describe(value: unknown): string {
   if (value.length === 0) return "none";
   const isPlain = value.every((each) => typeof each === "string");
   return isPlain ? value.join(", ") : JSON.stringify(value);
-}
-
-function unknown({ profiles }: Control, name: string): MandateError {
-  const nearest = nearestKey(name, profiles.names());
-  const hint = nearest === undefined ? "" : ` Did you mean ${nearest}?`;
-  return new MandateError("unknown-profile", `There is no profile ${JSON.stringify(name)}.${hint}`);
 }

@@ -1,0 +1,32 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { expect, test } from "vitest";
+import { parsePlaybook } from "../src/models/scripted/load-playbook.ts";
+import { commands } from "../src/surfaces/cli/commands.ts";
+import { openEngine } from "../src/testing/engine-fixture.ts";
+
+const root = dirname(import.meta.dirname);
+const textOf = (path: string): string => readFileSync(join(root, path), "utf8");
+const words = (list: string | undefined): readonly string[] => (list ?? "").split(" ").sort();
+
+test("the README names every command", () => {
+  const [, list] = /All commands: `([^`]+)`/.exec(textOf("README.md")) ?? [];
+  expect(words(list)).toEqual(Object.keys(commands).sort());
+});
+
+test("the guide names every profile that is shipped", () => {
+  const [, list] = /shipped with Mandate: `([^`]+)`/.exec(textOf("docs/guides/profiles.md")) ?? [];
+  const files = readdirSync(join(root, "src/profiles/shipped"));
+  expect(words(list)).toEqual(files.map((file) => file.replace(/\.md$/, "")).sort());
+});
+
+test("the first playbook of the guide does what it says", async () => {
+  const [, yaml = ""] =
+    /```yaml\n(version: 1\n[^`]+)```/.exec(textOf("docs/guides/playbooks.md")) ?? [];
+  await using mandate = await openEngine({ model: parsePlaybook(yaml, "playbooks.md") });
+  const { result } = await mandate.run({ task: "Count the files and the lines" });
+  expect(result.status).toBe("completed");
+  expect(result.result).toMatch(/^Both are done:\n/);
+  expect(result.result).toContain("I looked into it: Count the files");
+  expect(result.result).toContain("I looked into it: Count the lines");
+});

@@ -1,0 +1,42 @@
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { Desk, until } from "../desk.test-support.ts";
+
+let desk: Desk;
+
+beforeEach(() => {
+  desk = new Desk();
+  desk.write(
+    "book.yaml",
+    'version: 1\nreplies: [{ when: { task: ask }, calls: [{ tool: ask_user, input: { message: "Well?" } }] }, { latency_ms: 300, text: "done" }]\n',
+  );
+});
+
+afterEach(() => desk.clear());
+
+const run = (...words: string[]) => ["run", "--playbook", "book.yaml", ...words];
+
+test.each([
+  ["--max-tokens", "100", /which may take \d+ tokens here\./, "--max-tokens NUMBER", "60000"],
+  ["--timeout", "100ms", /failed \(timeout\)/, "--timeout TIME", "60s"],
+])("what failed of %s %s is told how to have more, and gets on with that", async (...given) => {
+  const [option, tooLittle, why, hint, enough] = given;
+  const { code, err } = await desk.type(run(option, tooLittle, "go"));
+  expect(code).toBe(1);
+  expect(err).toMatch(why);
+  const [, id = ""] = new RegExp(`Give it more: mandate resume ${hint} (r\\w+)\\n`).exec(err) ?? [];
+  expect(err).not.toContain("Go on with");
+  // As agreed then: it ends in the same way.
+  expect((await desk.type(["resume", id])).err).toMatch(why);
+  const resumed = await desk.type(["resume", option, enough, id]);
+  expect(resumed).toMatchObject({ code: 0, out: "done\n" });
+});
+
+test("a run that has not ended goes on under its contract, whatever is said", async () => {
+  const typing = desk.start(run("ask"));
+  await until(() => typing.soFar().err.includes("asks"), "the question");
+  typing.signal("SIGTERM");
+  await typing.done;
+  const { id } = JSON.parse((await desk.type(["ls", "--json"])).out)[0];
+  const { code, err } = await desk.type(["resume", "--timeout", "60s", id]);
+  expect({ code, err }).toMatchObject({ code: 2, err: expect.stringContaining("has not ended") });
+});
