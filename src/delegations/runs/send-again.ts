@@ -2,6 +2,7 @@ import { externalProvider } from "../../contracts/contract.ts";
 import { type Delegation, isOpen } from "../../events/delegation.ts";
 import type { RunState } from "../../events/run-state.ts";
 import type { DelegationResult } from "../../ports/delegator.ts";
+import { MandateError } from "../../ports/mandate-error.ts";
 import type { Store } from "../../ports/store.ts";
 import { cancelStored } from "../ends/cancel-stored.ts";
 import type { EngineParts } from "../engine-parts.ts";
@@ -40,7 +41,16 @@ export async function sendAgain(
     await dispatcher.dispatch(fence === 0 ? work : { ...work, after: fence });
   }
   if (!isAny) return undefined;
-  return { runId: state.id, delegationId: root.id, result: untilClosed(store, state.id, root.id) };
+  let result: Promise<DelegationResult> | undefined;
+  return {
+    runId: state.id,
+    delegationId: root.id,
+    /** Most who send something again do not wait for it. */
+    get result() {
+      result ??= untilClosed(store, state.id, root.id);
+      return result;
+    },
+  };
 }
 
 /** The same for all spread runs, whatever application they belong to. */
@@ -71,23 +81,37 @@ async function isLeft(store: Store, state: RunState, delegation: Delegation): Pr
   return parentId !== null || !(await store.isWorkerAlive(state.worker));
 }
 
-/** The store was closed meanwhile, and nobody waits here any more. */
-function stopLooking(): void {}
+/** So often is looked for an end, whatever was heard. */
+const lookMs = 2000;
 
+/**
+ * Looking also keeps this process there, for nothing else does that for who waits for what others
+ * work on; until the store is closed, and nobody waits here any more.
+ */
 function untilClosed(store: Store, runId: string, id: string): Promise<DelegationResult> {
   return new Promise((resolve) => {
     const look = async (): Promise<void> => {
       const result = await storedResult(store, runId, id);
       if (result === null) return;
-      forget();
+      stop();
       resolve(result);
     };
+    const lookNow = (): void => void look().catch((error: unknown) => wasClosed(error) && stop());
     const forget = store.subscribe((events) => {
       const isEnd = events.some(
         ({ payload, type }) => type === "agent.subagent_closed" && payload.sub_agent_id === id,
       );
-      if (isEnd) look().catch(stopLooking);
+      if (isEnd) lookNow();
     });
-    look().catch(stopLooking);
+    const looking = setInterval(lookNow, lookMs);
+    const stop = (): void => {
+      clearInterval(looking);
+      forget();
+    };
+    lookNow();
   });
+}
+
+function wasClosed(error: unknown): boolean {
+  return error instanceof MandateError && error.code === "closed";
 }

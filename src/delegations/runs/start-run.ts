@@ -5,6 +5,7 @@ import { cancelLive } from "../ends/cancel.ts";
 import type { EngineParts } from "../engine-parts.ts";
 import { workOf } from "../enqueue.ts";
 import { openingAfter } from "../recovery/hydrate.ts";
+import { keepAlive } from "../spread/keep-alive.ts";
 import { carriedFrom } from "../start/carried.ts";
 import type { RunGrant } from "../start/run-grant.ts";
 import type { RunRequest, StartedRun } from "../start/run-request.ts";
@@ -72,7 +73,15 @@ export async function startRun(
     await goals.advance();
   }
   const waits = run.isHeld && behind !== null;
-  return { runId: run.id, delegationId: root.id, result, ...(waits && { behind }) };
+  return {
+    runId: run.id,
+    delegationId: root.id,
+    ...(waits && { behind }),
+    /** Who asks for it waits for it; who does not may leave before it is there. */
+    get result() {
+      return run.isSpread ? keepAlive(result) : result;
+    },
+  };
 }
 
 /** What one begins with that goes on from a stored delegation. */

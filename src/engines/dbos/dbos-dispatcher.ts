@@ -6,11 +6,12 @@ import { countQueues } from "./count-queues.ts";
 import { EnqueueLine } from "./enqueue-line.ts";
 import {
   applicationName,
+  engineAddress,
   engineSchema,
   loadDbos,
-  migrateEngine,
   quietLogger,
 } from "./load-dbos.ts";
+import { migrateEngine } from "./migrate-engine.ts";
 import type { QueueOverview } from "./queue-overview.ts";
 import { routeOf } from "./queues.ts";
 import { workflowIdOf } from "./workflow-id.ts";
@@ -49,7 +50,7 @@ export class DbosDispatcher implements Dispatcher {
     const { DBOSClient } = await loadDbos();
     await migrateEngine(options.url);
     const client = await DBOSClient.create({
-      systemDatabaseUrl: options.url,
+      systemDatabaseUrl: engineAddress(options.url),
       systemDatabaseSchemaName: engineSchema,
       applicationName,
       logger: quietLogger(() => undefined),

@@ -6,6 +6,7 @@ import { type DbosDispatcher, type QueuedWork, workflowName } from "./dbos-dispa
 import {
   applicationName,
   applicationVersion,
+  engineAddress,
   engineSchema,
   loadDbos,
   quietLogger,
@@ -70,8 +71,10 @@ export async function startDbosWorker(options: WorkerOptions): Promise<DbosWorke
   );
   DBOS.setConfig({
     name: applicationName,
-    systemDatabaseUrl: options.url,
+    systemDatabaseUrl: engineAddress(options.url),
     systemDatabaseSchemaName: engineSchema,
+    // Whoever opened the dispatcher has: by way of a lock, which the engine does not take.
+    runMigrations: false,
     applicationVersion,
     executorID,
     listenQueues: queues.map(({ name }) => name),

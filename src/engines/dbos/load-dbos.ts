@@ -19,6 +19,19 @@ export async function loadDbos(): Promise<Dbos> {
 /** The tables of the queues lie beside those of the tenants, in a schema of their own. */
 export const engineSchema = "mandate_engine";
 
+/**
+ * How the engine reaches the database. It would set this limit on each connection by a query that
+ * nobody waits for, which the driver warns of; a connection that begins with it needs none.
+ */
+export function engineAddress(url: string): string {
+  const address = new URL(url);
+  const asked = address.searchParams.get("options") ?? "";
+  const options = `-c idle_in_transaction_session_timeout=60000 ${asked}`.trim();
+  address.searchParams.set("options", options);
+  // The driver reads a plus as a plus, and a space is written otherwise.
+  return address.href.replaceAll("+", "%20");
+}
+
 export const applicationName = "mandate";
 
 /**
@@ -48,18 +61,3 @@ export function quietLogger(log: (line: string) => void): DLogger {
 }
 
 const sayEveryMs = 30_000;
-
-/**
- * Makes the tables of the queues, or brings them up to date; two who do so at once do it once. What
- * the engine prints meanwhile is for people, and must not get into a document that a command prints.
- */
-export async function migrateEngine(url: string): Promise<void> {
-  const { DBOS } = await loadDbos();
-  const { write } = process.stdout;
-  process.stdout.write = process.stderr.write.bind(process.stderr) as typeof write;
-  try {
-    await DBOS.migrate(url, { schemaName: engineSchema });
-  } finally {
-    process.stdout.write = write;
-  }
-}

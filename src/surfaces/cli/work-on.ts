@@ -5,6 +5,7 @@ import type { Runtime } from "../../runtime.ts";
 import type { Display } from "./display.ts";
 import { Interruption } from "./interruption.ts";
 import type { Io } from "./io.ts";
+import { tellOfMissingWorker } from "./missing-worker.ts";
 import { Questions } from "./questions.ts";
 import type { RunView } from "./run-view.ts";
 import { sayLeft, seeThrough } from "./see-through.ts";
@@ -57,8 +58,10 @@ export async function workOn(work: Work): Promise<WorkOutcome> {
     return watch.add(run.runId);
   };
   let interruption: Interruption | undefined;
+  let stopTelling: (() => void) | undefined;
   try {
     const run = await work.begin(add);
+    stopTelling = tellOfMissingWorker(work, run);
     const own = work.cancels?.() ?? [run.runId];
     interruption = new Interruption(io, async () => {
       display.say("Interrupted: stopping. Press Ctrl-C again to leave at once.");
@@ -89,6 +92,7 @@ export async function workOn(work: Work): Promise<WorkOutcome> {
       ? { ended: "lost", run }
       : { ended: "result", run, result: end };
   } finally {
+    stopTelling?.();
     interruption?.release();
     questions.stop();
     watch.stop();
