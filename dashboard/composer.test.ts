@@ -125,4 +125,32 @@ describe("the composer", { timeout: 60_000 }, () => {
     await context.close();
     await server.close(100);
   });
+
+  it("keeps what was refused, and what is being written while one looks elsewhere", async () => {
+    await using engine = await openHarbour();
+    const { link, server } = await serve(engine, opened.files);
+    const { page, context, faults } = await openPage(opened.browser, link("/runs"));
+    const field = page.getByLabel("Task or command");
+    await field.fill("/agents register @clerk worker");
+    await page.keyboard.press("Escape");
+    await page.getByRole("button", { name: "Say" }).click();
+    await page.getByRole("status").getByText("/agents register").first().waitFor();
+    expect(await field.inputValue()).toBe("/agents register @clerk worker");
+    await field.fill("Look at the tides");
+    await page.getByLabel("Agent", { exact: true }).selectOption("worker");
+    await page.getByRole("link", { name: "Inbox" }).click();
+    await page.getByText("Nothing to read").waitFor();
+    await page.getByRole("link", { name: "Runs" }).click();
+    await expect.poll(() => field.inputValue()).toBe("Look at the tides");
+    expect(await page.getByLabel("Agent", { exact: true }).inputValue()).toBe("worker");
+    await page.getByRole("button", { name: "Start run" }).click();
+    await page.waitForURL(/\/runs\/r[0-9a-f]+$/);
+    await page.getByRole("link", { name: "Runs" }).click();
+    await page.getByRole("grid", { name: "Runs" }).waitFor();
+    expect(await field.inputValue()).toBe("");
+    expect(await page.getByLabel("Agent", { exact: true }).inputValue()).toBe("");
+    expect(faults).toEqual([]);
+    await context.close();
+    await server.close(100);
+  });
 });

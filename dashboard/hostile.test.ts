@@ -36,7 +36,7 @@ const markup = `<img src=x onerror=alert(1)>"><svg/onload=alert(1)><script>alert
 const controls = "\u202egnp.exe\u2066\u0000\u0007\u001b[31m\u001b]0;owned\u0007\u200f";
 const evil = `${markup} ${controls} javascript:alert(1)//`;
 const endless = "x".repeat(1_000_000);
-const evilName = "<script>alert(1)<script>";
+const evilName = "stranger";
 const longName = "n".repeat(64);
 const evilFile = "<img src=x onerror=alert(1)> \u202egnp.md";
 const longFile = `${"f".repeat(200)}.md`;
@@ -51,7 +51,7 @@ const spill = defineTool({
   execute: () => `${evil}${endless}`,
 });
 
-const evilModel = { model: `evil/<img src=x onerror=alert(1)>${"m".repeat(60)}` };
+const evilModel = { model: `evil/<img/src=x/onerror=alert(1)>${"m".repeat(60)}` };
 
 const profiles = [
   testProfile("boss", {

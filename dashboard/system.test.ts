@@ -117,7 +117,14 @@ describe("the System page", { timeout: 180_000 }, () => {
     const [row] = await rowsOf(page, "Workers");
     expect(row?.[0]).toBe(`${engine.store.ownership.worker}this server`);
     expect(row?.[1]).toBe("at work");
+    expect(row?.[3]).toMatch(/^\d+:\d\d$/);
     await look(page, "local");
+    await page.setViewportSize({ width: 360, height: 760 });
+    // Whole words: one line is not higher than two.
+    const self = await page.getByText("this server", { exact: true }).boundingBox();
+    expect(self?.height).toBeLessThan(24);
+    await look(page, "local-narrow");
+    await page.setViewportSize({ width: 1360, height: 800 });
     expect(faults).toEqual([]);
     await context.close();
     await server.close(100);

@@ -84,7 +84,7 @@ export class Agent extends Interruptible {
   closing: Promise<unknown> | null = null;
   /** A question that was open, or answered, when a crash cut the call that asked it. */
   openAsk: OpenAsk | null = null;
-  answers: Map<string, { readonly question: string; readonly outcome: AskOutcome }> | null = null;
+  answers: Map<string, AskOutcome> | null = null;
   /** One question at a time: a person cannot answer two at once. */
   asking: Promise<unknown> = nothingYet;
   /** The last time that it asked a person, nobody was there. */

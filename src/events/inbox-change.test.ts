@@ -134,6 +134,18 @@ describe("what is in the inbox", () => {
     }
   });
 
+  it("calls who was stopped cancelled, not failed", () => {
+    const { items } = inboxOf(
+      ...running({ depth: 1 }),
+      ...failed("cancelled"),
+      ofRun("run.finished", { outcome: "failed", reason: "cancelled: enough" }),
+    );
+    expect(items).toMatchObject([
+      { kind: "finished", severity: "warn", title: "coder was cancelled: write it" },
+      { kind: "run", severity: "warn", title: "The run was cancelled: the task" },
+    ]);
+  });
+
   it.each([
     ["reviewer", "review"],
     ["code-reviewer", "review"],

@@ -77,7 +77,9 @@ function say(event: StoredEvent, run: RunState, before: Delegation | undefined):
     case "run.finished": {
       const { outcome, reason } = event.payload;
       const severity = outcome === "succeeded" ? "info" : "warn";
-      return { kind: "run", severity, title: `The run ${outcome}: ${run.task}`, text: reason };
+      // Who was stopped has not failed. The outcome has no word for it; its reason begins with one.
+      const end = reason.startsWith("cancelled: ") ? "was cancelled" : outcome;
+      return { kind: "run", severity, title: `The run ${end}: ${run.task}`, text: reason };
     }
     default:
       return undefined;
@@ -120,7 +122,8 @@ function sayEnd(
   if (depth > depthOfInterest && !isNews) return undefined;
   const error = before.status === "failed" ? before.failure.error : "";
   if (status === "failed") {
-    const head = `${profile} failed (${reason}): ${title}`;
+    const end = isConsequence(reason) ? "was cancelled" : `failed (${reason})`;
+    const head = `${profile} ${end}: ${title}`;
     return { kind: "finished", severity: "warn", title: head, text: error || seal.summary };
   }
   const [kind, verb] = isReviewer(profile)

@@ -69,6 +69,17 @@ describe("a summary", () => {
     );
     expect(summarize(stored("agent.skills_clamped"))).toBe("skills clamped to none");
   });
+
+  it("calls who was stopped cancelled, not failed", () => {
+    const close_reason = "cancelled";
+    expect(
+      [
+        stored("agent.subagent_failed", { code: "cancelled", error: "enough" }),
+        stored("agent.subagent_closed", { final_status: "failed", close_reason }),
+        stored("run.finished", { outcome: "failed", reason: "cancelled: enough" }),
+      ].map(summarize),
+    ).toEqual(["cancelled: enough", "closed (cancelled)", "run cancelled: enough"]);
+  });
 });
 
 describe("isEventType", () => {

@@ -6,7 +6,9 @@ const lines: { readonly [T in EventType]: (payload: EventPayloads[T]) => string 
   "run.resumed": () => "run taken up again after an interruption",
   "run.planned": (p) => `plan of ${p.steps.length} steps accepted`,
   "run.late_result": (p) => `late result of ${p.sub_agent_id} discarded`,
-  "run.finished": (p) => `run ${p.outcome}: ${oneLine(p.reason)}`,
+  // Who was stopped has not failed; the reason of a run begins with the word.
+  "run.finished": (p) =>
+    `run ${p.reason.startsWith("cancelled: ") ? "" : `${p.outcome}: `}${oneLine(p.reason)}`,
   "agent.subagent_created": (p) => `created as ${p.profile}: ${oneLine(p.title)}`,
   "agent.subagent_started": (p) => `started (${p.strategy})`,
   "agent.subagent_attempt": (p) => `attempt ${p.attempt} of ${p.of}`,
@@ -18,8 +20,10 @@ const lines: { readonly [T in EventType]: (payload: EventPayloads[T]) => string 
       : `merge conflict in ${p.conflicted_files.join(", ")}`,
   "agent.subagent_completed": (p) => `accepted by ${p.integrator}`,
   "agent.claimed": () => "a worker took it",
-  "agent.subagent_failed": (p) => `failed (${p.code}): ${oneLine(p.error)}`,
-  "agent.subagent_closed": (p) => `closed ${p.final_status} (${p.close_reason})`,
+  "agent.subagent_failed": (p) =>
+    `${p.code === "cancelled" ? p.code : `failed (${p.code})`}: ${oneLine(p.error)}`,
+  "agent.subagent_closed": (p) =>
+    `closed ${p.close_reason === "cancelled" ? "" : `${p.final_status} `}(${p.close_reason})`,
   "agent.model_turn": (p) => {
     const did = p.calls?.length
       ? `calls ${p.calls.map((call) => call.name).join(", ")}`

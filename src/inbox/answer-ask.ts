@@ -1,3 +1,4 @@
+import { consentIn } from "../events/consent.ts";
 import { openAskOf } from "../events/delegation.ts";
 import { askNumberOf } from "../ports/identity.ts";
 import { MandateError } from "../ports/mandate-error.ts";
@@ -16,7 +17,7 @@ const longestAnswer = 32_000;
 /**
  * Answers an ask in the name of a person. The first answer counts; a deadline that passed is one
  * when the log has it, because until then the agent still waits. Throws "unknown-ask", and "usage"
- * for a text that is no answer.
+ * for a text that is no answer: to an approval, what is neither yes nor no.
  */
 export async function answerAsk(
   store: AskSource,
@@ -34,6 +35,7 @@ export async function answerAsk(
   requireAnswer(text);
   const asking = [...run.delegations.values()].find((one) => openAskOf(one)?.id === askId);
   if (asking === undefined) return refused(await whyClosed(store, run.id, askId));
+  if (openAskOf(asking)?.kind === "approval") requireConsent(askId, text);
   const payload = { ask_id: askId, answer: text, by: "person" as const };
   try {
     await store.append({
@@ -57,6 +59,15 @@ function requireAnswer(text: string): void {
   throw new MandateError(
     "usage",
     `An answer has at most ${longestAnswer} characters, and this one ${text.length}. Put it into a file of the workspace, and answer with its path.`,
+  );
+}
+
+/** What is neither would count as a refusal that nobody meant. */
+function requireConsent(askId: string, text: string): void {
+  if (consentIn(text) !== undefined) return;
+  throw new MandateError(
+    "usage",
+    `${askId} is about an approval: answer yes or no. A no may give its reason: "no, because …". It still waits.`,
   );
 }
 

@@ -115,7 +115,8 @@ export interface Delegator {
   list(): Promise<readonly DelegationInfo[]>;
   result(id: string): Promise<DelegationResult | null>;
   cancel(id: string, reason: string): Promise<CancelOutcome>;
-  ask(question: string): Promise<AskOutcome>;
+  /** An approval is answered by yes or no, by a person alone, and is refused when nobody does. */
+  ask(question: string, kind?: "approval"): Promise<AskOutcome>;
   /** For watchers: a remark to the agent that is watched. Says why when it was not made. */
   interject(severity: "info" | "warn" | "critical", message: string): Promise<string | undefined>;
   /**

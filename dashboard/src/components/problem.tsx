@@ -17,7 +17,7 @@ export interface ToldProblem {
 export function tellProblem(error: unknown): ToldProblem {
   if (error instanceof MandateApiError) {
     const { code, detail, errors = [], title } = error.problem;
-    return { title, detail, code, fields: errors };
+    return tellAddress(errors[0]?.field) ?? { title, detail, code, fields: errors };
   }
   if (error instanceof TypeError) {
     const detail = "The request did not get through. Is `mandate serve` running?";
@@ -25,6 +25,14 @@ export function tellProblem(error: unknown): ToldProblem {
   }
   const detail = error instanceof Error ? error.message : String(error);
   return { title: "This went wrong", detail, code: null, fields: [] };
+}
+
+/** What is no id at all is nobody's: whoever typed an address does not know of fields. */
+function tellAddress(field = ""): ToldProblem | undefined {
+  const [, what] = /^path\.(run|delegation|session)Id$/.exec(field) ?? [];
+  if (what === undefined) return undefined;
+  const detail = "The address may be mistyped.";
+  return { title: `There is no such ${what}`, detail, code: null, fields: [] };
 }
 
 export function Problem({ error, onRetry }: ProblemProps) {

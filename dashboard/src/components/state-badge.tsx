@@ -120,14 +120,14 @@ function shapeOf(state: ShownState) {
   }
 }
 
-/** Of a run, as the API says it. */
-export function shownRunState({
-  closeReason,
-  state,
-}: {
+interface EndOfRun {
   readonly state: "running" | "interrupted" | "succeeded" | "failed";
   readonly closeReason: CloseReason | null;
-}): ShownState {
+}
+
+/** Of a run, as the API says it; `isAsking`: somebody in it waits for an answer. */
+export function shownRunState({ closeReason, state }: EndOfRun, isAsking = false): ShownState {
+  if (state === "running" && isAsking) return "asking";
   return state === "failed" ? shownEnd(closeReason) : state;
 }
 

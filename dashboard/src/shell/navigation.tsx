@@ -1,12 +1,12 @@
-import { useInboxCount } from "../data/inbox-count.ts";
+import { useOpenAsks } from "../data/open-asks.ts";
 import { pages } from "../pages.tsx";
 import { Link } from "../router/link.tsx";
 import { Icon } from "./icon.tsx";
 
 /** At the left; at the bottom of a phone. */
 export function Navigation({ current }: { readonly current: string }) {
-  const { value } = useInboxCount();
-  const open = value?.open ?? 0;
+  const { value } = useOpenAsks();
+  const open = value?.items.length ?? 0;
   return (
     <nav
       aria-label="Pages"

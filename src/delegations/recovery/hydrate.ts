@@ -238,12 +238,11 @@ function replay(agent: Agent, event: StoredEvent): void {
       const { answer, by } = event.payload;
       if (agent.openAsk) {
         agent.answers ??= new Map();
-        const { question } = agent.openAsk;
         const outcome: AskOutcome =
           answer === null || by === "expired"
             ? { answered: false }
             : { answered: true, answer, by };
-        agent.answers.set(askKey(agent.openAsk), { question, outcome });
+        agent.answers.set(askKey(agent.openAsk), outcome);
       }
       agent.openAsk = null;
       break;

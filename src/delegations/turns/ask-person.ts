@@ -1,3 +1,4 @@
+import { consentIn } from "../../events/consent.ts";
 import type { OpenAsk } from "../../events/delegation.ts";
 import type { AskOutcome } from "../../ports/delegator.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
@@ -16,7 +17,7 @@ export function askPerson(
 ): Promise<AskOutcome> {
   const about: Question = { callId, question, ...(kind && { kind }) };
   const answered = agent.answers?.get(askKey(about));
-  if (answered?.question === question) return Promise.resolve(answered.outcome);
+  if (answered) return Promise.resolve(answered);
   const asking = agent.asking.then(() => ask(agent, about));
   agent.asking = asking.catch(() => undefined);
   return asking;
@@ -24,21 +25,19 @@ export function askPerson(
 
 type Question = Pick<OpenAsk, "callId" | "kind" | "question">;
 
-/** One call can be asked about twice: whether it may be made, and what it asks itself. */
-export function askKey({ callId, kind }: Pick<OpenAsk, "callId" | "kind">): string {
+/**
+ * One call can be asked about twice: whether it may be made, and what it asks itself. After a crash
+ * the same call comes again; another question under its id is another question.
+ */
+export function askKey({ callId, kind, question }: Question): string {
   // The id is the model's own word: no id of one kind may read like one of the other.
-  return JSON.stringify([kind ?? "", callId]);
-}
-
-/** After a crash the same call comes again; another question under its id is another question. */
-function isSame(open: OpenAsk, about: Question): boolean {
-  return askKey(open) === askKey(about) && open.question === about.question;
+  return JSON.stringify([kind ?? "", callId, question]);
 }
 
 async function ask(agent: Agent, about: Question): Promise<AskOutcome> {
   const { run } = agent;
   const { clock, limits, store } = run.parts;
-  const open = agent.openAsk && isSame(agent.openAsk, about) ? agent.openAsk : null;
+  const open = agent.openAsk && askKey(agent.openAsk) === askKey(about) ? agent.openAsk : null;
   const id = open?.id ?? store.newAskId();
   const deadlineAt = open?.deadlineAt ?? clock.now() + limits.askDeadlineMs;
   // A default answers questions; that a call may be made is for a person to say.
@@ -86,9 +85,5 @@ async function expire(agent: Agent, askId: string, fallback: string | null): Pro
 
 /** Only a person can consent, and only in so many words. */
 export function isConsent(outcome: AskOutcome): boolean {
-  return (
-    outcome.answered &&
-    outcome.by === "person" &&
-    /^(?:y|yes|ok|allow|approve|approved)[.!]?$/i.test(outcome.answer.trim())
-  );
+  return outcome.answered && outcome.by === "person" && consentIn(outcome.answer) === "yes";
 }

@@ -266,8 +266,8 @@ class AgentDelegator implements CallDelegator {
     return cancelStored(run.parts.store, run.parts.toolbox, run.id, id, reason);
   }
 
-  ask(question: string): Promise<AskOutcome> {
-    return askPerson(this.#agent, this.#call.id, question);
+  ask(question: string, kind?: "approval"): Promise<AskOutcome> {
+    return askPerson(this.#agent, this.#call.id, question, kind);
   }
 
   changes(range?: string): ReturnType<Delegator["changes"]> {

@@ -1,5 +1,6 @@
 import { type OpenAsk, openAskOf } from "../../events/delegation.ts";
 import type { StoredEvent } from "../../events/event.ts";
+import { MandateError } from "../../ports/mandate-error.ts";
 import { wrapText } from "../tui/draw/wrap-text.ts";
 import { formatSpan } from "./amounts.ts";
 import type { Display } from "./display.ts";
@@ -17,6 +18,7 @@ interface Question {
   readonly who: string;
   readonly deadlineAt: number;
   readonly fallback: string | null;
+  readonly isApproval: boolean;
 }
 
 /**
@@ -61,6 +63,7 @@ export class Questions {
       who: printableLine(who),
       deadlineAt: ask.deadlineAt,
       fallback: ask.default,
+      isApproval: ask.kind === "approval",
     };
     this.#waiting.push(question);
     void this.#next();
@@ -86,9 +89,7 @@ export class Questions {
     this.#display.pause();
     this.#display.say(this.#describe(question));
     try {
-      const text = await this.#io.ask("  your answer: ", control.signal);
-      const counted = await this.#answer(question.id, text);
-      if (!counted) this.#display.say("  It had an answer already.");
+      await this.#hear(question, control.signal);
     } catch {
       // Taken back, or the person closed the input: the question itself is still open then.
       if (!control.signal.aborted) this.#sayHow(question);
@@ -98,17 +99,38 @@ export class Questions {
     return this.#next();
   }
 
-  #sayHow({ id }: Question): void {
-    this.#display.say(`  Answer it from another terminal: ${this.#io.program} answer ${id} "…"`);
+  /** Until something was said that is an answer to it. */
+  async #hear({ id, isApproval }: Question, signal: AbortSignal): Promise<void> {
+    const prompt = isApproval ? "  yes or no: " : "  your answer: ";
+    for (;;) {
+      const text = (await this.#io.ask?.(prompt, signal)) ?? "";
+      try {
+        const counted = await this.#answer(id, text);
+        if (!counted) this.#display.say("  It had an answer already.");
+        return;
+      } catch (error) {
+        if (!(error instanceof MandateError) || error.code !== "usage") throw error;
+        this.#display.say(`  ${error.message}`);
+      }
+    }
   }
 
-  #describe({ text, who, deadlineAt, fallback }: Question): string {
+  #sayHow({ id, isApproval }: Question): void {
+    const word = isApproval ? "yes (or no)" : '"…"';
+    this.#display.say(
+      `  Answer it from another terminal: ${this.#io.program} answer ${id} ${word}`,
+    );
+  }
+
+  #describe({ text, who, deadlineAt, fallback, isApproval }: Question): string {
     const { paint } = styleFor(this.#io.stderr, this.#io);
     const time = formatSpan(Math.max(0, deadlineAt - this.#io.now()));
     const then =
-      fallback === null
-        ? "then it goes on without an answer"
-        : `then the answer is "${printableLine(fallback)}"`;
+      fallback !== null
+        ? `then the answer is "${printableLine(fallback)}"`
+        : isApproval
+          ? "then it is refused"
+          : "then it goes on without an answer";
     return [
       `${paint.warn("?")} ${paint.strong(who)} asks ${paint.dim(`(${time} to answer, ${then})`)}`,
       this.#quote(text),

@@ -1,3 +1,4 @@
+import { consentIn } from "../../events/consent.ts";
 import type { AskOutcome } from "../../ports/delegator.ts";
 import { describePlan } from "./describe-plan.ts";
 import type { Plan } from "./plan.ts";
@@ -14,9 +15,8 @@ const [notInTime, notApproved] = [
 /** Only a person can approve, and only in so many words; whatever else is said goes to the model. */
 export function objectionIn(outcome: AskOutcome): string | undefined {
   if (!outcome.answered || outcome.by !== "person") return notInTime;
-  const answer = outcome.answer.trim();
-  if (/^(?:y|yes|ok|allow|approve|approved)[.!]?$/i.test(answer)) return undefined;
-  return `${notApproved} The person says: ${answer}`;
+  if (consentIn(outcome.answer) === "yes") return undefined;
+  return `${notApproved} The person says: ${outcome.answer.trim()}`;
 }
 
 /** Whether that is what whoever submitted a plan was told. */

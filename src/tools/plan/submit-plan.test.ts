@@ -309,7 +309,7 @@ describe("submit_plan", () => {
 
   it.each([
     ["no", "the plan was not approved, and nothing was started. The person says: no"],
-    ["yes, but smaller", "The person says: yes, but smaller"],
+    ["No, because it is too large.", "The person says: No, because it is too large."],
   ])("begins nothing when a person answers %j", async (answer, told) => {
     await using mandate = await open({
       model: leadWith([{ approval: true, goal: "g", steps: [step("a")] }]),
@@ -327,6 +327,51 @@ describe("submit_plan", () => {
     expect(run.result.result).toContain(told);
     expect(childrenOf(run)).toEqual([]);
     expect(ofType(run.events, "run.planned")).toEqual([]);
+  });
+
+  it("asks for an approval, and goes on asking at a word that is neither yes nor no", async () => {
+    await using mandate = await open({ model: leadWith([{ approval: true, steps: [step("a")] }]) });
+    const { result, runId } = await mandate.start({ task: "go", profile: "lead" });
+    const asks = async () => ofType(await mandate.events(runId), "agent.asked");
+    await expect.poll(async () => (await asks()).length).toBe(1);
+    const [asked] = await asks();
+    expect(asked?.payload).toMatchObject({ kind: "approval", default: null });
+    for (const answer of ["maybe", "yes, but smaller", "not yet"]) {
+      const answering = mandate.engine.answer(asked?.payload.ask_id ?? "", answer);
+      await expect(answering).rejects.toMatchObject({
+        code: "usage",
+        message: expect.stringContaining('answer yes or no. A no may give its reason: "no,'),
+      });
+    }
+    expect(await mandate.engine.answer(asked?.payload.ask_id ?? "", "yes")).toBe(true);
+    expect((await result).status).toBe("completed");
+    expect(childrenOf({ events: await mandate.events(runId) })).toHaveLength(1);
+  });
+
+  it("asks each of its two questions once, also when its process died after both answers", async () => {
+    const toolRules = [{ tool: "submit_plan", action: "ask" }] as const;
+    const [lead, ...others] = profiles;
+    const asking = [{ ...lead, toolRules } as (typeof profiles)[number], ...others];
+    let isStuck = true;
+    const model = leadWith([{ approval: true, steps: [step("a")] }], ({ caller }) =>
+      isStuck ? { fault: "hang" } : caller.task,
+    );
+    await using mandate = await openEngine({ profiles: asking, model });
+    mandate.store.subscribe((events) => {
+      for (const event of events) {
+        if (event.type === "agent.asked") void mandate.engine.answer(event.payload.ask_id, "yes");
+      }
+    });
+    const { runId } = await mandate.start({ task: "go", profile: "lead" });
+    const begun = async () => ofType(await mandate.events(runId), "agent.subagent_started").length;
+    await expect.poll(begun).toBe(2);
+    mandate.abandon();
+    isStuck = false;
+    await using second = await mandate.another({ profiles: asking, model });
+    const [taken] = await second.engine.recover();
+    expect((await taken?.result)?.status).toBe("completed");
+    const asks = ofType(await second.events(runId), "agent.asked");
+    expect(asks.map(({ payload }) => payload.kind)).toEqual(["approval", "approval"]);
   });
 
   it("begins when a person approves, and not because a default answers", async () => {

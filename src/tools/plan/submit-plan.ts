@@ -49,7 +49,7 @@ export function submitPlanTool(sources: PlanToolSources): Tool {
       if (checked.problems) return refusal(describeProblems(checked.problems));
       const { plan } = checked;
       if (plan.approval) {
-        const objection = objectionIn(await delegator.ask(questionAbout(plan)));
+        const objection = objectionIn(await delegator.ask(questionAbout(plan), "approval"));
         if (objection !== undefined) return { text: objection, isError: true };
       }
       const earlier = await earlierSteps(plan, delegator);

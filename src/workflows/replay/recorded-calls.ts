@@ -15,7 +15,12 @@ export interface RecordedCall {
 
 export type RecordedAct =
   | { readonly kind: "child"; readonly seq: number; readonly id: string }
-  | { readonly kind: "ask"; readonly seq: number; readonly question: string }
+  | {
+      readonly kind: "ask";
+      readonly seq: number;
+      readonly question: string;
+      readonly of: EventPayloads["agent.asked"]["kind"];
+    }
   | { readonly kind: "plan"; readonly seq: number; readonly steps: Steps };
 
 type Steps = EventPayloads["run.planned"]["steps"];
@@ -95,8 +100,9 @@ function note(event: StoredEvent, draft: (id: string, seq: number) => Draft): vo
     case "agent.asked": {
       const { call_id: callId, kind, question } = event.payload;
       const call = draft(callId, event.seq);
-      if (kind === "approval") call.approval = question;
-      else call.acts.push({ kind: "ask", seq: event.seq, question });
+      // What a call has asked once it had begun is its own question: whether a plan may begin.
+      if (kind === "approval" && call.tool === "") call.approval = question;
+      else call.acts.push({ kind: "ask", seq: event.seq, question, of: kind });
       break;
     }
     case "agent.tool_completed":

@@ -78,7 +78,7 @@ export class RecordedTools implements RecordedBehaviour {
         this.#options.makeChild(act.id);
         return;
       case "ask":
-        await delegator.ask(act.question);
+        await delegator.ask(act.question, act.of);
         return;
       case "plan":
         await delegator.plan(act.steps);

@@ -88,7 +88,7 @@ export function PinsTab({ me, profiles }: PinsTabProps) {
       {items.length === 0 ? (
         <Empty title="No pins">
           A pin says who works when nobody is named. The narrowest one counts: session, then user,
-          then folder, then all. <code>/agents pin writer --global</code> does the same.
+          then folder, then all. <code>/agents pin @writer --global</code> does the same.
         </Empty>
       ) : (
         <Table

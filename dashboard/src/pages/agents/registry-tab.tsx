@@ -79,7 +79,7 @@ export function RegistryTab({ mayEdit }: { readonly mayEdit: boolean }) {
         <Empty title="No handles yet">
           A handle such as <code>@writer</code> stands for a profile, with a description by which
           agents choose whom to delegate to. Register one by editing the JSON above, or type{" "}
-          <code>/agents register @writer writer "Writes what it is told."</code>
+          <code>/agents register @writer | writer | Writes what it is told.</code>
         </Empty>
       ) : (
         agents.value && (

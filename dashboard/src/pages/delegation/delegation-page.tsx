@@ -74,6 +74,7 @@ export function DelegationPage({ delegationId }: { readonly delegationId: string
                     runId={value.runId}
                     feed={feed}
                     mayFork={mayAct}
+                    isAsking={value.ask !== null}
                     onArtifact={openArtifact}
                   />
                 ),

@@ -1,6 +1,7 @@
 import { type FormEvent, type KeyboardEvent, useId, useState } from "react";
 import { Time } from "../../components/amounts.tsx";
 import { Button } from "../../components/button.tsx";
+import { isSending } from "../../components/is-sending.ts";
 import { StateBadge } from "../../components/state-badge.tsx";
 import { LongText, Text } from "../../components/text.tsx";
 import { showToast } from "../../components/toast.tsx";
@@ -131,14 +132,17 @@ function AnswerForm({ isBusy, labelledBy, onAnswer }: AnswerFormProps) {
     if (!isEmpty) void onAnswer(text);
   };
   const pressed = (event: KeyboardEvent): void => {
-    if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) send();
+    if (isSending(event)) {
+      event.preventDefault();
+      send();
+    }
   };
   return (
     <form className="mt-2 flex items-end gap-2" onSubmit={send}>
       <textarea
         aria-label="Your answer"
         aria-describedby={labelledBy}
-        placeholder="Your answer (Ctrl+Enter sends it)"
+        placeholder="Your answer (Enter sends it)"
         rows={2}
         maxLength={32_000}
         className="min-h-9 min-w-0 flex-1 resize-y rounded-md border border-edge bg-panel px-2 py-1"

@@ -3,11 +3,10 @@ import { Button } from "../../components/button.tsx";
 import { Empty } from "../../components/empty.tsx";
 import { Problem } from "../../components/problem.tsx";
 import { VirtualList } from "../../components/virtual-list.tsx";
-import { client } from "../../data/client.ts";
 import { switchDesktopNotices, useDesktopNotices } from "../../data/desktop-notices.ts";
+import { useOpenAsks } from "../../data/open-asks.ts";
 import { useAction } from "../../data/use-action.ts";
 import { isOperator, useMe } from "../../data/use-me.ts";
-import { useResource } from "../../data/use-resource.ts";
 import { navigate, useQueryWord } from "../../router/router.ts";
 import { useKeys } from "../../shell/keys.ts";
 import { AskCard } from "./ask-card.tsx";
@@ -15,17 +14,11 @@ import { addressOf, noticesIn } from "./inbox-item.ts";
 import { kindWords, NoticeRow } from "./notice-row.tsx";
 import { useInbox } from "./use-inbox.ts";
 
-const askingEvents = ["agent.asked", "agent.answered", "agent.subagent_closed", "run.finished"];
-
 export function InboxPage() {
   const me = useMe();
   const [word, setWord] = useQueryWord("kind", "all");
   const kind = inboxKinds.find((one) => one === word) ?? "all";
-  const open = useResource(
-    "inbox-open",
-    (signal) => client.listInbox({ openOnly: true, limit: 100 }, { signal }),
-    { refreshOn: ({ type }) => askingEvents.includes(type) },
-  );
+  const open = useOpenAsks();
   const inbox = useInbox(kind);
   const asks = open.value?.items.toReversed() ?? [];
   const notices = noticesIn(inbox.items, asks);

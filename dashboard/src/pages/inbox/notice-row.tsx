@@ -15,6 +15,7 @@ const icons: Readonly<Record<ShownItem["kind"], string>> = {
   plan: "M3 4h2M7 4h6M3 8h2M7 8h6M3 12h2M7 12h6",
   run: "M5 3l8 5-8 5Z",
 };
+const cross = "m4 4 8 8M12 4l-8 8";
 
 export const kindWords: Readonly<Record<ShownItem["kind"], string>> = {
   ask: "Questions",
@@ -35,6 +36,7 @@ interface NoticeRowProps {
 }
 
 export function NoticeRow({ item, isUnseen }: NoticeRowProps) {
+  const isFailure = item.kind === "finished" && item.severity !== "info";
   return (
     <div role="gridcell" className="flex h-full items-center gap-3 px-4">
       <span className="w-2 shrink-0">
@@ -44,8 +46,11 @@ export function NoticeRow({ item, isUnseen }: NoticeRowProps) {
           </svg>
         )}
       </span>
-      <span className={tones[item.severity]} title={kindWords[item.kind]}>
-        <Icon path={icons[item.kind]} />
+      <span
+        className={tones[item.severity]}
+        title={isFailure ? "Not finished" : kindWords[item.kind]}
+      >
+        <Icon path={isFailure ? cross : icons[item.kind]} />
       </span>
       <span className="flex min-w-0 flex-1 flex-col">
         <Link

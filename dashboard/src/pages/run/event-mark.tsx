@@ -21,6 +21,10 @@ export function EventMark({ event }: { readonly event: FollowedEvent }) {
 
 const good = ["text-good", "m3 8.5 3.5 3.5L13 4.5"] as const;
 const bad = ["text-bad", "m4 4 8 8M12 4l-8 8"] as const;
+const stopped = [
+  "text-soft",
+  "M8 2.5a5.5 5.5 0 1 0 0 11 5.5 5.5 0 0 0 0-11ZM4.2 4.2l7.6 7.6",
+] as const;
 const look = ["text-warn", "M8 3v6.5M8 12.5v.1"] as const;
 const begin = ["text-busy", "M5 3.5v9l7-4.5Z"] as const;
 const said = ["text-soft", "M3 5h10M3 8h10M3 11h6"] as const;
@@ -30,10 +34,13 @@ const other = ["text-soft", "M8 8h.1"] as const;
 function lookOf(event: FollowedEvent): readonly [string, string] {
   switch (event.type) {
     case "run.finished":
+      if (event.payload.reason.startsWith("cancelled: ")) return stopped;
       return event.payload.outcome === "succeeded" ? good : bad;
     case "agent.subagent_closed":
+      if (isStop(event.payload.close_reason)) return stopped;
       return event.payload.final_status === "completed" ? good : bad;
     case "agent.subagent_failed":
+      return isStop(event.payload.code) ? stopped : bad;
     case "agent.tool_failed":
       return bad;
     case "agent.tool_denied":
@@ -63,4 +70,9 @@ function lookOf(event: FollowedEvent): readonly [string, string] {
     default:
       return other;
   }
+}
+
+/** Who was stopped has not failed. */
+function isStop(reason: string): boolean {
+  return reason === "cancelled" || reason === "parent_closed";
 }

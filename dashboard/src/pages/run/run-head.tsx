@@ -1,4 +1,5 @@
 import { useState } from "react";
+import { openAskOf } from "../../../../src/events/delegation.ts";
 import { Duration, Money, Time, TokensBar } from "../../components/amounts.tsx";
 import { Id } from "../../components/id.tsx";
 import { StateBadge, shownRunState } from "../../components/state-badge.tsx";
@@ -65,14 +66,19 @@ function RunFigures({ shown, at }: { readonly shown: RunView; readonly at: numbe
   const state = at === null ? runStateOf(shown) : (shown.state.outcome ?? "running");
   let tokens = 0;
   let cost = 0;
-  for (const { usage } of delegations.values()) {
+  let isAsking = false;
+  for (const delegation of delegations.values()) {
+    const { usage } = delegation;
     tokens += usage.prompt + usage.completion;
     cost += usage.cost;
+    isAsking ||= openAskOf(delegation) !== null;
   }
   return (
     <div className="mt-1 flex flex-wrap items-center gap-x-4 gap-y-1 text-soft">
       {isKnown(shown) ? (
-        <StateBadge state={shownRunState({ state, closeReason: closeReasonIn(shown.state) })} />
+        <StateBadge
+          state={shownRunState({ state, closeReason: closeReasonIn(shown.state) }, isAsking)}
+        />
       ) : (
         <span>Reading…</span>
       )}

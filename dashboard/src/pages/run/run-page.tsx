@@ -3,8 +3,10 @@ import { Problem } from "../../components/problem.tsx";
 import { ScriptedRunNotice } from "../../components/scripted-notice.tsx";
 import { Tabs } from "../../components/tabs.tsx";
 import { narrow, useMedia } from "../../components/use-media.ts";
+import { useOpenAsks } from "../../data/open-asks.ts";
 import { useRunFeed } from "../../data/run-feed.ts";
 import { useQueryWord } from "../../router/router.ts";
+import { RunAsks } from "../inbox/run-asks.tsx";
 import { RunSlider } from "./replay/run-slider.tsx";
 import { useReplay } from "./replay/use-replay.ts";
 import { RunHead } from "./run-head.tsx";
@@ -19,6 +21,7 @@ const RunGantt = lazy(async () => {
 
 export function RunPage({ runId }: { readonly runId: string }) {
   const feed = useRunFeed(runId);
+  const asks = useOpenAsks(runId);
   const [view, setView] = useQueryWord("view", "tree");
   const [chosen, setChosen] = useState<string | null>(null);
   const { moment, position, setPosition, view: shown } = useReplay(feed);
@@ -57,6 +60,7 @@ export function RunPage({ runId }: { readonly runId: string }) {
       <RunHead feed={feed} shown={shown} moment={moment} onNow={() => setPosition(null)} />
       <ScriptedRunNotice feed={feed} />
       {feed.error !== undefined && <Problem error={feed.error} />}
+      {moment === null && <RunAsks asks={asks} className="border-b border-line" />}
       {/* Where the head leaves no room, the page scrolls, and the slider stays in sight. */}
       <div className="flex min-h-0 flex-1 max-sm:min-h-96 max-sm:shrink-0">
         <Tabs

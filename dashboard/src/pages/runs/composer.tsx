@@ -1,8 +1,10 @@
 import { type KeyboardEvent, useId, useLayoutEffect, useRef, useState } from "react";
 import { Button } from "../../components/button.tsx";
+import { isSending } from "../../components/is-sending.ts";
 import { LongText } from "../../components/text.tsx";
 import { client } from "../../data/client.ts";
 import { useAction } from "../../data/use-action.ts";
+import { useValue, ValueStore } from "../../data/value-store.ts";
 import { navigate } from "../../router/router.ts";
 import { useKeys } from "../../shell/keys.ts";
 import { ComposerChoices } from "./composer-choices.tsx";
@@ -16,11 +18,18 @@ interface Draft {
 
 const empty: Draft = { text: "", caret: 0 };
 
+/** What is being written is still there when one has looked at another page. */
+const kept = {
+  draft: new ValueStore(empty),
+  profile: new ValueStore(""),
+  workspace: new ValueStore<string | undefined>(undefined),
+};
+
 /** Gives a task to an agent, or says a slash command. */
 export function Composer() {
-  const [draft, setDraft] = useState(empty);
-  const [profile, setProfile] = useState("");
-  const [workspace, setWorkspace] = useState<string>();
+  const draft = useValue(kept.draft);
+  const profile = useValue(kept.profile);
+  const workspace = useValue(kept.workspace);
   const [index, setIndex] = useState(0);
   const [isOpen, setOpen] = useState(true);
   const [reply, setReply] = useState<{ readonly ok: boolean; readonly text: string } | null>(null);
@@ -46,17 +55,19 @@ export function Composer() {
     if (said.startsWith("/")) {
       const { ok, reply: words } = await client.executeCommand({ text: said, workspace });
       setReply({ ok, text: words });
-      setDraft(empty);
+      if (ok) kept.draft.set(empty);
       return;
     }
     const who = profile === "" ? {} : { profile };
     const { runId } = await client.startRun({ task: said, workspace, ...who });
-    setDraft(empty);
+    kept.draft.set(empty);
+    kept.profile.set("");
+    kept.workspace.set(undefined);
     navigate(`/runs/${runId}`);
   });
 
   const write = (next: Draft): void => {
-    setDraft(next);
+    kept.draft.set(next);
     setIndex(0);
     setOpen(true);
   };
@@ -78,7 +89,7 @@ export function Composer() {
     } else if (event.key === "Escape") {
       if (chosen) setOpen(false);
       else field.current?.blur();
-    } else if (event.key === "Enter" && !event.shiftKey) {
+    } else if (isSending(event)) {
       if (chosen && isMeant(chosen, text)) pick(chosen);
       else void send.run();
     } else {
@@ -104,16 +115,16 @@ export function Composer() {
           maxLength={1_000_000}
           onChange={({ target }) => write({ text: target.value, caret: target.selectionStart })}
           onSelect={({ currentTarget: { selectionStart: caret } }) =>
-            setDraft((now) => (now.caret === caret ? now : { ...now, caret }))
+            caret !== kept.draft.get().caret && kept.draft.set({ ...kept.draft.get(), caret })
           }
           onKeyDown={pressed}
         />
         <div className="flex items-center gap-2 px-2 pb-2">
           <ComposerChoices
             profile={profile}
-            onProfile={setProfile}
+            onProfile={(name) => kept.profile.set(name)}
             workspace={workspace}
-            onWorkspace={setWorkspace}
+            onWorkspace={(folder) => kept.workspace.set(folder)}
             isCommand={isCommand}
           />
           <span className="ml-auto text-xs text-soft max-sm:invisible max-sm:w-0">

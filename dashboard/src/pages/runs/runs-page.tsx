@@ -3,10 +3,11 @@ import { Duration, Money, Time, Tokens } from "../../components/amounts.tsx";
 import { Empty } from "../../components/empty.tsx";
 import { Problem } from "../../components/problem.tsx";
 import { ScriptedNotice } from "../../components/scripted-notice.tsx";
-import { StateBadge, shownRunState } from "../../components/state-badge.tsx";
+import { type ShownState, StateBadge, shownRunState } from "../../components/state-badge.tsx";
 import { Text } from "../../components/text.tsx";
 import { narrow, useMedia } from "../../components/use-media.ts";
 import { VirtualList } from "../../components/virtual-list.tsx";
+import { useAskingRuns } from "../../data/open-asks.ts";
 import { type RunRow, useRunList } from "../../data/run-list.ts";
 import { useMe } from "../../data/use-me.ts";
 import { Link } from "../../router/link.tsx";
@@ -33,6 +34,7 @@ export function RunsPage() {
   const me = useMe();
   const { has, id: list } = filters.find(({ id }) => id === filter) ?? filters[0];
   const { error, hasMore, isLoaded, loadMore, rows } = useRunList(list);
+  const asking = useAskingRuns();
   const wanted = search.trim().toLowerCase();
   const shown = rows.filter(
     (row) =>
@@ -89,7 +91,12 @@ export function RunsPage() {
           renderRow={(index) => {
             const row = shown[index];
             if (row === undefined) return null;
-            return isNarrow ? <NarrowRow row={row} /> : <WideRow row={row} />;
+            const state = shownRunState(row, asking.has(row.runId));
+            return isNarrow ? (
+              <NarrowRow row={row} state={state} />
+            ) : (
+              <WideRow row={row} state={state} />
+            );
           }}
         />
       )}
@@ -110,12 +117,17 @@ function ColumnTitles() {
   );
 }
 
-function WideRow({ row }: { readonly row: RunRow }) {
+interface RowProps {
+  readonly row: RunRow;
+  readonly state: ShownState;
+}
+
+function WideRow({ row, state }: RowProps) {
   const number = "text-right text-soft";
   return (
     <div role="presentation" className={`${columns} h-full`}>
       <span role="gridcell" className="min-w-0">
-        <StateBadge state={shownRunState(row)} />
+        <StateBadge state={state} />
       </span>
       <span role="gridcell" className="flex min-w-0 items-baseline gap-2">
         <TaskLink row={row} />
@@ -140,12 +152,12 @@ function WideRow({ row }: { readonly row: RunRow }) {
   );
 }
 
-function NarrowRow({ row }: { readonly row: RunRow }) {
+function NarrowRow({ row, state }: RowProps) {
   return (
     <div role="gridcell" className="flex h-full flex-col justify-center px-4">
       <span className="flex min-w-0 items-center gap-2">
         <span className="flex shrink-0">
-          <StateBadge state={shownRunState(row)} isShort />
+          <StateBadge state={state} isShort />
         </span>
         <TaskLink row={row} />
       </span>

@@ -1,5 +1,6 @@
 import { type FormEvent, type KeyboardEvent, useState } from "react";
 import { Button } from "../../components/button.tsx";
+import { isSending } from "../../components/is-sending.ts";
 import { client } from "../../data/client.ts";
 import { useAction } from "../../data/use-action.ts";
 import { navigate } from "../../router/router.ts";
@@ -23,7 +24,7 @@ export function ContinueForm({ sessionId, isOver }: ContinueFormProps) {
     if (!isEmpty && isOver) void send.run();
   };
   const pressed = (event: KeyboardEvent): void => {
-    if (event.key === "Enter" && !event.shiftKey && !event.nativeEvent.isComposing) {
+    if (isSending(event)) {
       event.preventDefault();
       submit();
     }

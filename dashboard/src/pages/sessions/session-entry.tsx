@@ -6,8 +6,14 @@ import { LongText, Text } from "../../components/text.tsx";
 import { Link } from "../../router/link.tsx";
 import { shownSession } from "./session-status.ts";
 
+interface EntryViewProps {
+  readonly entry: SessionEntry;
+  /** It is a question that still waits. */
+  readonly isWaiting: boolean;
+}
+
 /** One line of a conversation. */
-export function EntryView({ entry }: { readonly entry: SessionEntry }) {
+export function EntryView({ entry, isWaiting }: EntryViewProps) {
   switch (entry.kind) {
     case "person":
       return (
@@ -25,10 +31,12 @@ export function EntryView({ entry }: { readonly entry: SessionEntry }) {
       return <Call entry={entry} />;
     case "question":
       return (
-        <Said who="Asked" at={entry.at} look="border-l-warn">
+        <Said who={isWaiting ? "Asks" : "Asked"} at={entry.at} look="border-l-warn">
           <LongText>{entry.text}</LongText>
-          <p className="mt-1 text-soft wrap-anywhere">
-            {entry.answer === null ? (
+          <p className={`mt-1 wrap-anywhere ${isWaiting ? "text-warn" : "text-soft"}`}>
+            {isWaiting ? (
+              "Waits for your answer."
+            ) : entry.answer === null ? (
               "No answer."
             ) : (
               <>

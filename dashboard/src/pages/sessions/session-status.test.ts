@@ -20,3 +20,11 @@ it("lets go on what has ended, and nothing else", () => {
   expect((["created", "running", "interrupted", "unreadable"] as const).some(isOver)).toBe(false);
   expect(shownSession("timeout")).toBe("timed-out");
 });
+
+it("asks as long as it is worked on", () => {
+  expect(shownSession("running", true)).toBe("asking");
+  expect(shownSession("running")).toBe("running");
+  // Its question is still open, and nobody is there to hear the answer.
+  expect(shownSession("interrupted", true)).toBe("interrupted");
+  expect(shownSession("cancelled", true)).toBe("cancelled");
+});

@@ -15,8 +15,9 @@ const shown: Readonly<Record<SessionRow["status"], ShownState>> = {
   unreadable: "failed",
 };
 
-export function shownSession(status: SessionRow["status"]): ShownState {
-  return shown[status];
+/** `isAsking`: somebody in its run waits for an answer. */
+export function shownSession(status: SessionRow["status"], isAsking = false): ShownState {
+  return isAsking && !isOver(status) && status !== "interrupted" ? "asking" : shown[status];
 }
 
 /** A session goes on once its run has ended; until then it has not finished speaking. */

@@ -1,12 +1,16 @@
-import { useEffect, useRef } from "react";
+import type { Operations } from "../../../../src/surfaces/client/mandate-client.ts";
 import { Empty } from "../../components/empty.tsx";
 import { Id } from "../../components/id.tsx";
 import { Problem } from "../../components/problem.tsx";
 import { Text } from "../../components/text.tsx";
+import { useFollowEnd } from "../../components/use-follow-end.ts";
 import { client } from "../../data/client.ts";
+import { useOpenAsks } from "../../data/open-asks.ts";
 import { isOperator, useMe } from "../../data/use-me.ts";
 import { useResource } from "../../data/use-resource.ts";
+import { waitingQuestion } from "../../data/waiting-question.ts";
 import { Link } from "../../router/link.tsx";
+import { RunAsks } from "../inbox/run-asks.tsx";
 import { ContinueForm } from "./continue-form.tsx";
 import { ExportButtons, SessionTitle } from "./session-actions.tsx";
 import { EntryView } from "./session-entry.tsx";
@@ -67,10 +71,30 @@ export function SessionView({ sessionId }: { readonly sessionId: string }) {
           </p>
         ))}
       </header>
-      <Transcript sessionId={value.sessionId} runIds={context?.runIds ?? []} />
-      {mayChange && context !== null && (
-        <ContinueForm sessionId={value.sessionId} isOver={isOver(context.status)} />
+      {context === null ? (
+        <Transcript sessionId={value.sessionId} runIds={[]} isAsking={false} />
+      ) : (
+        <Conversation sessionId={value.sessionId} context={context} mayChange={mayChange} />
       )}
+    </>
+  );
+}
+
+interface ConversationProps {
+  readonly sessionId: string;
+  readonly context: NonNullable<Operations["getSession"]["reply"]["context"]>;
+  readonly mayChange: boolean;
+}
+
+function Conversation({ sessionId, context, mayChange }: ConversationProps) {
+  const { runId, runIds, status } = context;
+  const asks = useOpenAsks(runId);
+  const isAsking = asks.value?.items.some(({ delegationId }) => delegationId === sessionId);
+  return (
+    <>
+      <Transcript sessionId={sessionId} runIds={runIds} isAsking={isAsking === true} />
+      <RunAsks asks={asks} />
+      {mayChange && <ContinueForm sessionId={sessionId} isOver={isOver(status)} />}
     </>
   );
 }
@@ -78,17 +102,13 @@ export function SessionView({ sessionId }: { readonly sessionId: string }) {
 interface TranscriptProps {
   readonly sessionId: string;
   readonly runIds: readonly string[];
+  readonly isAsking: boolean;
 }
 
-function Transcript({ sessionId, runIds }: TranscriptProps) {
+function Transcript({ sessionId, runIds, isAsking }: TranscriptProps) {
   const { error, reload, value } = useMessages(sessionId, runIds);
-  const box = useRef<HTMLDivElement>(null);
-  const wasAtEnd = useRef(true);
-  const count = value?.entries.length ?? 0;
-  useEffect(() => {
-    const element = box.current;
-    if (element && count > 0 && wasAtEnd.current) element.scrollTop = element.scrollHeight;
-  }, [count]);
+  const waiting = waitingQuestion(value?.entries ?? [], isAsking);
+  const box = useFollowEnd();
   if (error !== undefined && value === undefined) return <Problem error={error} onRetry={reload} />;
   return (
     <div
@@ -97,24 +117,23 @@ function Transcript({ sessionId, runIds }: TranscriptProps) {
       aria-label="What was said"
       // biome-ignore lint/a11y/noNoninteractiveTabindex: whoever has no mouse scrolls it by keys.
       tabIndex={0}
-      className="row flex min-h-48 flex-1 flex-col gap-1 overflow-auto py-2"
-      onScroll={({ currentTarget: { clientHeight, scrollHeight, scrollTop } }) => {
-        wasAtEnd.current = scrollTop + clientHeight >= scrollHeight - 40;
-      }}
+      className="row min-h-48 flex-1 overflow-auto"
     >
-      {value !== undefined && count === 0 && <Empty title="Nothing was said yet" />}
-      {value?.entries.map((entry, index) => (
-        // What was said keeps its place; nothing comes in between. What is out of sight is not drawn.
-        // biome-ignore lint/suspicious/noArrayIndexKey: see above.
-        <div key={index} className="[contain-intrinsic-size:auto_60px] [content-visibility:auto]">
-          <EntryView entry={entry} />
-        </div>
-      ))}
-      {value?.isCut && (
-        <p className="px-4 text-soft">
-          There is more than a page can show: export all of it above.
-        </p>
-      )}
+      <div className="flex flex-col gap-1 py-2">
+        {value?.entries.length === 0 && <Empty title="Nothing was said yet" />}
+        {value?.entries.map((entry, index) => (
+          // What was said keeps its place; nothing comes in between. What is out of sight is not drawn.
+          // biome-ignore lint/suspicious/noArrayIndexKey: see above.
+          <div key={index} className="[contain-intrinsic-size:auto_60px] [content-visibility:auto]">
+            <EntryView entry={entry} isWaiting={entry === waiting} />
+          </div>
+        ))}
+        {value?.isCut && (
+          <p className="px-4 text-soft">
+            There is more than a page can show: export all of it above.
+          </p>
+        )}
+      </div>
     </div>
   );
 }

@@ -3,9 +3,10 @@ import { Money, Time, Tokens } from "../../components/amounts.tsx";
 import { Button } from "../../components/button.tsx";
 import { Empty } from "../../components/empty.tsx";
 import { Problem } from "../../components/problem.tsx";
-import { StateBadge } from "../../components/state-badge.tsx";
+import { type ShownState, StateBadge } from "../../components/state-badge.tsx";
 import { Text } from "../../components/text.tsx";
 import { client } from "../../data/client.ts";
+import { useAskingRuns } from "../../data/open-asks.ts";
 import { useResource } from "../../data/use-resource.ts";
 import { Link } from "../../router/link.tsx";
 import { navigate, useQueryWord } from "../../router/router.ts";
@@ -24,6 +25,7 @@ export function SessionsPage() {
     (signal) => loadSessions(pages, signal),
     { refreshOn: ({ type }) => ["run.started", "run.finished", "run.resumed"].includes(type) },
   );
+  const asking = useAskingRuns();
   const wanted = search.trim().toLowerCase();
   const rows = (value?.rows ?? []).filter(({ id, lastMessage, profile, title }) =>
     `${id} ${title} ${profile} ${lastMessage}`.toLowerCase().includes(wanted),
@@ -67,7 +69,12 @@ export function SessionsPage() {
         </div>
         <nav aria-label="Sessions" className="min-h-0 flex-1 overflow-auto">
           {rows.map((row) => (
-            <SessionLink key={row.id} row={row} isChosen={row === rows[index]} />
+            <SessionLink
+              key={row.id}
+              row={row}
+              state={shownSession(row.status, asking.has(row.runId))}
+              isChosen={row === rows[index]}
+            />
           ))}
           {value?.hasMore && (
             <Button className="m-3" onClick={() => setPages(pages + 1)}>
@@ -92,7 +99,13 @@ export function SessionsPage() {
   );
 }
 
-function SessionLink({ row, isChosen }: { readonly row: SessionRow; readonly isChosen: boolean }) {
+interface SessionLinkProps {
+  readonly row: SessionRow;
+  readonly state: ShownState;
+  readonly isChosen: boolean;
+}
+
+function SessionLink({ row, state, isChosen }: SessionLinkProps) {
   return (
     <Link
       to={`/sessions?session=${row.id}`}
@@ -101,7 +114,7 @@ function SessionLink({ row, isChosen }: { readonly row: SessionRow; readonly isC
     >
       <span className="flex min-w-0 items-center gap-2">
         <span className="flex shrink-0">
-          <StateBadge state={shownSession(row.status)} isShort />
+          <StateBadge state={state} isShort />
         </span>
         <span className="truncate font-medium">
           <Text>{row.title}</Text>
@@ -110,10 +123,10 @@ function SessionLink({ row, isChosen }: { readonly row: SessionRow; readonly isC
       <span className="truncate pl-6 text-xs text-soft">
         <Text>{row.lastMessage}</Text>
       </span>
+      <span className="truncate pl-6 text-xs text-soft">
+        <Text most={64}>{row.profile}</Text>
+      </span>
       <span className="flex gap-2 pl-6 text-xs text-soft">
-        <Text most={64} className="truncate">
-          {row.profile}
-        </Text>
         <Money dollars={row.cost} />
         <span className="shrink-0">
           <Tokens tokens={row.tokens} /> tokens

@@ -55,7 +55,7 @@ export function OverviewTab({ health, system }: OverviewTabProps) {
           ]}
         />
       </Section>
-      <WorkersSection />
+      <WorkersSection startedAt={health.startedAt} />
       <QueuesSection />
       <OpenWork health={health} />
       {system && (

@@ -17,19 +17,26 @@ const who: Column<Worker> = {
   title: "Worker",
   cell: ({ isSelf, worker }) => (
     <>
-      <Text className="font-mono text-xs">{worker}</Text>
-      {isSelf && <span className="ml-2 text-xs text-soft">this server</span>}
+      <Text className="mr-2 font-mono text-xs">{worker}</Text>
+      {isSelf && (
+        <span className="inline-block text-xs whitespace-nowrap text-soft">this server</span>
+      )}
     </>
   ),
 };
 
-const since: Column<Worker> = {
-  title: "Up for",
-  isSecondary: true,
-  isShort: true,
-  cell: ({ isAlive, startedAt }) =>
-    isAlive && startedAt !== null ? <Duration from={startedAt} to={null} /> : "–",
-};
+/** Who runs alone writes down of nobody when they began: this server knows it of itself. */
+function sinceColumn(selfStartedAt: number): Column<Worker> {
+  return {
+    title: "Up for",
+    isSecondary: true,
+    isShort: true,
+    cell: ({ isAlive, isSelf, startedAt }) => {
+      const from = startedAt ?? (isSelf ? selfStartedAt : null);
+      return isAlive && from !== null ? <Duration from={from} to={null} /> : "–";
+    },
+  };
+}
 
 const place: Column<Worker> = {
   title: "Where",
@@ -77,7 +84,7 @@ function stateColumn(engine: Workers["engine"]): Column<Worker> {
 }
 
 /** Who shares the store, and whether anybody takes work. */
-export function WorkersSection() {
+export function WorkersSection({ startedAt }: { readonly startedAt: number }) {
   const { error, reload, value } = useResource(
     "workers",
     (signal) => client.listWorkers({}, { signal }),
@@ -92,7 +99,7 @@ export function WorkersSection() {
           <Table
             label="Workers"
             columns={[
-              ...[who, stateColumn(value.engine), place, since],
+              ...[who, stateColumn(value.engine), place, sinceColumn(startedAt)],
               value.engine === "dbos" ? delegations : openRuns,
             ]}
             rows={value.items}

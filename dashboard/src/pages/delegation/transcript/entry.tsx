@@ -7,13 +7,15 @@ import { CallLine } from "./call-line.tsx";
 
 interface EntryProps {
   readonly entry: SessionEntry;
+  /** It is a question that still waits. */
+  readonly isWaiting: boolean;
   readonly onArtifact: (hash: string) => void;
   /** Absent: there is nothing to fork from here. */
   readonly onFork?: (() => void) | undefined;
 }
 
 /** One thing that was said or done. */
-export function Entry({ entry, onArtifact, onFork }: EntryProps) {
+export function Entry({ entry, isWaiting, onArtifact, onFork }: EntryProps) {
   switch (entry.kind) {
     case "person":
       return (
@@ -48,8 +50,10 @@ export function Entry({ entry, onArtifact, onFork }: EntryProps) {
       return (
         <Spoken who="Asks" at={entry.at} tone="border-l-warn">
           <LongText>{entry.text}</LongText>
-          <p className="mt-1 text-soft">
-            {entry.answer === null ? (
+          <p className={`mt-1 ${isWaiting ? "text-warn" : "text-soft"}`}>
+            {isWaiting ? (
+              "Waits for your answer."
+            ) : entry.answer === null ? (
               "No answer."
             ) : (
               <Text most={2000}>{`Answer: ${entry.answer}`}</Text>

@@ -2,6 +2,7 @@ import { useEffect, useMemo, useRef, useState } from "react";
 import type { SessionEntry } from "../../../../../src/sessions/session-entry.ts";
 import { Empty } from "../../../components/empty.tsx";
 import { Problem } from "../../../components/problem.tsx";
+import { waitingQuestion } from "../../../data/waiting-question.ts";
 import type { DelegationFeed } from "../delegation-feed.ts";
 import { Pane } from "../pane.tsx";
 import { Entry } from "./entry.tsx";
@@ -14,6 +15,8 @@ interface TranscriptTabProps {
   readonly runId: string;
   readonly feed: DelegationFeed;
   readonly mayFork: boolean;
+  /** It waits for an answer, which is given above. */
+  readonly isAsking: boolean;
   readonly onArtifact: (hash: string) => void;
 }
 
@@ -22,8 +25,9 @@ const aheadPixels = 800;
 
 /** What was said, the oldest first. What is out of sight is neither laid out nor painted. */
 export function TranscriptTab(props: TranscriptTabProps) {
-  const { delegationId, feed, mayFork, onArtifact, runId } = props;
+  const { delegationId, feed, isAsking, mayFork, onArtifact, runId } = props;
   const { entries, error, hasMore, isLoaded, loadMore } = useMessages(delegationId);
+  const waiting = waitingQuestion(entries, isAsking);
   const [forkAt, setForkAt] = useState<number | null>(null);
   const { events, version } = feed;
   // biome-ignore lint/correctness/useExhaustiveDependencies: the version is what changes.
@@ -60,7 +64,12 @@ export function TranscriptTab(props: TranscriptTabProps) {
             className="border-b border-line"
             style={{ contentVisibility: "auto", containIntrinsicSize: "auto 72px" }}
           >
-            <Entry entry={entry} onArtifact={onArtifact} onFork={forking(entry)} />
+            <Entry
+              entry={entry}
+              isWaiting={entry === waiting}
+              onArtifact={onArtifact}
+              onFork={forking(entry)}
+            />
           </li>
         ))}
       </ol>
