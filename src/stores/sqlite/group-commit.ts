@@ -208,6 +208,14 @@ function sqliteCode(error: unknown): number | undefined {
 }
 
 const sqliteFull = 13;
+const sqliteCorrupt = 11;
+const sqliteNotADatabase = 26;
+
+/** The file is broken as a whole, or is something else by now. */
+export function isNoDatabase(error: unknown): boolean {
+  const code = (sqliteCode(error) ?? 0) & 0xff;
+  return code === sqliteCorrupt || code === sqliteNotADatabase;
+}
 
 /** What SQLite says of a write, in our words. */
 export function storageError(error: unknown): unknown {

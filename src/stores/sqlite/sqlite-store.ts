@@ -32,7 +32,7 @@ import { runRowOf } from "../shared/run-row.ts";
 import { readStoredContract } from "../shared/stored-contract.ts";
 import { ArtifactFolder } from "./artifact-folder.ts";
 import { BatchReader } from "./batch-rows.ts";
-import { GroupCommit, type RunCache, storageError } from "./group-commit.ts";
+import { GroupCommit, isNoDatabase, type RunCache, storageError } from "./group-commit.ts";
 import { idBlocks } from "./id-blocks.ts";
 import { IdempotencyRows } from "./idempotency-rows.ts";
 import { InboxRows } from "./inbox-rows.ts";
@@ -386,6 +386,8 @@ export class SqliteStore implements Store {
       this.#lookAround();
       this.#isDeaf = false;
     } catch (error) {
+      // Somebody has put something else in its place: nothing that this process holds is true any more.
+      if (isNoDatabase(error)) throw error;
       if (!this.#isDeaf) process.emitWarning(error instanceof Error ? error : String(error));
       this.#isDeaf = true;
     }

@@ -12,5 +12,5 @@ test("without the packages that draw, chat says what to install", () => {
 });
 
 test("what else is missing is not taken for them", () => {
-  expect(withoutPackages(["./draw-screen.ts"], load)).toMatch(/^Error Cannot find package/);
+  expect(withoutPackages(["./draw/draw-screen.ts"], load)).toMatch(/^Error Cannot find package/);
 });
