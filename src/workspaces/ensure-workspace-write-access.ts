@@ -1,5 +1,6 @@
 import { relative, sep } from "node:path";
 import { isBelow } from "../contracts/write-roots.ts";
+import { isObeyedName } from "./obeyed-names.ts";
 import { PathDenied } from "./path-denied.ts";
 import type { WorkspaceBinding } from "./workspace-binding.ts";
 
@@ -43,9 +44,7 @@ export function ensureWorkspaceWriteAccess(
  * not exist before. Compared without case, as some file systems do.
  */
 export function isProtected(segments: readonly string[]): boolean {
-  const names = segments.map((segment) => segment.toLowerCase());
-  const file = names.at(-1) ?? "";
-  if (names.includes(".git") || names.includes(".mandate")) return true;
-  if (file === "mandate.yaml") return true;
-  return names.length === 2 && names[0] === "profiles" && file.endsWith(".md");
+  if (segments.some(isObeyedName)) return true;
+  const [folder = "", file = ""] = segments.map((segment) => segment.toLowerCase());
+  return segments.length === 2 && folder === "profiles" && file.endsWith(".md");
 }

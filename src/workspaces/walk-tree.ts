@@ -36,9 +36,9 @@ export interface TreeOptions {
 
 /**
  * All files and links below a folder, ordered by path, segment by segment. Nothing is awaited: null
- * stands before each folder that is read, where the caller can give others their turn. Links are named and never
- * followed, what belongs to the runtime is left out, and each folder is asked where it is after it
- * was opened, so that one that was swapped meanwhile is passed over.
+ * stands before each folder and each of its entries, where the caller can give others their turn.
+ * Links are named and never followed, what belongs to the runtime is left out, and each folder is
+ * asked where it is after it was opened, so that one that was swapped meanwhile is passed over.
  */
 export function* walkTree(
   binding: WorkspaceBinding,
@@ -46,7 +46,7 @@ export function* walkTree(
   options: TreeOptions,
 ): Generator<TreeEntry | null> {
   const start = resolveInside(binding, asked).path;
-  const open = [readFolder(binding, start, asked, options)];
+  const open = [yield* readFolder(binding, start, asked, options)];
   for (let entries = open.at(-1); entries !== undefined; entries = open.at(-1)) {
     const entry = entries.pop();
     if (entry === undefined) open.pop();
@@ -54,7 +54,7 @@ export function* walkTree(
     else {
       yield null;
       try {
-        open.push(readFolder(binding, join(binding.root, entry.path), entry.path, options));
+        open.push(yield* readFolder(binding, join(binding.root, entry.path), entry.path, options));
       } catch {
         // The folder that was asked for must open. One below it may be gone or closed to us.
       }
@@ -65,12 +65,12 @@ export function* walkTree(
 type Found = TreeEntry | { readonly name: string; readonly path: string; readonly kind: "folder" };
 
 /** Last first, so that the next one is taken from the end. */
-function readFolder(
+function* readFolder(
   binding: WorkspaceBinding,
   path: string,
   asked: string,
   options: TreeOptions,
-): Found[] {
+): Generator<null, Found[]> {
   const folder = openFolder(binding, path, asked);
   try {
     // It became another folder of the workspace: that one is met at its own place.
@@ -82,6 +82,7 @@ function readFolder(
     const found: Found[] = [];
     const files = { count: 0, isWhole: true };
     for (const entry of entries) {
+      yield null;
       const { name } = entry;
       const isFolder = entry.isDirectory();
       if (!isFolder && !entry.isFile() && !entry.isSymbolicLink()) continue;

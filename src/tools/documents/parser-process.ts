@@ -1,6 +1,7 @@
 import { spawn } from "node:child_process";
 import type { Readable, Writable } from "node:stream";
 import { fileURLToPath } from "node:url";
+import { stdioWithoutInherited } from "../../ports/inherited-descriptors.ts";
 import { scrubEnvironment } from "../mcp/scrub-environment.ts";
 import type { ReplyAt } from "./parser-main.ts";
 
@@ -37,7 +38,7 @@ export function runParser(
   const [command = "", ...words] = commandLine(limits);
   return new Promise((resolve, reject) => {
     const child = spawn(command, words, {
-      stdio: ["pipe", "ignore", "ignore", "pipe"],
+      stdio: stdioWithoutInherited(["pipe", "ignore", "ignore", "pipe"]),
       env: scrubEnvironment(process.env),
       windowsHide: true,
     });

@@ -1,5 +1,6 @@
 import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
 import { tmpdir } from "node:os";
+import { stdioWithoutInherited } from "../../ports/inherited-descriptors.ts";
 import type { ExpandedStdio } from "./expand-server.ts";
 import { LineSplitter } from "./line-splitter.ts";
 import { endGroup, watchGroup } from "./process-group.ts";
@@ -38,7 +39,7 @@ export class ServerProcess {
     const child = spawn(server.command, server.args, {
       cwd: server.cwd ?? tmpdir(),
       env: server.env,
-      stdio: "pipe",
+      stdio: stdioWithoutInherited(["pipe", "pipe", "pipe"]),
       shell: false,
       detached: process.platform !== "win32",
       windowsHide: true,

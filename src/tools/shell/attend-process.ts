@@ -20,18 +20,24 @@ export async function waitFor(
   }
 }
 
-/** An exit code is an answer, whatever it is; having been ended is a failure. */
+/**
+ * An exit code is an answer, whatever it is; having been ended is a failure, and so is having left
+ * what may not be there.
+ */
 export async function tellEnd(process: ShellProcess): Promise<ToolResult> {
   const outcome = await process.ended;
   const text = describeOutput(describeEnd(outcome), process.takeOutput());
-  return outcome.endedBecause === undefined ? { text, ...exitOf(outcome) } : failure(text);
+  const { endedBecause, objection } = outcome;
+  const isAnswer = endedBecause === undefined && objection === undefined;
+  return isAnswer ? { text, ...exitOf(outcome) } : failure(text);
 }
 
 /** Of one in the background: how far it is, and what it said since the last time. */
 export async function tellState(process: ShellProcess, whileRunning: string): Promise<ToolResult> {
   if (process.isRunning) return { text: describeOutput(whileRunning, process.takeOutput()) };
   const outcome = await process.ended;
-  return { text: describeOutput(describeEnd(outcome), process.takeOutput()), ...exitOf(outcome) };
+  const text = describeOutput(describeEnd(outcome), process.takeOutput());
+  return outcome.objection === undefined ? { text, ...exitOf(outcome) } : failure(text);
 }
 
 /** Of one that was ended the code says how it took that, and nothing about its work. */

@@ -95,7 +95,7 @@ export class CheckRun {
       cwd,
       network: false,
       scratch: this.#shell.scratch,
-      isThrowaway: true,
+      nested: "throwaway",
     });
   }
 

@@ -1,13 +1,14 @@
-import { lstatSync, unlinkSync } from "node:fs";
+import { unlinkSync } from "node:fs";
 import { release } from "node:os";
 import { join } from "node:path";
 import type { DelegationMark } from "../../workspaces/delegation-mark.ts";
 import type { SandboxFinding } from "../../workspaces/sandbox/detect-sandbox.ts";
 import { freshEnvironment } from "../../workspaces/sandbox/fresh-environment.ts";
+import { type NestedGuard, NestedGuards } from "../../workspaces/sandbox/nested/nested-guards.ts";
 import { Placeholders } from "../../workspaces/sandbox/placeholders.ts";
 import type { SandboxPolicy } from "../../workspaces/sandbox/sandbox.ts";
 import type { WorkspaceBinding } from "../../workspaces/workspace-binding.ts";
-import { ShellProcess } from "./shell-process.ts";
+import { type Aftermath, ShellProcess } from "./shell-process.ts";
 
 const graceMs = 2000;
 
@@ -26,18 +27,32 @@ export interface CommandRequest {
   readonly cwd: string;
   readonly network: boolean;
   readonly scratch: string;
-  /** The workspace is thrown away when the command has ended. */
-  readonly isThrowaway?: true;
+  /** What `guardNested` gave for this command, unless its workspace is thrown away afterwards. */
+  readonly nested: NestedGuard | "throwaway";
 }
+
+const nothingNested: NestedGuard = { places: [], leave: () => Promise.resolve(undefined) };
 
 /** Starts commands under what the workspace's binding says, in the sandbox when there is one. */
 export class CommandRunner {
   readonly #options: RunnerOptions;
   readonly #placeholders = new Placeholders();
+  readonly #nested = new NestedGuards();
   readonly #isLimitedBySystem = limitsBySystem();
 
   constructor(options: RunnerOptions) {
     this.#options = options;
+  }
+
+  /**
+   * Looks for what a command in this workspace has to be kept from. What `start` returns sees to
+   * `leave`; whoever does not come so far does it.
+   */
+  guardNested(workspace: WorkspaceBinding): Promise<NestedGuard> {
+    const { allowWrites, writeRoots } = workspace;
+    const isNeeded = this.#options.sandbox.isUsable && allowWrites && writeRoots.length > 0;
+    if (!isNeeded || ownsGit(workspace)) return Promise.resolve(nothingNested);
+    return this.#nested.enter(workspace);
   }
 
   start(request: CommandRequest): ShellProcess {
@@ -55,7 +70,7 @@ export class CommandRunner {
     const policy = this.#policyOf(request);
     const line = sandbox.sandbox.wrap(policy, argv, cwd);
     this.#placeholders.hold(delegationId, workspace.root, line.placeholders);
-    const started = new ShellProcess({
+    return new ShellProcess({
       ...shared,
       file: line.file,
       args: line.args,
@@ -70,11 +85,8 @@ export class CommandRunner {
       },
       cwd: "/",
       isSandboxed: true,
+      afterwards: () => lookAfter(request),
     });
-    if (policy.ownsGit) {
-      void started.ended.finally(() => removeDiversion(workspace.root)).catch(() => undefined);
-    }
-    return started;
   }
 
   /** Nothing of this delegation runs any more. */
@@ -82,18 +94,17 @@ export class CommandRunner {
     this.#placeholders.release(delegationId);
   }
 
-  #policyOf({ workspace, network, scratch, isThrowaway }: CommandRequest): SandboxPolicy {
+  #policyOf({ workspace, network, scratch, nested }: CommandRequest): SandboxPolicy {
     const { root, writeRoots, allowWrites } = workspace;
     return {
       root,
       writeRoots,
       allowWrites,
       forbidden: [...new Set([...this.#options.forbidden, ...(workspace.forbidden ?? [])])],
-      guarded: workspace.guarded ?? [],
+      guarded: [...(workspace.guarded ?? []), ...(nested === "throwaway" ? [] : nested.places)],
       visible: workspace.visible ?? [],
-      // Only a working copy of its own: nobody else's git reads what is written there.
-      ownsGit: workspace.isolation === "sandbox",
-      ...(isThrowaway && { isThrowaway }),
+      ownsGit: ownsGit(workspace),
+      ...(nested === "throwaway" && { isThrowaway: true }),
       network,
       scratch,
     };
@@ -104,6 +115,19 @@ export class CommandRunner {
     const places = { home: join(scratch, "home"), temporary: join(scratch, "tmp") };
     return freshEnvironment(environment, sandbox.programs, workspace.writeRoots, places);
   }
+}
+
+/** Only a working copy of its own: nobody else's git reads what is written there. */
+function ownsGit({ isolation }: WorkspaceBinding): boolean {
+  return isolation === "sandbox";
+}
+
+async function lookAfter({ workspace, nested }: CommandRequest): Promise<Aftermath> {
+  if (ownsGit(workspace)) removeDiversion(workspace.root);
+  if (nested === "throwaway") return {};
+  const { remark } = nested;
+  const objection = await nested.leave();
+  return { ...(objection !== undefined && { objection }), ...(remark !== undefined && { remark }) };
 }
 
 /** What comes before every command: both outputs in one, in their order; no core files. */
@@ -128,6 +152,9 @@ function limitsBySystem(): boolean {
 
 /** Tells git to take settings and hooks from elsewhere; a clone never has one by itself. */
 function removeDiversion(root: string): void {
-  const place = join(root, ".git", "commondir");
-  if (lstatSync(place, { throwIfNoEntry: false }) !== undefined) unlinkSync(place);
+  try {
+    unlinkSync(join(root, ".git", "commondir"));
+  } catch {
+    // There is none, as ever; or a folder, which git does not take for one.
+  }
 }

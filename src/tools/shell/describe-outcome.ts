@@ -8,8 +8,13 @@ const shortBytes = 48 * 1024;
 const endBytes = 16 * 1024;
 const mostBytes = 4 * 1024 * 1024;
 
-/** How it ended, in words. */
-export function describeEnd({ code, signal, endedBecause }: Outcome): string {
+/** How it ended, in words, and what there is to say about it. */
+export function describeEnd(outcome: Outcome): string {
+  const { objection, remark } = outcome;
+  return [describeCode(outcome), objection, remark].filter((part) => part !== undefined).join(" ");
+}
+
+function describeCode({ code, signal, endedBecause }: Outcome): string {
   if (endedBecause !== undefined) return endedBecause;
   if (code === null) return `Ended by ${signal ?? "an unknown signal"}.`;
   const meaning = meaningOf(code);

@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import type { Readable } from "node:stream";
+import { stdioWithoutInherited } from "../../ports/inherited-descriptors.ts";
 import { messageOf } from "../../ports/message-of.ts";
 import { countTasks, signalProcess } from "../../workspaces/sandbox/process-tree.ts";
 import { HeadAndTail } from "./head-and-tail.ts";
@@ -10,8 +11,15 @@ const keptBytes = 512 * 1024;
 const watchMs = 50;
 const markName = "MANDATE_COMMAND";
 
+export interface Aftermath {
+  /** What speaks against a command, however it ended: what it left behind. */
+  readonly objection?: string;
+  /** What held for it besides its contract. */
+  readonly remark?: string;
+}
+
 /** How a process ended. `endedBecause` is set when it was not by itself. */
-export interface Outcome {
+export interface Outcome extends Aftermath {
   readonly code: number | null;
   readonly signal: NodeJS.Signals | null;
   readonly endedBecause?: string;
@@ -27,6 +35,8 @@ export interface ProcessOptions {
   /** Beyond so many all are ended; null where the system itself sees to it. */
   readonly maximumProcesses: number | null;
   readonly graceMs: number;
+  /** Asked once nothing of it runs any more, and before anybody hears of its end. */
+  readonly afterwards?: () => Promise<Aftermath>;
 }
 
 /**
@@ -36,6 +46,7 @@ export interface ProcessOptions {
 export class ShellProcess {
   /** Rejects when the command could not be started at all. */
   readonly ended: Promise<Outcome>;
+  /** Until all is known about its end. */
   isRunning = true;
   readonly #child: ChildProcess;
   readonly #options: ProcessOptions;
@@ -43,6 +54,8 @@ export class ShellProcess {
   #output = new HeadAndTail(keptBytes, keptBytes);
   #complaint = "";
   #endedBecause: string | undefined;
+  /** Its process ids may be somebody else's by now. */
+  #isGone = false;
   #ending: Promise<void> | undefined;
 
   constructor(options: ProcessOptions) {
@@ -52,7 +65,7 @@ export class ShellProcess {
     this.#child = spawn(options.file, options.args, {
       cwd: options.cwd,
       env: isSandboxed ? environment : { ...environment, [markName]: mark },
-      stdio: ["ignore", "pipe", "pipe", isSandboxed ? "pipe" : "ignore"],
+      stdio: stdioWithoutInherited(["ignore", "pipe", "pipe", isSandboxed ? "pipe" : "ignore"]),
       // Not in our group: what a terminal sends to us is not meant for it.
       detached: true,
     });
@@ -79,12 +92,24 @@ export class ShellProcess {
 
   /** Resolves when nothing of it is left. The first reason is the one that is told. */
   end(because: string): Promise<void> {
-    if (this.isRunning) this.#endedBecause ??= because;
+    if (!this.#isGone) this.#endedBecause ??= because;
     this.#ending ??= this.#endAll();
     return this.#ending;
   }
 
   async #run(): Promise<Outcome> {
+    let aftermath: Aftermath | undefined;
+    try {
+      const outcome = await this.#attend().finally(async () => {
+        aftermath = await this.#options.afterwards?.();
+      });
+      return { ...outcome, ...aftermath };
+    } finally {
+      this.isRunning = false;
+    }
+  }
+
+  async #attend(): Promise<Outcome> {
     const stopWatching = this.#watchNumber();
     try {
       const exited = once(this.#child, "exit") as Promise<[number | null, NodeJS.Signals | null]>;
@@ -101,7 +126,7 @@ export class ShellProcess {
       throw new Error(`The command could not be started: ${messageOf(error)}`, { cause: error });
     } finally {
       stopWatching();
-      this.isRunning = false;
+      this.#isGone = true;
     }
   }
 
@@ -122,11 +147,11 @@ export class ShellProcess {
   }
 
   #processes(): readonly number[] {
-    return this.isRunning ? (this.#scope?.processes() ?? []) : [];
+    return this.#isGone ? [] : (this.#scope?.processes() ?? []);
   }
 
   #kill(): void {
-    if (!this.isRunning) return;
+    if (this.#isGone) return;
     this.#scope?.kill();
     const { pid } = this.#child;
     if (pid !== undefined) signalProcess(-pid, "SIGKILL");

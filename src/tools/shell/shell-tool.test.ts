@@ -199,6 +199,20 @@ describe("without a sandbox", () => {
     await expect(readOnly.call({ command: "true" })).rejects.toMatchObject({ rule: "no_sandbox" });
   });
 
+  it("refuses it also to a caller who does not ask before", async () => {
+    const request = { allowWrites: false };
+    const cases = [
+      open({ options: { sandbox, unsandboxed: true }, request }),
+      open({ options: { sandbox } }),
+    ];
+    for (const { tool, context } of cases) {
+      const input = tool.input.parse({ command: "touch planted" });
+      const running = async () => tool.execute(input, context);
+      await expect(running()).rejects.toMatchObject({ rule: "no_sandbox" });
+    }
+    expect(readdirSync(root)).toEqual([]);
+  });
+
   it("the environment is as bare as in one", async () => {
     const environment = { ...process.env, ANTHROPIC_API_KEY: "sk-canary", GIT_DIR: "/elsewhere" };
     const shell = open({ options: { sandbox, unsandboxed: true, environment } });

@@ -1,5 +1,6 @@
 import { statSync } from "node:fs";
 import { resolveInside } from "../../workspaces/resolve-inside.ts";
+import type { WorkspaceBinding } from "../../workspaces/workspace-binding.ts";
 import { requireWorkspace } from "../files/require-workspace.ts";
 import { defineTool, type Tool, type ToolContext, type ToolResult } from "../tool.ts";
 import { failure, tellEnd, tellState, waitFor } from "./attend-process.ts";
@@ -95,15 +96,29 @@ export function createShellTool(options: ShellOptions): Shell {
     const { signal, delegationId } = context;
     signal.throwIfAborted();
     const shell = shellOf(delegationId);
+    const workspace = requireWorkspace(context);
+    const prepared = setup.prepare();
+    requireEnforceable(workspace, prepared);
+    const nested = await prepared.runner.guardNested(workspace);
     if (input.background && shell.runningInBackground >= maximumInBackground) {
+      await nested.leave();
       return failure(`${maximumInBackground} commands run in the background already. Stop one.`);
     }
-    const started = start(input, context, shell);
-    shell.follow(started);
+    let started: ShellProcess;
+    try {
+      signal.throwIfAborted();
+      if (shells.get(delegationId) !== shell) throw new Error("The delegation has ended.");
+      const request = { delegationId, workspace, nested, scratch: shell.scratch };
+      started = prepared.runner.start({ ...request, ...commandOf(input, context, workspace) });
+      shell.follow(started);
+    } catch (error) {
+      await nested.leave();
+      throw error;
+    }
     const onAbort = () => void started.end("It was stopped.");
     signal.addEventListener("abort", onAbort, { once: true });
     if (input.background) {
-      const subjects = tool.about?.(input, context) ?? { kind: "text", values: [] };
+      const subjects = (await tool.about?.(input, context)) ?? { kind: "text", values: [] };
       const handle = shell.keep({ process: started, subjects });
       await waitFor(started, firstWordsMs, signal);
       return tellState(started, `It runs in the background as ${handle}.`);
@@ -119,22 +134,13 @@ export function createShellTool(options: ShellOptions): Shell {
     }
   }
 
-  function start(input: ShellInput, context: ToolContext, shell: DelegationShell): ShellProcess {
-    const workspace = requireWorkspace(context);
-    const prepared = setup.prepare();
-    requireEnforceable(workspace, prepared);
+  function commandOf(input: ShellInput, { network }: ToolContext, workspace: WorkspaceBinding) {
     const cwd = resolveInside(workspace, input.cwd ?? ".").path;
     if (statSync(cwd, { throwIfNoEntry: false })?.isDirectory() !== true) {
       throw new Error(`"${input.cwd}" is not a folder of the workspace.`);
     }
-    return prepared.runner.start({
-      delegationId: context.delegationId,
-      workspace,
-      argv: input.argv ?? ["/bin/sh", "-c", input.command ?? ""],
-      cwd,
-      network: options.network === true && context.network === "*",
-      scratch: shell.scratch,
-    });
+    const argv = input.argv ?? ["/bin/sh", "-c", input.command ?? ""];
+    return { cwd, argv, network: options.network === true && network === "*" };
   }
 
   async function attend(input: ShellInput, { delegationId, signal }: ToolContext) {

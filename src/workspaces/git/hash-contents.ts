@@ -1,5 +1,6 @@
 import { spawn } from "node:child_process";
 import { createHash, type Hash } from "node:crypto";
+import { stdioWithoutInherited } from "../../ports/inherited-descriptors.ts";
 import { gitEnvironment, gitOptions } from "./git-environment.ts";
 import { GitFailure } from "./git-failure.ts";
 
@@ -16,7 +17,7 @@ export async function hashContents(
   if (wanted.length === 0) return hashes;
   const child = spawn("git", [...gitOptions, "cat-file", "--batch", "--buffer"], {
     env: gitEnvironment({ gitDirectory: vault }),
-    stdio: ["pipe", "pipe", "ignore"],
+    stdio: stdioWithoutInherited(["pipe", "pipe", "ignore"]),
   });
   const failed = new Promise<never>((_, reject) => {
     child.on("error", (cause) => reject(new GitFailure("missing", "cat-file", {}, { cause })));

@@ -1,4 +1,5 @@
 import { type ChildProcess, spawn } from "node:child_process";
+import { stdioWithoutInherited } from "../../ports/inherited-descriptors.ts";
 import { type GitContext, gitEnvironment, gitOptions } from "./git-environment.ts";
 import { GitFailure } from "./git-failure.ts";
 
@@ -39,7 +40,7 @@ export function runGit(args: readonly string[], options: GitOptions = {}): Promi
     const child = spawn("git", [...before, ...args], {
       cwd: options.cwd ?? options.workTree ?? options.gitDirectory,
       env: gitEnvironment(options),
-      stdio: ["pipe", "pipe", "pipe"],
+      stdio: stdioWithoutInherited(["pipe", "pipe", "pipe"]),
       windowsHide: true,
       // A group of its own, so that helpers of git can be ended with it.
       detached: process.platform !== "win32",

@@ -44,6 +44,8 @@ function showFollowed(place: string): readonly string[] {
 
 export interface Mounts {
   readonly args: readonly string[];
+  /** What is mounted onto itself inside the workspace: files and folders that commands can swap. */
+  readonly sources: readonly string[];
   readonly placeholders: readonly string[];
 }
 
@@ -70,7 +72,7 @@ export function mountPolicy(policy: SandboxPolicy, programFolders: readonly stri
     // As root the kernel's settings could be written without any privilege left.
     ...["--remount-ro", "/proc", "--remount-ro", "/dev", "--remount-ro", "/"],
   ];
-  return { args, placeholders: missing };
+  return { args, sources: [...pinned, ...readOnly], placeholders: missing };
 }
 
 /** What is forbidden outside the workspace is hidden already, unless programs lie around it. */

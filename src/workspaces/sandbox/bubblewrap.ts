@@ -22,9 +22,9 @@ export function createBubblewrap(options: BubblewrapOptions): Sandbox {
   return {
     name: `bubblewrap ${options.version}`,
     wrap(policy, argv, cwd) {
+      const { args, sources, placeholders } = mountPolicy(policy, programFolders);
       // Looked at before it is mounted: what is mounted then has to be the same.
-      const checked = onlyInside(policy, argv);
-      const { args, placeholders } = mountPolicy(policy, programFolders);
+      const checked = onlyInside(policy, sources, argv);
       const network = policy.network ? [] : ["--unshare-net"];
       const status = ["--json-status-fd", "3", "--chdir", cwd, "--"];
       return {

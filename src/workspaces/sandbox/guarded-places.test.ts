@@ -49,6 +49,13 @@ describe("the guards inside a workspace", () => {
     expect(plan({ writeRoots: at("a/b"), guarded: at("a") }).readOnly).toEqual(at("a/b"));
   });
 
+  it("keep a file on the way to what is missing", () => {
+    writeFileSync(join(root, "file"), "");
+    const { readOnly, missing } = plan({ guarded: at("file/x/y") });
+    expect(readOnly).toContain(join(root, "file"));
+    expect(missing).not.toContain(join(root, "file/x"));
+  });
+
   it("close parts of git in a working copy, all of it elsewhere", () => {
     writeFileSync(join(root, ".git/config"), "");
     mkdirSync(join(root, ".git/objects"));

@@ -2,6 +2,7 @@ import { lstatSync, statSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { isBelow } from "../../contracts/write-roots.ts";
 import { CallDenied } from "../../ports/call-denied.ts";
+import { obeyedNames } from "../obeyed-names.ts";
 import type { SandboxPolicy } from "./sandbox.ts";
 
 /** How places inside the workspace are kept from being written, or from being seen at all. */
@@ -48,7 +49,7 @@ export function planGuards(policy: SandboxPolicy): GuardPlan {
       covered.push({ place: way.missing, kind: "folder" });
       missing.push(way.missing);
     } else if (isHidden) covered.push({ place, kind: kindOfExisting(place) ?? "folder" });
-    else readOnly.push(place);
+    else readOnly.push(way.file ?? place);
   }
   const byDepth = [...pinned].sort((left, right) => left.length - right.length);
   return { pinned: byDepth, readOnly: [...new Set(readOnly)], covered, missing };
@@ -72,9 +73,13 @@ function placesOf(policy: SandboxPolicy): readonly GuardedPlace[] {
   ].sort((left, right) => left.place.length - right.place.length);
 }
 
-/** What git and our own next start would obey. */
+/**
+ * What git and our own next start would obey at the root, there or not. What lies deeper has to be
+ * looked for, and comes as `guarded`.
+ */
 function obeyedPlaces({ root, ownsGit }: SandboxPolicy): readonly string[] {
-  const ofMandate = [".mandate", "mandate.yaml", "profiles"].map((name) => join(root, name));
+  const names = [...obeyedNames.filter((name) => name !== ".git"), "profiles"];
+  const ofMandate = names.map((name) => join(root, name));
   const git = join(root, ".git");
   const isFolder = lstatSync(git, { throwIfNoEntry: false })?.isDirectory() === true;
   const ofGit = ownsGit && isFolder ? gitSteering.map((name) => join(git, name)) : [git];
@@ -89,6 +94,8 @@ interface Walk {
   readonly folders: readonly string[];
   /** The first name on the way that does not exist. */
   readonly missing?: string;
+  /** A file on the way, below which nothing can be for as long as it is there. */
+  readonly file?: string;
 }
 
 function walkDown(root: string, place: string): Walk {
@@ -99,6 +106,7 @@ function walkDown(root: string, place: string): Walk {
     const status = lstatSync(at, { throwIfNoEntry: false });
     if (status === undefined) return { folders, missing: at };
     if (status.isSymbolicLink()) throw linkDenied(at);
+    if (at !== place && !status.isDirectory()) return { folders, file: at };
     if (at !== place) folders.push(at);
   }
   return { folders };

@@ -59,3 +59,45 @@ test.skipIf(!machine.isUsable)(
     }
   },
 );
+
+test.skipIf(!machine.isUsable)(
+  `a folder around a guarded place that was replaced before it was mounted is not mounted${why}`,
+  () => {
+    const base = realpathSync(mkdtempSync(join(tmpdir(), "mandate-swap-")));
+    const root = join(base, "app");
+    // Names that are compared one by one and names that are compared together.
+    const folders = ["a", "b c", "é", "x\ny"];
+    const guarded = folders.map((name) => `app/${name}/.git`);
+    for (const folder of [...guarded, ".git", "secret", "scratch/tmp", "scratch/home"]) {
+      mkdirSync(join(base, folder), { recursive: true });
+    }
+    writeFileSync(join(base, "secret/key"), "CANARY");
+    const policy: SandboxPolicy = {
+      ...{ root, allowWrites: true, writeRoots: [root], forbidden: [], visible: [] },
+      ...{ ownsGit: false, network: false, scratch: join(base, "scratch") },
+      guarded: guarded.map((place) => join(base, place)),
+    };
+    if (!machine.isUsable) throw new Error(machine.problem);
+    const { sandbox } = machine;
+    const run = (swapped?: string) => {
+      const command = "cat ../secret/key; echo x > ../secret/written; echo ran";
+      const line = sandbox.wrap({ ...policy, isThrowaway: true }, ["/bin/sh", "-c", command], root);
+      if (swapped !== undefined) {
+        renameSync(join(root, swapped), join(base, "aside"));
+        // The folder above exists on both sides, so that it can be mounted onto itself.
+        symlinkSync("..", join(root, swapped));
+      }
+      const stdio = ["ignore", "pipe", "pipe", "pipe"] as const;
+      const { stdout } = spawnSync(line.file, line.args, { encoding: "utf8", stdio: [...stdio] });
+      if (swapped !== undefined) {
+        rmSync(join(root, swapped));
+        renameSync(join(base, "aside"), join(root, swapped));
+      }
+      return stdout;
+    };
+    expect(run()).toBe("ran\n");
+    for (const folder of folders) expect(run(folder)).toBe("");
+    expect(readdirSync(join(base, "secret"))).toEqual(["key"]);
+    rmSync(base, { recursive: true, force: true });
+  },
+);

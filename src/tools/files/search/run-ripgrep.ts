@@ -1,4 +1,5 @@
 import { type ChildProcess, spawn } from "node:child_process";
+import { stdioWithoutInherited } from "../../../ports/inherited-descriptors.ts";
 import { ripgrepEnvironment } from "./find-ripgrep.ts";
 
 /** How long one batch may take before it is searched without help. */
@@ -72,7 +73,7 @@ async function run(
 
 /** Null where the system does not take so many words. */
 function start(program: string, words: readonly string[], cwd: string): ChildProcess | null {
-  const stdio: ["ignore", "pipe", "ignore"] = ["ignore", "pipe", "ignore"];
+  const stdio = stdioWithoutInherited(["ignore", "pipe", "ignore"]);
   try {
     return spawn(program, words, { cwd, stdio, env: ripgrepEnvironment(), windowsHide: true });
   } catch {

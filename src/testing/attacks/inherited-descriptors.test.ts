@@ -1,0 +1,81 @@
+import { spawnSync } from "node:child_process";
+import {
+  closeSync,
+  globSync,
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { machine, whySkipped } from "../../tools/shell/shell-fixture.test-support.ts";
+
+const source = join(import.meta.dirname, "..", "..");
+const program = join(import.meta.dirname, "inherited-descriptors.test-support.ts");
+
+/** What whoever is started says of the descriptors that were open when the runtime began. */
+function startWith(folder: number, root: string, script: string): ReadonlyMap<string, string> {
+  const stdio: ("ignore" | "pipe" | number)[] = ["ignore", "pipe", "pipe", folder];
+  for (let index = 4; index <= 60; index += 1) stdio.push(index === 60 ? folder : "ignore");
+  const { stdout, stderr } = spawnSync(process.execPath, [program, root, script], {
+    ...{ stdio, encoding: "utf8", cwd: root, timeout: 30_000 },
+  });
+  const said = stdout.split("\n").filter((line) => line.startsWith("{"));
+  if (said.length < 3) throw new Error(stderr);
+  return new Map(
+    said.map((line) => {
+      const { who, text } = JSON.parse(line) as { who: string; text: string };
+      return [who, text];
+    }),
+  );
+}
+
+test.skipIf(!machine.isUsable)(
+  `attack 15: a folder that the runtime inherited is open to nobody whom it starts${whySkipped}`,
+  () => {
+    const base = realpathSync(mkdtempSync(join(tmpdir(), "mandate-inherited-")));
+    const [root, outside] = [join(base, "work"), join(base, "outside")];
+    for (const folder of [root, outside]) mkdirSync(folder);
+    writeFileSync(join(outside, "key"), "CANARY");
+    const folder = openSync(outside, "r");
+    try {
+      const each = "/proc/self/fd/$n";
+      const look = `for n in 3 60; do cat ${each}/key; echo x > ${each}/planted; done; echo over`;
+      const said = startWith(folder, root, look);
+      expect([...said.keys()]).toEqual(["shell", "git", "server"]);
+      for (const text of said.values()) {
+        expect(text).toContain("over");
+        expect(text).not.toContain("CANARY");
+      }
+      expect(readdirSync(outside)).toEqual(["key"]);
+    } finally {
+      closeSync(folder);
+      rmSync(base, { recursive: true, force: true });
+    }
+  },
+);
+
+test("attack 15: no part of the runtime starts programs in another way", () => {
+  // A browser for a person, the tree of our own processes, and two questions with fixed answers.
+  const others = [
+    ...["ports/process-start.ts", "surfaces/cli/open-browser.ts", "tools/mcp/process-group.ts"],
+    ...["tools/files/search/find-ripgrep.ts", "workspaces/sandbox/detect-sandbox.ts"],
+  ];
+  const starting = globSync("**/*.ts", { cwd: source }).filter((file) => {
+    if (/\.test(-support)?\.ts$/.test(file)) return false;
+    const text = readFileSync(join(source, file), "utf8");
+    return /^import (?!type).*"node:child_process";$/m.test(text);
+  });
+  const careless = starting.filter((file) => {
+    const text = readFileSync(join(source, file), "utf8");
+    return !/stdio(?:: | = )stdioWithoutInherited\(/.test(text);
+  });
+  expect(starting.length).toBeGreaterThan(others.length);
+  expect(careless.sort()).toEqual(others.sort());
+});

@@ -1,0 +1,54 @@
+import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, it } from "vitest";
+import { createBubblewrap } from "./bubblewrap.ts";
+import type { SandboxPolicy } from "./sandbox.ts";
+
+let base: string;
+let root: string;
+let out: string;
+
+beforeEach(() => {
+  base = realpathSync(mkdtempSync(join(tmpdir(), "mandate-arguments-")));
+  root = join(base, "work");
+  out = join(root, "in/out");
+  mkdirSync(out, { recursive: true });
+  mkdirSync(join(base, "outside"));
+  writeFileSync(join(base, "outside/secret.txt"), "");
+});
+
+afterEach(() => rmSync(base, { recursive: true, force: true }));
+
+/** What may be written, by the arguments of a command that is about to be started. */
+function writable(): readonly string[] {
+  const policy: SandboxPolicy = {
+    ...{ root, allowWrites: true, writeRoots: [out], scratch: "/scratch" },
+    ...{ forbidden: [], guarded: [], visible: [], ownsGit: false, network: false },
+  };
+  const options = { program: "/usr/bin/bwrap", version: "0", programFolders: [] };
+  const sandbox = createBubblewrap({ ...options, closesNamespaces: true });
+  const { args } = sandbox.wrap(policy, ["true"], root);
+  const bound = args.flatMap((word, index) => (word === "--bind" ? [args[index + 1] ?? ""] : []));
+  return bound.filter((place) => !place.startsWith("/scratch"));
+}
+
+it("a write root is mounted so that it can be written", () => {
+  expect(writable()).toEqual([out]);
+});
+
+it("a write root that has become a link to a file is not mounted", () => {
+  rmSync(out, { recursive: true });
+  symlinkSync("../../outside/secret.txt", out);
+  expect(writable()).toEqual([]);
+});
+
+it("a write root that has become a link to a folder, or lies behind one, is refused", () => {
+  rmSync(out, { recursive: true });
+  symlinkSync("../../outside", out);
+  expect(writable).toThrow(/was replaced by something else/);
+  rmSync(join(root, "in"), { recursive: true });
+  mkdirSync(join(base, "outside/out"));
+  symlinkSync("../outside", join(root, "in"));
+  expect(writable).toThrow(/was replaced by something else/);
+});

@@ -1,0 +1,87 @@
+import { mkdirSync, mkdtempSync, realpathSync, rmSync, utimesSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { bindWorkspace } from "../../bind-workspace.ts";
+import { enclosePlaces } from "./enclose-places.ts";
+import { NestedGuards } from "./nested-guards.ts";
+import { ObeyedWalk } from "./obeyed-walk.ts";
+
+let root: string;
+
+beforeEach(() => {
+  root = realpathSync(mkdtempSync(join(tmpdir(), "mandate-walk-")));
+});
+
+afterEach(() => {
+  vi.useRealTimers();
+  rmSync(root, { recursive: true, force: true });
+});
+
+const at = (...names: string[]) => names.map((name) => join(root, name));
+
+function write(...names: string[]): void {
+  for (const place of at(...names)) {
+    mkdirSync(dirname(place), { recursive: true });
+    writeFileSync(place, "");
+  }
+}
+
+describe("looking for what is obeyed", () => {
+  it("finds it at any depth and in any case, and does not look inside of it", async () => {
+    write("a/.git/x/.git", "b/c/.Mandate/y", "b/c/d/MANDATE.yaml", "mandate.yaml", "b/git");
+    const { found, unseen } = await new ObeyedWalk().walk([root]);
+    const expected = at("a/.git", "b/c/.Mandate", "b/c/d/MANDATE.yaml", "mandate.yaml");
+    expect([...found].sort()).toEqual(expected);
+    expect(unseen).toEqual([]);
+  });
+
+  it("finds what came since, also when the times were set back", async () => {
+    write("a/b/file");
+    const walk = new ObeyedWalk();
+    // As if all had been at rest when it was read.
+    vi.useFakeTimers({ now: Date.now() + 60_000, toFake: ["Date"] });
+    expect((await walk.walk([root])).found).toEqual([]);
+    write("a/b/.git/HEAD");
+    utimesSync(join(root, "a/b"), 1, 1);
+    expect((await walk.walk([root])).found).toEqual(at("a/b/.git"));
+    rmSync(join(root, "a/b/.git"), { recursive: true });
+    expect((await walk.walk([root])).found).toEqual([]);
+  });
+
+  it("leaves out what is nobody's, and names the folders that it did not come to", async () => {
+    write("a/1/x/f", "a/2/f", "b/f", "c/.git/f");
+    const walk = new ObeyedWalk({ folders: 3, milliseconds: 60_000 });
+    const { found, unseen } = await walk.walk([root], at("b"));
+    expect(found).toEqual(at("c/.git"));
+    expect(unseen).toEqual(at("a/1", "a/2"));
+    expect((await new ObeyedWalk({ folders: 9, milliseconds: 0 }).walk([root])).unseen).toEqual([
+      root,
+    ]);
+  });
+});
+
+describe("the guards of a workspace that is too large to be looked through", () => {
+  it("close what nobody has seen, and say so", async () => {
+    write("a/1/f", "a/2/f", "b/f", ".git/f");
+    const guards = new NestedGuards({ folders: 3, milliseconds: 60_000 });
+    const workspace = bindWorkspace({ root, isolation: "shared", allowWrites: true });
+    const { places, remark, leave } = await guards.enter(workspace);
+    expect([...places].sort()).toEqual(at(".git", "a/1", "a/2"));
+    expect(remark).toMatch(/Read-only for this command.*: "a\/1", "a\/2"\.$/);
+    expect(await leave()).toBeUndefined();
+    const again = await guards.enter(workspace);
+    write("c/f");
+    expect(await again.leave()).toMatch(/more than could be looked through.*: "c"\./);
+  });
+});
+
+describe("enclosing many places", () => {
+  it("takes the deepest together until there are few, and never more than the tops", () => {
+    const places = at("a/b/1", "a/b/2", "a/b/3", "c");
+    expect(enclosePlaces(places, [root], 4)).toHaveLength(4);
+    expect([...enclosePlaces(places, [root], 2)].sort()).toEqual(at("a/b", "c"));
+    expect(enclosePlaces(places, [root], 1)).toEqual([root]);
+    expect(enclosePlaces(places, at("a", "c"), 1)).toEqual(expect.arrayContaining(at("a", "c")));
+  });
+});
