@@ -23,7 +23,11 @@ export interface Diagnosis {
     readonly schema: number;
     readonly runs: number;
   };
-  readonly configuration: Finding & { readonly files: readonly string[] };
+  readonly configuration: Finding & {
+    readonly files: readonly string[];
+    /** What a project's file says and may not. */
+    readonly notTaken: readonly string[];
+  };
   readonly models: ModelsFinding;
   readonly programs: Readonly<Record<string, string | null>>;
   /** What can be enforced here beyond file tools, which need nothing of the machine. */
@@ -73,7 +77,11 @@ export async function diagnose(environment: Environment, cwd: string): Promise<D
     node,
     home: places.home,
     database: await lookAtDatabase(environment, config),
-    configuration: { ...finding(loaded.problem), files: config?.files ?? [] },
+    configuration: {
+      ...finding(loaded.problem),
+      files: config?.files ?? [],
+      notTaken: config?.notTaken ?? [],
+    },
     models,
     programs,
     enforcement,

@@ -10,6 +10,8 @@ export interface ConfigLayer {
   readonly lineOf?: (path: YamlPath) => number;
   /** It was merely found, in or above the folder where the program was started. */
   readonly isFound?: boolean;
+  /** What of it counts less than it says, or not at all, in sentences. */
+  readonly notTaken?: readonly string[];
 }
 
 /** What is wrong with a setting once all layers are known, with its place if it has one. */

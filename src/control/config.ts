@@ -26,6 +26,8 @@ export interface Config {
   readonly profiles: readonly ProfileLayer[];
   /** The files that were read, the winning one last. */
   readonly files: readonly string[];
+  /** What a project's file says and may not, in sentences; absent: nothing. */
+  readonly notTaken?: readonly string[];
 }
 
 export interface DelegationConfig {
@@ -222,7 +224,7 @@ export interface QueueConfig {
 /** Servers are in a configuration or a profile that somebody wrote or acknowledged. */
 export const defaultWaysOut: Selection = ["mcp__*"];
 
-export const defaultConfig: Omit<Config, "profiles" | "files"> = {
+export const defaultConfig: Omit<Config, "profiles" | "files" | "notTaken"> = {
   agents: {
     delegation: {
       enabled: true,

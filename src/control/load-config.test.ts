@@ -220,6 +220,103 @@ limits: { runTokens: 900000000 }`;
   expect(chosen.limits.runTokens).toBe(900_000_000);
 });
 
+/** A file that says one thing. */
+function saying(path: string, value: unknown): string {
+  return JSON.stringify(path.split(".").reduceRight((inner, key) => ({ [key]: inner }), value));
+}
+
+describe("what bounds cost and time", () => {
+  const bounded = {
+    "agents.delegation.maxDepth": 3,
+    "agents.delegation.tokenBudget.max": 200_000,
+    "limits.runTokens": 1_000_000,
+    "limits.maxChildren": 200,
+    "limits.joinTokens": 8_000,
+    "deadlines.firstTokenMs": 120_000,
+    "deadlines.stallMs": 60_000,
+    "deadlines.toolMs": 120_000,
+    "deadlines.idleMs": 600_000,
+    "retry.maxAttempts": 5,
+    "retry.initialDelayMs": 500,
+    "retry.maxDelayMs": 30_000,
+  };
+  const free = {
+    "agents.delegation.defaultTimeout": 300_000,
+    "agents.delegation.maxConcurrent": 5,
+    "execution.attemptTimeoutMs": 90_000,
+    "execution.maxRetries": 1,
+    "ask.deadlineMs": 900_000,
+  };
+  const at = (config: unknown, path: string): unknown =>
+    path.split(".").reduce((value, key) => (value as Record<string, unknown>)[key], config);
+
+  test.each(Object.entries(bounded))(
+    "%s is no more than %i unless the user says so",
+    async (path, usual) => {
+      const raised = saying(path, 1_000_000_000);
+      const config = await load({ project: raised });
+      expect(at(config, path)).toBe(usual);
+      expect(config.notTaken).toEqual([
+        `${project}:1: ${path} counts as ${usual}: a project's file can lower what holds for you, ` +
+          "and not raise it. Set it in your own configuration (~/.config/mandate/config.yaml).",
+      ]);
+      const own = await load({ user: saying(path, usual * 2), project: raised });
+      expect(at(own, path)).toBe(usual * 2);
+      const lowered = await load({ user: "", project: saying(path, usual - 1) });
+      expect(at(lowered, path)).toBe(usual - 1);
+      expect(lowered).not.toHaveProperty("notTaken");
+    },
+  );
+
+  test.each(Object.entries(free))("%s is no more than the user says", async (path, usual) => {
+    const raised = saying(path, usual * 2);
+    expect(at(await load({ project: raised }), path)).toBe(usual * 2);
+    const config = await load({ user: saying(path, usual), project: raised });
+    expect(at(config, path)).toBe(usual);
+    expect(config.notTaken).toHaveLength(1);
+  });
+
+  test("a default budget follows the maximum that was left of it", async () => {
+    const path = "agents.delegation.tokenBudget";
+    const project = saying(path, { default: 300_000, max: 500_000 });
+    const budget = (config: unknown) => at(config, path);
+    expect(budget(await load({ project }))).toEqual({ default: 200_000, max: 200_000 });
+    const user = saying(path, { max: 90_000 });
+    expect(budget(await load({ user, project }))).toEqual({ default: 90_000, max: 90_000 });
+    const both = saying(path, { default: 100, max: 90_000 });
+    expect(budget(await load({ user: both, project }))).toEqual({ default: 100, max: 90_000 });
+  });
+});
+
+test("whom the user chose to answer stays chosen", async () => {
+  const theirs = "models: { default: a/dear, pools: { fast: a/dear } }";
+  const model = await load({ user: "models: { default: a/cheap }", project: theirs });
+  expect(model.models).toMatchObject({ default: "a/cheap" });
+  expect(model.notTaken?.[0]).toMatch(/mandate\.yaml:1: models\.default does not count: a project/);
+  const pool = await load({ user: "models: { defaultPool: fast }", project: theirs });
+  expect(pool.models).toMatchObject({ defaultPool: "fast" });
+  expect(pool.models).not.toHaveProperty("default");
+  expect(pool.models.pools["fast"]).not.toContain("a/dear");
+  const free = await load({ user: "", project: theirs });
+  expect(free.models).toMatchObject({ default: "a/dear" });
+  const theirPool = "models: { defaultPool: mine, pools: { mine: a/dear } }";
+  const kept = await load({ user: "models: { default: a/cheap }", project: theirPool });
+  expect(kept.models).toMatchObject({ default: "a/cheap" });
+  expect(kept.models).not.toHaveProperty("defaultPool");
+});
+
+test("who stands in for an unknown profile is the user's word, where there is one", async () => {
+  const file = (said: string): string => `agents: { delegation: ${said} }`;
+  const theirs = file("{ onUnknown: fallback, defaultAgent: wide }");
+  const strict = await load({ user: file("{ onUnknown: error }"), project: theirs });
+  expect(strict.agents.delegation.onUnknown).toBe("error");
+  const own = file("{ onUnknown: fallback, defaultAgent: narrow }");
+  const narrow = await load({ user: own, project: theirs });
+  expect(narrow.agents.delegation).toMatchObject({ defaultAgent: "narrow" });
+  const silent = await load({ user: "", project: theirs });
+  expect(silent.agents.delegation).toMatchObject({ onUnknown: "fallback", defaultAgent: "wide" });
+});
+
 test("a pool is one model or several, and replaces the shipped one of its name", async () => {
   const { models } = await load({
     project: "models: { defaultPool: mine, pools: { mine: a/b, smart: [c/d, e/f] } }",
@@ -233,10 +330,11 @@ test("a pool is one model or several, and replaces the shipped one of its name",
 
 test("of default and default pool, the last word counts", async () => {
   const user = "models: { defaultPool: fast }";
-  const both = await load({ user, project: "models: { default: a/b }" });
+  const environment = { MANDATE_CONFIG: project };
+  const both = await load({ user, project: "models: { default: a/b }", environment });
   expect(both.models).toMatchObject({ default: "a/b" });
   expect(both.models).not.toHaveProperty("defaultPool");
-  const other = await load({ user: "models: { default: a/b }", project: user });
+  const other = await load({ user: "models: { default: a/b }", project: user, environment });
   expect(other.models).toMatchObject({ defaultPool: "fast" });
   expect(other.models).not.toHaveProperty("default");
   const named = await load({ user, project: "", environment: { MANDATE_MODEL: "c/d" } });

@@ -26,6 +26,7 @@ export async function mergeConfig(
   const { delegation } = config.agents;
   const models = settleModels(config.models, layers);
   requireDefaultAgent(delegation, layers);
+  const notTaken = layers.flatMap((layer) => layer.notTaken ?? []);
   return {
     ...config,
     agents: {
@@ -46,6 +47,7 @@ export async function mergeConfig(
     network: { ...config.network, waysOut: waysOut(config, layers) },
     profiles: await profilesIn(layers, withoutPrototype(models.pools)),
     files: layers.map(({ file }) => file).filter((file) => file !== undefined),
+    ...(notTaken.length > 0 && { notTaken }),
   };
 }
 

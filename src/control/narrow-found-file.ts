@@ -1,17 +1,20 @@
 import { intersect, type Selection } from "../contracts/selection.ts";
 import type { PriceConfig } from "./config.ts";
 import type { ConfigLayer } from "./config-layer.ts";
-import { layerProblem } from "./config-layer.ts";
+import { layerProblem, placeOf } from "./config-layer.ts";
 import type { ConfigFile } from "./config-schema.ts";
 import { dearerPrice } from "./dearer-price.ts";
 import { findModelEntry } from "./find-model-entry.ts";
+import { lowerAmounts } from "./lower-amounts.ts";
 import { createModelAllowlist } from "./model-allowlist.ts";
+import { FoundSettings, type SettingPath, type SettingsTree, settingAt } from "./settings-tree.ts";
 import { findShippedModel } from "./shipped-models.ts";
 
 /**
  * A file that was merely found may belong to a repository that somebody else wrote. It may not say
  * where tasks, files and keys are sent, nor answer questions in a person's place; and what the user
- * set in a file of their own is the most it can have.
+ * set in a file of their own is the most it can have. What bounds cost and time it can lower, and
+ * never raise, also where the user set nothing.
  */
 export function narrowFoundFile(found: ConfigLayer, user: ConfigLayer | undefined): ConfigLayer {
   refuse(
@@ -53,7 +56,21 @@ export function narrowFoundFile(found: ConfigLayer, user: ConfigLayer | undefine
     ["integration", "checks"],
     "name commands where your own sets `tools.shell.unsandboxed`, which lets them run without a sandbox",
   );
-  return { ...found, isFound: true, settings: narrowed(found.settings, user?.settings ?? {}) };
+  const { notTaken, tree } = narrowed(found.settings, user?.settings ?? {});
+  return {
+    ...found,
+    isFound: true,
+    settings: tree as ConfigFile,
+    notTaken: notTaken.map((path) => describeRest(found, path, settingAt(tree, path))),
+  };
+}
+
+function describeRest(found: ConfigLayer, path: SettingPath, taken: unknown): string {
+  const what = taken === undefined ? "does not count" : `counts as ${JSON.stringify(taken)}`;
+  return (
+    `${placeOf(found, path)}: ${path.join(".")} ${what}: a project's file can lower what holds ` +
+    "for you, and not raise it. Set it in your own configuration (~/.config/mandate/config.yaml)."
+  );
 }
 
 function refuse(found: ConfigLayer, value: unknown, path: readonly string[], what: string): void {
@@ -66,45 +83,52 @@ function refuse(found: ConfigLayer, value: unknown, path: readonly string[], wha
   );
 }
 
-function narrowed(found: ConfigFile, user: ConfigFile): ConfigFile {
-  const result = structuredClone(found) as Tree;
-  const limits = user as Tree;
-  for (const path of amounts)
-    lower(result, limits, path, (own, most) => Math.min(Number(own), Number(most)));
-  for (const path of switches)
-    lower(result, limits, path, (own, most) => own === true && most === true);
-  lower(result, limits, ["tools", "spawn", "explicit_tools"], (own, most) =>
-    most === "select" ? most : own,
-  );
+function narrowed(said: ConfigFile, own: ConfigFile): FoundSettings {
+  const found = new FoundSettings(said);
+  const user = own as SettingsTree;
+  const lower = (path: SettingPath, least: (found: unknown, user: unknown) => unknown): void =>
+    found.lower(path, settingAt(user, path), least);
+  lowerAmounts(found, user);
+  for (const path of switches) lower(path, (one, most) => one === true && most === true);
+  lower(["tools", "spawn", "explicit_tools"], (one, most) => (most === "select" ? most : one));
+  // Who stands in for an unknown profile works with rights of its own.
+  lower([...delegation, "onUnknown"], (one, most) => (most === "error" ? most : one));
+  lower([...delegation, "defaultAgent"], (_, most) => most);
   // What children leave for others, and what their callers see of them, can only become less.
-  lower(result, limits, [...context, "brainWriteScope"], (own, most) =>
-    writeScopes.indexOf(own) < writeScopes.indexOf(most) ? own : most,
+  lower([...delegation, "context", "brainWriteScope"], (one, most) =>
+    writeScopes.indexOf(one) < writeScopes.indexOf(most) ? one : most,
   );
-  lower(
-    result,
-    limits,
-    [...context, "sealOnComplete"],
-    (own, most) => own === true || most === true,
+  lower([...delegation, "context", "sealOnComplete"], either);
+  lower(["network", "allow"], (one, most) => intersect(one as Selection, most as Selection));
+  lower(["models", "allow"], (one, most) =>
+    (one as string[]).filter(createModelAllowlist(most as string[])),
   );
-  lower(result, limits, ["network", "allow"], (own, most) =>
-    intersect(own as Selection, most as Selection),
-  );
-  lower(result, limits, ["models", "allow"], (own, most) =>
-    (own as string[]).filter(createModelAllowlist(most as string[])),
-  );
-  // A name that the user gave to some models stays the user's.
-  lower(result, limits, ["models", "pools"], (own, most) => without(own as Tree, most as Tree));
+  keepModels(found, own);
   // What stands in the way of a merge can be added to, and never taken away.
-  lower(result, limits, ["integration", "checks"], (own, most) => [
-    ...new Set([...(most as string[]), ...(own as string[])]),
-  ]);
-  lower(result, limits, ["integration", "approval"], (own, most) => own === true || most === true);
-  raisePrices(pricesOf(result as ConfigFile), pricesOf(user));
-  return result as ConfigFile;
+  const checks = [...(own.integration?.checks ?? []), ...(said.integration?.checks ?? [])];
+  if (said.integration?.checks) found.replace(["integration", "checks"], [...new Set(checks)]);
+  lower(["integration", "approval"], either);
+  raisePrices(pricesOf(found.tree as ConfigFile), pricesOf(own));
+  return found;
 }
 
-function without(own: Tree, most: Tree): Tree {
-  return Object.fromEntries(Object.entries(own).filter(([name]) => !Object.hasOwn(most, name)));
+function either(one: unknown, other: unknown): boolean {
+  return one === true || other === true;
+}
+
+/** Whom the user chose stays chosen, and a pool that the user named or uses stays what it is. */
+function keepModels(found: FoundSettings, { models = {} }: ConfigFile): void {
+  const { default: model, defaultPool, pools = {} } = models;
+  const chosen = model ?? defaultPool;
+  found.lower(["models", "default"], chosen, () => undefined);
+  found.lower(["models", "defaultPool"], chosen, () => undefined);
+  const kept = new Set([
+    ...Object.keys(pools),
+    ...(defaultPool === undefined ? [] : [defaultPool]),
+  ]);
+  found.lower(["models", "pools"], kept, (one) =>
+    Object.fromEntries(Object.entries(one as object).filter(([name]) => !kept.has(name))),
+  );
 }
 
 /** What a token costs is what caps on cost are counted by, so a found file can only make it dearer. */
@@ -121,51 +145,13 @@ function pricesOf({ models }: ConfigFile): Prices {
   return (models?.prices ?? {}) as Prices;
 }
 
-type Tree = Record<string, unknown>;
-
-const amounts = [
-  ["agents", "delegation", "maxDepth"],
-  ["agents", "delegation", "defaultTimeout"],
-  ["agents", "delegation", "maxConcurrent"],
-  ["agents", "delegation", "tokenBudget", "default"],
-  ["agents", "delegation", "tokenBudget", "max"],
-  ["execution", "attemptTimeoutMs"],
-  ["execution", "maxRetries"],
-  ["limits", "runTokens"],
-  ["limits", "maxChildren"],
-  ["limits", "joinTokens"],
-];
-
-const context = ["agents", "delegation", "context"];
+const delegation = ["agents", "delegation"];
 
 /** From the least to the most. */
 const writeScopes: readonly unknown[] = ["none", "delegated", "shared"];
 
 const switches = [
-  ["agents", "delegation", "enabled"],
+  [...delegation, "enabled"],
   ["tools", "spawn", "enabled"],
   ["tools", "shell", "enabled"],
 ];
-
-/** Where both files say something, the found one's word is replaced by what allows least. */
-function lower(
-  found: Tree,
-  user: Tree,
-  path: readonly string[],
-  least: (found: unknown, user: unknown) => unknown,
-): void {
-  const [own, most] = [at(found, path), at(user, path)];
-  if (own === undefined || most === undefined) return;
-  const holder = at(found, path.slice(0, -1)) as Tree;
-  holder[path.at(-1) ?? ""] = least(own, most);
-}
-
-function at(tree: Tree, path: readonly string[]): unknown {
-  return path.reduce<unknown>(
-    (value, key) =>
-      typeof value === "object" && value !== null && Object.hasOwn(value, key)
-        ? (value as Tree)[key]
-        : undefined,
-    tree,
-  );
-}

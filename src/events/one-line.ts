@@ -1,4 +1,4 @@
-import { stripVTControlCharacters } from "node:util";
+import { stripTerminalCodes } from "./strip-terminal-codes.ts";
 
 /** What a terminal obeys, and what makes text read as another text. White space is not in it. */
 const forbidden =
@@ -15,7 +15,7 @@ export function oneLine(text: string, most: number): string {
   // Most texts are this already, and this is written while somebody waits.
   if (text.length <= most && plain.test(text)) return text;
   // What is cut away is not looked at: an output may have megabytes.
-  const flat = stripVTControlCharacters(text.slice(0, most * 4))
+  const flat = stripTerminalCodes(text.slice(0, most * 4))
     .replaceAll(forbidden, "")
     .replaceAll(/[\s\u0085]+/g, " ")
     .trim();

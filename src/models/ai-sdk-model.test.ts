@@ -117,6 +117,26 @@ test("calls that share an id, or have none, get their own", async () => {
   expect(new Set([...ids, "x", ""]).size).toBe(5);
 });
 
+test.each([
+  ["none", () => ""],
+  ["one", () => "same"],
+  // The names that doubles get are themselves wanted by others.
+  ["chained ones", (index: number) => (index % 2 === 0 ? "a" : `a_1_1_${index}`)],
+])("4,096 calls with ids like %s get their own without holding anybody up", async (_what, idOf) => {
+  const parts = Array.from({ length: 4096 }, (_, index) => call(idOf(index), "{}"));
+  const began = performance.now();
+  const { calls } = await ask([...parts, finish("tool-calls")]);
+  expect(performance.now() - began).toBeLessThan(1000);
+  expect(new Set(calls.map(({ id }) => id)).size).toBe(4096);
+});
+
+test("more calls than anybody plans are a fault, and so are endless arguments", async () => {
+  const many = Array.from({ length: 4097 }, () => call("", "{}"));
+  await expect(ask([...many, finish("tool-calls")])).rejects.toThrow(/more than 4096 calls/);
+  const long = Array.from({ length: 10 }, () => call("", JSON.stringify("x".repeat(20_000))));
+  await expect(ask([...long, finish("tool-calls")])).rejects.toThrow(/did not stop at the 1000/);
+});
+
 test("what the provider executes itself is not a call", async () => {
   expect((await ask([call("a", "{}", { providerExecuted: true }), finish("stop")])).calls).toEqual(
     [],

@@ -8,6 +8,8 @@ import { ReplyBlocks } from "./reply-blocks.ts";
 /** No text has tokens so long, on average; and so much is let through anyway. */
 const longestToken = 64;
 const alwaysAllowed = 64 * 1024;
+/** A turn that starts thousands of children is somebody's plan; more is a server gone astray. */
+const mostCalls = 4096;
 
 type Finish = Extract<LanguageModelV4StreamPart, { type: "finish" }>;
 
@@ -20,6 +22,7 @@ export class AiSdkReply {
   #finish: Finish | undefined;
   #served: string | null = null;
   #length = 0;
+  #calls = 0;
 
   constructor(request: ModelRequest, onPart: (part: ModelPart) => void) {
     this.#request = request;
@@ -55,6 +58,7 @@ export class AiSdkReply {
         if (part.delta.trim() !== "") this.#callsWithInput.add(part.id);
         break;
       case "tool-call":
+        this.#countCall(part.input);
         // What the provider itself executes is none of the agent's calls.
         if (part.providerExecuted !== true) this.#blocks.addCall(part, part.providerMetadata);
         break;
@@ -81,8 +85,21 @@ export class AiSdkReply {
     this.#length += delta.length;
     const { maxOutputTokens, model } = this.#request;
     if (this.#length <= alwaysAllowed + maxOutputTokens * longestToken) return;
-    const message = `${model} did not stop at the ${maxOutputTokens} tokens that it was asked for.`;
-    throw new ModelFault("connection", message, { partial: this.partial.slice(0, alwaysAllowed) });
+    throw this.#cutOff(
+      `${model} did not stop at the ${maxOutputTokens} tokens that it was asked for.`,
+    );
+  }
+
+  #countCall(input: string): void {
+    this.#count(input);
+    this.#calls += 1;
+    if (this.#calls <= mostCalls) return;
+    throw this.#cutOff(`${this.#request.model} made more than ${mostCalls} calls in one answer.`);
+  }
+
+  #cutOff(message: string): ModelFault {
+    const partial = this.partial.slice(0, alwaysAllowed);
+    return new ModelFault("connection", message, { partial });
   }
 
   /**

@@ -1,7 +1,7 @@
 import type { SharedV4ProviderMetadata } from "@ai-sdk/provider";
 import type { ModelRequest, ToolCall } from "../ports/model.ts";
 import type { Fragment } from "./provider-data.ts";
-import { parseToolCall, type RawCall, takenCallIds } from "./tool-call.ts";
+import { type CallIds, callIdsOf, parseToolCall, type RawCall } from "./tool-call.ts";
 
 type Metadata = SharedV4ProviderMetadata | undefined;
 
@@ -54,12 +54,12 @@ export class ReplyBlocks {
   collect(request: ModelRequest, isUnfinished: (call: RawCall) => boolean) {
     const calls: ToolCall[] = [];
     const fragments: Fragment[] = [];
-    let taken: Set<string> | undefined;
+    let ids: CallIds | undefined;
     for (const block of this.#blocks) {
       const options = block.metadata === undefined ? {} : { options: block.metadata };
       if (block.kind === "call") {
-        taken ??= takenCallIds(request.messages);
-        const context = { taken, isUnfinished: isUnfinished(block.call), caller: request.caller };
+        ids ??= callIdsOf(request.messages);
+        const context = { ...ids, isUnfinished: isUnfinished(block.call), caller: request.caller };
         const call = parseToolCall(block.call, context);
         calls.push(call);
         fragments.push({ kind: "call", id: call.id, ...options });

@@ -8,9 +8,14 @@ export interface RawCall {
   readonly input: string;
 }
 
-export interface CallContext {
-  /** Ids that are in use; the call's own is added. */
+export interface CallIds {
+  /** Those in use; a call's own is added. */
   readonly taken: Set<string>;
+  /** Which number to try next, by the id that was wanted: a thousand alike take a thousand steps. */
+  readonly next: Map<string, number>;
+}
+
+export interface CallContext extends CallIds {
   readonly isUnfinished: boolean;
   readonly caller: ModelCaller;
 }
@@ -28,23 +33,25 @@ export function parseToolCall(raw: RawCall, context: CallContext): ToolCall {
   }
 }
 
-export function takenCallIds(messages: readonly Message[]): Set<string> {
+export function callIdsOf(messages: readonly Message[]): CallIds {
   const taken = new Set<string>();
   for (const message of messages) {
     if (message.role === "assistant") for (const call of message.calls) taken.add(call.id);
   }
-  return taken;
+  return { taken, next: new Map() };
 }
 
 /**
  * The log needs every call of a delegation to have its own id; small servers repeat theirs, or send
  * none. The id goes back to the provider with call and result alike, so it may be any.
  */
-function uniqueId(wanted: string, { taken, caller }: CallContext): string {
+function uniqueId(wanted: string, { taken, next, caller }: CallContext): string {
   let id = wanted;
-  for (let number = 1; id === "" || taken.has(id); number += 1) {
+  let number = next.get(wanted) ?? 1;
+  for (; id === "" || taken.has(id); number += 1) {
     id = `${wanted || "call"}_${caller.attempt}_${caller.turn}_${number}`;
   }
+  next.set(wanted, number);
   taken.add(id);
   return id;
 }

@@ -231,6 +231,78 @@ test("a broken file takes its name with it instead of uncovering a wider profile
   expect(load(["one", "two"]).get("coder")).toBeUndefined();
 });
 
+test("a folder that can no longer be listed keeps what it said", () => {
+  place("one", "coder.md", profile("coder", "d", 'allowedTools: "*"'));
+  place("two", "coder.md", profile("coder", "d", "allowedTools: []"));
+  place("two", "broken.md", "---\nname: reviewer\nallowdTools: []\n---\n");
+  const registry = load(["one", "two"]);
+  const before = registry.get("coder");
+  expect(before?.tools).toEqual([]);
+  renameSync(join(base, "two"), join(base, "away"));
+  for (const takePlace of [
+    () => writeFileSync(join(base, "two"), "not a folder"),
+    () => symlinkSync("two", join(base, "two")),
+  ]) {
+    takePlace();
+    expect(registry.get("coder")).toEqual(before);
+    expect(registry.problemOf("reviewer")?.file).toBe(join(base, "two/broken.md"));
+    expect(registry.problems[0]?.message).toMatch(/two: cannot be listed \(E.*last read of it/);
+    rmSync(join(base, "two"));
+  }
+  renameSync(join(base, "away"), join(base, "two"));
+  place("two", "coder.md", profile("coder", "d", "allowedTools: [read]"));
+  expect(registry.get("coder")?.tools).toEqual(["read"]);
+  expect(registry.problems.map(({ name }) => name)).toEqual(["reviewer"]);
+  rmSync(join(base, "two"), { recursive: true });
+  expect(registry.get("coder")?.tools).toBe("*");
+});
+
+test("a folder that never could be listed takes every name with it that it may narrow", () => {
+  place("one", "coder.md", profile("coder", "d", 'allowedTools: "*"'));
+  place("three", "mine.md", profile("mine"));
+  symlinkSync("two", join(base, "two"));
+  const registry = load(["one", "two", "three"], [layerOf(profileOf("whole"))]);
+  expect(registry.names()).toEqual(["whole"]);
+  expect(registry.problemOf("whole")).toBeUndefined();
+  for (const name of ["coder", "mine", "unheard-of"]) {
+    expect(registry.problemOf(name)?.message).toBe(
+      `${join(base, "two")}: cannot be listed (ELOOP). It may narrow any profile, so none is ` +
+        "used that it could: make the folder readable, or remove it.",
+    );
+  }
+  rmSync(join(base, "two"));
+  expect(registry.names()).toEqual(["coder", "mine", "whole"]);
+  expect(registry.problemOf("unheard-of")).toBeUndefined();
+});
+
+test("what stands for itself is no exception where the folder comes later", () => {
+  symlinkSync("two", join(base, "two"));
+  const own = new FolderSource({ path: join(base, "two"), origin: "workspace" });
+  const sources = [fixedSource([layerOf(profileOf("whole"))]), own];
+  expect(loadProfiles({ sources }).names()).toEqual([]);
+});
+
+test("a folder of more files than anybody has is not read in part", () => {
+  place("one", "coder.md", profile("coder", "d", 'allowedTools: "*"'));
+  place("two", "coder.md", profile("coder", "d", "allowedTools: []"));
+  for (let count = 0; count < 10_000; count += 1) {
+    writeFileSync(join(base, `two/a${count}.md`), "");
+  }
+  const registry = load(["one", "two"]);
+  expect(registry.get("coder")).toBeUndefined();
+  expect(registry.problemOf("coder")?.message).toMatch(
+    /cannot be listed \(more than 10000 files\)/,
+  );
+});
+
+test("a file that has the name of a profile folder is none", () => {
+  place("one", "coder.md", profile("coder"));
+  writeFileSync(join(base, "profiles"), "of somebody's program");
+  const registry = load(["one", "profiles"]);
+  expect(registry.names()).toEqual(["coder"]);
+  expect(registry.problems[0]?.message).toMatch(/profiles: cannot be listed \(ENOTDIR\)$/);
+});
+
 test("two files of one folder with the same name are both out", () => {
   place("one", "a.md", profile("a", "narrow", "allowedTools: []"));
   place("one", "b.md", profile("a", "wide", 'allowedTools: "*"'));

@@ -33,8 +33,10 @@ export interface ProfileRegistryOptions {
 /**
  * All profiles, by name. Nothing is read before someone asks, and what has changed since is read
  * again. A file that cannot be used takes its name with it: falling back to a profile of that name
- * from elsewhere could be wider than what the broken file was meant to allow. The same holds for
- * one of ours that nobody acknowledged yet; one that was written for another program is passed over.
+ * from elsewhere could be wider than what the broken file was meant to allow. A place that cannot
+ * be looked into takes every name with it that it could have narrowed. One of ours that nobody
+ * acknowledged yet takes its name with it as well; one that was written for another program is
+ * passed over.
  */
 export function loadProfiles(options: ProfileRegistryOptions): ProfileRegistry {
   const { sources, acknowledged = () => nobody, recheckMs = 1000, now = Date.now } = options;
@@ -55,7 +57,7 @@ export function loadProfiles(options: ProfileRegistryOptions): ProfileRegistry {
   };
   return {
     get: (name) => load().profiles.get(name),
-    problemOf: (name) => load().blocked.get(name),
+    problemOf: (name) => load().problemOf(name),
     names: () => [...load().profiles.keys()],
     all: () => [...load().profiles.values()],
     offered: () => load().offered,
@@ -77,6 +79,9 @@ class Loaded {
   readonly blocked = new Map<string, ProfileProblem>();
   readonly problems: ProfileProblem[] = [];
   readonly pending: ProfileLayer[] = [];
+  #unknown: ProfileProblem | undefined;
+  /** What was said whole after the place that nobody knows: that could not have narrowed these. */
+  readonly #whole = new Set<string>();
 
   constructor(contents: readonly SourceContent[], acknowledged: ReadonlySet<string>) {
     this.acknowledged = acknowledged;
@@ -84,7 +89,10 @@ class Loaded {
       for (const layer of layers) this.#add(layer);
       for (const problem of problems) {
         this.problems.push(problem);
-        if (problem.name !== "" && problem.isHarmless !== true) {
+        if (problem.isAboutAll === true) {
+          this.#unknown = problem;
+          this.#whole.clear();
+        } else if (problem.name !== "" && problem.isHarmless !== true) {
           this.blocked.set(problem.name, problem);
         }
       }
@@ -106,6 +114,10 @@ class Loaded {
     }
   }
 
+  problemOf(name: string): ProfileProblem | undefined {
+    return this.blocked.get(name) ?? (this.profiles.has(name) ? undefined : this.#unknown);
+  }
+
   #add(layer: ProfileLayer): void {
     const { name, replaces = false, unacknowledged } = layer;
     if (unacknowledged !== undefined && !this.acknowledged.has(unacknowledged)) {
@@ -113,12 +125,16 @@ class Loaded {
       if (!replaces) this.blocked.set(name, notAcknowledged(layer));
       return;
     }
-    if (replaces) this.blocked.delete(name);
+    if (replaces) {
+      this.blocked.delete(name);
+      this.#whole.add(name);
+    }
     this.layers.set(name, replaces ? [layer] : [...(this.layers.get(name) ?? []), layer]);
   }
 
   #merge(name: string): Profile | undefined {
-    if (this.blocked.has(name)) return undefined;
+    const isUncertain = this.#unknown !== undefined && !this.#whole.has(name);
+    if (this.blocked.has(name) || isUncertain) return undefined;
     try {
       const profile = mergeLayers(this.layers.get(name) ?? []);
       if (profile.disabled !== true) return profile;

@@ -35,22 +35,29 @@ interface KnownFile {
   readonly lastGood: ProfileLayer | undefined;
 }
 
+interface Listing {
+  /** Undefined: nobody can tell, and what was there does not count as deleted. */
+  readonly files: readonly string[] | undefined;
+  readonly problem?: ProfileProblem;
+}
+
 /** The profile files of a folder, each read again when it has changed. */
 export class FolderSource implements ProfileSource {
   readonly #folder: ProfileFolder;
   #known: ReadonlyMap<string, KnownFile> = new Map();
   #content: SourceContent | undefined;
-  #listProblem = "";
+  #wasListed = false;
+  #listProblem: string | undefined;
 
   constructor(folder: ProfileFolder) {
     this.#folder = folder;
   }
 
   read(): SourceContent {
-    const problems: ProfileProblem[] = [];
-    const next = new Map<string, KnownFile>();
-    let hasChanged = this.#content === undefined;
-    for (const file of this.#list(problems)) {
+    const { files, problem } = this.#list();
+    const next = new Map(files === undefined ? this.#known : []);
+    let hasChanged = this.#content === undefined || problem?.message !== this.#listProblem;
+    for (const file of files ?? []) {
       const known = this.#known.get(file);
       const stamp = fileStamp(file);
       if (known?.stamp === stamp) {
@@ -61,31 +68,52 @@ export class FolderSource implements ProfileSource {
       const read = readProfileFile(this.#folder, file);
       next.set(file, { stamp, read, lastGood: "layer" in read ? read.layer : known?.lastGood });
     }
-    const listProblem = problems[0]?.message ?? "";
-    if (next.size !== this.#known.size || listProblem !== this.#listProblem) hasChanged = true;
+    if (next.size !== this.#known.size) hasChanged = true;
     if (this.#content !== undefined && !hasChanged) return this.#content;
     this.#known = next;
-    this.#listProblem = listProblem;
-    this.#content = collect(next, problems);
+    this.#listProblem = problem?.message;
+    this.#content = collect(next, problem === undefined ? [] : [problem]);
     return this.#content;
   }
 
-  #list(problems: ProfileProblem[]): readonly string[] {
+  #list(): Listing {
     const { path } = this.#folder;
     try {
-      // A README is about the folder; whatever begins with a dot is not ours.
-      return readdirSync(path)
-        .filter((file) => profileFile.test(file) && !/^(?:\.|readme\.)/i.test(file))
-        .sort()
-        .slice(0, maximumFiles)
-        .map((file) => join(path, file));
+      const files = listProfiles(path);
+      this.#wasListed = true;
+      return { files };
     } catch (error) {
-      const { code } = error as NodeJS.ErrnoException;
-      if (code === "ENOENT") return [];
-      problems.push({ name: "", file: path, message: `${path}: cannot be listed (${code})` });
-      return [];
+      const { code, message } = error as NodeJS.ErrnoException;
+      if (code === "ENOENT") {
+        this.#wasListed = false;
+        return { files: [] };
+      }
+      const what = `${path}: cannot be listed (${code ?? message})`;
+      const problem = { name: "", file: path, message: what };
+      if (this.#wasListed) {
+        const effect = "What was last read of it is still used; make it readable again.";
+        return { files: undefined, problem: { ...problem, message: `${what}. ${effect}` } };
+      }
+      // A file that happens to have the folder's name holds no profiles.
+      if (code === "ENOTDIR") return { files: [], problem };
+      const effect =
+        "It may narrow any profile, so none is used that it could: make the folder readable, " +
+        "or remove it.";
+      return {
+        files: undefined,
+        problem: { ...problem, message: `${what}. ${effect}`, isAboutAll: true },
+      };
     }
   }
+}
+
+function listProfiles(folder: string): readonly string[] {
+  // A README is about the folder; whatever begins with a dot is not ours.
+  const files = readdirSync(folder).filter(
+    (file) => profileFile.test(file) && !/^(?:\.|readme\.)/i.test(file),
+  );
+  if (files.length > maximumFiles) throw new Error(`more than ${maximumFiles} files`);
+  return files.sort().map((file) => join(folder, file));
 }
 
 function collect(files: ReadonlyMap<string, KnownFile>, problems: ProfileProblem[]): SourceContent {

@@ -33,6 +33,8 @@ export interface ProfileProblem {
   readonly message: string;
   /** It says only why a name is missing: another profile of that name can be used. */
   readonly isHarmless?: boolean;
+  /** Nobody knows what this place says, and it may narrow any name. */
+  readonly isAboutAll?: boolean;
 }
 
 /** The endings of profile files in our own formats. */

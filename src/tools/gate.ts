@@ -144,7 +144,10 @@ async function passRules(
   { call, context, input, isClosed, tool }: JudgedCall,
 ): Promise<Refusal | undefined> {
   const { permissions, profile } = subject.contract;
-  const subjects = subjectsOf(tool, input, context);
+  const subjects = await subjectsOf(tool, input, context);
+  // A large tree is gone through in turns. Whoever stopped the agent meanwhile was told that nothing
+  // more begins.
+  subject.checkStopped();
   const ruling = judgeByRules(permissions.rules ?? [], tool.name, subjects);
   if (ruling === "allow" && !isClosed) return undefined;
   const what = subjects?.values.join(", ") ?? "";
@@ -176,9 +179,13 @@ interface JudgedCall {
   readonly isClosed: boolean;
 }
 
-function subjectsOf(tool: Tool, input: unknown, context: ToolContext): CallSubjects | undefined {
+async function subjectsOf(
+  tool: Tool,
+  input: unknown,
+  context: ToolContext,
+): Promise<CallSubjects | undefined> {
   try {
-    return tool.about?.(input, context);
+    return await tool.about?.(input, context);
   } catch {
     // What it is about cannot be told: the stricter reading of every rule.
     return undefined;

@@ -51,7 +51,7 @@ export interface Tool<Input = unknown> {
    * What a call is about, for rules that speak of more than the tool: its paths relative to the
    * workspace's root, links resolved, or plain text. Absent: such rules take the stricter reading.
    */
-  about?(input: Input, context: ToolContext): CallSubjects;
+  about?(input: Input, context: ToolContext): CallSubjects | Promise<CallSubjects>;
   /** Of a tool that leads out: the addresses that a call is sent to, as far as the input tells. */
   destinations?(input: Input): readonly URL[];
   execute(input: Input, context: ToolContext): Promise<ToolOutput> | ToolOutput;

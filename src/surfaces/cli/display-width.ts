@@ -1,4 +1,4 @@
-import { stripVTControlCharacters } from "node:util";
+import { stripTerminalCodes } from "../../events/strip-terminal-codes.ts";
 
 const plain = /^[\u0020-\u007e]*$/;
 /** Drawn two cells wide: East Asian wide forms, and what is shown as a picture. */
@@ -21,7 +21,7 @@ function graphemes(text: string): string[] {
 
 /** How many cells of a terminal a text takes; colours take none. */
 export function displayWidth(text: string): number {
-  const visible = text.includes("\u001b") ? stripVTControlCharacters(text) : text;
+  const visible = text.includes("\u001b") ? stripTerminalCodes(text) : text;
   if (plain.test(visible)) return visible.length;
   return graphemes(visible).reduce((sum, each) => sum + widthOf(each), 0);
 }

@@ -4,7 +4,7 @@
  * leave nothing of that. Bidirectional marks and overrides go as well: they make text read as
  * another; and tags, which say something that nobody sees.
  */
-import { stripVTControlCharacters } from "node:util";
+import { stripTerminalCodes } from "../../events/strip-terminal-codes.ts";
 
 const forbidden =
   // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is removed.
@@ -15,9 +15,7 @@ const rawInJson = /[\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2060-\u206f\uf
 
 /** Lines and tabs stay. */
 export function printable(text: string): string {
-  return stripVTControlCharacters(text.replaceAll("\r\n", "\n"))
-    .replaceAll(forbidden, "")
-    .toWellFormed();
+  return stripTerminalCodes(text.replaceAll("\r\n", "\n")).replaceAll(forbidden, "").toWellFormed();
 }
 
 /** One line, whatever was in it. */

@@ -33,10 +33,10 @@ async function ask(tool: Tool, input: object, context: ToolContext): Promise<rea
 }
 
 /** What the gate would say of a call. */
-function ruling(tool: Tool, input: object, context: ToolContext) {
-  let subjects: ReturnType<NonNullable<Tool["about"]>> | undefined;
+async function ruling(tool: Tool, input: object, context: ToolContext) {
+  let subjects: Awaited<ReturnType<NonNullable<Tool["about"]>>> | undefined;
   try {
-    subjects = tool.about?.(tool.input.parse(input), context);
+    subjects = await tool.about?.(tool.input.parse(input), context);
   } catch {
     subjects = undefined;
   }
@@ -69,19 +69,21 @@ describe("a folder that rules deny", () => {
     }
   });
 
-  it("is no reason to refuse a call that begins above it, and one to refuse a call in it", () => {
+  it("is no reason to refuse a call that begins above it, and one to refuse a call in it", async () => {
     const context = under(makeTree(files), closed);
     for (const [tool, input] of [
       [listFiles, { recursive: true }],
       [globFiles, { pattern: "**" }],
       [withoutIt, { pattern: "word" }],
     ] as const) {
-      expect(ruling(tool, input, context)).toBe("allow");
+      expect(await ruling(tool, input, context)).toBe("allow");
       for (const path of ["secret", "secret/deep", "src/../secret", "./secret/."]) {
-        expect(ruling(tool, { ...input, path }, context)).toBe("deny");
+        expect(await ruling(tool, { ...input, path }, context)).toBe("deny");
       }
     }
-    expect(ruling(withoutIt, { pattern: "word", path: "secret/key.txt" }, context)).toBe("deny");
+    expect(await ruling(withoutIt, { pattern: "word", path: "secret/key.txt" }, context)).toBe(
+      "deny",
+    );
   });
 
   it("is the same under another name that a link gives it", async () => {
@@ -94,7 +96,7 @@ describe("a folder that rules deny", () => {
       [withoutIt, { path: "src/link", pattern: "word" }],
       [withoutIt, { path: "src/link/key.txt", pattern: "word" }],
     ] as const) {
-      expect(ruling(tool, input, context)).toBe("deny");
+      expect(await ruling(tool, input, context)).toBe("deny");
       // Whatever is judged before, what is looked at is judged again.
       expect((await ask(tool, input, context)).join("\n")).not.toMatch(/key\.txt:|key\.txt$/m);
     }
@@ -114,7 +116,7 @@ describe("a folder that rules deny", () => {
     const expected = ["a.txt", "secret/deep/key.txt", "src/b.txt", "src/secret.txt", note];
     expect(await ask(withIt, input, context)).toEqual(expected);
     expect(await ask(listFiles, { recursive: true }, context)).toContain("secret/deep/key.txt");
-    expect(ruling(withIt, input, context)).toBe("allow");
+    expect(await ruling(withIt, input, context)).toBe("allow");
     // Not where somebody above has closed it.
     const bound = under(makeTree(files), closed, rules);
     expect(await ask(withIt, input, bound)).not.toContain("secret/deep/key.txt");
@@ -138,14 +140,14 @@ describe("a folder that rules deny", () => {
     const seen = ["src/b.txt", "src/secret.txt", note];
     expect(await ask(globFiles, { pattern: "**" }, context)).toEqual(seen);
     expect(await ask(listFiles, { recursive: true }, context)).toEqual(seen);
-    expect(ruling(globFiles, { pattern: "**" }, context)).toBe("allow");
-    expect(ruling(globFiles, { pattern: "key.*" }, context)).toBe("deny");
-    expect(ruling(listFiles, {}, context)).toBe("deny");
+    expect(await ruling(globFiles, { pattern: "**" }, context)).toBe("allow");
+    expect(await ruling(globFiles, { pattern: "key.*" }, context)).toBe("deny");
+    expect(await ruling(listFiles, {}, context)).toBe("deny");
   });
 });
 
 describe("a folder that rules ask about", () => {
-  it("makes a question of every call that would look into it, however it begins", () => {
+  it("makes a question of every call that would look into it, however it begins", async () => {
     const root = makeTree(files);
     mkdirSync(join(root, "private"));
     const rules: ToolRule[] = [
@@ -153,23 +155,25 @@ describe("a folder that rules ask about", () => {
       { tool: "*", match: "private/**", action: "ask" },
     ];
     const context = under(root, rules);
-    expect(ruling(listFiles, { recursive: true }, context)).toBe("ask");
-    expect(ruling(listFiles, {}, context)).toBe("ask");
-    expect(ruling(listFiles, { path: "src" }, context)).toBe("allow");
-    expect(ruling(globFiles, { pattern: "**" }, context)).toBe("ask");
-    expect(ruling(globFiles, { pattern: "b.*" }, context)).toBe("allow");
-    expect(ruling(withIt, { pattern: "word" }, context)).toBe("ask");
+    expect(await ruling(listFiles, { recursive: true }, context)).toBe("ask");
+    expect(await ruling(listFiles, {}, context)).toBe("ask");
+    expect(await ruling(listFiles, { path: "src" }, context)).toBe("allow");
+    expect(await ruling(globFiles, { pattern: "**" }, context)).toBe("ask");
+    expect(await ruling(globFiles, { pattern: "b.*" }, context)).toBe("allow");
+    expect(await ruling(withIt, { pattern: "word" }, context)).toBe("ask");
   });
 
-  it("makes one of calls about more files than can be looked at one by one", () => {
+  it("makes one of calls about more files than can be looked at one by one", async () => {
     const root = makeTree({ "src/a.txt": "" });
     const many = Array.from({ length: 10_001 }, (_, index) => [`many/${index}`, ""]);
     addFiles(root, Object.fromEntries(many));
     const rules: ToolRule[] = [{ tool: "*", match: "zzz/**", action: "ask" }];
-    expect(ruling(globFiles, { pattern: "**" }, under(root, rules))).toBe("ask");
-    expect(ruling(globFiles, { pattern: "**", path: "src" }, under(root, rules))).toBe("allow");
+    expect(await ruling(globFiles, { pattern: "**" }, under(root, rules))).toBe("ask");
+    expect(await ruling(globFiles, { pattern: "**", path: "src" }, under(root, rules))).toBe(
+      "allow",
+    );
     // What is denied is passed over on the way, so nothing has to be known before.
-    expect(ruling(globFiles, { pattern: "**" }, under(root, closed))).toBe("allow");
+    expect(await ruling(globFiles, { pattern: "**" }, under(root, closed))).toBe("allow");
   });
 });
 

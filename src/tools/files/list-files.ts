@@ -66,7 +66,7 @@ export const listFiles = defineTool({
 });
 
 /** Whatever a list would name, so that rules hold for it also when it begins further up. */
-function listAbout(path: string, recursive: boolean, context: ToolContext): CallSubjects {
+function listAbout(path: string, recursive: boolean, context: ToolContext): Promise<CallSubjects> {
   const workspace = requireWorkspace(context);
   const paths: string[] = [];
   const enter = () => (name: string, entryPath: string, isFolder: boolean) => {
@@ -74,7 +74,10 @@ function listAbout(path: string, recursive: boolean, context: ToolContext): Call
     return recursive && isFolder && !skipped.has(name);
   };
   const named = function* () {
-    for (const _ of walkTree(workspace, path, { enter })) yield* paths.splice(0);
+    for (const _ of walkTree(workspace, path, { enter })) {
+      yield null;
+      yield* paths.splice(0);
+    }
     yield* paths;
   };
   return pathsAbout(path, named(), deniedPaths("list_files", context), context);

@@ -75,6 +75,14 @@ test("pools of the configuration are shown, and a mistake in them is named", asy
   expect(out).toMatch(/mandate\.yaml:2: unknown pool "mien"/);
 });
 
+test("what a project's file says and may not is told", async () => {
+  desk.write("mandate.yaml", "limits:\n  runTokens: 9000000\n");
+  const { out } = await desk.type(["doctor"], { environment: nowhere });
+  expect(out).toMatch(
+    /✓ configuration .*mandate\.yaml\n +.*:2: limits\.runTokens counts as 1000000/,
+  );
+});
+
 test("a model that cannot answer is told with what to do, and is no success", async () => {
   const data = [{ id: "llama3:latest" }, { id: "mistral" }];
   server = createServer((_, response) => response.end(JSON.stringify({ data })));

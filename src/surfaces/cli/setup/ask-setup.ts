@@ -68,8 +68,12 @@ async function askTokens(io: Io, put: Put): Promise<number> {
     );
     if (answer === "") return usualTokens;
     const tokens = /^[0-9]{1,12}$/.test(answer) ? Number(answer) : 0;
-    if (tokens > 0) return tokens;
-    io.stdout.write("   That is not a whole number above 0.\n");
+    if (tokens > 0 && tokens <= usualTokens) return tokens;
+    io.stdout.write(
+      tokens > 0
+        ? "   A project's file can only lower it. For more, set limits.runTokens in your own configuration, ~/.config/mandate/config.yaml.\n"
+        : "   That is not a whole number above 0.\n",
+    );
   }
 }
 

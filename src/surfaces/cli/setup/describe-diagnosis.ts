@@ -74,7 +74,10 @@ function aboutItself({ configuration, database, home, node }: Findings, program:
       ? [
           "good",
           "configuration",
-          configuration.files.join(", ") || "defaults (there is no mandate.yaml here or above)",
+          [
+            configuration.files.join(", ") || "defaults (there is no mandate.yaml here or above)",
+            ...configuration.notTaken,
+          ].join("\n"),
         ]
       : [
           "wrong",

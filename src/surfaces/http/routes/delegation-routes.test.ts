@@ -19,6 +19,7 @@ const options: EngineOptions = {
       },
     }),
     testProfile("asker", { tools: ["ask_user"] }),
+    testProfile("panel", { tools: ["delegate_task", "ask_user"] }),
     testProfile("boss", { tools: ["delegate_task", "write_file"] }),
     testProfile("scribe", { tools: ["write_file"] }),
     testProfile("chief", { tools: ["delegate_task"], limits: { joinTokens: 200 } }),
@@ -33,6 +34,10 @@ const options: EngineOptions = {
     if (caller.profile === "chief") {
       const input = { profile: "worker", task: "a long one" };
       return { calls: [{ tool: "delegate_task", input }] };
+    }
+    if (caller.profile === "panel") {
+      const input = { profile: "asker", task: "Ask" };
+      return { calls: [input, input].map((each) => ({ tool: "delegate_task", input: each })) };
     }
     if (caller.profile === "asker") {
       return { calls: [{ tool: "ask_user", input: { message: "Which one?" } }] };
@@ -203,6 +208,31 @@ describe("delegations over HTTP", () => {
       "404 unknown-ask",
     );
     await operator.cancelRun({ runId: other.runId });
+  });
+
+  it("are not answered in the place of others in their run", async () => {
+    await using api = await openApi(options);
+    const { client } = api;
+    const { delegationId: root, runId } = await client.startRun({ task: "Go", profile: "panel" });
+    const openAsks = async () => {
+      const { tree } = await client.getRun({ runId });
+      const found = await Promise.all(
+        tree.map(({ delegationId }) => client.getDelegation({ delegationId })),
+      );
+      return found.flatMap(({ ask, delegationId }) => (ask ? { delegationId, askId: ask.id } : []));
+    };
+    await expect.poll(openAsks).toHaveLength(2);
+    const [one, two] = await openAsks();
+    if (one === undefined || two === undefined) throw new Error("Both should ask.");
+    for (const delegationId of [two.delegationId, root]) {
+      const wrong = client.answerDelegation({ delegationId, askId: one.askId, text: "left" });
+      expect(await refusal(wrong)).toBe("404 unknown-ask");
+    }
+    expect(await openAsks()).toHaveLength(2);
+    for (const own of [one, two]) await client.answerDelegation({ ...own, text: "left" });
+    const late = client.answerDelegation({ ...one, text: "right" });
+    expect(await refusal(late)).toBe("409 ask-closed");
+    await client.waitFor(runId);
   });
 
   it("that left work in a copy have it shown, merged or discarded", async () => {

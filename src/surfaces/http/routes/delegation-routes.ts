@@ -111,10 +111,7 @@ export const delegationRoutes: readonly Route[] = [
     reply: answerReply,
     async handle({ body, params: { delegationId: id }, principal }, host) {
       const asked = body.askId ?? (await openAsk(host, id));
-      if (
-        (await host.runtime.store.findRun(asked)) !== (await readRunOf(host.runtime.store, id)).id
-      )
-        throw new MandateError("unknown-ask", `Delegation ${id} has no question ${asked}.`);
+      await requireOwnAsk(host, id, asked);
       return answerQuestion(host, asked, body.text, principal);
     },
   }),
@@ -212,6 +209,14 @@ function placeIn(text: string | undefined): DelegationPlace | undefined {
   if (text === undefined) return undefined;
   const [run = "", id = ""] = text.split("/");
   return { runId: run, delegationId: id === "" ? null : id };
+}
+
+/** Another's question is not answered by a slip; one that is closed is told as such. */
+async function requireOwnAsk({ runtime: { store } }: Host, id: string, ask: string): Promise<void> {
+  const run = await readRunOf(store, id);
+  const asking = [...run.delegations.values()].find((one) => openAskOf(one)?.id === ask);
+  const isOwn = asking === undefined ? (await store.findRun(ask)) === run.id : asking.id === id;
+  if (!isOwn) throw new MandateError("unknown-ask", `Delegation ${id} has no question ${ask}.`);
 }
 
 async function openAsk({ runtime: { store } }: Host, id: string): Promise<string> {

@@ -78,14 +78,19 @@ export class LegacyEndpoint<Session> {
     if (held === undefined) {
       return jsonRpcError(503, -32_000, "All of your sessions are at work: end one first.");
     }
-    const { transport } = await held.session;
-    const response = await answer(transport, request, message);
-    if (transport.sessionId === undefined) {
-      held.release();
-      await this.#sessions.end(owner, sessionId);
-      return response;
+    let isBegun = false;
+    try {
+      const { transport } = await held.session;
+      const response = await answer(transport, request, message);
+      isBegun = transport.sessionId !== undefined;
+      return isBegun ? boundStream(response, held.release) : response;
+    } finally {
+      // Nobody was told of it, so nobody would end it.
+      if (!isBegun) {
+        held.release();
+        await this.#sessions.end(owner, sessionId);
+      }
     }
-    return boundStream(response, held.release);
   }
 
   async end(isConcerned?: (owner: string) => boolean): Promise<void> {

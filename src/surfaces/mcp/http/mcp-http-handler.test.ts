@@ -1,3 +1,4 @@
+import { McpServer } from "@modelcontextprotocol/server";
 import { describe, expect, it, vi } from "vitest";
 import { type EchoEndpoint, startEchoEndpoint } from "./echo-endpoint.test-support.ts";
 import { call, initialize, post, postModern, type RawAnswer } from "./raw-client.test-support.ts";
@@ -202,6 +203,32 @@ describe("a session of 2025-11-25", () => {
     const params = { protocolVersion: "2025-11-25", capabilities: {}, clientInfo };
     expect((await post({ url }, call(1, "initialize", params))).status).toBe(503);
     expect((await initialize({ url, token: "bob" }))["mcp-session-id"]).not.toBe("");
+  });
+
+  it("that broke while it began takes nobody's place", async () => {
+    const { handler, sessions, url } = await startEchoEndpoint({
+      maxSessionsPerPrincipal: 1,
+      makeServer() {
+        const server = new McpServer({ name: "broken", version: "1.0.0" });
+        server.connect = async (transport) => {
+          Object.assign(transport, { handleRequest: () => Promise.reject(new Error("It broke.")) });
+        };
+        return server;
+      },
+    });
+    const clientInfo = { name: "raw", version: "1.0.0" };
+    const params = { protocolVersion: "2025-11-25", capabilities: {}, clientInfo };
+    const body = JSON.stringify(call(1, "initialize", params));
+    const headers = { "content-type": "application/json", accept: "application/json" };
+    const begin = () =>
+      handler.handle(new Request(url, { method: "POST", headers, body }), {
+        id: "alice",
+        role: "operator",
+      });
+    // 503 would be: all of your sessions are at work.
+    expect((await begin()).status).toBe(500);
+    expect((await begin()).status).toBe(500);
+    expect(sessions.map(({ isClosed }) => isClosed)).toEqual([true, true]);
   });
 
   it("ends with the token of its principal", async () => {

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { requireRole } from "../../../control/records/require-role.ts";
 import type { InboxItem } from "../../../events/inbox-item.ts";
 import { Inbox } from "../../../inbox/inbox.ts";
 import { openQuestions } from "../calls/open-question.ts";
@@ -74,6 +75,7 @@ export const answerTool: McpTool = ownTool({
     openWorldHint: true,
   },
   async call({ askId, text }, { session }) {
+    requireRole("answer-ask", session.principal);
     const { store } = session.runtime;
     const runId = await store.findRun(askId);
     if (runId === undefined || !(await session.owns(runId))) {

@@ -1,5 +1,10 @@
 import { expect, test } from "vitest";
-import { openEngine } from "../../../testing/engine-fixture.ts";
+import type { Principal } from "../../../control/records/principal.ts";
+import { Inbox } from "../../../inbox/inbox.ts";
+import { openEngine, type TestEngine, testProfile } from "../../../testing/engine-fixture.ts";
+import { callTool } from "../call-tool.ts";
+import { LocalClientSession } from "../client-session.ts";
+import type { McpCallContext } from "../mcp-tool.ts";
 import { mcpToolsOf } from "./mcp-tools.ts";
 import { delegatingNames, longNames } from "./tool-names.ts";
 
@@ -29,4 +34,55 @@ test("With delegation and spawning switched off, no tool that needs them is offe
     },
   });
   expect(mcpToolsOf(engine).map(({ name }) => name)).toEqual(["read_inbox", "answer"]);
+});
+
+function contextOf(engine: TestEngine, role: Principal["role"]): McpCallContext {
+  const principal = { id: "alice", role };
+  const folders = [engine.workspace];
+  const session = new LocalClientSession({ runtime: engine, principal, client: "desk", folders });
+  const { signal } = new AbortController();
+  return { session, signal, report: () => undefined, onDelegation: () => undefined };
+}
+
+test("A viewer uses no tool that changes something, not even on runs of their own", async () => {
+  await using engine = await openEngine({
+    profiles: [testProfile("asker", { tools: ["ask_user"] })],
+    model: ({ messages }) =>
+      messages.at(-1)?.role === "user"
+        ? { calls: [{ tool: "ask_user", input: { message: "Which one?" } }] }
+        : { text: "Done" },
+  });
+  const tools = mcpToolsOf(engine);
+  const toolOf = (wanted: string) => {
+    const tool = tools.find(({ name }) => name === wanted);
+    if (tool === undefined) throw new Error(`There is no ${wanted}.`);
+    return tool;
+  };
+  const [operator, viewer] = [contextOf(engine, "operator"), contextOf(engine, "viewer")];
+  await callTool(toolOf("spawn"), { profile: "asker", task: "Ask" }, operator);
+  const inbox = new Inbox(engine.store);
+  await expect.poll(() => inbox.open()).toHaveLength(1);
+  const [item] = await inbox.open();
+  expect(await viewer.session.owns(item?.runId ?? "")).toBe(true);
+  const input = { askId: item?.ask?.id ?? "", text: "the left" };
+  const changing = tools.filter(({ annotations }) => annotations.destructiveHint);
+  expect(changing.map(({ name }) => name)).toEqual([
+    ...delegatingNames,
+    "cancel_delegation",
+    "answer",
+  ]);
+  for (const tool of changing) {
+    const { isError, text } = await callTool(tool, input, viewer);
+    expect({ isError, text }).toEqual({
+      isError: true,
+      text: `Error: ${tool.name} needs an operator; this access is a viewer's.`,
+    });
+  }
+  // Not by the way they are called alone.
+  await expect(toolOf("answer").call(input, viewer)).rejects.toThrow("requires operator access");
+  expect(await inbox.open()).toHaveLength(1);
+  expect(await callTool(toolOf("answer"), input, operator)).toMatchObject({
+    text: `Answered ${input.askId}.`,
+  });
+  await operator.session.close();
 });

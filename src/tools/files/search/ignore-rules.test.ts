@@ -4,7 +4,8 @@ import { join } from "node:path";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { bindWorkspace } from "../../../workspaces/bind-workspace.ts";
-import { makeTree } from "../file-tool.test-support.ts";
+import { contextFor, makeTree } from "../file-tool.test-support.ts";
+import { searchAbout } from "./search-about.ts";
 import { selectFiles } from "./select-files.ts";
 
 function select(root: string, path = "."): string[] {
@@ -140,6 +141,110 @@ test("a .gitignore that is huge, or of another encoding, ignores nothing and har
   expect(select(huge)).toContain("a.ts");
   const broken = makeTree({ ".gitignore": Uint8Array.of(0xff, 0xfe, 0, 42, 0), "a.ts": "" });
   expect(select(broken)).toContain("a.ts");
+});
+
+/** As many states as there are names: what is hardest to match. */
+const costly = (length: number) => `*a${"?".repeat(length)}`;
+
+function longName(index: number): string {
+  const letters = Array.from({ length: 200 }, (_, at) => "ab"[((at * at * (index + 2)) >> 3) & 1]);
+  return `${index}${letters.join("")}`;
+}
+
+test("globs longer than anybody writes count as none, in one file or from the root down", () => {
+  const globs = (count: number) => [...Array(count).fill(costly(998)), "*.log", "x*"].join("\n");
+  const tree = { x1: "", "a.log": "", "src/x2": "", "src/x3y": "", "src/b.log": "" };
+  const many = makeTree({ ...tree, ".gitignore": globs(9) });
+  expect(select(many)).toEqual([".gitignore", "a.log", "src/b.log", "src/x2", "src/x3y", "x1"]);
+  const few = makeTree({ ...tree, ".gitignore": globs(5), "src/.gitignore": `${globs(4)}\n!x2` });
+  expect(select(few)).toEqual([".gitignore", "src/.gitignore"]);
+  const deep = makeTree({
+    ...tree,
+    ".gitignore": `${costly(998)}\n*.log`,
+    "src/.gitignore": globs(8),
+  });
+  expect(select(deep)).toEqual([".gitignore", "src/.gitignore", "src/x2", "src/x3y", "x1"]);
+});
+
+test("plain names do not count as globs, however many there are", () => {
+  const names = Array.from({ length: 4000 }, (_, index) => `name-${index}`);
+  const root = makeTree({ ".gitignore": names.join("\n"), "name-3999": "", "name-4000": "" });
+  expect(select(root)).toEqual([".gitignore", "name-4000"]);
+});
+
+test("the rules of a folder that was left hold no longer, and those above it still do", () => {
+  const root = makeTree({
+    ".gitignore": "*.log",
+    "a/.gitignore": "x",
+    "a/b/.gitignore": "!keep.log\ny",
+    "a/b/keep.log": "",
+    "a/b/c/y": "",
+    "a/b/c/x": "",
+    "a/d/y": "",
+    "a/d/x": "",
+    "a/d/keep.log": "",
+    "ab/x": "",
+    "ab/y": "",
+  });
+  expect(select(root)).toEqual([
+    ...[".gitignore", "a/.gitignore", "a/b/.gitignore", "a/b/keep.log", "a/d/y", "ab/x", "ab/y"],
+  ]);
+});
+
+/** One folder whose rules are as hard as they may be, others whose rules are too many. */
+function makeHardTree(): string {
+  const many = Array.from({ length: 700 }, (_, index) => `*${"[ab]?".repeat(60)}${index}`);
+  const hard = Array.from({ length: 50 }, (_, index) => `${costly(140)}${index}`);
+  const files: Record<string, string> = {
+    "hard/.gitignore": hard.join("\n"),
+    "spaces/.gitignore": `${" ".repeat(200_000)}x`,
+  };
+  for (let index = 0; index < 6; index += 1) {
+    files[`d${index}/.gitignore`] = many.join("\n");
+    files[`d${index}/${longName(index)}`] = "";
+    files[`hard/${longName(index)}`] = "";
+  }
+  return makeTree(files);
+}
+
+test("no .gitignore holds others up for long", () => {
+  const binding = bindWorkspace({ root: makeHardTree(), isolation: "shared", allowWrites: false });
+  let [longest, last] = [0, performance.now()];
+  for (const _ of selectFiles(binding, { path: ".", includeIgnored: false })) {
+    const now = performance.now();
+    longest = Math.max(longest, now - last);
+    last = now;
+  }
+  expect(longest).toBeLessThan(250);
+});
+
+test("others can be let in between any two names, also of those that are left out", () => {
+  const names = Array.from({ length: 50 }, (_, index) => `x${index}`);
+  const root = makeTree({
+    ".gitignore": "x*",
+    ...Object.fromEntries(names.map((each) => [each, ""])),
+  });
+  const binding = bindWorkspace({ root, isolation: "shared", allowWrites: false });
+  const found = Array.from(selectFiles(binding, { path: ".", includeIgnored: false }));
+  expect(found.filter((entry) => entry === null).length).toBeGreaterThanOrEqual(51);
+});
+
+test("what a search is about is found in turns, and not when nobody waits for it", async () => {
+  const part = { path: ".", include_ignored: false };
+  const context = contextFor(makeHardTree());
+  let turns = 0;
+  const counting = setInterval(() => {
+    turns += 1;
+  });
+  try {
+    const about = await searchAbout("grep", part, context);
+    expect(about.values).toHaveLength(20);
+    expect(turns).toBeGreaterThan(1);
+  } finally {
+    clearInterval(counting);
+  }
+  const signal = AbortSignal.abort(new Error("It was stopped."));
+  await expect(searchAbout("grep", part, { ...context, signal })).rejects.toThrow("stopped");
 });
 
 test("the order is that of paths, segment by segment", () => {

@@ -4,21 +4,13 @@ import { Matcher } from "../pattern/matcher.ts";
 
 /** The rules of one .gitignore. */
 export interface IgnoreRules {
+  /** How many characters of it every name has to be held against. */
+  readonly globLength: number;
   /**
    * True: ignored, false: expressly not, undefined: it says nothing about this. From `start` on the
    * path is relative to the folder that the .gitignore lies in.
    */
   judge(path: string, start: number, name: string, isFolder: boolean): boolean | undefined;
-}
-
-interface Rule {
-  readonly index: number;
-  readonly ignores: boolean;
-}
-
-interface GlobRule extends Rule {
-  readonly isAboutNames: boolean;
-  readonly matcher: Matcher;
 }
 
 const mostRules = 5000;
@@ -33,37 +25,61 @@ export function parseIgnoreRules(text: string): IgnoreRules {
   const forFolders = new RuleTable();
   const lines = text.replace(/^\ufeff/, "").split("\n", mostRules);
   for (const [index, line] of lines.entries()) {
+    if (line.length > longestRule) continue;
     let glob = line.replace(/\r$/, "").replace(/(?<!\\) +$/, "");
-    if (glob === "" || glob.startsWith("#") || glob.length > longestRule) continue;
+    if (glob === "" || glob.startsWith("#")) continue;
     const ignores = !glob.startsWith("!");
     if (!ignores) glob = glob.slice(1);
     const isForFoldersOnly = glob.endsWith("/");
     if (isForFoldersOnly) glob = glob.slice(0, -1);
     if (glob === "" || isBroken(glob)) continue;
-    const rule = { index, ignores };
-    forFolders.add(glob, rule);
-    if (!isForFoldersOnly) forFiles.add(glob, rule);
+    const rule = new Rule(glob, index, ignores);
+    forFolders.add(rule);
+    if (!isForFoldersOnly) forFiles.add(rule);
   }
   return {
+    // Whatever holds for files holds for folders too.
+    globLength: forFolders.globLength,
     judge: (path, start, name, isFolder) =>
       (isFolder ? forFolders : forFiles).judge(path, start, name),
   };
+}
+
+class Rule {
+  readonly glob: string;
+  readonly index: number;
+  readonly ignores: boolean;
+  readonly isAboutNames: boolean;
+  #matcher: Matcher | undefined;
+
+  constructor(glob: string, index: number, ignores: boolean) {
+    this.glob = glob.replace(/^\//, "");
+    this.index = index;
+    this.ignores = ignores;
+    this.isAboutNames = !glob.includes("/");
+  }
+
+  matches(text: string): boolean {
+    // Worked out only now: most files never meet most rules.
+    this.#matcher ??= new Matcher(globNode(this.glob));
+    return this.#matcher.test(text);
+  }
 }
 
 class RuleTable {
   readonly #names = new Map<string, Rule>();
   readonly #paths = new Map<string, Rule>();
   readonly #endings = new Map<string, Rule>();
-  readonly #globs: GlobRule[] = [];
+  readonly #globs: Rule[] = [];
+  globLength = 0;
 
-  add(glob: string, rule: Rule): void {
-    const isAboutNames = !glob.includes("/");
-    const path = glob.replace(/^\//, "");
-    if (!/[*?[\\]/.test(path)) (isAboutNames ? this.#names : this.#paths).set(path, rule);
-    else if (isAboutNames && /^\*\.[^*?[\\.]+$/.test(path)) this.#endings.set(path.slice(2), rule);
+  add(rule: Rule): void {
+    const { glob, isAboutNames } = rule;
+    if (!/[*?[\\]/.test(glob)) (isAboutNames ? this.#names : this.#paths).set(glob, rule);
+    else if (isAboutNames && /^\*\.[^*?[\\.]+$/.test(glob)) this.#endings.set(glob.slice(2), rule);
     else {
-      // Worked out only now: most files never meet most rules.
-      this.#globs.push({ ...rule, isAboutNames, matcher: new Matcher(globNode(path)) });
+      this.#globs.push(rule);
+      this.globLength += glob.length;
     }
   }
 
@@ -77,7 +93,7 @@ class RuleTable {
     for (let index = this.#globs.length - 1; index >= 0; index -= 1) {
       const rule = this.#globs[index];
       if (rule === undefined || rule.index < (best?.index ?? -1)) break;
-      if (rule.matcher.test(rule.isAboutNames ? name : path.slice(start))) return rule.ignores;
+      if (rule.matches(rule.isAboutNames ? name : path.slice(start))) return rule.ignores;
     }
     return best?.ignores;
   }

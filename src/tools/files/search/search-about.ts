@@ -19,7 +19,11 @@ export interface SearchedPart {
  * What a search is about: every file it would look at. A rule that keeps a folder from being
  * searched then holds as well when somebody searches the folder above it.
  */
-export function searchAbout(tool: string, part: SearchedPart, context: ToolContext): CallSubjects {
+export async function searchAbout(
+  tool: string,
+  part: SearchedPart,
+  context: ToolContext,
+): Promise<CallSubjects> {
   const workspace = requireWorkspace(context);
   const { path } = part;
   if (!statSync(resolveInside(workspace, path).path).isDirectory()) return pathAbout(path, context);
@@ -36,6 +40,6 @@ export function selectionOf(
   return { path, includeIgnored, isDenied: (file) => denied.has(file), ...only };
 }
 
-function* pathsOf(entries: Iterable<{ readonly path: string } | null>): Generator<string> {
-  for (const entry of entries) if (entry !== null) yield entry.path;
+function* pathsOf(entries: Iterable<{ readonly path: string } | null>): Generator<string | null> {
+  for (const entry of entries) yield entry?.path ?? null;
 }

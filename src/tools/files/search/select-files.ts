@@ -24,12 +24,16 @@ interface RuleChain {
   readonly prefix: string;
   readonly rules: IgnoreRules;
   readonly above: RuleChain | undefined;
+  /** Of all of them together, in characters. */
+  readonly length: number;
+  readonly globLength: number;
 }
 
 /**
  * The files that a search is about, ordered by path, and null where others can be let in. Both
- * searches and the rules of a contract ask here, so that they speak of the same files. Only .gitignore files inside the workspace count;
- * .git is looked into only when it is named, and so is node_modules unless all is asked for.
+ * searches and the rules of a contract ask here, so that they speak of the same files. Only
+ * .gitignore files inside the workspace count; .git is looked into only when it is named, and so is
+ * node_modules unless all is asked for.
  */
 export function* selectFiles(
   binding: WorkspaceBinding,
@@ -37,13 +41,13 @@ export function* selectFiles(
 ): Generator<TreeEntry | null> {
   const start = shownPath(binding, resolveInside(binding, path).path);
   const from = start === "." ? 0 : start.length + 1;
-  const chains = new Map<string, RuleChain | undefined>();
-  if (!includeIgnored) readRulesAbove(binding, start, chains);
+  let innermost = includeIgnored ? undefined : readRulesAbove(binding, start);
 
   function enter(folder: OpenFolder, place: string, entries: readonly Dirent[]): EntryFilter {
     const hasRules = !includeIgnored && entries.some(({ name }) => name === rulesName);
     const text = hasRules ? readRules(binding, folder) : undefined;
-    const chain = includeIgnored ? undefined : extendChain(place, text, chains);
+    innermost = extendChain(chainOf(innermost, place), place, text);
+    const chain = innermost;
     return (name, entryPath, isFolder) => {
       if (name === ".git") return false;
       if (glob !== undefined) {
@@ -69,36 +73,48 @@ function isIgnored(chain: RuleChain, name: string, path: string, isFolder: boole
   return false;
 }
 
-function readRulesAbove(
-  binding: WorkspaceBinding,
-  start: string,
-  chains: Map<string, RuleChain | undefined>,
-): void {
-  if (start === ".") return;
+function readRulesAbove(binding: WorkspaceBinding, start: string): RuleChain | undefined {
+  if (start === ".") return undefined;
   const segments = start.split("/");
+  let chain: RuleChain | undefined;
   for (let depth = 0; depth < segments.length; depth += 1) {
     const place = segments.slice(0, depth).join("/") || ".";
     const folder = openFolder(binding, join(binding.root, place), start);
     try {
-      extendChain(place, readRules(binding, folder), chains);
+      chain = extendChain(chain, place, readRules(binding, folder));
     } finally {
       folder.close();
     }
   }
+  return chain;
+}
+
+/** Without the rules of folders that were left: nothing comes back to them. */
+function chainOf(chain: RuleChain | undefined, place: string): RuleChain | undefined {
+  let link = chain;
+  while (link !== undefined && !place.startsWith(link.prefix)) link = link.above;
+  return link;
 }
 
 function extendChain(
+  above: RuleChain | undefined,
   place: string,
   text: string | undefined,
-  chains: Map<string, RuleChain | undefined>,
 ): RuleChain | undefined {
-  const slash = place.lastIndexOf("/");
-  const above = place === "." ? undefined : chains.get(slash < 0 ? "." : place.slice(0, slash));
-  const prefix = place === "." ? "" : `${place}/`;
-  const chain = text === undefined ? above : { prefix, rules: parseIgnoreRules(text), above };
-  chains.set(place, chain);
-  return chain;
+  const length = (above?.length ?? 0) + (text?.length ?? 0);
+  if (text === undefined || length > longestRules) return above;
+  const rules = parseIgnoreRules(text);
+  const globLength = (above?.globLength ?? 0) + rules.globLength;
+  if (globLength > longestGlobs) return above;
+  return { prefix: place === "." ? "" : `${place}/`, rules, above, length, globLength };
 }
+
+/**
+ * More than people write, from the root down to one folder. Every name is held against all of it,
+ * so a file that goes beyond is none, as one that is too large: it leaves nothing out.
+ */
+const longestGlobs = 8 * 1024;
+const longestRules = 1024 * 1024;
 
 const rulesName = ".gitignore";
 const largestRuleFile = 256 * 1024;
