@@ -66,7 +66,7 @@ function tickTool({ description, run }) {
 }
 
 async function verify({ store }) {
-  const { checkStore } = await load("events/check-store");
+  const { checkStore } = await load("events/checker/check-store");
   const { events, delegations, violations } = await checkStore(store);
   if (violations.length === 0) return { events, delegations };
   const [{ invariant, message }] = violations;
