@@ -1,6 +1,7 @@
 import { mkdirSync, mkdtempSync, realpathSync, rmSync, utimesSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { bindWorkspace } from "../../bind-workspace.ts";
 import { enclosePlaces } from "./enclose-places.ts";
@@ -42,9 +43,12 @@ describe("looking for what is obeyed", () => {
     // As if all had been at rest when it was read.
     vi.useFakeTimers({ now: Date.now() + 60_000, toFake: ["Date"] });
     expect((await walk.walk([root])).found).toEqual([]);
+    // Clocks of file systems tick in steps of some milliseconds.
+    await delay(30);
     write("a/b/.git/HEAD");
     utimesSync(join(root, "a/b"), 1, 1);
     expect((await walk.walk([root])).found).toEqual(at("a/b/.git"));
+    await delay(30);
     rmSync(join(root, "a/b/.git"), { recursive: true });
     expect((await walk.walk([root])).found).toEqual([]);
   });
