@@ -55,13 +55,13 @@ export async function endWork(agent: Agent, cause: unknown): Promise<void> {
   if (agent.isEnding) return;
   // Stopped while it was coming to rest: that is why it ends.
   const error = cause instanceof Suspended ? (agent.stopReason ?? cause) : cause;
-  if (wasRefused(error)) return followLog(agent);
+  if (wasRefused(error)) return reconcileOrGiveUp(agent);
   try {
     if (wasNotWritten(error)) await reloadTree(agent, error);
     else if (agent.suspension && !agent.isParked) return await park(agent, agent.suspension);
     await closeWith(agent, endingOf(error, agent));
   } catch (refusal) {
-    if (wasRefused(refusal)) return followLog(agent);
+    if (wasRefused(refusal)) return reconcileOrGiveUp(agent);
     // That its contract was changed is found out here, and is then why it ends.
     if (isTampering(refusal) && !isTampering(error)) return endWork(agent, refusal);
     giveUp(agent, refusal);
@@ -69,7 +69,7 @@ export async function endWork(agent: Agent, cause: unknown): Promise<void> {
 }
 
 /** Somebody else wrote first. Where it cannot even be read what they wrote, the agent is given up. */
-async function followLog(agent: Agent): Promise<void> {
+async function reconcileOrGiveUp(agent: Agent): Promise<void> {
   try {
     await reconcile(agent);
   } catch (error) {
