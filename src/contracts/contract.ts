@@ -3,6 +3,7 @@ import type { Authority } from "./authority.ts";
 import type { Carried } from "./exposure.ts";
 import type { McpServer } from "./mcp-server.ts";
 import type { Selection } from "./selection.ts";
+import type { TokenPrice } from "./token-price.ts";
 import type { RuleSet } from "./tool-rule.ts";
 
 /**
@@ -58,6 +59,11 @@ export interface Contract {
     readonly context_window?: number;
     /** Tried in order, as `provider/model`, when the model cannot be had. */
     readonly fallbacks?: readonly string[];
+    /**
+     * What its models cost at most, by `provider/model`: its requests reserve dollars by it. Absent
+     * where nothing has a price and nothing is capped, and in contracts that are older than the field.
+     */
+    readonly prices?: Readonly<Record<string, TokenPrice>>;
   };
   readonly principal: { readonly id: string; readonly role: string };
   readonly permissions: {

@@ -54,6 +54,13 @@ const server = z.discriminatedUnion("kind", [
   }),
 ]);
 
+const rate = z.number().min(0);
+const rates = { input: rate, output: rate };
+const price = z.strictObject({
+  ...rates,
+  long: z.strictObject({ over: count, ...rates }).optional(),
+});
+
 const contractSchema = z.strictObject({
   version: z.literal(1),
   parent: z.strictObject({
@@ -89,6 +96,7 @@ const contractSchema = z.strictObject({
     effort: z.enum(["none", "minimal", "low", "medium", "high", "xhigh"]).optional(),
     context_window: z.int().positive().optional(),
     fallbacks: z.array(z.string()).optional(),
+    prices: z.record(z.string(), price).optional(),
   }),
   principal: z.strictObject({ id: z.string(), role: z.string() }),
   permissions: z.strictObject({

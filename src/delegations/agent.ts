@@ -1,4 +1,5 @@
 import { type Contract, externalProvider, modelName } from "../contracts/contract.ts";
+import type { TokenPrice } from "../contracts/token-price.ts";
 import type { OpenAsk } from "../events/delegation.ts";
 import type { NewEvent, TokenUsage } from "../events/event.ts";
 import { Evidence } from "../events/evidence.ts";
@@ -12,7 +13,7 @@ import type { MergeOrder } from "./changes/merge-order.ts";
 import { type OutputEnding, Stopped, Suspended } from "./ends/ending.ts";
 import { Interruptible } from "./interruptible.ts";
 import type { LiveRun } from "./live-run.ts";
-import type { Account } from "./turns/ledger.ts";
+import { type Account, type Amount, nothing } from "./turns/ledger.ts";
 import { UnsettledAppends } from "./unsettled-appends.ts";
 import { WorkingTime } from "./working-time.ts";
 
@@ -54,7 +55,8 @@ export class Agent extends Interruptible {
   readonly createdAt: number;
   attempt = 0;
   requests = 0;
-  reservation = 0;
+  /** What the request under way may cost at most. */
+  reservation: Amount = nothing;
   /** The bound on the prompt of the request under way. */
   promptBound = 0;
   /** How often it had to start from its log again because others wrote. */
@@ -133,6 +135,11 @@ export class Agent extends Interruptible {
     return fallbacks?.[this.modelsGivenUp - 1] ?? modelName(this.contract);
   }
 
+  /** The most that its tokens can cost; undefined: no dollars that are known. */
+  get price(): TokenPrice | undefined {
+    return this.contract.model.prices?.[this.model];
+  }
+
   /** By what a stranger's words came to it, as its log and its contract tell; null: by nothing. */
   get untrusted(): string | null {
     return untrustedIn(this.contract, this.evidence);
@@ -176,6 +183,7 @@ export class Agent extends Interruptible {
 
   /** Writes events of this delegation. What must not run ahead of the disk awaits that. */
   record(...events: readonly NewEvent[]): void {
+    if (events.length === 0) return;
     if (this.isEnding) throw this.stopReason ?? new Stopped("cancelled", "It has ended.");
     if (this.isParked) throw this.interruption ?? new Stopped("cancelled", "It rests.");
     this.appends.throwIfRefused();

@@ -1,6 +1,7 @@
 import type { MemoryPermission } from "../contracts/contract.ts";
 import type { McpServer } from "../contracts/mcp-server.ts";
 import type { NarrowingRules } from "../contracts/narrow.ts";
+import type { TokenPrice } from "../contracts/token-price.ts";
 import type { AgentEntry } from "../control/records/agent-registry.ts";
 import type { EffectivePin, PinContext } from "../control/records/pin.ts";
 import type { Clock } from "../ports/clock.ts";
@@ -73,6 +74,8 @@ export interface ModelSource {
   /** The models that a policy allows to run on, in the order in which they are tried. */
   candidates(policy: ModelPolicy): readonly string[];
   cost(name: string, usage: ModelUsage): number;
+  /** The most that its tokens can cost; undefined when they cost nothing that is known. */
+  price(name: string): TokenPrice | undefined;
 }
 
 export type ProfileSource = Pick<

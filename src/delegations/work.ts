@@ -16,7 +16,7 @@ import { askPerson } from "./turns/ask-person.ts";
 import { judgeOutput } from "./turns/judge-output.ts";
 import { judgeReply, streakLimit } from "./turns/judge-reply.ts";
 import { performCalls } from "./turns/perform-calls.ts";
-import { backoff, event, settled, takeTurn } from "./turns/take-turn.ts";
+import { backoff, event, settledIfOpen, takeTurn } from "./turns/take-turn.ts";
 import { isWatcher, watch } from "./watchers/watch.ts";
 
 /**
@@ -131,8 +131,7 @@ async function reconcile(agent: Agent): Promise<void> {
     return;
   }
   await reload(agent, delegation);
-  // Nobody knows any more what the request that was under way has cost.
-  if (agent.reservation > 0) agent.record(settled(agent, agent.reservation, 0, 0, true));
+  agent.record(...settledIfOpen(agent));
   // The calls that come again must find the children they made.
   for (const { id, callId } of state.delegations.values()) {
     const child = run.agents.get(id);

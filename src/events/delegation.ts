@@ -41,6 +41,8 @@ interface Common {
 /** Who works on a delegation of a run that is spread, and how much of the run's budget is its own. */
 export interface Share {
   readonly tokens: number;
+  /** In dollars; absent: as much as those above it may. */
+  readonly cost?: number;
   /** Null: whoever works on its caller does. */
   readonly worker: string | null;
   /** One more with every worker; an earlier one's word does not count any more. */
@@ -50,6 +52,7 @@ export interface Share {
 export interface Reservation {
   readonly request: number;
   readonly tokens: number;
+  readonly cost?: number;
 }
 
 export interface OpenAsk {

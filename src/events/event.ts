@@ -80,7 +80,7 @@ export interface EventPayloads {
     readonly title: string;
     readonly contract_hash: string;
     /** In a run that is spread: what it may spend, so that every worker holds it to that. */
-    readonly budget?: { readonly tokens: number };
+    readonly budget?: { readonly tokens: number; readonly cost?: number };
     /** In a run that is spread: what its copy was when it was made, for workers on other machines. */
     readonly bundle?: ArtifactReference;
     readonly resumed_from?: string;
@@ -142,7 +142,12 @@ export interface EventPayloads {
     /** No model was asked: the delegation of an earlier run whose answer this was. */
     readonly taken_from?: string;
   };
-  "agent.budget_reserved": { readonly request: number; readonly tokens: number };
+  "agent.budget_reserved": {
+    readonly request: number;
+    readonly tokens: number;
+    /** In dollars, at the contract's prices; absent where it has none. */
+    readonly cost?: number;
+  };
   "agent.budget_settled": {
     readonly request: number;
     readonly reserved: number;

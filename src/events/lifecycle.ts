@@ -99,7 +99,7 @@ export function create(event: StoredEvent<"agent.subagent_created">): Delegation
   // Only those of spread runs have one, and only theirs are copied for it.
   const { budget } = payload;
   if (budget === undefined) return created;
-  return { ...created, share: { tokens: budget.tokens, worker: null, fence: 0 } };
+  return { ...created, share: { ...budget, worker: null, fence: 0 } };
 }
 
 /** Every later event moves it, or is illegal. */

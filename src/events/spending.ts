@@ -4,11 +4,10 @@ import type { StoredEvent } from "./event.ts";
 import type { RunState } from "./run-state.ts";
 
 /** What one delegation and all below it have used, and hold back for requests that are under way. */
-export interface Spending {
+export interface Spending extends Readonly<Amounts> {
   readonly cap: number;
-  readonly settled: number;
-  readonly reserved: number;
-  readonly cost: number;
+  /** In dollars, as are what its tokens have cost and what is held back of it. */
+  readonly costCap: number;
 }
 
 /** The same of a whole subtree; null stands for the run. */
@@ -18,6 +17,7 @@ interface Amounts {
   settled: number;
   reserved: number;
   cost: number;
+  reservedCost: number;
 }
 
 /** From a delegation up to the run: everybody whose budget its requests are paid from. */
@@ -27,13 +27,20 @@ export function* spendingAbove(
 ): Generator<Spending & { readonly id: string | null }> {
   run.totals ??= totalsOf(run);
   for (let one = at(run, id); one !== undefined; one = at(run, one.parentId)) {
-    const cap = one.share?.tokens ?? Number.POSITIVE_INFINITY;
-    yield { id: one.id, cap, ...(run.totals.get(one.id) ?? nothing) };
+    const { cost: costCap = unlimited, tokens: cap = unlimited } = one.share ?? {};
+    yield { id: one.id, cap, costCap, ...(run.totals.get(one.id) ?? nothing) };
   }
-  yield { id: null, cap: run.budgetTokens, ...(run.totals.get(null) ?? nothing) };
+  const all = run.totals.get(null) ?? nothing;
+  yield { id: null, cap: run.budgetTokens, costCap: unlimited, ...all };
 }
 
-const nothing: Readonly<Amounts> = Object.freeze({ settled: 0, reserved: 0, cost: 0 });
+const unlimited = Number.POSITIVE_INFINITY;
+const nothing: Readonly<Amounts> = Object.freeze({
+  settled: 0,
+  reserved: 0,
+  cost: 0,
+  reservedCost: 0,
+});
 
 function totalsOf(run: RunState): SpendingTotals {
   const totals: SpendingTotals = new Map();
@@ -60,14 +67,16 @@ function add(
   const settled = after.settled - before.settled;
   const reserved = after.reserved - before.reserved;
   const cost = after.cost - before.cost;
-  if (settled === 0 && reserved === 0 && cost === 0) return;
+  const reservedCost = after.reservedCost - before.reservedCost;
+  if (settled === 0 && reserved === 0 && cost === 0 && reservedCost === 0) return;
   const grow = (id: string | null): void => {
     const known = totals.get(id);
-    if (known === undefined) totals.set(id, { settled, reserved, cost });
+    if (known === undefined) totals.set(id, { settled, reserved, cost, reservedCost });
     else {
       known.settled += settled;
       known.reserved += reserved;
       known.cost += cost;
+      known.reservedCost += reservedCost;
     }
   };
   for (let one: Delegation | undefined = delegation; one; one = at(run, one.parentId)) grow(one.id);
@@ -76,8 +85,14 @@ function add(
 
 function ownOf(delegation: Delegation): Amounts {
   const { usage } = delegation;
-  const reserved = delegation.status === "running" ? (delegation.reservation?.tokens ?? 0) : 0;
-  return { settled: usage.prompt + usage.completion, reserved, cost: usage.cost };
+  const settled = usage.prompt + usage.completion;
+  return { settled, cost: usage.cost, ...heldBackBy(delegation) };
+}
+
+/** What the request that a delegation has under way may cost at most. */
+export function heldBackBy(delegation: Delegation): Pick<Spending, "reserved" | "reservedCost"> {
+  const held = delegation.status === "running" ? delegation.reservation : null;
+  return { reserved: held?.tokens ?? 0, reservedCost: held?.cost ?? 0 };
 }
 
 function at(run: RunState, id: string | null): Delegation | undefined {
@@ -90,11 +105,18 @@ export function requireFunds(
   { payload, sub_agent_id }: StoredEvent<"agent.budget_reserved">,
 ): void {
   const id = sub_agent_id ?? null;
-  for (const { cap, reserved, settled } of spendingAbove(run, id)) {
-    if (payload.tokens <= cap - settled - reserved) continue;
+  const { cost, tokens } = payload;
+  for (const one of spendingAbove(run, id)) {
+    const isLeft = tokens <= one.cap - one.settled - one.reserved;
+    const dollars = one.costCap - one.cost - one.reservedCost;
+    if (isLeft && (cost === undefined || cost <= dollars + rounding)) continue;
+    const what = isLeft ? `$${cost}` : `${tokens} tokens`;
     throw new MandateError(
       "illegal-transition",
-      `Delegation ${id} cannot hold back ${payload.tokens} tokens: somebody else was faster.`,
+      `Delegation ${id} cannot hold back ${what}: somebody else was faster.`,
     );
   }
 }
+
+/** Sums of dollars are wrong in their last digits. */
+const rounding = 1e-9;

@@ -1,3 +1,4 @@
+import type { TokenPrice } from "../contracts/token-price.ts";
 import type { PriceConfig, ProviderConfig } from "../control/config.ts";
 import { createModelAllowlist } from "../control/model-allowlist.ts";
 import { findShippedModel, pricesAsOf } from "../control/shipped-models.ts";
@@ -47,6 +48,8 @@ export interface ModelRegistry {
   isAllowed(name: string): boolean;
   /** In dollars; 0 when the model has no price. */
   cost(name: string, usage: ModelUsage): number;
+  /** The most that its tokens can cost; undefined when they cost nothing that is known. */
+  price(name: string): TokenPrice | undefined;
   hasPrice(name: string): boolean;
   /** The day the shipped prices are of. */
   readonly pricesAsOf: string;
@@ -114,6 +117,7 @@ export function createModelRegistry(options: ModelRegistryOptions): ModelRegistr
     candidates: (policy) => candidateModels(policy, choices),
     isAllowed,
     cost: (name, usage) => prices.cost(name, usage),
+    price: (name) => prices.dearest(name),
     hasPrice: (name) => prices.find(name) !== undefined,
     pricesAsOf,
     contextWindow: (name) => findShippedModel(name)?.contextWindow,

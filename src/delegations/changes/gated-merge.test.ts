@@ -6,6 +6,7 @@ import type { Script } from "../../models/scripted/scripted-model.ts";
 import { ofType, openEngine, testProfile } from "../../testing/engine-fixture.ts";
 import { git, initRepository } from "../../testing/git-workspace.test-support.ts";
 import { defineTool, type Tool } from "../../tools/tool.ts";
+import { detectSandbox } from "../../workspaces/sandbox/detect-sandbox.ts";
 import type { WorkspaceBinding } from "../../workspaces/workspace-binding.ts";
 
 const boss = testProfile("boss", { capabilities: ["primary", "subtask"], tools: "*" });
@@ -41,7 +42,11 @@ function tampering(act: (workspace: WorkspaceBinding) => void): { tool: Tool; mo
   return { tool, model: script };
 }
 
-test("a check that the merged files do not pass keeps them out, and the work is kept", async () => {
+test("a check that the merged files do not pass keeps them out, and the work is kept", async ({
+  skip,
+}) => {
+  const sandbox = detectSandbox(process.env);
+  skip(!sandbox.isUsable, sandbox.isUsable ? "" : sandbox.problem);
   const writer = testProfile("writer", {
     tools: ["write_file"],
     workspace: { checks: ["! grep -q A a.txt"] },

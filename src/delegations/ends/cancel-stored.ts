@@ -89,8 +89,8 @@ function closingEvents(
   }
   let { usage } = delegation;
   if (delegation.status === "running" && delegation.reservation) {
-    const { request, tokens } = delegation.reservation;
-    usage = { ...usage, prompt: usage.prompt + tokens };
+    const { cost = 0, request, tokens } = delegation.reservation;
+    usage = { ...usage, prompt: usage.prompt + tokens, cost: usage.cost + cost };
     events.push({
       type: "agent.budget_settled",
       sub_agent_id: id,
@@ -99,7 +99,7 @@ function closingEvents(
         reserved: tokens,
         prompt: tokens,
         completion: 0,
-        cost: 0,
+        cost,
         estimated: true,
       },
     });

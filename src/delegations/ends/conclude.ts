@@ -9,7 +9,7 @@ import { MandateError } from "../../ports/mandate-error.ts";
 import { statusOf } from "../../sessions/delegation-result.ts";
 import type { Agent } from "../agent.ts";
 import type { TakenOver } from "../changes/take-over.ts";
-import { event, settled } from "../turns/take-turn.ts";
+import { event, settledIfOpen } from "../turns/take-turn.ts";
 import { type Ending, failure, type OutputEnding } from "./ending.ts";
 
 /** How a delegation's end was received. */
@@ -82,7 +82,7 @@ export function* unfinished(agent: Agent): Generator<NewEvent> {
         });
   }
   agent.openCalls = null;
-  if (agent.reservation > 0) yield settled(agent, agent.reservation, 0, 0, true);
+  yield* settledIfOpen(agent);
 }
 
 function sealOf(agent: Agent, { ending, files }: Accepted): Seal {

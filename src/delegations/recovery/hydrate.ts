@@ -25,6 +25,7 @@ import { accountFor } from "../spread/shared-account.ts";
 import { placeAgain } from "../start/placement.ts";
 import { openingOf } from "../start/start-delegation.ts";
 import { askKey } from "../turns/ask-person.ts";
+import { nothing } from "../turns/ledger.ts";
 import { attemptTime } from "./attempt-time.ts";
 import { livedTime, longestSilence } from "./lived-time.ts";
 
@@ -93,7 +94,8 @@ export async function revive(
   const parent =
     delegation.parentId === null ? null : (run.agents.get(delegation.parentId) ?? null);
   const account = accountFor(run, parent, delegation.id, contract);
-  account.settle(0, delegation.usage.prompt + delegation.usage.completion, delegation.usage.cost);
+  const { completion, cost, prompt } = delegation.usage;
+  account.settle(nothing, { tokens: prompt + completion, cost });
   const copy = isOpen(delegation)
     ? await copyFor(run, parent, delegation, contract, role)
     : undefined;
@@ -157,7 +159,8 @@ function adopt(agent: Agent, delegation: Delegation): void {
     agent.requests = delegation.requests;
     agent.openAsk = delegation.ask;
     if (delegation.reservation) {
-      agent.reservation = delegation.reservation.tokens;
+      const { cost = 0, tokens } = delegation.reservation;
+      agent.reservation = { tokens, cost };
       agent.account.restoreReservation(agent.reservation);
     }
   } else if (delegation.status === "waiting_for_merge") {
@@ -187,8 +190,8 @@ export async function reload(agent: Agent, delegation: Delegation): Promise<void
   } while (agent.appends.count !== heard);
   // In one breath: its caller may have it follow the log at the same time, and twice is too often.
   agent.startOver();
-  agent.account.settle(agent.reservation, 0, 0);
-  agent.reservation = 0;
+  agent.account.settle(agent.reservation, nothing);
+  agent.reservation = nothing;
   agent.openCalls = null;
   agent.answers = null;
   agent.evidence = new Evidence();

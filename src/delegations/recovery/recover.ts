@@ -20,7 +20,7 @@ import {
 } from "../rests/interrupt.ts";
 import { heldBy } from "../rests/resumption.ts";
 import { grantTo, type RunGrant } from "../start/run-grant.ts";
-import { event, settled } from "../turns/take-turn.ts";
+import { event, settledIfOpen } from "../turns/take-turn.ts";
 import { endWork, finish, wasNotWritten } from "../work.ts";
 import { hydrate } from "./hydrate.ts";
 
@@ -174,7 +174,7 @@ export async function grantOfRoot(
 
 export async function takeUp(agent: Agent, delegation: Delegation, isWoken = false): Promise<void> {
   if (agent.contract.workspace.copy !== undefined && agent.copy === null) {
-    if (agent.reservation > 0) agent.record(settled(agent, agent.reservation, 0, 0, true));
+    agent.record(...settledIfOpen(agent));
     await closeWith(agent, failure("worker_lost", "Its working copy is gone."));
     return;
   }
@@ -188,9 +188,7 @@ export async function takeUp(agent: Agent, delegation: Delegation, isWoken = fal
     case "running": {
       // What only waits for others cannot be what killed the worker.
       const resumption = delegation.resumptions + (onlyWaits(agent) ? 0 : 1);
-      const events: NewEvent[] = [];
-      // Nobody knows what the request that was under way has cost: the worst case is what is safe.
-      if (agent.reservation > 0) events.push(settled(agent, agent.reservation, 0, 0, true));
+      const events: NewEvent[] = [...settledIfOpen(agent)];
       if (resumption > resumptionLimit) {
         if (events.length > 0) agent.record(...events);
         const error = `It was taken up ${resumptionLimit} times without getting any further.`;

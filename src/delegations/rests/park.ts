@@ -2,7 +2,7 @@ import type { Agent } from "../agent.ts";
 import { beginWork } from "../begin-work.ts";
 import type { Suspended } from "../ends/ending.ts";
 import { hasServers } from "../turns/open-servers.ts";
-import { event, settled } from "../turns/take-turn.ts";
+import { event, settledIfOpen } from "../turns/take-turn.ts";
 
 /**
  * Brings an agent to rest whose work has been left: from here on it is as after a crash, but that
@@ -13,7 +13,7 @@ export async function park(agent: Agent, suspension: Suspended): Promise<void> {
   const rests = suspension.closesAs === null;
   // One whose work is handed in waits for its turn, as it did before.
   if (rests && agent.output === null) beginWork(agent);
-  if (agent.reservation > 0) agent.record(settled(agent, agent.reservation, 0, 0, true));
+  agent.record(...settledIfOpen(agent));
   if (rests && agent.output === null) {
     agent.record(event(agent, "agent.paused", { reason: "interrupt" }));
   }

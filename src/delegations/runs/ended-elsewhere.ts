@@ -1,12 +1,13 @@
 import type { Agent } from "../agent.ts";
 import { retireCopy } from "../changes/take-over.ts";
+import { nothing } from "../turns/ledger.ts";
 import { storedResult } from "./stored-result.ts";
 
 /** Somebody closed an agent that this process worked on: it stops where it is. */
 export async function endedElsewhere(agent: Agent): Promise<void> {
   agent.isEnding = true;
-  agent.account.settle(agent.reservation, agent.reservation, 0);
-  agent.reservation = 0;
+  agent.account.settle(agent.reservation, agent.reservation);
+  agent.reservation = nothing;
   agent.stop("cancelled", "It was ended from outside.");
   await closedElsewhere(agent);
 }

@@ -1,9 +1,9 @@
 import type { Contract } from "../../contracts/contract.ts";
 import type { RunState } from "../../events/run-state.ts";
-import { type Spending, spendingAbove } from "../../events/spending.ts";
+import { heldBackBy, type Spending, spendingAbove } from "../../events/spending.ts";
 import type { Agent } from "../agent.ts";
 import type { LiveRun } from "../live-run.ts";
-import { Account } from "../turns/ledger.ts";
+import { Account, type Amount } from "../turns/ledger.ts";
 
 /**
  * The account of a delegation in a spread run. Others spend from the same budget in other
@@ -21,78 +21,74 @@ export class SharedAccount extends Account {
     this.#id = id;
   }
 
-  override get available(): number {
-    return this.#least(({ cap, reserved, settled }) => cap - settled - reserved);
+  override get available(): Amount {
+    return this.#least(({ cap, cost, costCap, reserved, reservedCost, settled }) => ({
+      tokens: cap - settled - reserved,
+      cost: costCap - cost - reservedCost,
+    }));
   }
 
-  override get unspent(): number {
-    return this.#least(({ cap, settled }) => cap - settled);
-  }
-
-  override get costLeft(): number {
-    const caps = new Map<string | null, number>();
-    for (let account: Account | null = this; account; account = account.parent) {
-      if (account instanceof SharedAccount && account.costCap !== null) {
-        caps.set(account.#id, account.costCap);
-      }
-    }
-    if (caps.size === 0) return Number.POSITIVE_INFINITY;
-    return this.#least(({ cost, id }) => (caps.get(id) ?? Number.POSITIVE_INFINITY) - cost);
+  override get unspent(): Amount {
+    return this.#least(({ cap, cost, costCap, settled }) => ({
+      tokens: cap - settled,
+      cost: costCap - cost,
+    }));
   }
 
   /** What it holds back and has spent itself is known here before it is written. */
-  override reserve(tokens: number): boolean {
-    if (tokens > this.available) return false;
+  override restoreReservation({ cost, tokens }: Amount): void {
     this.reserved += tokens;
-    return true;
+    this.reservedCost += cost;
   }
 
-  override restoreReservation(tokens: number): void {
-    this.reserved += tokens;
-  }
-
-  override settle(reserved: number, used: number, cost: number): void {
-    this.reserved -= reserved;
-    this.settled += used;
-    this.cost += cost;
+  override settle(reserved: Amount, used: Amount): void {
+    this.reserved -= reserved.tokens;
+    this.reservedCost -= reserved.cost;
+    this.settled += used.tokens;
+    this.cost += used.cost;
   }
 
   override released(): Promise<void> {
     return this.#run.released();
   }
 
-  #least(amountOf: (spending: Spending & { readonly id: string | null }) => number): number {
+  #least(amountOf: (spending: Spending) => Amount): Amount {
     const { state } = this.#run;
-    if (state === null) return this.cap;
-    const { cost, reserved, settled } = this.#unwritten(state);
-    let least = this.cap;
+    if (state === null) return { tokens: this.cap, cost: this.costCap };
+    const { cost, reserved, reservedCost, settled } = this.#unwritten(state);
+    let least: Amount = { tokens: this.cap, cost: Number.POSITIVE_INFINITY };
     for (const known of spendingAbove(state, this.#id)) {
-      const ahead = {
+      const amount = amountOf({
         ...known,
         settled: known.settled + settled,
         reserved: known.reserved + reserved,
         cost: known.cost + cost,
+        reservedCost: known.reservedCost + reservedCost,
+      });
+      least = {
+        tokens: Math.min(least.tokens, amount.tokens),
+        cost: Math.min(least.cost, amount.cost),
       };
-      least = Math.min(least, amountOf(ahead));
     }
     return least;
   }
 
   /** How far its own figures are ahead of what the log says of it. */
-  #unwritten(state: RunState): Pick<Spending, "cost" | "reserved" | "settled"> {
+  #unwritten(state: RunState): Omit<Spending, "cap" | "costCap"> {
     const delegation = this.#id === null ? undefined : state.delegations.get(this.#id);
     if (delegation === undefined) return nothing;
     const { usage } = delegation;
-    const held = delegation.status === "running" ? (delegation.reservation?.tokens ?? 0) : 0;
+    const held = heldBackBy(delegation);
     return {
       settled: this.settled - usage.prompt - usage.completion,
-      reserved: this.reserved - held,
+      reserved: this.reserved - held.reserved,
       cost: this.cost - usage.cost,
+      reservedCost: this.reservedCost - held.reservedCost,
     };
   }
 }
 
-const nothing = { settled: 0, reserved: 0, cost: 0 };
+const nothing = { settled: 0, reserved: 0, cost: 0, reservedCost: 0 };
 
 /** The account of a delegation, below its caller's. */
 export function accountFor(

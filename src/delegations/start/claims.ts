@@ -79,7 +79,7 @@ export function ceilingOf(run: LiveRun, caller: Agent | null): Ceiling {
     return {
       authority: grant.authority,
       depth,
-      tokens: run.account.unspent,
+      tokens: run.account.unspent.tokens,
       cost: grant.cost,
       timeMs: grant.timeMs,
     };
@@ -87,7 +87,7 @@ export function ceilingOf(run: LiveRun, caller: Agent | null): Ceiling {
   return {
     authority: mayDelegate(caller.contract),
     depth: caller.contract.permissions.max_delegation_depth,
-    tokens: caller.account.unspent,
+    tokens: caller.account.unspent.tokens,
     cost: caller.contract.budget.cost,
     timeMs: caller.time.left(),
   };

@@ -2,6 +2,7 @@ import { type Contract, memoryPermissions } from "../../contracts/contract.ts";
 import type { Carried } from "../../contracts/exposure.ts";
 import type { Granted } from "../../contracts/narrow.ts";
 import { includes, type Selection } from "../../contracts/selection.ts";
+import type { TokenPrice } from "../../contracts/token-price.ts";
 import type { Profile } from "../../profiles/profile.ts";
 import { profileHash } from "../../profiles/profile-hash.ts";
 import type { Placement } from "./placement.ts";
@@ -57,6 +58,7 @@ export function makeContract(
       ...(model?.effort !== undefined && { effort: model.effort }),
       ...(model?.contextWindow !== undefined && { context_window: model.contextWindow }),
       ...(granted.fallbacks.length > 0 && { fallbacks: granted.fallbacks }),
+      ...pricesOf(run.parts, granted),
     }),
     principal: run.grant.principal,
     permissions: permissions.share({
@@ -128,6 +130,7 @@ const executions = new SharedValues<Contract["execution"]>();
 const outputs = new SharedValues<Contract["outputs"]>();
 const joins = new SharedValues<Contract["join"]>();
 const deadlines = new SharedValues<Contract["deadlines"]>();
+const prices = new SharedValues<NonNullable<Contract["model"]["prices"]>>();
 const names = new SharedValues<readonly string[]>();
 const none: readonly string[] = Object.freeze([]);
 const noWorkspace: Contract["workspace"] = Object.freeze({
@@ -164,6 +167,19 @@ function capabilityOf(
   if (capabilities.includes("orchestrator")) return { capability: "orchestrator" };
   const isPrimary = way === "session" || (caller === null && capabilities.includes("primary"));
   return isPrimary ? { capability: "primary" } : undefined;
+}
+
+/** Those of all models that may answer. Where dollars are capped it says so even if none has one. */
+function pricesOf(
+  { models: source }: Start["run"]["parts"],
+  { cost, fallbacks, model }: Granted,
+): Pick<Contract["model"], "prices"> | undefined {
+  let found: Record<string, TokenPrice> | undefined = cost === null ? undefined : {};
+  for (const name of [model, ...fallbacks]) {
+    const price = source.price(name);
+    if (price !== undefined) found = { ...found, [name]: price };
+  }
+  return found && { prices: prices.share(found) };
 }
 
 /** Never more than its caller's: the configuration may have changed since that one was made. */

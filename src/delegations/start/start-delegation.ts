@@ -339,7 +339,7 @@ function createdEvents(
         profile: contract.profile.id,
         title: contract.step.title,
         contract_hash: contractHash,
-        ...(run.isSpread && { budget: { tokens: contract.budget.tokens } }),
+        ...(run.isSpread && { budget: capsIn(contract) }),
         ...(bundle && { bundle }),
         ...(request.resumedFrom !== undefined && { resumed_from: request.resumedFrom }),
         ...(request.resumedAt !== undefined && { resumed_at: request.resumedAt }),
@@ -358,6 +358,11 @@ function createdEvents(
     }
   }
   return events;
+}
+
+/** What every worker of a spread run holds it to. */
+function capsIn({ budget: { cost, tokens } }: Contract): { tokens: number; cost?: number } {
+  return cost === null ? { tokens } : { tokens, cost };
 }
 
 /** The child's first message: its context and its task, and nothing of its caller's conversation. */

@@ -1,38 +1,53 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { Account } from "./ledger.ts";
+import { Account, type Amount, nothing } from "./ledger.ts";
+
+const tokens = (count: number): Amount => ({ tokens: count, cost: 0 });
 
 describe("an account", () => {
   it("gives out no more than the least of itself and its ancestors", () => {
     const run = new Account(null, 1000);
     const parent = new Account(run, 500);
     const child = new Account(parent, 5000);
-    expect(child.available).toBe(500);
-    expect(child.reserve(501)).toBe(false);
+    expect(child.available.tokens).toBe(500);
+    expect(child.reserve(tokens(501))).toBe(false);
     expect([run.reserved, parent.reserved, child.reserved]).toEqual([0, 0, 0]);
-    expect(child.reserve(400)).toBe(true);
-    expect([run.available, parent.available, child.available]).toEqual([600, 100, 100]);
-    child.settle(400, 30, 0.5);
-    expect([run.available, parent.available, child.available]).toEqual([970, 470, 470]);
+    expect(child.reserve(tokens(400))).toBe(true);
+    const free = () => [run, parent, child].map(({ available }) => available.tokens);
+    expect(free()).toEqual([600, 100, 100]);
+    child.settle(tokens(400), { tokens: 30, cost: 0.5 });
+    expect(free()).toEqual([970, 470, 470]);
     expect(run.cost).toBe(0.5);
   });
 
   it("tells what would be there if nothing under way cost anything", () => {
     const run = new Account(null, 1000);
     const [one, two] = [new Account(run, 1000), new Account(run, 1000)];
-    one.reserve(900);
-    expect([two.available, two.unspent]).toEqual([100, 1000]);
-    one.settle(900, 850, 0);
-    expect([two.available, two.unspent]).toEqual([150, 150]);
+    one.reserve(tokens(900));
+    expect([two.available.tokens, two.unspent.tokens]).toEqual([100, 1000]);
+    one.settle(tokens(900), tokens(850));
+    expect([two.available.tokens, two.unspent.tokens]).toEqual([150, 150]);
   });
 
-  it("knows how much may still be paid, by whoever has a limit", () => {
+  it("holds dollars back as it does tokens, from whoever has a limit", () => {
     const run = new Account(null, 1000, 2);
     const child = new Account(run, 1000);
-    expect(child.costLeft).toBe(2);
-    child.settle(0, 1, 1.5);
-    expect(child.costLeft).toBe(0.5);
-    expect(new Account(null, 1).costLeft).toBe(Number.POSITIVE_INFINITY);
+    expect(child.available.cost).toBe(2);
+    expect(child.reserve({ tokens: 1, cost: 1.6 })).toBe(true);
+    expect(new Account(run, 1000).reserve({ tokens: 1, cost: 0.5 })).toBe(false);
+    expect([child.available.cost, child.unspent.cost]).toEqual([expect.closeTo(0.4), 2]);
+    child.settle({ tokens: 1, cost: 1.6 }, { tokens: 1, cost: 1.5 });
+    expect(child.available.cost).toBe(0.5);
+    expect(new Account(null, 1).available.cost).toBe(Number.POSITIVE_INFINITY);
+  });
+
+  it("gives the last cent although sums of dollars are not exact", () => {
+    const account = new Account(null, 1000, 0.3);
+    for (const cost of [0.1, 0.2]) {
+      expect(account.reserve({ tokens: 1, cost })).toBe(true);
+      account.settle({ tokens: 1, cost }, nothing);
+    }
+    expect(account.reserve({ tokens: 1, cost: 0.3 })).toBe(true);
   });
 
   it("lets fifty racing children spend a budget once, and wakes those who wait", async () => {
@@ -42,15 +57,15 @@ describe("an account", () => {
     async function child(account: Account): Promise<void> {
       for (let request = 0; request < 20; request++) {
         const worstCase = 100 + Math.floor(Math.random() * 400);
-        while (!account.reserve(worstCase)) {
-          if (account.unspent < worstCase) return;
+        while (!account.reserve(tokens(worstCase))) {
+          if (account.unspent.tokens < worstCase) return;
           await account.released();
         }
         most = Math.max(most, run.settled + run.reserved);
         await new Promise((resolve) => setImmediate(resolve));
         const used = Math.floor(Math.random() * (worstCase + 1));
         spent += used;
-        account.settle(worstCase, used, 0);
+        account.settle(tokens(worstCase), tokens(used));
       }
     }
     await Promise.all(Array.from({ length: 50 }, () => child(new Account(run, 10_000))));
@@ -60,12 +75,12 @@ describe("an account", () => {
   });
 
   it("stays within every cap, whatever is reserved and settled in whatever order", () => {
+    const amount = fc.record({
+      tokens: fc.nat(400),
+      cost: fc.double({ min: 0, max: 4, noNaN: true }),
+    });
     const steps = fc.array(
-      fc.record({
-        who: fc.nat(5),
-        tokens: fc.nat(400),
-        used: fc.double({ min: 0, max: 1, noNaN: true }),
-      }),
+      fc.record({ who: fc.nat(5), amount, used: fc.double({ min: 0, max: 1, noNaN: true }) }),
       { maxLength: 60 },
     );
     fc.assert(
@@ -73,15 +88,21 @@ describe("an account", () => {
         const accounts: Account[] = [];
         for (const [index, cap] of caps.entries()) {
           const parent = index === 0 ? null : (accounts[Math.floor((index - 1) / 2)] ?? null);
-          accounts.push(new Account(parent, cap));
+          accounts.push(new Account(parent, cap, cap % 3 === 0 ? null : cap / 100));
         }
-        for (const { who, tokens, used } of all) {
-          const account = accounts[who];
-          const before = account?.available ?? 0;
-          expect(account?.reserve(tokens)).toBe(tokens <= before);
-          if (tokens <= before && used < 0.9) account?.settle(tokens, Math.floor(tokens * used), 0);
-          for (const { cap, reserved, settled } of accounts) {
+        for (const { amount: wanted, used, who } of all) {
+          const account = accounts[who] as Account;
+          const { available } = account;
+          const fits = wanted.tokens <= available.tokens && wanted.cost <= available.cost;
+          const isReserved = account.reserve(wanted);
+          if (fits) expect(isReserved).toBe(true);
+          if (isReserved && used < 0.9) {
+            const spent = { tokens: Math.floor(wanted.tokens * used), cost: wanted.cost * used };
+            account.settle(wanted, spent);
+          }
+          for (const { cap, cost, costCap, reserved, reservedCost, settled } of accounts) {
             expect(reserved + settled).toBeLessThanOrEqual(cap);
+            expect(cost + reservedCost).toBeLessThanOrEqual(costCap + 1e-6);
           }
         }
       }),

@@ -1,3 +1,18 @@
+/** Tokens, and the dollars that they cost. */
+export interface Amount {
+  readonly tokens: number;
+  readonly cost: number;
+}
+
+export const nothing: Amount = Object.freeze({ tokens: 0, cost: 0 });
+
+/** Sums of dollars are wrong in their last digits: less than a billionth is no difference. */
+const rounding = 1e-9;
+
+function isWithin(amount: Amount, left: Amount): boolean {
+  return amount.tokens <= left.tokens && amount.cost <= left.cost + rounding;
+}
+
 /**
  * Who may still spend how much. A child's budget is a cap, not money taken from its parent in
  * advance: the worst case of a request is reserved from the child and from every ancestor before
@@ -7,68 +22,65 @@
 export class Account {
   readonly parent: Account | null;
   readonly cap: number;
-  readonly costCap: number | null;
+  readonly costCap: number;
   settled = 0;
   reserved = 0;
   cost = 0;
+  reservedCost = 0;
   readonly #waiting: (() => void)[] | null;
 
   constructor(parent: Account | null, cap: number, costCap: number | null = null) {
     this.parent = parent;
     this.cap = cap;
-    this.costCap = costCap;
+    this.costCap = costCap ?? Number.POSITIVE_INFINITY;
     // Siblings compete at the top; that is where those who wait for a release are woken.
     this.#waiting = parent === null ? [] : null;
   }
 
   /** What can be reserved right now: the least that this account and its ancestors have free. */
-  get available(): number {
-    let least = Number.POSITIVE_INFINITY;
+  get available(): Amount {
+    let tokens = Number.POSITIVE_INFINITY;
+    let cost = Number.POSITIVE_INFINITY;
     for (let account: Account | null = this; account; account = account.parent) {
-      least = Math.min(least, account.cap - account.settled - account.reserved);
+      tokens = Math.min(tokens, account.cap - account.settled - account.reserved);
+      cost = Math.min(cost, account.costCap - account.cost - account.reservedCost);
     }
-    return least;
+    return { tokens, cost };
   }
 
   /** What will be there once every request that is under way turns out to have cost nothing. */
-  get unspent(): number {
-    let least = Number.POSITIVE_INFINITY;
+  get unspent(): Amount {
+    let tokens = Number.POSITIVE_INFINITY;
+    let cost = Number.POSITIVE_INFINITY;
     for (let account: Account | null = this; account; account = account.parent) {
-      least = Math.min(least, account.cap - account.settled);
+      tokens = Math.min(tokens, account.cap - account.settled);
+      cost = Math.min(cost, account.costCap - account.cost);
     }
-    return least;
-  }
-
-  get costLeft(): number {
-    let least = Number.POSITIVE_INFINITY;
-    for (let account: Account | null = this; account; account = account.parent) {
-      if (account.costCap !== null) least = Math.min(least, account.costCap - account.cost);
-    }
-    return least;
+    return { tokens, cost };
   }
 
   /** False, and nothing reserved, when some ancestor does not have it. */
-  reserve(tokens: number): boolean {
-    if (tokens > this.available) return false;
-    for (let account: Account | null = this; account; account = account.parent) {
-      account.reserved += tokens;
-    }
+  reserve(amount: Amount): boolean {
+    if (!isWithin(amount, this.available)) return false;
+    this.restoreReservation(amount);
     return true;
   }
 
   /** A reservation found in the log: it was granted once and is not asked for again. */
-  restoreReservation(tokens: number): void {
+  restoreReservation({ cost, tokens }: Amount): void {
     for (let account: Account | null = this; account; account = account.parent) {
       account.reserved += tokens;
+      account.reservedCost += cost;
     }
   }
 
-  settle(reserved: number, used: number, cost: number): void {
+  settle(reserved: Amount, used: Amount): void {
     let top: Account = this;
     for (let account: Account | null = this; account; account = account.parent) {
-      account.reserved -= reserved;
-      account.settled += used;
-      account.cost += cost;
+      account.reserved -= reserved.tokens;
+      account.reservedCost -= reserved.cost;
+      account.settled += used.tokens;
+      account.cost += used.cost;
       top = account;
     }
     top.#wake();

@@ -156,6 +156,7 @@ class Subject implements GateSubject, DelegatingCall {
       prompt: (transcript.countedTokens ?? promptBound) + transcript.bytesSince,
       available: account.available,
       keepBack: contract.budget.reserve,
+      price: this.#agent.price,
     });
     return Math.min(most, room);
   }

@@ -1,16 +1,48 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import type { Amount } from "./ledger.ts";
 import { planTurn, promptBound, roomForOutput, type TurnBounds } from "./plan-turn.ts";
+
+const rate = fc.oneof(fc.constant(0), fc.double({ min: 0.01, max: 200, noNaN: true }));
+const rates = { input: rate, output: rate };
+const price = fc.oneof(
+  fc.constant(undefined),
+  fc.record(rates),
+  fc.record({ ...rates, long: fc.record({ over: fc.nat(20_000), ...rates }) }),
+);
+const dollars = fc.oneof(
+  fc.constant(Number.POSITIVE_INFINITY),
+  fc.double({ min: -0.1, max: 5, noNaN: true }),
+);
 
 const bounds: fc.Arbitrary<TurnBounds> = fc
   .record({
     prompt: fc.nat(20_000),
     maxOutput: fc.integer({ min: 1, max: 10_000 }),
-    available: fc.integer({ min: -100, max: 60_000 }),
-    underWay: fc.oneof(fc.constant(0), fc.nat(30_000)),
+    available: fc.record({ tokens: fc.integer({ min: -100, max: 60_000 }), cost: dollars }),
+    underWay: fc.oneof(
+      fc.constant({ tokens: 0, cost: 0 }),
+      fc.record({ tokens: fc.nat(30_000), cost: fc.double({ min: 0, max: 2, noNaN: true }) }),
+    ),
     keepBack: fc.nat(1000),
+    price,
   })
-  .map(({ underWay, ...rest }) => ({ ...rest, unspent: rest.available + underWay }));
+  .map(({ underWay, ...rest }) => ({ ...rest, unspent: sum(rest.available, underWay) }));
+
+function sum(one: Amount, other: Amount): Amount {
+  return { tokens: one.tokens + other.tokens, cost: one.cost + other.cost };
+}
+
+function isWithin({ cost, tokens }: Amount, left: Amount): boolean {
+  return tokens <= left.tokens && cost <= left.cost + 1e-8;
+}
+
+/** What a provider bills for a request at most: by the prompt that it turns out to have. */
+function bill({ price: known }: TurnBounds, prompt: number, completion: number): number {
+  if (known === undefined) return 0;
+  const { input, output } = known.long && prompt > known.long.over ? known.long : known;
+  return (prompt * input + completion * output) / 1e6;
+}
 
 describe("planTurn", () => {
   it("never reserves more than is there, and always room for the prompt and some answer", () => {
@@ -18,8 +50,12 @@ describe("planTurn", () => {
       fc.property(bounds, (given) => {
         const plan = planTurn(given);
         if (plan.kind !== "turn" && plan.kind !== "last") return;
-        expect(plan.reserve).toBeLessThanOrEqual(given.available);
-        expect(plan.reserve).toBe(given.prompt + plan.maxOutput);
+        expect(isWithin(plan.reserve, given.available)).toBe(true);
+        expect(plan.reserve.tokens).toBe(given.prompt + plan.maxOutput);
+        for (const prompt of [given.prompt, Math.floor(given.prompt / 2), 0]) {
+          const billed = bill(given, prompt, plan.maxOutput);
+          expect(billed).toBeLessThanOrEqual(plan.reserve.cost + 1e-9);
+        }
         expect(plan.maxOutput).toBeGreaterThan(0);
         expect(plan.maxOutput).toBeLessThanOrEqual(given.maxOutput);
       }),
@@ -32,8 +68,9 @@ describe("planTurn", () => {
       fc.property(bounds, (given) => {
         const plan = planTurn(given);
         if (plan.kind !== "turn") return;
-        const left = given.available - plan.reserve;
-        expect(left).toBeGreaterThanOrEqual(given.prompt + given.keepBack);
+        const { available, keepBack, prompt } = given;
+        const kept = { tokens: prompt + keepBack, cost: bill(given, prompt, keepBack) };
+        expect(isWithin(sum(kept, plan.reserve), available)).toBe(true);
       }),
       { numRuns: 5000 },
     );
@@ -56,7 +93,11 @@ describe("planTurn", () => {
         const { kind } = planTurn(given);
         const alone = planTurn({ ...given, unspent: given.available });
         expect(alone.kind).not.toBe("wait");
-        if (given.unspent === given.available) expect(kind).not.toBe("wait");
+        if (
+          given.unspent.tokens === given.available.tokens &&
+          given.unspent.cost === given.available.cost
+        )
+          expect(kind).not.toBe("wait");
         if (kind === "wait") {
           const later = planTurn({ ...given, available: given.unspent });
           expect(later.kind).not.toBe(alone.kind);
@@ -73,10 +114,11 @@ describe("planTurn", () => {
   it("goes from turns to a last one to none as the budget shrinks, and never back", () => {
     const order = ["turn", "last", "exhausted"];
     fc.assert(
-      fc.property(bounds, ({ prompt, maxOutput, keepBack }) => {
+      fc.property(bounds, (given) => {
         let stage = 0;
         for (let left = 60_000; left > -500; left -= 487) {
-          const plan = planTurn({ prompt, maxOutput, keepBack, available: left, unspent: left });
+          const amount = { tokens: left, cost: left / 1e4 };
+          const plan = planTurn({ ...given, available: amount, unspent: amount });
           const next = order.indexOf(plan.kind);
           expect(next).toBeGreaterThanOrEqual(stage);
           stage = next;
@@ -121,6 +163,8 @@ describe("roomForOutput", () => {
   });
 
   it("shows a few lines however little is left", () => {
-    expect(roomForOutput({ prompt: 10_000, available: 500, keepBack: 25 })).toBe(2000);
+    const available = { tokens: 500, cost: Number.POSITIVE_INFINITY };
+    const left = { prompt: 10_000, available, keepBack: 25, price: undefined };
+    expect(roomForOutput(left)).toBe(2000);
   });
 });

@@ -1,9 +1,12 @@
+import { billionths, perToken, ratesFor, type TokenPrice } from "../../contracts/token-price.ts";
+import type { Amount } from "./ledger.ts";
+
 /** What the next model turn may cost, decided before anything is sent. Pure. */
 export type TurnPlan =
   /** A turn with its tools, and enough left for a last one after it. */
-  | { readonly kind: "turn"; readonly reserve: number; readonly maxOutput: number }
+  | { readonly kind: "turn"; readonly reserve: Amount; readonly maxOutput: number }
   /** The last one: tools are withdrawn, the best result is asked for. */
-  | { readonly kind: "last"; readonly reserve: number; readonly maxOutput: number }
+  | { readonly kind: "last"; readonly reserve: Amount; readonly maxOutput: number }
   /** Others hold reservations that will shrink: worth waiting. */
   | { readonly kind: "wait" }
   /** Not even a last turn fits. */
@@ -14,11 +17,13 @@ export interface TurnBounds {
   readonly prompt: number;
   readonly maxOutput: number;
   /** Free now, after everybody's reservations. */
-  readonly available: number;
+  readonly available: Amount;
   /** Free if all that is under way were to cost nothing. */
-  readonly unspent: number;
+  readonly unspent: Amount;
   /** The contract's reserve for a last turn. */
   readonly keepBack: number;
+  /** Of the model that will be asked; undefined: its tokens cost no dollars that are known. */
+  readonly price: TokenPrice | undefined;
 }
 
 const leastOutput = 64;
@@ -30,27 +35,52 @@ export function planTurn(bounds: TurnBounds): TurnPlan {
   return later.kind === now.kind ? now : { kind: "wait" };
 }
 
-function planWith(bounds: TurnBounds, left: number): TurnPlan {
+function planWith(bounds: TurnBounds, left: Amount): TurnPlan {
   const { prompt, maxOutput, keepBack } = bounds;
+  if (left.cost <= 0) return { kind: "exhausted" };
   // After this turn a last one must still fit: its prompt is at least this one's.
-  const forThisTurn = left - (prompt + keepBack);
-  const output = Math.min(maxOutput, forThisTurn - prompt);
+  const output = Math.min(maxOutput, outputWithin(left, bounds, 2 * prompt, keepBack));
   if (output >= Math.min(maxOutput, leastOutput * 4)) {
-    return { kind: "turn", reserve: prompt + output, maxOutput: output };
+    return { kind: "turn", reserve: worstCase(bounds, output), maxOutput: output };
   }
-  const last = Math.min(maxOutput, left - prompt);
-  if (left >= leastForAnswer(bounds)) {
-    return { kind: "last", reserve: prompt + last, maxOutput: last };
+  const last = Math.min(maxOutput, outputWithin(left, bounds, prompt, 0));
+  if (last >= Math.min(maxOutput, leastOutput)) {
+    return { kind: "last", reserve: worstCase(bounds, last), maxOutput: last };
   }
   return { kind: "exhausted" };
 }
 
+/** How many tokens an answer may have, beside prompts of so many and other output that is kept. */
+function outputWithin(
+  left: Amount,
+  { price, prompt }: Pick<TurnBounds, "price" | "prompt">,
+  prompts: number,
+  kept: number,
+): number {
+  const tokens = left.tokens - prompts - kept;
+  if (price === undefined || left.cost === Number.POSITIVE_INFINITY) return tokens;
+  const { input, output } = ratesFor(price, prompt);
+  const rest = billionths(left.cost) - (prompts * input + kept * output) * perToken;
+  return Math.min(tokens, tokensFor(rest, output));
+}
+
+function tokensFor(billionth: number, rate: number): number {
+  if (rate === 0) return billionth < 0 ? -1 : Number.POSITIVE_INFINITY;
+  return Math.floor(billionth / (rate * perToken));
+}
+
+function worstCase({ price, prompt }: Pick<TurnBounds, "price" | "prompt">, output: number) {
+  return { tokens: prompt + output, cost: price ? costOf(price, prompt, output) : 0 };
+}
+
+function costOf(price: TokenPrice, prompt: number, completion: number): number {
+  const { input, output } = ratesFor(price, prompt);
+  return Math.ceil((prompt * input + completion * output) * perToken) / 1e9;
+}
+
 /** With less than this, not even a last turn fits. */
-export function leastForAnswer({
-  maxOutput,
-  prompt,
-}: Pick<TurnBounds, "maxOutput" | "prompt">): number {
-  return prompt + Math.min(maxOutput, leastOutput);
+export function leastForAnswer(bounds: Pick<TurnBounds, "maxOutput" | "price" | "prompt">): Amount {
+  return worstCase(bounds, Math.min(bounds.maxOutput, leastOutput));
 }
 
 /**
@@ -61,10 +91,21 @@ export function leastForAnswer({
 export function roomForOutput({
   available,
   keepBack,
+  price,
   prompt,
-}: Pick<TurnBounds, "available" | "keepBack" | "prompt">): number {
-  const forPrompt = (available - keepBack - leastOutput * 4) / 2 - slack;
-  return Math.max(leastShown, Math.floor(forPrompt - prompt - frame));
+}: Pick<TurnBounds, "available" | "keepBack" | "price" | "prompt">): number {
+  const answers = keepBack + leastOutput * 4;
+  const forPrompts = Math.min(available.tokens - answers, promptsFor(available, price, answers));
+  return Math.max(leastShown, Math.floor(forPrompts / 2 - slack - prompt - frame));
+}
+
+/** How many tokens of prompts can be paid, beside answers of so many. */
+function promptsFor({ cost }: Amount, price: TokenPrice | undefined, answers: number): number {
+  if (cost <= 0) return 0;
+  if (price === undefined || cost === Number.POSITIVE_INFINITY) return Number.POSITIVE_INFINITY;
+  // With what is shown the next prompt may become a long one.
+  const { input, output } = ratesFor(price, Number.POSITIVE_INFINITY);
+  return tokensFor(billionths(cost) - answers * output * perToken, input);
 }
 
 /** What stands around an output in the conversation: whose it is, and that it was cut. */

@@ -6,6 +6,7 @@ import type { OfferedTools } from "../../tools/toolbox.ts";
 import type { Agent } from "../agent.ts";
 import { type Ending, failure, Stopped } from "../ends/ending.ts";
 import type { EngineLimits } from "../engine-parts.ts";
+import { type Amount, nothing } from "./ledger.ts";
 import { hasServers, openServers, withServerTools } from "./open-servers.ts";
 import { leastForAnswer, planTurn, promptBound, type TurnPlan } from "./plan-turn.ts";
 import { RefusedTurn, requestModel, StalledRequest } from "./request-model.ts";
@@ -89,8 +90,9 @@ function reserveNow(agent: Agent, prompt: number): ReservedTurn | undefined {
     available: account.available,
     unspent: account.unspent,
     keepBack: contract.budget.reserve,
+    price: agent.price,
   });
-  if (plan.kind === "exhausted" || account.costLeft <= 0) return { kind: "exhausted" };
+  if (plan.kind === "exhausted") return plan;
   if (plan.kind === "wait") return undefined;
   reserve(agent, plan.reserve);
   return isLastTurn(agent) ? { ...plan, kind: "last" } : plan;
@@ -123,12 +125,14 @@ function keepToWindow(agent: Agent): void {
   agent.record(event(agent, "agent.compacted", { before_messages: before }));
 }
 
-function reserve(agent: Agent, tokens: number): void {
+function reserve(agent: Agent, amount: Amount): void {
   // Planned from what is free, with nothing awaited in between: it cannot be gone.
-  if (!agent.account.reserve(tokens)) throw new Error("a planned reservation did not fit");
+  if (!agent.account.reserve(amount)) throw new Error("a planned reservation did not fit");
   agent.requests++;
-  agent.reservation = tokens;
-  agent.record(event(agent, "agent.budget_reserved", { request: agent.requests, tokens }));
+  agent.reservation = amount;
+  const { cost, tokens } = amount;
+  const reserved = { request: agent.requests, tokens };
+  agent.record(event(agent, "agent.budget_reserved", cost > 0 ? { ...reserved, cost } : reserved));
 }
 
 function recordTurn(agent: Agent, reply: ModelReply, last: boolean): void {
@@ -137,7 +141,7 @@ function recordTurn(agent: Agent, reply: ModelReply, last: boolean): void {
   const usage = reported ?? estimate(agent, reply);
   // Its tokens count all the same: what they say of the conversation is what the next bound rests on.
   const isPaid = reply.takenFrom === undefined;
-  const cost = isPaid ? agent.run.parts.models.cost(model, usage) : 0;
+  const cost = isPaid ? costOf(agent, usage) : 0;
   agent.turns++;
   agent.record(
     event(agent, "agent.model_turn", {
@@ -197,7 +201,7 @@ function believable(usage: ModelUsage | null, { account, reservation }: Agent): 
   const isCount = [prompt, completion, cached, cacheWrite].every(
     (count) => Number.isSafeInteger(count) && count >= 0,
   );
-  const isPossible = prompt + completion <= reservation + account.available;
+  const isPossible = prompt + completion <= reservation.tokens + account.available.tokens;
   return isCount && cached + cacheWrite <= prompt && isPossible ? usage : null;
 }
 
@@ -205,8 +209,19 @@ function believable(usage: ModelUsage | null, { account, reservation }: Agent): 
 function estimate(agent: Agent, reply: ModelReply): ModelUsage {
   const bytes = Buffer.byteLength(reply.text) + Buffer.byteLength(JSON.stringify(reply.calls));
   const { completion: told = 0 } = reply.usage ?? {};
-  const completion = Math.min(told > bytes ? told : bytes, agent.reservation - agent.promptBound);
+  const most = agent.reservation.tokens - agent.promptBound;
+  const completion = Math.min(told > bytes ? told : bytes, most);
   return { prompt: agent.promptBound, completion };
+}
+
+/**
+ * Where dollars are reserved by the contract's prices, others that came since cannot make more of a
+ * request than was left.
+ */
+function costOf({ account, contract, model, reservation, run }: Agent, usage: ModelUsage): number {
+  const cost = run.parts.models.cost(model, usage);
+  if (contract.model.prices === undefined) return cost;
+  return Math.min(cost, reservation.cost + account.available.cost);
 }
 
 /** Faults that a provider does not charge for; after any other the worst case is taken as used. */
@@ -223,8 +238,8 @@ const neverConnected: ReadonlySet<unknown> = new Set(["ECONNREFUSED", "ENOTFOUND
 
 function settleFault(agent: Agent, fault: ModelFault): void {
   const code = (fault.cause as { code?: unknown } | undefined)?.code;
-  const used = free.has(fault.kind) || neverConnected.has(code) ? 0 : agent.reservation;
-  const settlement = settled(agent, used, 0, 0, used > 0);
+  const isFree = free.has(fault.kind) || neverConnected.has(code);
+  const settlement = isFree ? settled(agent, 0, 0, 0, false) : settledAtWorst(agent);
   const { partial } = fault;
   // What had arrived is kept as data; nothing of it is acted upon.
   const payload = partial
@@ -233,17 +248,30 @@ function settleFault(agent: Agent, fault: ModelFault): void {
   agent.record({ ...settlement, payload });
 }
 
+type Settlement = ReturnType<typeof event<"agent.budget_settled">>;
+
+/** Nobody knows what a request that was cut has cost: the worst case is what is safe. */
+function settledAtWorst(agent: Agent): Settlement {
+  const { cost, tokens } = agent.reservation;
+  return settled(agent, tokens, 0, cost, true);
+}
+
+/** The same of whatever request is under way, if one is. */
+export function settledIfOpen(agent: Agent): readonly Settlement[] {
+  return agent.reservation.tokens > 0 ? [settledAtWorst(agent)] : [];
+}
+
 /** Settles what is reserved: from the child and every ancestor, once. */
-export function settled(
+function settled(
   agent: Agent,
   prompt: number,
   completion: number,
   cost: number,
   estimated: boolean,
-): ReturnType<typeof event<"agent.budget_settled">> {
+): Settlement {
   const reserved = agent.reservation;
-  agent.account.settle(reserved, prompt + completion, cost);
-  agent.reservation = 0;
+  agent.account.settle(reserved, { tokens: prompt + completion, cost });
+  agent.reservation = nothing;
   agent.usage = {
     prompt: agent.usage.prompt + prompt,
     completion: agent.usage.completion + completion,
@@ -251,7 +279,7 @@ export function settled(
   };
   return event(agent, "agent.budget_settled", {
     request: agent.requests,
-    reserved,
+    reserved: reserved.tokens,
     prompt,
     completion,
     cost,
@@ -327,24 +355,31 @@ function refusedTurn(agent: Agent, { reply, message, cause }: RefusedTurn): Endi
     reply === null
       ? { prompt: 0, completion: 0 }
       : (believable(reply.usage, agent) ?? estimate(agent, reply));
-  const cost = agent.run.parts.models.cost(agent.model, usage);
+  const cost = costOf(agent, usage);
   agent.record(settled(agent, usage.prompt, usage.completion, cost, reply?.usage === null));
   if (cause instanceof MandateError) return failure("provider_unavailable", message);
   return failure("policy_denied", `The turn was refused: ${message}`);
 }
 
 /** What a child that ran out of budget can still hand in. */
-function bestSoFar({ account, contract, promptBound: prompt, transcript }: Agent): Ending {
+function bestSoFar(agent: Agent): Ending {
+  const { transcript } = agent;
   if (transcript.bestText !== "") {
     const text = transcript.bestText;
     return { kind: "output", text, truncated: true, reason: "budget_exhausted" };
   }
-  const least = leastForAnswer({ prompt, maxOutput: contract.model.max_output_tokens });
-  const why =
-    account.costLeft <= 0
-      ? "What it may cost is spent, and there is no answer yet."
-      : `The budget is too small for a single answer, which may take ${least} tokens here.`;
-  return failure("budget_exhausted", why);
+  return failure("budget_exhausted", whyNoAnswer(agent));
+}
+
+function whyNoAnswer({ account, contract, price, promptBound: prompt }: Agent): string {
+  const { available } = account;
+  if (available.cost <= 0) return "What it may cost is spent, and there is no answer yet.";
+  const least = leastForAnswer({ prompt, price, maxOutput: contract.model.max_output_tokens });
+  if (least.tokens <= available.tokens) {
+    const [needed, left] = [least.cost, available.cost].map((dollars) => dollars.toFixed(4));
+    return `A single answer may cost $${needed} here, and $${left} are left of what it may cost.`;
+  }
+  return `The budget is too small for a single answer, which may take ${least.tokens} tokens here.`;
 }
 
 export function event<Type extends keyof EventPayloads>(

@@ -3,15 +3,24 @@ import { type CheckedRun, type Known, type RunCheck, withAncestors } from "./che
 
 interface Account {
   readonly cap: number;
+  /** In dollars. */
+  readonly costCap: number;
   settled: number;
   reserved: number;
+  cost: number;
+  reservedCost: number;
   isOverdrawn: boolean;
+}
+
+interface Amount {
+  readonly tokens: number;
+  readonly cost: number;
 }
 
 interface Spending {
   requests: number;
   /** The request under way, and what its answer says that it cost. */
-  open: { readonly tokens: number; turn: TokenUsage | null } | null;
+  open: { readonly reserved: Amount; turn: TokenUsage | null } | null;
 }
 
 /**
@@ -23,29 +32,29 @@ export function checkBudget({ report }: CheckedRun): RunCheck {
   const accounts = new Map<Known | null, Account>();
   const spendings = new Map<Known, Spending>();
 
-  function charge(delegation: Known, reserved: number, settled: number, seq: number): void {
+  function charge(delegation: Known, reserved: Amount, settled: Amount, seq: number): void {
     for (const owner of [...withAncestors(delegation), null]) {
       const account = accounts.get(owner);
       if (account === undefined) continue;
-      account.reserved += reserved;
-      account.settled += settled;
-      if (account.reserved + account.settled <= account.cap || account.isOverdrawn) continue;
+      account.reserved += reserved.tokens;
+      account.reservedCost += reserved.cost;
+      account.settled += settled.tokens;
+      account.cost += settled.cost;
+      const problem = account.isOverdrawn ? undefined : overdraftOf(account);
+      if (problem === undefined) continue;
       account.isOverdrawn = true;
-      const { cap } = account;
-      const message = `${account.settled} tokens spent and ${account.reserved} reserved exceed ${cap}.`;
-      report("I12", message, { ...(owner && { delegationId: owner.id }), seq });
+      report("I12", problem, { ...(owner && { delegationId: owner.id }), seq });
     }
   }
 
   return {
     see(event, delegation) {
       if (event.type === "run.started") {
-        accounts.set(null, openAccount(event.payload.budget.tokens));
+        accounts.set(null, openAccount(event.payload.budget.tokens, unlimited));
       }
       if (delegation === undefined) return;
       if (event.type === "agent.subagent_created") {
-        const { contract } = delegation;
-        accounts.set(delegation, openAccount(contract?.budget.tokens ?? Number.POSITIVE_INFINITY));
+        accounts.set(delegation, openAccount(...capsOf(delegation)));
         spendings.set(delegation, { requests: 0, open: null });
       }
       const spending = spendings.get(delegation);
@@ -58,23 +67,49 @@ export function checkBudget({ report }: CheckedRun): RunCheck {
   };
 }
 
-function openAccount(cap: number): Account {
-  return { cap, settled: 0, reserved: 0, isOverdrawn: false };
+const unlimited = Number.POSITIVE_INFINITY;
+
+/** Without prices in its contract nothing was reserved in dollars, and they could be exceeded. */
+function capsOf({ contract }: Known): [tokens: number, cost: number] {
+  const { budget, model } = contract ?? {};
+  const cost = model?.prices === undefined ? null : budget?.cost;
+  return [budget?.tokens ?? unlimited, cost ?? unlimited];
+}
+
+function openAccount(cap: number, costCap: number): Account {
+  const nothing = { settled: 0, reserved: 0, cost: 0, reservedCost: 0 };
+  return { cap, costCap, ...nothing, isOverdrawn: false };
+}
+
+function overdraftOf({
+  cap,
+  cost,
+  costCap,
+  reserved,
+  reservedCost,
+  settled,
+}: Account): string | undefined {
+  if (settled + reserved > cap) {
+    return `${settled} tokens spent and ${reserved} reserved exceed ${cap}.`;
+  }
+  // The last digits of a sum are not exact.
+  if (cost + reservedCost <= costCap + 1e-6) return undefined;
+  return `$${cost} spent and $${reservedCost} reserved exceed $${costCap}.`;
 }
 
 function follow(
   event: StoredEvent,
   spending: Spending,
-  charge: (reserved: number, settled: number) => void,
+  charge: (reserved: Amount, settled: Amount) => void,
 ): string | undefined {
   const { open } = spending;
   switch (event.type) {
     case "agent.budget_reserved": {
-      const { request, tokens } = event.payload;
+      const { cost = 0, request, tokens } = event.payload;
       const isNext = request === spending.requests + 1;
       spending.requests = request;
-      spending.open = { tokens, turn: null };
-      charge(tokens, 0);
+      spending.open = { reserved: { tokens, cost }, turn: null };
+      charge(spending.open.reserved, { tokens: 0, cost: 0 });
       if (open !== null) return `Request ${request} is reserved before the one before is settled.`;
       return isNext ? undefined : `Request ${request} does not follow the one before.`;
     }
@@ -85,15 +120,17 @@ function follow(
       return undefined;
     }
     case "agent.budget_settled": {
-      const { request, reserved, prompt, completion } = event.payload;
+      const { request, reserved, prompt, completion, cost } = event.payload;
       if (open === null || request !== spending.requests) {
         return `Request ${request} is settled, and is not under way.`;
       }
       spending.open = null;
-      charge(-open.tokens, prompt + completion);
-      if (reserved !== open.tokens) return `Request ${request} had reserved ${open.tokens} tokens.`;
-      if (open.turn === null) return undefined;
-      const isReported = open.turn.prompt === prompt && open.turn.completion === completion;
+      const { reserved: held, turn } = open;
+      charge({ tokens: -held.tokens, cost: -held.cost }, { tokens: prompt + completion, cost });
+      if (reserved !== held.tokens) return `Request ${request} had reserved ${held.tokens} tokens.`;
+      if (turn === null) return undefined;
+      const isReported =
+        turn.prompt === prompt && turn.completion === completion && turn.cost === cost;
       return isReported ? undefined : `Request ${request} is not settled by what was reported.`;
     }
     case "agent.subagent_closed":

@@ -93,6 +93,17 @@ export const forgedWork: readonly SeededBug[] = [
   withContract("more is spent than the budget", "I12", "greedy", (contract) => {
     contract.budget.tokens = 1000;
   }),
+  {
+    ...withContract("more dollars are held back than it may cost", "I12", "priced", (contract) => {
+      contract.budget.cost = 0.001;
+    }),
+    says: /^\$0 spent and \$0\.\d+ reserved exceed \$0\.001\.$/,
+  },
+  inRun("rich", "an answer has cost more than is settled", "I12", (events, find) =>
+    patch(events, find("agent.model_turn", "priced"), {
+      usage: { prompt: 10, completion: 10, cost: 9 },
+    }),
+  ),
   inRun("rich", "more is spent than the run has", "I12", (events, find) =>
     patch(events, find("run.started"), { budget: { tokens: 20_000 } }),
   ),

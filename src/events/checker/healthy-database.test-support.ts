@@ -2,7 +2,13 @@ import { DatabaseSync } from "node:sqlite";
 import { controlRunId } from "../../ports/identity.ts";
 import { memoryMarks } from "../../ports/memory-store.ts";
 import type { Store } from "../../ports/store.ts";
-import { openEngine, type Script, type TestEngine, testProfile } from "../../testing/index.ts";
+import {
+  openEngine,
+  type Script,
+  scriptedModel,
+  type TestEngine,
+  testProfile,
+} from "../../testing/index.ts";
 import type { StoredEvent } from "../event.ts";
 
 /**
@@ -12,7 +18,14 @@ import type { StoredEvent } from "../event.ts";
  * records that were made, changed, deleted and made again.
  */
 export async function makeHealthyDatabase(into: string): Promise<HealthyRuns> {
-  await using mandate = await openEngine({ profiles, model: script });
+  await using mandate = await openEngine({
+    profiles,
+    model: script,
+    models: { "test/priced": scriptedModel(script) },
+    config: {
+      models: { providers: {}, pools: {}, prices: { "test/priced": { input: 3, output: 15 } } },
+    },
+  });
   const unsubscribe = answerEverything(mandate);
   const { workspace } = mandate;
   const rich = await mandate.run({ task: "everything", profile: "lead", workspace });
@@ -47,6 +60,7 @@ const profiles = [
   testProfile("greedy", { tools: ["list_files"] }),
   testProfile("asker", { tools: ["ask_user"] }),
   testProfile("failing", { tools: ["list_files"] }),
+  testProfile("priced", { model: { model: "test/priced" }, limits: { cost: 5 } }),
   testProfile("sleeper", { tools: ["list_files"] }),
   testProfile("keeper", { tools: ["delegate_task", "memory_save"] }),
   testProfile("noter", { tools: ["memory_save"] }),
@@ -59,7 +73,7 @@ const delegateTo = (profile: string, task = `work of ${profile}`) => ({
 const save = (text: string, key: string) => ({ tool: "memory_save", input: { text, key } });
 const listFiles = { tool: "list_files", input: {} };
 
-const others = ["middle", "flaky", "greedy", "asker", "failing"];
+const others = ["middle", "flaky", "greedy", "asker", "failing", "priced"];
 
 const script: Script = ({ caller, messages }) => {
   const { attempt, profile, turn } = caller;
@@ -89,6 +103,8 @@ const script: Script = ({ caller, messages }) => {
         : `heard ${messages.at(-1)?.text}`;
     case "failing":
       return { text: "answered by somebody else", served: "other/model" };
+    case "priced":
+      return { text: "paid for", usage: { prompt: 10, completion: 10 } };
     case "sleeper":
       return { fault: "stall" };
     case "keeper":

@@ -42,6 +42,11 @@ export class RecordedModel implements ModelSource {
     return this.#costs.get(usage) ?? this.#estimated.get(keyOf(usage)) ?? 0;
   }
 
+  /** The contracts of a recording have theirs. */
+  price(): undefined {
+    return undefined;
+  }
+
   /** Turns that somebody's middleware had refused are refused again, in the same words. */
   readonly turn: NonNullable<Middleware["turn"]> = async ({ delegationId }, next) => {
     const recorded = this.#requestOf(delegationId);

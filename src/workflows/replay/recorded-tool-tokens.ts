@@ -1,5 +1,6 @@
-import type { Contract } from "../../contracts/contract.ts";
-import { Account } from "../../delegations/turns/ledger.ts";
+import { type Contract, modelName } from "../../contracts/contract.ts";
+import { billionths, perToken, type TokenRates } from "../../contracts/token-price.ts";
+import { Account, type Amount, nothing } from "../../delegations/turns/ledger.ts";
 import { planTurn, promptBound, type TurnBounds } from "../../delegations/turns/plan-turn.ts";
 import type { StoredEvent } from "../../events/event.ts";
 import { Transcript } from "../../sessions/transcript.ts";
@@ -15,7 +16,7 @@ export function recordedToolTokens(recording: Recording): ReadonlyMap<string, nu
   for (const alike of Map.groupBy(firstRequests(recording), toolsOf).values()) {
     const sizes = new Set(alike.flatMap(possibleSizes));
     const explained = (size: number): number =>
-      alike.filter((request) => reservedWith(request, size) === request.tokens).length;
+      alike.filter((request) => reservedWith(request, size) === request.reserved.tokens).length;
     const [best = 0] = [...sizes].sort((one, other) => explained(other) - explained(one));
     for (const { delegation } of alike) tokens.set(delegation.id, best);
   }
@@ -24,8 +25,7 @@ export function recordedToolTokens(recording: Recording): ReadonlyMap<string, nu
 
 interface FirstRequest {
   readonly delegation: RecordedDelegation;
-  /** What was reserved for it. */
-  readonly tokens: number;
+  readonly reserved: Amount;
   /** What it could reserve, apart from the prompt. */
   readonly bounds: Omit<TurnBounds, "prompt">;
   /** The bound on its prompt, were there no tools. */
@@ -38,23 +38,32 @@ function toolsOf({ delegation }: FirstRequest): string {
   return JSON.stringify([tools, servers]);
 }
 
-/** All that the model can say was reserved, or as much as leaves room for a last turn. */
-function possibleSizes({ bounds, least, tokens }: FirstRequest): readonly number[] {
-  const { available, keepBack, maxOutput } = bounds;
-  return [tokens - maxOutput - least, available - keepBack - tokens - least].filter(
-    (size) => size >= 0,
-  );
+/** All that the model can say was reserved, or as much as leaves room, or money, for a last turn. */
+function possibleSizes({ bounds, least, reserved }: FirstRequest): readonly number[] {
+  const { available, keepBack, maxOutput, price } = bounds;
+  const { tokens } = reserved;
+  const prompts = [tokens - maxOutput, available.tokens - keepBack - tokens];
+  if (price !== undefined) prompts.push(promptIn(reserved, price), promptIn(reserved, price.long));
+  return prompts.map((prompt) => prompt - least).filter((size) => size >= 0);
+}
+
+/** So many tokens cost so much: the dearer ones were for the answer. */
+function promptIn({ cost, tokens }: Amount, rates: TokenRates | undefined): number {
+  if (rates === undefined || rates.input === rates.output) return -1;
+  const { input, output } = rates;
+  return Math.round((tokens * output - billionths(cost) / perToken) / (output - input));
 }
 
 function reservedWith({ bounds, least }: FirstRequest, size: number): number | undefined {
   const plan = planTurn({ ...bounds, prompt: least + size });
-  return "reserve" in plan ? plan.reserve : undefined;
+  return "reserve" in plan ? plan.reserve.tokens : undefined;
 }
 
 /** Follows the accounts of everybody through the run, as the ledger kept them. */
 function firstRequests(recording: Recording): readonly FirstRequest[] {
   const run = new Account(null, recording.started.budget.tokens);
   const accounts = new Map<string, Account>();
+  const held = new Map<string, Amount>();
   const found: FirstRequest[] = [];
   for (const { payload, sub_agent_id: id = "", type } of recording.events) {
     const delegation = recording.delegations.get(id);
@@ -63,11 +72,14 @@ function firstRequests(recording: Recording): readonly FirstRequest[] {
     const account = accounts.get(id) ?? accountOf(delegation.contract, above);
     accounts.set(id, account);
     if (type === "agent.budget_reserved") {
-      const { request, tokens } = payload;
-      if (request === 1) found.push(firstRequest(delegation, tokens, account));
-      account.restoreReservation(tokens);
+      const { cost = 0, request, tokens } = payload;
+      if (request === 1) found.push(firstRequest(delegation, { tokens, cost }, account));
+      held.set(id, { tokens, cost });
+      account.restoreReservation({ tokens, cost });
     } else if (type === "agent.budget_settled") {
-      account.settle(payload.reserved, payload.prompt + payload.completion, payload.cost);
+      const { completion, cost, prompt } = payload;
+      account.settle(held.get(id) ?? nothing, { tokens: prompt + completion, cost });
+      held.delete(id);
     }
   }
   return found;
@@ -79,13 +91,14 @@ function accountOf({ budget }: Contract, above: Account): Account {
 
 function firstRequest(
   delegation: RecordedDelegation,
-  tokens: number,
+  reserved: Amount,
   { available, unspent }: Account,
 ): FirstRequest {
   const { budget, model } = delegation.contract;
   const maxOutput = model.max_output_tokens;
-  const bounds = { available, unspent, maxOutput, keepBack: budget.reserve };
-  return { delegation, tokens, bounds, least: withoutTools(delegation) };
+  const price = model.prices?.[modelName(delegation.contract)];
+  const bounds = { available, unspent, maxOutput, keepBack: budget.reserve, price };
+  return { delegation, reserved, bounds, least: withoutTools(delegation) };
 }
 
 function withoutTools({ events, opening, system }: RecordedDelegation): number {

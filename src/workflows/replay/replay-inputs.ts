@@ -6,6 +6,7 @@ import { queue } from "../../delegations/enqueue.ts";
 import { settle, suspendRoot } from "../../delegations/rests/interrupt.ts";
 import { pauseAgent } from "../../delegations/rests/pause.ts";
 import { Session } from "../../delegations/session.ts";
+import { nothing } from "../../delegations/turns/ledger.ts";
 import { performCall } from "../../delegations/turns/perform-calls.ts";
 import { event } from "../../delegations/turns/take-turn.ts";
 import type { EventPayloads, StoredEvent } from "../../events/event.ts";
@@ -203,8 +204,8 @@ async function endBeside(
     const result = state && resultOf(state, one.id);
     if (one.isEnding || !result) continue;
     one.isEnding = true;
-    one.account.settle(one.reservation, one.reservation, 0);
-    one.reservation = 0;
+    one.account.settle(one.reservation, one.reservation);
+    one.reservation = nothing;
     one.stop("cancelled", "It was ended from outside.");
     one.closed(result);
   }

@@ -132,6 +132,43 @@ test("budgets that siblings race for, and last turns, come out the same", async 
   expect(await replayAgain(engine.store, runId)).toMatchObject(same);
 });
 
+test("caps in dollars that siblings race for come out the same, whatever things cost now", async ({
+  skip,
+}) => {
+  skip(isSpread, notOffered.replay);
+  const prices = { "scripted/playbook": { input: 3, output: 15, cacheWrite: 3.75 } };
+  await using engine = await openEngine({
+    profiles: [
+      testProfile("boss", { capabilities: ["primary"], limits: { cost: 0.2 } }),
+      testProfile("greedy", { tools: ["list_files"] }),
+      testProfile("poor", { tools: ["list_files"], limits: { cost: 0.001 } }),
+    ],
+    maxConcurrent: 3,
+    limits: { maxOutputTokens: 1500 },
+    config: { models: { providers: {}, pools: {}, prices } },
+    model({ caller, maxOutputTokens, tools }) {
+      if (caller.profile === "boss") {
+        if (caller.turn > 1) return "done";
+        const greedy = Array.from({ length: 12 }, (_, index) => delegate("greedy", `${index}`));
+        return { calls: [delegate("poor", "x"), ...greedy] };
+      }
+      const usage = { prompt: 900, completion: Math.min(700, maxOutputTokens), cacheWrite: 100 };
+      if (tools.length === 0) return { text: "the best I have", usage };
+      return { calls: [{ tool: "list_files", input: {} }], usage, latency_ms: 1 };
+    },
+  });
+  const { events, runId } = await engine.run({
+    task: "go",
+    profile: "boss",
+    workspace: engine.workspace,
+  });
+  expect(ofType(events, "agent.model_turn").some(({ payload }) => payload.last)).toBe(true);
+  expect(ofType(events, "agent.paused").length).toBeGreaterThan(0);
+  const failed = ofType(events, "agent.subagent_failed").map(({ payload }) => payload.error);
+  expect(failed[0]).toMatch(/^A single answer may cost \$0\.\d{4} here, and \$0\.0010 are left/);
+  expect(await replayAgain(engine.store, runId)).toMatchObject(same);
+});
+
 test("what was too large for the log is read from its artifact, and missed when that is gone", async () => {
   const big = defineTool({
     name: "big",
