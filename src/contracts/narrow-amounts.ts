@@ -52,6 +52,28 @@ export function narrowTokens(
   return granted;
 }
 
+/** In dollars; null: nobody has set a limit. */
+export function narrowCost(
+  { ceiling, profile, request }: Narrowing,
+  receipt: ReceiptLine[],
+): number | null | Refused {
+  const { cost: asked } = request;
+  const limits = [ceiling.cost, profile.cost, asked].filter((limit) => limit != null);
+  if (asked === undefined) return limits.length === 0 ? null : Math.min(...limits);
+  const granted = Math.min(...limits);
+  receipt.push({
+    field: "cost",
+    requested: asked,
+    granted,
+    ...(granted < asked
+      ? { reason: "limited by the profile, or by what the callers may cost" }
+      : {}),
+  });
+  // Asked this way round, what is not a number at all is refused too.
+  if (granted > 0) return granted;
+  return { allowed: false, rule: "budget", reason: `For $${asked} nothing can be done.` };
+}
+
 export function narrowTime(
   { ceiling, profile, request, rules }: Narrowing,
   receipt: ReceiptLine[],

@@ -250,17 +250,38 @@ describe("lists", () => {
 });
 
 describe("amounts", () => {
+  const grantOrRefusal = (request: Narrowing["request"]) =>
+    narrow({
+      ceiling,
+      mayNest: true,
+      inheritsSpawning: true,
+      rules: rules(),
+      request,
+      profile: { name: "child", model: "p/one" },
+    });
+
+  it("in dollars are the least that the caller, the profile and the call say", () => {
+    const costs = (above: number | null, own?: number, asked?: number) =>
+      grant({ ...ceiling, cost: above }, { cost: own }, { request: { cost: asked } });
+    expect(costs(null).cost).toBe(null);
+    expect(costs(3).cost).toBe(3);
+    expect(costs(null, 2).cost).toBe(2);
+    expect(costs(3, 2, 1)).toMatchObject({
+      cost: 1,
+      receipt: [{ field: "cost", requested: 1, granted: 1 }],
+    });
+    expect(costs(3, 2, 9)).toMatchObject({
+      cost: 2,
+      receipt: [{ field: "cost", requested: 9, granted: 2, reason: expect.any(String) }],
+    });
+  });
+
   it("that are no amounts are refused or count as none", () => {
     for (const tokens of [Number.NaN, 0, -5, 0.5]) {
-      const asked = {
-        ceiling,
-        mayNest: true,
-        inheritsSpawning: true,
-        rules: rules(),
-        request: { tokens },
-      };
-      const outcome = narrow({ ...asked, profile: { name: "child", model: "p/one" } });
-      expect(outcome).toMatchObject({ allowed: false, rule: "budget" });
+      expect(grantOrRefusal({ tokens })).toMatchObject({ allowed: false, rule: "budget" });
+    }
+    for (const cost of [Number.NaN, 0, -5]) {
+      expect(grantOrRefusal({ cost })).toMatchObject({ allowed: false, rule: "budget" });
     }
     for (const depth of [Number.NaN, -1, 0.9]) {
       expect(grant(ceiling, {}, { request: { depth } })).toMatchObject({

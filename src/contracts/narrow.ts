@@ -1,5 +1,5 @@
 import { type Authority, intersectAuthority } from "./authority.ts";
-import { narrowDepth, narrowTime, narrowTokens } from "./narrow-amounts.ts";
+import { narrowCost, narrowDepth, narrowTime, narrowTokens } from "./narrow-amounts.ts";
 import { narrowModels } from "./narrow-models.ts";
 import { narrowServers } from "./narrow-servers.ts";
 import { narrowTools } from "./narrow-tools.ts";
@@ -63,6 +63,7 @@ export interface RequestClaims {
   readonly forwardSkills?: readonly string[] | undefined;
   readonly modelOverride?: string | undefined;
   readonly tokens?: number | undefined;
+  readonly cost?: number | undefined;
   readonly timeMs?: number | undefined;
   readonly depth?: number | undefined;
 }
@@ -135,6 +136,8 @@ export function narrow(narrowing: Narrowing): Granted | Refused {
 
   const tokens = narrowTokens(narrowing, receipt);
   if (typeof tokens !== "number") return tokens;
+  const cost = narrowCost(narrowing, receipt);
+  if (typeof cost === "object" && cost !== null) return cost;
   const timeMs = narrowTime(narrowing, receipt);
   if (typeof timeMs !== "number") return timeMs;
 
@@ -155,7 +158,7 @@ export function narrow(narrowing: Narrowing): Granted | Refused {
     model: models.model,
     fallbacks: models.fallbacks,
     tokens,
-    cost: least(ceiling.cost, profile.cost ?? null),
+    cost,
     timeMs,
     depth: canSpawn ? depth : 0,
     canSpawn,
@@ -240,10 +243,4 @@ function narrowSkills(
     });
   }
   return granted;
-}
-
-function least(left: number | null, right: number | null): number | null {
-  if (left === null) return right;
-  if (right === null) return left;
-  return Math.min(left, right);
 }

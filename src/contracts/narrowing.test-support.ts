@@ -109,6 +109,8 @@ const requests: fc.Arbitrary<RequestClaims> = fc.record({
   forwardSkills: maybe(listOf(names)),
   modelOverride: maybe(fc.constantFrom(...models, "x/unknown", "")),
   tokens: maybe(amountTo(100_000)),
+  // With none to hand on it is refused, so most ask for none in particular.
+  cost: fc.oneof({ weight: 9, arbitrary: fc.constant(undefined) }, fc.double({ min: -1, max: 9 })),
   timeMs: maybe(amountTo(100_000)),
   depth: maybe(amountTo(6)),
 });

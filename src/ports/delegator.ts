@@ -16,6 +16,8 @@ export interface DelegationRequest {
   readonly forwardSkills?: readonly string[] | undefined;
   readonly modelOverride?: string | undefined;
   readonly maxTokens?: number | undefined;
+  /** In dollars. */
+  readonly maxCost?: number | undefined;
   readonly timeoutMs?: number | undefined;
   /** For one attempt, of the time that it has in all. */
   readonly attemptTimeoutMs?: number | undefined;

@@ -26,6 +26,7 @@ export interface Resumption {
 /** What a person may say anew: the amounts that were agreed then may be what it failed of. */
 export interface ResumeLimits extends SessionLimits {
   readonly maxTokens?: number | undefined;
+  readonly maxCost?: number | undefined;
   readonly timeoutMs?: number | undefined;
 }
 
@@ -45,12 +46,14 @@ export async function resumption(
   const contract = await store.readContract(delegation.id);
   const next = await goingOn(store, state, contract, delegation.id);
   const request = { ...next.request, ...amountsOf(limits) };
-  return keepSessionMode(store, state, { ...next, request }, limits);
+  const { maxCost: cost = next.cost } = limits;
+  return keepSessionMode(store, state, { ...next, request, cost }, limits);
 }
 
 /** An attempt had at most all of the time: with another amount of it, that is made anew. */
-function amountsOf({ maxTokens, timeoutMs }: ResumeLimits): Partial<RunRequest> {
+function amountsOf({ maxCost, maxTokens, timeoutMs }: ResumeLimits): Partial<RunRequest> {
   return {
+    ...(maxCost !== undefined && { maxCost }),
     ...(maxTokens !== undefined && { maxTokens }),
     ...(timeoutMs !== undefined && { timeoutMs, attemptTimeoutMs: undefined }),
   };

@@ -217,6 +217,7 @@ function grant({ caller, request, run, way }: Start, { entry, profile }: Resolve
       forwardSkills: request.forwardSkills?.map(skillName),
       modelOverride: request.modelOverride,
       tokens: request.maxTokens,
+      cost: request.maxCost,
       timeMs: request.timeoutMs,
       depth: request.maxDepth,
     },

@@ -42,6 +42,15 @@ export class Arguments {
     throw new MandateError("usage", `--${name} takes a positive whole number; it is "${text}".`);
   }
 
+  /** Dollars, from `2`, `0.50` or `$3`. */
+  dollars(name: string): number | undefined {
+    const text = this.text(name);
+    if (text === undefined) return undefined;
+    const dollars = Number(/^\$?(\d{1,9}(?:\.\d{1,9})?)$/.exec(text)?.[1] ?? 0);
+    if (dollars > 0) return dollars;
+    throw new MandateError("usage", `--${name} takes US dollars, such as 2.50; it is "${text}".`);
+  }
+
   /** Milliseconds, from `90s`, `5m`, `1h`, `500ms`; who writes a bare 5 hardly means as many ms. */
   duration(name: string): number | undefined {
     const text = this.text(name);

@@ -167,7 +167,7 @@ function howToGoOn(
   reason?: DelegationResult["closeReason"],
 ): string {
   if (reason === "budget_exhausted") {
-    return `Give it more: ${io.program} resume --max-tokens NUMBER ${runId}`;
+    return `Give it more: ${io.program} resume --max-tokens NUMBER ${runId}, or --max-cost DOLLARS`;
   }
   if (reason === "timeout") return `Give it more: ${io.program} resume --timeout TIME ${runId}`;
   return `Go on with: ${io.program} resume ${runId}`;

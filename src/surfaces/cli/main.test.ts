@@ -40,6 +40,11 @@ describe("what was typed wrong", () => {
       /--max-tokens takes a positive whole number; it is "many"/,
     ],
     [["run", "--max-tokens", "0", "x"], /--max-tokens takes/],
+    [
+      ["run", "--max-cost", "cheap", "x"],
+      /--max-cost takes US dollars, such as 2\.50; it is "cheap"/,
+    ],
+    [["run", "--max-cost", "0", "x"], /--max-cost takes/],
     [["run", "--timeout", "soon", "x"], /--timeout takes a time with its unit, such as 90s/],
     [["run", "--timeout", "5", "x"], /such as 90s, 5m or 1h; it is "5"/],
     [["profiles", "show", "nobody"], /no profile "nobody". There are: analyst, builder, coder/],

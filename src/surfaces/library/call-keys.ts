@@ -14,6 +14,7 @@ export const delegationKeys = {
   task: true,
   context: true,
   maxTokenBudget: true,
+  maxCost: true,
   maxDepth: true,
   timeout: true,
   modelOverride: true,

@@ -154,4 +154,14 @@ describe("what a program delegates", () => {
     await mandate.delegate({ ...parameters, task: "help" });
     expect(contracts).toMatchObject([{ budget: { tokens }, deadlines: { total: time } }]);
   });
+
+  it("costs no more dollars than the call says", async () => {
+    const { mandate, contracts } = await openWith(profiles);
+    await mandate.delegate({ profile: "helper", task: "help", maxCost: 0.25 });
+    expect(contracts).toMatchObject([{ budget: { cost: 0.25 } }]);
+    for (const maxCost of [0, -1, Number.NaN, Number.POSITIVE_INFINITY]) {
+      const refused = mandate.delegate({ profile: "helper", task: "help", maxCost });
+      await expect(refused).rejects.toThrow(/^maxCost must be US dollars, more than 0, not /);
+    }
+  });
 });

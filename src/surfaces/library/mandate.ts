@@ -35,6 +35,8 @@ export interface DelegationParameters {
   readonly task: string;
   readonly context?: string;
   readonly maxTokenBudget?: number;
+  /** US dollars. */
+  readonly maxCost?: number;
   readonly maxDepth?: number;
   /** Milliseconds. */
   readonly timeout?: number;

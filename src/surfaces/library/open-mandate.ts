@@ -85,6 +85,11 @@ function requireCount(name: string, value: number | undefined, least: number): v
   throw new MandateError("usage", `${name} must be a whole number from ${least} on, not ${value}.`);
 }
 
+function requireDollars(name: string, value: number | undefined): void {
+  if (value === undefined || (Number.isFinite(value) && value > 0)) return;
+  throw new MandateError("usage", `${name} must be US dollars, more than 0, not ${value}.`);
+}
+
 interface LibrarySurroundings {
   readonly forks: Forks;
   readonly principal: Principal;
@@ -122,6 +127,7 @@ class LibraryMandate implements Mandate {
     requireKnownKeys(call, parameters, delegationKeys);
     const { maxTokenBudget, maxDepth, timeout, ...rest } = parameters;
     requireCount("maxTokenBudget", maxTokenBudget, 1);
+    requireDollars("maxCost", parameters.maxCost);
     requireCount("timeout", timeout, 1);
     requireCount("maxDepth", maxDepth, 0);
     const { defaultTimeout, tokenBudget } = this.#runtime.config.agents.delegation;

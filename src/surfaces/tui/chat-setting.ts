@@ -15,5 +15,6 @@ export interface ChatSetting {
   /** The name under which the runtime knows this place. */
   readonly place: string;
   readonly maxTokens: number | undefined;
+  readonly maxCost: number | undefined;
   readonly principal: Principal;
 }

@@ -99,6 +99,7 @@ export class ChatDesk {
         readOnly: false,
         place: "chat-test",
         maxTokens: undefined,
+        maxCost: undefined,
         principal: { id: "local", role: "operator" },
       },
       store,

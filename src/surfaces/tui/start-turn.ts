@@ -8,9 +8,11 @@ export async function startTurn(
   sessionId: string | null,
   message: string,
 ): Promise<StartedRun> {
-  const { io, maxTokens, modelOverride, place, profile, readOnly, runtime, workspace } = setting;
+  const { io, maxCost, maxTokens, modelOverride, place, profile, readOnly, runtime } = setting;
   if (sessionId === null) {
-    const request = { task: message, profile, workspace, readOnly, maxTokens, modelOverride };
+    const { workspace } = setting;
+    const limits = { readOnly, maxTokens, maxCost };
+    const request = { task: message, profile, workspace, modelOverride, ...limits };
     return runtime.engine.startRun({ ...request, session: place });
   }
   const run = await runtime.store.readRun((await runtime.store.findRun(sessionId)) ?? "");

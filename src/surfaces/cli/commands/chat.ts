@@ -40,6 +40,7 @@ export const chatCommand: Command = {
       value: "NUMBER",
       help: "for each message, everyone below included",
     },
+    "max-cost": { type: "text", value: "DOLLARS", help: "the same in US dollars: 2.50" },
     ...runtimeOptions,
   },
   words: { least: 0, most: Number.POSITIVE_INFINITY },
@@ -80,6 +81,7 @@ async function chat(given: Arguments, io: Io): Promise<number> {
       readOnly: given.flag("read-only"),
       place,
       maxTokens: given.count("max-tokens"),
+      maxCost: given.dollars("max-cost"),
       principal: { id: "local", role },
     };
     const { runChat } = await import("../../tui/run-chat.ts");

@@ -1,3 +1,5 @@
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { Desk, until } from "../desk.test-support.ts";
 
@@ -13,17 +15,26 @@ beforeEach(() => {
 
 afterEach(() => desk.clear());
 
+/** Of a scripted model too, so that dollars can run out. */
+function setPrices(): void {
+  mkdirSync(join(desk.home, "mandate"), { recursive: true });
+  const prices = "models: { prices: { scripted/playbook: { input: 3, output: 15 } } }\n";
+  writeFileSync(join(desk.home, "mandate/config.yaml"), prices);
+}
+
 const run = (...words: string[]) => ["run", "--playbook", "book.yaml", ...words];
 
 test.each([
   ["--max-tokens", "100", /which may take \d+ tokens here\./, "--max-tokens NUMBER", "60000"],
+  ["--max-cost", "$0.001", /A single answer may cost \$\d/, "--max-tokens NUMBER", "9.50"],
   ["--timeout", "100ms", /failed \(timeout\)/, "--timeout TIME", "60s"],
 ])("what failed of %s %s is told how to have more, and gets on with that", async (...given) => {
   const [option, tooLittle, why, hint, enough] = given;
+  setPrices();
   const { code, err } = await desk.type(run(option, tooLittle, "go"));
   expect(code).toBe(1);
   expect(err).toMatch(why);
-  const [, id = ""] = new RegExp(`Give it more: mandate resume ${hint} (r\\w+)\\n`).exec(err) ?? [];
+  const [, id = ""] = new RegExp(`Give it more: mandate resume ${hint} (r\\w+)\\b`).exec(err) ?? [];
   expect(err).not.toContain("Go on with");
   // As agreed then: it ends in the same way.
   expect((await desk.type(["resume", id])).err).toMatch(why);

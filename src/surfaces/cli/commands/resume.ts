@@ -23,6 +23,7 @@ export const resumeCommand: Command = {
   options: {
     "session-id": sessionOption,
     "max-tokens": { type: "text", value: "NUMBER", help: "for the agent and everyone below it" },
+    "max-cost": { type: "text", value: "DOLLARS", help: "the same in US dollars: 2.50" },
     timeout: { type: "text", value: "TIME", help: "for all of it: 90s, 5m, 1h" },
     ...runtimeOptions,
     ...attendOptions,
@@ -48,6 +49,7 @@ async function resume(given: Arguments, io: Io): Promise<number> {
   }
   const limits = {
     maxTokens: given.count("max-tokens"),
+    maxCost: given.dollars("max-cost"),
     timeoutMs: given.duration("timeout"),
     session: given.text("session-id"),
   };
@@ -79,7 +81,7 @@ async function resume(given: Arguments, io: Io): Promise<number> {
 
 /** One that has not ended goes on under its contract, which nothing changes. */
 function refuseWhatIsAgreed(given: Arguments, runId: string): void {
-  const one = ["max-tokens", "timeout"].find((name) => given.text(name) !== undefined);
+  const one = ["max-tokens", "max-cost", "timeout"].find((name) => given.text(name) !== undefined);
   if (one === undefined) return;
   throw new MandateError(
     "usage",

@@ -50,6 +50,7 @@ export const runCommand: Command = {
     "read-only": { type: "flag", help: "nobody may write in the workspace, at any depth" },
     "session-id": sessionOption,
     "max-tokens": { type: "text", value: "NUMBER", help: "for the agent and everyone below it" },
+    "max-cost": { type: "text", value: "DOLLARS", help: "the same in US dollars: 2.50" },
     timeout: { type: "text", value: "TIME", help: "for all of it: 90s, 5m, 1h" },
     ...runtimeOptions,
     ...attendOptions,
@@ -90,7 +91,11 @@ async function run(given: Arguments, io: Io): Promise<number> {
     );
   }
   const workspace = findFolder(given, io);
-  const limits = { maxTokens: given.count("max-tokens"), timeoutMs: given.duration("timeout") };
+  const limits = {
+    maxTokens: given.count("max-tokens"),
+    maxCost: given.dollars("max-cost"),
+    timeoutMs: given.duration("timeout"),
+  };
   const playbook = chosenPlaybook(given, io);
   const readOnly = given.flag("read-only");
   const session = given.text("session-id");

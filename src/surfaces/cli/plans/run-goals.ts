@@ -40,6 +40,7 @@ export async function runGoals(given: Arguments, io: Io): Promise<number> {
             isGoal: true,
             readOnly: given.flag("read-only"),
             maxTokens: given.count("max-tokens"),
+            maxCost: given.dollars("max-cost"),
             timeoutMs: given.duration("timeout"),
             context: given.text("context"),
             modelOverride: playbook === undefined ? given.text("model") : undefined,

@@ -79,6 +79,7 @@ function workOnPlan(
         workspace,
         readOnly: given.flag("read-only"),
         maxTokens: given.count("max-tokens"),
+        maxCost: given.dollars("max-cost"),
         timeoutMs: given.duration("timeout"),
       });
       await watch(started);

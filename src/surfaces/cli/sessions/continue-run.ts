@@ -49,7 +49,7 @@ export async function continueRun(given: Arguments, io: Io): Promise<number> {
 
 /** Who it is and what it may do was agreed when the session began. */
 function refuseWhatIsAgreed(given: Arguments): void {
-  const agreed = ["profile", "context", "max-tokens", "timeout"];
+  const agreed = ["profile", "context", "max-tokens", "max-cost", "timeout"];
   const one = agreed.find((name) => given.text(name) !== undefined);
   if (one === undefined) return;
   throw new MandateError(

@@ -18,12 +18,12 @@ export async function startRun(
   by: Principal,
 ): Promise<StartedHere> {
   const { runtime } = host;
-  const { budgetTokens, maxDepth, maxTokens, readOnly, timeout, watchers } = body;
+  const { budgetTokens, maxCost, maxDepth, maxTokens, readOnly, timeout, watchers } = body;
   requireAtMost("budgetTokens", budgetTokens, runtime.config.limits.runTokens);
   const workspace = await folderOf(host, body.workspace);
   return runtime.engine.startRun({
     ...(await whatToDo(host, body)),
-    ...{ budgetTokens, by, maxDepth, maxTokens, readOnly, watchers, workspace },
+    ...{ budgetTokens, by, maxCost, maxDepth, maxTokens, readOnly, watchers, workspace },
     isRealWorkspace: true,
     timeoutMs: timeout,
     session: sessionOf(by, body.session),

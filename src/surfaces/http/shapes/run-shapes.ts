@@ -62,6 +62,7 @@ export const startRunBody = z.strictObject({
   readOnly: z.boolean().optional(),
   budgetTokens: z.int().min(1).optional().meta({ description: "For the whole run." }),
   maxTokens: z.int().min(1).optional().meta({ description: "For the root and all below it." }),
+  maxCost: z.number().positive().optional().meta({ description: "The same in US dollars." }),
   timeout: z.int().min(1).optional().meta({ description: "Milliseconds." }),
   maxDepth: z.int().min(0).max(100).optional(),
   modelOverride: z.string().min(1).max(200).optional(),
