@@ -160,6 +160,9 @@ describe("agents, records and pins over HTTP", () => {
     const viewer = await api.as("viewer");
     expect((await viewer.getProfile({ profile: "writer" })).prompt).toBeNull();
     expect(await refusal(viewer.getProfile({ profile: "nobody" }))).toBe("404 unknown-profile");
+    await expect(viewer.getProfile({ profile: "genral" })).rejects.toThrow(
+      'There is no profile "genral". Did you mean "general"?',
+    );
   });
 
   it("lists, shows, promotes and forgets what agents wrote down", async () => {

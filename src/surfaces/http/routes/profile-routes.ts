@@ -4,6 +4,7 @@ import { publicProfile } from "../../../commands/public-profile.ts";
 import { summarizeProfile } from "../../../commands/summarize-profile.ts";
 import { waitingContent } from "../../../commands/waiting-content.ts";
 import { holdsRole } from "../../../control/records/require-role.ts";
+import { nearestKey } from "../../../documents/nearest-key.ts";
 import { MandateError } from "../../../ports/mandate-error.ts";
 import { defineRoute, type Route } from "../route.ts";
 import { profileName } from "../shapes/ids.ts";
@@ -51,7 +52,10 @@ export const profileRoutes: readonly Route[] = [
       await control.view.refresh();
       const profile = effectiveProfile(profiles, name);
       if (profile === undefined) {
-        throw new MandateError("unknown-profile", `There is no profile ${JSON.stringify(name)}.`);
+        const nearest = nearestKey(name, profiles.names());
+        const hint = nearest === undefined ? "" : ` Did you mean ${JSON.stringify(nearest)}?`;
+        const sentence = `There is no profile ${JSON.stringify(name)}.${hint}`;
+        throw new MandateError("unknown-profile", sentence);
       }
       return { problem: null, ...publicProfile(profile, holdsRole("operator", principal)) };
     },
