@@ -127,9 +127,9 @@ export class PrunedRows implements PruneRows {
       () => {
         // A run that was pruned meanwhile refers to nothing.
         const insert = database.prepare(
-          "INSERT OR IGNORE INTO body_references SELECT ?1, ?2 WHERE ?2 IN (SELECT number FROM runs) OR ?2 = 0",
+          "INSERT OR IGNORE INTO body_references SELECT $hash, $run WHERE $run IN (SELECT number FROM runs) OR $run = 0",
         );
-        for (const [hash, run] of references) insert.run(hash, run);
+        for (const [hash, run] of references) insert.run({ hash, run });
         database
           .prepare(
             "INSERT INTO meta VALUES ('references_seq', ?) ON CONFLICT (key) DO UPDATE SET value = max(value, excluded.value)",

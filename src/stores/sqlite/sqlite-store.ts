@@ -227,16 +227,18 @@ export class SqliteStore implements Store {
   async listRuns(query: RunQuery): Promise<readonly RunRow[]> {
     const { application = null, before, limit = 50, outcome = null } = query;
     const place = before === undefined ? null : (runNumberOf(before) ?? 0);
-    // Numbers are given out to processes in blocks: between two of them they tell no order.
+    // Numbers are given out to processes in blocks: between two of them they tell no order. Values
+    // that are used twice have names: Node 22.18 binds none to `?1`.
     const rows = this.#database
       .prepare(
-        `SELECT * FROM runs WHERE (?1 IS NULL OR (started_at, number) <
-             (coalesce((SELECT started_at FROM runs WHERE number = ?1), 0), ?1))
-           AND (?2 IS NULL OR application = ?2) AND (?3 IS NULL OR outcome = ?3)
+        `SELECT * FROM runs WHERE ($place IS NULL OR (started_at, number) <
+             (coalesce((SELECT started_at FROM runs WHERE number = $place), 0), $place))
+           AND ($application IS NULL OR application = $application)
+           AND ($outcome IS NULL OR outcome = $outcome)
            ${query.open ? "AND outcome IS NULL" : ""}
-         ORDER BY started_at DESC, number DESC LIMIT ?4`,
+         ORDER BY started_at DESC, number DESC LIMIT $limit`,
       )
-      .all(place, application, outcome, limit);
+      .all({ place, application, outcome, limit });
     return rows.map(runRowOf);
   }
 
