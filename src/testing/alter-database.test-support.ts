@@ -18,6 +18,7 @@ export const notOffered = {
   prompt: "every worker reads the prompt from the database, and refuses one that was changed",
   watching: "who starts a run that is spread works on it a moment later, or not at all",
   replay: "not yet: what several workers raced for, or took over, is not replayed in its order",
+  tools: "a delegation whose tools no worker has waits for one that has them: decision 032",
   folder: "artifacts are rows of the database on Postgres, and no files",
 } as const;
 
