@@ -5,6 +5,7 @@ import type { Runtime } from "../../runtime.ts";
 import type { Arguments } from "./arguments.ts";
 import { type CommandOption, jsonOption } from "./command.ts";
 import { printResult } from "./commands/result.ts";
+import { describeInterruption } from "./describe-interruption.ts";
 import type { Display } from "./display.ts";
 import { shorten } from "./display-width.ts";
 import { exitCode, exitCodeOfResult } from "./exit-code.ts";
@@ -132,7 +133,7 @@ export function reportOutcome(
       }
       const code = printResult(result, io);
       if (code !== exitCode.done) {
-        const next = howToGoOn(run, io, result.closeReason);
+        const next = howToGoOn(run, io, result);
         io.stderr.write(`Why: ${io.program} show ${run.delegationId}. ${next}\n`);
       } else if (end === "failed") {
         io.stderr.write(
@@ -147,28 +148,18 @@ export function reportOutcome(
   }
 }
 
-function describeInterruption(
-  { code, run, state }: Extract<WorkOutcome, { ended: "interrupted" }>,
-  io: Io,
-): string {
-  const next = howToGoOn(run, io);
-  if (code === exitCode.interrupted) {
-    return `${run.runId} was ${state === "paused" ? "paused" : "cancelled"}. ${next}`;
-  }
-  return state === "ended"
-    ? `stopped by the system. ${run.runId} had ended: ${io.program} result ${run.runId}`
-    : `stopped by the system; the next start takes ${run.runId} up again. ${next}`;
-}
-
 /** What reached a limit would reach the same one again. */
 function howToGoOn(
   { runId }: StartedRun,
   io: Io,
-  reason?: DelegationResult["closeReason"],
+  { closeReason, result }: DelegationResult,
 ): string {
-  if (reason === "budget_exhausted") {
-    return `Give it more: ${io.program} resume --max-tokens NUMBER ${runId}, or --max-cost DOLLARS`;
+  const more = (option: string) => `Give it more: ${io.program} resume ${option} ${runId}`;
+  // Which of the two it was is in its sentence alone.
+  const isOfDollars = /\bcost\b/.test(result);
+  if (closeReason === "budget_exhausted") {
+    return more(isOfDollars ? "--max-cost DOLLARS" : "--max-tokens NUMBER");
   }
-  if (reason === "timeout") return `Give it more: ${io.program} resume --timeout TIME ${runId}`;
+  if (closeReason === "timeout") return more("--timeout TIME");
   return `Go on with: ${io.program} resume ${runId}`;
 }

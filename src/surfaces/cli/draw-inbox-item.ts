@@ -5,7 +5,7 @@ import type { Io } from "./io.ts";
 import { printableLine } from "./printable.ts";
 import { type Style, styleFor } from "./style.ts";
 
-/** An item of the inbox in two lines, and a third that says how it is answered. */
+/** An item of the inbox in two lines, and below them how it is answered. */
 export function drawInboxItem(item: InboxItem, isUnread: boolean, io: Io): string {
   const style = styleFor(io.stdout, io);
   const { glyphs, paint } = style;
@@ -19,15 +19,25 @@ export function drawInboxItem(item: InboxItem, isUnread: boolean, io: Io): strin
     ...(item.text === "" ? [] : [`  ${cut(printableLine(item.text))}`]),
     `  ${paint.dim(cut(`${when} ${glyphs.dot} ${printableLine(where)}`))}`,
   ];
-  if (item.isOpen && item.ask) lines.push(`  ${paint.warn(cut(howToAnswer(item.ask, io)))}`);
+  const answers = item.isOpen && item.ask ? howToAnswer(item.kind, item.ask, io) : [];
+  for (const line of answers) lines.push(`  ${paint.warn(cut(line))}`);
   return `${lines.join("\n")}\n`;
 }
 
-function howToAnswer(ask: NonNullable<InboxItem["ask"]>, io: Io): string {
+/** Commands to be copied. Of an approval both that there are, for it takes no other word. */
+function howToAnswer(
+  kind: InboxItem["kind"],
+  ask: NonNullable<InboxItem["ask"]>,
+  io: Io,
+): readonly string[] {
   const left = ask.deadlineAt - io.now();
   const time = left > 0 ? `${formatSpan(left)} left` : "its time is over";
   const then = ask.default === null ? "" : `, then "${printableLine(ask.default)}"`;
-  return `${io.program} answer ${printableLine(ask.id)} "…"  (${time}${then})`;
+  const answer = `${io.program} answer ${printableLine(ask.id)}`;
+  const about = `(${time}${then})`;
+  return kind === "approval"
+    ? [`${answer} yes  ${about}`, `${answer} no`]
+    : [`${answer} "…"  ${about}`];
 }
 
 function markOf({ isOpen, kind, severity }: InboxItem, { glyphs, paint }: Style): string {

@@ -20,10 +20,16 @@ export type WorkOutcome =
       readonly ended: "interrupted";
       readonly run: StartedRun;
       readonly code: number;
-      /** What became of the run: it may have ended just then. */
-      readonly state: "open" | "paused" | "ended";
+      /** All that it was about, in the order in which they began. */
+      readonly stopped: readonly StoppedRun[];
     }
   | { readonly ended: "lost"; readonly run: StartedRun };
+
+/** What became of a run when its work was interrupted: it may have ended just then. */
+export interface StoppedRun {
+  readonly runId: string;
+  readonly state: "open" | "paused" | "cancelled" | "ended";
+}
 
 export interface Work {
   readonly runtime: Runtime;
@@ -63,19 +69,22 @@ export async function workOn(work: Work): Promise<WorkOutcome> {
     const run = await work.begin(add);
     stopTelling = tellOfMissingWorker(work, run);
     const own = work.cancels?.() ?? [run.runId];
+    const interrupted = new Set<string>();
     interruption = new Interruption(io, async () => {
       display.say("Interrupted: stopping. Press Ctrl-C again to leave at once.");
-      const outcomes: string[] = [];
+      let isAny = false;
       for (const id of own) {
         const { outcome, settled } = await engine.interrupt(id, "interrupted at the terminal");
-        outcomes.push(outcome);
+        if (outcome === "already_terminal") continue;
+        isAny = true;
+        interrupted.add(id);
         if (outcome !== "continuing") continue;
         display.say(
           `${id} takes no further step; those who continue by their contract come to their end. Ctrl-C leaves that to the next start.`,
         );
         await settled;
       }
-      return outcomes.some((outcome) => outcome !== "already_terminal");
+      return isAny;
     });
     const all = Promise.all(own.map((id) => ends.get(id)));
     const end = await Promise.race([interruption.code, all.then(() => ends.get(run.runId))]);
@@ -86,7 +95,13 @@ export async function workOn(work: Work): Promise<WorkOutcome> {
     if (code === undefined) await seeThrough(others, work, run.runId, interruption.left);
     await sayLeft(others.keys(), work);
     if (code !== undefined) {
-      return { ended: "interrupted", run, code, state: stateOf(await store.readRun(run.runId)) };
+      const stopped: StoppedRun[] = [];
+      for (const runId of ends.keys()) {
+        if (!own.includes(runId)) continue;
+        const state = stateOf(await store.readRun(runId), interrupted.has(runId));
+        stopped.push({ runId, state });
+      }
+      return { ended: "interrupted", run, code, stopped };
     }
     return end === undefined || end === "lost" || typeof end === "number"
       ? { ended: "lost", run }
@@ -100,8 +115,8 @@ export async function workOn(work: Work): Promise<WorkOutcome> {
   }
 }
 
-function stateOf(run: RunState | undefined): "open" | "paused" | "ended" {
-  if (run === undefined || run.outcome !== null) return "ended";
+function stateOf(run: RunState | undefined, isInterrupted: boolean): StoppedRun["state"] {
+  if (run === undefined || run.outcome !== null) return isInterrupted ? "cancelled" : "ended";
   return isPaused(run) ? "paused" : "open";
 }
 

@@ -21,7 +21,7 @@ export class ChatCommands {
     this.#onStart = onStart;
   }
 
-  async execute(command: string): Promise<Entry> {
+  async execute(command: string): Promise<Extract<Entry, { kind: "reply" }>> {
     // Typed here, or a key was pressed that stands for it: nothing else comes here.
     const said = fromUser(command, this.#setting.principal);
     const { ok, reply } = await executeCommand(said, this.#context());

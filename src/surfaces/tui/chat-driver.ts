@@ -39,13 +39,16 @@ export class ChatDriver {
     this.#queue = new InputQueue((inputs) => store.dispatch(...inputs, ...this.#surroundings()));
     this.#runs = new ChatRuns(runtime, io, {
       event: (event) => this.#hear(event),
+      told: (item) => this.#reader.noteTold([item]),
       finished: (entries) => this.#queue.push({ type: "entries", entries }),
       lost: (runId) => this.#conversation.lose(runId),
       failed: (error) => this.#tell(error),
     });
-    this.#reader = new InboxReader(runtime.store, (inbox) =>
-      this.#queue.push(this.#now(), { type: "inbox", inbox }),
-    );
+    this.#reader = new InboxReader(runtime.store, {
+      // What is told in a moment is not to be counted as news until then.
+      settled: () => this.#queue.flushed(),
+      tell: (inbox) => this.#queue.push(this.#now(), { type: "inbox", inbox }),
+    });
     this.#conversation = new Conversation({ setting, store, queue: this.#queue, runs: this.#runs });
     this.#commands = new ChatCommands(setting, store, (run) => {
       this.#conversation.joinStarted(run).catch((error) => this.#tell(error));
@@ -147,6 +150,8 @@ export class ChatDriver {
       case "command": {
         const reply = await this.#commands.execute(effect.text);
         this.#queue.push({ type: "entries", entries: [reply] });
+        const [, askId] = /^\/answer\s+(\S+)/.exec(effect.text) ?? [];
+        if (reply.ok && askId !== undefined) await this.#reader.noteAnswered(askId);
         return this.#reader.refresh();
       }
       case "complete": {
@@ -155,6 +160,7 @@ export class ChatDriver {
       }
       case "answer":
         await this.#reader.inbox.answer(effect.askId, effect.text);
+        await this.#reader.noteAnswered(effect.askId);
         return this.#reader.refresh();
       case "interrupt":
         return this.#conversation.interrupt(effect.how);
@@ -168,6 +174,8 @@ export class ChatDriver {
         const rows = id === null ? [] : await this.#runs.treeOf(id);
         return this.#store.dispatch({ type: "tree", rows });
       }
+      case "note-told":
+        return this.#reader.noteTold(effect.items);
       case "mark-read":
         await this.#reader.inbox.markRead(effect.upTo);
         return this.#reader.refresh();

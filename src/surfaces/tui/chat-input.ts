@@ -46,6 +46,8 @@ export type ChatEffect =
   | { readonly do: "interrupt"; readonly how: Interrupt }
   | { readonly do: "list-sessions" }
   | { readonly do: "read-tree" }
+  /** The conversation has told these items of the inbox: they are no news. */
+  | { readonly do: "note-told"; readonly items: readonly number[] }
   /** Everything up to this item was seen. */
   | { readonly do: "mark-read"; readonly upTo: number }
   /** Null: a new one. */

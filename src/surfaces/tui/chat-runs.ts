@@ -14,6 +14,8 @@ type Beside = "command" | "left";
 
 export interface ChatRunsListener {
   event(event: StoredEvent): void;
+  /** An item of the inbox that what `finished` tells is about. */
+  told(item: number): void;
   /** A run beside the conversation has ended. */
   finished(entries: readonly Entry[]): void;
   /** Another process works on it now. */
@@ -88,6 +90,9 @@ export class ChatRuns {
     if (event.type === "agent.subagent_closed") {
       this.#endIfAlone(view).catch((error) => this.#listener.failed(error));
     }
+    if (this.#beside.get(event.run_id) === "command" && isEndOfRun(event, view)) {
+      this.#listener.told(event.seq);
+    }
     if (event.type === "run.finished") this.#finish(view);
     const { worker } = this.#runtime.store.ownership;
     if (event.type === "run.resumed" && event.payload.worker !== worker) {
@@ -128,4 +133,10 @@ export class ChatRuns {
     const isTold = isDone && why === "command" && output !== null;
     this.#listener.finished(isTold ? [line, { kind: "agent", who, text: output.text }] : [line]);
   }
+}
+
+/** That of its root, or its own. */
+function isEndOfRun(event: StoredEvent, { state }: RunView): boolean {
+  if (event.type !== "agent.subagent_closed") return event.type === "run.finished";
+  return state.delegations.get(event.payload.sub_agent_id)?.depth === 0;
 }

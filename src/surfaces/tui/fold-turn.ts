@@ -120,7 +120,7 @@ function foldCreated(turn: Turn, event: StoredEvent<"agent.subagent_created">): 
 function foldAsked(turn: Turn, event: StoredEvent<"agent.asked">): Folded {
   const { ask_id: askId, call_id: callId, kind, question: text } = event.payload;
   const who = turn.names.get(event.sub_agent_id ?? "") ?? turn.profile;
-  const asked = new Map(turn.asked).set(askId, { who, text });
+  const asked = new Map(turn.asked).set(askId, { who, text, item: event.seq });
   const next = { ...turn, asked };
   return unchanged(kind === undefined ? withCall(next, callId, { isShownOtherwise: true }) : next);
 }
@@ -131,7 +131,8 @@ function foldAnswered(turn: Turn, event: StoredEvent<"agent.answered">): Folded 
   if (question === undefined) return unchanged(turn);
   const asked = new Map(turn.asked);
   asked.delete(askId);
-  return unchanged({ ...turn, asked }, [{ kind: "question", ...question, answer }]);
+  const { text, who } = question;
+  return unchanged({ ...turn, asked }, [{ kind: "question", who, text, answer }]);
 }
 
 function foldClosed(turn: Turn, event: StoredEvent<"agent.subagent_closed">): Folded {

@@ -1,22 +1,35 @@
 import { openAskOf } from "../../events/delegation.ts";
 import { Inbox } from "../../inbox/inbox.ts";
+import { mostInboxItems } from "../../ports/inbox-store.ts";
 import type { Store } from "../../ports/store.ts";
 import type { ChatInbox } from "./chat-state.ts";
 
 /** Several items of one moment are read together. */
 const settleMs = 20;
 
-/** Keeps an eye on the inbox: tells of it whenever something is new in it, or was answered. */
+interface ReaderSurroundings {
+  /** When everything that has happened so far was shown. */
+  readonly settled: () => Promise<void>;
+  readonly tell: (inbox: ChatInbox) => void;
+}
+
+/**
+ * Keeps an eye on the inbox: tells of it whenever something is new in it, or was answered. What the
+ * conversation told is no news: the reader's place moves over it, as far as nothing lies before it
+ * that was not seen; what comes behind that is left out of the count here.
+ */
 export class InboxReader {
   readonly inbox: Inbox;
   readonly #store: Store;
-  readonly #tell: (inbox: ChatInbox) => void;
+  readonly #around: ReaderSurroundings;
   readonly #stop: () => void;
+  /** Ids after the reader's place. */
+  readonly #told = new Set<number>();
   #timer: NodeJS.Timeout | undefined;
 
-  constructor(store: Store, tell: (inbox: ChatInbox) => void) {
+  constructor(store: Store, around: ReaderSurroundings) {
     this.#store = store;
-    this.#tell = tell;
+    this.#around = around;
     this.inbox = new Inbox(store);
     this.#stop = this.inbox.on(() => this.refresh());
     this.refresh();
@@ -30,16 +43,33 @@ export class InboxReader {
     }, settleMs);
   }
 
+  noteTold(items: readonly number[]): void {
+    for (const item of items) this.#told.add(item);
+    this.refresh();
+  }
+
+  /** Whoever answered a question knows of both. */
+  async noteAnswered(askId: string): Promise<void> {
+    const runId = await this.#store.findRun(askId);
+    if (runId === undefined) return;
+    const types = ["agent.asked", "agent.answered"] as const;
+    for await (const event of this.#store.readEvents({ runId, types })) {
+      if (event.type !== "agent.asked" && event.type !== "agent.answered") continue;
+      if (event.payload.ask_id === askId) this.#told.add(event.seq);
+    }
+  }
+
   stop(): void {
     clearTimeout(this.#timer);
     this.#stop();
   }
 
   async #read(): Promise<void> {
+    await this.#around.settled();
     const [latest, open, unread] = await Promise.all([
       this.inbox.read({ limit: 50 }),
       this.inbox.open(),
-      this.inbox.unreadCount(),
+      this.#countNews(),
     ]);
     const known = new Set(latest.map(({ id }) => id));
     const items = [...open.filter(({ id }) => !known.has(id)), ...latest];
@@ -47,7 +77,20 @@ export class InboxReader {
     for (const { ask, isOpen, runId, text } of items) {
       if (ask && isOpen) questions.set(ask.id, (await this.#question(runId, ask.id)) ?? text);
     }
-    this.#tell({ items, unread, questions });
+    this.#around.tell({ items, unread, questions });
+  }
+
+  async #countNews(): Promise<number> {
+    if (this.#told.size === 0) return this.inbox.unreadCount();
+    const unread = await this.inbox.unread({ limit: mostInboxItems });
+    const news = unread.filter(({ id }) => !this.#told.has(id));
+    const first = news[0]?.id ?? Number.POSITIVE_INFINITY;
+    const last = unread.findLast(({ id }) => id < first);
+    if (last !== undefined) {
+      await this.inbox.markRead(last.id);
+      for (const id of this.#told) if (id <= last.id) this.#told.delete(id);
+    }
+    return news.length;
   }
 
   async #question(runId: string, askId: string): Promise<string | undefined> {

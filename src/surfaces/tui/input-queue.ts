@@ -10,6 +10,7 @@ export class InputQueue {
   #holds = 0;
   #timer: NodeJS.Timeout | undefined;
   #deliveredAt = Number.NEGATIVE_INFINITY;
+  #flushed = Promise.withResolvers<void>();
 
   constructor(deliver: (inputs: readonly ChatInput[]) => void) {
     this.#deliver = deliver;
@@ -38,6 +39,11 @@ export class InputQueue {
     }
   }
 
+  /** When what waits now was handed on. */
+  flushed(): Promise<void> {
+    return this.#waiting.length === 0 ? Promise.resolve() : this.#flushed.promise;
+  }
+
   stop(): void {
     clearTimeout(this.#timer);
     this.#holds = Number.POSITIVE_INFINITY;
@@ -54,5 +60,7 @@ export class InputQueue {
     if (this.#holds > 0) return;
     this.#deliveredAt = performance.now();
     this.#deliver(this.takeAll());
+    this.#flushed.resolve();
+    this.#flushed = Promise.withResolvers();
   }
 }

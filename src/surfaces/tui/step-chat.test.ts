@@ -84,7 +84,10 @@ describe("While an agent works", () => {
       editor: { text: "two" },
     });
     const ended = step(queued, { type: "event", event: finished });
-    expect(ended.effects).toEqual([{ do: "send", text: "one\ntwo" }]);
+    expect(ended.effects).toEqual([
+      { do: "note-told", items: [1] },
+      { do: "send", text: "one\ntwo" },
+    ]);
     expect(ended.state.turn).toBeNull();
   });
 
@@ -92,8 +95,38 @@ describe("While an agent works", () => {
     const queued = step(working, text("one"), key("enter"), key("escape"));
     expect(queued.effects).toEqual([{ do: "interrupt", how: "cancel" }]);
     const ended = step(queued.state, { type: "event", event: finished });
-    expect(ended.effects).toEqual([]);
+    expect(ended.effects).toEqual([{ do: "note-told", items: [1] }]);
     expect(ended.state.editor.text).toBe("one");
+  });
+
+  test("what it plans and asks is told, a question with its answer or at the end, and once", () => {
+    const at = (seq: number, event: Pick<StoredEvent, "type" | "payload">): ChatInput => ({
+      type: "event",
+      event: { ...finished, ...event, sub_agent_id: "root", run_seq: seq, seq } as StoredEvent,
+    });
+    const planned = (seq: number, by: string) =>
+      at(seq, { type: "run.planned", payload: { by, call_id: "c", steps: [] } });
+    const asks = (seq: number, ask_id: string) =>
+      at(seq, {
+        type: "agent.asked",
+        payload: { ask_id, call_id: "c", question: "?", deadline_at: 9, default: null },
+      });
+    const payload = { ask_id: "a1", answer: "blue", by: "person" } as const;
+    const { effects } = step(
+      working,
+      planned(1, "root"),
+      planned(2, "child"),
+      asks(3, "a1"),
+      asks(4, "a2"),
+      at(5, { type: "agent.answered", payload }),
+      at(5, { type: "agent.answered", payload }),
+      { type: "event", event: { ...finished, run_seq: 6, seq: 6 } },
+    );
+    expect(effects).toEqual([
+      { do: "note-told", items: [1] },
+      { do: "note-told", items: [3, 5] },
+      { do: "note-told", items: [4, 6] },
+    ]);
   });
 
   test("the same event twice is shown once", () => {

@@ -2,6 +2,7 @@ import type { ChatInput, Stepped } from "./chat-input.ts";
 import { type ChatState, noPanel } from "./chat-state.ts";
 import { isTooSmall } from "./draw/least-size.ts";
 import { foldTurn } from "./fold-turn.ts";
+import { itemsTold } from "./items-told.ts";
 import { insert, mostTyped } from "./keys/editor.ts";
 import { actionOf } from "./keys/keys.ts";
 import { pressInPanel } from "./keys/press-in-panel.ts";
@@ -75,13 +76,17 @@ function pasted(state: ChatState, text: string): Stepped {
 
 function foldEvent(state: ChatState, { event }: Extract<ChatInput, { type: "event" }>): Stepped {
   if (state.turn === null) return stay(state);
-  const { entries, isOver, turn } = foldTurn(state.turn, event);
+  const folded = foldTurn(state.turn, event);
+  const { entries, isOver, turn } = folded;
   if (turn === state.turn) return stay(state);
   const next =
     entries.length === 0
       ? { ...state, turn }
       : { ...state, turn, entries: [...state.entries, ...entries] };
-  return isOver ? endTurn(next) : stay(next);
+  const items = itemsTold(state.turn, event, folded);
+  const stepped = isOver ? endTurn(next) : stay(next);
+  if (items.length === 0) return stepped;
+  return { ...stepped, effects: [{ do: "note-told", items }, ...stepped.effects] };
 }
 
 /** The next message goes out, unless the person interrupted: then it is theirs to change. */

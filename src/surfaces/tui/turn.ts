@@ -14,7 +14,11 @@ export interface Turn {
   readonly children: readonly OpenChild[];
   /** Names of everybody in the run, by id. */
   readonly names: ReadonlyMap<string, string>;
-  readonly asked: ReadonlyMap<string, { readonly who: string; readonly text: string }>;
+  /** Questions that wait, by ask, with the id of each in the inbox. */
+  readonly asked: ReadonlyMap<
+    string,
+    { readonly who: string; readonly text: string; readonly item: number }
+  >;
   readonly lastSaid: string;
   readonly output: string;
   readonly failure: string;

@@ -74,6 +74,29 @@ test("a question is shown with the command that answers it, until it is answered
   });
 });
 
+test("an approval is shown with the two answers that it takes, and each of them works", async () => {
+  const step = "{ title: Look, description: look around, profile: researcher }";
+  desk.write("plan.yaml", `goal: it\napproval: true\nsteps: [${step}]\n`);
+  for (const [word, code] of [
+    ["yes", 0],
+    ["no", 3],
+  ] as const) {
+    const typing = desk.start(["run", "--playbook", "book.yaml", "--plan", "plan.yaml"]);
+    const askId = await asked();
+    const out = stripVTControlCharacters((await look("--open")).out);
+    expect(out).toMatch(
+      new RegExp(
+        ` {2}mandate answer ${askId} yes {2}\\(.* left\\)\\n {2}mandate answer ${askId} no\\n$`,
+      ),
+    );
+    expect(out).not.toContain('"…"');
+    const shown = out.split("\n").find((line) => line.includes(`${askId} ${word}`)) ?? "";
+    const [, command = ""] = /mandate (.*?)(?: {2}|$)/.exec(shown) ?? [];
+    expect(await desk.type(command.split(" "))).toMatchObject({ code: 0 });
+    expect(await typing.done).toMatchObject({ code });
+  }
+});
+
 test("what a terminal has shown counts as seen; pipes, --keep and --json leave that as it is", async () => {
   await run("something").done;
   const first = await inbox();

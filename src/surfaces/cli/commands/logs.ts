@@ -8,6 +8,7 @@ import { displayWidth, padEnd, shorten } from "../display-width.ts";
 import { exitCode } from "../exit-code.ts";
 import { findTarget, type Target } from "../find-target.ts";
 import type { Io } from "../io.ts";
+import { isWorkedOn } from "../is-worked-on.ts";
 import { printableJson, printableLine } from "../printable.ts";
 import { RunView } from "../run-view.ts";
 import { styleFor } from "../style.ts";
@@ -62,13 +63,15 @@ async function follow(
     stopped = true;
   });
   while (state.outcome === null && !stopped) {
-    if (!(await store.isWorkerAlive(state.worker))) {
-      // It may have ended with a last word that we have not heard yet.
+    if (!(await isWorkedOn(store, state))) {
+      // There may be a last word that we have not heard yet: that it ended, or that others have it.
       await lookAgain();
-      if (state.outcome !== null) break;
-      io.stderr.write(
-        `Nobody works on ${state.id} any more. Go on with: ${io.program} resume ${state.id}\n`,
-      );
+      if (state.outcome !== null || (await isWorkedOn(store, state))) continue;
+      const next =
+        state.spread === null
+          ? `Go on with: ${io.program} resume ${state.id}`
+          : `Start a worker: ${io.program} worker`;
+      io.stderr.write(`Nobody works on ${state.id} any more. ${next}\n`);
       break;
     }
     await new Promise((resolve) => setTimeout(resolve, 200));

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { Desk } from "../desk.test-support.ts";
+import { Desk, type Typing, until } from "../desk.test-support.ts";
 
 const playbook = `
 version: 1
@@ -60,16 +60,51 @@ test("a goal that fails does not keep the next one from its turn, and shows in t
   expect(await violations()).toEqual([]);
 });
 
-test("Ctrl-C cancels the goal at work and those that wait", async () => {
-  const typing = desk.start(words("slow", "next", "last"));
-  while (!typing.soFar().err.includes("researcher")) {
-    await new Promise((resolve) => setTimeout(resolve, 10));
-  }
-  typing.signal("SIGINT");
-  const { code } = await typing.done;
-  expect(code).toBe(130);
+/** By what they were asked to reach. */
+async function runsByTask(): Promise<Readonly<Record<string, { id: string; state: string }>>> {
   const runs = JSON.parse((await desk.type(["ls", "--json"])).out);
-  expect(runs.map(({ state }: { state: string }) => state)).toEqual(["failed", "failed", "failed"]);
+  return Object.fromEntries(runs.map((run: { task: string }) => [run.task, run]));
+}
+
+/** The first is reached, the second works, and the third waits for it. */
+async function atWorkOnTheSecond(): Promise<Typing> {
+  const typing = desk.start(words("first", "slow", "last"));
+  const atWork = () => typing.soFar().err.split("created as researcher").length - 1;
+  await until(() => atWork() === 2, "work on the second");
+  return typing;
+}
+
+test("Ctrl-C cancels the goal at work and those that wait, and names each of them", async () => {
+  const typing = await atWorkOnTheSecond();
+  typing.signal("SIGINT");
+  const { code, err } = await typing.done;
+  expect(code).toBe(130);
+  const { first, slow, last } = await runsByTask();
+  expect([first?.state, slow?.state, last?.state]).toEqual(["succeeded", "failed", "failed"]);
+  expect(err).toContain(
+    `mandate: ${slow?.id}, ${last?.id} were cancelled. Go on with: mandate resume ${slow?.id}; mandate resume ${last?.id}\n`,
+  );
+  expect(err).not.toContain(`resume ${first?.id}`);
+  expect(await violations()).toEqual([]);
+});
+
+test("a signal of the system names every goal that has not ended, and how to go on with it", async () => {
+  const typing = await atWorkOnTheSecond();
+  typing.signal("SIGTERM");
+  const { code, err } = await typing.done;
+  expect(code).toBe(143);
+  const { first, slow, last } = await runsByTask();
+  expect([first?.state, slow?.state, last?.state]).toEqual([
+    "succeeded",
+    "interrupted",
+    "interrupted",
+  ]);
+  expect(err).toContain(
+    `mandate: stopped by the system; the next start takes ${slow?.id}, ${last?.id} up again. Go on with: mandate resume ${slow?.id}; mandate resume ${last?.id}\n`,
+  );
+  expect(err).not.toContain(`resume ${first?.id}`);
+  const resumed = await desk.type(["resume", last?.id ?? ""]);
+  expect(resumed).toMatchObject({ code: 0, out: "last is reached\n" });
   expect(await violations()).toEqual([]);
 });
 

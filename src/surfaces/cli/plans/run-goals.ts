@@ -55,7 +55,9 @@ export async function runGoals(given: Arguments, io: Io): Promise<number> {
     };
     const outcome = await workOn(work);
     if (outcome.ended !== "result") {
-      return reportOutcome(outcome, given, io, await lookBack(outcome.run, work));
+      const aftermath = await Promise.all(started.map((run) => lookBack(run, work)));
+      const kept = aftermath.flatMap((of) => of.kept);
+      return reportOutcome(outcome, given, io, { end: null, kept });
     }
     return await reportGoals(goals, started, { given, io, runtime });
   } finally {
