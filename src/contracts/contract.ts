@@ -60,8 +60,9 @@ export interface Contract {
     /** Tried in order, as `provider/model`, when the model cannot be had. */
     readonly fallbacks?: readonly string[];
     /**
-     * What its models cost at most, by `provider/model`: its requests reserve dollars by it. Absent
-     * where nothing has a price and nothing is capped, and in contracts that are older than the field.
+     * What its models cost, by `provider/model`: its requests reserve dollars by it, and are settled
+     * by it. Absent where nothing has a price and nothing is capped, and in contracts that are older
+     * than the field.
      */
     readonly prices?: Readonly<Record<string, TokenPrice>>;
   };

@@ -55,10 +55,15 @@ const server = z.discriminatedUnion("kind", [
 ]);
 
 const rate = z.number().min(0);
-const rates = { input: rate, output: rate };
+const rates = {
+  input: rate,
+  output: rate,
+  cachedInput: rate.optional(),
+  cacheWrite: rate.optional(),
+};
 const price = z.strictObject({
   ...rates,
-  long: z.strictObject({ over: count, ...rates }).optional(),
+  longPrompt: z.strictObject({ over: count, ...rates }).optional(),
 });
 
 const contractSchema = z.strictObject({

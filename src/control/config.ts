@@ -1,5 +1,6 @@
 import type { McpServer } from "../contracts/mcp-server.ts";
 import type { Selection } from "../contracts/selection.ts";
+import type { TokenPrice } from "../contracts/token-price.ts";
 import type { ProfileLayer } from "../profiles/profile-layer.ts";
 import { shippedPools } from "./shipped-pools.ts";
 
@@ -106,19 +107,7 @@ export interface ProviderConfig {
 }
 
 /** US dollars for a million tokens. */
-export interface PriceConfig extends PriceRates {
-  /** What a request with a longer prompt costs instead, all of it. */
-  readonly longPrompt?: PriceRates & { readonly over: number };
-}
-
-export interface PriceRates {
-  readonly input: number;
-  readonly output: number;
-  /** Input that came from the provider's cache; absent: as any input. */
-  readonly cachedInput?: number;
-  /** Input that was written to the cache; absent: as any input. */
-  readonly cacheWrite?: number;
-}
+export type PriceConfig = TokenPrice;
 
 /** The attempts of a plan's step; any other delegation has its whole time for one. */
 export interface ExecutionConfig {

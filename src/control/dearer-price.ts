@@ -1,4 +1,5 @@
-import type { PriceConfig, PriceRates } from "./config.ts";
+import type { TokenRates } from "../contracts/token-price.ts";
+import type { PriceConfig } from "./config.ts";
 
 /** A price under which nothing costs less than under either of the two. */
 export function dearerPrice(left: PriceConfig, right: PriceConfig): PriceConfig {
@@ -11,7 +12,7 @@ export function dearerPrice(left: PriceConfig, right: PriceConfig): PriceConfig 
   };
 }
 
-function highest(rates: readonly PriceRates[]): PriceRates {
+function highest(rates: readonly TokenRates[]): TokenRates {
   return {
     input: Math.max(...rates.map(({ input }) => input)),
     output: Math.max(...rates.map(({ output }) => output)),

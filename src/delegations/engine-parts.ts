@@ -73,8 +73,9 @@ export interface ModelSource {
   readonly defaultModel: string;
   /** The models that a policy allows to run on, in the order in which they are tried. */
   candidates(policy: ModelPolicy): readonly string[];
-  cost(name: string, usage: ModelUsage): number;
-  /** The most that its tokens can cost; undefined when they cost nothing that is known. */
+  /** In dollars, by a price that was agreed, or by today's list. */
+  cost(name: string, usage: ModelUsage, agreed?: TokenPrice): number;
+  /** One value for each model; undefined when nothing is known of one. */
   price(name: string): TokenPrice | undefined;
 }
 

@@ -1,3 +1,4 @@
+import { billionths, wholeBillionths } from "../ports/dollars.ts";
 import { MandateError } from "../ports/mandate-error.ts";
 import type { Delegation } from "./delegation.ts";
 import type { StoredEvent } from "./event.ts";
@@ -6,7 +7,7 @@ import type { RunState } from "./run-state.ts";
 /** What one delegation and all below it have used, and hold back for requests that are under way. */
 export interface Spending extends Readonly<Amounts> {
   readonly cap: number;
-  /** In dollars, as are what its tokens have cost and what is held back of it. */
+  /** In billionths of a dollar, as are what its tokens have cost and what is held back of it. */
   readonly costCap: number;
 }
 
@@ -27,11 +28,18 @@ export function* spendingAbove(
 ): Generator<Spending & { readonly id: string | null }> {
   run.totals ??= totalsOf(run);
   for (let one = at(run, id); one !== undefined; one = at(run, one.parentId)) {
-    const { cost: costCap = unlimited, tokens: cap = unlimited } = one.share ?? {};
-    yield { id: one.id, cap, costCap, ...(run.totals.get(one.id) ?? nothing) };
+    const { tokens: cap = unlimited } = one.share ?? {};
+    yield { id: one.id, cap, costCap: costCapOf(one), ...(run.totals.get(one.id) ?? nothing) };
   }
+  // What its root may cost is for all of it: who looks on is below nobody.
+  const [root] = run.delegations.values();
   const all = run.totals.get(null) ?? nothing;
-  yield { id: null, cap: run.budgetTokens, costCap: unlimited, ...all };
+  yield { id: null, cap: run.budgetTokens, costCap: costCapOf(root), ...all };
+}
+
+function costCapOf(delegation: Delegation | undefined): number {
+  const { cost } = delegation?.share ?? {};
+  return cost === undefined ? unlimited : wholeBillionths(cost);
 }
 
 const unlimited = Number.POSITIVE_INFINITY;
@@ -86,13 +94,13 @@ function add(
 function ownOf(delegation: Delegation): Amounts {
   const { usage } = delegation;
   const settled = usage.prompt + usage.completion;
-  return { settled, cost: usage.cost, ...heldBackBy(delegation) };
+  return { settled, cost: billionths(usage.cost), ...heldBackBy(delegation) };
 }
 
 /** What the request that a delegation has under way may cost at most. */
 export function heldBackBy(delegation: Delegation): Pick<Spending, "reserved" | "reservedCost"> {
   const held = delegation.status === "running" ? delegation.reservation : null;
-  return { reserved: held?.tokens ?? 0, reservedCost: held?.cost ?? 0 };
+  return { reserved: held?.tokens ?? 0, reservedCost: billionths(held?.cost ?? 0) };
 }
 
 function at(run: RunState, id: string | null): Delegation | undefined {
@@ -109,7 +117,7 @@ export function requireFunds(
   for (const one of spendingAbove(run, id)) {
     const isLeft = tokens <= one.cap - one.settled - one.reserved;
     const dollars = one.costCap - one.cost - one.reservedCost;
-    if (isLeft && (cost === undefined || cost <= dollars + rounding)) continue;
+    if (isLeft && (cost === undefined || billionths(cost) <= dollars)) continue;
     const what = isLeft ? `$${cost}` : `${tokens} tokens`;
     throw new MandateError(
       "illegal-transition",
@@ -117,6 +125,3 @@ export function requireFunds(
     );
   }
 }
-
-/** Sums of dollars are wrong in their last digits. */
-const rounding = 1e-9;

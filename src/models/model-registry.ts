@@ -1,4 +1,4 @@
-import type { TokenPrice } from "../contracts/token-price.ts";
+import { costOf, type TokenPrice } from "../contracts/token-price.ts";
 import type { PriceConfig, ProviderConfig } from "../control/config.ts";
 import { createModelAllowlist } from "../control/model-allowlist.ts";
 import { findShippedModel, pricesAsOf } from "../control/shipped-models.ts";
@@ -46,9 +46,9 @@ export interface ModelRegistry {
    */
   candidates(policy: ModelPolicy): readonly string[];
   isAllowed(name: string): boolean;
-  /** In dollars; 0 when the model has no price. */
-  cost(name: string, usage: ModelUsage): number;
-  /** The most that its tokens can cost; undefined when they cost nothing that is known. */
+  /** In dollars, by a price that was agreed, or by today's list; 0 when the model has none. */
+  cost(name: string, usage: ModelUsage, agreed?: TokenPrice): number;
+  /** One value for each model; undefined when nothing is known of one. */
   price(name: string): TokenPrice | undefined;
   hasPrice(name: string): boolean;
   /** The day the shipped prices are of. */
@@ -116,8 +116,9 @@ export function createModelRegistry(options: ModelRegistryOptions): ModelRegistr
     pools,
     candidates: (policy) => candidateModels(policy, choices),
     isAllowed,
-    cost: (name, usage) => prices.cost(name, usage),
-    price: (name) => prices.dearest(name),
+    cost: (name, usage, agreed) =>
+      agreed === undefined ? prices.cost(name, usage) : costOf(agreed, usage),
+    price: (name) => prices.find(name),
     hasPrice: (name) => prices.find(name) !== undefined,
     pricesAsOf,
     contextWindow: (name) => findShippedModel(name)?.contextWindow,

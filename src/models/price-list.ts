@@ -1,5 +1,5 @@
-import type { TokenPrice, TokenRates } from "../contracts/token-price.ts";
-import type { PriceConfig, PriceRates } from "../control/config.ts";
+import { costOf } from "../contracts/token-price.ts";
+import type { PriceConfig } from "../control/config.ts";
 import { findModelEntry } from "../control/find-model-entry.ts";
 import { findShippedModel } from "../control/shipped-models.ts";
 import type { ModelUsage } from "../ports/model.ts";
@@ -11,7 +11,6 @@ export class PriceList {
   readonly #providers: Readonly<Record<string, unknown>>;
   /** Asked after every turn, for the same few models. */
   readonly #known = new Map<string, PriceConfig | undefined>();
-  readonly #dearest = new Map<string, TokenPrice | undefined>();
 
   /** `providers` are the configured ones, which may be others than the built-in ones of their name. */
   constructor(
@@ -35,28 +34,7 @@ export class PriceList {
   /** In dollars; 0 when the price is not known. */
   cost(name: string, usage: ModelUsage): number {
     const price = this.find(name);
-    if (price === undefined) return 0;
-    const { prompt, completion, cached = 0, cacheWrite = 0 } = usage;
-    const { longPrompt } = price;
-    const rates = longPrompt !== undefined && prompt > longPrompt.over ? longPrompt : price;
-    // Counts that contradict each other must not give money back.
-    const fresh = Math.max(0, prompt - cached - cacheWrite);
-    return (
-      (fresh * rates.input +
-        cached * (rates.cachedInput ?? rates.input) +
-        cacheWrite * (rates.cacheWrite ?? rates.input) +
-        completion * rates.output) /
-      1_000_000
-    );
-  }
-
-  /** Undefined when nothing is known of a price, or it is nothing. One value for each model. */
-  dearest(name: string): TokenPrice | undefined {
-    if (this.#dearest.has(name)) return this.#dearest.get(name);
-    const price = this.find(name);
-    const dearest = price === undefined ? undefined : dearestOf(price);
-    this.#dearest.set(name, dearest);
-    return dearest;
+    return price === undefined ? 0 : costOf(price, usage);
   }
 
   /** What runs on one's own machine, or reads from a playbook, sends no bill. */
@@ -69,15 +47,3 @@ export class PriceList {
 }
 
 const nothing: PriceConfig = { input: 0, output: 0 };
-
-/** Nobody knows before a request how much of its prompt comes from a cache, or goes to one. */
-function dearestOf({ longPrompt, ...rates }: PriceConfig): TokenPrice | undefined {
-  const usual = dearestRates(rates);
-  const long = longPrompt && { over: longPrompt.over, ...dearestRates(longPrompt) };
-  const isFree = [usual, long].every((each) => !each || each.input + each.output === 0);
-  return isFree ? undefined : { ...usual, ...(long && { long }) };
-}
-
-function dearestRates({ cachedInput = 0, cacheWrite = 0, input, output }: PriceRates): TokenRates {
-  return { input: Math.max(input, cachedInput, cacheWrite), output };
-}

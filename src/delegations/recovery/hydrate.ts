@@ -6,6 +6,7 @@ import { Evidence } from "../../events/evidence.ts";
 import { sha256 } from "../../events/hash-chain.ts";
 import type { RunState } from "../../events/run-state.ts";
 import type { AskOutcome } from "../../ports/delegator.ts";
+import { billionths } from "../../ports/dollars.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
 import { messageOf } from "../../ports/message-of.ts";
 import type { Message } from "../../ports/model.ts";
@@ -95,7 +96,7 @@ export async function revive(
     delegation.parentId === null ? null : (run.agents.get(delegation.parentId) ?? null);
   const account = accountFor(run, parent, delegation.id, contract);
   const { completion, cost, prompt } = delegation.usage;
-  account.settle(nothing, { tokens: prompt + completion, cost });
+  account.settle(nothing, { tokens: prompt + completion, cost: billionths(cost) });
   const copy = isOpen(delegation)
     ? await copyFor(run, parent, delegation, contract, role)
     : undefined;
@@ -160,7 +161,7 @@ function adopt(agent: Agent, delegation: Delegation): void {
     agent.openAsk = delegation.ask;
     if (delegation.reservation) {
       const { cost = 0, tokens } = delegation.reservation;
-      agent.reservation = { tokens, cost };
+      agent.reservation = { tokens, cost: billionths(cost) };
       agent.account.restoreReservation(agent.reservation);
     }
   } else if (delegation.status === "waiting_for_merge") {

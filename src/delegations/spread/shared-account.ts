@@ -1,6 +1,7 @@
 import type { Contract } from "../../contracts/contract.ts";
 import type { RunState } from "../../events/run-state.ts";
 import { heldBackBy, type Spending, spendingAbove } from "../../events/spending.ts";
+import { billionths } from "../../ports/dollars.ts";
 import type { Agent } from "../agent.ts";
 import type { LiveRun } from "../live-run.ts";
 import { Account, type Amount } from "../turns/ledger.ts";
@@ -82,7 +83,7 @@ export class SharedAccount extends Account {
     return {
       settled: this.settled - usage.prompt - usage.completion,
       reserved: this.reserved - held.reserved,
-      cost: this.cost - usage.cost,
+      cost: this.cost - billionths(usage.cost),
       reservedCost: this.reservedCost - held.reservedCost,
     };
   }
@@ -90,7 +91,7 @@ export class SharedAccount extends Account {
 
 const nothing = { settled: 0, reserved: 0, cost: 0, reservedCost: 0 };
 
-/** The account of a delegation, below its caller's. */
+/** The account of a delegation, below its caller's. What the root may cost is for the whole run. */
 export function accountFor(
   run: LiveRun,
   caller: Agent | null,
@@ -98,6 +99,11 @@ export function accountFor(
   contract: Contract,
 ): Account {
   const above = caller?.account ?? run.account;
-  if (run.isSpread) return new SharedAccount(run, id, above, contract);
-  return new Account(above, contract.budget.tokens, contract.budget.cost);
+  const { cost, tokens } = contract.budget;
+  const account = run.isSpread
+    ? new SharedAccount(run, id, above, contract)
+    : new Account(above, tokens, cost);
+  const { sub_agent_id: parent, watches } = contract.parent;
+  if (parent === null && watches === undefined) run.account.costCap = account.costCap;
+  return account;
 }

@@ -2,7 +2,7 @@ import { type Contract, memoryPermissions } from "../../contracts/contract.ts";
 import type { Carried } from "../../contracts/exposure.ts";
 import type { Granted } from "../../contracts/narrow.ts";
 import { includes, type Selection } from "../../contracts/selection.ts";
-import type { TokenPrice } from "../../contracts/token-price.ts";
+import { isFree, type TokenPrice } from "../../contracts/token-price.ts";
 import type { Profile } from "../../profiles/profile.ts";
 import { profileHash } from "../../profiles/profile-hash.ts";
 import type { Placement } from "./placement.ts";
@@ -177,7 +177,7 @@ function pricesOf(
   let found: Record<string, TokenPrice> | undefined = cost === null ? undefined : {};
   for (const name of [model, ...fallbacks]) {
     const price = source.price(name);
-    if (price !== undefined) found = { ...found, [name]: price };
+    if (price !== undefined && !isFree(price)) found = { ...found, [name]: price };
   }
   return found && { prices: prices.share(found) };
 }

@@ -8,6 +8,7 @@ import {
   testProfile,
 } from "../../testing/engine-fixture.ts";
 import { openFleet } from "../../testing/fleet.test-support.ts";
+import type { RunRequest } from "../start/run-request.ts";
 
 const prices = {
   "scripted/playbook": { input: 1000, output: 1000 },
@@ -18,7 +19,12 @@ const limits = { maxOutputTokens: 400, maxRetries: 0, backoffMs: 1 };
 const costly = (cost: number, more: object = {}) =>
   testProfile("costly", { tools: ["list_files"], limits: { cost }, ...more });
 
-async function run(model: Script, profile: ReturnType<typeof costly>, options: EngineOptions = {}) {
+async function run(
+  model: Script,
+  profile: ReturnType<typeof costly>,
+  options: EngineOptions = {},
+  request: Partial<RunRequest> = {},
+) {
   const seen: Parameters<Script>[0][] = [];
   await using mandate = await openEngine({
     profiles: [profile],
@@ -31,7 +37,8 @@ async function run(model: Script, profile: ReturnType<typeof costly>, options: E
     ...options,
   });
   const { workspace } = mandate;
-  return { ...(await mandate.run({ task: "go", profile: "costly", workspace })), seen };
+  const asked = { task: "go", profile: "costly", workspace, ...request };
+  return { ...(await mandate.run(asked)), seen };
 }
 
 /** Works as long as it is let, at half a dollar a turn and more, and reports when it must. */
@@ -78,7 +85,7 @@ describe("a cap in dollars", () => {
     expect(seen).toEqual([]);
     expect(result).toMatchObject({ status: "failed", closeReason: "budget_exhausted" });
     const least = Number(
-      /may cost \$(\d+\.\d+) here, and \$0\.5000 are left/.exec(result.result)?.[1],
+      /may cost \$(\d+\.\d+) here, and \$0\.50 are left/.exec(result.result)?.[1],
     );
     expect((await run(busy, costly(least - 0.001))).seen).toEqual([]);
     expect((await run(busy, costly(least + 0.001))).seen).not.toEqual([]);
@@ -115,7 +122,7 @@ describe("a cap in dollars", () => {
     const { workspace } = mandate;
     const { events, result } = await mandate.run({ task: "go", profile: "lead", workspace });
     expect(most).toBeLessThanOrEqual(20);
-    expect(mostIn(events)).toBeLessThanOrEqual(20 + 1e-6);
+    expect(mostIn(events)).toBeLessThanOrEqual(20 + 1e-9);
     expect(billed).toBeGreaterThan(10);
     expect(ofType(events, "agent.paused").length).toBeGreaterThan(0);
     const ends = new Set(result.subDelegations?.map(({ closeReason }) => closeReason));
@@ -137,7 +144,7 @@ describe("a cap in dollars", () => {
       limits,
     });
     const { events } = await fleet.client.run({ task: "go", profile: "lead" });
-    expect(mostIn(events)).toBeLessThanOrEqual(14 + 1e-6);
+    expect(mostIn(events)).toBeLessThanOrEqual(14 + 1e-9);
     expect(ofType(events, "agent.model_turn").length).toBeGreaterThan(4);
     const failed = ofType(events, "agent.subagent_failed").map(({ payload }) => payload.code);
     expect(failed).toContain("budget_exhausted");
@@ -194,7 +201,10 @@ describe("a cap in dollars", () => {
     expect(other?.cost).toBeCloseTo((prompt * 50 + output * 3000) / 1e6);
   });
 
-  it("cannot be overdrawn by prices that rose since", async () => {
+  it.each([
+    ["rose", { "scripted/playbook": { input: 1e6, output: 1e6 } }],
+    ["were lost", {}],
+  ])("is settled by what was agreed when prices %s meanwhile", async (_what, others) => {
     const stalled: EngineOptions = {
       profiles: [costly(9)],
       model: () => ({ fault: "stall" }),
@@ -204,20 +214,67 @@ describe("a cap in dollars", () => {
     await using mandate = await openEngine(stalled);
     const before = await mandate.another(stalled);
     const { runId } = await before.start({ task: "go", profile: "costly" });
-    await reservationOf(mandate, runId);
+    const reserved = await reservationOf(mandate, runId);
     before.abandon();
-    const dear = { "scripted/playbook": { input: 1e6, output: 1e6 } };
     await using after = await mandate.another({
       ...stalled,
-      config: { models: { ...config.models, prices: dear } },
-      model: ({ maxOutputTokens }) => ({
-        text: "done",
-        usage: { prompt: 100, completion: maxOutputTokens },
-      }),
+      config: { models: { ...config.models, prices: others } },
+      model: () => ({ text: "done", usage: { prompt: 100, completion: 10 } }),
     });
     const [taken] = await after.engine.recover();
     expect(await taken?.result).toMatchObject({ status: "completed" });
-    expect(mostIn(await after.events(runId))).toBeCloseTo(9);
+    const settled = ofType(await after.events(runId), "agent.budget_settled");
+    expect(settled.map(({ payload }) => payload.cost)).toEqual([reserved, 0.11]);
+  });
+
+  it("believes no count beyond what was reserved where others spend meanwhile", async () => {
+    const model: Script = ({ caller }) => {
+      const usage = { prompt: 3000, completion: 100 };
+      if (caller.depth > 0) return { text: "spent", usage, latency_ms: 8 };
+      if (caller.turn > 1) return "done";
+      const input = { profile: "greedy", task: "eat" };
+      return { calls: Array(20).fill({ tool: "delegate_task", input }) };
+    };
+    const lead = testProfile("lead", { tools: ["delegate_task"], limits: { cost: 20 } });
+    const profiles = [lead, testProfile("greedy", { tools: [] })];
+    await using fleet = await openFleet(3, { profiles, model, config, limits });
+    const { events } = await fleet.client.run({ task: "go", profile: "lead" });
+    expect(mostIn(events)).toBeLessThanOrEqual(20 + 1e-9);
+  });
+
+  it("is for whoever looks on as well", async () => {
+    const usage = { prompt: 1500, completion: 400 };
+    const lead = testProfile("lead", { tools: ["list_files"] });
+    const { events } = await run(
+      ({ caller }) => {
+        if (caller.profile === "pair" || caller.turn > 6) return { text: "hm", usage };
+        const calls = [{ tool: "list_files", input: { limit: caller.turn } }];
+        return { calls, usage: { prompt: 10, completion: 10 }, latency_ms: 5 };
+      },
+      lead,
+      {
+        profiles: [lead, testProfile("pair", { capabilities: ["watcher"], tools: [] })],
+      },
+      { profile: "lead", maxCost: 4, watchers: ["pair"] },
+    );
+    expect(mostIn(events)).toBeLessThanOrEqual(4 + 1e-9);
+    expect(ofType(events, "agent.budget_settled").length).toBeGreaterThan(1);
+  });
+
+  it("counts an answer as the worst when nobody says what it used, or it broke off", async () => {
+    for (const reply of [
+      { text: "short", fault: "no-usage" },
+      { fault: "overloaded", partial: "it began" },
+    ] as const) {
+      const { events } = await run(
+        ({ caller }) =>
+          caller.try === 1 ? reply : { text: "done", usage: { prompt: 1, completion: 1 } },
+        costly(20),
+      );
+      const [reserved] = ofType(events, "agent.budget_reserved");
+      const [settled] = ofType(events, "agent.budget_settled");
+      expect(settled?.payload.cost).toBe(reserved?.payload.cost);
+    }
   });
 });
 

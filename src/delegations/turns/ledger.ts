@@ -1,17 +1,12 @@
-/** Tokens, and the dollars that they cost. */
+import { wholeBillionths } from "../../ports/dollars.ts";
+
+/** Tokens, and what they cost in billionths of a dollar: whole ones, so that sums are exact. */
 export interface Amount {
   readonly tokens: number;
   readonly cost: number;
 }
 
 export const nothing: Amount = Object.freeze({ tokens: 0, cost: 0 });
-
-/** Sums of dollars are wrong in their last digits: less than a billionth is no difference. */
-const rounding = 1e-9;
-
-function isWithin(amount: Amount, left: Amount): boolean {
-  return amount.tokens <= left.tokens && amount.cost <= left.cost + rounding;
-}
 
 /**
  * Who may still spend how much. A child's budget is a cap, not money taken from its parent in
@@ -22,17 +17,19 @@ function isWithin(amount: Amount, left: Amount): boolean {
 export class Account {
   readonly parent: Account | null;
   readonly cap: number;
-  readonly costCap: number;
+  /** In billionths of a dollar. A run has it from its root, which comes after it. */
+  costCap: number;
   settled = 0;
   reserved = 0;
   cost = 0;
   reservedCost = 0;
   readonly #waiting: (() => void)[] | null;
 
-  constructor(parent: Account | null, cap: number, costCap: number | null = null) {
+  /** `dollars`: null where nobody has set a limit. */
+  constructor(parent: Account | null, cap: number, dollars: number | null = null) {
     this.parent = parent;
     this.cap = cap;
-    this.costCap = costCap ?? Number.POSITIVE_INFINITY;
+    this.costCap = dollars === null ? Number.POSITIVE_INFINITY : wholeBillionths(dollars);
     // Siblings compete at the top; that is where those who wait for a release are woken.
     this.#waiting = parent === null ? [] : null;
   }
@@ -61,7 +58,8 @@ export class Account {
 
   /** False, and nothing reserved, when some ancestor does not have it. */
   reserve(amount: Amount): boolean {
-    if (!isWithin(amount, this.available)) return false;
+    const { available } = this;
+    if (amount.tokens > available.tokens || amount.cost > available.cost) return false;
     this.restoreReservation(amount);
     return true;
   }

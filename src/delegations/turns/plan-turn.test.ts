@@ -1,18 +1,22 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { Amount } from "./ledger.ts";
+import { costOf } from "../../contracts/token-price.ts";
+import { findShippedModel } from "../../control/shipped-models.ts";
+import { billionths } from "../../ports/dollars.ts";
+import { Account, type Amount } from "./ledger.ts";
 import { planTurn, promptBound, roomForOutput, type TurnBounds } from "./plan-turn.ts";
 
 const rate = fc.oneof(fc.constant(0), fc.double({ min: 0.01, max: 200, noNaN: true }));
-const rates = { input: rate, output: rate };
+const rates = { input: rate, output: rate, cacheWrite: rate, cachedInput: rate };
 const price = fc.oneof(
   fc.constant(undefined),
   fc.record(rates),
-  fc.record({ ...rates, long: fc.record({ over: fc.nat(20_000), ...rates }) }),
+  fc.record({ ...rates, longPrompt: fc.record({ over: fc.nat(20_000), ...rates }) }),
 );
+/** In billionths. */
 const dollars = fc.oneof(
   fc.constant(Number.POSITIVE_INFINITY),
-  fc.double({ min: -0.1, max: 5, noNaN: true }),
+  fc.integer({ min: -100_000_000, max: 5_000_000_000 }),
 );
 
 const bounds: fc.Arbitrary<TurnBounds> = fc
@@ -22,7 +26,7 @@ const bounds: fc.Arbitrary<TurnBounds> = fc
     available: fc.record({ tokens: fc.integer({ min: -100, max: 60_000 }), cost: dollars }),
     underWay: fc.oneof(
       fc.constant({ tokens: 0, cost: 0 }),
-      fc.record({ tokens: fc.nat(30_000), cost: fc.double({ min: 0, max: 2, noNaN: true }) }),
+      fc.record({ tokens: fc.nat(30_000), cost: fc.nat(2_000_000_000) }),
     ),
     keepBack: fc.nat(1000),
     price,
@@ -34,14 +38,15 @@ function sum(one: Amount, other: Amount): Amount {
 }
 
 function isWithin({ cost, tokens }: Amount, left: Amount): boolean {
-  return tokens <= left.tokens && cost <= left.cost + 1e-8;
+  return tokens <= left.tokens && cost <= left.cost;
 }
 
-/** What a provider bills for a request at most: by the prompt that it turns out to have. */
+/** What a provider bills at most, in billionths: by the prompt that it turns out to have. */
 function bill({ price: known }: TurnBounds, prompt: number, completion: number): number {
   if (known === undefined) return 0;
-  const { input, output } = known.long && prompt > known.long.over ? known.long : known;
-  return (prompt * input + completion * output) / 1e6;
+  const ways = [{}, { cached: prompt }, { cacheWrite: prompt }];
+  const bills = ways.map((way) => costOf(known, { prompt, completion, ...way }));
+  return billionths(Math.max(...bills));
 }
 
 describe("planTurn", () => {
@@ -54,7 +59,7 @@ describe("planTurn", () => {
         expect(plan.reserve.tokens).toBe(given.prompt + plan.maxOutput);
         for (const prompt of [given.prompt, Math.floor(given.prompt / 2), 0]) {
           const billed = bill(given, prompt, plan.maxOutput);
-          expect(billed).toBeLessThanOrEqual(plan.reserve.cost + 1e-9);
+          expect(billed).toBeLessThanOrEqual(plan.reserve.cost);
         }
         expect(plan.maxOutput).toBeGreaterThan(0);
         expect(plan.maxOutput).toBeLessThanOrEqual(given.maxOutput);
@@ -70,7 +75,9 @@ describe("planTurn", () => {
         if (plan.kind !== "turn") return;
         const { available, keepBack, prompt } = given;
         const kept = { tokens: prompt + keepBack, cost: bill(given, prompt, keepBack) };
-        expect(isWithin(sum(kept, plan.reserve), available)).toBe(true);
+        // Two amounts, each a billionth at most above what it is.
+        const room = sum(available, { tokens: 0, cost: 2 });
+        expect(isWithin(sum(kept, plan.reserve), room)).toBe(true);
       }),
       { numRuns: 5000 },
     );
@@ -117,7 +124,7 @@ describe("planTurn", () => {
       fc.property(bounds, (given) => {
         let stage = 0;
         for (let left = 60_000; left > -500; left -= 487) {
-          const amount = { tokens: left, cost: left / 1e4 };
+          const amount = { tokens: left, cost: left * 1e5 };
           const plan = planTurn({ ...given, available: amount, unspent: amount });
           const next = order.indexOf(plan.kind);
           expect(next).toBeGreaterThanOrEqual(stage);
@@ -126,6 +133,40 @@ describe("planTurn", () => {
         expect(stage).toBe(2);
       }),
       { numRuns: 200 },
+    );
+  });
+});
+
+const shippedPrices = [
+  ...["anthropic/claude-sonnet-4-5", "openai/gpt-4.1-nano", "openai/gpt-5-nano", "openai/gpt-5"],
+  ...["google/gemini-2.5-flash-lite", "google/gemini-2.5-pro"],
+].flatMap((name) => findShippedModel(name)?.price ?? []);
+
+describe("a planned reservation", () => {
+  it("fits the account that it was planned from, to the last billionth, at every shipped price", () => {
+    expect(shippedPrices).toHaveLength(6);
+    const price = fc.constantFrom(...shippedPrices);
+    const steps = fc.array(fc.nat(3000), { maxLength: 6 });
+    fc.assert(
+      fc.property(price, fc.nat(9000), fc.nat(20_000_000), steps, (known, prompt, cap, spent) => {
+        const account = new Account(null, 1e9, cap / 1e9);
+        for (const completion of spent) {
+          const cost = billionths(costOf(known, { prompt: completion, completion }));
+          account.settle({ tokens: 0, cost: 0 }, { tokens: 1, cost });
+        }
+        const { available, unspent } = account;
+        const bounds = {
+          prompt,
+          maxOutput: 8192,
+          available,
+          unspent,
+          keepBack: 1000,
+          price: known,
+        };
+        const plan = planTurn(bounds);
+        if ("reserve" in plan) expect(account.reserve(plan.reserve)).toBe(true);
+      }),
+      { numRuns: 5000 },
     );
   });
 });

@@ -1,4 +1,5 @@
-import { billionths, perToken, ratesFor, type TokenPrice } from "../../contracts/token-price.ts";
+import { dearestRates, type TokenPrice } from "../../contracts/token-price.ts";
+import { billionths, billionthsFor, inDollars } from "../../ports/dollars.ts";
 import type { Amount } from "./ledger.ts";
 
 /** What the next model turn may cost, decided before anything is sent. Pure. */
@@ -59,23 +60,25 @@ function outputWithin(
 ): number {
   const tokens = left.tokens - prompts - kept;
   if (price === undefined || left.cost === Number.POSITIVE_INFINITY) return tokens;
-  const { input, output } = ratesFor(price, prompt);
-  const rest = billionths(left.cost) - (prompts * input + kept * output) * perToken;
+  const { input, output } = dearestRates(price, prompt);
+  const rest = left.cost - billionthsFor(prompts, input) - billionthsFor(kept, output);
   return Math.min(tokens, tokensFor(rest, output));
 }
 
-function tokensFor(billionth: number, rate: number): number {
-  if (rate === 0) return billionth < 0 ? -1 : Number.POSITIVE_INFINITY;
-  return Math.floor(billionth / (rate * perToken));
+function tokensFor(cost: number, rate: number): number {
+  if (rate === 0) return cost < 0 ? -1 : Number.POSITIVE_INFINITY;
+  return Math.floor(cost / billionthsFor(1, rate));
 }
 
-function worstCase({ price, prompt }: Pick<TurnBounds, "price" | "prompt">, output: number) {
-  return { tokens: prompt + output, cost: price ? costOf(price, prompt, output) : 0 };
-}
-
-function costOf(price: TokenPrice, prompt: number, completion: number): number {
-  const { input, output } = ratesFor(price, prompt);
-  return Math.ceil((prompt * input + completion * output) * perToken) / 1e9;
+function worstCase(
+  { price, prompt }: Pick<TurnBounds, "price" | "prompt">,
+  answer: number,
+): Amount {
+  const tokens = prompt + answer;
+  if (price === undefined) return { tokens, cost: 0 };
+  const { input, output } = dearestRates(price, prompt);
+  const cost = billionthsFor(prompt, input) + billionthsFor(answer, output);
+  return { tokens, cost: billionths(inDollars(cost)) };
 }
 
 /** With less than this, not even a last turn fits. */
@@ -104,8 +107,8 @@ function promptsFor({ cost }: Amount, price: TokenPrice | undefined, answers: nu
   if (cost <= 0) return 0;
   if (price === undefined || cost === Number.POSITIVE_INFINITY) return Number.POSITIVE_INFINITY;
   // With what is shown the next prompt may become a long one.
-  const { input, output } = ratesFor(price, Number.POSITIVE_INFINITY);
-  return tokensFor(billionths(cost) - answers * output * perToken, input);
+  const { input, output } = dearestRates(price, Number.POSITIVE_INFINITY);
+  return tokensFor(cost - billionthsFor(answers, output), input);
 }
 
 /** What stands around an output in the conversation: whose it is, and that it was cut. */

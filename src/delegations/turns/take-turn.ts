@@ -1,4 +1,6 @@
+import type { TokenPrice } from "../../contracts/token-price.ts";
 import type { EventPayloads } from "../../events/event.ts";
+import { billionths, inDollars } from "../../ports/dollars.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
 import type { ModelReply, ModelUsage, ToolCall } from "../../ports/model.ts";
 import { ModelFault } from "../../ports/model-fault.ts";
@@ -132,7 +134,8 @@ function reserve(agent: Agent, amount: Amount): void {
   agent.reservation = amount;
   const { cost, tokens } = amount;
   const reserved = { request: agent.requests, tokens };
-  agent.record(event(agent, "agent.budget_reserved", cost > 0 ? { ...reserved, cost } : reserved));
+  const payload = cost > 0 ? { ...reserved, cost: inDollars(cost) } : reserved;
+  agent.record(event(agent, "agent.budget_reserved", payload));
 }
 
 function recordTurn(agent: Agent, reply: ModelReply, last: boolean): void {
@@ -141,7 +144,11 @@ function recordTurn(agent: Agent, reply: ModelReply, last: boolean): void {
   const usage = reported ?? estimate(agent, reply);
   // Its tokens count all the same: what they say of the conversation is what the next bound rests on.
   const isPaid = reply.takenFrom === undefined;
-  const cost = isPaid ? costOf(agent, usage) : 0;
+  const cost = !isPaid
+    ? 0
+    : reported === null
+      ? unreportedCost(agent, usage)
+      : costOf(agent, usage);
   agent.turns++;
   agent.record(
     event(agent, "agent.model_turn", {
@@ -195,13 +202,13 @@ function depthOf(json: string): number {
  * A count that is none (negative, not a number) would give tokens back, and one above all that was
  * left could not have been used: both count as not reported.
  */
-function believable(usage: ModelUsage | null, { account, reservation }: Agent): ModelUsage | null {
+function believable(usage: ModelUsage | null, agent: Agent): ModelUsage | null {
   if (usage === null) return null;
   const { prompt, completion, cached = 0, cacheWrite = 0 } = usage;
   const isCount = [prompt, completion, cached, cacheWrite].every(
     (count) => Number.isSafeInteger(count) && count >= 0,
   );
-  const isPossible = prompt + completion <= reservation.tokens + account.available.tokens;
+  const isPossible = prompt + completion <= chargeable(agent).tokens;
   return isCount && cached + cacheWrite <= prompt && isPossible ? usage : null;
 }
 
@@ -215,17 +222,40 @@ function estimate(agent: Agent, reply: ModelReply): ModelUsage {
 }
 
 /**
- * Where dollars are reserved by the contract's prices, others that came since cannot make more of a
- * request than was left.
+ * In dollars, by the prices of the contract where it has them: the list of another worker, or of
+ * tomorrow, is not what was agreed. Whatever a provider counts, it is charged no more than was left.
  */
-function costOf({ account, contract, model, reservation, run }: Agent, usage: ModelUsage): number {
-  const cost = run.parts.models.cost(model, usage);
-  if (contract.model.prices === undefined) return cost;
-  return Math.min(cost, reservation.cost + account.available.cost);
+function costOf(agent: Agent, usage: ModelUsage): number {
+  const { contract, model, run } = agent;
+  const { prices } = contract.model;
+  if (prices === undefined) return run.parts.models.cost(model, usage);
+  const cost = run.parts.models.cost(model, usage, prices[model] ?? free);
+  return inDollars(Math.min(billionths(cost), chargeable(agent).cost));
 }
 
-/** Faults that a provider does not charge for; after any other the worst case is taken as used. */
-const free: ReadonlySet<string> = new Set([
+const free: TokenPrice = Object.freeze({ input: 0, output: 0 });
+
+/** Nobody knows what was thought besides what was said: the worst case counts. */
+function unreportedCost(agent: Agent, usage: ModelUsage): number {
+  const { contract, reservation } = agent;
+  return contract.model.prices === undefined ? costOf(agent, usage) : inDollars(reservation.cost);
+}
+
+/** What a request can be charged at most. Of a spread run others may have taken what is free here. */
+function chargeable({ account, reservation, run }: Agent): Amount {
+  if (run.isSpread) return reservation;
+  const { cost, tokens } = account.available;
+  return {
+    tokens: reservation.tokens + Math.max(0, tokens),
+    cost: reservation.cost + Math.max(0, cost),
+  };
+}
+
+/**
+ * Faults that a provider does not charge for, unless it had begun to answer; after any other the
+ * worst case is taken as used.
+ */
+const freeFaults: ReadonlySet<string> = new Set([
   "rate-limited",
   "spend-cap",
   "overloaded",
@@ -238,7 +268,8 @@ const neverConnected: ReadonlySet<unknown> = new Set(["ECONNREFUSED", "ENOTFOUND
 
 function settleFault(agent: Agent, fault: ModelFault): void {
   const code = (fault.cause as { code?: unknown } | undefined)?.code;
-  const isFree = free.has(fault.kind) || neverConnected.has(code);
+  const isRefusal = freeFaults.has(fault.kind) && !fault.partial;
+  const isFree = isRefusal || neverConnected.has(code);
   const settlement = isFree ? settled(agent, 0, 0, 0, false) : settledAtWorst(agent);
   const { partial } = fault;
   // What had arrived is kept as data; nothing of it is acted upon.
@@ -253,7 +284,7 @@ type Settlement = ReturnType<typeof event<"agent.budget_settled">>;
 /** Nobody knows what a request that was cut has cost: the worst case is what is safe. */
 function settledAtWorst(agent: Agent): Settlement {
   const { cost, tokens } = agent.reservation;
-  return settled(agent, tokens, 0, cost, true);
+  return settled(agent, tokens, 0, inDollars(cost), true);
 }
 
 /** The same of whatever request is under way, if one is. */
@@ -270,7 +301,7 @@ function settled(
   estimated: boolean,
 ): Settlement {
   const reserved = agent.reservation;
-  agent.account.settle(reserved, { tokens: prompt + completion, cost });
+  agent.account.settle(reserved, { tokens: prompt + completion, cost: billionths(cost) });
   agent.reservation = nothing;
   agent.usage = {
     prompt: agent.usage.prompt + prompt,
@@ -355,8 +386,9 @@ function refusedTurn(agent: Agent, { reply, message, cause }: RefusedTurn): Endi
     reply === null
       ? { prompt: 0, completion: 0 }
       : (believable(reply.usage, agent) ?? estimate(agent, reply));
-  const cost = costOf(agent, usage);
-  agent.record(settled(agent, usage.prompt, usage.completion, cost, reply?.usage === null));
+  const isTold = reply === null || reply.usage !== null;
+  const cost = isTold ? costOf(agent, usage) : unreportedCost(agent, usage);
+  agent.record(settled(agent, usage.prompt, usage.completion, cost, !isTold));
   if (cause instanceof MandateError) return failure("provider_unavailable", message);
   return failure("policy_denied", `The turn was refused: ${message}`);
 }
@@ -376,10 +408,18 @@ function whyNoAnswer({ account, contract, price, promptBound: prompt }: Agent): 
   if (available.cost <= 0) return "What it may cost is spent, and there is no answer yet.";
   const least = leastForAnswer({ prompt, price, maxOutput: contract.model.max_output_tokens });
   if (least.tokens <= available.tokens) {
-    const [needed, left] = [least.cost, available.cost].map((dollars) => dollars.toFixed(4));
-    return `A single answer may cost $${needed} here, and $${left} are left of what it may cost.`;
+    const [needed, left] = [least, available].map(({ cost }) => dollarsOf(cost));
+    return `A single answer may cost ${needed} here, and ${left} are left of what it may cost.`;
   }
   return `The budget is too small for a single answer, which may take ${least.tokens} tokens here.`;
+}
+
+/** Cents of cents, and of cheap models what there is. */
+function dollarsOf(cost: number): string {
+  const digits = cost >= 1e7 ? 4 : 9;
+  return `$${inDollars(cost)
+    .toFixed(digits)
+    .replace(/(\.\d{2,}?)0+$/, "$1")}`;
 }
 
 export function event<Type extends keyof EventPayloads>(

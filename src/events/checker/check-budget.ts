@@ -54,7 +54,12 @@ export function checkBudget({ report }: CheckedRun): RunCheck {
       }
       if (delegation === undefined) return;
       if (event.type === "agent.subagent_created") {
-        accounts.set(delegation, openAccount(...capsOf(delegation)));
+        const [tokens, cost] = capsOf(delegation);
+        accounts.set(delegation, openAccount(tokens, cost));
+        const all = accounts.get(null);
+        // What the root may cost is for the whole run.
+        if (all !== undefined && spendings.size === 0)
+          accounts.set(null, { ...all, costCap: cost });
         spendings.set(delegation, { requests: 0, open: null });
       }
       const spending = spendings.get(delegation);
@@ -125,6 +130,7 @@ function follow(
         return `Request ${request} is settled, and is not under way.`;
       }
       spending.open = null;
+      if (Math.min(prompt, completion, cost) < 0) return `Request ${request} gives something back.`;
       const { reserved: held, turn } = open;
       charge({ tokens: -held.tokens, cost: -held.cost }, { tokens: prompt + completion, cost });
       if (reserved !== held.tokens) return `Request ${request} had reserved ${held.tokens} tokens.`;

@@ -104,6 +104,12 @@ export const forgedWork: readonly SeededBug[] = [
       usage: { prompt: 10, completion: 10, cost: 9 },
     }),
   ),
+  inRun("rich", "a request gives something back", "I12", (events, find) => {
+    const usage = { prompt: -5, completion: 25, cost: 0.00018 };
+    const turned = patch(events, find("agent.model_turn", "priced"), { usage });
+    const settled = patch(turned, find("agent.budget_settled", "priced"), usage);
+    return patchSeal(settled, find("agent.subagent_closed", "priced"), { usage });
+  }),
   inRun("rich", "more is spent than the run has", "I12", (events, find) =>
     patch(events, find("run.started"), { budget: { tokens: 20_000 } }),
   ),

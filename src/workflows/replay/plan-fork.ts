@@ -95,7 +95,7 @@ function requestFor(
   { contract }: RecordedDelegation,
   { model, profile, task }: ForkRequest,
 ): RunRequest {
-  const { outputs, permissions, step, workspace } = contract;
+  const { budget, outputs, permissions, step, workspace } = contract;
   const { agent, id } = contract.profile;
   const who = profile ?? agent ?? id;
   return {
@@ -107,5 +107,6 @@ function requestFor(
     readOnly: workspace.root !== null && outputs.report_path_pattern === null,
     ...(profile === undefined && { tools: permissions.allowed_tools }),
     ...(model !== undefined && { modelOverride: model }),
+    ...(budget.cost !== null && { maxCost: budget.cost }),
   };
 }

@@ -1,8 +1,9 @@
 import { type Contract, modelName } from "../../contracts/contract.ts";
-import { billionths, perToken, type TokenRates } from "../../contracts/token-price.ts";
+import { dearestRates } from "../../contracts/token-price.ts";
 import { Account, type Amount, nothing } from "../../delegations/turns/ledger.ts";
 import { planTurn, promptBound, type TurnBounds } from "../../delegations/turns/plan-turn.ts";
 import type { StoredEvent } from "../../events/event.ts";
+import { billionths, billionthsFor } from "../../ports/dollars.ts";
 import { Transcript } from "../../sessions/transcript.ts";
 import type { RecordedDelegation, Recording } from "./recording.ts";
 
@@ -43,15 +44,18 @@ function possibleSizes({ bounds, least, reserved }: FirstRequest): readonly numb
   const { available, keepBack, maxOutput, price } = bounds;
   const { tokens } = reserved;
   const prompts = [tokens - maxOutput, available.tokens - keepBack - tokens];
-  if (price !== undefined) prompts.push(promptIn(reserved, price), promptIn(reserved, price.long));
+  if (price !== undefined) {
+    const rates = [0, Number.POSITIVE_INFINITY].map((length) => dearestRates(price, length));
+    prompts.push(...rates.map((each) => promptIn(reserved, each)));
+  }
   return prompts.map((prompt) => prompt - least).filter((size) => size >= 0);
 }
 
 /** So many tokens cost so much: the dearer ones were for the answer. */
-function promptIn({ cost, tokens }: Amount, rates: TokenRates | undefined): number {
-  if (rates === undefined || rates.input === rates.output) return -1;
+function promptIn({ cost, tokens }: Amount, rates: ReturnType<typeof dearestRates>): number {
   const { input, output } = rates;
-  return Math.round((tokens * output - billionths(cost) / perToken) / (output - input));
+  if (input === output) return -1;
+  return Math.round((billionthsFor(tokens, output) - cost) / billionthsFor(1, output - input));
 }
 
 function reservedWith({ bounds, least }: FirstRequest, size: number): number | undefined {
@@ -70,15 +74,19 @@ function firstRequests(recording: Recording): readonly FirstRequest[] {
     if (delegation === undefined) continue;
     const above = accounts.get(delegation.parentId ?? "") ?? run;
     const account = accounts.get(id) ?? accountOf(delegation.contract, above);
+    // What the root may cost is for the whole run.
+    if (accounts.size === 0) run.costCap = account.costCap;
     accounts.set(id, account);
     if (type === "agent.budget_reserved") {
       const { cost = 0, request, tokens } = payload;
-      if (request === 1) found.push(firstRequest(delegation, { tokens, cost }, account));
-      held.set(id, { tokens, cost });
-      account.restoreReservation({ tokens, cost });
+      const reserved = { tokens, cost: billionths(cost) };
+      if (request === 1) found.push(firstRequest(delegation, reserved, account));
+      held.set(id, reserved);
+      account.restoreReservation(reserved);
     } else if (type === "agent.budget_settled") {
       const { completion, cost, prompt } = payload;
-      account.settle(held.get(id) ?? nothing, { tokens: prompt + completion, cost });
+      const used = { tokens: prompt + completion, cost: billionths(cost) };
+      account.settle(held.get(id) ?? nothing, used);
       held.delete(id);
     }
   }

@@ -2,7 +2,7 @@ import { Agent } from "../../delegations/agent.ts";
 import type { MergeOrder } from "../../delegations/changes/merge-order.ts";
 import { enlist } from "../../delegations/enqueue.ts";
 import type { LiveRun } from "../../delegations/live-run.ts";
-import { Account } from "../../delegations/turns/ledger.ts";
+import { accountFor } from "../../delegations/spread/shared-account.ts";
 import type { NewEvent } from "../../events/event.ts";
 import { sha256 } from "../../events/hash-chain.ts";
 import { Transcript } from "../../sessions/transcript.ts";
@@ -43,7 +43,6 @@ export function agentFor(options: MakeAgentOptions): Agent {
   const { id, opening, parentId, system } = recorded;
   const parent = parentId === null ? null : (run.agents.get(parentId) ?? null);
   const contract = replayableContract(recorded);
-  const { cost, tokens } = contract.budget;
   const agent = new Agent({
     id,
     run,
@@ -51,7 +50,7 @@ export function agentFor(options: MakeAgentOptions): Agent {
     contract,
     contractHash: sha256(JSON.stringify(contract)),
     system,
-    account: new Account(parent?.account ?? run.account, tokens, cost),
+    account: accountFor(run, parent, id, contract),
     transcript: new Transcript(opening),
     workspace: bindingOf(recorded),
     copy: recordedCopy(recorded),

@@ -119,7 +119,7 @@ type Store = Parameters<Parameters<typeof withStore>[1]>[0];
 
 /** Who answered goes on answering, in the folder where it was. */
 async function findContinued(store: Store, given: Arguments, io: Io) {
-  for (const agreed of ["profile", "max-tokens"]) {
+  for (const agreed of ["profile", "max-tokens", "max-cost"]) {
     if (given.text(agreed) === undefined) continue;
     throw new MandateError(
       "usage",
