@@ -89,6 +89,23 @@ test("a run that was paused and resumed is replayed to its end", async () => {
   });
 });
 
+test("a run of which nobody went on, paused in the middle of requests, is replayed to its end", async () => {
+  const slow: Script = (request) => {
+    const reply = working("rester", "rester")(request);
+    return typeof reply === "object" && "latency_ms" in reply
+      ? { ...reply, latency_ms: 15 }
+      : reply;
+  };
+  await using engine = await openEngine({ profiles, tools: [look], model: slow });
+  const { result, runId } = await interrupted(engine);
+  await engine.engine.recover(runId);
+  expect(await result).toMatchObject({ status: "completed", result: "went on" });
+  expect(await replayAgain(engine.store, runId)).toMatchObject({
+    differences: [],
+    isFinished: true,
+  });
+});
+
 test("a session whose children went on without it is replayed with them", async () => {
   await using engine = await openEngine({ profiles, tools: [look], model: working() });
   const session = await engine.engine.openSession({ client: "other" });

@@ -74,8 +74,10 @@ export function replayParts(options: ReplayPartsOptions): EngineParts {
 function endAgain({ course, find }: ReplayPartsOptions): EngineParts["release"] {
   const overtaken = new Set<string>();
   return async (id) => {
-    if (course.hasStrayed(id)) return;
-    const isStopped = (find(id)?.stopReason ?? null) !== null;
+    const agent = find(id);
+    // Who comes to rest does not end yet.
+    if (course.hasStrayed(id) || agent?.isParked) return;
+    const isStopped = (agent?.stopReason ?? null) !== null;
     if (course.isOvertaken(id) && !isStopped && !overtaken.has(id)) {
       overtaken.add(id);
       await new Promise(() => undefined);
