@@ -150,3 +150,18 @@ test.each([
   await using _engine = engine;
   await expect(forks.fork(engine, { runId, ...asked })).rejects.toThrow(sentence);
 });
+
+test("a fork may cost no more than what it was forked from", async () => {
+  const forks = new Forks();
+  await using engine = await openEngine({
+    profiles,
+    middleware: [forks.middleware],
+    model: () => "done",
+  });
+  const { delegationId, runId } = await engine.run({ task: "go", profile: "boss", maxCost: 0.5 });
+  const contractOf = (id: string) => engine.store.readContract(id);
+  expect((await contractOf(delegationId)).budget.cost).toBe(0.5);
+  const forked = await forks.fork(engine, { runId, at: 2 });
+  await forked.result;
+  expect((await contractOf(forked.delegationId)).budget.cost).toBe(0.5);
+});
