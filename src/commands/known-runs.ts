@@ -1,5 +1,7 @@
+import { isRunInterrupted } from "../events/is-run-interrupted.ts";
+import { type AskWorkers, askWorkersOnce } from "../events/is-worked-on.ts";
 import { tellPruned } from "../events/pruned-runs.ts";
-import { isPaused, type RunState } from "../events/run-state.ts";
+import type { RunState } from "../events/run-state.ts";
 import { MandateError } from "../ports/mandate-error.ts";
 import type { Store } from "../ports/store.ts";
 import type { Cap, KnownRun } from "./steering.ts";
@@ -17,7 +19,8 @@ export class KnownRuns {
   /** Those that have not finished, the newest first. */
   async open(): Promise<readonly KnownRun[]> {
     const rows = await this.#store.listRuns({ open: true, limit: mostRuns });
-    return Promise.all(rows.map((row) => this.#known(row.id, row.task)));
+    const workers = askWorkersOnce(this.#store);
+    return Promise.all(rows.map((row) => this.#known(row.id, row.task, workers)));
   }
 
   async latest(): Promise<KnownRun> {
@@ -46,11 +49,9 @@ export class KnownRuns {
     return caps;
   }
 
-  async #known(id: string, task: string): Promise<KnownRun> {
+  async #known(id: string, task: string, workers?: AskWorkers): Promise<KnownRun> {
     const state = await this.#read(id);
-    const isInterrupted =
-      state?.outcome === null &&
-      (isPaused(state) || !(await this.#store.isWorkerAlive(state.worker)));
+    const isInterrupted = state !== null && (await isRunInterrupted(this.#store, state, workers));
     return { id, task: state?.task ?? task, state, isInterrupted };
   }
 

@@ -203,6 +203,30 @@ test("a question is shown, answered once, and by those who may", async () => {
   expect(await hear(engine, "/inbox all", viewer)).toContain("boss asks: Which one?");
 });
 
+test("an approval is shown with the two answers that it takes, and each of them works", async () => {
+  const calls = [{ tool: "write_file", input: { path: "a", content: "x" } }];
+  const toolRules = [{ tool: "write_file", action: "ask" as const }];
+  await using engine = await openEngine({
+    model: ({ caller }) => (caller.turn === 1 ? { calls } : "done"),
+    profiles: [testProfile("clerk", { tools: ["write_file"], toolRules })],
+    limits: { askDeadlineMs: 60_000 },
+  });
+  const { workspace } = engine;
+  for (const word of ["yes", "no"]) {
+    const run = await engine.start({ task: "Write", profile: "clerk", workspace });
+    await until(async () => (await hear(engine, "/inbox open")).startsWith("Inbox:"));
+    expect(await hear(engine, "/inbox open")).toMatch(
+      /^Inbox:\n- warn: clerk asks for approval: .* \(\/answer Q yes or \/answer Q no; after TIME: it is refused\) \[D\]$/,
+    );
+    const { reply } = await say(engine, "/inbox open");
+    const [command = ""] = new RegExp(`/answer q[0-9a-f]+ ${word}`).exec(reply) ?? [];
+    expect(await hear(engine, command)).toBe("Answered Q.");
+    await run.result;
+    const types = (await engine.events(run.runId)).map(({ type }) => type);
+    expect(types.includes("agent.tool_completed")).toBe(word === "yes");
+  }
+});
+
 test("whoever may not spend or steer starts and changes nothing, and the log says who tried", async () => {
   const gate = Promise.withResolvers<void>();
   await using engine = await openEngine({ model: play(gate.promise), profiles });

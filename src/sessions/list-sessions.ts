@@ -1,3 +1,4 @@
+import { type AskWorkers, askWorkersOnce } from "../events/is-worked-on.ts";
 import type { RunRow, Store } from "../ports/store.ts";
 import { RunRows } from "./run-rows.ts";
 import { readChain } from "./session-chain.ts";
@@ -31,6 +32,7 @@ export async function listSessions(
   const limit = Math.min(Math.max(query.limit ?? 20, 1), 1000);
   const titles = await readTitles(store);
   const rows = new RunRows(store);
+  const workers = askWorkersOnce(store);
   /** Who is not the end of a session: a newer run goes on from there. */
   const continued = new Set<string>();
   const found: SessionRow[] = [];
@@ -42,7 +44,7 @@ export async function listSessions(
     // What somebody left in the middle has an end of its own.
     if (head?.resumedFrom && head.resumedAt === null) continued.add(head.resumedFrom);
     if (isPast && !continued.has(id)) {
-      const session = head ? await describe(store, row, head, rows, titles) : problem;
+      const session = head ? await describe(store, row, head, { rows, titles, workers }) : problem;
       const isNew = readUntil !== undefined && { unread: session.updatedAt > readUntil };
       found.push({ ...session, ...isNew });
       if (found.length === limit) break;
@@ -65,15 +67,21 @@ async function beginning(store: Store, row: RunRow): Promise<Beginning> {
   }
 }
 
+/** What one list reads once, for all that it shows. */
+interface Surroundings {
+  readonly rows: RunRows;
+  readonly titles: ReadonlyMap<string, string>;
+  readonly workers: AskWorkers;
+}
+
 async function describe(
   store: Store,
   row: RunRow,
   head: SessionHead,
-  rows: RunRows,
-  titles: ReadonlyMap<string, string>,
+  { rows, titles, workers }: Surroundings,
 ): Promise<SessionRow> {
   const { links } = await readChain(store, head);
-  const now = await latestOf(store, row);
+  const now = await latestOf(store, row, workers);
   let { cost, tokens } = now;
   for (const { isRoot, runId } of links.slice(0, -1)) {
     // What a child cost is in the run that it was a child in.

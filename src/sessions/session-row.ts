@@ -1,4 +1,6 @@
-import { isPaused, type RunState } from "../events/run-state.ts";
+import { isRunInterrupted } from "../events/is-run-interrupted.ts";
+import type { AskWorkers } from "../events/is-worked-on.ts";
+import type { RunState } from "../events/run-state.ts";
 import { MandateError } from "../ports/mandate-error.ts";
 import { messageOf } from "../ports/message-of.ts";
 import type { RunRow, Store } from "../ports/store.ts";
@@ -35,15 +37,19 @@ const titleLength = 120;
 const finished = new StoreMemory<SessionRow>(5000);
 
 /** What one run says about the session that it is the latest of. */
-export async function latestOf(store: Store, row: RunRow): Promise<SessionRow> {
+export async function latestOf(
+  store: Store,
+  row: RunRow,
+  workers: AskWorkers,
+): Promise<SessionRow> {
   const known = finished.get(store, row.id);
   if (known !== undefined) return known;
-  const now = await look(store, row);
+  const now = await look(store, row, workers);
   if (row.outcome !== null && now.status !== "unreadable") finished.keep(store, row.id, now);
   return now;
 }
 
-async function look(store: Store, row: RunRow): Promise<SessionRow> {
+async function look(store: Store, row: RunRow, workers: AskWorkers): Promise<SessionRow> {
   let run: RunState | undefined;
   try {
     run = await store.readRun(row.id);
@@ -53,8 +59,7 @@ async function look(store: Store, row: RunRow): Promise<SessionRow> {
   const root = run && rootOf(run);
   if (run === undefined || root === undefined) return unreadableRow(row, "it has no agent");
   const usages = [...run.delegations.values()].map(({ usage }) => usage);
-  const isGone =
-    run.outcome === null && (isPaused(run) || !(await store.isWorkerAlive(run.worker)));
+  const isGone = await isRunInterrupted(store, run, workers);
   return {
     ...bare(row),
     lastMessage: harmlessLine(lastSaid(run, root), lastMessageLength),

@@ -2,6 +2,7 @@ import { type ChildProcess, fork } from "node:child_process";
 import { mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { checkStore } from "../events/checker/check-store.ts";
 import { scriptedModel } from "../models/scripted/scripted-model.ts";
 import { createRuntime, type Runtime } from "../runtime.ts";
@@ -25,6 +26,10 @@ export interface ProcessFleet extends AsyncDisposable {
   readonly url: string;
   /** One more, or one in the place of one that is gone. */
   add(through?: (url: string) => string): Promise<ChildProcess>;
+  /** Starts a run as somebody who leaves as soon as a worker has taken something. Gives its id. */
+  startAndLeave(task: string): Promise<string>;
+  /** Kills whoever works on the run's root. */
+  loseHolder(runId: string): Promise<void>;
   /** What models were asked so far: `delegation turn`, a line each. */
   notes(): readonly string[];
 }
@@ -46,12 +51,14 @@ export async function openProcessFleet(options: FleetOptions): Promise<ProcessFl
     ...(options.notes !== false && { FLEET_NOTES: notes }),
     FLEET_AT_ONCE: String(options.atOnce ?? 10),
   });
-  const client = await createRuntime({
-    environment: environment(url),
-    cwd: workspace,
-    scripted: scriptedModel(() => "A client answers nothing."),
-    limits: { runTokens: 1_000_000_000, maxTokens: 500_000_000 },
-  });
+  const open = () =>
+    createRuntime({
+      environment: environment(url),
+      cwd: workspace,
+      scripted: scriptedModel(() => "A client answers nothing."),
+      limits: { runTokens: 1_000_000_000, maxTokens: 500_000_000 },
+    });
+  const client = await open();
   const workers: ChildProcess[] = [];
   const add: ProcessFleet["add"] = async (through = options.through) => {
     const program = join(import.meta.dirname, "fleet-worker.test-support.ts");
@@ -65,12 +72,25 @@ export async function openProcessFleet(options: FleetOptions): Promise<ProcessFl
     return worker;
   };
   await Promise.all(Array.from({ length: options.workers }, () => add()));
+  const asked = () => readFileSync(notes, "utf8").split("\n").filter(Boolean);
   return {
     client,
     workers,
     url,
     add,
-    notes: () => readFileSync(notes, "utf8").split("\n").filter(Boolean),
+    async startAndLeave(task) {
+      const starter = await open();
+      const { runId } = await starter.engine.startRun({ task, profile: "general" });
+      while (asked().length === 0) await sleep(20);
+      await starter.close();
+      return runId;
+    },
+    async loseHolder(runId) {
+      const [root] = (await client.store.readRun(runId))?.delegations.values() ?? [];
+      const holder = (await client.store.workers?.())?.find(({ id }) => id === root?.share?.worker);
+      workers.find(({ pid }) => pid === holder?.pid)?.kill("SIGKILL");
+    },
+    notes: asked,
     async [Symbol.asyncDispose]() {
       for (const worker of workers) worker.kill("SIGKILL");
       try {

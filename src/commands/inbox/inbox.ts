@@ -42,15 +42,22 @@ function answerWith(items: readonly InboxItem[], selection: Selection) {
   return { reply: ["Inbox:", ...items.map(lineOf)].join("\n"), data: items };
 }
 
-function lineOf({ ask, delegationId, isOpen, runId, severity, text, title }: InboxItem): string {
+function lineOf(item: InboxItem): string {
+  const { ask, delegationId, isOpen, kind, runId, severity, text, title } = item;
   const level = severity === "info" ? "" : `${severity}: `;
   const about = text === "" ? "" : `: ${text}`;
-  const reply = ask && isOpen ? ` (/answer ${ask.id} …; ${whenNobodyDoes(ask)})` : "";
+  const reply = ask && isOpen ? ` (${howToAnswer(kind, ask)})` : "";
   return `- ${level}${title}${about}${reply} [${delegationId ?? runId}]`;
 }
 
-function whenNobodyDoes(ask: NonNullable<InboxItem["ask"]>): string {
-  const until = new Date(ask.deadlineAt).toISOString().slice(0, 19).replace("T", " ");
-  const fallback = ask.default === null ? "it goes on without" : `"${ask.default}"`;
-  return `after ${until} UTC: ${fallback}`;
+type Ask = NonNullable<InboxItem["ask"]>;
+
+/** Of an approval both answers that there are, for it takes no other word, and nothing is a no. */
+function howToAnswer(kind: InboxItem["kind"], { deadlineAt, default: fallback, id }: Ask): string {
+  const isApproval = kind === "approval";
+  const answers = isApproval ? `/answer ${id} yes or /answer ${id} no` : `/answer ${id} …`;
+  const until = new Date(deadlineAt).toISOString().slice(0, 19).replace("T", " ");
+  const unanswered = isApproval ? "it is refused" : "it goes on without";
+  const then = fallback === null ? unanswered : `"${fallback}"`;
+  return `${answers}; after ${until} UTC: ${then}`;
 }

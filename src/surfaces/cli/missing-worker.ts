@@ -16,7 +16,8 @@ export function tellOfMissingWorker(
   let isStopped = queues === null;
   const look = async (): Promise<void> => {
     const delegation = (await store.readRun(runId))?.delegations.get(delegationId);
-    if (delegation?.share?.worker !== null) return;
+    const { worker } = delegation?.share ?? {};
+    if (worker === undefined || (worker !== null && (await store.isWorkerAlive(worker)))) return;
     const workers = (await store.workers?.()) ?? [];
     if (workers.some(({ executor, isAlive }) => executor !== null && isAlive)) return;
     const filled = (await queues?.overview())?.queues.filter(({ waiting }) => waiting > 0) ?? [];

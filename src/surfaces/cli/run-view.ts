@@ -1,4 +1,5 @@
 import type { StoredEvent } from "../../events/event.ts";
+import { isWorkedOn } from "../../events/is-worked-on.ts";
 import { applyToRun, emptyRun, type RunState } from "../../events/run-state.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
 import type { Store } from "../../ports/store.ts";
@@ -32,8 +33,7 @@ export class RunView {
     for await (const event of store.readEvents({ runId })) view.apply(event);
     if (view.state.lastRunSeq === 0)
       throw new MandateError("unknown-run", `There is no run ${runId}.`);
-    view.isInterrupted =
-      view.state.outcome === null && !(await store.isWorkerAlive(view.state.worker));
+    view.isInterrupted = view.state.outcome === null && !(await isWorkedOn(store, view.state));
     return view;
   }
 

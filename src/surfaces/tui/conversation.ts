@@ -1,4 +1,5 @@
 import type { StoredEvent } from "../../events/event.ts";
+import { isWorkedOn } from "../../events/is-worked-on.ts";
 import { isPaused } from "../../events/run-state.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
 import { messageOf } from "../../ports/message-of.ts";
@@ -131,7 +132,7 @@ export class Conversation {
     const run = await store.readRun(runId);
     if (run === undefined || run.outcome !== null) return;
     if (isPaused(run)) return this.say(`It is paused. /resume ${runId} goes on with it.`, "warn");
-    if (!(await store.isWorkerAlive(run.worker))) {
+    if (!(await isWorkedOn(store, run))) {
       const [taken] = await engine.recover(runId);
       if (taken === undefined) {
         return this.say(`Run ${runId} was interrupted, and cannot be taken up here.`, "warn");

@@ -1,7 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, beforeEach, expect, it } from "vitest";
-import { scriptedModel } from "../../../models/scripted/scripted-model.ts";
-import { createRuntime } from "../../../runtime.ts";
 import {
   openProcessFleet,
   type ProcessFleet,
@@ -26,27 +24,6 @@ afterEach(async () => {
 
 const environment = () => ({ MANDATE_DATABASE_URL: fleet.url, MANDATE_ENGINE: "dbos" });
 
-/** Started by somebody who leaves as soon as a worker has it. */
-async function startAndLeave(task: string): Promise<string> {
-  const runtime = await createRuntime({
-    environment: { ...environment(), HOME: desk.home, MANDATE_HOME: desk.home },
-    cwd: desk.folder,
-    scripted: scriptedModel(() => "Who starts it answers nothing."),
-  });
-  const { runId } = await runtime.engine.startRun({ task, profile: "general" });
-  await until(() => fleet.notes().length > 0, "a worker takes it");
-  await runtime.close();
-  return runId;
-}
-
-/** Kills whoever works on its root. */
-async function loseHolder(runId: string): Promise<void> {
-  const { store } = fleet.client;
-  const [root] = (await store.readRun(runId))?.delegations.values() ?? [];
-  const holder = (await store.workers?.())?.find(({ id }) => id === root?.share?.worker);
-  fleet.workers.find(({ pid }) => pid === holder?.pid)?.kill("SIGKILL");
-}
-
 const follow = (runId: string): Typing =>
   desk.start(["logs", "--follow", runId], { environment: environment() });
 
@@ -54,7 +31,7 @@ it(
   "follows a run that is spread to its end when whoever started it has left",
   patience,
   async () => {
-    const runId = await startAndLeave("fan 2 wait 1500");
+    const runId = await fleet.startAndLeave("fan 2 wait 1500");
     const { code, err, out } = await follow(runId).done;
     expect(err).not.toMatch(nobody);
     expect(code).toBe(0);
@@ -64,7 +41,7 @@ it(
 
 it("waits while a run that nobody has begun is behind others in a queue", patience, async () => {
   const { result } = await fleet.client.engine.startRun({ task: "wait 3000", profile: "general" });
-  const runId = await startAndLeave("wait 0");
+  const runId = await fleet.startAndLeave("wait 0");
   const following = follow(runId);
   await result;
   const { err, out } = await following.done;
@@ -74,9 +51,9 @@ it("waits while a run that nobody has begun is behind others in a queue", patien
 
 it("waits while another worker can take over from one that is lost", patience, async () => {
   await fleet.add();
-  const runId = await startAndLeave("steps 4 1500");
+  const runId = await fleet.startAndLeave("steps 4 1500");
   const following = follow(runId);
-  await loseHolder(runId);
+  await fleet.loseHolder(runId);
   const { err, out } = await following.done;
   expect(err).not.toMatch(nobody);
   expect(out.match(/a worker took it/g)).toHaveLength(2);
@@ -87,12 +64,12 @@ it(
   "says that nobody works on it when the last worker is gone, and what it takes",
   patience,
   async () => {
-    const runId = await startAndLeave("wait 60000");
+    const runId = await fleet.startAndLeave("wait 60000");
     const following = follow(runId);
     await until(() => following.soFar().out.includes("started"), "the past");
     await sleep(600);
     expect(following.soFar().err).toBe("");
-    await loseHolder(runId);
+    await fleet.loseHolder(runId);
     const { code, err } = await following.done;
     expect(code).toBe(0);
     expect(err).toBe(`Nobody works on ${runId} any more. Start a worker: mandate worker\n`);

@@ -1,4 +1,5 @@
 import type { StoredEvent } from "../../../events/event.ts";
+import { isWorkedOn } from "../../../events/is-worked-on.ts";
 import { summarize } from "../../../events/summarize.ts";
 import { tellEvent } from "../../../events/told-event.ts";
 import type { Store } from "../../../ports/store.ts";
@@ -7,8 +8,8 @@ import type { Command } from "../command.ts";
 import { displayWidth, padEnd, shorten } from "../display-width.ts";
 import { exitCode } from "../exit-code.ts";
 import { findTarget, type Target } from "../find-target.ts";
+import { goOnHint } from "../go-on-hint.ts";
 import type { Io } from "../io.ts";
-import { isWorkedOn } from "../is-worked-on.ts";
 import { printableJson, printableLine } from "../printable.ts";
 import { RunView } from "../run-view.ts";
 import { styleFor } from "../style.ts";
@@ -67,11 +68,7 @@ async function follow(
       // There may be a last word that we have not heard yet: that it ended, or that others have it.
       await lookAgain();
       if (state.outcome !== null || (await isWorkedOn(store, state))) continue;
-      const next =
-        state.spread === null
-          ? `Go on with: ${io.program} resume ${state.id}`
-          : `Start a worker: ${io.program} worker`;
-      io.stderr.write(`Nobody works on ${state.id} any more. ${next}\n`);
+      io.stderr.write(`Nobody works on ${state.id} any more. ${goOnHint(state, io)}\n`);
       break;
     }
     await new Promise((resolve) => setTimeout(resolve, 200));

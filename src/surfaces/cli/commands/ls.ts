@@ -1,6 +1,8 @@
 import { runsWithCopies } from "../../../commands/kept-copies.ts";
 import { findPlaces } from "../../../control/places.ts";
-import { isPaused } from "../../../events/run-state.ts";
+import { isRunInterrupted } from "../../../events/is-run-interrupted.ts";
+import { type AskWorkers, askWorkersOnce } from "../../../events/is-worked-on.ts";
+import type { RunState } from "../../../events/run-state.ts";
 import type { RunRow, Store } from "../../../ports/store.ts";
 import { formatAge, formatCost, formatTokens } from "../amounts.ts";
 import type { Arguments } from "../arguments.ts";
@@ -36,11 +38,10 @@ async function list(store: Store, given: Arguments, io: Io): Promise<number> {
     limit: given.count("limit") ?? 20,
     open: given.flag("open"),
   });
-  const runs: ListedRun[] = [];
-  for (const row of rows) {
-    const now = row.outcome === null ? await soFar(store, row) : row;
-    runs.push({ ...now, state: await stateOf(row, store) });
-  }
+  const workers = askWorkersOnce(store);
+  const looks: Look[] = [];
+  for (const row of rows) looks.push(await lookAt(store, row, workers));
+  const runs = looks.map(({ listed }) => listed);
   if (given.flag("json")) {
     io.stdout.write(`${printableJson(runs, 2)}\n`);
     return exitCode.done;
@@ -56,9 +57,13 @@ async function list(store: Store, given: Arguments, io: Io): Promise<number> {
   const style = styleFor(io.stdout, io);
   const columns = io.stdout.isTerminal ? io.stdout.columns : 0;
   for (const line of table(runs, style, columns, io.now())) io.stdout.write(`${line}\n`);
-  const [interrupted] = runs.filter(({ state }) => state === "interrupted");
-  if (interrupted) {
-    io.stderr.write(`\nInterrupted runs go on with: ${io.program} resume ${interrupted.id}\n`);
+  const interrupted = looks.filter(({ listed }) => listed.state === "interrupted");
+  const own = interrupted.find(({ isSpread }) => !isSpread);
+  if (own) {
+    io.stderr.write(`\nInterrupted runs go on with: ${io.program} resume ${own.listed.id}\n`);
+  }
+  if (interrupted.some(({ isSpread }) => isSpread)) {
+    io.stderr.write(`\nInterrupted runs that are spread go on with: ${io.program} worker\n`);
   }
   const { home } = findPlaces(io.environment);
   const withCopies = await runsWithCopies({ store, home });
@@ -68,16 +73,24 @@ async function list(store: Store, given: Arguments, io: Io): Promise<number> {
   return exitCode.done;
 }
 
-async function stateOf({ id, outcome, worker }: RunRow, store: Store): Promise<RunStatus> {
-  if (outcome !== null) return outcome;
-  const run = await store.readRun(id);
-  if (run !== undefined && isPaused(run)) return "interrupted";
-  return (await store.isWorkerAlive(worker)) ? "running" : "interrupted";
+interface Look {
+  readonly listed: ListedRun;
+  readonly isSpread: boolean;
 }
 
 /** The row of a run is complete when the run is; until then its events know better. */
-async function soFar(store: Store, row: RunRow): Promise<RunRow> {
+async function lookAt(store: Store, row: RunRow, workers: AskWorkers): Promise<Look> {
+  if (row.outcome !== null) return { listed: { ...row, state: row.outcome }, isSpread: false };
   const run = await store.readRun(row.id);
+  const isInterrupted =
+    run === undefined
+      ? !(await store.isWorkerAlive(row.worker))
+      : await isRunInterrupted(store, run, workers);
+  const state = isInterrupted ? "interrupted" : "running";
+  return { listed: { ...soFar(row, run), state }, isSpread: Boolean(run?.spread) };
+}
+
+function soFar(row: RunRow, run: RunState | undefined): RunRow {
   if (run === undefined) return row;
   let tokens = 0;
   let cost = 0;

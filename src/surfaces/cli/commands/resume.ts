@@ -1,4 +1,4 @@
-import { isPaused } from "../../../events/run-state.ts";
+import { isRunInterrupted } from "../../../events/is-run-interrupted.ts";
 import { MandateError } from "../../../ports/mandate-error.ts";
 import type { Store } from "../../../ports/store.ts";
 import type { Arguments } from "../arguments.ts";
@@ -35,16 +35,18 @@ export const resumeCommand: Command = {
 interface Past extends Target {
   readonly application: string;
   readonly isOpen: boolean;
-  readonly isAlive: boolean;
+  readonly isSpread: boolean;
+  readonly isWorkedOn: boolean;
 }
 
 async function resume(given: Arguments, io: Io): Promise<number> {
   const id = given.words[0] ?? "";
   const past = await withStore(io, (store) => lookAt(store, id, io));
-  if (past.isOpen && past.isAlive) {
+  if (past.isWorkedOn) {
+    const who = past.isSpread ? "Workers work" : "Another process works";
     throw new MandateError(
       "not-resumable",
-      `Another process works on ${past.runId}. Watch it: ${io.program} logs ${past.runId} --follow`,
+      `${who} on ${past.runId}. Watch it: ${io.program} logs ${past.runId} --follow`,
     );
   }
   const limits = {
@@ -59,6 +61,7 @@ async function resume(given: Arguments, io: Io): Promise<number> {
   const playbook = playbookOf(application);
   const runtime = await openRuntime(given, io, past.isOpen ? past.application : application);
   try {
+    if (past.isOpen && past.isSpread && runtime.queues === null) throw forWorkers(past, io);
     const work: Work = {
       runtime,
       io,
@@ -89,13 +92,23 @@ function refuseWhatIsAgreed(given: Arguments, runId: string): void {
   );
 }
 
+/** Whoever works by themselves alone can neither go on with it nor send it to anybody. */
+function forWorkers({ runId }: Past, io: Io): MandateError {
+  return new MandateError(
+    "not-resumable",
+    `Nobody works on ${runId}, which is spread over workers. Start one: ${io.program} worker`,
+  );
+}
+
 async function lookAt(store: Store, id: string, io: Io): Promise<Past> {
   const target = await findTarget(store, id, io);
   const run = await store.readRun(target.runId);
+  const isOpen = run?.outcome === null;
   return {
     ...target,
     application: run?.application ?? "",
-    isOpen: run?.outcome === null,
-    isAlive: run !== undefined && !isPaused(run) && (await store.isWorkerAlive(run.worker)),
+    isOpen,
+    isSpread: Boolean(run?.spread),
+    isWorkedOn: isOpen && !(await isRunInterrupted(store, run)),
   };
 }

@@ -4,6 +4,7 @@ import { type Command, jsonOption } from "../command.ts";
 import { drawTree } from "../draw-tree.ts";
 import { exitCode } from "../exit-code.ts";
 import { findTarget } from "../find-target.ts";
+import { goOnHint } from "../go-on-hint.ts";
 import type { Io } from "../io.ts";
 import { keptChanges, tellKept } from "../kept-changes.ts";
 import { lineWidth } from "../line-width.ts";
@@ -30,7 +31,7 @@ export const treeCommand: Command = {
         return exitCode.done;
       }
       for (const line of treeText(view, io)) io.stdout.write(`${line}\n`);
-      if (view.isInterrupted) io.stderr.write(`\nGo on with: ${io.program} resume ${runId}\n`);
+      if (view.isInterrupted) io.stderr.write(`\n${goOnHint(view.state, io)}\n`);
       tellKept(await keptChanges(store, view.state, io), io);
       return exitCode.done;
     }),

@@ -4,12 +4,13 @@ import type { Contract } from "../../../contracts/contract.ts";
 import type { ReceiptLine } from "../../../contracts/receipt.ts";
 import { openAskOf } from "../../../events/delegation.ts";
 import type { StoredEvent } from "../../../events/event.ts";
+import { isRunInterrupted } from "../../../events/is-run-interrupted.ts";
 import { MandateError } from "../../../ports/mandate-error.ts";
 import type { Store } from "../../../ports/store.ts";
 import { resultOf } from "../../../sessions/delegation-result.ts";
 import { readRunOf } from "../../../sessions/read-run.ts";
 import type { delegationDetail, keptArtifact } from "../shapes/delegation-shapes.ts";
-import { describeDelegation, isRunInterrupted } from "./describe-delegation.ts";
+import { describeDelegation } from "./describe-delegation.ts";
 import { withoutChildren } from "./describe-run.ts";
 
 type KeptArtifact = z.infer<typeof keptArtifact>;

@@ -1,5 +1,8 @@
 import { z } from "zod";
 import { openAskOf } from "../../../events/delegation.ts";
+import { isRunInterrupted } from "../../../events/is-run-interrupted.ts";
+import { askWorkersOnce } from "../../../events/is-worked-on.ts";
+import type { RunState } from "../../../events/run-state.ts";
 import { MandateError } from "../../../ports/mandate-error.ts";
 import { type DelegationPlace, listDelegations } from "../../../sessions/list-delegations.ts";
 import { readRunOf } from "../../../sessions/read-run.ts";
@@ -25,7 +28,7 @@ import { resumedRun } from "../shapes/run-shapes.ts";
 import { messageEntry } from "../shapes/session-shapes.ts";
 import { answerQuestion } from "./answer-question.ts";
 import { detailOf, readNamedArtifact } from "./delegation-detail.ts";
-import { describeDelegation, isRunInterrupted } from "./describe-delegation.ts";
+import { describeDelegation } from "./describe-delegation.ts";
 import { eventPage } from "./event-page.ts";
 import { cancelWork, resumeWork } from "./steer-work.ts";
 
@@ -53,9 +56,12 @@ export const delegationRoutes: readonly Route[] = [
       const after = placeIn(readCursor(tag, query, z.string().regex(placeForm)));
       const about = { open, profile, runId: query.runId, after, limit: limitOf(query) };
       const { found, next } = await listDelegations(store, about);
+      const workers = askWorkersOnce(store);
+      const known = new Map<RunState, boolean>();
       const items = [];
       for (const { delegation, run } of found) {
-        const isInterrupted = await isRunInterrupted(store, run);
+        const isInterrupted = known.get(run) ?? (await isRunInterrupted(store, run, workers));
+        known.set(run, isInterrupted);
         const now = parts.clock.now();
         items.push(await describeDelegation(store, run, delegation, { isInterrupted, now }));
       }

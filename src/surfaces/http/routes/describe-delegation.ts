@@ -1,7 +1,7 @@
 import type { z } from "zod";
 import { isWatching } from "../../../commands/runs/describe-run.ts";
 import type { Delegation } from "../../../events/delegation.ts";
-import { isPaused, type RunState } from "../../../events/run-state.ts";
+import type { RunState } from "../../../events/run-state.ts";
 import type { Store } from "../../../ports/store.ts";
 import { infoOf } from "../../../sessions/delegation-result.ts";
 import { grantedCaps } from "../../../sessions/granted-caps.ts";
@@ -57,9 +57,4 @@ export async function describeDelegation(
     closedAt: isClosed ? delegation.closedAt : null,
     elapsedMs: (isClosed ? delegation.closedAt : now) - delegation.createdAt,
   };
-}
-
-/** It has not finished, and nobody works on it. */
-export async function isRunInterrupted(store: Store, run: RunState): Promise<boolean> {
-  return run.outcome === null && (isPaused(run) || !(await store.isWorkerAlive(run.worker)));
 }

@@ -1,6 +1,8 @@
 import type { z } from "zod";
 import { spentIn } from "../../../commands/runs/describe-run.ts";
 import type { Delegation } from "../../../events/delegation.ts";
+import { isRunInterrupted } from "../../../events/is-run-interrupted.ts";
+import type { AskWorkers } from "../../../events/is-worked-on.ts";
 import { childrenByParent, type RunState } from "../../../events/run-state.ts";
 import type { RunRow, Store } from "../../../ports/store.ts";
 import { resultOf } from "../../../sessions/delegation-result.ts";
@@ -8,19 +10,23 @@ import { harmlessLine } from "../../../sessions/harmless-text.ts";
 import { rootOf } from "../../../sessions/session.ts";
 import type { runDetail, runRow } from "../shapes/run-shapes.ts";
 import { closeReasonIn, closeReasonOf } from "./close-reason-of.ts";
-import { describeDelegation, isRunInterrupted } from "./describe-delegation.ts";
+import { describeDelegation } from "./describe-delegation.ts";
 
 const titleLength = 300;
 const mostInTree = 1000;
 /** Who answered those that are still open is in their events alone; longer logs are not read for it. */
 const mostEventsRead = 5000;
 
-export async function describeRow(store: Store, row: RunRow): Promise<z.infer<typeof runRow>> {
+export async function describeRow(
+  store: Store,
+  row: RunRow,
+  workers: AskWorkers,
+): Promise<z.infer<typeof runRow>> {
   const { application, finishedAt, id, outcome, startedAt, task, workspace } = row;
   // A log that is damaged says so where it is looked at; a list shows what its row has.
   const run = outcome === null ? await store.readRun(id).catch(() => undefined) : undefined;
   const spent = run === undefined ? row : { delegations: run.delegations.size, ...spentIn(run) };
-  const isAlive = outcome !== null || (await isAtWork(store, row, run));
+  const isAlive = outcome !== null || (await isAtWork(store, row, run, workers));
   return {
     runId: id,
     title: harmlessLine(task, titleLength),
@@ -36,10 +42,15 @@ export async function describeRow(store: Store, row: RunRow): Promise<z.infer<ty
   };
 }
 
-async function isAtWork(store: Store, row: RunRow, run: RunState | undefined): Promise<boolean> {
+async function isAtWork(
+  store: Store,
+  row: RunRow,
+  run: RunState | undefined,
+  workers: AskWorkers,
+): Promise<boolean> {
   return run === undefined
     ? store.isWorkerAlive(row.worker)
-    : !(await isRunInterrupted(store, run));
+    : !(await isRunInterrupted(store, run, workers));
 }
 
 export async function describeRun(

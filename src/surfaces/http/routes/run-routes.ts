@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { compareStoredRuns, replay } from "../../../commands/replay.ts";
+import { askWorkersOnce } from "../../../events/is-worked-on.ts";
 import { openStore } from "../../../open-store.ts";
 import { readRunOf } from "../../../sessions/read-run.ts";
 import { limitOf, pageOf, pageQuery, pageSchema, readCursor } from "../page/page.ts";
@@ -56,8 +57,9 @@ export const runRoutes: readonly Route[] = [
         ...(application !== undefined && { application }),
       });
       const page = pageOf("runs", rows, query, ({ id }) => id);
+      const workers = askWorkersOnce(store);
       const items = [];
-      for (const row of page.items) items.push(await describeRow(store, row));
+      for (const row of page.items) items.push(await describeRow(store, row, workers));
       return { items, nextCursor: page.nextCursor };
     },
   }),

@@ -1,0 +1,39 @@
+import type { Store } from "../ports/store.ts";
+import type { WorkerRow } from "../ports/worker-row.ts";
+import { isOpen } from "./delegation.ts";
+import type { RunState } from "./run-state.ts";
+
+/** What tells who lives. */
+export type Liveness = Pick<Store, "isWorkerAlive" | "workers">;
+
+export type AskWorkers = () => Promise<readonly WorkerRow[]>;
+
+/** For whoever looks at several runs: the first that is spread has the list read, for all of them. */
+export function askWorkersOnce(store: Liveness): AskWorkers {
+  let asked: Promise<readonly WorkerRow[]> | undefined;
+  return () => {
+    asked ??= store.workers?.() ?? Promise.resolve([]);
+    return asked;
+  };
+}
+
+/**
+ * Whether somebody works on a run that has not ended, or will without being told. One that is
+ * spread has no worker of its own, and whoever started it may have left: its delegations are at
+ * work with those who claimed them, or wait in queues, where any worker that lives also puts back
+ * what a lost one had.
+ */
+export async function isWorkedOn(
+  store: Liveness,
+  run: RunState,
+  workers: AskWorkers = askWorkersOnce(store),
+): Promise<boolean> {
+  if (run.spread === null) return store.isWorkerAlive(run.worker);
+  // First, because it is the answer as a rule, and looks at no delegation.
+  if ((await workers()).some(({ executor, isAlive }) => executor !== null && isAlive)) return true;
+  const open = [...run.delegations.values()].filter(isOpen);
+  const holders = new Set(open.flatMap(({ share }) => share?.worker ?? []));
+  for (const worker of holders) if (await store.isWorkerAlive(worker)) return true;
+  // What nobody has claimed yet may still be on its way into a queue.
+  return holders.size === 0 && store.isWorkerAlive(run.worker);
+}
