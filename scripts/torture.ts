@@ -82,4 +82,5 @@ function failureOf({ message, kind, store, point, folder }: FailedRound, options
   ].join("\n");
 }
 
-process.exitCode = await main(process.argv.slice(2));
+// Said outright: what starts a server of Postgres has its own idea of how this process ends.
+process.exit(await main(process.argv.slice(2)));

@@ -60,6 +60,21 @@ describe("a database that goes away", () => {
     await expect(open(wrong.href)).rejects.toThrow(/Create it/);
   });
 
+  it("is opened all the same when the line breaks on the way, wherever that is", async () => {
+    const isQuery = (bytes: Buffer): boolean => bytes[0] === 0x51 || bytes[0] === 0x50;
+    for (const fault of ["drop-reply", "cut"] as const) {
+      for (let broken = 1; broken <= 6; broken++) {
+        let queries = 0;
+        proxy.onRequest((bytes) => (isQuery(bytes) && ++queries === broken ? fault : "pass"));
+        const store = await open(proxy.through(url));
+        proxy.onRequest(undefined);
+        expect(queries).toBeGreaterThan(broken - 1);
+        const run = await StoredRun.start(store);
+        expect(run.id).toMatch(/^r/);
+      }
+    }
+  });
+
   it("is waited for in mid-run: nothing is lost and nothing is written twice", async () => {
     const store = await open(proxy.through(url));
     const run = await StoredRun.start(store);

@@ -13,15 +13,10 @@ const startingPatienceMs = 5_000;
 export async function openDatabase(place: DatabasePlace): Promise<Database> {
   const database = await Database.load(place);
   try {
-    const client = await connectAtFirst(database);
-    try {
-      if ((await schemaVersion(client, database)) !== migrations.length) {
-        await migrate(client, database);
-      }
-      await requireWritable(client, database);
-    } finally {
-      await database.disconnect(client);
-    }
+    await persist(
+      () => prepare(database),
+      () => startingPatienceMs,
+    );
     return database;
   } catch (error) {
     await database.close();
@@ -29,18 +24,26 @@ export async function openDatabase(place: DatabasePlace): Promise<Database> {
   }
 }
 
+/** Safe to repeat: a line that breaks in between is no reason not to start. */
+async function prepare(database: Database): Promise<void> {
+  const client = await connect(database);
+  try {
+    if ((await schemaVersion(client, database)) !== migrations.length) {
+      await migrate(client, database);
+    }
+    await requireWritable(client, database);
+  } finally {
+    await database.disconnect(client);
+  }
+}
+
 /** That nobody listens is told at once: it is nearly always a wrong address. */
-function connectAtFirst(database: Database): Promise<Client> {
-  return persist(
-    async () => {
-      try {
-        return await database.connect({ timeouts: false });
-      } catch (error) {
-        throw stateOf(error) === undefined ? database.explain(error) : error;
-      }
-    },
-    () => startingPatienceMs,
-  );
+async function connect(database: Database): Promise<Client> {
+  try {
+    return await database.connect({ timeouts: false });
+  } catch (error) {
+    throw stateOf(error) === undefined ? database.explain(error) : error;
+  }
 }
 
 async function migrate(client: Client, database: Database): Promise<void> {
