@@ -1,6 +1,6 @@
 import type { EventPayloads } from "../events/event.ts";
 import type { Agent } from "./agent.ts";
-import { event } from "./turns/take-turn.ts";
+import { event } from "./agent-event.ts";
 
 /** Its first attempt begins, if it has not begun before: the log says where it works. */
 export function beginWork(agent: Agent): void {

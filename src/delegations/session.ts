@@ -1,10 +1,10 @@
 import type { ToolCall } from "../ports/model.ts";
 import type { ToolResult } from "../tools/tool.ts";
 import type { Agent } from "./agent.ts";
+import { event } from "./agent-event.ts";
 import { cancelLive } from "./ends/cancel.ts";
 import { interruptRoot } from "./rests/interrupt.ts";
 import { performCall } from "./turns/perform-calls.ts";
-import { event } from "./turns/take-turn.ts";
 import { forgetUnwritten } from "./work.ts";
 
 export interface SessionCallOptions {

@@ -4,6 +4,7 @@ import { MandateError } from "../ports/mandate-error.ts";
 import { messageOf } from "../ports/message-of.ts";
 import { resultOf } from "../sessions/delegation-result.ts";
 import type { Agent } from "./agent.ts";
+import { event } from "./agent-event.ts";
 import { beginWork } from "./begin-work.ts";
 import { retireCopy } from "./changes/take-over.ts";
 import { closeWith } from "./ends/close.ts";
@@ -16,7 +17,8 @@ import { askPerson } from "./turns/ask-person.ts";
 import { judgeOutput } from "./turns/judge-output.ts";
 import { judgeReply, streakLimit } from "./turns/judge-reply.ts";
 import { performCalls } from "./turns/perform-calls.ts";
-import { backoff, event, settledIfOpen, takeTurn } from "./turns/take-turn.ts";
+import { settledIfOpen } from "./turns/settle-request.ts";
+import { backoff, takeTurn } from "./turns/take-turn.ts";
 import { isWatcher, watch } from "./watchers/watch.ts";
 
 /**

@@ -8,8 +8,9 @@ import type { DelegationResult } from "../../ports/delegator.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
 import { statusOf } from "../../sessions/delegation-result.ts";
 import type { Agent } from "../agent.ts";
+import { event } from "../agent-event.ts";
 import type { TakenOver } from "../changes/take-over.ts";
-import { event, settledIfOpen } from "../turns/take-turn.ts";
+import { settledIfOpen } from "../turns/settle-request.ts";
 import { type Ending, failure, type OutputEnding } from "./ending.ts";
 
 /** How a delegation's end was received. */

@@ -5,6 +5,7 @@ import { isPaused, type RunState } from "../../events/run-state.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
 import type { Ownership, Store } from "../../ports/store.ts";
 import type { Agent } from "../agent.ts";
+import { event } from "../agent-event.ts";
 import { cancelStored } from "../ends/cancel-stored.ts";
 import { closeWith } from "../ends/close.ts";
 import { failure, Suspended } from "../ends/ending.ts";
@@ -20,7 +21,7 @@ import {
 } from "../rests/interrupt.ts";
 import { heldBy } from "../rests/resumption.ts";
 import { grantTo, type RunGrant } from "../start/run-grant.ts";
-import { event, settledIfOpen } from "../turns/take-turn.ts";
+import { settledIfOpen } from "../turns/settle-request.ts";
 import { endWork, finish, wasNotWritten } from "../work.ts";
 import { hydrate } from "./hydrate.ts";
 

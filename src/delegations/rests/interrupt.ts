@@ -1,10 +1,10 @@
 import type { CloseReason } from "../../events/close-reason.ts";
 import type { Agent } from "../agent.ts";
+import { event } from "../agent-event.ts";
 import { cancelLive } from "../ends/cancel.ts";
 import { closeWith } from "../ends/close.ts";
 import { type Ending, failure, Suspended } from "../ends/ending.ts";
 import { isElsewhere } from "../spread/elsewhere.ts";
-import { event } from "../turns/take-turn.ts";
 import { endWork } from "../work.ts";
 import { pauseTree } from "./pause.ts";
 

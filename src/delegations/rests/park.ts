@@ -1,8 +1,9 @@
 import type { Agent } from "../agent.ts";
+import { event } from "../agent-event.ts";
 import { beginWork } from "../begin-work.ts";
 import type { Suspended } from "../ends/ending.ts";
 import { hasServers } from "../turns/open-servers.ts";
-import { event, settledIfOpen } from "../turns/take-turn.ts";
+import { settledIfOpen } from "../turns/settle-request.ts";
 
 /**
  * Brings an agent to rest whose work has been left: from here on it is as after a crash, but that

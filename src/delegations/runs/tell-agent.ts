@@ -1,5 +1,5 @@
+import { event } from "../agent-event.ts";
 import type { LiveRun } from "../live-run.ts";
-import { event } from "../turns/take-turn.ts";
 
 /** A sentence for an agent of these runs, about what is around it; who is ending needs none. */
 export function tellAgent(runs: readonly LiveRun[], id: string, message: string): void {

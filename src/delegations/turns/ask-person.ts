@@ -3,7 +3,7 @@ import type { OpenAsk } from "../../events/delegation.ts";
 import type { AskOutcome } from "../../ports/delegator.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
 import type { Agent } from "../agent.ts";
-import { event } from "./take-turn.ts";
+import { event } from "../agent-event.ts";
 
 /**
  * Puts a question to the person behind the run and waits for an answer, the deadline, or the end of

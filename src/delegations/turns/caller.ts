@@ -15,6 +15,7 @@ import type { ToolCall } from "../../ports/model.ts";
 import { infoOf, resultOf } from "../../sessions/delegation-result.ts";
 import { completion } from "../../tools/gate.ts";
 import type { Agent } from "../agent.ts";
+import { event } from "../agent-event.ts";
 import { changesOf } from "../changes/changes-of.ts";
 import { MergeOrder } from "../changes/merge-order.ts";
 import { cancelLive } from "../ends/cancel.ts";
@@ -25,7 +26,6 @@ import { type Started, startDelegation } from "../start/start-delegation.ts";
 import { isWatcher } from "../watchers/watch.ts";
 import { askPerson } from "./ask-person.ts";
 import { EarlierChildren, storedResult } from "./earlier-children.ts";
-import { event } from "./take-turn.ts";
 
 export interface CallDelegator extends Delegator {
   /** Results that this call hands to its agent; written with the call's completion. */

@@ -5,8 +5,8 @@ import { messageOf } from "../../ports/message-of.ts";
 import type { Tool } from "../../tools/tool.ts";
 import { describeTool, type OfferedTools } from "../../tools/toolbox.ts";
 import type { Agent } from "../agent.ts";
+import { event } from "../agent-event.ts";
 import { Stopped } from "../ends/ending.ts";
-import { event } from "./take-turn.ts";
 
 /**
  * Asks the agent's MCP servers for their tools, before its first turn and not earlier. A server that

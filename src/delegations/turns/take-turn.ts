@@ -1,17 +1,18 @@
-import type { TokenPrice } from "../../contracts/token-price.ts";
-import type { EventPayloads } from "../../events/event.ts";
-import { billionths, inDollars } from "../../ports/dollars.ts";
+import { inDollars } from "../../ports/dollars.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
-import type { ModelReply, ModelUsage, ToolCall } from "../../ports/model.ts";
+import type { ModelReply } from "../../ports/model.ts";
 import { ModelFault } from "../../ports/model-fault.ts";
 import type { OfferedTools } from "../../tools/toolbox.ts";
 import type { Agent } from "../agent.ts";
+import { event } from "../agent-event.ts";
 import { type Ending, failure, Stopped } from "../ends/ending.ts";
 import type { EngineLimits } from "../engine-parts.ts";
-import { type Amount, nothing } from "./ledger.ts";
+import type { Amount } from "./ledger.ts";
 import { hasServers, openServers, withServerTools } from "./open-servers.ts";
 import { leastForAnswer, planTurn, promptBound, type TurnPlan } from "./plan-turn.ts";
+import { recordableCall } from "./recordable-call.ts";
 import { RefusedTurn, requestModel, StalledRequest } from "./request-model.ts";
+import { settled, settledFault, unused, usedFor } from "./settle-request.ts";
 
 /**
  * One model turn: plan what it may cost, reserve that, send, settle, record. Passing faults are
@@ -37,7 +38,7 @@ export async function takeTurn(agent: Agent): Promise<Ending | null> {
       if (error instanceof Stopped) throw error;
       if (error instanceof RefusedTurn) return refusedTurn(agent, error);
       if (!(error instanceof ModelFault)) throw error;
-      settleFault(agent, error);
+      agent.record(settledFault(agent, error));
       const ending = await afterFault(agent, error, tries, parts.limits.requestTries);
       if (ending === null) continue;
       if (!giveUpModel(agent, error)) return ending;
@@ -140,182 +141,25 @@ function reserve(agent: Agent, amount: Amount): void {
 
 function recordTurn(agent: Agent, reply: ModelReply, last: boolean): void {
   const { model } = agent;
-  const reported = believable(reply.usage, agent);
-  const usage = reported ?? estimate(agent, reply);
-  // Its tokens count all the same: what they say of the conversation is what the next bound rests on.
-  const isPaid = reply.takenFrom === undefined;
-  const cost = !isPaid
-    ? 0
-    : reported === null
-      ? unreportedCost(agent, usage)
-      : costOf(agent, usage);
+  const used = usedFor(agent, reply);
+  const { completion, cost, prompt } = used;
   agent.turns++;
   agent.record(
     event(agent, "agent.model_turn", {
       requested: model,
       served: reply.served,
-      usage: { prompt: usage.prompt, completion: usage.completion, cost },
+      usage: { prompt, completion, cost },
       finish_reason: reply.finish,
       ...(reply.text === "" ? {} : { text: reply.text }),
       ...(reply.calls.length === 0
         ? {}
-        : { calls: agent.transcript.withUniqueIds(reply.calls.map(recordable)) }),
+        : { calls: agent.transcript.withUniqueIds(reply.calls.map(recordableCall)) }),
       ...(last ? { last: true } : {}),
       ...(reply.providerData === undefined ? {} : { provider_data: reply.providerData }),
       ...(reply.takenFrom === undefined ? {} : { taken_from: reply.takenFrom }),
     }),
-    settled(agent, usage.prompt, usage.completion, cost, reported === null),
+    settled(agent, used),
   );
-}
-
-const deepest = 200;
-
-/** What cannot be written down cannot be judged, replayed or verified: it is a malformed call. */
-function recordable(call: ToolCall): ToolCall {
-  if (call.malformed !== undefined) return call;
-  try {
-    const text = JSON.stringify(call.input) ?? "";
-    if (depthOf(text) <= deepest) return call;
-  } catch {
-    // A circle, or a number that JSON does not have.
-  }
-  return {
-    id: call.id,
-    name: call.name,
-    input: undefined,
-    malformed: "not plain JSON, or nested too deep",
-  };
-}
-
-function depthOf(json: string): number {
-  if (json.length < deepest) return 0;
-  let depth = 0;
-  let most = 0;
-  for (const character of json) {
-    if (character === "{" || character === "[") most = Math.max(most, ++depth);
-    else if (character === "}" || character === "]") depth--;
-  }
-  return most;
-}
-
-/**
- * A count that is none (negative, not a number) would give tokens back, and one above all that was
- * left could not have been used: both count as not reported.
- */
-function believable(usage: ModelUsage | null, agent: Agent): ModelUsage | null {
-  if (usage === null) return null;
-  const { prompt, completion, cached = 0, cacheWrite = 0 } = usage;
-  const isCount = [prompt, completion, cached, cacheWrite].every(
-    (count) => Number.isSafeInteger(count) && count >= 0,
-  );
-  const isPossible = prompt + completion <= chargeable(agent).tokens;
-  return isCount && cached + cacheWrite <= prompt && isPossible ? usage : null;
-}
-
-/** Nothing that can be so was reported: no prompt is more than its bound, no answer than its bytes. */
-function estimate(agent: Agent, reply: ModelReply): ModelUsage {
-  const bytes = Buffer.byteLength(reply.text) + Buffer.byteLength(JSON.stringify(reply.calls));
-  const { completion: told = 0 } = reply.usage ?? {};
-  const most = agent.reservation.tokens - agent.promptBound;
-  const completion = Math.min(told > bytes ? told : bytes, most);
-  return { prompt: agent.promptBound, completion };
-}
-
-/**
- * In dollars, by the prices of the contract where it has them: the list of another worker, or of
- * tomorrow, is not what was agreed. Whatever a provider counts, it is charged no more than was left.
- */
-function costOf(agent: Agent, usage: ModelUsage): number {
-  const { contract, model, run } = agent;
-  const { prices } = contract.model;
-  if (prices === undefined) return run.parts.models.cost(model, usage);
-  const cost = run.parts.models.cost(model, usage, prices[model] ?? free);
-  return inDollars(Math.min(billionths(cost), chargeable(agent).cost));
-}
-
-const free: TokenPrice = Object.freeze({ input: 0, output: 0 });
-
-/** Nobody knows what was thought besides what was said: the worst case counts. */
-function unreportedCost(agent: Agent, usage: ModelUsage): number {
-  const { contract, reservation } = agent;
-  return contract.model.prices === undefined ? costOf(agent, usage) : inDollars(reservation.cost);
-}
-
-/** What a request can be charged at most. Of a spread run others may have taken what is free here. */
-function chargeable({ account, reservation, run }: Agent): Amount {
-  if (run.isSpread) return reservation;
-  const { cost, tokens } = account.available;
-  return {
-    tokens: reservation.tokens + Math.max(0, tokens),
-    cost: reservation.cost + Math.max(0, cost),
-  };
-}
-
-/**
- * Faults that a provider does not charge for, unless it had begun to answer; after any other the
- * worst case is taken as used.
- */
-const freeFaults: ReadonlySet<string> = new Set([
-  "rate-limited",
-  "spend-cap",
-  "overloaded",
-  "context-overflow",
-  "unauthorized",
-  "rejected",
-]);
-
-const neverConnected: ReadonlySet<unknown> = new Set(["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN"]);
-
-function settleFault(agent: Agent, fault: ModelFault): void {
-  const code = (fault.cause as { code?: unknown } | undefined)?.code;
-  const isRefusal = freeFaults.has(fault.kind) && !fault.partial;
-  const isFree = isRefusal || neverConnected.has(code);
-  const settlement = isFree ? settled(agent, 0, 0, 0, false) : settledAtWorst(agent);
-  const { partial } = fault;
-  // What had arrived is kept as data; nothing of it is acted upon.
-  const payload = partial
-    ? { ...settlement.payload, partial: partial.slice(0, 4000) }
-    : settlement.payload;
-  agent.record({ ...settlement, payload });
-}
-
-type Settlement = ReturnType<typeof event<"agent.budget_settled">>;
-
-/** Nobody knows what a request that was cut has cost: the worst case is what is safe. */
-function settledAtWorst(agent: Agent): Settlement {
-  const { cost, tokens } = agent.reservation;
-  return settled(agent, tokens, 0, inDollars(cost), true);
-}
-
-/** The same of whatever request is under way, if one is. */
-export function settledIfOpen(agent: Agent): readonly Settlement[] {
-  return agent.reservation.tokens > 0 ? [settledAtWorst(agent)] : [];
-}
-
-/** Settles what is reserved: from the child and every ancestor, once. */
-function settled(
-  agent: Agent,
-  prompt: number,
-  completion: number,
-  cost: number,
-  estimated: boolean,
-): Settlement {
-  const reserved = agent.reservation;
-  agent.account.settle(reserved, { tokens: prompt + completion, cost: billionths(cost) });
-  agent.reservation = nothing;
-  agent.usage = {
-    prompt: agent.usage.prompt + prompt,
-    completion: agent.usage.completion + completion,
-    cost: agent.usage.cost + cost,
-  };
-  return event(agent, "agent.budget_settled", {
-    request: agent.requests,
-    reserved: reserved.tokens,
-    prompt,
-    completion,
-    cost,
-    ...(estimated ? { estimated: true } : {}),
-  });
 }
 
 /** Null: try again. */
@@ -382,13 +226,7 @@ export function backoff(
 /** A turn that the user's middleware, or the registry of models, did not let through. */
 function refusedTurn(agent: Agent, { reply, message, cause }: RefusedTurn): Ending {
   // What was answered before it was refused has been paid for.
-  const usage =
-    reply === null
-      ? { prompt: 0, completion: 0 }
-      : (believable(reply.usage, agent) ?? estimate(agent, reply));
-  const isTold = reply === null || reply.usage !== null;
-  const cost = isTold ? costOf(agent, usage) : unreportedCost(agent, usage);
-  agent.record(settled(agent, usage.prompt, usage.completion, cost, !isTold));
+  agent.record(settled(agent, reply === null ? unused : usedFor(agent, reply)));
   if (cause instanceof MandateError) return failure("provider_unavailable", message);
   return failure("policy_denied", `The turn was refused: ${message}`);
 }
@@ -420,12 +258,4 @@ function dollarsOf(cost: number): string {
   return `$${inDollars(cost)
     .toFixed(digits)
     .replace(/(\.\d{2,}?)0+$/, "$1")}`;
-}
-
-export function event<Type extends keyof EventPayloads>(
-  agent: Agent,
-  type: Type,
-  payload: EventPayloads[Type],
-): { readonly type: Type; readonly sub_agent_id: string; readonly payload: EventPayloads[Type] } {
-  return { type, sub_agent_id: agent.id, payload };
 }

@@ -1,8 +1,8 @@
 import { describeDeltas } from "../../sessions/describe-delta.ts";
 import type { Agent } from "../agent.ts";
+import { event } from "../agent-event.ts";
 import { closeWith, endWatcher } from "../ends/close.ts";
 import type { Ending, OutputEnding } from "../ends/ending.ts";
-import { event } from "../turns/take-turn.ts";
 import { type Batch, WatchFeed } from "./watch-feed.ts";
 
 /** What a watcher is shown at once, in characters. */

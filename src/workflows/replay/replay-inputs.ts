@@ -1,4 +1,5 @@
 import { externalProvider } from "../../contracts/contract.ts";
+import { event } from "../../delegations/agent-event.ts";
 import { cancelStored } from "../../delegations/ends/cancel-stored.ts";
 import { closeWith } from "../../delegations/ends/close.ts";
 import { failure } from "../../delegations/ends/ending.ts";
@@ -8,7 +9,6 @@ import { pauseAgent } from "../../delegations/rests/pause.ts";
 import { Session } from "../../delegations/session.ts";
 import { nothing } from "../../delegations/turns/ledger.ts";
 import { performCall } from "../../delegations/turns/perform-calls.ts";
-import { event } from "../../delegations/turns/take-turn.ts";
 import type { EventPayloads, StoredEvent } from "../../events/event.ts";
 import { resultOf } from "../../sessions/delegation-result.ts";
 import { type RecordedStop, recordedCuts, recordedRests } from "./recorded-stops.ts";
