@@ -2,6 +2,7 @@ import { z } from "zod";
 import { MandateError } from "../ports/mandate-error.ts";
 import { parseJson } from "../ports/parse-json.ts";
 import { type Contract, memoryPermissions } from "./contract.ts";
+import { tokenPriceSchema } from "./token-price-schema.ts";
 
 const selection = z.union([z.literal("*"), z.array(z.string())]);
 
@@ -54,18 +55,6 @@ const server = z.discriminatedUnion("kind", [
   }),
 ]);
 
-const rate = z.number().min(0);
-const rates = {
-  input: rate,
-  output: rate,
-  cachedInput: rate.optional(),
-  cacheWrite: rate.optional(),
-};
-const price = z.strictObject({
-  ...rates,
-  longPrompt: z.strictObject({ over: count, ...rates }).optional(),
-});
-
 const contractSchema = z.strictObject({
   version: z.literal(1),
   parent: z.strictObject({
@@ -101,7 +90,7 @@ const contractSchema = z.strictObject({
     effort: z.enum(["none", "minimal", "low", "medium", "high", "xhigh"]).optional(),
     context_window: z.int().positive().optional(),
     fallbacks: z.array(z.string()).optional(),
-    prices: z.record(z.string(), price).optional(),
+    prices: z.record(z.string(), tokenPriceSchema).optional(),
   }),
   principal: z.strictObject({ id: z.string(), role: z.string() }),
   permissions: z.strictObject({

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { tokenPriceSchema } from "../contracts/token-price-schema.ts";
 import {
   mcpServer,
   modelName,
@@ -13,7 +14,6 @@ import {
 const count = z.int().positive();
 // A timer of the platform that gets more than this fires at once.
 const milliseconds = count.max(2 ** 31 - 1);
-const price = z.number().nonnegative();
 
 /** Seed 001's block: here an empty text or list means the default, and empty tools mean all. */
 const spawnProfile = z.strictObject({
@@ -60,17 +60,6 @@ const provider = z
     error: 'says the same as "apiKey"; keep one of them',
   });
 
-const rates = {
-  input: price,
-  output: price,
-  cachedInput: price.optional(),
-  cacheWrite: price.optional(),
-};
-const prices = z.strictObject({
-  ...rates,
-  longPrompt: z.strictObject({ over: count, ...rates }).optional(),
-});
-
 const poolName = z
   .string()
   .regex(/^[A-Za-z0-9][\w.-]{0,63}$/, "must be 1 to 64 letters, digits, - _ or .");
@@ -88,7 +77,7 @@ const models = z.strictObject({
   defaultPool: z.string().min(1).optional(),
   allow: z.array(modelName).optional(),
   providers: z.record(profileName, provider).optional(),
-  prices: z.record(modelName, prices).optional(),
+  prices: z.record(modelName, tokenPriceSchema).optional(),
   pools: z.record(poolName, pool).optional(),
 });
 

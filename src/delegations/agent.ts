@@ -135,7 +135,7 @@ export class Agent extends Interruptible {
     return fallbacks?.[this.modelsGivenUp - 1] ?? modelName(this.contract);
   }
 
-  /** The most that its tokens can cost; undefined: no dollars that are known. */
+  /** What the tokens of that model cost by its contract; undefined: no dollars that are known. */
   get price(): TokenPrice | undefined {
     return this.contract.model.prices?.[this.model];
   }

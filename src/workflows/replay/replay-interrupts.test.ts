@@ -55,6 +55,16 @@ async function interrupted(engine: TestEngine) {
   return started;
 }
 
+async function resumeAndReplay(engine: TestEngine): Promise<void> {
+  const { result, runId } = await interrupted(engine);
+  await engine.engine.recover(runId);
+  expect(await result).toMatchObject({ status: "completed", result: "went on" });
+  expect(await replayAgain(engine.store, runId)).toMatchObject({
+    differences: [],
+    isFinished: true,
+  });
+}
+
 test("those who went on after an interrupt go on again, and their caller ends after them", async () => {
   const model = working("goer", "ender");
   await using engine = await openEngine({ profiles, tools: [look], model });
@@ -80,13 +90,7 @@ test("a run that rests is replayed as far as it came", async () => {
 test("a run that was paused and resumed is replayed to its end", async () => {
   const model = working("rester", "goer", "ender");
   await using engine = await openEngine({ profiles, tools: [look], model });
-  const { result, runId } = await interrupted(engine);
-  await engine.engine.recover(runId);
-  expect(await result).toMatchObject({ status: "completed", result: "went on" });
-  expect(await replayAgain(engine.store, runId)).toMatchObject({
-    differences: [],
-    isFinished: true,
-  });
+  await resumeAndReplay(engine);
 });
 
 test("a run of which nobody went on, paused in the middle of requests, is replayed to its end", async () => {
@@ -97,13 +101,7 @@ test("a run of which nobody went on, paused in the middle of requests, is replay
       : reply;
   };
   await using engine = await openEngine({ profiles, tools: [look], model: slow });
-  const { result, runId } = await interrupted(engine);
-  await engine.engine.recover(runId);
-  expect(await result).toMatchObject({ status: "completed", result: "went on" });
-  expect(await replayAgain(engine.store, runId)).toMatchObject({
-    differences: [],
-    isFinished: true,
-  });
+  await resumeAndReplay(engine);
 });
 
 test("a session whose children went on without it is replayed with them", async () => {

@@ -2,6 +2,7 @@ import { rmSync } from "node:fs";
 import { expect, test } from "vitest";
 import { z } from "zod";
 import type { Script } from "../../models/scripted/scripted-model.ts";
+import type { ModelUsage } from "../../ports/model.ts";
 import { ModelFault } from "../../ports/model-fault.ts";
 import {
   alterDatabase,
@@ -107,6 +108,12 @@ test("refusals, malformed calls and a turn that middleware refused happen again"
   expect(await replayAgain(engine.store, runId)).toMatchObject(same);
 });
 
+/** Goes on for as long as it has tools. */
+function eat(usage: ModelUsage, tools: readonly unknown[]) {
+  if (tools.length === 0) return { text: "the best I have", usage };
+  return { calls: [{ tool: "list_files", input: {} }], usage, latency_ms: 1 };
+}
+
 test("budgets that siblings race for, and last turns, come out the same", async ({ skip }) => {
   skip(isSpread, notOffered.replay);
   await using engine = await openEngine({
@@ -117,9 +124,7 @@ test("budgets that siblings race for, and last turns, come out the same", async 
         if (caller.turn > 1) return "done";
         return { calls: Array.from({ length: 12 }, (_, index) => delegate("greedy", `${index}`)) };
       }
-      const usage = { prompt: 600, completion: Math.min(400, maxOutputTokens) };
-      if (tools.length === 0) return { text: "the best I have", usage };
-      return { calls: [{ tool: "list_files", input: {} }], usage, latency_ms: 1 };
+      return eat({ prompt: 600, completion: Math.min(400, maxOutputTokens) }, tools);
     },
   });
   const { events, runId } = await engine.run({
@@ -152,9 +157,8 @@ test("caps in dollars that siblings race for come out the same, whatever things 
         const greedy = Array.from({ length: 12 }, (_, index) => delegate("greedy", `${index}`));
         return { calls: [delegate("poor", "x"), ...greedy] };
       }
-      const usage = { prompt: 900, completion: Math.min(700, maxOutputTokens), cacheWrite: 100 };
-      if (tools.length === 0) return { text: "the best I have", usage };
-      return { calls: [{ tool: "list_files", input: {} }], usage, latency_ms: 1 };
+      const completion = Math.min(700, maxOutputTokens);
+      return eat({ prompt: 900, completion, cacheWrite: 100 }, tools);
     },
   });
   const { events, runId } = await engine.run({
