@@ -1,6 +1,7 @@
 import { z } from "zod";
 
-const rate = z.number().nonnegative();
+/** A dollar for a token is no price; far above that, sums would not be numbers any more. */
+const rate = z.number().nonnegative().max(1_000_000);
 const rates = {
   input: rate,
   output: rate,

@@ -352,6 +352,15 @@ test("a found file that allows less does not turn the user's pools into mistakes
   expect(models.pools["theirs"]).toEqual(["a/b"]);
 });
 
+test("a price that no sum could be made of is refused in a sentence", async () => {
+  for (const input of ["1e300", "-1", ".inf", ".nan"]) {
+    const project = `models: { prices: { u/m: { input: ${input}, output: 1 } } }`;
+    await expect(load({ project })).rejects.toThrow(
+      /models\.prices.*input|is not a finite number/s,
+    );
+  }
+});
+
 test("a found file can only make models dearer than shipped, or than the user says", async () => {
   const free = "{ input: 0, output: 0, cachedInput: 0, cacheWrite: 0 }";
   const hostile = [
