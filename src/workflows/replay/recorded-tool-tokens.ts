@@ -17,7 +17,7 @@ export function recordedToolTokens(recording: Recording): ReadonlyMap<string, nu
   for (const alike of Map.groupBy(firstRequests(recording), toolsOf).values()) {
     const sizes = new Set(alike.flatMap(possibleSizes));
     const explained = (size: number): number =>
-      alike.filter((request) => reservedWith(request, size) === request.reserved.tokens).length;
+      alike.filter((request) => explains(request, size)).length;
     const [best = 0] = [...sizes].sort((one, other) => explained(other) - explained(one));
     for (const { delegation } of alike) tokens.set(delegation.id, best);
   }
@@ -58,9 +58,11 @@ function promptIn({ cost, tokens }: Amount, rates: ReturnType<typeof dearestRate
   return Math.round((billionthsFor(tokens, output) - cost) / billionthsFor(1, output - input));
 }
 
-function reservedWith({ bounds, least }: FirstRequest, size: number): number | undefined {
+/** Where tokens alone would fit several sizes, their cost tells prompt from answer. */
+function explains({ bounds, least, reserved }: FirstRequest, size: number): boolean {
   const plan = planTurn({ ...bounds, prompt: least + size });
-  return "reserve" in plan ? plan.reserve.tokens : undefined;
+  if (!("reserve" in plan)) return false;
+  return plan.reserve.tokens === reserved.tokens && plan.reserve.cost === reserved.cost;
 }
 
 /** Follows the accounts of everybody through the run, as the ledger kept them. */
