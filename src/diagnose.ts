@@ -167,7 +167,7 @@ async function lookAtModels(
   return {
     default: name,
     problem: resolved.problem ?? localObstacle(name, local, environment, config),
-    hasPrice: models.hasPrice(models.defaultModel),
+    hasPrice: models.price(models.defaultModel) !== undefined,
     pricesAsOf: models.pricesAsOf,
     providers: lookAtProviders(environment, config),
     local,

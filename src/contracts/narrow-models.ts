@@ -43,3 +43,43 @@ export function narrowModels(
   // Who asks for one model in particular is not served by another in its place.
   return { model, fallbacks: isInPolicy ? [] : fallbacks, allow };
 }
+
+/**
+ * Under a cap in dollars every model that may answer needs a known price: a request without one
+ * costs nothing as far as the budget can tell, so no cap would stop it. A fallback without a price
+ * is dropped; a model without a price is refused.
+ */
+export function requirePrices(
+  { hasPrice }: Pick<Narrowing, "hasPrice">,
+  models: NarrowedModels,
+  cost: number | null,
+  receipt: ReceiptLine[],
+): NarrowedModels | Refused {
+  if (cost === null) return models;
+  if (!hasPrice(models.model)) {
+    return { allowed: false, rule: "price", reason: unpriced(models.model, cost) };
+  }
+  const dropped = models.fallbacks.filter((name) => !hasPrice(name));
+  if (dropped.length === 0) return models;
+  const fallbacks = models.fallbacks.filter(hasPrice);
+  const reason = dropped.map((name) => unpriced(name, cost)).join(" ");
+  receipt.push({
+    field: "fallbacks",
+    requested: models.fallbacks,
+    granted: fallbacks,
+    dropped,
+    reason,
+  });
+  return { ...models, fallbacks };
+}
+
+/** Why a model cannot be used under a cap in dollars, and the line of configuration that helps. */
+export function unpriced(model: string, cost: number): string {
+  const name = JSON.stringify(model);
+  return (
+    `The price of the model ${name} is not known, so the cost cap of $${cost} cannot hold it. Set its ` +
+    `price in US dollars for a million tokens in your own configuration (~/.config/mandate/config.yaml): ` +
+    `models: { prices: { ${name}: { input: 2.50, output: 10.00 } } }. ` +
+    "For a model that costs nothing write { input: 0, output: 0 }. Or start without a cost cap; the token budget still holds."
+  );
+}

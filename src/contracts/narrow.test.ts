@@ -54,7 +54,7 @@ function* excesses(inner: Authority, outer: Authority): Generator<string> {
 }
 
 /** What is wrong with a grant, in words; nothing, one hopes. */
-function* wrongs({ ceiling, rules }: Narrowing, granted: Granted): Generator<string> {
+function* wrongs({ ceiling, hasPrice, rules }: Narrowing, granted: Granted): Generator<string> {
   yield* excesses(granted.mayUse, ceiling.authority);
   yield* excesses(granted.mayDelegate ?? granted.mayUse, ceiling.authority);
   for (const tool of granted.mayUse.tools) {
@@ -80,6 +80,8 @@ function* wrongs({ ceiling, rules }: Narrowing, granted: Granted): Generator<str
   if (ceiling.cost !== null && (granted.cost ?? Number.POSITIVE_INFINITY) > ceiling.cost)
     yield "cost";
   if (granted.canSpawn !== depth > 0) yield "spawning";
+  const unpriced = [granted.model, ...granted.fallbacks].find((name) => !hasPrice(name));
+  if (granted.cost !== null && unpriced !== undefined) yield `${unpriced} without a price`;
 }
 
 describe("narrow, whatever is asked", () => {
@@ -154,6 +156,7 @@ function grant(from: Ceiling, profile: Partial<Narrowing["profile"]>, more?: Par
     rules: rules(),
     mayNest: true,
     inheritsSpawning: true,
+    hasPrice: () => true,
     ...more,
   });
   if (!outcome.allowed) throw new Error(outcome.reason);
@@ -231,7 +234,14 @@ describe("lists", () => {
 
   it("of servers that nobody knows are refused", () => {
     const outcome = narrow({
-      ...{ ceiling, mayNest: true, inheritsSpawning: true, request: {}, rules: rules() },
+      ...{
+        ceiling,
+        mayNest: true,
+        inheritsSpawning: true,
+        hasPrice: () => true,
+        request: {},
+        rules: rules(),
+      },
       profile: { name: "child", model: "p/one", mcp_servers: ["docs", "ghost"] },
     });
     expect(outcome).toMatchObject({ allowed: false, rule: "mcp_servers" });
@@ -240,7 +250,7 @@ describe("lists", () => {
 
   it("that ask for tools and get none of them refuse", () => {
     const outcome = narrow({
-      ...{ ceiling, mayNest: true, inheritsSpawning: true },
+      ...{ ceiling, mayNest: true, inheritsSpawning: true, hasPrice: () => true },
       profile: { name: "child", model: "p/one" },
       request: { tools: ["Shell", "shell "] },
       rules: { ...rules(), explicitTools: "override" },
@@ -255,6 +265,7 @@ describe("amounts", () => {
       ceiling,
       mayNest: true,
       inheritsSpawning: true,
+      hasPrice: () => true,
       rules: rules(),
       request,
       profile: { name: "child", model: "p/one" },
@@ -274,6 +285,24 @@ describe("amounts", () => {
       cost: 2,
       receipt: [{ field: "cost", requested: 9, granted: 2, reason: expect.any(String) }],
     });
+  });
+
+  it("in dollars refuse a model without a price, and drop such a fallback", () => {
+    const known = new Set(["p/one", "p/three"]);
+    const hasPrice = (name: string) => known.has(name);
+    const capped = { ...ceiling, cost: 3 };
+    const fallbacks = ["p/two", "p/three"];
+    expect(grant(capped, { fallbacks }, { hasPrice })).toMatchObject({
+      model: "p/one",
+      fallbacks: ["p/three"],
+      receipt: [{ field: "fallbacks", granted: ["p/three"], dropped: ["p/two"] }],
+    });
+    expect(grant(ceiling, { fallbacks }, { hasPrice })).toMatchObject({ fallbacks, receipt: [] });
+    known.delete("p/one");
+    expect(() => grant(capped, { fallbacks }, { hasPrice })).toThrow(
+      'models: { prices: { "p/one": { input: 2.50, output: 10.00 } } }',
+    );
+    expect(grant(ceiling, {}, { hasPrice }).model).toBe("p/one");
   });
 
   it("that are no amounts are refused or count as none", () => {

@@ -1,6 +1,6 @@
 import { type Authority, intersectAuthority } from "./authority.ts";
 import { narrowCost, narrowDepth, narrowTime, narrowTokens } from "./narrow-amounts.ts";
-import { narrowModels } from "./narrow-models.ts";
+import { narrowModels, requirePrices } from "./narrow-models.ts";
 import { narrowServers } from "./narrow-servers.ts";
 import { narrowTools } from "./narrow-tools.ts";
 import type { ReceiptLine } from "./receipt.ts";
@@ -95,6 +95,8 @@ export interface Narrowing {
   readonly mayNest: boolean;
   /** Whether tools that make children are among what a profile inherits that names no tools. */
   readonly inheritsSpawning: boolean;
+  /** Whether the price of a model is known, zero included: a cap in dollars cannot hold without it. */
+  readonly hasPrice: (model: string) => boolean;
 }
 
 export interface Granted {
@@ -131,13 +133,15 @@ export function narrow(narrowing: Narrowing): Granted | Refused {
   if (!Array.isArray(tools)) return tools as Refused;
   const skills = narrowSkills(narrowing, withinCeiling.skills, receipt);
 
-  const models = narrowModels(narrowing, receipt);
-  if ("allowed" in models) return models;
+  const permitted = narrowModels(narrowing, receipt);
+  if ("allowed" in permitted) return permitted;
 
   const tokens = narrowTokens(narrowing, receipt);
   if (typeof tokens !== "number") return tokens;
   const cost = narrowCost(narrowing, receipt);
   if (typeof cost === "object" && cost !== null) return cost;
+  const models = requirePrices(narrowing, permitted, cost, receipt);
+  if ("allowed" in models) return models;
   const timeMs = narrowTime(narrowing, receipt);
   if (typeof timeMs !== "number") return timeMs;
 

@@ -138,6 +138,10 @@ export const askings: fc.Arbitrary<Omit<Narrowing, "ceiling">> = fc.record({
   rules,
   mayNest: fc.boolean(),
   inheritsSpawning: fc.boolean(),
+  hasPrice: fc.constantFrom(
+    () => true,
+    (name: string) => name !== "p/two",
+  ),
 });
 
 /** What the holder of a grant has for handing on. */

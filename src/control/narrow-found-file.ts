@@ -108,7 +108,7 @@ function narrowed(said: ConfigFile, own: ConfigFile): FoundSettings {
   const checks = [...(own.integration?.checks ?? []), ...(said.integration?.checks ?? [])];
   if (said.integration?.checks) found.replace(["integration", "checks"], [...new Set(checks)]);
   lower(["integration", "approval"], either);
-  raisePrices(pricesOf(found.tree as ConfigFile), pricesOf(own));
+  keepPrices(found, pricesOf(said), pricesOf(own));
   return found;
 }
 
@@ -131,11 +131,15 @@ function keepModels(found: FoundSettings, { models = {} }: ConfigFile): void {
   );
 }
 
-/** What a token costs is what caps on cost are counted by, so a found file can only make it dearer. */
-function raisePrices(found: Prices, user: Prices): void {
-  for (const [name, own] of Object.entries(found)) {
+/**
+ * Caps on cost are counted by prices, so a found file can only make a known price dearer. It cannot
+ * supply a price that is not known: that would let a model run under a cap that refuses it.
+ */
+function keepPrices(found: FoundSettings, said: Prices, user: Prices): void {
+  for (const [name, own] of Object.entries(said)) {
     const known = findModelEntry(user, name) ?? findShippedModel(name)?.price;
-    if (known !== undefined) found[name] = dearerPrice(own, known);
+    if (known !== undefined) found.replace(["models", "prices", name], dearerPrice(own, known));
+    else found.lower(["models", "prices", name], null, () => undefined);
   }
 }
 

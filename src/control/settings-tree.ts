@@ -43,7 +43,9 @@ export class FoundSettings {
   /** Undefined: as if the file had not said it. */
   replace(path: SettingPath, value: unknown): void {
     const holder = settingAt(this.tree, path.slice(0, -1)) as SettingsTree;
-    holder[path.at(-1) ?? ""] = value;
+    const key = path.at(-1) ?? "";
+    if (value === undefined) delete holder[key];
+    else holder[key] = value;
   }
 }
 

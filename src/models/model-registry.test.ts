@@ -98,9 +98,9 @@ test("cost is counted by the configured prices, cached tokens by theirs", () => 
     "a/b": { input: 3, output: 15, cachedInput: 0.3 },
     "a/c": { input: 2, output: 4 },
   };
-  const { cost, hasPrice } = registry({}, { prices });
-  expect(hasPrice("a/b")).toBe(true);
-  expect(hasPrice("a/unknown")).toBe(false);
+  const { cost, price } = registry({}, { prices });
+  expect(price("a/b")).toEqual(prices["a/b"]);
+  expect(price("a/unknown")).toBeUndefined();
   expect(cost("a/b", { prompt: 1_000_000, completion: 100_000 })).toBeCloseTo(4.5);
   expect(cost("a/b", { prompt: 1_000_000, completion: 0, cached: 500_000 })).toBeCloseTo(1.65);
   expect(cost("a/c", { prompt: 1_000_000, completion: 0, cached: 500_000 })).toBeCloseTo(2);
@@ -111,8 +111,8 @@ test("cost is counted by the configured prices, cached tokens by theirs", () => 
 test("the default of every provider has a price and a known window", () => {
   const keys = ["ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GOOGLE_GENERATIVE_AI_API_KEY"];
   for (const key of keys) {
-    const { defaultModel, hasPrice, contextWindow, maxOutput } = registry({ [key]: "k" });
-    expect([defaultModel, hasPrice(defaultModel)]).toEqual([defaultModel, true]);
+    const { defaultModel, price, contextWindow, maxOutput } = registry({ [key]: "k" });
+    expect(price(defaultModel), defaultModel).toBeDefined();
     expect(contextWindow(defaultModel)).toBeGreaterThan(maxOutput(defaultModel) ?? 0);
   }
   const { contextWindow, maxOutput, pricesAsOf } = registry();

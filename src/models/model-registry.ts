@@ -50,7 +50,6 @@ export interface ModelRegistry {
   cost(name: string, usage: ModelUsage, agreed?: TokenPrice): number;
   /** One value for each model; undefined when nothing is known of one. */
   price(name: string): TokenPrice | undefined;
-  hasPrice(name: string): boolean;
   /** The day the shipped prices are of. */
   readonly pricesAsOf: string;
   /** Tokens, prompt and answer together; undefined when the model is not known. */
@@ -75,7 +74,7 @@ export function createModelRegistry(options: ModelRegistryOptions): ModelRegistr
   const resolved = new Map<string, Model>(Object.entries(own));
   const isListed = createModelAllowlist(config.allow);
   const isAllowed = (name: string): boolean => name === planModelName || isListed(name);
-  const prices = new PriceList(config.prices ?? {}, config.providers ?? {});
+  const prices = new PriceList(config.prices ?? {});
   const choices: ModelChoices = {
     pools,
     defaults: chooseDefaults(options, pools),
@@ -119,7 +118,6 @@ export function createModelRegistry(options: ModelRegistryOptions): ModelRegistr
     cost: (name, usage, agreed) =>
       agreed === undefined ? prices.cost(name, usage) : costOf(agreed, usage),
     price: (name) => prices.find(name),
-    hasPrice: (name) => prices.find(name) !== undefined,
     pricesAsOf,
     contextWindow: (name) => findShippedModel(name)?.contextWindow,
     maxOutput: (name) => findShippedModel(name)?.maxOutput,

@@ -6,8 +6,8 @@ import { PriceList } from "./price-list.ts";
 
 const million = { prompt: 1_000_000, completion: 1_000_000 };
 
-function list(prices: Record<string, PriceConfig> = {}, providers: Record<string, object> = {}) {
-  return new PriceList(prices, providers);
+function list(prices: Record<string, PriceConfig> = {}) {
+  return new PriceList(prices);
 }
 
 test("prices are shipped, and a dated snapshot has that of its plain name", () => {
@@ -32,11 +32,15 @@ test("a model without a price costs nothing, and says that it has none", () => {
   }
 });
 
-test("what runs on one's own machine is free, and one's own provider of that name is not", () => {
-  for (const name of ["ollama/qwen3", "lmstudio/x", "llamacpp/x", "vllm/x", "scripted/playbook"]) {
+test("the models of Mandate itself are free, and a local server has the price that it is given", () => {
+  for (const name of ["scripted/playbook", "mandate/plan"]) {
     expect(list().find(name)).toEqual({ input: 0, output: 0 });
   }
-  expect(list({}, { ollama: {} }).find("ollama/qwen3")).toBeUndefined();
+  for (const name of ["ollama/qwen3", "lmstudio/x", "llamacpp/x", "vllm/x", "mandate/other"]) {
+    expect(list().find(name)).toBeUndefined();
+  }
+  const free = { input: 0, output: 0 };
+  expect(list({ "ollama/qwen3": free }).find("ollama/qwen3")).toEqual(free);
 });
 
 test("a long prompt is charged at its own rates, all of it", () => {

@@ -3,22 +3,16 @@ import type { PriceConfig } from "../control/config.ts";
 import { findModelEntry } from "../control/find-model-entry.ts";
 import { findShippedModel } from "../control/shipped-models.ts";
 import type { ModelUsage } from "../ports/model.ts";
-import { builtInProviders } from "./provider-catalog.ts";
+import { planModelName } from "./plan-model.ts";
 
 /** What requests cost: by the configured prices, then by the shipped ones. */
 export class PriceList {
   readonly #configured: Readonly<Record<string, PriceConfig>>;
-  readonly #providers: Readonly<Record<string, unknown>>;
   /** Asked after every turn, for the same few models. */
   readonly #known = new Map<string, PriceConfig | undefined>();
 
-  /** `providers` are the configured ones, which may be others than the built-in ones of their name. */
-  constructor(
-    configured: Readonly<Record<string, PriceConfig>>,
-    providers: Readonly<Record<string, unknown>>,
-  ) {
+  constructor(configured: Readonly<Record<string, PriceConfig>>) {
     this.#configured = configured;
-    this.#providers = providers;
   }
 
   find(name: string): PriceConfig | undefined {
@@ -26,7 +20,7 @@ export class PriceList {
     const price =
       findModelEntry(this.#configured, name) ??
       findShippedModel(name)?.price ??
-      (this.#isFree(name) ? nothing : undefined);
+      (isOwn(name) ? nothing : undefined);
     this.#known.set(name, price);
     return price;
   }
@@ -36,14 +30,14 @@ export class PriceList {
     const price = this.find(name);
     return price === undefined ? 0 : costOf(price, usage);
   }
+}
 
-  /** What runs on one's own machine, or reads from a playbook, sends no bill. */
-  #isFree(name: string): boolean {
-    const provider = name.slice(0, name.indexOf("/"));
-    if (provider === "scripted") return true;
-    if (Object.hasOwn(this.#providers, provider)) return false;
-    return Object.hasOwn(builtInProviders, provider) && !!builtInProviders[provider]?.isLocal;
-  }
+/**
+ * The models of Mandate itself send no bill. A local server may: it can pass requests on to a paid
+ * service, so its models have the price that the person gives them, zero included.
+ */
+function isOwn(name: string): boolean {
+  return name.startsWith("scripted/") || name === planModelName;
 }
 
 const nothing: PriceConfig = { input: 0, output: 0 };

@@ -9,7 +9,7 @@ export interface BuiltInProvider {
   readonly keyVariable?: string;
   /** Without a key nothing can be asked; local servers want none. */
   readonly needsKey: boolean;
-  /** Runs on the user's own machine: free, and found by `mandate doctor`. */
+  /** Runs on the user's own machine, and is found by `mandate doctor`. */
   readonly isLocal?: true;
   /** Taken when nobody named a model and this provider is the first that can be used. */
   readonly defaultModel?: string;

@@ -80,7 +80,8 @@ export function ceilingOf(run: LiveRun, caller: Agent | null): Ceiling {
       authority: grant.authority,
       depth,
       tokens: run.account.unspent.tokens,
-      cost: grant.cost,
+      // What the root may cost is for the whole run: a watcher has no caller, and shares that cap.
+      cost: least(grant.cost, run.root?.contract.budget.cost ?? null),
       timeMs: grant.timeMs,
     };
   }
@@ -91,6 +92,12 @@ export function ceilingOf(run: LiveRun, caller: Agent | null): Ceiling {
     cost: caller.contract.budget.cost,
     timeMs: caller.time.left(),
   };
+}
+
+/** Of two caps; null: no cap. */
+function least(one: number | null, other: number | null): number | null {
+  if (one === null || other === null) return one ?? other;
+  return Math.min(one, other);
 }
 
 /** The root agent's limits are those of the whole run: what it may use, all below it share. */

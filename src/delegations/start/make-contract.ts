@@ -169,7 +169,7 @@ function capabilityOf(
   return isPrimary ? { capability: "primary" } : undefined;
 }
 
-/** Those of all models that may answer. Where dollars are capped it says so even if none has one. */
+/** Those of all models that may answer. Under a cap in dollars a price of zero is recorded too. */
 function pricesOf(
   { models: source }: Start["run"]["parts"],
   { cost, fallbacks, model }: Granted,
@@ -177,7 +177,8 @@ function pricesOf(
   let found: Record<string, TokenPrice> | undefined = cost === null ? undefined : {};
   for (const name of [model, ...fallbacks]) {
     const price = source.price(name);
-    if (price !== undefined && !isFree(price)) found = { ...found, [name]: price };
+    if (price !== undefined && (cost !== null || !isFree(price)))
+      found = { ...found, [name]: price };
   }
   return found && { prices: prices.share(found) };
 }

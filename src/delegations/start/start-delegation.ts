@@ -1,4 +1,4 @@
-import type { Contract } from "../../contracts/contract.ts";
+import { type Contract, externalProvider } from "../../contracts/contract.ts";
 import type { Carried } from "../../contracts/exposure.ts";
 import { type Granted, narrow } from "../../contracts/narrow.ts";
 import type { ReceiptLine } from "../../contracts/receipt.ts";
@@ -223,8 +223,14 @@ function grant({ caller, request, run, way }: Start, { entry, profile }: Resolve
     },
     rules: way === "root" || way === "session" ? rootRules(run) : limits,
     mayNest: way !== "spawn" && way !== "watch",
+    hasPrice: (name) => isPriced(models, name),
     inheritsSpawning: caller === null,
   });
+}
+
+/** Mandate sends no requests for another program's agent, so its model needs no price here. */
+function isPriced(models: LiveRun["parts"]["models"], name: string): boolean {
+  return name.startsWith(`${externalProvider}/`) || models.price(name) !== undefined;
 }
 
 const anyModel = Object.freeze({});

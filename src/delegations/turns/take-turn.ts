@@ -1,3 +1,4 @@
+import { unpriced } from "../../contracts/narrow-models.ts";
 import { inDollars } from "../../ports/dollars.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
 import type { ModelReply } from "../../ports/model.ts";
@@ -21,6 +22,8 @@ import { settled, settledFault, unused, usedFor } from "./settle-request.ts";
 export async function takeTurn(agent: Agent): Promise<Ending | null> {
   const { parts } = agent.run;
   for (let tries = 1; ; tries++) {
+    const withoutPrice = requirePrice(agent);
+    if (withoutPrice !== null) return withoutPrice;
     if (agent.serverTools === null && hasServers(agent)) await openServers(agent);
     const prompt = boundPrompt(agent);
     const plan = reserveNow(agent, prompt) ?? (await reserveLater(agent, prompt));
@@ -45,6 +48,17 @@ export async function takeTurn(agent: Agent): Promise<Ending | null> {
       tries = 0;
     }
   }
+}
+
+/**
+ * Contracts are refused when they are made for a model whose price is not known under a cap in
+ * dollars. One that an earlier version made is stopped here, before its next request.
+ */
+function requirePrice({ contract, model, price, run }: Agent): Ending | null {
+  const { cost } = contract.budget;
+  if (cost === null || price !== undefined) return null;
+  if (run.parts.models.price(model) !== undefined) return null;
+  return failure("budget_exhausted", unpriced(model, cost));
 }
 
 /** The tools a turn is offered; in the last one only those that end it. */

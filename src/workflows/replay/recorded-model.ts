@@ -1,3 +1,4 @@
+import type { TokenPrice } from "../../contracts/token-price.ts";
 import type { Agent } from "../../delegations/agent.ts";
 import type { ModelSource } from "../../delegations/engine-parts.ts";
 import type { Middleware } from "../../delegations/middleware.ts";
@@ -42,9 +43,9 @@ export class RecordedModel implements ModelSource {
     return this.#costs.get(usage) ?? this.#estimated.get(keyOf(usage)) ?? 0;
   }
 
-  /** The contracts of a recording have theirs. */
-  price(): undefined {
-    return undefined;
+  /** The contracts of a recording have theirs; a replay pays for nothing beyond them. */
+  price(): TokenPrice {
+    return nothing;
   }
 
   /** Turns that somebody's middleware had refused are refused again, in the same words. */
@@ -79,6 +80,8 @@ export class RecordedModel implements ModelSource {
     return requests?.get(find(delegationId)?.requests ?? 0);
   }
 }
+
+const nothing: TokenPrice = Object.freeze({ input: 0, output: 0 });
 
 function keyOf({ completion, prompt }: ModelUsage): string {
   return `${prompt} ${completion}`;

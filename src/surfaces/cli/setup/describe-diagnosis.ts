@@ -105,7 +105,7 @@ function aboutModels({ models }: Findings): Row[] {
       : [
           "missing",
           "prices",
-          `${known}. ${models.default} has none: its cost counts as 0, and no cap on cost will stop it`,
+          `${known}. The price of ${models.default} is not known: its cost is shown as $0, and a run with a cost cap refuses it. Set models.prices; { input: 0, output: 0 } if it costs nothing`,
         ],
     ...models.providers.map(aboutProvider),
     ...models.local.map((endpoint): Row => ["good", "running", aboutEndpoint(endpoint, models)]),
