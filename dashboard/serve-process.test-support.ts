@@ -60,6 +60,7 @@ async function serveHere(home: string, folder: string, port: number): Promise<vo
   const workspace = join(home, "..", "harbour");
   mkdirSync(workspace, { recursive: true });
   const runtime = await createRuntime({
+    consent: "named",
     environment: { MANDATE_HOME: home, HOME: home },
     cwd: workspace,
     application: "http",

@@ -3,13 +3,15 @@
  * `spawn_await` takes the results when they are needed. Answers stand in the order of the jobs,
  * however they finished, and a job that failed costs nobody else's answer.
  */
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createMandate } from "mandate";
 import { type ScriptedReply, scriptedModel } from "mandate/testing";
 
-const project = mkdtempSync(join(tmpdir(), "mandate-example-"));
+const root = mkdtempSync(join(tmpdir(), "mandate-example-"));
+const project = join(root, "project");
+mkdirSync(project);
 // Our own agents have the two tools where the configuration says so.
 writeFileSync(join(project, "mandate.yaml"), "tools: { spawn: { enabled: true } }\n");
 
@@ -19,7 +21,7 @@ const closed: string[] = [];
 
 const mandate = await createMandate({
   cwd: project,
-  environment: { HOME: project },
+  environment: { HOME: root },
   database: ":memory:",
   profiles: [
     {
@@ -66,7 +68,7 @@ console.log("closed in this order:", closed.join(", "));
 
 const report = await mandate.verify();
 await mandate.close();
-rmSync(project, { recursive: true, force: true });
+rmSync(root, { recursive: true, force: true });
 const isRight =
   status === "completed" &&
   /\[\w+: OK\]\n.*Kiel.*\[\w+: ERROR\].*\[\w+: OK\]\n.*Bergen/s.test(result) &&

@@ -4,13 +4,15 @@
  * first model call. What it then tries all the same is refused at the call, with a rule and a
  * sentence that its model can read.
  */
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createMandate, MandateError, type ReceiptLine } from "mandate";
 import { type ScriptedReply, scriptedModel } from "mandate/testing";
 
-const project = mkdtempSync(join(tmpdir(), "mandate-example-"));
+const root = mkdtempSync(join(tmpdir(), "mandate-example-"));
+const project = join(root, "project");
+mkdirSync(project);
 writeFileSync(join(project, "tides.txt"), "noon\n");
 writeFileSync(join(project, "harbour.key"), "do not read\n");
 
@@ -19,7 +21,7 @@ const refusals: string[] = [];
 
 const mandate = await createMandate({
   cwd: project,
-  environment: { HOME: project },
+  environment: { HOME: root },
   database: ":memory:",
   profiles: [
     {
@@ -79,7 +81,7 @@ console.log(mistake instanceof MandateError ? `${mistake.code}: ${mistake.messag
 
 const report = await mandate.verify();
 await mandate.close();
-rmSync(project, { recursive: true, force: true });
+rmSync(root, { recursive: true, force: true });
 const line = (field: string) => receipts.get("coder")?.find((one) => one.field === field);
 const isRight =
   line("tools")?.dropped?.includes("write_file") === true &&

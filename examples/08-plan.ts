@@ -4,13 +4,15 @@
  * those, and write side by side where they own different paths. A plan that cannot be carried out is
  * refused as a whole. The same as a file: examples/login-plan.yaml.
  */
-import { mkdtempSync, readFileSync, realpathSync, rmSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createMandate } from "mandate";
 import { type ScriptedReply, scriptedModel } from "mandate/testing";
 
 const root = realpathSync(mkdtempSync(join(tmpdir(), "mandate-example-")));
+const project = join(root, "project");
+mkdirSync(project);
 const plan = {
   goal: "The harbour has a guide.",
   steps: [
@@ -50,7 +52,7 @@ const plan = {
 const told = new Map<string, string>();
 const order: string[] = [];
 const mandate = await createMandate({
-  cwd: root,
+  cwd: project,
   environment: { HOME: root, PATH: process.env["PATH"] },
   database: ":memory:",
   scripted: scriptedModel(({ caller, messages }): ScriptedReply => {
@@ -73,7 +75,7 @@ const run = (task: unknown) =>
   mandate.delegate({
     profile: "plan-runner",
     task: JSON.stringify(task),
-    workspace: root,
+    workspace: project,
     maxTokenBudget: 200_000,
   });
 
@@ -97,7 +99,7 @@ const isRight =
   started[0] === "Look around" &&
   started.at(-1) === "Put it together" &&
   told.get("tides.md")?.includes("There are two lamps.") === true &&
-  readFileSync(join(root, "guide.md"), "utf8") === "# guide.md\n" &&
+  readFileSync(join(project, "guide.md"), "utf8") === "# guide.md\n" &&
   circle.status === "failed" &&
   circle.subDelegations === undefined &&
   report.ok;

@@ -4,19 +4,21 @@
  * between a child and its end: what is handed in goes to the reviewer as a diff, comes back with
  * what is to be changed, and is merged when it was approved.
  */
-import { mkdtempSync, readFileSync, realpathSync, rmSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createMandate, type ModelRequest } from "mandate";
 import { type ScriptedReply, scriptedModel } from "mandate/testing";
 
 const root = realpathSync(mkdtempSync(join(tmpdir(), "mandate-example-")));
+const project = join(root, "project");
+mkdirSync(project);
 const remarked = Promise.withResolvers<void>();
 let heard = false;
 let reviews = 0;
 
 const mandate = await createMandate({
-  cwd: root,
+  cwd: project,
   environment: { HOME: root, PATH: process.env["PATH"] },
   database: ":memory:",
   // By default a watcher is shown what is new every two seconds.
@@ -85,7 +87,7 @@ mandate.on("agent.interjected", ({ payload }) => {
 const { result, runId } = await mandate.start({
   profile: "lead",
   task: "A page",
-  workspace: root,
+  workspace: project,
   maxTokenBudget: 200_000,
 });
 const operator = { id: "example", role: "operator", run: runId } as const;
@@ -102,7 +104,7 @@ const isRight =
   heard &&
   reviews === 2 &&
   scribe?.closeReason === "integrated" &&
-  readFileSync(join(root, "page.md"), "utf8") === "# Tides, version 2\n" &&
+  readFileSync(join(project, "page.md"), "utf8") === "# Tides, version 2\n" &&
   report.ok;
 rmSync(root, { recursive: true, force: true });
 if (!isRight) process.exitCode = 1;

@@ -10,6 +10,8 @@ import { createMandate, type Mandate } from "mandate";
 import { type ScriptedReply, scriptedModel } from "mandate/testing";
 
 const root = realpathSync(mkdtempSync(join(tmpdir(), "mandate-example-")));
+const project = join(root, "project");
+mkdirSync(project);
 // A default is for whoever runs Mandate to set: a project's own mandate.yaml may not.
 mkdirSync(join(root, "config/mandate"), { recursive: true });
 writeFileSync(join(root, "config/mandate/config.yaml"), 'ask: { default: "in English" }\n');
@@ -25,7 +27,7 @@ function clerk(turn: number, last: string): ScriptedReply {
 
 async function open(deadline: number): Promise<Mandate> {
   return createMandate({
-    cwd: root,
+    cwd: project,
     environment: { HOME: root, XDG_CONFIG_HOME: join(root, "config") },
     database: ":memory:",
     flags: { askDeadlineMs: deadline },
@@ -46,7 +48,7 @@ async function open(deadline: number): Promise<Mandate> {
   });
 }
 
-const letter = { profile: "clerk", task: "Write to the harbour.", workspace: root };
+const letter = { profile: "clerk", task: "Write to the harbour.", workspace: project };
 
 // Somebody is there: both questions are answered as they come.
 const attended = await open(60_000);

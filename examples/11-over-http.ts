@@ -5,13 +5,15 @@
  */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, realpathSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { MandateApiError, MandateClient } from "mandate/client";
 
 const root = realpathSync(mkdtempSync(join(tmpdir(), "mandate-example-")));
+const project = join(root, "project");
+mkdirSync(project);
 const playbook = join(root, "playbook.yaml");
 writeFileSync(
   playbook,
@@ -26,7 +28,14 @@ replies:
 
 // Where the package is installed, this is `mandate serve`.
 const binary = fileURLToPath(new URL("../src/bin/mandate.ts", import.meta.url));
-const words = [binary, "serve", "--port=0", "--print-token", `--playbook=${playbook}`];
+const words = [
+  binary,
+  "serve",
+  "--workspace=project",
+  "--port=0",
+  "--print-token",
+  `--playbook=${playbook}`,
+];
 const server = spawn(process.execPath, words, {
   cwd: root,
   env: { HOME: root, MANDATE_HOME: join(root, "home"), PATH: process.env["PATH"] },

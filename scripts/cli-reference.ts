@@ -42,7 +42,12 @@ function sectionOf({ about, examples = [], name, options, usage }: Command): str
 }
 
 function rowOf(name: string, option: CommandOption): string {
-  const value = option.type === "text" ? ` ${option.value}` : "";
+  const value =
+    option.type === "flag"
+      ? ""
+      : option.type === "text"
+        ? ` ${option.value}`
+        : `[=${option.value}]`;
   const short = option.short === undefined ? "" : `\`-${option.short}\`, `;
   return `| ${short}\`--${name}${value}\` | ${cell(option.help)} |`;
 }

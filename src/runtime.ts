@@ -8,6 +8,7 @@ import { serverPattern } from "./contracts/mcp-tool-name.ts";
 import { everything } from "./contracts/selection.ts";
 import { type Config, defaultWaysOut } from "./control/config.ts";
 import type { ConfigFlags } from "./control/config-overrides.ts";
+import { FolderConsents } from "./control/folders/folder-consents.ts";
 import { loadConfig } from "./control/load-config.ts";
 import { type Environment, findPlaces } from "./control/places.ts";
 import { UnwrittenEnds } from "./delegations/ends/unwritten-ends.ts";
@@ -43,6 +44,13 @@ import type { WorkingCopies } from "./workspaces/git/copies/working-copies.ts";
 import { detectSandbox, mayHaveSandbox } from "./workspaces/sandbox/detect-sandbox.ts";
 
 export interface RuntimeOptions {
+  /**
+   * Who consents to work in a folder. `named`: the program itself, by naming the folder in its call.
+   * `given`: a person, for each folder, before the first run in it.
+   */
+  readonly consent: "named" | "given";
+  /** With `named`: also to the home folder, `/` and folders that hold Mandate's own data. */
+  readonly force?: boolean;
   readonly environment?: Environment;
   /** Where mandate.yaml is looked for, upward. */
   readonly cwd?: string;
@@ -88,6 +96,8 @@ export interface Runtime {
   readonly parts: EngineParts;
   readonly profiles: ProfileRegistry;
   readonly control: Control;
+  /** Where agents may work, and how. */
+  readonly folders: FolderConsents;
   readonly config: Config;
   /** Where working copies are kept. */
   readonly workFolder: string;
@@ -132,6 +142,12 @@ export async function createRuntime(options: RuntimeOptions): Promise<Runtime> {
   });
   const control = await openControl({ ...options, config, cwd, environment, store });
   const { profiles, skills } = control;
+  const folders = new FolderConsents({
+    plane: control.plane,
+    environment,
+    isNamed: options.consent === "named",
+    force: options.force === true,
+  });
   const mark = markFor(options.database ?? places.database);
   const shell = openShell(config, environment, places.forbidden, mark);
   const { tools: own = [] } = options;
@@ -180,6 +196,7 @@ export async function createRuntime(options: RuntimeOptions): Promise<Runtime> {
     models: { ...models, candidates: remember(models.candidates) },
     profiles,
     agents: agentSource(control),
+    consentTo: (folder, user) => folders.modeOf(folder, user),
     skills,
     servers: {
       declared: (name) =>
@@ -215,6 +232,7 @@ export async function createRuntime(options: RuntimeOptions): Promise<Runtime> {
     parts,
     profiles,
     control,
+    folders,
     config,
     workFolder: work.folder,
     queues,

@@ -34,6 +34,7 @@ export async function measureLocal(
 ): Promise<number> {
   const home = mkdtempSync(join(tmpdir(), "mandate-local-"));
   const runtime = await createRuntime({
+    consent: "named",
     environment: { MANDATE_HOME: home, HOME: home, MANDATE_MAX_CHILDREN: "100000" },
     cwd: home,
     scripted: scriptedModel(spokenScript(undefined)),

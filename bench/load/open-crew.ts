@@ -35,6 +35,7 @@ export async function openCrew(options: CrewOptions): Promise<Runtime> {
   const workspace = join(folder, "workspace");
   mkdirSync(workspace, { recursive: true });
   return createRuntime({
+    consent: "named",
     environment: { MANDATE_HOME: home, HOME: folder, PATH: process.env["PATH"] ?? "" },
     cwd: workspace,
     ...{ application, maxConcurrent, synchronous },

@@ -83,6 +83,7 @@ export async function open({ variant, dir }) {
       for (let agent = spec; agent; agent = agent.child) agents.set(agent.name, agent);
       const leaf = [...agents.values()].at(-1);
       const runtime = await createRuntime({
+        consent: "named",
         environment: { ...process.env, MANDATE_HOME: join(dir, randomBytes(4).toString("hex")) },
         cwd: dir,
         ...(variant === "memory" && { database: ":memory:" }),

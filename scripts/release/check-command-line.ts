@@ -27,7 +27,8 @@ export async function checkCommandLine(root: string, project: string): Promise<O
     [["--version"], (said) => said.trim() === version],
     [["doctor"], (said) => said.includes("✓ node")],
     [
-      ["run", "--quiet", "--playbook", "playbook.yaml", "Is the harbour lit?"],
+      // The project holds the home folder of this check.
+      ["run", "--force", "--quiet", "--playbook", "playbook.yaml", "Is the harbour lit?"],
       (said) => said.includes("The harbour is lit") && said.includes("There are two."),
     ],
     [["ls"], (said) => said.includes("Is the harbour lit?")],

@@ -11,6 +11,7 @@ import { scriptFor } from "./script.ts";
 export function openRuntime(job: Job): Promise<Runtime> {
   const { agents, tools, ...rest } = defaultConfig;
   return createRuntime({
+    consent: "named",
     environment: environmentOf(job),
     cwd: job.workspace,
     config: {

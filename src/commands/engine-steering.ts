@@ -37,7 +37,10 @@ export interface CommandPlace {
   readonly readOnly?: boolean | undefined;
   /** Whom the runs are for; absent: the one for whom this process was opened. */
   readonly by?: Principal | undefined;
-  /** Throws where this surface does not work: what is resumed may have begun on another one. */
+  /**
+   * Asked before work starts in a folder; throws where this surface does not work. What is resumed
+   * may have begun on another one.
+   */
   readonly requireFolder?: ((workspace: string | null) => Promise<void>) | undefined;
   /** Is told of every run that a command started or took up, before the reply. */
   readonly onStart?: ((run: StartedRun) => void) | undefined;
@@ -66,6 +69,7 @@ export class EngineSteering implements Steering {
   async startRun(request: WorkRequest): Promise<StartedWork> {
     const { by, isRealWorkspace, readOnly, session, workspace } = this.#place;
     const place = { by, isRealWorkspace, readOnly, session, workspace };
+    await this.#place.requireFolder?.(workspace ?? null);
     return this.#started(await this.#engine.startRun({ ...request, ...place }));
   }
 

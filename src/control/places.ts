@@ -21,11 +21,19 @@ export interface Places {
   readonly forbidden: readonly string[];
 }
 
+/** The home folder that an environment names; the system's answer where it names no absolute path. */
+export function userHomeOf(
+  environment: Environment,
+  platform: NodeJS.Platform = process.platform,
+): string {
+  return absolute(environment[platform === "win32" ? "USERPROFILE" : "HOME"]) ?? homedir();
+}
+
 /** Pure: nothing is created or looked at. */
 export function findPlaces(
   environment: Environment,
   platform: NodeJS.Platform = process.platform,
-  userHome: string = homedir(),
+  userHome: string = userHomeOf(environment, platform),
 ): Places {
   const configured = environment["MANDATE_HOME"];
   const home = configured ? resolve(configured) : join(dataFolder(), "mandate");

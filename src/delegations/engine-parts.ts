@@ -2,6 +2,7 @@ import type { MemoryPermission } from "../contracts/contract.ts";
 import type { McpServer } from "../contracts/mcp-server.ts";
 import type { NarrowingRules } from "../contracts/narrow.ts";
 import type { TokenPrice } from "../contracts/token-price.ts";
+import type { ConsentMode } from "../control/folders/decide-consent.ts";
 import type { AgentEntry } from "../control/records/agent-registry.ts";
 import type { EffectivePin, PinContext } from "../control/records/pin.ts";
 import type { Clock } from "../ports/clock.ts";
@@ -26,6 +27,8 @@ export interface EngineParts {
   readonly models: ModelSource;
   readonly profiles: ProfileSource;
   readonly agents: AgentSource;
+  /** How a user's agents may work in a folder; throws "refused-by-policy" where there is no consent. */
+  consentTo(folder: string, user: string): Promise<ConsentMode>;
   readonly skills: Pick<SkillRegistry, "all">;
   readonly servers: ServerSource;
   /** Copies of workspaces that children work in; loaded when the first one is needed. */

@@ -18,6 +18,11 @@ export class LiveRun {
   readonly account: Account;
   readonly grant: RunGrant;
   readonly readOnly: boolean;
+  /**
+   * A person approves every change before it reaches the workspace. Known where the run begins:
+   * from then on it is in the contracts.
+   */
+  readonly isReviewed: boolean;
   /** Its delegations are worked on by whoever has room for them; this process knows some of them. */
   readonly isSpread: boolean;
   /** Of a spread run: the delegation that this process works on. The others are known by their log. */
@@ -65,6 +70,7 @@ export class LiveRun {
     this.ownership = run.ownership;
     this.grant = run.grant;
     this.readOnly = run.readOnly;
+    this.isReviewed = run.isReviewed === true;
     this.tokens = run.tokens;
     this.isSpread = run.isSpread === true;
     this.account = this.isSpread ? new SharedAccount(this, null) : new Account(null, run.tokens);
@@ -128,5 +134,6 @@ export interface RunIdentity {
   readonly ownership: Ownership;
   readonly grant: RunGrant;
   readonly readOnly: boolean;
+  readonly isReviewed?: boolean;
   readonly isSpread?: boolean;
 }

@@ -25,12 +25,18 @@ export interface CrashPoint {
  * The first result is the undisturbed one; a crash should not be seen in any of the others.
  */
 export async function crashPoints(
-  options: Omit<RuntimeOptions, "database" | "environment">,
+  options: Omit<RuntimeOptions, "consent" | "database" | "environment">,
   request: RunRequest,
 ): Promise<{ readonly undisturbed: DelegationResult; readonly points: readonly CrashPoint[] }> {
   const folder = realpathSync(mkdtempSync(join(tmpdir(), "mandate-crash-")));
   const open = (database: string): Promise<Runtime> =>
-    createRuntime({ cwd: folder, ...options, database, environment: { MANDATE_HOME: folder } });
+    createRuntime({
+      consent: "named",
+      cwd: folder,
+      ...options,
+      database,
+      environment: { MANDATE_HOME: folder },
+    });
   try {
     const commits: StoredEvent[][] = [];
     const path = join(folder, "run.db");

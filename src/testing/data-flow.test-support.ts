@@ -69,6 +69,7 @@ const script: Script = ({ caller }) => {
 };
 
 const runtime = await createRuntime({
+  consent: "named",
   environment: { MANDATE_HOME: home, HOME: home, PATH: process.env["PATH"] },
   cwd: workspace,
   synchronous: "normal",

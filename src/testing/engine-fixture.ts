@@ -21,7 +21,9 @@ import { createRuntime, type Runtime, type RuntimeOptions } from "../runtime.ts"
 import { WorkingCopies } from "../workspaces/git/copies/working-copies.ts";
 
 export interface EngineOptions
-  extends Omit<RuntimeOptions, "config" | "environment" | "cwd" | "database"> {
+  extends Omit<RuntimeOptions, "config" | "consent" | "environment" | "cwd" | "database"> {
+  /** Absent: the test names its folders itself. */
+  readonly consent?: RuntimeOptions["consent"];
   /** What every model answers; absent: `models` says it. */
   readonly model?: Script | Playbook;
   /** Over the defaults, with `spawn` switched on. */
@@ -96,6 +98,7 @@ export async function openEngine(options: EngineOptions): Promise<TestEngine> {
     const { breaks: _breaks, config, model, ...runtimeOptions } = engineOptions;
     const itself = isSpreadTest ? new SelfDispatch() : undefined;
     const runtime = await createRuntime({
+      consent: "named",
       config: { ...testConfig(root, postgres?.url), ...config },
       synchronous: "normal",
       ...(model && { scripted: scriptedModel(model) }),

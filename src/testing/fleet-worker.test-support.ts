@@ -7,6 +7,7 @@ import { spokenScript } from "./spoken-script.test-support.ts";
 
 const atOnce = Number(process.env["FLEET_AT_ONCE"] ?? 10);
 const runtime = await createRuntime({
+  consent: "named",
   scripted: scriptedModel(spokenScript(process.env["FLEET_NOTES"])),
   maxConcurrent: atOnce,
   limits: { runTokens: 1_000_000_000, maxTokens: 500_000_000 },

@@ -53,6 +53,7 @@ export async function openProcessFleet(options: FleetOptions): Promise<ProcessFl
   });
   const open = () =>
     createRuntime({
+      consent: "named",
       environment: environment(url),
       cwd: workspace,
       scripted: scriptedModel(() => "A client answers nothing."),

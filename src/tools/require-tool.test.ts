@@ -49,7 +49,12 @@ test("a misspelt field of a definition is told, and an object of a class may hol
 test("what is no tool at all opens nothing", async () => {
   for (const tool of [undefined, null, "look_up"]) {
     const tools = [tool as unknown as Tool];
-    const opening = createRuntime({ tools, database: ":memory:", environment: {} });
+    const opening = createRuntime({
+      consent: "named",
+      tools,
+      database: ":memory:",
+      environment: {},
+    });
     await expect(opening).rejects.toThrow("A tool is an object");
   }
 });

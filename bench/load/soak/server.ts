@@ -29,6 +29,7 @@ async function serveHere(home: string, everyMs: number): Promise<void> {
   const deltas = new DeltaHub();
   const forks = new Forks();
   const runtime = await createRuntime({
+    consent: "named",
     environment: { MANDATE_HOME: home, HOME: home, PATH: process.env["PATH"] ?? "" },
     cwd: workspace,
     application: "http",

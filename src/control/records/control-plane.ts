@@ -1,4 +1,5 @@
 import type { ControlRecord } from "../../ports/record-store.ts";
+import type { RememberedConsent } from "../folders/decide-consent.ts";
 import {
   type AcknowledgedFile,
   type Acknowledgement,
@@ -9,6 +10,12 @@ import {
 } from "./acknowledgements.ts";
 import type { AgentEntry } from "./agent-registry.ts";
 import { type Applied, applyDocument, exportDocument } from "./apply-document.ts";
+import {
+  readConsents,
+  removeConsent,
+  type StoredConsent,
+  writeConsent,
+} from "./consent-records.ts";
 import type { ControlDocument } from "./control-document.ts";
 import { type ControlParts, knownProfiles } from "./control-store.ts";
 import { editRecord } from "./edit-allowlisted.ts";
@@ -158,6 +165,23 @@ export class ControlPlane {
 
   acknowledged(): Promise<ReadonlySet<string>> {
     return readAcknowledged(this.#parts.store);
+  }
+
+  /** The folders in which a user lets agents work. */
+  consents(user: string): Promise<readonly StoredConsent[]> {
+    return readConsents(this.#parts.store, user);
+  }
+
+  /** Remembers how agents may work in a folder, for the user who says so; replaces an older answer. */
+  async consent(consent: RememberedConsent, by: Principal): Promise<void> {
+    requireRole("consent", by);
+    await writeConsent(this.#parts.store, consent, by.id);
+  }
+
+  /** False when the user has given none for exactly this folder. */
+  async withdrawConsent(folder: string, by: Principal): Promise<boolean> {
+    requireRole("consent", by);
+    return removeConsent(this.#parts.store, folder, by.id);
   }
 
   profileRecords(): Promise<readonly ControlRecord[]> {

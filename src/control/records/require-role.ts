@@ -10,6 +10,7 @@ export type ControlAction =
   | "change"
   | "apply"
   | "acknowledge"
+  | "consent"
   | "change-profile"
   | "edit"
   | "merge-work"
@@ -34,6 +35,7 @@ const rules: Readonly<Record<ControlAction, { readonly least: Role; readonly wha
   change: { least: "operator", what: "Changing agent profiles" },
   apply: { least: "operator", what: "Applying agent profiles" },
   acknowledge: { least: "operator", what: "Acknowledging profiles" },
+  consent: { least: "operator", what: "Consent to work in a folder" },
   "change-profile": { least: "operator", what: "Changing profiles" },
   edit: { least: "operator", what: "Editing records" },
   "merge-work": { least: "operator", what: "Merging the work of an agent" },

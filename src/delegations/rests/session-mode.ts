@@ -40,7 +40,7 @@ export async function keepSessionMode(
 }
 
 /** Who cannot write needs no copy to write in. */
-function withoutWriting({ held, request, ...rest }: Resumption): Resumption {
+export function withoutWriting({ held, request, ...rest }: Resumption): Resumption {
   return {
     ...rest,
     request: { ...request, readOnly: true },

@@ -1,23 +1,35 @@
 import { intersectAuthority } from "../../contracts/authority.ts";
 import { requireUnused } from "../changes/used-copies.ts";
 import type { Resumption } from "../rests/resumption.ts";
+import { withoutWriting } from "../rests/session-mode.ts";
 import { grantTo, type RunGrant, type RunPrincipal } from "../start/run-grant.ts";
 import type { StartedRun } from "../start/run-request.ts";
+import { modeIn } from "./order-run.ts";
 import { type RunOrder, type RunStarting, startRun } from "./start-run.ts";
 
 /** A new run on the conversation, and in the copy, of a delegation that has ended. */
 export async function goOn(
   own: RunStarting & { readonly grant: RunGrant },
-  { copy: copyId, held, cost, isClosedBySession = false, request, system }: Resumption,
+  resumption: Resumption,
   by: RunPrincipal | undefined,
 ): Promise<StartedRun> {
   const { store } = own.parts;
   const grant = grantTo(own.grant, by);
+  const mode = await modeIn(own.parts, resumption.request.workspace ?? null, grant);
+  const {
+    copy: copyId,
+    cost,
+    held,
+    isClosedBySession = false,
+    request,
+    system,
+  } = mode === "read-only" ? withoutWriting(resumption) : resumption;
   // What it held then is the most it can hold now, whatever its profile says today.
   const authority = { ...intersectAuthority(grant.authority, held), write_roots: held.write_roots };
   const order: RunOrder = {
     request: { ...request, isClosedBySession },
     grant: { ...grant, authority, cost },
+    isReviewed: mode === "copy",
     system,
   };
   if (copyId === undefined) return startRun(own, order);

@@ -5,7 +5,12 @@ import type { RunGrant } from "../start/run-grant.ts";
 import type { RunRequest } from "../start/run-request.ts";
 
 /** A run that nobody knows of yet: it is in the log from its root's creation on. */
-export function newRun(parts: EngineParts, request: RunRequest, grant: RunGrant): LiveRun {
+export function newRun(
+  parts: EngineParts,
+  request: RunRequest,
+  grant: RunGrant,
+  isReviewed: boolean,
+): LiveRun {
   const { dispatcher, limits, store } = parts;
   return new LiveRun(parts, {
     id: store.newRunId(),
@@ -15,6 +20,7 @@ export function newRun(parts: EngineParts, request: RunRequest, grant: RunGrant)
     ownership: store.ownership,
     grant,
     readOnly: request.readOnly ?? false,
+    isReviewed,
     isSpread: dispatcher !== undefined,
   });
 }

@@ -7,6 +7,7 @@ import { realWorkspace, type SessionRequest } from "../start/run-request.ts";
 import { startDelegation } from "../start/start-delegation.ts";
 import type { LiveRuns } from "./live-runs.ts";
 import { newRun, runStarted } from "./new-run.ts";
+import { modeIn } from "./order-run.ts";
 import { refusal } from "./refusal.ts";
 
 interface SessionOpening {
@@ -23,16 +24,20 @@ export async function openSession(
 ): Promise<Session> {
   const { client, task = `Session of ${client}` } = request;
   const workspace = realWorkspace(request);
-  const held = grantIn(grantTo(grant, request.by), workspace, request.readOnly);
+  const own = grantTo(grant, request.by);
+  const mode = await modeIn(parts, workspace, own);
+  const readOnly = request.readOnly === true || mode === "read-only";
+  const held = grantIn(own, workspace, readOnly);
   const run = newRun(
     parts,
-    { ...request, workspace, task },
+    { ...request, workspace, task, readOnly },
     {
       ...held,
       authority: { ...held.authority, tools: held.sessionTools },
       // It lasts as long as the other program holds it; its children have deadlines of their own.
       timeMs: Number.MAX_SAFE_INTEGER,
     },
+    mode === "copy",
   );
   const started = await startDelegation({
     run,

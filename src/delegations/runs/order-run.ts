@@ -1,3 +1,4 @@
+import type { ConsentMode } from "../../control/folders/decide-consent.ts";
 import { isReadOnlySession } from "../../sessions/session-workspace.ts";
 import type { EngineParts } from "../engine-parts.ts";
 import { isHandle } from "../start/resolve-profile.ts";
@@ -6,7 +7,7 @@ import { type RunRequest, realWorkspace } from "../start/run-request.ts";
 import type { RunOrder } from "./start-run.ts";
 
 interface Ordering {
-  readonly parts: Pick<EngineParts, "agents" | "store">;
+  readonly parts: Pick<EngineParts, "agents" | "consentTo" | "store">;
   readonly grant: RunGrant;
 }
 
@@ -20,14 +21,26 @@ export async function orderRun(
   const workspace = realWorkspace(request);
   await agents.refresh(isHandle(request));
   const grant = grantTo(own, request.by);
+  const mode = await modeIn(parts, workspace, grant);
   const profile = request.profile ?? (await pinned(agents, request, workspace, grant.principal.id));
+  const isClosed = request.readOnly === true || mode === "read-only";
   const isClosedBySession =
-    request.readOnly !== true && session !== undefined && (await isReadOnlySession(store, session));
-  const readOnly = request.readOnly === true || isClosedBySession;
+    !isClosed && session !== undefined && (await isReadOnlySession(store, session));
+  const readOnly = isClosed || isClosedBySession;
   return {
     request: { ...request, profile, workspace, readOnly, isClosedBySession },
     grant: grantIn(grant, workspace, readOnly),
+    isReviewed: mode === "copy",
   };
+}
+
+/** Asked before anything is written: without consent there is no run. */
+export async function modeIn(
+  { consentTo }: Pick<EngineParts, "consentTo">,
+  workspace: string | null,
+  { principal }: RunGrant,
+): Promise<ConsentMode> {
+  return workspace === null ? "in-place" : consentTo(workspace, principal.id);
 }
 
 /** The profile that the nearest scope has pinned, for those who name none. */

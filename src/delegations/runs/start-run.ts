@@ -27,6 +27,8 @@ export interface RunStarting {
 export interface RunOrder extends Pick<Start, "copy" | "system"> {
   readonly request: OrderedRequest;
   readonly grant: RunGrant;
+  /** A person approves every change before it reaches the workspace. */
+  readonly isReviewed: boolean;
 }
 
 interface OrderedRequest extends RunRequest {
@@ -37,9 +39,9 @@ interface OrderedRequest extends RunRequest {
 /** Starts a run with a root agent of its own, as soon as goals before it let it. */
 export async function startRun(
   { goals, parts, runs }: RunStarting,
-  { copy, grant, request, system }: RunOrder,
+  { copy, grant, isReviewed, request, system }: RunOrder,
 ): Promise<StartedRun> {
-  const run = newRun(parts, request, grant);
+  const run = newRun(parts, request, grant, isReviewed);
   const behind = request.isGoal ? await goals.lastOf(run.workspace) : null;
   run.isHeld = request.isGoal === true;
   const { watchers = [] } = request;

@@ -5,7 +5,7 @@ import { includes, type Selection } from "../../contracts/selection.ts";
 import { isFree, type TokenPrice } from "../../contracts/token-price.ts";
 import type { Profile } from "../../profiles/profile.ts";
 import { profileHash } from "../../profiles/profile-hash.ts";
-import type { Placement } from "./placement.ts";
+import { isReviewed, type Placement } from "./placement.ts";
 import type { Resolved } from "./resolve-profile.ts";
 import { SharedValues } from "./shared-values.ts";
 import type { Start } from "./start-delegation.ts";
@@ -96,7 +96,7 @@ export function makeContract(
       cost: granted.cost,
       reserve: Math.min(1000, Math.floor(granted.tokens / 20)),
     },
-    workspace: placement === null ? noWorkspace : workspaceOf(run, profile, request, placement),
+    workspace: placement === null ? noWorkspace : workspaceOf(start, profile, placement),
     exit:
       exit === undefined || start.way === "watch"
         ? noExitRule
@@ -196,22 +196,23 @@ function memoryOf(
 }
 
 function workspaceOf(
-  { parts }: Start["run"],
+  start: Start,
   { workspace: policy }: Profile,
-  { owns }: Start["request"],
   { binding, copy, of, root }: Placement,
 ): Contract["workspace"] {
   const { allowWrites, isolation } = binding;
+  const { owns } = start.request;
   const shared = { isolation, root, allow_writes: allowWrites, owns: owns ?? none };
   if (copy === null) return { ...shared, base: null };
-  const { approval, checks } = parts.limits;
+  const { approval, checks } = start.run.parts.limits;
+  const isApproved = approval || policy?.approval === true || isReviewed(start);
   const all = [...new Set([...checks, ...(policy?.checks ?? [])])];
   return {
     ...shared,
     base: copy.base,
     copy: { id: copy.id, of: of ?? "" },
     ...(all.length > 0 && { checks: all }),
-    ...((approval || policy?.approval === true) && { approval: true as const }),
+    ...(isApproved && { approval: true as const }),
   };
 }
 

@@ -29,6 +29,10 @@ export interface Placement {
 export function chooseIsolation(start: Start, profile: Profile, granted: Granted): Isolation {
   if (start.copy !== undefined) return "sandbox";
   const { approval, checks, isolation } = profile.workspace ?? {};
+  if (isReviewed(start) && canWrite(start.run.parts, granted)) {
+    if (isolation === "custom") throw customInReview(profile);
+    return "sandbox";
+  }
   const { owns } = start.request;
   // What is to be looked at before it counts has to be made apart.
   const isGated = approval === true || (checks?.length ?? 0) > 0 || (owns?.length ?? 0) > 0;
@@ -36,6 +40,23 @@ export function chooseIsolation(start: Start, profile: Profile, granted: Granted
   if (isGated) return "sandbox";
   if (start.caller === null || !canWrite(start.run.parts, granted)) return "shared";
   return "sandbox";
+}
+
+/** A copy is made of all of the workspace, and such an agent may see a part of it alone. */
+function customInReview({ name }: Profile): MandateError {
+  return new MandateError(
+    "refused-by-policy",
+    `"${name}" works in place in a part of the workspace, and agents work in a copy of this folder. Use another profile, or allow work in place.`,
+  );
+}
+
+/**
+ * Whether a person approves its changes because they would reach the run's own folder: those of the
+ * first agent on each way down that could write there.
+ */
+export function isReviewed({ caller, run, way }: Start): boolean {
+  if (!run.isReviewed || way === "session" || way === "watch") return false;
+  return caller === null || caller.copy === null;
 }
 
 function canWrite({ toolbox }: EngineParts, { mayUse }: Granted): boolean {

@@ -12,8 +12,8 @@ it("starts a worker, a server and a client at once on an empty database", {
     try {
       using desk = openDesk(url);
       const worker = desk.mandate("worker");
-      const server = desk.mandate("serve", "--port", "0");
-      const client = desk.mandate("run", "--quiet", "Count the boats");
+      const server = desk.mandate("serve", "--trust-folder", "--port", "0");
+      const client = desk.mandate("run", "--trust-folder", "--quiet", "Count the boats");
       await Promise.all([worker.printed("takes work"), server.printed("The token is in")]);
       expect(await client.ended, client.said.err).toBe(0);
       expect(client.said.out).toContain("Count the boats");

@@ -20,9 +20,9 @@ afterEach(async () => {
 describe("a process without a terminal that waits for workers", () => {
   it("prints the result of a run, of a command and as a document", patience, async () => {
     await fleet.add();
-    const run = desk.mandate("run", "wait 1000");
-    const json = desk.mandate("run", "--json", "wait 1000");
-    const command = desk.mandate("command", "/oracle wait");
+    const run = desk.mandate("run", "--trust-folder", "wait 1000");
+    const json = desk.mandate("run", "--trust-folder", "--json", "wait 1000");
+    const command = desk.mandate("command", "--trust-folder", "/oracle wait");
     expect([await run.ended, await json.ended, await command.ended]).toEqual([0, 0, 0]);
     expect(run.said.out).toBe("waited\n");
     expect(JSON.parse(json.said.out)).toMatchObject({ status: "completed", result: "waited" });

@@ -84,7 +84,7 @@ export function parseArguments(command: Command, typed: readonly string[]): Argu
       Object.entries(known).map(([name, { type, short }]) => [
         name,
         {
-          type: type === "flag" ? ("boolean" as const) : ("string" as const),
+          type: type === "text" ? ("string" as const) : ("boolean" as const),
           ...(short && { short }),
         },
       ]),
@@ -101,6 +101,8 @@ export function parseArguments(command: Command, typed: readonly string[]): Argu
     if (option.type === "flag") {
       if (token.value !== undefined) throw usage(command, `${token.rawName} takes no value.`);
       flags.add(token.name);
+    } else if (option.type === "optional") {
+      texts.set(token.name, [...(texts.get(token.name) ?? []), token.value ?? option.implied]);
     } else {
       // «--profile --json» is a forgotten value rather than a profile called --json.
       const isForgotten = token.inlineValue !== true && token.value?.startsWith("-") === true;

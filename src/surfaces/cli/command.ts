@@ -20,6 +20,14 @@ export interface Command {
 
 export type CommandOption =
   | { readonly type: "flag"; readonly help: string; readonly short?: string }
+  /** `--name` or `--name=VALUE`: the first means `implied`. */
+  | {
+      readonly type: "optional";
+      readonly value: string;
+      readonly implied: string;
+      readonly help: string;
+      readonly short?: string;
+    }
   | {
       readonly type: "text";
       readonly value: string;

@@ -131,6 +131,10 @@ export const commands: Readonly<Record<string, CommandEntry>> = {
     summary: "set a project up, or give the agent that you already have our tools",
     load: async () => (await import("./commands/init.ts")).initCommand,
   },
+  folders: {
+    summary: "show and change in which folders agents may work",
+    load: async () => (await import("./commands/folders.ts")).foldersCommand,
+  },
   doctor: {
     summary: "say what is configured on this machine, and what is missing",
     load: async () => (await import("./commands/doctor.ts")).doctorCommand,

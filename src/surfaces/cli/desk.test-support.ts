@@ -26,6 +26,19 @@ interface DeskOptions {
   /** What comes in on standard input. */
   readonly input?: string;
   readonly terminal?: { readonly columns: number; readonly rows: number };
+  /** False: the person has not said that agents may work in the folder. Default: they say so. */
+  readonly consents?: boolean;
+}
+
+/** The commands that start work in a folder. */
+const starting: ReadonlySet<string | undefined> = new Set([
+  ...["run", "resume", "fork", "command", "serve"],
+]);
+
+/** Most tests are about what happens once the person has consented to the folder. */
+function withConsent(words: readonly string[]): readonly string[] {
+  const [word, ...rest] = words;
+  return word !== undefined && starting.has(word) ? [word, "--trust-folder", ...rest] : words;
 }
 
 /** A home of its own, a folder to work in, and somebody who types commands there. */
@@ -84,7 +97,7 @@ export class Desk {
     };
     const soFar = (code = Number.NaN) => ({ code, out, err });
     return {
-      done: main(words, io).then(soFar),
+      done: main(options.consents === false ? words : withConsent(words), io).then(soFar),
       soFar,
       signal(signal) {
         for (const listener of [...listeners]) listener(signal);

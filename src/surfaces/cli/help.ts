@@ -36,7 +36,12 @@ export function describeCommands({ paint }: Style, program: string): string {
 export function describeCommand(command: Command, { paint }: Style, program: string): string {
   const options = Object.entries(command.options).map(([name, option]) => {
     const short = option.short === undefined ? "" : `-${option.short}, `;
-    const value = option.type === "text" ? ` ${option.value}` : "";
+    const value =
+      option.type === "flag"
+        ? ""
+        : option.type === "text"
+          ? ` ${option.value}`
+          : `[=${option.value}]`;
     return [`${short}--${name}${value}`, option.help] as const;
   });
   return [

@@ -27,7 +27,7 @@ export async function openRuntime(
   given: Arguments,
   io: Io,
   application: string,
-  extra: RuntimeOptions = {},
+  extra: Partial<Omit<RuntimeOptions, "consent">> = {},
 ): Promise<Runtime> {
   // Loaded here: who only lists the options, or waits for a first request, has no use for it.
   const { createRuntime } = await import("../../runtime.ts");
@@ -37,6 +37,7 @@ export async function openRuntime(
   const askDeadlineMs = given.duration("answer-within");
   const speed = given.count("speed");
   return createRuntime({
+    consent: "given",
     environment: io.environment,
     cwd: io.cwd,
     application,

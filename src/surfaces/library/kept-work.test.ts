@@ -3,10 +3,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { scriptedModel } from "../../models/scripted/scripted-model.ts";
-import type { RuntimeOptions } from "../../runtime.ts";
 import { initRepository } from "../../testing/git-workspace.test-support.ts";
 import { createMandate } from "./create-mandate.ts";
-import type { Mandate } from "./mandate.ts";
+import type { Mandate, MandateOptions } from "./mandate.ts";
 
 interface Open {
   readonly mandate: Mandate;
@@ -16,7 +15,7 @@ interface Open {
 }
 
 /** A boss whose writer changes a.txt in a copy, while a person changes it in the folder. */
-async function open(more: RuntimeOptions = {}): Promise<Open> {
+async function open(more: MandateOptions = {}): Promise<Open> {
   const root = realpathSync(mkdtempSync(join(tmpdir(), "mandate-kept-")));
   const workspace = join(root, "project");
   initRepository(root, { "project/a.txt": "old\n" });

@@ -23,7 +23,7 @@ import type { RuntimeOptions } from "../../runtime.ts";
 import type { DelegationTools } from "./delegation-tools.ts";
 import type { MandateSessions } from "./library-sessions.ts";
 
-export interface MandateOptions extends RuntimeOptions {
+export interface MandateOptions extends Omit<RuntimeOptions, "consent"> {
   /** Take up interrupted runs of this application at once. Default: true. */
   readonly recover?: boolean;
 }

@@ -59,6 +59,8 @@ export async function openMandate(options: MandateOptions): Promise<Mandate> {
   const runtime = await createRuntime({
     application: "library",
     ...options,
+    // A call that names a workspace is the program's own word.
+    consent: "named",
     middleware: [...(options.middleware ?? []), forks.middleware],
   });
   const recovered =

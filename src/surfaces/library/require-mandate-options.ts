@@ -28,6 +28,7 @@ const mandateKeys = {
   watchdog: true,
   telemetry: true,
   recover: true,
+  force: true,
 } satisfies Keys<MandateOptions>;
 
 const flagKeys = {

@@ -438,7 +438,7 @@ test("A client whose run somebody cancelled goes on in a new one", async () => {
 });
 
 async function openRuntime({ environment, workspace }: McpDesk) {
-  const runtime = await createRuntime({ environment, cwd: workspace });
+  const runtime = await createRuntime({ consent: "named", environment, cwd: workspace });
   return { engine: runtime.engine, [Symbol.asyncDispose]: () => runtime.close() };
 }
 

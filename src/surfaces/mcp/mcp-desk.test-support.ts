@@ -102,7 +102,7 @@ export class McpDesk implements AsyncDisposable {
   #process(): StdioClientTransport {
     return new StdioClientTransport({
       command: process.execPath,
-      args: [binary, "mcp"],
+      args: [binary, "mcp", "--trust-folder"],
       cwd: this.workspace,
       env: this.environment,
       stderr: "ignore",
@@ -118,6 +118,7 @@ export class McpDesk implements AsyncDisposable {
       warn: () => undefined,
       open: async (client) => {
         const runtime = await createRuntime({
+          consent: "named",
           environment: this.environment,
           cwd: this.workspace,
           synchronous: "normal",
@@ -144,7 +145,7 @@ export class McpDesk implements AsyncDisposable {
 
   /** Bare pipes. */
   start(args: readonly string[] = []): RawServer {
-    const child = spawn(process.execPath, [binary, "mcp", ...args], {
+    const child = spawn(process.execPath, [binary, "mcp", "--trust-folder", ...args], {
       cwd: this.workspace,
       env: this.environment,
     });

@@ -70,6 +70,7 @@ export class ChatDesk {
     writeFileSync(file, playbook);
     let hear: (id: string, text: string) => void = () => undefined;
     const runtime = await createRuntime({
+      consent: "named",
       environment: { MANDATE_HOME: home, XDG_CONFIG_HOME: home, PATH: process.env["PATH"] },
       cwd: folder,
       database: ":memory:",

@@ -63,7 +63,7 @@ export class Terminal {
     const variables = `MANDATE_HOME=${home} XDG_CONFIG_HOME=${home} LANG=C.UTF-8 ${environment}`;
     const file = join(this.#above, "playbook.yaml");
     this.say(
-      `cd ${join(this.#above, "project")}; clear; ${variables} sh -c 'echo $$ > ../pid; exec ${process.execPath} ${program} chat --playbook ${file} ${words}'; echo "left with $?"`,
+      `cd ${join(this.#above, "project")}; clear; ${variables} sh -c 'echo $$ > ../pid; exec ${process.execPath} ${program} chat --trust-folder --playbook ${file} ${words}'; echo "left with $?"`,
     );
   }
 

@@ -117,6 +117,7 @@ const lead: Script = ({ caller, messages }) => {
 if (job.diesAt) dieAtEvent(job.diesAt);
 const { tools, ...rest } = defaultConfig;
 const runtime = await createRuntime({
+  consent: "named",
   cwd: workspace,
   config: {
     ...rest,

@@ -46,6 +46,8 @@ export function replayParts(options: ReplayPartsOptions): EngineParts {
       refresh: () => undefined,
       pinned: async () => undefined,
     },
+    // Nothing begins in a replay, and no folder is opened.
+    consentTo: async () => "read-only",
     skills: { all: () => [] },
     servers: recordedServers(recording),
     copies: async () => copies,

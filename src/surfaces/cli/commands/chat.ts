@@ -3,6 +3,7 @@ import { MandateError } from "../../../ports/mandate-error.ts";
 import type { Arguments } from "../arguments.ts";
 import { chooseProfile } from "../choose-profile.ts";
 import type { Command } from "../command.ts";
+import { consentOptions, requireConsent } from "../folder-consent.ts";
 import type { Io } from "../io.ts";
 import { chosenPlaybook, openRuntime, runtimeOptions } from "../open-runtime.ts";
 import { applicationFor, playbookOf } from "../playbook-application.ts";
@@ -42,6 +43,7 @@ export const chatCommand: Command = {
     },
     "max-cost": { type: "text", value: "DOLLARS", help: "the same in US dollars: 2.50" },
     ...runtimeOptions,
+    ...consentOptions,
   },
   words: { least: 0, most: Number.POSITIVE_INFINITY },
   examples: [
@@ -66,6 +68,8 @@ async function chat(given: Arguments, io: Io): Promise<number> {
     onDelta: (id, text) => hear(id, text),
   });
   try {
+    // Before the screen is taken over: the question is plain text.
+    await requireConsent(workspace, { given, io, runtime });
     const { model, profile } = await chooseProfile(runtime, given.text("profile"), {
       workspace,
       io,

@@ -7,6 +7,7 @@ import type { Arguments } from "../arguments.ts";
 import { announceModel, attend, attendOptions, displayFor } from "../attend.ts";
 import type { Command } from "../command.ts";
 import { exitCode } from "../exit-code.ts";
+import { consentOptions, requireConsent } from "../folder-consent.ts";
 import type { Io } from "../io.ts";
 import { chosenPlaybook, openRuntime, runtimeOptions } from "../open-runtime.ts";
 import { applicationFor } from "../playbook-application.ts";
@@ -25,6 +26,7 @@ export const commandCommand: Command = {
     role: roleOption,
     "read-only": { type: "flag", help: "nobody whom it starts may write in the workspace" },
     ...runtimeOptions,
+    ...consentOptions,
     ...attendOptions,
     json: { type: "flag", help: "print the answer, or the result, as one JSON document" },
   },
@@ -52,6 +54,8 @@ async function command(given: Arguments, io: Io): Promise<number> {
       session: given.text("session-id"),
       workspace: io.cwd,
       readOnly: given.flag("read-only"),
+      // Asked when the command starts work, and not before: most commands only look.
+      requireFolder: (folder: string | null) => requireConsent(folder, { given, io, runtime }),
       onStart: (run: StartedRun) => void started.push(run),
     };
     const outcome = await executeCommand(said, commandContext(runtime, principal, place));

@@ -4,6 +4,7 @@ import type { Arguments } from "../arguments.ts";
 import { announceModel, attend, attendOptions, displayFor } from "../attend.ts";
 import type { Command } from "../command.ts";
 import { findTarget } from "../find-target.ts";
+import { consentOptions, requireConsent } from "../folder-consent.ts";
 import type { Io } from "../io.ts";
 import { chosenPlaybook, openRuntime, runtimeOptions } from "../open-runtime.ts";
 import { applicationFor, playbookOf } from "../playbook-application.ts";
@@ -24,6 +25,7 @@ export const forkCommand: Command = {
     profile: { type: "text", value: "NAME", help: "who goes on; by default who it was" },
     task: { type: "text", value: "TEXT", help: "what you say next; by default that it goes on" },
     ...runtimeOptions,
+    ...consentOptions,
     model: {
       type: "text",
       value: "PROVIDER/MODEL",
@@ -46,13 +48,15 @@ async function fork(given: Arguments, io: Io): Promise<number> {
   }
   const past = await withStore(io, async (store) => {
     const { runId } = await findTarget(store, given.words[0], io);
-    return { runId, application: (await store.readRun(runId))?.application ?? "" };
+    const run = await store.readRun(runId);
+    return { runId, application: run?.application ?? "", workspace: run?.workspace ?? null };
   });
   const chosen = chosenPlaybook(given, io);
   const application = chosen === undefined ? past.application : applicationFor(chosen);
   const forks = new Forks();
   const runtime = await openRuntime(given, io, application, { middleware: [forks.middleware] });
   try {
+    await requireConsent(past.workspace, { given, io, runtime });
     const work: Work = {
       runtime,
       io,

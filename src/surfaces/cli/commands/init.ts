@@ -9,6 +9,7 @@ import type { Launch, McpClient, UserPlace } from "../clients/mcp-client.ts";
 import { mcpClients } from "../clients/mcp-clients.ts";
 import { type Command, jsonOption } from "../command.ts";
 import { exitCode } from "../exit-code.ts";
+import { consentByInit, requireProjectFolder } from "../folder-consent.ts";
 import type { Io } from "../io.ts";
 import { printable, printableJson } from "../printable.ts";
 import { styleFor } from "../style.ts";
@@ -19,7 +20,8 @@ export const initCommand: Command = {
   name: "init",
   usage: "[options]",
   about:
-    "Sets this folder up: asks three questions and writes a commented mandate.yaml.\n\n" +
+    "Sets this folder up: asks three questions and writes a commented mandate.yaml. That is also your\n" +
+    "consent to agents working in this folder (docs/guides/security.md).\n\n" +
     "With --client it gives the agent that you already have our tools instead: it writes the entry for\n" +
     "`mandate mcp` into the file in which the client looks for MCP servers. Shows it first, and asks;\n" +
     "without a terminal nothing is written unless --yes is given. Everything else in the file stays as\n" +
@@ -29,6 +31,7 @@ export const initCommand: Command = {
     user: { type: "flag", help: "for all your projects, instead of the one in this folder" },
     remove: { type: "flag", help: "take the entry out again" },
     yes: { type: "flag", short: "y", help: "write without asking" },
+    force: { type: "flag", help: "even in your home folder or /" },
     json: jsonOption,
   },
   words: { least: 0, most: 0 },
@@ -43,13 +46,17 @@ export const initCommand: Command = {
     const client = requireClient(given.text("client") ?? "");
     const place = placeOf(io);
     const file = fileOf(client, given.flag("user"), place, io);
+    const isProjects = file !== client.userFile(place);
+    if (isProjects && !given.flag("remove")) requireProjectFolder(given, io);
     const change = given.flag("remove")
       ? planRemoval(client, file, place)
       : planEntry(client, file, launchOf(io), place);
-    if (change.isNeeded && !given.flag("remove") && file !== client.userFile(place)) {
+    if (change.isNeeded && !given.flag("remove") && isProjects) {
       warnOfOwnPaths(launchOf(io), file, io);
     }
-    return settle(client, change, given, io);
+    const isSettled = await settle(client, change, given, io);
+    if (isSettled && isProjects && !given.flag("remove")) await consentByInit(given, io);
+    return exitCode.done;
   },
 };
 
@@ -107,12 +114,13 @@ function requireInside(folder: string, file: string): void {
   );
 }
 
+/** Whether the file is now as the person wants it. */
 async function settle(
   client: McpClient,
   change: ClientChange,
   given: Arguments,
   io: Io,
-): Promise<number> {
+): Promise<boolean> {
   const isJson = given.flag("json");
   if (!isJson) show(client, change, io);
   const written = change.isNeeded && (await isAgreed(given, io));
@@ -127,7 +135,7 @@ async function settle(
   } else if (change.isNeeded) {
     io.stderr.write(`Nothing was written.${io.ask ? "" : " --yes writes it."}\n`);
   }
-  return exitCode.done;
+  return written || (!change.isNeeded && (given.flag("yes") || io.ask !== undefined));
 }
 
 /** What stands there, what will stand there, and where. */

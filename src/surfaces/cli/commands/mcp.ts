@@ -3,6 +3,7 @@ import type { StdioOptions } from "../../mcp/stdio/serve-stdio.ts";
 import type { Arguments } from "../arguments.ts";
 import type { Command } from "../command.ts";
 import { exitCode } from "../exit-code.ts";
+import { consentOptions, requireConsent } from "../folder-consent.ts";
 import type { Io } from "../io.ts";
 import { chosenPlaybook, openRuntime, runtimeOptions } from "../open-runtime.ts";
 import { applicationFor } from "../playbook-application.ts";
@@ -24,6 +25,7 @@ export const mcpCommand: Command = {
     },
     "read-only": { type: "flag", help: "nobody may write in the workspace, at any depth" },
     ...runtimeOptions,
+    ...consentOptions,
   },
   words: { least: 0, most: 0 },
   examples: ["mcp", "mcp --workspace ~/projects/harbour --read-only"],
@@ -62,6 +64,11 @@ async function open(
   const { LocalClientSession } = await import("../../mcp/client-session.ts");
   const application = applicationFor(chosenPlaybook(given, io));
   const runtime = await openRuntime(given, io, application, { cwd: folder });
+  // A client starts this: a flag in its settings can give consent, and a question cannot be put.
+  if (given.text("trust-folder") !== undefined || given.flag("force")) {
+    const { ask: _ask, ...silent } = io;
+    await requireConsent(folder, { given, io: silent, runtime });
+  }
   const isNamed = given.text("workspace") !== undefined;
   const isOffered = isNamed || isProject(folder, io);
   if (!isOffered) io.stderr.write(`mandate mcp: ${folder} is no project. ${remedy}\n`);

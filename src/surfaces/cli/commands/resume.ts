@@ -5,6 +5,7 @@ import type { Arguments } from "../arguments.ts";
 import { announceModel, attend, attendOptions, displayFor, takeUp } from "../attend.ts";
 import type { Command } from "../command.ts";
 import { findTarget, type Target } from "../find-target.ts";
+import { consentOptions, requireConsent } from "../folder-consent.ts";
 import type { Io } from "../io.ts";
 import { chosenPlaybook, openRuntime, runtimeOptions } from "../open-runtime.ts";
 import { applicationFor, playbookOf } from "../playbook-application.ts";
@@ -26,6 +27,7 @@ export const resumeCommand: Command = {
     "max-cost": { type: "text", value: "DOLLARS", help: "the same in US dollars: 2.50" },
     timeout: { type: "text", value: "TIME", help: "for all of it: 90s, 5m, 1h" },
     ...runtimeOptions,
+    ...consentOptions,
     ...attendOptions,
   },
   words: { least: 1, most: 1, needs: "the ID of a run or a delegation: see mandate ls" },
@@ -37,6 +39,7 @@ interface Past extends Target {
   readonly isOpen: boolean;
   readonly isSpread: boolean;
   readonly isWorkedOn: boolean;
+  readonly workspace: string | null;
 }
 
 async function resume(given: Arguments, io: Io): Promise<number> {
@@ -62,6 +65,8 @@ async function resume(given: Arguments, io: Io): Promise<number> {
   const runtime = await openRuntime(given, io, past.isOpen ? past.application : application);
   try {
     if (past.isOpen && past.isSpread && runtime.queues === null) throw forWorkers(past, io);
+    // One that has not ended continues under the consent that it began with.
+    if (!past.isOpen) await requireConsent(past.workspace, { given, io, runtime });
     const work: Work = {
       runtime,
       io,
@@ -109,6 +114,7 @@ async function lookAt(store: Store, id: string, io: Io): Promise<Past> {
     application: run?.application ?? "",
     isOpen,
     isSpread: Boolean(run?.spread),
+    workspace: run?.workspace ?? null,
     isWorkedOn: isOpen && !(await isRunInterrupted(store, run)),
   };
 }

@@ -6,6 +6,7 @@ import { chooseProfile } from "../choose-profile.ts";
 import type { Command } from "../command.ts";
 import { describeReceipt, reductions } from "../describe-contract.ts";
 import type { Display } from "../display.ts";
+import { consentOptions, requireConsent } from "../folder-consent.ts";
 import type { Io } from "../io.ts";
 import { chosenPlaybook, openRuntime, runtimeOptions } from "../open-runtime.ts";
 import { applicationFor } from "../playbook-application.ts";
@@ -53,6 +54,7 @@ export const runCommand: Command = {
     "max-cost": { type: "text", value: "DOLLARS", help: "the same in US dollars: 2.50" },
     timeout: { type: "text", value: "TIME", help: "for all of it: 90s, 5m, 1h" },
     ...runtimeOptions,
+    ...consentOptions,
     ...attendOptions,
   },
   words: { least: 0, most: Number.POSITIVE_INFINITY },
@@ -101,6 +103,7 @@ async function run(given: Arguments, io: Io): Promise<number> {
   const session = given.text("session-id");
   const runtime = await openRuntime(given, io, applicationFor(playbook), { cwd: workspace });
   try {
+    await requireConsent(workspace, { given, io, runtime });
     const { model, profile, note } = await chooseProfile(runtime, given.text("profile"), {
       workspace,
       io,

@@ -13,6 +13,7 @@ import type { RunningServer } from "../../http/serve.ts";
 import type { Arguments } from "../arguments.ts";
 import type { Command } from "../command.ts";
 import { exitCode } from "../exit-code.ts";
+import { consentOptions, requireConsent } from "../folder-consent.ts";
 import type { Io } from "../io.ts";
 import { openBrowser } from "../open-browser.ts";
 import { chosenPlaybook, openRuntime, runtimeOptions } from "../open-runtime.ts";
@@ -50,6 +51,7 @@ export const serveCommand: Command = {
     open: { type: "flag", help: "open the dashboard in a browser" },
     link: { type: "flag", help: "print a new address of the dashboard of the server that runs" },
     ...runtimeOptions,
+    ...consentOptions,
   },
   words: { least: 0, most: 0 },
   examples: ["serve", "serve --port 0 --workspace ~/harbour --workspace ~/lighthouse"],
@@ -76,6 +78,10 @@ async function serve(given: Arguments, io: Io): Promise<number> {
     middleware: [forks.middleware],
   });
   try {
+    const isNamed = given.texts("workspace").length > 0;
+    for (const folder of workspaces) {
+      await requireConsent(folder, { given, io, runtime }, { isNamed });
+    }
     const { tokens: file } = findPlaces(io.environment);
     const token = installationToken(file);
     const tokens = new AccessTokens(runtime.store, file);

@@ -68,6 +68,8 @@ function openDemoRuntime(
 ): Promise<Runtime> {
   const speed = given.count("speed") ?? 1;
   return createRuntime({
+    // It works in a sample folder that it makes itself.
+    consent: "named",
     environment: { ...io.environment, MANDATE_HOME: ownHome },
     cwd: ownHome,
     config: { ...defaultConfig, profiles: [], files: [] },

@@ -6,6 +6,7 @@ import { announceModel, displayFor, lookBack, reportOutcome, takeUp } from "../a
 import { chooseProfile } from "../choose-profile.ts";
 import { printResult } from "../commands/result.ts";
 import { exitCode, exitCodeOfResult } from "../exit-code.ts";
+import { requireConsent } from "../folder-consent.ts";
 import type { Io } from "../io.ts";
 import { tellKept } from "../kept-changes.ts";
 import { chosenPlaybook, openRuntime } from "../open-runtime.ts";
@@ -22,6 +23,7 @@ export async function runGoals(given: Arguments, io: Io): Promise<number> {
   const playbook = chosenPlaybook(given, io);
   const runtime = await openRuntime(given, io, applicationFor(playbook), { cwd: workspace });
   try {
+    await requireConsent(workspace, { given, io, runtime });
     const name = given.text("profile") ?? "orchestrator";
     const { model, profile } = await chooseProfile(runtime, name, { workspace, io });
     const started: StartedRun[] = [];

@@ -7,6 +7,7 @@ import type { Arguments } from "../arguments.ts";
 import { announceModel, displayFor, lookBack, reportOutcome, takeUp } from "../attend.ts";
 import { shorten } from "../display-width.ts";
 import { exitCode } from "../exit-code.ts";
+import { requireConsent } from "../folder-consent.ts";
 import type { Io } from "../io.ts";
 import { tellKept } from "../kept-changes.ts";
 import { chosenPlaybook, openRuntime } from "../open-runtime.ts";
@@ -30,6 +31,7 @@ export async function runPlan(given: Arguments, io: Io): Promise<number> {
     const read = await readPlan(file, runtime, io);
     if (given.flag("dry-run")) return printSchedule(read, given, io);
     requireRunner(runtime);
+    await requireConsent(workspace, { given, io, runtime });
     const work = workOnPlan({ file, read, runtime, workspace, playbook }, given, io);
     const outcome = await workOn(work);
     const report = given.flag("json") ? undefined : await reportOnFailure(outcome, runtime);

@@ -3,6 +3,7 @@ import { MandateError } from "../../../ports/mandate-error.ts";
 import type { Store } from "../../../ports/store.ts";
 import type { Arguments } from "../arguments.ts";
 import { announceModel, attend, displayFor, takeUp } from "../attend.ts";
+import { requireConsent } from "../folder-consent.ts";
 import type { Io } from "../io.ts";
 import { chosenPlaybook, openRuntime } from "../open-runtime.ts";
 import { applicationFor, playbookOf } from "../playbook-application.ts";
@@ -28,6 +29,7 @@ export async function continueRun(given: Arguments, io: Io): Promise<number> {
   const readOnly = given.flag("read-only");
   const runtime = await openRuntime(given, io, applicationFor(playbook), { cwd });
   try {
+    await requireConsent(workspace, { given, io, runtime });
     const work: Work = {
       runtime,
       io,

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { MandateError } from "../../../ports/mandate-error.ts";
 import type { Arguments } from "../arguments.ts";
 import { exitCode } from "../exit-code.ts";
+import { consentByInit, requireProjectFolder } from "../folder-consent.ts";
 import type { Io } from "../io.ts";
 import { printable, printableJson } from "../printable.ts";
 import { askSetup, usualAnswers } from "./ask-setup.ts";
@@ -18,6 +19,7 @@ export async function setUpProject(given: Arguments, io: Io): Promise<number> {
       `There is a mandate.yaml here already: ${file}. \`${io.program} doctor\` says what it comes to.`,
     );
   }
+  requireProjectFolder(given, io);
   const isAsked = io.ask !== undefined && !given.flag("yes") && !given.flag("json");
   const answers =
     isAsked && io.ask !== undefined ? await askSetup(io, io.ask) : await usualAnswers(io);
@@ -25,6 +27,7 @@ export async function setUpProject(given: Arguments, io: Io): Promise<number> {
   const isWritten = isAsked || given.flag("yes");
   // Whoever was faster wins: what they wrote is not replaced.
   if (isWritten) writeFileSync(file, text, { flag: "wx" });
+  if (isWritten) await consentByInit(given, io);
   if (given.flag("json")) {
     io.stdout.write(`${printableJson({ file, ...answers, written: isWritten }, 2)}\n`);
     return exitCode.done;

@@ -1,3 +1,4 @@
+import { mkdirSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { Forks } from "../../../commands/forks.ts";
 import { setSessionWorkspace } from "../../../sessions/session-workspace.ts";
@@ -55,10 +56,12 @@ describe("forking over HTTP", () => {
     expect(await refusal(api.client.forkRun({ runId, at: 5000 }))).toBe("400 usage");
     expect(await refusal(api.client.forkRun({ runId, at: 0 }))).toBe("400 request-invalid");
     expect(await refusal(api.client.forkRun({ runId: "r000000", at: 5 }))).toBe("404 unknown-run");
+    const folder = api.engine.home.replace(/home$/, "elsewhere");
+    mkdirSync(folder);
     const elsewhere = await api.engine.run({
       task: "go",
       profile: "lead",
-      workspace: api.engine.home.replace(/home$/, ""),
+      workspace: folder,
     });
     expect(await refusal(api.client.forkRun({ runId: elsewhere.runId, at: 5 }))).toBe(
       "403 refused-by-policy",

@@ -63,6 +63,7 @@ test("Whoever continues by its contract is left to the next process, and the exi
   expect(session).toMatchObject({ status: "running", waitingOn: { on: "child" } });
   expect(child).toMatchObject({ status: "running", profile: "stayer" });
   const next = await createRuntime({
+    consent: "named",
     environment: desk.environment,
     cwd: desk.workspace,
     application: run?.application ?? "",

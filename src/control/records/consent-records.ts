@@ -1,0 +1,72 @@
+import { createHash } from "node:crypto";
+import {
+  type ConsentMode,
+  consentModes,
+  type RememberedConsent,
+} from "../folders/decide-consent.ts";
+import { type ControlStore, versionOf } from "./control-store.ts";
+import { isRecord } from "./read-json.ts";
+import { retryOnConflict } from "./retry-on-conflict.ts";
+
+const prefix = "folder-consent:";
+
+export interface StoredConsent extends RememberedConsent {
+  readonly updatedAt: number;
+}
+
+export function writeConsent(
+  store: ControlStore,
+  { folder, mode, owner }: RememberedConsent,
+  user: string,
+): Promise<void> {
+  const resourceId = recordIdOf(folder, user);
+  return retryOnConflict(async () => {
+    const record = await store.readRecord("policy", resourceId);
+    const expectedVersion = versionOf(record);
+    const value = { folder, mode, owner };
+    await store.changeRecords(
+      [{ resourceType: "policy", resourceId, expectedVersion, value }],
+      user,
+    );
+  });
+}
+
+/** False when there was no consent for exactly this folder. */
+export function removeConsent(store: ControlStore, folder: string, user: string): Promise<boolean> {
+  const resourceId = recordIdOf(folder, user);
+  return retryOnConflict(async () => {
+    const record = await store.readRecord("policy", resourceId);
+    if (record === undefined) return false;
+    const { version: expectedVersion } = record;
+    const change = { resourceType: "policy", resourceId, expectedVersion, value: null };
+    await store.changeRecords([change], user);
+    return true;
+  });
+}
+
+/** A record that does not parse, or is not the record of its own folder, is no consent. */
+export async function readConsents(
+  store: ControlStore,
+  user: string,
+): Promise<readonly StoredConsent[]> {
+  const records = await store.listRecords("policy", `${prefix}${user}:`);
+  return records.flatMap(({ resourceId, updatedAt, value }) => {
+    const consent = parseConsent(value);
+    if (consent === undefined || recordIdOf(consent.folder, user) !== resourceId) return [];
+    return { ...consent, updatedAt };
+  });
+}
+
+function parseConsent(value: unknown): RememberedConsent | undefined {
+  if (!isRecord(value)) return undefined;
+  const { folder, owner } = value;
+  const mode: ConsentMode | undefined = consentModes.find((each) => each === value["mode"]);
+  if (typeof folder !== "string" || mode === undefined) return undefined;
+  if (owner !== null && typeof owner !== "number") return undefined;
+  return { folder, mode, owner };
+}
+
+/** Paths can be longer than ids and hold any byte: the id has their hash. */
+function recordIdOf(folder: string, user: string): string {
+  return `${prefix}${user}:${createHash("sha256").update(folder).digest("hex")}`;
+}

@@ -1,0 +1,149 @@
+import { existsSync, realpathSync } from "node:fs";
+import { waitingContent } from "../../commands/waiting-content.ts";
+import { type ConsentMode, consentModes } from "../../control/folders/decide-consent.ts";
+import {
+  type ConsentCall,
+  FolderConsents,
+  refusalOf,
+  refusalOfBroad,
+} from "../../control/folders/folder-consents.ts";
+import type { Principal } from "../../control/records/principal.ts";
+import { MandateError } from "../../ports/mandate-error.ts";
+import type { Runtime } from "../../runtime.ts";
+import { countOf } from "./amounts.ts";
+import type { Arguments } from "./arguments.ts";
+import type { CommandOption } from "./command.ts";
+import type { Io } from "./io.ts";
+import { printableLine } from "./printable.ts";
+import { styleFor } from "./style.ts";
+
+/** The options of every command that starts work in a folder. */
+export const consentOptions: Readonly<Record<string, CommandOption>> = {
+  "trust-folder": {
+    type: "optional",
+    value: "MODE",
+    implied: "in-place",
+    help: "consent to work in this folder: in-place, copy or read-only",
+  },
+  force: { type: "flag", help: "work even in your home folder or /, for this call" },
+};
+
+/** The person at the terminal. */
+export const user: Principal = { id: "local", role: "operator" };
+
+interface Asked {
+  readonly runtime: Runtime;
+  readonly given: Arguments;
+  readonly io: Io;
+}
+
+/**
+ * Returns when agents may work in the folder: by this call's flags, by an earlier answer, or by the
+ * answer of the person at the terminal, who is asked once. Throws "refused-by-policy" otherwise. How
+ * agents may work there is for the engine to apply.
+ */
+export async function requireConsent(
+  folder: string | null,
+  { given, io, runtime }: Asked,
+  call: Pick<ConsentCall, "isNamed"> = {},
+): Promise<void> {
+  if (folder === null) return;
+  if (!existsSync(folder)) throw new MandateError("usage", `The folder ${folder} does not exist.`);
+  const { folders } = runtime;
+  const said = { ...call, answer: modeOf(given), force: given.flag("force") };
+  let decision = await folders.decide(folder, user.id, { ...said, canAsk: io.ask !== undefined });
+  if (decision.kind === "ask") {
+    const answer = await askConsent(folder, { given, io, runtime });
+    decision = await folders.decide(folder, user.id, { ...said, answer });
+  }
+  if (decision.kind !== "allowed") {
+    throw new MandateError("refused-by-policy", refusalOf(decision, folder));
+  }
+  await folders.accept(folder, decision, user);
+}
+
+/** `init` writes into a folder that agents are to work in: a broad one needs --force. */
+export function requireProjectFolder(given: Arguments, io: Io): void {
+  const refusal = refusalOfBroad(io.cwd, io.environment);
+  if (refusal === undefined || given.flag("force")) return;
+  throw new MandateError("refused-by-policy", refusal);
+}
+
+/** The person who sets a folder up wants agents in it. An earlier answer stays as it is. */
+export async function consentByInit(given: Arguments, io: Io): Promise<void> {
+  const { withControl } = await import("./with-control.ts");
+  const mode = await withControl(io, async ({ plane }) => {
+    const options = { plane, environment: io.environment, isNamed: false, force: false };
+    const folders = new FolderConsents(options);
+    const known = await folders.decide(io.cwd, user.id);
+    const decision =
+      known.kind === "allowed"
+        ? known
+        : await folders.decide(io.cwd, user.id, { answer: "in-place" });
+    if (decision.kind !== "allowed") return undefined;
+    await folders.accept(io.cwd, decision, user);
+    return decision.mode;
+  });
+  if (mode === undefined || given.flag("json")) return;
+  io.stdout.write(`Agents may work in this folder: ${mode}. Change it: ${io.program} folders\n`);
+}
+
+function modeOf(given: Arguments): ConsentMode | undefined {
+  const text = given.text("trust-folder");
+  if (text === undefined) return undefined;
+  const mode = consentModes.find((each) => each === text);
+  if (mode !== undefined) return mode;
+  throw new MandateError(
+    "usage",
+    `--trust-folder takes ${consentModes.join(", ")}, or no value for in-place; it is ${JSON.stringify(text)}.`,
+  );
+}
+
+/** Enter means no: a key that was pressed too early gives nothing away. */
+async function askConsent(folder: string, { io, runtime }: Asked): Promise<ConsentMode> {
+  const { ask } = io;
+  if (ask === undefined)
+    throw new MandateError("refused-by-policy", refusalOf({ kind: "ask" }, folder));
+  const control = new AbortController();
+  const release = io.onSignal(() => control.abort());
+  try {
+    io.stderr.write(introduction(folder, runtime, io));
+    for (;;) {
+      const answer = (await ask("1, 2 or 3 (Enter: no): ", control.signal)).trim();
+      if (/^(?:n|no|q|quit)?$/i.test(answer)) break;
+      const mode = modeIn(answer);
+      if (mode !== undefined) return mode;
+      io.stderr.write("Type 1, 2 or 3, or press Enter to start nothing.\n");
+    }
+  } catch (error) {
+    // Ctrl-C, or the end of the input: no answer is no consent.
+    throw new MandateError("refused-by-policy", refusalOf({ kind: "ask" }, folder), {
+      cause: error,
+    });
+  } finally {
+    release();
+  }
+  throw new MandateError("refused-by-policy", refusalOf({ kind: "ask" }, folder));
+}
+
+function modeIn(answer: string): ConsentMode | undefined {
+  const word = answer.toLowerCase().replaceAll(" ", "-");
+  return consentModes[["1", "2", "3"].indexOf(word)] ?? consentModes.find((each) => each === word);
+}
+
+function introduction(folder: string, { control }: Runtime, io: Io): string {
+  const { paint } = styleFor(io.stderr, io);
+  const waiting = waitingContent(control).length;
+  return [
+    "Agents have not worked in this folder before:",
+    `  ${paint.strong(printableLine(realpathSync(folder)))}`,
+    ...(waiting > 0
+      ? [`  ${countOf(waiting, "agent or skill file")} in it without effect until you trust them`]
+      : []),
+    "They can read its files and run commands in it. How may they work here?",
+    `  1  in place   they change your files`,
+    `  2  in a copy  you review their changes before they reach your files`,
+    `  3  read-only  they change nothing`,
+    "",
+  ].join("\n");
+}
