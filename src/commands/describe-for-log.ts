@@ -1,6 +1,6 @@
 import { toOneLine } from "../control/records/shown-text.ts";
 import { sha256 } from "../events/hash-chain.ts";
-import { redactSecrets } from "../models/redact-secrets.ts";
+import { redactSecrets } from "../ports/redact-secrets.ts";
 import type { AnyCommand } from "./command.ts";
 import { commandOf, type ParsedCommand, type UsageError } from "./parse-command.ts";
 

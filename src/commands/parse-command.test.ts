@@ -38,7 +38,7 @@ describe("what is a command", () => {
     expect(usage("/agnts")).toBe('There is no command "/agnts". Did you mean /agents?');
     expect(usage("/Agents")).toBe('There is no command "/Agents". Did you mean /agents?');
     expect(usage("/agents\u200b list")).toBe(
-      'There is no command "/agents\ufffd". Did you mean /agents?',
+      'There is no command "/agents\\u200b". Did you mean /agents?',
     );
     const known =
       "/help, /status, /tree, /budget, /cancel, /resume, /sessions, /workspace, /inbox, /answer, /oracle, /review, /pair, /orchestrate, /spawnagent, /agents";

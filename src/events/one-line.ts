@@ -1,4 +1,4 @@
-import { stripTerminalCodes } from "./strip-terminal-codes.ts";
+import { stripTerminalCodes } from "../ports/visible-text.ts";
 
 /** What a terminal obeys, and what makes text read as another text. White space is not in it. */
 const forbidden =

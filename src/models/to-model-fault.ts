@@ -1,7 +1,7 @@
 import { ModelFault, type ModelFaultKind } from "../ports/model-fault.ts";
+import { redactSecrets } from "../ports/redact-secrets.ts";
 import { builtInProviders } from "./provider-catalog.ts";
 import { type ProviderComplaint, readComplaint } from "./provider-complaint.ts";
-import { redactSecrets } from "./redact-secrets.ts";
 import { readRetryAfter, readRetryDelay } from "./retry-after.ts";
 import { silentPort } from "./silent-port.ts";
 
@@ -30,7 +30,7 @@ export function toModelFault(error: unknown, context: FaultContext): ModelFault 
     readRetryDelay(complaint.text);
   const kind = classify(complaint, retryAfterMs !== undefined);
   const status = complaint.status === undefined ? "" : ` (${complaint.status})`;
-  const detail = redactSecrets(excerpt(complaint.message), context.secrets ?? []);
+  const detail = excerpt(redactSecrets(complaint.message, context.secrets ?? []));
   return new ModelFault(kind, `${context.model} ${sentences[kind]}${status}: ${detail}`, {
     ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
     ...(context.partial ? { partial: context.partial } : {}),

@@ -1,14 +1,8 @@
 /**
- * Texts of the control plane are always in front of a model and often in front of a person, so
- * what cannot be seen in them is refused: control characters, marks that reorder or hide what is
- * read (also the tag characters, in which whole sentences can be written), halves of characters.
- * Joiners stay; some scripts and pictures need them.
+ * Texts of the control plane are shown to models and people, so a text that holds a hidden
+ * character is refused.
  */
-const hidden =
-  /[\p{Cc}\p{Cs}\u00ad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\u{e0000}-\u{e0fff}]/u;
-
-/** White space that a text of several lines needs. */
-const layout = /[\t\n\r]/g;
+import { findHidden, visibleJson } from "../../ports/visible-text.ts";
 
 export interface ShownTextRules {
   /** Tabs and line ends are allowed; whoever shows the text makes one line of it. */
@@ -17,7 +11,9 @@ export interface ShownTextRules {
 
 /** The first character that nobody would see, named; undefined when there is none. */
 export function findHiddenCharacter(text: string, rules: ShownTextRules = {}): string | undefined {
-  const [found] = hidden.exec(rules.lines ? text.replaceAll(layout, " ") : text) ?? [];
+  const found = rules.lines
+    ? findHidden(text.replaceAll("\r", "\n"))
+    : (findHidden(text) ?? /[\t\n]/.exec(text)?.[0]);
   return found === undefined ? undefined : nameCharacter(found);
 }
 
@@ -42,5 +38,5 @@ export function toOneLine(text: string): string {
 /** What somebody wrote, in an error message: short, in quotes, and without what cannot be seen. */
 export function quote(text: string): string {
   const short = text.length > 80 ? `${text.slice(0, 79)}…` : text;
-  return JSON.stringify(short.replaceAll(new RegExp(hidden, "gu"), "\ufffd"));
+  return visibleJson(short);
 }

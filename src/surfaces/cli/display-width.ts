@@ -1,4 +1,4 @@
-import { stripTerminalCodes } from "../../events/strip-terminal-codes.ts";
+import { stripTerminalCodes } from "../../ports/visible-text.ts";
 
 const plain = /^[\u0020-\u007e]*$/;
 /** Drawn two cells wide: East Asian wide forms, and what is shown as a picture. */

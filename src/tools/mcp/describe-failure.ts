@@ -1,11 +1,11 @@
 import { messageOf } from "../../ports/message-of.ts";
+import type { Redact } from "../../ports/redact-secrets.ts";
 import { cleanLine, cleanText } from "./clean-text.ts";
-import { hideValues } from "./hide-values.ts";
 
 export interface FailureContext {
   readonly timeoutMs: number;
-  /** Values that no sentence may quote. */
-  readonly hidden: readonly string[];
+  /** Hides values that no sentence may quote. */
+  readonly hide: Redact;
   /** How its process ended, where it has one and that is over. */
   readonly ended: string | null;
   /** What it said before. */
@@ -20,7 +20,7 @@ export function describeFailure(error: unknown, context: FailureContext): string
 function verdict(error: unknown, context: FailureContext): string {
   const code = fieldOf(error, "code");
   const status = fieldOf(fieldOf(error, "data"), "status");
-  const safe = (text: string) => cleanLine(hideValues(text, context.hidden), 500);
+  const safe = (text: string) => cleanLine(context.hide(text), 500);
   if (typeof status === "number") {
     if (status >= 300 && status < 400) return "redirects to another place, which is not followed";
     if (status === 401 || status === 403) return `refused us (HTTP ${status}); check its headers`;
@@ -42,8 +42,8 @@ function verdict(error: unknown, context: FailureContext): string {
   return `failed: ${safe(messageOf(error)) || "it did not say why"}`;
 }
 
-function quoteLastWords({ lastWords, hidden }: FailureContext): string {
-  const lines = cleanText(hideValues(lastWords, hidden), 16_384)
+function quoteLastWords({ lastWords, hide }: FailureContext): string {
+  const lines = cleanText(hide(lastWords), 16_384)
     .split("\n")
     .map((line) => cleanLine(line, 200))
     .filter((line) => line !== "");

@@ -1,5 +1,5 @@
 import type { McpServer } from "../../contracts/mcp-server.ts";
-import { redactSecrets } from "../../models/redact-secrets.ts";
+import { redactSecrets } from "../../ports/redact-secrets.ts";
 import { cleanLine } from "./clean-text.ts";
 import { namesSecret } from "./hide-values.ts";
 

@@ -1,8 +1,9 @@
 import { isAbsolute, relative, resolve } from "node:path";
 import type { HttpServer, McpServer, StdioServer } from "../../contracts/mcp-server.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
+import type { Redact } from "../../ports/redact-secrets.ts";
 import { expandVariables, type VariableSource } from "./expand-variables.ts";
-import { hiddenForms, namesSecret } from "./hide-values.ts";
+import { hideValues, namesSecret } from "./hide-values.ts";
 import { isNeeded, scrubEnvironment } from "./scrub-environment.ts";
 
 /** A server as it is started: all variables have their values, so it is never shown or stored. */
@@ -26,12 +27,12 @@ export interface ExpandedHttp {
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** Longest first. */
+/** Functions that hide values of the server's declaration in texts. */
 export interface HiddenValues {
   /** Everything declared or taken from the environment. */
-  readonly inErrors: readonly string[];
+  readonly inErrors: Redact;
   /** What is secret by its name: results may well speak of folders and other plain values. */
-  readonly inResults: readonly string[];
+  readonly inResults: Redact;
 }
 
 type Environment = Readonly<Record<string, string | undefined>>;
@@ -66,7 +67,7 @@ export function expandServer(
       secrets.add(value);
     }
   }
-  const hidden = { inErrors: hiddenForms(values), inResults: hiddenForms(secrets, 8) };
+  const hidden = { inErrors: hideValues(values), inResults: hideValues(secrets, 8) };
   return { ...expanded, hidden };
 }
 

@@ -1,30 +1,15 @@
+import { type Redact, redactionOf } from "../../ports/redact-secrets.ts";
+
 /** Shorter values ("1", "on") are no secrets, and taking them out would tear every text apart. */
 const shortestHidden = 4;
 
-/** What came from the environment or from headers does not travel on in errors, logs or results. */
-export function hideValues(text: string, values: readonly string[]): string {
-  let safe = text;
-  for (const value of values) safe = safe.replaceAll(value, "[hidden]");
-  return safe;
-}
-
-/**
- * The forms in which a value can come back: as it is, without the scheme in front of a token, and
- * as part of an address. The longest first, so that no rest of one is left by another.
- */
-export function hiddenForms(values: Iterable<string>, shortest = shortestHidden): string[] {
-  const forms = new Set<string>();
-  for (const value of values) {
+/** Hides values of the environment and of headers, with and without the scheme before a token. */
+export function hideValues(values: Iterable<string>, shortest = shortestHidden): Redact {
+  const forms = [...values].flatMap((value) => {
     const token = /^[A-Za-z]+\s+(\S.*)$/.exec(value)?.[1];
-    for (const form of [value, token ?? value]) {
-      forms.add(form);
-      forms.add(encodeURIComponent(form.toWellFormed()));
-      forms.add(JSON.stringify(form).slice(1, -1));
-    }
-  }
-  return [...forms]
-    .filter((form) => form.length >= shortest)
-    .sort((left, right) => right.length - left.length);
+    return token === undefined ? [value] : [value, token];
+  });
+  return redactionOf(forms, shortest);
 }
 
 /** Names of variables, headers and flags whose values nobody should read. */

@@ -100,7 +100,7 @@ describe("a server that misbehaves", () => {
     const waiting = call(tools, "wait");
     const died = await call(tools, "die");
     expect(died).toEqual({
-      text: 'The MCP server "example" ended with exit code 7. It said: out of luck [hidden]',
+      text: 'The MCP server "example" ended with exit code 7. It said: out of luck [redacted]',
       isError: true,
     });
     expect(await waiting).toEqual(died);

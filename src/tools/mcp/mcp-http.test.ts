@@ -132,7 +132,7 @@ describe("a server that misbehaves", () => {
       servers,
       at(server.url, { Authorization: `Bearer ${variable("K")}` }),
     ).catch((reason: Error) => reason);
-    expect(String(error)).toContain("odd: [hidden]");
+    expect(String(error)).toContain("odd: [redacted]");
     expect(String(error)).not.toContain("hush");
   });
 

@@ -1,18 +1,20 @@
 import { describe, expect, it } from "vitest";
+import { hideValues } from "./hide-values.ts";
 import { renderResult } from "./render-result.ts";
 
+const asIs = (text: string): string => text;
 type Content = Parameters<typeof renderResult>[0]["content"];
 const said = (text: string): Content[number] => ({ type: "text", text });
 
 describe("what a model reads of an answer", () => {
   it("is its text, and structure only where there is none", () => {
     const structuredContent = { a: 1 };
-    expect(renderResult({ content: [said("x"), said("y")], structuredContent }, [])).toEqual({
+    expect(renderResult({ content: [said("x"), said("y")], structuredContent }, asIs)).toEqual({
       text: "x\ny",
     });
-    expect(renderResult({ content: [], structuredContent }, [])).toEqual({ text: '{"a":1}' });
-    expect(renderResult({ content: [] }, [])).toEqual({ text: "(no output)" });
-    expect(renderResult({ content: [], isError: true }, [])).toEqual({
+    expect(renderResult({ content: [], structuredContent }, asIs)).toEqual({ text: '{"a":1}' });
+    expect(renderResult({ content: [] }, asIs)).toEqual({ text: "(no output)" });
+    expect(renderResult({ content: [], isError: true }, asIs)).toEqual({
       text: "The tool failed and did not say why.",
       isError: true,
     });
@@ -24,7 +26,7 @@ describe("what a model reads of an answer", () => {
       { type: "resource", resource: { uri: "file:///b", blob: "AAAA", mimeType: "x/y" } },
       { type: "resource", resource: { uri: "file:///t", text: "inside" } },
     ];
-    expect(renderResult({ content }, []).text).toBe(
+    expect(renderResult({ content }, asIs).text).toBe(
       [
         "[audio, audio/wav, 2 bytes: not shown]",
         "[resource file:///b, x/y, 3 bytes: not shown]",
@@ -35,9 +37,10 @@ describe("what a model reads of an answer", () => {
   });
 
   it("never holds a secret that the server was given", () => {
-    const result = renderResult({ content: [said("key=hush-hush;")], isError: true }, [
-      "hush-hush",
-    ]);
-    expect(result.text).toBe("key=[hidden];");
+    const result = renderResult(
+      { content: [said("key=hush-hush;")], isError: true },
+      hideValues(["hush-hush"]),
+    );
+    expect(result.text).toBe("key=[redacted];");
   });
 });

@@ -1,7 +1,7 @@
 import type { CallToolResult } from "@modelcontextprotocol/client";
+import type { Redact } from "../../ports/redact-secrets.ts";
 import type { ToolResult } from "../tool.ts";
 import { cleanLine } from "./clean-text.ts";
-import { hideValues } from "./hide-values.ts";
 
 type Part = CallToolResult["content"][number];
 
@@ -9,13 +9,13 @@ type Part = CallToolResult["content"][number];
  * What a model reads of a server's answer: the text as it is, and a line for everything that is no
  * text. Structure is written out only where there is no text that says it.
  */
-export function renderResult(result: CallToolResult, hidden: readonly string[]): ToolResult {
+export function renderResult(result: CallToolResult, hide: Redact): ToolResult {
   const parts = result.content.map(renderPart);
   const hasText = result.content.some(({ type }) => type === "text" || type === "resource");
   if (!hasText && result.structuredContent !== undefined) {
     parts.push(JSON.stringify(result.structuredContent));
   }
-  const text = hideValues(parts.join("\n"), hidden);
+  const text = hide(parts.join("\n"));
   if (!result.isError) return { text: text === "" ? "(no output)" : text };
   return { text: text === "" ? "The tool failed and did not say why." : text, isError: true };
 }

@@ -44,7 +44,7 @@ export function explain(
   const process = transport instanceof StdioTransport ? transport : null;
   return describeFailure(error, {
     timeoutMs,
-    hidden: server.hidden.inErrors,
+    hide: server.hidden.inErrors,
     ended: process?.ended ?? null,
     lastWords: process?.lastWords ?? "",
   });

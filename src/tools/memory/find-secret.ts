@@ -1,3 +1,5 @@
+import { redactionOf } from "../../ports/redact-secrets.ts";
+
 /** How keys begin that services give out; looked for at the beginning of a word alone. */
 const prefixes: readonly RegExp[] = [
   /^(?:sk|rk|pk)_(?:live|test)_[A-Za-z0-9]{16}/,
@@ -43,7 +45,7 @@ export function secretsOf(
 
 /** Whether something in a text looks like what opens a door: memories are read by many. */
 export function holdsSecret(text: string, known: readonly string[]): boolean {
-  if (known.some((secret) => text.includes(secret))) return true;
+  if (redactionOf(known, shortestValue)(text) !== text) return true;
   if (elsewhere.some((pattern) => pattern.test(text))) return true;
   for (const [word] of text.matchAll(/[A-Za-z0-9_.-]{16,}/g)) {
     if (prefixes.some((prefix) => prefix.test(word)) || isModelKey(word)) return true;

@@ -1,5 +1,5 @@
 import { messageOf } from "../../ports/message-of.ts";
-import { hiddenForms, hideValues } from "../mcp/hide-values.ts";
+import { hideValues } from "../mcp/hide-values.ts";
 import { FetchFailure } from "./fetch-failure.ts";
 import { describeRetryAfter } from "./retry-after.ts";
 
@@ -41,9 +41,7 @@ export async function askJson(question: JsonQuestion): Promise<unknown> {
     if (error instanceof FetchFailure) throw error;
     const why = timeout.aborted ? `no answer in ${timeMs / 1000} s` : reasonOf(error);
     // The cause is left behind: it can hold the request, and that the key.
-    throw new FetchFailure(
-      `The search service could not be asked: ${hideValues(why, hiddenForms(secrets))}.`,
-    );
+    throw new FetchFailure(`The search service could not be asked: ${hideValues(secrets)(why)}.`);
   }
 }
 

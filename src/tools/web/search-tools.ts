@@ -1,7 +1,8 @@
 import { z } from "zod";
 import { MandateError } from "../../ports/mandate-error.ts";
+import type { Redact } from "../../ports/redact-secrets.ts";
 import { cleanLine } from "../mcp/clean-text.ts";
-import { hiddenForms, hideValues } from "../mcp/hide-values.ts";
+import { hideValues } from "../mcp/hide-values.ts";
 import { defineTool, type Tool, type ToolResult } from "../tool.ts";
 import { FetchFailure } from "./fetch-failure.ts";
 import { requireGrantedHost } from "./granted-host.ts";
@@ -27,8 +28,8 @@ export function createSearchTools(
 ): readonly Tool[] {
   const provider = chooseProvider(environment, options);
   if (provider === undefined) return [];
-  const hidden = hiddenForms(provider.secrets);
-  return ["web_search", "search"].map((name) => searchTool(name, provider, hidden));
+  const hide = hideValues(provider.secrets);
+  return ["web_search", "search"].map((name) => searchTool(name, provider, hide));
 }
 
 function chooseProvider(
@@ -54,7 +55,7 @@ function parseOwn(text: string): URL {
   );
 }
 
-function searchTool(name: string, provider: NamedProvider, hidden: readonly string[]): Tool {
+function searchTool(name: string, provider: NamedProvider, hide: Redact): Tool {
   return defineTool({
     name,
     description:
@@ -77,7 +78,7 @@ function searchTool(name: string, provider: NamedProvider, hidden: readonly stri
       requireGrantedHost(network, provider.address);
       try {
         const found = await provider.search(query, { count, signal });
-        return { text: hideValues(describeResults(found, query, count, provider.name), hidden) };
+        return { text: hide(describeResults(found, query, count, provider.name)) };
       } catch (error) {
         if (error instanceof FetchFailure) return { text: error.message, isError: true };
         throw error;
