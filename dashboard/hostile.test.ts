@@ -264,7 +264,7 @@ const places: readonly Place[] = [
     name: "inbox",
     address: () => "/inbox",
     shows: "Waiting for you",
-    opens: [press("Show all of it")],
+    opens: [],
   },
   {
     name: "agents",

@@ -1,4 +1,10 @@
 /**
+ * Characters of the longest question for consent. A person approves what they read, so a call, a
+ * plan or a change that does not fit is not asked about: it is refused.
+ */
+export const longestApproval = 100_000;
+
+/**
  * What an answer to an approval says; undefined: neither, whatever else it may mean. Only so many
  * words are a yes, and a yes bears no condition. A no may give its reason.
  */

@@ -30,5 +30,7 @@ export interface InboxItem {
     readonly id: string;
     readonly deadlineAt: number;
     readonly default: string | null;
+    /** The whole question while it is open, with hidden characters made visible. Not stored. */
+    readonly question?: string;
   };
 }

@@ -1,8 +1,10 @@
 import { type Keys, requireKnownKeys } from "../documents/require-known-keys.ts";
+import { openAskOf } from "../events/delegation.ts";
 import { type InboxItem, inboxKinds } from "../events/inbox-item.ts";
 import { type InboxQuery, type InboxStore, mostInboxItems } from "../ports/inbox-store.ts";
 import { MandateError } from "../ports/mandate-error.ts";
 import type { Store } from "../ports/store.ts";
+import { revealHidden } from "../ports/visible-text.ts";
 import { type AnswerOutcome, answerAsk } from "./answer-ask.ts";
 import { followInbox } from "./follow-inbox.ts";
 
@@ -38,7 +40,26 @@ export class Inbox {
 
   /** The last items in the order in which they happened, or those after a place. */
   async read(selection: InboxSelection = {}): Promise<readonly InboxItem[]> {
-    return this.#store.readInbox(queryOf(selection));
+    return this.#withQuestions(await this.#store.readInbox(queryOf(selection)));
+  }
+
+  /** An item stores the beginning of a question; a person who decides needs all of it. */
+  async #withQuestions(items: readonly InboxItem[]): Promise<readonly InboxItem[]> {
+    const asking = new Set(items.filter(({ isOpen }) => isOpen).map(({ runId }) => runId));
+    const questions = new Map<string, string>();
+    for (const runId of asking) {
+      const run = await this.#store.readRun(runId);
+      for (const delegation of run?.delegations.values() ?? []) {
+        const ask = openAskOf(delegation);
+        if (ask !== null) questions.set(ask.id, revealHidden(ask.question));
+      }
+    }
+    return items.map((item) => {
+      const question = item.isOpen && item.ask ? questions.get(item.ask.id) : undefined;
+      return question === undefined || !item.ask
+        ? item
+        : { ...item, ask: { ...item.ask, question } };
+    });
   }
 
   /** What still waits for an answer, from whatever depth, the oldest first. */
@@ -74,7 +95,14 @@ export class Inbox {
    * from. Gives what ends that.
    */
   on(listener: (item: InboxItem) => void): () => void {
-    return followInbox(this.#store, listener);
+    const { subscribe } = this.#store;
+    return followInbox(
+      {
+        readInbox: async (query) => this.#withQuestions(await this.#store.readInbox(query)),
+        subscribe: subscribe.bind(this.#store),
+      },
+      listener,
+    );
   }
 
   /** Answers an ask. Throws "unknown-ask" or "ask-closed", and has written nothing then. */

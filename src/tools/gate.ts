@@ -6,10 +6,12 @@
 import type { Contract } from "../contracts/contract.ts";
 import { type CallSubjects, judgeByRules } from "../contracts/judge-by-rules.ts";
 import { isWayOpen, leadsOut } from "../contracts/trifecta.ts";
+import { longestApproval } from "../events/consent.ts";
 import type { ArtifactReference, NewEvent } from "../events/event.ts";
 import { CallDenied } from "../ports/call-denied.ts";
 import { messageOf } from "../ports/message-of.ts";
 import type { ToolCall } from "../ports/model.ts";
+import { visibleJson } from "../ports/visible-text.ts";
 import { exposureOf, exposuresIn } from "./exposure-of.ts";
 import { judgeCall } from "./judge-call.ts";
 import type { Tool, ToolContext, ToolResult } from "./tool.ts";
@@ -156,7 +158,12 @@ async function passRules(
     return { rule: "tool_rule", reason: `The rules of "${profile.id}" do not allow ${made}.` };
   }
   const why = isClosed ? ` It has read what strangers wrote (${subject.untrusted}).` : "";
-  const question = `May "${profile.id}" call ${tool.name} with ${shown(input)}?${why} (yes or no)`;
+  const shown = shownCall(input);
+  if (shown === undefined) {
+    const reason = `A person has to allow ${made}, and the call is too long to be shown whole (more than ${longestApproval} characters). Make a shorter call.`;
+    return { rule: "cannot_be_shown", reason };
+  }
+  const question = `May "${profile.id}" call ${tool.name} with ${shown}?${why} (yes or no)`;
   // Nobody waits a quarter of an hour for each page that nobody is there to allow.
   const isHopeless = isClosed && ruling === "allow" && subject.isUnattended;
   const isApproved = !isHopeless && (await subject.approve(call, question));
@@ -192,15 +199,14 @@ async function subjectsOf(
   }
 }
 
-/** All of the call on one line; of a long one its beginning, its end, and how long it is. */
-function shown(input: unknown): string {
-  const text = JSON.stringify(input) ?? "nothing";
-  if (text.length <= longestShown) return text;
-  const [head, tail] = [text.slice(0, longestShown / 2), text.slice(-longestShown / 2)];
-  return `${head} […${text.length - longestShown} characters are not shown…] ${tail}`;
+/**
+ * All of the call, with a visible form of every hidden character: a person approves exactly what
+ * they read. Undefined when it is too long to be read by anybody; then it is not asked about.
+ */
+function shownCall(input: unknown): string | undefined {
+  const text = visibleJson(input);
+  return text.length > longestApproval ? undefined : text;
 }
-
-const longestShown = 2000;
 
 function clip(text: string): string {
   return text.length > 200 ? `${text.slice(0, 200)}…` : text;

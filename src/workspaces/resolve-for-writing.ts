@@ -1,6 +1,9 @@
 import { basename, dirname, join } from "node:path";
+import { visibleJson } from "../ports/visible-text.ts";
 import { ensureWorkspaceWriteAccess } from "./ensure-workspace-write-access.ts";
+import { hidesInName } from "./hidden-name.ts";
 import { isFolder } from "./open-file.ts";
+import { PathDenied } from "./path-denied.ts";
 import { absoluteInside, resolveInside } from "./resolve-inside.ts";
 import type { WorkspaceBinding } from "./workspace-binding.ts";
 
@@ -21,6 +24,12 @@ export function resolveForWriting(binding: WorkspaceBinding, asked: string): Wri
   // Said first, so that a read-only agent learns nothing else about the path.
   if (!binding.allowWrites) ensureWorkspaceWriteAccess(binding, absolute, asked);
   if (absolute === binding.root) throw isFolder(asked);
+  if (hidesInName(asked)) {
+    throw new PathDenied(
+      "path_malformed",
+      `${visibleJson(asked)} has a control character or another hidden character in its name. Use a name that people can read.`,
+    );
+  }
   const { existing, missing, path } = resolveInside(binding, dirname(absolute), asked);
   const file = basename(absolute);
   ensureWorkspaceWriteAccess(binding, join(path, file), asked);

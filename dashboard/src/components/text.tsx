@@ -17,14 +17,16 @@ export function Text({ children, most = 300, className }: TextProps) {
 interface LongTextProps {
   readonly children: string;
   readonly className?: string;
+  /** All of it at once, for what a person decides about. */
+  readonly isWhole?: boolean;
 }
 
 const usualLength = 4000;
 const mostShown = 2_000_000;
 
 /** A text of anybody as it is, with its lines; what is very long is shown when it is asked for. */
-export function LongText({ children, className = "" }: LongTextProps) {
-  const [isWhole, setWhole] = useState(false);
+export function LongText({ children, className = "", isWhole: all = false }: LongTextProps) {
+  const [isWhole, setWhole] = useState(all);
   const most = isWhole ? mostShown : usualLength;
   const isCut = children.length > most;
   // Half a character is none.

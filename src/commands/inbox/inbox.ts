@@ -45,7 +45,8 @@ function answerWith(items: readonly InboxItem[], selection: Selection) {
 function lineOf(item: InboxItem): string {
   const { ask, delegationId, isOpen, kind, runId, severity, text, title } = item;
   const level = severity === "info" ? "" : `${severity}: `;
-  const about = text === "" ? "" : `: ${text}`;
+  const said = (isOpen && ask?.question) || text;
+  const about = said === "" ? "" : `: ${said}`;
   const reply = ask && isOpen ? ` (${howToAnswer(kind, ask)})` : "";
   return `- ${level}${title}${about}${reply} [${delegationId ?? runId}]`;
 }

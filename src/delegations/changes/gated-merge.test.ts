@@ -81,6 +81,7 @@ test.each([
     for (const event of events) {
       if (event.type !== "agent.asked") continue;
       expect(event.payload.question).toContain('"a.txt"');
+      expect(event.payload.question).toContain("\n-a\n+A\n");
       void engine.engine.answer(event.payload.ask_id, answer);
     }
   });

@@ -1,6 +1,8 @@
 import type { CloseReason } from "../../events/close-reason.ts";
+import { longestApproval } from "../../events/consent.ts";
 import type { EventPayloads, FileEvidence } from "../../events/event.ts";
 import { messageOf } from "../../ports/message-of.ts";
+import { revealHidden, visibleJson } from "../../ports/visible-text.ts";
 import type { ChangeProblem } from "../../workspaces/git/copies/change-problem.ts";
 import type { CollectedChanges } from "../../workspaces/git/copies/collect-changes.ts";
 import type { WorkingCopies } from "../../workspaces/git/copies/working-copies.ts";
@@ -36,9 +38,9 @@ export async function takeOver(agent: Agent, copy: WorkingCopy): Promise<TakenOv
     const changes = withProblems(collected, received?.problems ?? []);
     const files = changes.files.map(({ path, before, after }) => ({ path, before, after }));
     const unfit = judgeChanges(agent, copy, changes);
-    const diff = await keepDiff(agent, copies, copy, changes);
+    const { diff, patch } = await keepDiff(agent, copies, copy, changes);
     if (unfit !== undefined) return refused(changes, unfit, { files, diff });
-    const denied = await approveChanges(agent, files);
+    const denied = await approveChanges(agent, files, patch);
     if (denied !== undefined) return refused(changes, denied, { files, diff });
     const turn = agent.parent?.merges?.turn(agent.contract.parent.step_idx);
     if (turn) await agent.interruptible(turn);
@@ -103,26 +105,46 @@ async function keepDiff(
   copies: WorkingCopies,
   copy: WorkingCopy,
   changes: CollectedChanges,
-): Promise<Diff> {
-  if (changes.files.length === 0) return {};
-  const { text } = await copies.diff(copy, changes);
-  return { diff: await agent.run.parts.store.keepArtifact(text) };
+): Promise<{ readonly diff: Diff; readonly patch: Patch }> {
+  if (changes.files.length === 0) return { diff: {}, patch: { text: "", truncated: false } };
+  const patch = await copies.diff(copy, changes);
+  return { diff: { diff: await agent.run.parts.store.keepArtifact(patch.text) }, patch };
 }
+
+type Patch = Awaited<ReturnType<WorkingCopies["diff"]>>;
 
 async function approveChanges(
   agent: Agent,
   files: readonly FileEvidence[],
+  patch: Patch,
 ): Promise<Rejection | undefined> {
   if (agent.contract.workspace.approval !== true || files.length === 0) return undefined;
-  const { profile, step } = agent.contract;
-  const many = files.length === 1 ? "1 file" : `${files.length} files`;
-  const question = `May the changes of ${profile.id} (${step.title}) be merged? ${many}: ${namesOf(files.map(({ path }) => path))}. See them with: mandate diff ${agent.id}`;
+  const question = questionAbout(agent, files, patch);
+  if (question === undefined) {
+    const error = `A person has to approve its changes, and even their names are too many to be shown (${files.length} files).`;
+    return { code: "policy_denied", error };
+  }
   const outcome = await askPerson(agent, "merge", question, "approval");
   if (isConsent(outcome)) return undefined;
   const error = outcome.answered
     ? "A person did not want its changes merged."
     : "Nobody said in time that its changes may be merged.";
   return { code: "policy_denied", error };
+}
+
+/** All of the changes, or all of their names and where the rest is read; undefined: too many. */
+function questionAbout(
+  { contract: { profile, step }, id }: Agent,
+  files: readonly FileEvidence[],
+  { text, truncated }: Patch,
+): string | undefined {
+  const many = files.length === 1 ? "1 file" : `${files.length} files`;
+  const names = files.map(({ path }) => `  ${visibleJson(path)}`).join("\n");
+  const head = `May the changes of ${profile.id} (${revealHidden(step.title)}) be merged? (yes or no) ${many}:\n${names}`;
+  const whole = `${head}\n\n${revealHidden(text)}`;
+  if (!truncated && whole.length <= longestApproval) return whole;
+  const part = `${head}\n\nThe diff is too long for a question. Read all of it before you answer: mandate diff ${id}`;
+  return part.length <= longestApproval ? part : undefined;
 }
 
 function merge(

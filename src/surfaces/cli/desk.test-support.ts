@@ -74,11 +74,17 @@ export class Desk {
         write(text) {
           out += text;
         },
+        writeExact(text) {
+          out += text;
+        },
       },
       stderr: {
         ...screen,
         isTerminal,
         write(text) {
+          err += text;
+        },
+        writeExact(text) {
           err += text;
         },
       },

@@ -1,6 +1,7 @@
 import type { InboxItem } from "../../events/inbox-item.ts";
 import { formatAge, formatSpan } from "./amounts.ts";
 import { shorten } from "./display-width.ts";
+import { indented } from "./indented.ts";
 import type { Io } from "./io.ts";
 import { printableLine } from "./printable.ts";
 import { type Style, styleFor } from "./style.ts";
@@ -16,12 +17,18 @@ export function drawInboxItem(item: InboxItem, isUnread: boolean, io: Io): strin
   const when = formatAge(io.now() - item.at);
   const lines = [
     `${markOf(item, style)} ${isUnread ? paint.strong(title) : title}`,
-    ...(item.text === "" ? [] : [`  ${cut(printableLine(item.text))}`]),
+    ...bodyOf(item, cut),
     `  ${paint.dim(cut(`${when} ${glyphs.dot} ${printableLine(where)}`))}`,
   ];
   const answers = item.isOpen && item.ask ? howToAnswer(item.kind, item.ask, io) : [];
   for (const line of answers) lines.push(`  ${paint.warn(cut(line))}`);
   return `${lines.join("\n")}\n`;
+}
+
+/** One line, but of an open question all of it: a person decides by what is shown here. */
+function bodyOf({ ask, isOpen, text }: InboxItem, cut: (text: string) => string): string[] {
+  if (isOpen && ask?.question !== undefined) return [indented(ask.question)];
+  return text === "" ? [] : [`  ${cut(printableLine(text))}`];
 }
 
 /** Commands to be copied. Of an approval both that there are, for it takes no other word. */

@@ -24,6 +24,8 @@ export type StopSignal = "SIGINT" | "SIGTERM" | "SIGHUP";
 
 export interface Writer {
   write(text: string): void;
+  /** Every byte as it is. Only for what a person asked to have unchanged: a patch, a raw result. */
+  writeExact(text: string): void;
   /** Drawn for people: colours and redrawing are welcome. */
   readonly isTerminal: boolean;
   /** May change while the program runs. */

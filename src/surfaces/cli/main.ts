@@ -1,20 +1,33 @@
 import { nearestKey } from "../../documents/nearest-key.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
+import { stripHidden } from "../../ports/visible-text.ts";
 import { parseArguments } from "./arguments.ts";
 import { commands } from "./commands.ts";
 import { exitCode, exitCodeOfError } from "./exit-code.ts";
-import type { Io } from "./io.ts";
+import type { Io, Writer } from "./io.ts";
 import { printable } from "./printable.ts";
 import { styleFor } from "./style.ts";
 
 /** The command line: what was typed after the program's name in, an exit code out. */
-export async function main(typed: readonly string[], io: Io): Promise<number> {
+export async function main(typed: readonly string[], given: Io): Promise<number> {
+  const io = { ...given, stdout: withoutHidden(given.stdout), stderr: withoutHidden(given.stderr) };
   try {
     return await dispatch(typed, io);
   } catch (error) {
     io.stderr.write(`${describe(error, io)}\n`);
     return exitCodeOfError(error);
   }
+}
+
+/**
+ * A terminal gets our own sequences around text that each command has made printable. Files and
+ * pipes get no sequences at all: what is written there is shown on a terminal or in an editor later.
+ */
+function withoutHidden(writer: Writer): Writer {
+  if (writer.isTerminal) return writer;
+  const write = (text: string): void => writer.write(stripHidden(text));
+  // Size and state of the writer may change while the program runs, so they are inherited.
+  return Object.create(writer, { write: { value: write, enumerable: true } }) as Writer;
 }
 
 async function dispatch(typed: readonly string[], io: Io): Promise<number> {

@@ -38,6 +38,7 @@ function writerFor(stream: NodeJS.WriteStream): Writer {
   const spell = stream.isTTY === true ? terminalLetters(process.env) : (text: string) => text;
   return {
     write: (text) => void stream.write(spell(text)),
+    writeExact: (text) => void stream.write(text),
     isTerminal: stream.isTTY === true && process.env["TERM"] !== "dumb",
     get columns() {
       return stream.columns || 80;

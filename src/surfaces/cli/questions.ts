@@ -1,12 +1,13 @@
 import { type OpenAsk, openAskOf } from "../../events/delegation.ts";
 import type { StoredEvent } from "../../events/event.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
+import { revealHidden } from "../../ports/visible-text.ts";
 import { wrapText } from "../tui/draw/wrap-text.ts";
-import { formatSpan } from "./amounts.ts";
+import { countOf, formatSpan } from "./amounts.ts";
 import type { Display } from "./display.ts";
 import { indented } from "./indented.ts";
 import type { Io } from "./io.ts";
-import { printable, printableLine } from "./printable.ts";
+import { printableLine } from "./printable.ts";
 import type { RunView } from "./run-view.ts";
 import { styleFor } from "./style.ts";
 
@@ -87,8 +88,8 @@ export class Questions {
     const control = new AbortController();
     this.#current = { id: question.id, control };
     this.#display.pause();
-    this.#display.say(this.#describe(question));
     try {
+      await this.#show(question, control.signal);
       await this.#hear(question, control.signal);
     } catch {
       // Taken back, or the person closed the input: the question itself is still open then.
@@ -97,6 +98,20 @@ export class Questions {
     this.#current = undefined;
     if (this.#waiting.length === 0) this.#display.proceed();
     return this.#next();
+  }
+
+  /** A page at a time: no part of what is approved may leave the screen unread. */
+  async #show(question: Question, signal: AbortSignal): Promise<void> {
+    const [head = "", ...lines] = this.#describe(question).split("\n");
+    this.#display.say(head);
+    // Two lines stay free: the head or the last line before it, and what is typed.
+    const room = this.#io.stderr.isTerminal ? Math.max(3, this.#io.stderr.rows - 3) : lines.length;
+    for (let at = 0; at < lines.length; at += room) {
+      this.#display.say(lines.slice(at, at + room).join("\n"));
+      const left = lines.length - at - room;
+      if (left > 0)
+        await this.#io.ask?.(`  Enter shows more (${countOf(left, "line")} left): `, signal);
+    }
   }
 
   /** Until something was said that is an answer to it. */
@@ -143,10 +158,11 @@ export class Questions {
    */
   #quote(text: string): string {
     const { columns, isTerminal } = this.#io.stderr;
-    if (!isTerminal) return indented(text);
+    const shown = revealHidden(text);
+    if (!isTerminal) return indented(shown);
     const { glyphs, paint } = styleFor(this.#io.stderr, this.#io);
     const bar = paint.dim(glyphs.stem.trimEnd());
-    return wrapText(printable(text).trimEnd(), columns - 6)
+    return wrapText(shown.trimEnd(), columns - 6)
       .map((line) => `  ${bar} ${line}`)
       .join("\n");
   }

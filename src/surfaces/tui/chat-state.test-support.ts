@@ -6,7 +6,13 @@ import { type AgentLine, type ChatState, openChatState } from "./chat-state.ts";
 import { stepChat } from "./step-chat.ts";
 import { beginTurn } from "./turn.ts";
 
-const writer = { write: () => undefined, isTerminal: true, columns: 80, rows: 24 };
+const writer = {
+  write: () => undefined,
+  writeExact: () => undefined,
+  isTerminal: true,
+  columns: 80,
+  rows: 24,
+};
 export const coloured = styleFor(writer, { environment: { LANG: "C.UTF-8" } });
 export const plain = styleFor(writer, { environment: { NO_COLOR: "1", LANG: "C" } });
 

@@ -160,7 +160,13 @@ export class ChatDesk {
 }
 
 function ioFor(cwd: string, columns: number, rows: number): Io {
-  const writer = { write: () => undefined, isTerminal: true, columns, rows };
+  const writer = {
+    write: () => undefined,
+    writeExact: () => undefined,
+    isTerminal: true,
+    columns,
+    rows,
+  };
   return {
     stdout: writer,
     stderr: writer,

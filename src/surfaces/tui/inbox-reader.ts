@@ -1,4 +1,3 @@
-import { openAskOf } from "../../events/delegation.ts";
 import { Inbox } from "../../inbox/inbox.ts";
 import { mostInboxItems } from "../../ports/inbox-store.ts";
 import type { Store } from "../../ports/store.ts";
@@ -74,8 +73,8 @@ export class InboxReader {
     const known = new Set(latest.map(({ id }) => id));
     const items = [...open.filter(({ id }) => !known.has(id)), ...latest];
     const questions = new Map<string, string>();
-    for (const { ask, isOpen, runId, text } of items) {
-      if (ask && isOpen) questions.set(ask.id, (await this.#question(runId, ask.id)) ?? text);
+    for (const { ask, isOpen, text } of items) {
+      if (ask && isOpen) questions.set(ask.id, ask.question ?? text);
     }
     this.#around.tell({ items, unread, questions });
   }
@@ -91,14 +90,5 @@ export class InboxReader {
       for (const id of this.#told) if (id <= last.id) this.#told.delete(id);
     }
     return news.length;
-  }
-
-  async #question(runId: string, askId: string): Promise<string | undefined> {
-    const run = await this.#store.readRun(runId).catch(() => undefined);
-    for (const delegation of run?.delegations.values() ?? []) {
-      const ask = openAskOf(delegation);
-      if (ask?.id === askId) return ask.question;
-    }
-    return undefined;
   }
 }

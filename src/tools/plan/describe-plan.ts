@@ -1,26 +1,25 @@
-import { oneLine } from "../../events/one-line.ts";
+import { revealHidden } from "../../ports/visible-text.ts";
 import type { Plan, PlanStep } from "./plan.ts";
 
-const mostLines = 40;
-
-/** The plan as somebody reads it who is asked whether it may begin. The same text every time. */
+/** All of a plan, as a person reads it who is asked whether it may begin. The same text every time. */
 export function describePlan({ goal, steps }: Plan): string {
-  const shown = steps.slice(0, mostLines).map((step, place) => lineOf(step, place, steps));
-  const left = steps.length - shown.length;
   return [
-    ...(goal === null ? [] : [`Goal: ${oneLine(goal, 300)}`]),
-    ...shown,
-    ...(left > 0 ? [`… and ${left} more steps`] : []),
+    ...(goal === null ? [] : [`Goal: ${revealHidden(goal)}`]),
+    ...steps.flatMap((step, place) => linesOf(step, place, steps)),
   ].join("\n");
 }
 
-function lineOf(step: PlanStep, place: number, steps: readonly PlanStep[]): string {
-  const { dependsOn, id, owns, profile, reviewer, title } = step;
+function linesOf(step: PlanStep, place: number, steps: readonly PlanStep[]): string[] {
+  const { dependsOn, description, id, owns, profile, reviewer, successCriteria, title } = step;
   const after = dependsOn.map((each) => steps[each]?.id ?? "");
-  return [
-    `${place + 1}. ${id}: ${oneLine(title, 100)} [${profile}]`,
-    ...(owns.length > 0 ? [`owns ${oneLine(owns.join(", "), 120)}`] : []),
-    ...(after.length > 0 ? [`after ${oneLine(after.join(", "), 120)}`] : []),
+  const head = [
+    `${place + 1}. ${id}: ${revealHidden(title)} [${profile}]`,
+    ...(owns.length > 0 ? [`owns ${revealHidden(owns.join(", "))}`] : []),
+    ...(after.length > 0 ? [`after ${revealHidden(after.join(", "))}`] : []),
     ...(reviewer === null ? [] : [`reviewed by ${reviewer}`]),
   ].join("; ");
+  const body = [description, ...successCriteria.map((criterion) => `- ${criterion}`)]
+    .filter((text) => text !== "" && text !== title)
+    .map((text) => revealHidden(text).replaceAll(/^/gm, "   "));
+  return [head, ...body];
 }

@@ -323,7 +323,7 @@ describe("submit_plan", () => {
       }
     });
     const run = await mandate.run({ task: "go", profile: "lead" });
-    expect(questions).toEqual(["May this plan begin? (yes or no)\nGoal: g\n1. a: Do a [worker]"]);
+    expect(questions).toEqual(["May this plan begin? (yes or no)\nGoal: g\n1. a: Do a [worker]\n   a"]);
     expect(run.result.result).toContain(told);
     expect(childrenOf(run)).toEqual([]);
     expect(ofType(run.events, "run.planned")).toEqual([]);
@@ -411,7 +411,7 @@ describe("submit_plan", () => {
       ),
       'Step 4 ("d") is for "looker", which cannot do it: it is a profile for watcher agents only.',
       'Step 4 ("d") is to be reviewed by "wroker", which is no profile. Did you mean worker?',
-      "Submit it again with that mended.",
+      "Fix that and submit it again.",
     ]);
     expect(childrenOf(run)).toEqual([]);
     expect(ofType(run.events, "run.planned")).toEqual([]);

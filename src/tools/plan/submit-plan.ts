@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { longestApproval } from "../../events/consent.ts";
 import type { Delegator } from "../../ports/delegator.ts";
 import type { ProfileRegistry } from "../../profiles/profile-registry.ts";
 import { delegateAbout } from "../delegation/delegate-about.ts";
@@ -49,7 +50,9 @@ export function submitPlanTool(sources: PlanToolSources): Tool {
       if (checked.problems) return refusal(describeProblems(checked.problems));
       const { plan } = checked;
       if (plan.approval) {
-        const objection = objectionIn(await delegator.ask(questionAbout(plan), "approval"));
+        const question = questionAbout(plan);
+        if (question.length > longestApproval) return refusal(tooLong);
+        const objection = objectionIn(await delegator.ask(question, "approval"));
         if (objection !== undefined) return { text: objection, isError: true };
       }
       const earlier = await earlierSteps(plan, delegator);
@@ -79,8 +82,10 @@ export function submitPlanTool(sources: PlanToolSources): Tool {
  */
 const leastAtOnce = 64;
 
+const tooLong = `A person has to approve it, and it is too long to be shown whole (more than ${longestApproval} characters). Split it into shorter plans.`;
+
 function refusal(problems: string): ToolOutput {
-  const text = `Error: nothing was started, since the plan cannot be carried out.\n${problems}\nSubmit it again with that mended.`;
+  const text = `Error: nothing was started, since the plan cannot be carried out.\n${problems}\nFix that and submit it again.`;
   return { text, isError: true };
 }
 

@@ -93,27 +93,18 @@ function Deadline({ at }: { readonly at: number }) {
   );
 }
 
-/** The inbox has one line of it; the rest is with whoever asked. */
+/** All of the question: a person approves what they read. */
 function Question({ item }: { readonly item: ShownItem }) {
-  const [whole, setWhole] = useState<string>();
-  const load = useAction(async () => {
-    const { ask } = await client.getDelegation({ delegationId: item.delegationId ?? "" });
-    setWhole(ask?.id === item.ask?.id ? (ask?.question ?? item.text) : item.text);
-  });
-  if (whole !== undefined) return <LongText className="mt-2">{whole}</LongText>;
+  const whole = item.ask?.question ?? item.text;
+  if (whole !== item.text)
+    return (
+      <LongText className="mt-2" isWhole>
+        {whole}
+      </LongText>
+    );
   return (
     <p className="mt-1 wrap-anywhere">
-      <Text>{item.text}</Text>{" "}
-      {item.text.endsWith("…") && item.delegationId !== undefined && (
-        <button
-          type="button"
-          className="text-accent hover:underline"
-          disabled={load.isBusy}
-          onClick={() => void load.run()}
-        >
-          Show all of it
-        </button>
-      )}
+      <Text>{whole}</Text>
     </p>
   );
 }

@@ -36,7 +36,7 @@ function print(diff: DelegationDiff, given: Arguments, io: Io): void {
     for (const line of drawStat(diff, style)) io.stdout.write(`${line}\n`);
   } else if (io.stdout.isTerminal) io.stdout.write(drawPatch(printable(diff.text), style));
   // A pipe gets every byte as it was, so that the patch can be applied.
-  else io.stdout.write(diff.text);
+  else io.stdout.writeExact(diff.text);
   for (const note of notesOf(diff, io.program)) io.stderr.write(`mandate: ${note}\n`);
 }
 

@@ -13,9 +13,13 @@ export const resultCommand: Command = {
   name: "result",
   usage: "[options] [ID]",
   about:
-    "Prints the result of a run or a delegation, and nothing else, on standard output. Exits 1 when\n" +
-    "it failed or has not ended yet. Without an id, the latest run.",
-  options: { json: jsonOption },
+    "Prints the result of a run or a delegation, and nothing else, on standard output, without\n" +
+    "escape sequences and hidden characters. Exits 1 when it failed or has not ended yet. Without an\n" +
+    "id, the latest run.",
+  options: {
+    json: jsonOption,
+    raw: { type: "flag", help: "every byte as it is, escape sequences and hidden characters too" },
+  },
   words: { least: 0, most: 1 },
   run: (given, io) =>
     withStore(io, async (store) => {
@@ -28,7 +32,8 @@ export const resultCommand: Command = {
         return result === null ? exitCode.failed : exitCodeOfResult(result, end);
       }
       if (result === null) throw notYet(target, io);
-      printResult(result, io);
+      if (given.flag("raw") && result.status === "completed") io.stdout.writeExact(result.result);
+      else printResult(result, io);
       return exitCodeOfResult(result, end);
     }),
 };
@@ -49,8 +54,7 @@ async function readEnd(store: Store, { runId }: Target): Promise<"succeeded" | "
 /** The text alone on standard output; why there is none, on standard error. */
 export function printResult(result: DelegationResult, io: Io): number {
   if (result.status === "completed") {
-    // A pipe gets every byte as it was; a terminal gets nothing that it would obey.
-    const text = io.stdout.isTerminal ? printable(result.result) : result.result;
+    const text = printable(result.result);
     io.stdout.write(text.endsWith("\n") ? text : `${text}\n`);
     if (result.truncated) io.stderr.write(`mandate: cut short (${result.closeReason}).\n`);
   } else {

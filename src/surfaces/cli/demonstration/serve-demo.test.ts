@@ -146,7 +146,16 @@ test("a browser is opened unasked only where somebody sits at a screen", () => {
     platform: NodeJS.Platform,
   ) =>
     hasBrowser(
-      { environment, stdout: { isTerminal, columns: 80, rows: 24, write: () => undefined } },
+      {
+        environment,
+        stdout: {
+          isTerminal,
+          columns: 80,
+          rows: 24,
+          write: () => undefined,
+          writeExact: () => undefined,
+        },
+      },
       platform,
     );
   expect(at(true, { DISPLAY: ":0" }, "linux")).toBe(true);

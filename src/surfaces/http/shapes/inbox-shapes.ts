@@ -14,7 +14,14 @@ const inboxItem = z.object({
   title: z.string(),
   text: z.string(),
   isOpen: z.boolean().optional(),
-  ask: z.object({ id: z.string(), deadlineAt: moment, default: z.string().nullable() }).optional(),
+  ask: z
+    .object({
+      id: z.string(),
+      deadlineAt: moment,
+      default: z.string().nullable(),
+      question: z.string().optional().meta({ description: "All of it, while it is open." }),
+    })
+    .optional(),
 });
 
 export const inboxPage = z.object({

@@ -1,9 +1,9 @@
 import type { ElicitRequestFormParams } from "@modelcontextprotocol/server";
+import { revealHidden } from "../../../ports/visible-text.ts";
 import { formatSpan } from "../../cli/amounts.ts";
 import { printable } from "../../cli/printable.ts";
 import type { OpenQuestion } from "./open-question.ts";
 
-const longestQuestion = 4000;
 const longestAnswer = 20_000;
 
 /** What a client shows to its person. The question is an agent's own words, and says so. */
@@ -33,7 +33,7 @@ const answerForm: ElicitRequestFormParams["requestedSchema"] = {
 
 function describeQuestion(question: OpenQuestion, now: number): string {
   const { delegationId, deadlineAt, default: fallback, isApproval, profile } = question;
-  const text = printable(question.question.slice(0, longestQuestion));
+  const text = printable(revealHidden(question.question));
   const left = formatSpan(Math.max(0, deadlineAt - now));
   const then = fallback === null ? "" : ` Without an answer it takes: ${printable(fallback)}`;
   const what = isApproval ? "waits for your approval" : "asks";

@@ -10,6 +10,7 @@ export type ChangeProblemKind =
   | "control-name"
   | "control-link"
   | "unreadable-name"
+  | "hidden-name"
   | "case-collision"
   | "outside-workspace"
   | "too-large"
@@ -33,6 +34,8 @@ const sentences: Record<ChangeProblemKind, (names: string) => string> = {
   "control-name": (names) => `${names} is a name that git keeps for itself, in some spelling.`,
   "control-link": (names) => `${names} controls git and must be a file, not a symbolic link.`,
   "unreadable-name": (names) => `${names} is a name that is not valid UTF-8.`,
+  "hidden-name": (names) =>
+    `${names} has a control character or another hidden character in its name. Rename it.`,
   "case-collision": (names) => `${names}: some file systems cannot tell these names apart.`,
   "outside-workspace": (names) => `${names} lies outside the workspace.`,
   "too-large": (names) => `${names} is larger than what is taken over.`,

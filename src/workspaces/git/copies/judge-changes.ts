@@ -1,5 +1,6 @@
 import { readdirSync, readlinkSync } from "node:fs";
 import { posix } from "node:path";
+import { hidesInName } from "../../hidden-name.ts";
 import { entryAt } from "../entry-at.ts";
 import { pathInWorkspace, type RawPath, rawPlace, shownRaw, textOf } from "../raw-path.ts";
 import { findCaseCollisions } from "./case-collisions.ts";
@@ -66,6 +67,7 @@ function problemOf(
   const text = textOf(path);
   if (text === null) return "unreadable-name";
   if (namesGitDirectory(text)) return "control-name";
+  if (hidesInName(text)) return "hidden-name";
   if (bytes > copy.limits.maximumFileBytes) return "too-large";
   if (!isLink) return undefined;
   if (isControlFile(text)) return "control-link";

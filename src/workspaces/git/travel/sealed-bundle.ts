@@ -39,6 +39,7 @@ const problemKind = z.enum([
   "control-name",
   "control-link",
   "unreadable-name",
+  "hidden-name",
   "case-collision",
   "outside-workspace",
   "too-large",
