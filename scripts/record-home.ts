@@ -227,8 +227,8 @@ async function type(words: readonly string[], laterMs = 0): Promise<string> {
   };
   const code = await main(words, {
     ...{ environment, cwd: workspace, program: "mandate", pid: process.pid },
-    stdout: { ...screen, write },
-    stderr: { ...screen, write },
+    stdout: { ...screen, write, writeExact: write },
+    stderr: { ...screen, write, writeExact: write },
     now: () => Date.now() + laterMs,
     onSignal: () => () => undefined,
     leave: (left) => process.exit(left),

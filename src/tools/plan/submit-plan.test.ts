@@ -323,7 +323,9 @@ describe("submit_plan", () => {
       }
     });
     const run = await mandate.run({ task: "go", profile: "lead" });
-    expect(questions).toEqual(["May this plan begin? (yes or no)\nGoal: g\n1. a: Do a [worker]\n   a"]);
+    expect(questions).toEqual([
+      "May this plan begin? (yes or no)\nGoal: g\n1. a: Do a [worker]\n   a",
+    ]);
     expect(run.result.result).toContain(told);
     expect(childrenOf(run)).toEqual([]);
     expect(ofType(run.events, "run.planned")).toEqual([]);
