@@ -6,7 +6,7 @@ import { type Environment, findPlaces } from "./control/places.ts";
 import { ControlPlane } from "./control/records/control-plane.ts";
 import { ControlView } from "./control/records/control-view.ts";
 import type { Store } from "./ports/store.ts";
-import { agentPlaces, discoverAgentPlaces } from "./profiles/foreign/discover-agent-places.ts";
+import { discoverAgentPlaces } from "./profiles/foreign/discover-agent-places.ts";
 import { ForeignSource } from "./profiles/foreign-source.ts";
 import type { Profile } from "./profiles/profile.ts";
 import { layerOf, type ProfileLayer } from "./profiles/profile-layer.ts";
@@ -99,10 +99,7 @@ export async function openControl(options: ControlOptions): Promise<Control> {
       ...config.files,
       userFolder,
       directory,
-      ...agentPlaces(cwd),
-      ...["profiles", ".mandate", ...skillPlaces.map(({ path }) => path)].map((path) =>
-        join(cwd, path),
-      ),
+      ...["profiles", "skills"].map((path) => join(cwd, path)),
     ],
     close: () => view.close(),
   };

@@ -42,6 +42,8 @@ import { type DelegationMark, delegationMark } from "./workspaces/delegation-mar
 import { endMarkedProcesses } from "./workspaces/end-marked-processes.ts";
 import type { WorkingCopies } from "./workspaces/git/copies/working-copies.ts";
 import { detectSandbox, mayHaveSandbox } from "./workspaces/sandbox/detect-sandbox.ts";
+import { describeAbandoned } from "./workspaces/sandbox/nested/describe-nested.ts";
+import { GuardRecords } from "./workspaces/sandbox/nested/guard-records.ts";
 
 export interface RuntimeOptions {
   /**
@@ -149,7 +151,10 @@ export async function createRuntime(options: RuntimeOptions): Promise<Runtime> {
     force: options.force === true,
   });
   const mark = markFor(options.database ?? places.database);
-  const shell = openShell(config, environment, places.forbidden, mark);
+  const work = placeForWork(options.database, places.home);
+  const records = new GuardRecords(join(work.folder, "guards"));
+  await sweepAfterKilled(records);
+  const shell = openShell(config, environment, places.forbidden, mark, records);
   const { tools: own = [] } = options;
   const shipped = [
     ...builtInTools(config, {
@@ -173,7 +178,6 @@ export async function createRuntime(options: RuntimeOptions): Promise<Runtime> {
       engine.tell(delegationId, `About the MCP server "${server}": ${text}`);
     },
   });
-  const work = placeForWork(options.database, places.home);
   const queues = await openQueues(config, options);
   const unwritten = new UnwrittenEnds();
   let copies: Promise<WorkingCopies> | undefined;
@@ -209,6 +213,7 @@ export async function createRuntime(options: RuntimeOptions): Promise<Runtime> {
     async endStrays(delegations) {
       if (mark === undefined) return;
       await endMarkedProcesses(options.database ?? places.database, delegations);
+      await sweepAfterKilled(records);
     },
     unwritten,
     toolbox,
@@ -291,10 +296,18 @@ function openShell(
   environment: Environment,
   forbidden: readonly string[],
   mark: DelegationMark | undefined,
+  records: GuardRecords,
 ): Shell {
   const { network, unsandboxed } = config.tools.shell;
   const sandbox = () => detectSandbox(environment);
-  return createShellTool({ sandbox, unsandboxed, network, environment, forbidden, mark });
+  return createShellTool({ sandbox, unsandboxed, network, environment, forbidden, mark, records });
+}
+
+/** A process that was killed could not look at what its commands left: this one does. */
+async function sweepAfterKilled(records: GuardRecords): Promise<void> {
+  for (const abandoned of await records.sweepAbandoned()) {
+    process.emitWarning(describeAbandoned(abandoned), { type: "MandateWarning" });
+  }
 }
 
 /** Nobody looks for what belongs to a database that ended with its process. */

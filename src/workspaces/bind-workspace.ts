@@ -3,6 +3,7 @@ import { resolve } from "node:path";
 import { intersectRoots, isBelow } from "../contracts/write-roots.ts";
 import { MandateError } from "../ports/mandate-error.ts";
 import { nearestRealPath } from "./nearest-real-path.ts";
+import { linkedPlaces } from "./protected/linked-places.ts";
 import type { WorkspaceBinding } from "./workspace-binding.ts";
 
 export interface WorkspaceRequest {
@@ -45,7 +46,10 @@ export function bindWorkspace(request: WorkspaceRequest): WorkspaceBinding {
     writeRoots: request.allowWrites ? realWriteRoots(root, request.writeRoots) : [],
     // A folder that contains the root is closed by the root itself.
     forbidden: forbidden.filter((folder) => !isBelow(root, folder)),
-    guarded: (request.guarded ?? []).map((place) => nearestRealPath(resolve(place)).path),
+    guarded: [
+      ...(request.guarded ?? []).map((place) => nearestRealPath(resolve(place)).path),
+      ...(request.allowWrites ? linkedPlaces(root) : []),
+    ],
     ...(request.visible && request.visible.length > 0 && { visible: request.visible }),
   });
 }

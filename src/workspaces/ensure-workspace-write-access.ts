@@ -1,7 +1,9 @@
-import { relative, sep } from "node:path";
+import { basename, relative } from "node:path";
 import { isBelow } from "../contracts/write-roots.ts";
-import { isObeyedName } from "./obeyed-names.ts";
 import { PathDenied } from "./path-denied.ts";
+import { gitDirectoryAround } from "./protected/git-directory.ts";
+import { protectionOf } from "./protected/protection.ts";
+import { isTemporaryName } from "./temporary-name.ts";
 import type { WorkspaceBinding } from "./workspace-binding.ts";
 
 /**
@@ -29,22 +31,23 @@ export function ensureWorkspaceWriteAccess(
           : `You may write below ${roots.join(", ")}.`),
     );
   }
-  const isGuarded = binding.guarded?.some((place) => isBelow(path, place)) === true;
-  if (isGuarded || isProtected(relative(binding.root, path).split(sep))) {
+  const problem = protectionProblem(binding, path);
+  if (problem !== undefined) {
     throw new PathDenied(
       "path_protected",
-      `"${asked}" steers git or Mandate itself and is not yours to change. If it must change, ` +
-        "say so in your answer and a person will do it.",
+      `"${asked}" cannot be written by agents: ${problem}. If it must change, say so in your ` +
+        "answer and a person will do it.",
     );
   }
 }
 
-/**
- * Files that other programs obey: writing them is a way out of the contract, also where they did
- * not exist before. Compared without case, as some file systems do.
- */
-export function isProtected(segments: readonly string[]): boolean {
-  if (segments.some(isObeyedName)) return true;
-  const [folder = "", file = ""] = segments.map((segment) => segment.toLowerCase());
-  return segments.length === 2 && folder === "profiles" && file.endsWith(".md");
+function protectionProblem({ guarded = [], root }: WorkspaceBinding, path: string) {
+  const below = relative(root, path);
+  const protection = protectionOf(root, below);
+  if (protection !== undefined) return protection.reason;
+  if (guarded.some((place) => isBelow(path, place))) return "Mandate obeys it at its next start";
+  if (isTemporaryName(basename(path))) return "Mandate keeps the name for files that it replaces";
+  const repository = gitDirectoryAround(root, [path]);
+  if (repository === undefined) return undefined;
+  return `git takes "${relative(root, repository) || "."}" with it for a repository, and obeys what is there`;
 }

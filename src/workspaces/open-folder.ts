@@ -10,8 +10,7 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { PathDenied } from "./path-denied.ts";
-import { requireReachable } from "./resolve-inside.ts";
-import type { WorkspaceBinding } from "./workspace-binding.ts";
+import { type Boundary, requireReachable } from "./resolve-inside.ts";
 
 /** A folder that was opened once and found to lie inside; whatever happens in it goes through it. */
 export interface OpenFolder {
@@ -36,7 +35,7 @@ const flags = constants.O_RDONLY | (constants.O_DIRECTORY ?? 0) | (constants.O_N
  * Opens a folder and asks the descriptor, not the path, where it is. A parent that became a link
  * after it was resolved is found out here, before anything is read or written.
  */
-export function openFolder(binding: WorkspaceBinding, path: string, asked: string): OpenFolder {
+export function openFolder(binding: Boundary, path: string, asked: string): OpenFolder {
   const descriptor = openSync(path, flags);
   try {
     const location = locationOf(descriptor, path, asked);

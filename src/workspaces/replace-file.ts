@@ -1,4 +1,4 @@
-import { createHash, randomBytes } from "node:crypto";
+import { createHash } from "node:crypto";
 import {
   closeSync,
   constants,
@@ -21,6 +21,7 @@ import type { OpenFolder } from "./open-folder.ts";
 import { openFolderForWriting } from "./open-folder-for-writing.ts";
 import { openReplaceable } from "./open-replaceable.ts";
 import { resolveForWriting } from "./resolve-for-writing.ts";
+import { temporaryName } from "./temporary-name.ts";
 import type { WorkspaceBinding } from "./workspace-binding.ts";
 
 export interface ReplacedFile {
@@ -60,6 +61,8 @@ export async function replaceFile(
     const result = { path: shownPath(binding, place), before, after };
     if (expected !== undefined && before !== expected) throw new FileChanged(result.path);
     const requireUnchanged = () => {
+      // Asked again: another agent may have written what makes a repository of the folder.
+      ensureWorkspaceWriteAccess(binding, place, asked);
       if (expected === undefined || isUnchanged(folder.entry(target.file), old?.stats)) return;
       throw new FileChanged(result.path);
     };
@@ -95,7 +98,7 @@ async function swapIn(
   requireUnchanged: () => void,
   signal: AbortSignal | undefined,
 ): Promise<void> {
-  const temporary = folder.entry(`.mandate-${randomBytes(8).toString("hex")}.tmp`);
+  const temporary = folder.entry(temporaryName());
   const { O_CREAT, O_EXCL, O_WRONLY } = constants;
   const descriptor = openSync(temporary, O_CREAT | O_EXCL | O_WRONLY, 0o666);
   try {

@@ -6,6 +6,9 @@ import type { WorkspaceBinding } from "./workspace-binding.ts";
 
 const maximumLength = 4096;
 
+/** What says where a workspace ends. */
+export type Boundary = Pick<WorkspaceBinding, "root" | "forbidden">;
+
 /**
  * Where a path from a model really leads: relative paths count from the root, links are resolved
  * as far as anything exists, and the result lies below the root or this throws. It says where to
@@ -50,7 +53,7 @@ export function absoluteInside(
 }
 
 /** Throws unless a real place lies below the root and outside every forbidden folder. */
-export function requireReachable(binding: WorkspaceBinding, place: string, asked: string): void {
+export function requireReachable(binding: Boundary, place: string, asked: string): void {
   if (!isBelow(place, binding.root)) {
     throw new PathDenied(
       "path_outside_workspace",
@@ -66,7 +69,7 @@ export function requireReachable(binding: WorkspaceBinding, place: string, asked
   }
 }
 
-export function isForbidden(binding: WorkspaceBinding, place: string): boolean {
+export function isForbidden(binding: Boundary, place: string): boolean {
   return binding.forbidden?.some((folder) => isBelow(place, folder)) === true;
 }
 

@@ -1,24 +1,25 @@
 import { basename, join } from "node:path";
 import { isBelow } from "../../contracts/write-roots.ts";
-import { isProtected } from "../../workspaces/ensure-workspace-write-access.ts";
 import { foldName } from "../../workspaces/git/copies/case-collisions.ts";
 import { readCopyRecord, type WorkingCopy } from "../../workspaces/git/copies/working-copy.ts";
 import { nearestRealPath } from "../../workspaces/nearest-real-path.ts";
+import { protectionOf } from "../../workspaces/protected/protection.ts";
 
 /**
- * Those of the changed paths that the next start would read and obey; `guarded` are absolute places.
- * A path above such a place counts as well: as a link it would lead to another one. So does what a
- * start in a folder further down would obey. Compared without case, as some file systems do.
+ * Those of the changed paths that agents cannot write: what the list protects, and what the next
+ * start reads; `guarded` are absolute places. A path above such a place counts as well: as a link it
+ * would lead to another one. Compared without case, as some file systems do.
  */
 export function guardedChanges(
   copy: WorkingCopy,
   paths: readonly string[],
   guarded: readonly string[],
 ): readonly string[] {
-  const at = foldName(placeOf(copy));
+  const root = placeOf(copy);
+  const at = foldName(root);
   const places = new Set(guarded.flatMap((place) => [place, realPathOf(place)]).map(foldName));
   return paths.filter((path) => {
-    if (isProtected(path.split("/"))) return true;
+    if (protectionOf(root, path) !== undefined) return true;
     const changed = join(at, foldName(path));
     return [...places].some((place) => isBelow(changed, place) || isBelow(place, changed));
   });

@@ -60,7 +60,7 @@ export class CheckRun {
   async stop(): Promise<void> {
     this.#isStopped = true;
     await this.#shell.release();
-    this.#runner.release(this.#owner);
+    await this.#runner.release(this.#owner);
   }
 
   get #owner(): string {

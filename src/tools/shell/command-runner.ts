@@ -4,6 +4,7 @@ import { join } from "node:path";
 import type { DelegationMark } from "../../workspaces/delegation-mark.ts";
 import type { SandboxFinding } from "../../workspaces/sandbox/detect-sandbox.ts";
 import { freshEnvironment } from "../../workspaces/sandbox/fresh-environment.ts";
+import type { GuardRecords } from "../../workspaces/sandbox/nested/guard-records.ts";
 import { type NestedGuard, NestedGuards } from "../../workspaces/sandbox/nested/nested-guards.ts";
 import { Placeholders } from "../../workspaces/sandbox/placeholders.ts";
 import type { SandboxPolicy } from "../../workspaces/sandbox/sandbox.ts";
@@ -18,6 +19,7 @@ export interface RunnerOptions {
   readonly forbidden: readonly string[];
   readonly maximumProcesses: number;
   readonly mark?: DelegationMark | undefined;
+  readonly records?: GuardRecords | undefined;
 }
 
 export interface CommandRequest {
@@ -37,11 +39,12 @@ const nothingNested: NestedGuard = { places: [], leave: () => Promise.resolve(un
 export class CommandRunner {
   readonly #options: RunnerOptions;
   readonly #placeholders = new Placeholders();
-  readonly #nested = new NestedGuards();
+  readonly #nested: NestedGuards;
   readonly #isLimitedBySystem = limitsBySystem();
 
   constructor(options: RunnerOptions) {
     this.#options = options;
+    this.#nested = new NestedGuards({ records: options.records });
   }
 
   /**
@@ -50,7 +53,7 @@ export class CommandRunner {
    */
   guardNested(workspace: WorkspaceBinding): Promise<NestedGuard> {
     const { allowWrites, writeRoots } = workspace;
-    const isNeeded = this.#options.sandbox.isUsable && allowWrites && writeRoots.length > 0;
+    const isNeeded = allowWrites && writeRoots.length > 0;
     if (!isNeeded || ownsGit(workspace)) return Promise.resolve(nothingNested);
     return this.#nested.enter(workspace);
   }
@@ -65,7 +68,8 @@ export class CommandRunner {
     if (!sandbox.isUsable) {
       const [file = "", ...args] = argv;
       const environment = { ...this.#environmentOf(workspace, scratch), ...mark };
-      return new ShellProcess({ ...shared, file, args, environment, cwd, isSandboxed: false });
+      const options = { ...shared, file, args, environment, cwd, isSandboxed: false };
+      return new ShellProcess({ ...options, afterwards: () => lookAfter(request) });
     }
     const policy = this.#policyOf(request);
     const line = sandbox.sandbox.wrap(policy, argv, cwd);
@@ -90,8 +94,9 @@ export class CommandRunner {
   }
 
   /** Nothing of this delegation runs any more. */
-  release(delegationId: string): void {
+  async release(delegationId: string): Promise<void> {
     this.#placeholders.release(delegationId);
+    await this.#nested.settle();
   }
 
   #policyOf({ workspace, network, scratch, nested }: CommandRequest): SandboxPolicy {

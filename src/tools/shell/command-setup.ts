@@ -2,6 +2,7 @@ import { resolve } from "node:path";
 import type { DelegationMark } from "../../workspaces/delegation-mark.ts";
 import { nearestRealPath } from "../../workspaces/nearest-real-path.ts";
 import type { SandboxFinding } from "../../workspaces/sandbox/detect-sandbox.ts";
+import type { GuardRecords } from "../../workspaces/sandbox/nested/guard-records.ts";
 import { CommandRunner } from "./command-runner.ts";
 
 /** What the operator and the machine say about commands, whoever asks for them. */
@@ -17,6 +18,8 @@ export interface CommandSettings {
   readonly maximumProcesses?: number;
   /** Says of a process whose it is, to those who look for what was left running. */
   readonly mark?: DelegationMark | undefined;
+  /** Where a killed process leaves word of the places that its commands ran in. */
+  readonly records?: GuardRecords | undefined;
 }
 
 export interface PreparedCommands {
@@ -28,7 +31,7 @@ export interface PreparedCommands {
 export interface CommandSetup {
   prepare(): PreparedCommands;
   /** Nothing of this owner runs any more. */
-  release(owner: string): void;
+  release(owner: string): Promise<void>;
 }
 
 /** One runner for all commands of a process, made when the first of them comes. */
@@ -39,8 +42,8 @@ export function createCommandSetup(settings: CommandSettings): CommandSetup {
       prepared ??= make(settings);
       return prepared;
     },
-    release(owner) {
-      prepared?.runner.release(owner);
+    async release(owner) {
+      await prepared?.runner.release(owner);
     },
   };
 }
@@ -53,6 +56,7 @@ function make(settings: CommandSettings): PreparedCommands {
     forbidden: (settings.forbidden ?? []).map((place) => nearestRealPath(resolve(place)).path),
     maximumProcesses: settings.maximumProcesses ?? 1024,
     mark: settings.mark,
+    records: settings.records,
   });
   return { runner, sandbox, unsandboxed: settings.unsandboxed ?? false };
 }

@@ -89,7 +89,7 @@ export function createShellTool(options: ShellOptions): Shell {
     const shell = shells.get(delegationId);
     shells.delete(delegationId);
     await Promise.all([checks.release(delegationId), shell?.release()]);
-    setup.release(delegationId);
+    await setup.release(delegationId);
   }
 
   async function run(input: ShellInput, context: ToolContext): Promise<ToolResult> {

@@ -32,7 +32,9 @@ describe("the guards inside a workspace", () => {
     const { pinned, readOnly, covered, missing } = plan({ guarded: at("a/b", "x/y") });
     expect(pinned).toEqual(at("a"));
     expect([...readOnly].sort()).toEqual(at(".git", "a/b"));
-    expect([...missing].sort()).toEqual(at(".mandate", "mandate.yaml", "profiles", "x"));
+    expect([...missing].sort()).toEqual(
+      at(".codex", ".gemini", ".mandate", ".opencode", "mandate.yaml", "profiles", "x"),
+    );
     expect(covered.map(({ place }) => place).sort()).toEqual([...missing].sort());
   });
 

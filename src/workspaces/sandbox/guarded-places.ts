@@ -2,7 +2,8 @@ import { lstatSync, statSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { isBelow } from "../../contracts/write-roots.ts";
 import { CallDenied } from "../../ports/call-denied.ts";
-import { obeyedNames } from "../obeyed-names.ts";
+import { standInsOf } from "../protected/stand-ins.ts";
+import { mustBeMounted } from "./nested/must-be-mounted.ts";
 import type { SandboxPolicy } from "./sandbox.ts";
 
 /** How places inside the workspace are kept from being written, or from being seen at all. */
@@ -74,16 +75,18 @@ function placesOf(policy: SandboxPolicy): readonly GuardedPlace[] {
 }
 
 /**
- * What git and our own next start would obey at the root, there or not. What lies deeper has to be
- * looked for, and comes as `guarded`.
+ * What programs would obey at the root, there or not. What lies deeper has to be looked for, and
+ * comes as `guarded`.
  */
 function obeyedPlaces({ root, ownsGit }: SandboxPolicy): readonly string[] {
-  const names = [...obeyedNames.filter((name) => name !== ".git"), "profiles"];
-  const ofMandate = names.map((name) => join(root, name));
   const git = join(root, ".git");
   const isFolder = lstatSync(git, { throwIfNoEntry: false })?.isDirectory() === true;
   const ofGit = ownsGit && isFolder ? gitSteering.map((name) => join(git, name)) : [git];
-  return [...ofMandate, ...ofGit];
+  const isLinked = (place: string) =>
+    lstatSync(place, { throwIfNoEntry: false })?.isSymbolicLink() === true;
+  // Links of other programs are guarded where they lead to, and looked at afterwards.
+  const others = standInsOf(root).filter((place) => mustBeMounted(place) || !isLinked(place));
+  return [...others, ...ofGit];
 }
 
 /** What makes git run programs or look for objects elsewhere. */

@@ -1,3 +1,5 @@
+import { join, relative } from "node:path";
+import { gitDirectoryAround } from "../../protected/git-directory.ts";
 import { type ChangeProblem, changeProblem } from "../copies/change-problem.ts";
 import { layoutOf } from "../copies/copy-layout.ts";
 import { collisionProblem, leadsOutside } from "../copies/judge-changes.ts";
@@ -55,6 +57,14 @@ async function findProblem(
   const all = (await readTreePaths(context, tree)).map(shownRaw);
   const embedded = embeddedProblem(copy.source.prefix, all, present);
   if (embedded !== undefined) return embedded;
+  // In the folder itself: empty and ignored folders are in no tree.
+  const { prefix, toplevel } = copy.source;
+  const arriving = present.map(({ path }) => join(toplevel, shownRaw(path)));
+  const around = gitDirectoryAround(toplevel, arriving);
+  if (around !== undefined) {
+    const folder = pathInWorkspace(prefix, relative(toplevel, around)) || ".";
+    return changeProblem("embedded-repository", [folder]);
+  }
   const added = present.filter(({ before }) => before === null);
   return collisionProblem(
     copy.source.prefix,

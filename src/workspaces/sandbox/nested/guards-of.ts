@@ -1,10 +1,11 @@
-import { lstatSync, readdirSync } from "node:fs";
+import { lstatSync, readdirSync, realpathSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { isBelow } from "../../../contracts/write-roots.ts";
 import { enclosePlaces } from "./enclose-places.ts";
 import { findDotGit, gitDirectoriesOf } from "./git-directories.ts";
 import type { Gitlinks } from "./gitlinks.ts";
-import type { WalkFindings } from "./obeyed-walk.ts";
+import { mustBeMounted } from "./must-be-mounted.ts";
+import type { WalkFindings } from "./protected-walk.ts";
 
 /** What is to be kept from a command: exact places, and folders that are closed as a whole. */
 export interface NestedPlaces {
@@ -12,6 +13,8 @@ export interface NestedPlaces {
   readonly closed: readonly string[];
   /** The folders in which git looks for another repository and finds none; some of `places`. */
   readonly links: readonly string[];
+  /** What goes through a link and so cannot be mounted: it is compared when a command has ended. */
+  readonly loose: readonly string[];
 }
 
 // Every mount and every index takes its time.
@@ -26,19 +29,27 @@ const mostClosed = 32;
 export async function guardsOf(
   root: string,
   tops: readonly string[],
-  { found, unseen }: WalkFindings,
+  { found, repositories, unseen }: WalkFindings,
   links: Gitlinks,
 ): Promise<NestedPlaces> {
-  const repositories = found.filter((place) => basename(place) === ".git");
-  const asked = repositories.slice(0, mostRepositories);
+  const dotGits = found.filter((place) => basename(place) === ".git");
+  const asked = dotGits.slice(0, mostRepositories);
   const followed = await findGitlinks(root, asked, links);
   const elsewhere = [join(root, ".git"), ...asked].flatMap(gitDirectoriesOf);
   const inside = elsewhere.filter((place) => place !== root && isBelow(place, root));
   const exact = new Set<string>();
-  const around = new Set([...unseen, ...repositories.slice(mostRepositories).map(dirname)]);
+  const loose: string[] = [];
+  const around = new Set([...unseen, ...dotGits.slice(mostRepositories).map(dirname)]);
   // Nobody misses a right in an empty folder.
   for (const link of followed) if (isUsed(link)) around.add(link);
-  for (const place of [...found, ...followed, ...inside]) {
+  for (const place of found) {
+    if (!isLink(place) || mustBeMounted(place)) continue;
+    loose.push(place);
+    const target = realPathInside(root, place);
+    if (target !== undefined) exact.add(target);
+  }
+  const mounted = found.filter((place) => !loose.includes(place));
+  for (const place of [...mounted, ...repositories, ...followed, ...inside]) {
     const nearest = withoutLinks(root, place);
     if (nearest !== place) around.add(nearest);
     else if (!around.has(place)) exact.add(place);
@@ -50,6 +61,7 @@ export async function guardsOf(
     places: places.filter((place) => exact.has(place)),
     closed: [...closed, ...places.filter((place) => !exact.has(place))],
     links: followed,
+    loose,
   };
 }
 
@@ -73,6 +85,19 @@ async function findGitlinks(
   return places;
 }
 
+function isLink(place: string): boolean {
+  return lstatSync(place, { throwIfNoEntry: false })?.isSymbolicLink() === true;
+}
+
+function realPathInside(root: string, place: string): string | undefined {
+  try {
+    const real = realpathSync(place);
+    return real !== root && isBelow(real, root) ? real : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
 function isUsed(folder: string): boolean {
   try {
     return readdirSync(folder).length > 0;
@@ -90,8 +115,8 @@ function withoutLinks(root: string, place: string): string {
   for (const name of place.slice(root.length + 1).split("/")) {
     const next = join(at, name);
     const status = lstatSync(next, { throwIfNoEntry: false });
-    const isLink = status?.isSymbolicLink() === true;
-    if (name.includes("\ufffd") || (isLink && at !== root)) return at;
+    const isLinked = status?.isSymbolicLink() === true;
+    if (name.includes("\ufffd") || (isLinked && at !== root)) return at;
     if (status?.isDirectory() !== true) return place;
     at = next;
   }

@@ -1,14 +1,14 @@
 import { accessSync, constants, lstatSync } from "node:fs";
-import { basename, join } from "node:path";
-import { isBelow } from "../../../contracts/write-roots.ts";
-import { obeyedNames } from "../../obeyed-names.ts";
+import { join } from "node:path";
+import { standInsOf } from "../../protected/stand-ins.ts";
 import type { WorkspaceBinding } from "../../workspace-binding.ts";
 import { describePlanted, describeReadOnly, describeUnseen } from "./describe-nested.ts";
 import { enclosePlaces } from "./enclose-places.ts";
 import { Gitlinks } from "./gitlinks.ts";
+import type { GuardRecords } from "./guard-records.ts";
 import { guardsOf } from "./guards-of.ts";
-import { ObeyedWalk, type WalkBounds } from "./obeyed-walk.ts";
-import { isEmptyFolder, type SetAside, setAside } from "./set-aside.ts";
+import { ProtectedWalk, type WalkBounds } from "./protected-walk.ts";
+import { type Before, type Swept, sweep } from "./sweep.ts";
 
 /** What one command has to be kept from. */
 export interface NestedGuard {
@@ -22,31 +22,41 @@ export interface NestedGuard {
 
 /** Write roots in which commands run, and what was there before the first of them began. */
 interface Area {
-  readonly walk: ObeyedWalk;
+  readonly walk: ProtectedWalk;
   readonly links: Gitlinks;
   running: number;
   /** Running, or about to. */
   users: number;
-  /** By place, with its inode. */
-  before: ReadonlyMap<string, number>;
-  /** Covered in every command: what is there now was put there by somebody else. */
-  covered: ReadonlySet<string>;
+  before: Before;
+  /** Not swept clean since `before`: more is looked for before another state counts as one. */
+  left?: WorkspaceBinding | undefined;
+  /** Takes `before` from the disk again. */
+  forget: () => void;
+}
+
+export interface NestedGuardsOptions {
+  readonly bounds?: WalkBounds | undefined;
+  /** Absent: no process sweeps after this one if it is killed. */
+  readonly records?: GuardRecords | undefined;
 }
 
 const mostAreas = 8;
 const mostUnseen = 32;
+const nothing: Before = {
+  ...{ places: new Map(), loose: new Set<string>(), covered: new Set<string>(), closed: [] },
+};
 
 /**
- * Keeps commands from what git or Mandate would obey at any depth, for workspaces in which somebody
- * else's git works: what is there is mounted read-only, what git looks for is covered, and what
- * appears nevertheless is set aside when a command has ended.
+ * Keeps commands from what is protected at any depth, for workspaces in which a person's
+ * programs work: what is there is mounted read-only, what git looks for is covered, and what appears
+ * nevertheless is set aside when a command has ended.
  */
 export class NestedGuards {
   readonly #areas = new Map<string, Area>();
-  readonly #bounds: WalkBounds | undefined;
+  readonly #options: NestedGuardsOptions;
 
-  constructor(bounds?: WalkBounds) {
-    this.#bounds = bounds;
+  constructor(options: NestedGuardsOptions = {}) {
+    this.#options = options;
   }
 
   async enter(workspace: WorkspaceBinding): Promise<NestedGuard> {
@@ -60,49 +70,75 @@ export class NestedGuards {
     }
   }
 
+  /** Tries once more where something could not be set aside. */
+  async settle(): Promise<void> {
+    for (const area of this.#areas.values()) {
+      if (area.left !== undefined && area.users === 0) await this.#sweep(area.left, area);
+    }
+  }
+
   async #enter(workspace: WorkspaceBinding, area: Area): Promise<NestedGuard> {
-    const { root, writeRoots: tops, forbidden } = workspace;
-    const seen = await area.walk.walk(tops, forbidden);
-    const late = area.running === 0 ? [] : removePlanted(workspace, area, seen.found);
-    const found = seen.found.filter((place) => area.running === 0 || area.before.has(place));
-    const { places, closed, links } = await guardsOf(root, tops, { ...seen, found }, area.links);
+    const { root, writeRoots: tops, forbidden = [], guarded = [] } = workspace;
+    const isBegun = () => area.running > 0 || area.left !== undefined;
+    const late = isBegun() ? (await this.#sweep(workspace, area)).planted : [];
+    const { bounds } = this.#options;
+    const seen = await area.walk.walk(root, tops, { left: forbidden, ...(bounds && { bounds }) });
+    const isTold = (place: string) => !isBegun() || area.before.places.has(place);
+    const theirs = {
+      ...{ unseen: seen.unseen, found: seen.found.filter(isTold) },
+      repositories: seen.repositories.filter(isTold),
+    };
+    const { places, closed, links, loose } = await guardsOf(root, tops, theirs, area.links);
     // Asked again: somebody else may have been first meanwhile.
-    if (area.running === 0) {
-      area.before = inodesOf(found);
-      // What lies at the root is guarded in every command, whatever was found.
-      const atRoot = obeyedNames.map((name) => join(root, name));
-      area.covered = new Set([...atRoot, ...links.map((link) => join(link, ".git"))]);
+    if (!isBegun()) {
+      // What has an empty folder in its place is guarded in every command, whatever was found.
+      const covered = [join(root, ".git"), ...standInsOf(root), ...guarded];
+      area.before = {
+        ...{ places: inodesOf([...theirs.found, ...theirs.repositories]), closed },
+        loose: new Set(loose),
+        covered: new Set([...covered, ...links.map((link) => join(link, ".git"))]),
+      };
+      area.forget = this.#options.records?.write(workspace, area.before) ?? area.forget;
     }
     area.running += 1;
     const remark = describeReadOnly(root, closed.filter(concernsUs));
     return {
       places: [...places, ...closed],
       ...(remark !== undefined && { remark }),
-      async leave() {
+      leave: async () => {
+        area.left = workspace;
         try {
-          const after = await area.walk.walk(tops, forbidden);
-          const planted = [...late, ...removePlanted(workspace, area, after.found)];
-          const isOpen = (place: string) => !closed.some((above) => isBelow(place, above));
-          const unseen = enclosePlaces(after.unseen.filter(isOpen), tops, mostUnseen);
+          const { planted, unseen } = await this.#sweep(workspace, area);
+          const told = enclosePlaces(unseen, tops, mostUnseen).filter(concernsUs);
           const problems = [
-            describePlanted(root, planted),
-            describeUnseen(root, unseen.filter(concernsUs)),
+            describePlanted(root, [...late, ...planted]),
+            describeUnseen(root, told),
           ];
           return problems.filter((problem) => problem !== undefined).join(" ") || undefined;
         } finally {
           area.running -= 1;
           area.users -= 1;
+          if (area.running === 0 && area.left === undefined) area.forget();
         }
       },
     };
+  }
+
+  async #sweep(workspace: WorkspaceBinding, area: Area): Promise<Swept> {
+    const swept = await sweep(workspace, area.walk, area.before, this.#options.bounds);
+    if (swept.planted.every(({ now }) => now !== undefined)) {
+      area.left = undefined;
+      if (area.running === 0) area.forget();
+    }
+    return swept;
   }
 
   /** The latest ones are remembered, and those in which something runs. */
   #areaOf(tops: readonly string[]): Area {
     const key = tops.join("\0");
     const area = this.#areas.get(key) ?? {
-      ...{ walk: new ObeyedWalk(this.#bounds), links: new Gitlinks() },
-      ...{ running: 0, users: 0, before: new Map(), covered: new Set<string>() },
+      ...{ walk: new ProtectedWalk(this.#options.bounds), links: new Gitlinks() },
+      ...{ running: 0, users: 0, before: nothing, forget: () => undefined },
     };
     this.#areas.delete(key);
     this.#areas.set(key, area);
@@ -112,22 +148,6 @@ export class NestedGuards {
     }
     return area;
   }
-}
-
-/** What was not there before the first command began, or is another one by now. */
-function removePlanted(
-  workspace: WorkspaceBinding,
-  area: Area,
-  found: readonly string[],
-): readonly SetAside[] {
-  return found.flatMap((place) => {
-    if (area.covered.has(place) || isEmptyFolder(place)) return [];
-    const before = area.before.get(place);
-    // People save files by replacing them; nobody replaces a `.git` as a whole.
-    const isGit = basename(place).toLowerCase() === ".git";
-    if (before !== undefined && (!isGit || before === inodeOf(place))) return [];
-    return setAside(workspace, place) ?? [];
-  });
 }
 
 function inodesOf(places: readonly string[]): ReadonlyMap<string, number> {

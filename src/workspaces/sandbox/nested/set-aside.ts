@@ -3,7 +3,9 @@ import { lstatSync, readdirSync, renameSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { messageOf } from "../../../ports/message-of.ts";
 import { openFolder } from "../../open-folder.ts";
-import type { WorkspaceBinding } from "../../workspace-binding.ts";
+import { gitDirectoryName } from "../../protected/git-directory.ts";
+import type { Boundary } from "../../resolve-inside.ts";
+import { makeReadable } from "./make-readable.ts";
 
 export interface SetAside {
   readonly place: string;
@@ -13,29 +15,61 @@ export interface SetAside {
 }
 
 /**
- * Gives a place another name, under which nobody obeys it. Nothing is deleted: it may be a person
- * who put it there at this moment. The folder is opened first, since whoever put it there may by
- * now have put a link in the folder's place. Undefined when it is gone.
+ * Gives a place another name, under which no program obeys it. Nothing is deleted: a person may
+ * have put it there at this moment. The folder is opened first, since a link may be in the
+ * folder's place by now. Undefined when it is gone.
  */
-export function setAside(workspace: WorkspaceBinding, place: string): SetAside | undefined {
-  const folder = dirname(place);
+export function setAside(workspace: Boundary, place: string): SetAside | undefined {
   try {
-    const opened = openFolder(workspace, folder, place);
-    try {
-      const name = basename(place);
-      const now = `${name}.set-aside-${randomBytes(4).toString("hex")}`;
-      renameSync(opened.entry(name), opened.entry(now));
-      return { place, now: join(folder, now) };
-    } finally {
-      opened.close();
-    }
+    return rename(workspace, place);
   } catch (error) {
-    if (lstatSync(place, { throwIfNoEntry: false }) === undefined) return undefined;
+    if (isGone(place)) return undefined;
     return { place, problem: messageOf(error) };
   }
 }
 
-/** Obeyed by nobody: what stands in for something that is not to be created. */
+/** Takes from a folder what makes git take it for a repository: without its HEAD it is a folder. */
+export function setRepositoryAside(workspace: Boundary, folder: string): SetAside | undefined {
+  try {
+    const name = readdirSync(folder, { withFileTypes: true }).find(
+      (entry) => gitDirectoryName(entry.name, entry.isDirectory()) === "HEAD",
+    )?.name;
+    const aside = name === undefined ? undefined : setAside(workspace, join(folder, name));
+    return aside && { ...aside, place: folder };
+  } catch (error) {
+    return isGone(folder) ? undefined : { place: folder, problem: messageOf(error) };
+  }
+}
+
+function rename(workspace: Boundary, place: string): SetAside {
+  const folder = dirname(place);
+  const name = basename(place);
+  const now = `${name}.set-aside-${randomBytes(4).toString("hex")}`;
+  const opened = openFolder(workspace, folder, place);
+  try {
+    renameSync(opened.entry(name), opened.entry(now));
+  } catch (error) {
+    // A command may have closed the folder so that this fails; a folder is only moved if it can
+    // be written itself.
+    const isOpened = makeReadable(opened.path);
+    makeReadable(place);
+    if (!isOpened) throw error;
+    renameSync(opened.entry(name), opened.entry(now));
+  } finally {
+    opened.close();
+  }
+  return { place, now: join(folder, now) };
+}
+
+function isGone(place: string): boolean {
+  try {
+    return lstatSync(place, { throwIfNoEntry: false }) === undefined;
+  } catch {
+    return false;
+  }
+}
+
+/** No program obeys an empty folder: a command has one in the place of what it must not create. */
 export function isEmptyFolder(place: string): boolean {
   try {
     return lstatSync(place).isDirectory() && readdirSync(place).length === 0;

@@ -6,7 +6,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { bindWorkspace } from "../../bind-workspace.ts";
 import { enclosePlaces } from "./enclose-places.ts";
 import { NestedGuards } from "./nested-guards.ts";
-import { ObeyedWalk } from "./obeyed-walk.ts";
+import { ProtectedWalk } from "./protected-walk.ts";
 
 let root: string;
 
@@ -31,7 +31,7 @@ function write(...names: string[]): void {
 describe("looking for what is obeyed", () => {
   it("finds it at any depth and in any case, and does not look inside of it", async () => {
     write("a/.git/x/.git", "b/c/.Mandate/y", "b/c/d/MANDATE.yaml", "mandate.yaml", "b/git");
-    const { found, unseen } = await new ObeyedWalk().walk([root]);
+    const { found, unseen } = await new ProtectedWalk().walk(root, [root]);
     const expected = at("a/.git", "b/c/.Mandate", "b/c/d/MANDATE.yaml", "mandate.yaml");
     expect([...found].sort()).toEqual(expected);
     expect(unseen).toEqual([]);
@@ -39,36 +39,36 @@ describe("looking for what is obeyed", () => {
 
   it("finds what came since, also when the times were set back", async () => {
     write("a/b/file");
-    const walk = new ObeyedWalk();
+    const walk = new ProtectedWalk();
     // As if all had been at rest when it was read.
     vi.useFakeTimers({ now: Date.now() + 60_000, toFake: ["Date"] });
-    expect((await walk.walk([root])).found).toEqual([]);
+    expect((await walk.walk(root, [root])).found).toEqual([]);
     // Clocks of file systems tick in steps of some milliseconds.
     await delay(30);
     write("a/b/.git/HEAD");
     utimesSync(join(root, "a/b"), 1, 1);
-    expect((await walk.walk([root])).found).toEqual(at("a/b/.git"));
+    expect((await walk.walk(root, [root])).found).toEqual(at("a/b/.git"));
     await delay(30);
     rmSync(join(root, "a/b/.git"), { recursive: true });
-    expect((await walk.walk([root])).found).toEqual([]);
+    expect((await walk.walk(root, [root])).found).toEqual([]);
   });
 
   it("leaves out what is nobody's, and names the folders that it did not come to", async () => {
     write("a/1/x/f", "a/2/f", "b/f", "c/.git/f");
-    const walk = new ObeyedWalk({ folders: 3, milliseconds: 60_000 });
-    const { found, unseen } = await walk.walk([root], at("b"));
+    const walk = new ProtectedWalk({ folders: 3, milliseconds: 60_000 });
+    const { found, unseen } = await walk.walk(root, [root], { left: at("b") });
     expect(found).toEqual(at("c/.git"));
     expect(unseen).toEqual(at("a/1", "a/2"));
-    expect((await new ObeyedWalk({ folders: 9, milliseconds: 0 }).walk([root])).unseen).toEqual([
-      root,
-    ]);
+    expect(
+      (await new ProtectedWalk({ folders: 9, milliseconds: 0 }).walk(root, [root])).unseen,
+    ).toEqual([root]);
   });
 });
 
 describe("the guards of a workspace that is too large to be looked through", () => {
   it("close what nobody has seen, and say so", async () => {
     write("a/1/f", "a/2/f", "b/f", ".git/f");
-    const guards = new NestedGuards({ folders: 3, milliseconds: 60_000 });
+    const guards = new NestedGuards({ bounds: { folders: 3, milliseconds: 60_000 } });
     const workspace = bindWorkspace({ root, isolation: "shared", allowWrites: true });
     const { places, remark, leave } = await guards.enter(workspace);
     expect([...places].sort()).toEqual(at(".git", "a/1", "a/2"));

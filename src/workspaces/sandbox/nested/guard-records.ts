@@ -1,0 +1,104 @@
+import { randomBytes } from "node:crypto";
+import { readdirSync, readFileSync, rmdirSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { z } from "zod";
+import { identifyThisProcess, isProcessAlive } from "../../git/process-identity.ts";
+import { writeDurably } from "../../git/write-durably.ts";
+import { standInsOf } from "../../protected/stand-ins.ts";
+import { ProtectedWalk } from "./protected-walk.ts";
+import type { SetAside } from "./set-aside.ts";
+import { type Before, type SweptPlace, sweep } from "./sweep.ts";
+
+const recordSchema = z.object({
+  root: z.string(),
+  writeRoots: z.array(z.string()),
+  forbidden: z.array(z.string()),
+  places: z.array(z.tuple([z.string(), z.number()])),
+  loose: z.array(z.string()),
+  covered: z.array(z.string()),
+  closed: z.array(z.string()),
+});
+
+/** What the commands of a killed process left in a place, and what became of it. */
+export interface AbandonedPlace {
+  readonly root: string;
+  readonly planted: readonly SetAside[];
+  readonly unseen: readonly string[];
+}
+
+/**
+ * Keeps on disk what was there before a command, for as long as the command runs. A killed process
+ * cannot sweep: the next process reads the file and sweeps. One file for each place.
+ */
+export class GuardRecords {
+  readonly #folder: string;
+
+  constructor(folder: string) {
+    this.#folder = folder;
+  }
+
+  /** Returns what removes it again. */
+  write({ root, writeRoots, forbidden = [] }: SweptPlace, before: Before): () => void {
+    const name = `${randomBytes(6).toString("hex")}.${identifyThisProcess()}`;
+    const file = join(this.#folder, name);
+    const record: z.infer<typeof recordSchema> = {
+      ...{ root, writeRoots: [...writeRoots], forbidden: [...forbidden] },
+      places: [...before.places],
+      ...{ loose: [...before.loose], covered: [...before.covered], closed: [...before.closed] },
+    };
+    writeDurably(file, JSON.stringify(record));
+    return () => rmSync(file, { force: true });
+  }
+
+  /** Sweeps after every process that is gone. What could not be set aside is tried again at the next start. */
+  async sweepAbandoned(): Promise<readonly AbandonedPlace[]> {
+    const swept: AbandonedPlace[] = [];
+    for (const name of namesIn(this.#folder)) {
+      if (isProcessAlive(name.slice(name.indexOf(".") + 1))) continue;
+      const file = join(this.#folder, name);
+      const record = readRecord(file);
+      if (record === undefined) {
+        rmSync(file, { force: true });
+        continue;
+      }
+      const before = {
+        ...{ places: new Map(record.places), closed: record.closed },
+        ...{ loose: new Set(record.loose), covered: new Set(record.covered) },
+      };
+      const { planted, unseen } = await sweep(record, new ProtectedWalk(), before);
+      removeStandIns(record.root, before);
+      if (planted.length + unseen.length > 0) swept.push({ root: record.root, planted, unseen });
+      if (planted.every(({ now }) => now !== undefined)) rmSync(file, { force: true });
+    }
+    return swept;
+  }
+}
+
+function readRecord(file: string): z.infer<typeof recordSchema> | undefined {
+  try {
+    return recordSchema.parse(JSON.parse(readFileSync(file, "utf8")));
+  } catch {
+    // Half a file of a process that was killed while it wrote: its command had not begun.
+    return undefined;
+  }
+}
+
+/** The empty folders that a command had in the place of what it must not create. */
+function removeStandIns(root: string, before: Before): void {
+  for (const place of [...standInsOf(root), ...before.covered]) {
+    if (before.places.has(place)) continue;
+    try {
+      rmdirSync(place);
+    } catch {
+      // Not there, not empty, or no folder: not ours.
+    }
+  }
+}
+
+function namesIn(folder: string): readonly string[] {
+  try {
+    return readdirSync(folder);
+  } catch {
+    return [];
+  }
+}

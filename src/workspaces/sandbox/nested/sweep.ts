@@ -1,0 +1,78 @@
+import { lstatSync } from "node:fs";
+import { basename } from "node:path";
+import { isBelow } from "../../../contracts/write-roots.ts";
+import { foldedName } from "../../protected/folded-name.ts";
+import type { WorkspaceBinding } from "../../workspace-binding.ts";
+import type { ProtectedWalk, WalkBounds } from "./protected-walk.ts";
+import { isEmptyFolder, type SetAside, setAside, setRepositoryAside } from "./set-aside.ts";
+
+/** Where commands ran. */
+export type SweptPlace = Pick<WorkspaceBinding, "root" | "writeRoots" | "forbidden">;
+
+/** What was there before the first of the commands began. */
+export interface Before {
+  /** What is protected, with its inode. */
+  readonly places: ReadonlyMap<string, number>;
+  /** Those of them that no mount held: another inode is another thing. */
+  readonly loose: ReadonlySet<string>;
+  /** Covered in every command: a person put there what is there now. */
+  readonly covered: ReadonlySet<string>;
+  /** Folders that were read-only as a whole. */
+  readonly closed: readonly string[];
+}
+
+export interface Swept {
+  readonly planted: readonly SetAside[];
+  /** What could not be looked into although commands could write there. */
+  readonly unseen: readonly string[];
+}
+
+/** Wider than before a command: what is not found here stays. */
+const sweepBounds: WalkBounds = { folders: 2_000_000, milliseconds: 60_000 };
+
+/** Sets aside all that is protected and was not there before, or is another thing by now. */
+export async function sweep(
+  place: SweptPlace,
+  walk: ProtectedWalk,
+  before: Before,
+  bounds: WalkBounds = sweepBounds,
+): Promise<Swept> {
+  const { root, writeRoots, forbidden = [] } = place;
+  const isOpen = (folder: string) => !before.closed.some((above) => isBelow(folder, above));
+  const seen = await walk.walk(root, writeRoots, {
+    ...{ left: forbidden, bounds, mayOpen: isOpen },
+    isKnown: (found) => isTheirs(before, found),
+  });
+  const planted: SetAside[] = [];
+  const paths = [
+    ...seen.repositories.map((found) => ({ found, act: setRepositoryAside })),
+    ...seen.found.map((found) => ({ found, act: setAside })),
+  ];
+  // Deepest first: what is inside a renamed folder has another path afterwards. A `.git` is
+  // a repository under its new name too, and so comes without its HEAD.
+  for (const { found, act } of paths.sort((one, two) => two.found.length - one.found.length)) {
+    if (isTheirs(before, found)) continue;
+    const aside = act(place, found);
+    if (aside !== undefined) planted.push(aside);
+  }
+  return { planted: outermost(planted), unseen: seen.unseen.filter(isOpen) };
+}
+
+function isTheirs({ places, loose, covered }: Before, place: string): boolean {
+  if (covered.has(place) || isEmptyFolder(place)) return true;
+  const before = places.get(place);
+  if (before === undefined) return false;
+  const status = lstatSync(place, { throwIfNoEntry: false });
+  if (status === undefined || status.ino === before) return true;
+  // People save files by replacing them; a `.git` is never replaced as a whole.
+  const isReplaceable = foldedName(basename(place)) !== ".git" && !loose.has(place);
+  return isReplaceable && !status.isSymbolicLink();
+}
+
+/** What went with something else needs no sentence of its own, unless it is still there. */
+function outermost(planted: readonly SetAside[]): readonly SetAside[] {
+  return planted.filter(({ place, now }, index) => {
+    if (now === undefined) return true;
+    return !planted.some((other, at) => isBelow(place, other.place) && at > index);
+  });
+}
