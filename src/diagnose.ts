@@ -7,7 +7,7 @@ import { type Environment, findPlaces } from "./control/places.ts";
 import { detectLocalEndpoints, type LocalEndpoint } from "./models/detect-local-endpoints.ts";
 import { createModelRegistry } from "./models/model-registry.ts";
 import { builtInProviders } from "./models/provider-catalog.ts";
-import { resolveProvider } from "./models/resolve-provider.ts";
+import { keyIn, resolveProvider } from "./models/resolve-provider.ts";
 import { describeStore, openStore } from "./open-store.ts";
 import { MandateError } from "./ports/mandate-error.ts";
 import { GitFailure } from "./workspaces/git/git-failure.ts";
@@ -40,7 +40,8 @@ interface Finding {
 }
 
 interface ModelsFinding {
-  readonly default: string;
+  /** Null: no model is configured. */
+  readonly default: string | null;
   /** Why the default cannot answer, and what to do; null: nothing that shows without asking it. */
   readonly problem: string | null;
   /** Without a price its cost counts as nothing, and no cap on cost is ever reached. */
@@ -163,11 +164,14 @@ async function lookAtModels(
   const models = createModelRegistry({ environment, ...(config && { config: config.models }) });
   const local = await detectLocalEndpoints(environment);
   const name = models.defaultModel;
-  const resolved = await attempt(async () => models.resolve(name));
+  const resolved = await attempt(async () =>
+    name === null ? models.candidates({}) : models.resolve(name),
+  );
   return {
     default: name,
-    problem: resolved.problem ?? localObstacle(name, local, environment, config),
-    hasPrice: models.price(models.defaultModel) !== undefined,
+    problem:
+      resolved.problem ?? (name === null ? null : localObstacle(name, local, environment, config)),
+    hasPrice: name !== null && models.price(name) !== undefined,
     pricesAsOf: models.pricesAsOf,
     providers: lookAtProviders(environment, config),
     local,
@@ -227,7 +231,7 @@ function lookAtProviders(environment: Environment, config: Config | undefined): 
       if (!(error instanceof MandateError)) throw error;
       const variable = builtIn?.keyVariable;
       // With its key set, something else is wrong.
-      const isKeyless = variable !== undefined && !environment[variable];
+      const isKeyless = builtIn && variable && !keyIn(environment, builtIn);
       return { provider, isUsable: false, set: isKeyless ? variable : error.message };
     }
   });

@@ -27,6 +27,8 @@ export async function startWorker(start: WorkerStart): Promise<RunningWorker> {
   if (first === undefined || url === undefined) {
     throw new MandateError("config-invalid", "A worker needs Postgres: set MANDATE_DATABASE_URL.");
   }
+  // A worker without a model could only claim work and fail it.
+  for (const runtime of start.runtimes) runtime.engine.requireModel();
   const { agents, engine } = first.config;
   const configured = [
     "default",

@@ -11,6 +11,8 @@ export interface PlanToRun {
   readonly profile: string;
   /** The document as JSON: it is kept, and the run is told its hash. */
   readonly text: string;
+  /** Who carries out its steps: profiles and handles. */
+  readonly agents: readonly string[];
 }
 
 const mostProblems = 20;
@@ -51,5 +53,6 @@ export function planToRun(
   const size = `plan of ${plan.steps.length} ${plan.steps.length === 1 ? "step" : "steps"}`;
   const goal = oneLine(plan.goal ?? "", 200);
   const task = goal === "" ? `Run the ${size}` : `${goal} (${size})`;
-  return { task, profile: runner, text: JSON.stringify(document) };
+  const agents = plan.steps.map((step) => step.profile);
+  return { task, profile: runner, text: JSON.stringify(document), agents };
 }

@@ -73,7 +73,8 @@ export interface CheckAbout {
 
 export interface ModelSource {
   resolve(name: string): Model;
-  readonly defaultModel: string;
+  /** Null: no model is configured. */
+  readonly defaultModel: string | null;
   /** The models that a policy allows to run on, in the order in which they are tried. */
   candidates(policy: ModelPolicy): readonly string[];
   /** In dollars, by a price that was agreed, or by today's list. */

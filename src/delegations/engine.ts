@@ -28,6 +28,7 @@ import { tellAgent } from "./runs/tell-agent.ts";
 import type { Session } from "./session.ts";
 import type { NoBranch } from "./spread/branch.ts";
 import { Branches, loseBranch } from "./spread/branches.ts";
+import { requireModel } from "./start/require-model.ts";
 import type { RunGrant, RunPrincipal } from "./start/run-grant.ts";
 import type { RunRequest, SessionRequest, StartedRun } from "./start/run-request.ts";
 import { startWatcher } from "./watchers/start-watcher.ts";
@@ -82,6 +83,14 @@ export class Engine {
   ): Promise<StartedRun> {
     const next = await continuation(this.#own.parts.store, id, message, options);
     return goOn(this.#own, next, options?.by);
+  }
+
+  /**
+   * Throws "model-not-configured" when an agent that is named has no model that can be reached;
+   * without names, when no profile has one. Writes nothing.
+   */
+  requireModel(names: readonly string[] = []): void {
+    requireModel(this.#own.parts, names);
   }
 
   /**

@@ -34,7 +34,8 @@ test("a pool stands in for a model, and a model wins over a pool", () => {
 
 test("a policy that says nothing runs on the default", () => {
   expect(registry(openai).candidates({})).toEqual([registry(openai).defaultModel]);
-  expect(registry({}).candidates({})).toEqual(["scripted/default"]);
+  const refusal = expect.objectContaining({ code: "model-not-configured" });
+  expect(() => registry({}).candidates({})).toThrow(refusal);
   const fallbacks = ["openai/b"];
   const { candidates } = registry({ ...openai, MANDATE_MODEL: "openai/a" });
   expect(candidates({ fallbacks })).toEqual(["openai/a", "openai/b"]);

@@ -5,7 +5,7 @@ import type { ModelPolicy } from "../profiles/profile.ts";
 /** What choosing among models needs to know; a registry gives it. */
 export interface ModelChoices {
   readonly pools: Readonly<Record<string, readonly string[]>>;
-  /** What runs when a policy names nothing. */
+  /** The models of a policy that names nothing; empty when no model is configured. */
   readonly defaults: readonly string[];
   isAllowed(name: string): boolean;
   /** Undefined when the model can be asked; otherwise what is missing. */
@@ -21,6 +21,7 @@ export interface ModelChoices {
  */
 export function candidateModels(policy: ModelPolicy, choices: ModelChoices): readonly string[] {
   const named = [...new Set([...chosen(policy, choices), ...(policy.fallbacks ?? [])])];
+  if (named.length === 0) throw noModel();
   const allowed = named.filter((name) => choices.isAllowed(name));
   if (allowed.length === 0) throw noneAllowed(named);
   const obstacles = new Map<string, MandateError>();
@@ -43,6 +44,17 @@ export function modelsOfPool(name: string, pools: ModelChoices["pools"]): readon
   const pool = Object.hasOwn(pools, name) ? pools[name] : undefined;
   if (pool === undefined) throw new MandateError("unknown-model", `${unknownPool(name, pools)}.`);
   return pool;
+}
+
+/** No model is configured at all: what to set, and where to look. */
+export function noModel(): MandateError {
+  return new MandateError(
+    "model-not-configured",
+    "No language model is configured, so no work can start. Set ANTHROPIC_API_KEY, OPENAI_API_KEY, " +
+      "GOOGLE_GENERATIVE_AI_API_KEY (or GEMINI_API_KEY) or OPENROUTER_API_KEY, or name a model: " +
+      "MANDATE_MODEL=ollama/qwen3 for one on this machine. To see what is found here: mandate doctor. " +
+      "Without a model: mandate demo, or scripted answers with --playbook FILE.",
+  );
 }
 
 function noneAllowed(named: readonly string[]): MandateError {

@@ -22,16 +22,46 @@ test("the default model is named by the environment, then the file, then the fir
   expect(registry({ OPENAI_API_KEY: "b", OLLAMA_HOST: "c" }).defaultModel).toMatch(/^openai\//);
   expect(registry({ OPENROUTER_API_KEY: "b" }).defaultModel).toBe("openrouter/openrouter/auto");
   expect(registry({ OLLAMA_HOST: "c", OLLAMA_MODEL: "m" }).defaultModel).toBe("ollama/m");
-  expect(registry({ ANTHROPIC_API_KEY: "", MANDATE_MODEL: "" }).defaultModel).toBe(
-    "scripted/default",
-  );
+  expect(registry({ ANTHROPIC_API_KEY: "", MANDATE_MODEL: "" }).defaultModel).toBeNull();
 });
 
-test("without anything configured the answer says so, and what to set", async () => {
-  const { resolve, defaultModel } = registry();
-  const text = await ask(resolve(defaultModel), defaultModel);
-  expect(text).toMatch(/^\[scripted model\] No language model is configured/);
-  expect(text).toContain("ANTHROPIC_API_KEY");
+test("without anything configured there is no model, and the error says what to set", () => {
+  const { candidates, defaultModel } = registry();
+  expect(defaultModel).toBeNull();
+  const message = expect.stringMatching(/No language model.*ANTHROPIC_API_KEY.*MANDATE_MODEL/);
+  const refusal = expect.objectContaining({ code: "model-not-configured", message });
+  expect(() => candidates({})).toThrow(refusal);
+});
+
+test("a key that Google's own programs read is a key for google", () => {
+  for (const name of ["GEMINI_API_KEY", "GOOGLE_API_KEY"]) {
+    const { defaultModel, resolve } = registry({ [name]: "k" });
+    expect(defaultModel).toMatch(/^google\//);
+    expect(resolve(defaultModel ?? "")).toBeDefined();
+  }
+});
+
+test("a program's own model is the default when nothing else names one", () => {
+  const models = { "acme/small": scriptedModel(() => "own") };
+  expect(createModelRegistry({ environment: {}, models }).defaultModel).toBe("acme/small");
+  const environment = { OPENAI_API_KEY: "k" };
+  expect(createModelRegistry({ environment, models }).defaultModel).toMatch(/^openai\//);
+});
+
+test("the scripted model answers without a playbook only when it is named", async () => {
+  const named = registry({ MANDATE_MODEL: "scripted/default" });
+  expect(named.candidates({})).toEqual(["scripted/default"]);
+  const text = await ask(named.resolve("scripted/default"), "scripted/default");
+  expect(text).toMatch(/^\[scripted model\] No playbook is given, so nothing was done/);
+  expect(registry().candidates({ model: "scripted/echo" })).toEqual(["scripted/echo"]);
+  // What a stored contract holds was chosen by no person.
+  for (const name of ["scripted/playbook", "scripted/default"]) {
+    const refusal = {
+      code: "model-not-configured",
+      message: expect.stringContaining("--playbook"),
+    };
+    expect(() => registry().resolve(name)).toThrow(expect.objectContaining(refusal));
+  }
 });
 
 test("a provider without its key is refused with the variable to set", () => {
@@ -111,7 +141,8 @@ test("cost is counted by the configured prices, cached tokens by theirs", () => 
 test("the default of every provider has a price and a known window", () => {
   const keys = ["ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GOOGLE_GENERATIVE_AI_API_KEY"];
   for (const key of keys) {
-    const { defaultModel, price, contextWindow, maxOutput } = registry({ [key]: "k" });
+    const { defaultModel: found, price, contextWindow, maxOutput } = registry({ [key]: "k" });
+    const defaultModel = found ?? "";
     expect(price(defaultModel), defaultModel).toBeDefined();
     expect(contextWindow(defaultModel)).toBeGreaterThan(maxOutput(defaultModel) ?? 0);
   }
@@ -135,15 +166,15 @@ test("nothing heavy is loaded before a model is asked", () => {
   expect(output.toString().trim()).toBe("");
 });
 
-test("without anything configured, one that is told to go on fails instead of asking a person", async () => {
+test("the scripted model without a playbook fails where more is needed, and asks no person", async () => {
   await using mandate = await openEngine({
     profiles: [
       testProfile("dutiful", { tools: ["complete_task"], exit: { tools: ["complete_task"] } }),
     ],
-    environment: {},
+    environment: { MANDATE_MODEL: "scripted/echo" },
   });
   const { events, result } = await mandate.run({ task: "do it", profile: "dutiful" });
   expect(result).toMatchObject({ status: "failed", closeReason: "provider_unavailable" });
-  expect(result.result).toContain("No language model is configured. Set ANTHROPIC_API_KEY");
+  expect(result.result).toContain("The scripted model has no playbook");
   expect(ofType(events, "agent.asked")).toEqual([]);
 });

@@ -12,7 +12,7 @@ import { findDefaultModel } from "./default-model.ts";
 import { planModel, planModelName } from "./plan-model.ts";
 import { PriceList } from "./price-list.ts";
 import { type Environment, keyVariableOf, resolveProvider } from "./resolve-provider.ts";
-import { unconfiguredModel } from "./scripted/unconfigured-model.ts";
+import { modelWithoutPlaybook } from "./scripted/model-without-playbook.ts";
 
 /** The `models:` block of mandate.yaml, already validated. */
 export interface ModelsConfig {
@@ -35,14 +35,15 @@ export interface ModelRegistry {
    * do: "unknown-model", "model-not-configured", or "refused-by-policy" when it is not allowed.
    */
   resolve(name: string): Model;
-  readonly defaultModel: string;
+  /** Null: no model is configured. */
+  readonly defaultModel: string | null;
   /** The models of a pool as it is written, reachable or not. */
   pool(name: string): readonly string[] | undefined;
   readonly pools: Readonly<Record<string, readonly string[]>>;
   /**
    * The models that a profile may run on, in the order in which they are tried, at least one. Throws
-   * "unknown-model" for a pool that nobody knows, "refused-by-policy" when none of them is allowed,
-   * and "model-not-configured" with the keys that would help when none can be reached.
+   * "unknown-model" for an unknown pool, "refused-by-policy" when none of them is allowed, and
+   * "model-not-configured" with what to set when no model is configured or none can be reached.
    */
   candidates(policy: ModelPolicy): readonly string[];
   isAllowed(name: string): boolean;
@@ -68,6 +69,7 @@ export interface ModelRegistryOptions {
 
 export function createModelRegistry(options: ModelRegistryOptions): ModelRegistry {
   const { environment, config = {}, scripted } = options;
+  const named = environment["MANDATE_MODEL"] || config.default;
   const { pools = shippedPools } = config;
   // Ours is no provider's: nothing stands in for it, and no allowlist of models is about it.
   const own = { ...options.models, [planModelName]: planModel };
@@ -103,7 +105,7 @@ export function createModelRegistry(options: ModelRegistryOptions): ModelRegistr
       resolved.get(provider) ??
       scripted ??
       (provider === "scripted"
-        ? unconfiguredModel
+        ? withoutPlaybook(name, named)
         : connectModel(resolveProvider(provider, environment, config), modelId));
     resolved.set(name, model);
     return model;
@@ -129,22 +131,46 @@ export function createModelRegistry(options: ModelRegistryOptions): ModelRegistr
 }
 
 function chooseDefaults(
-  { environment, config, scripted }: ModelRegistryOptions,
+  { environment, config, models, scripted }: ModelRegistryOptions,
   pools: Readonly<Record<string, readonly string[]>>,
 ): readonly string[] {
-  if (scripted !== undefined) return ["scripted/playbook"];
+  if (scripted !== undefined) return [playbookModelName];
   const named = environment["MANDATE_MODEL"] || config?.default;
   if (named) return [named];
   const pool = config?.defaultPool;
-  return pool === undefined ? [findDefaultModel(environment)] : modelsOfPool(pool, pools);
+  if (pool !== undefined) return modelsOfPool(pool, pools);
+  const found = findDefaultModel(environment) ?? firstOf(models);
+  return found === undefined ? [] : [found];
 }
 
-/** A registry without a single usable model still has a name to show, and to be refused by. */
-function firstReachable(choices: ModelChoices): string {
+/** A program that gives its own models, and names no default, means the first of them. */
+function firstOf(models: ModelRegistryOptions["models"]): string | undefined {
+  const [first] = Object.keys(models ?? {});
+  return first === undefined || first.includes("/") ? first : `${first}/default`;
+}
+
+/** None of several reachable: the first, so that people see which one is refused. */
+function firstReachable(choices: ModelChoices): string | null {
   const { defaults } = choices;
-  if (defaults.length === 1) return defaults[0] ?? "";
   const first = defaults.find((name) => choices.isAllowed(name) && !choices.obstacleTo(name));
-  return first ?? defaults[0] ?? "";
+  return first ?? defaults[0] ?? null;
+}
+
+/** The name under which a playbook answers when no model is named. */
+const playbookModelName = "scripted/playbook";
+
+/**
+ * Stored contracts hold these names although no person chose them: a playbook's, and the one that
+ * earlier versions fell back to. Without the playbook such a run cannot continue.
+ */
+const unchosenNames = [playbookModelName, "scripted/default"];
+
+function withoutPlaybook(name: string, named: string | undefined): Model {
+  if (name === named || !unchosenNames.includes(name)) return modelWithoutPlaybook;
+  throw new MandateError(
+    "model-not-configured",
+    `"${name}" answers from a playbook, and none is given: add --playbook FILE, or choose a model with MANDATE_MODEL.`,
+  );
 }
 
 function notAName(name: string): MandateError {

@@ -7,6 +7,8 @@ export interface BuiltInProvider {
   /** The variable that moves it elsewhere. */
   readonly baseUrlVariable: string;
   readonly keyVariable?: string;
+  /** Other variables in which the vendor's own programs look for that key. */
+  readonly otherKeyVariables?: readonly string[];
   /** Without a key nothing can be asked; local servers want none. */
   readonly needsKey: boolean;
   /** Runs on the user's own machine, and is found by `mandate doctor`. */
@@ -38,6 +40,7 @@ export const builtInProviders: Readonly<Record<string, BuiltInProvider>> = {
     baseUrl: "https://generativelanguage.googleapis.com/v1beta",
     baseUrlVariable: "GOOGLE_GENERATIVE_AI_BASE_URL",
     keyVariable: "GOOGLE_GENERATIVE_AI_API_KEY",
+    otherKeyVariables: ["GEMINI_API_KEY", "GOOGLE_API_KEY"],
     needsKey: true,
     defaultModel: "gemini-3.8-flash",
   },

@@ -70,7 +70,8 @@ function apiKey(
 ): string | undefined {
   if (configured?.apiKey) return configured.apiKey;
   const variable = keyVariable(builtIn, configured);
-  const key = variable === undefined ? undefined : environment[variable];
+  const isBuiltIn = variable !== undefined && variable === builtIn?.keyVariable;
+  const key = isBuiltIn ? keyIn(environment, builtIn) : environment[variable ?? ""];
   if (key) return key;
   const isRequired = configured?.apiKeyEnv !== undefined || builtIn?.needsKey === true;
   if (!isRequired) return undefined;
@@ -79,6 +80,15 @@ function apiKey(
       ? `name the variable that holds its key in models.providers.${provider}.apiKeyEnv`
       : `set ${variable}, or choose another model with MANDATE_MODEL`;
   throw new MandateError("model-not-configured", `"${provider}" has no key: ${remedy}.`);
+}
+
+/** The key of a built-in provider, from the first of its variables that is set. */
+export function keyIn(environment: Environment, builtIn: BuiltInProvider): string | undefined {
+  const { keyVariable: variable, otherKeyVariables = [] } = builtIn;
+  if (variable === undefined) return undefined;
+  for (const name of [variable, ...otherKeyVariables])
+    if (environment[name]) return environment[name];
+  return undefined;
 }
 
 /** The variable that would hold the key of a provider, if there is one. */

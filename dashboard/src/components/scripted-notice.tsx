@@ -10,11 +10,13 @@ const place = "mandate-scripted-notice";
 const patienceMs = 60_000;
 let known: { readonly at: number; readonly report: SystemReport } | undefined;
 
-/** Above the runs, while no language model is set up: who answers, and how to have another. */
+/** Above the runs, while no language model answers: why, and how to set one up. */
 export function ScriptedNotice() {
   const [isShown, setShown] = useState(() => !wasDismissed());
   const models = useModels();
-  if (!isShown || models === undefined || !isScripted(models.default)) return null;
+  if (models === undefined) return null;
+  if (models.default === null) return <NoModelNotice models={models} />;
+  if (!isShown || !isScripted(models.default)) return null;
   const dismiss = (): void => {
     setShown(false);
     rememberDismissal();
@@ -29,7 +31,20 @@ export function ScriptedNotice() {
     >
       <p>
         <strong className="font-semibold text-warn">The scripted model answers here.</strong> It is
-        no language model: it says what a playbook says, or that none is set up. For a real one:
+        no language model: it says what a playbook says. For a real one:
+      </p>
+      <PlugInSteps models={models} />
+    </Notice>
+  );
+}
+
+/** Stays while no model is configured: every start of work is refused until there is one. */
+function NoModelNotice({ models }: { readonly models: SystemReport["models"] }) {
+  return (
+    <Notice action={null}>
+      <p>
+        <strong className="font-semibold text-warn">No language model is configured</strong>, so no
+        work can start. To set one up:
       </p>
       <PlugInSteps models={models} />
     </Notice>

@@ -2,6 +2,7 @@ import { type Contract, externalProvider, modelName } from "../../contracts/cont
 import { isPattern } from "../../contracts/selection.ts";
 import { isOpen } from "../../events/delegation.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
+import { messageOf } from "../../ports/message-of.ts";
 import { canReachWorkspace } from "../changes/remote-copy.ts";
 import type { EngineParts } from "../engine-parts.ts";
 
@@ -11,33 +12,51 @@ export async function canWorkOn(
   runId: string,
   only?: string,
 ): Promise<boolean> {
+  return (await obstacleToWork(parts, runId, only)) === undefined;
+}
+
+/** Why this process cannot work on a run, or on the delegation that is named; undefined: it can. */
+export async function obstacleToWork(
+  parts: EngineParts,
+  runId: string,
+  only?: string,
+): Promise<MandateError | undefined> {
   const { store } = parts;
   const run = await store.readRun(runId);
-  if (run === undefined) return true;
+  if (run === undefined) return undefined;
   const asked = only === undefined ? [...run.delegations.values()] : [run.delegations.get(only)];
   for (const delegation of asked) {
     if (delegation === undefined || !isOpen(delegation)) continue;
     try {
       const contract = await store.readContract(delegation.id);
-      if (!hasTools(parts, contract)) return false;
+      const missing = missingTool(parts, contract);
+      if (missing !== undefined) return notHere(delegation.id, `the tool "${missing}"`);
       requireModel(parts, contract);
       if (only === undefined) continue;
-      if (!(await canReachWorkspace(parts, run, delegation, contract))) return false;
+      if (!(await canReachWorkspace(parts, run, delegation, contract))) {
+        return notHere(delegation.id, "its workspace");
+      }
     } catch (error) {
+      if (!(error instanceof MandateError)) return notHere(delegation.id, messageOf(error));
       // A contract that cannot be trusted is for recovery to end; a missing key is not.
-      if (!(error instanceof MandateError) || error.code !== "contract-invalid") return false;
+      if (error.code !== "contract-invalid") return error;
     }
   }
-  return true;
+  return undefined;
 }
 
-function hasTools(
+function notHere(id: string, what: string): MandateError {
+  const message = `${id} needs ${what}, which this process does not have. Resume the run where it was started.`;
+  return new MandateError("not-resumable", message);
+}
+
+function missingTool(
   { toolbox }: Pick<EngineParts, "toolbox">,
   { permissions }: Pick<Contract, "permissions">,
-): boolean {
-  return permissions.allowed_tools.every(
+): string | undefined {
+  return permissions.allowed_tools.find(
     // The tools of servers are found when they are opened.
-    (tool) => isPattern(tool) || tool.startsWith("mcp__") || toolbox.get(tool) !== undefined,
+    (tool) => !(isPattern(tool) || tool.startsWith("mcp__") || toolbox.get(tool) !== undefined),
   );
 }
 

@@ -7,7 +7,7 @@ import { type ClaimedRun, claimRun, goOnWith, takeUpRun } from "../recovery/reco
 import type { RunGrant } from "../start/run-grant.ts";
 import type { StartedRun } from "../start/run-request.ts";
 import { wasNotWritten } from "../work.ts";
-import { canWorkOn } from "./can-work-on.ts";
+import { obstacleToWork } from "./can-work-on.ts";
 import type { GoalQueue } from "./goal-queue.ts";
 import type { LiveRuns } from "./live-runs.ts";
 import { sendAgain } from "./send-again.ts";
@@ -103,7 +103,12 @@ export class Recovery {
       return { ...untaken, state };
     }
     if (!(await isLeft(parts.store, row, state, isNamed))) return undefined;
-    if (!(await canWorkOn(parts, row.id))) return undefined;
+    const obstacle = await obstacleToWork(parts, row.id);
+    if (obstacle !== undefined) {
+      // Left for a process that can work on it; a person who names the run is told why.
+      if (isNamed) throw obstacle;
+      return undefined;
+    }
     // Two who resume the same run in this process would both own it.
     if (this.#takingUp.has(row.id)) return undefined;
     this.#takingUp.add(row.id);

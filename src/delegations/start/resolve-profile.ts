@@ -3,6 +3,7 @@ import type { ReceiptLine } from "../../contracts/receipt.ts";
 import type { AgentEntry } from "../../control/records/agent-registry.ts";
 import { nearestKey } from "../../documents/nearest-key.ts";
 import type { DelegationRequest } from "../../ports/delegator.ts";
+import type { MandateErrorCode } from "../../ports/mandate-error.ts";
 import type { Profile } from "../../profiles/profile.ts";
 import { skillName } from "../../skills/skill-name.ts";
 import type { EngineParts } from "../engine-parts.ts";
@@ -22,6 +23,8 @@ export type Unresolved = {
   readonly reason: string;
   /** What was most likely meant, for people: the words that models get are fixed. */
   readonly hint?: string;
+  /** The code of the error for a caller that is no agent; absent: refused by policy. */
+  readonly code?: MandateErrorCode;
 };
 
 export function resolveProfile(start: Start): Resolved | Unresolved {

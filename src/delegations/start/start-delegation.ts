@@ -142,7 +142,12 @@ function fittingAuthority(
 }
 
 function asRefusal(error: unknown): Started {
-  if (error instanceof MandateError) return { rule: error.code, reason: error.message };
+  if (error instanceof MandateError) {
+    const { code, message: reason } = error;
+    // A missing model is no refusal: the caller configures one and asks again.
+    const isAboutModel = code === "model-not-configured" || code === "unknown-model";
+    return { rule: code, reason, ...(isAboutModel && { code }) };
+  }
   if (error instanceof CallDenied) return { rule: error.rule, reason: error.message };
   throw error;
 }

@@ -1,4 +1,5 @@
 import { basename } from "node:path";
+import type { RunOutcome } from "../../events/run-outcome.ts";
 import type { DelegationResult } from "../../ports/delegator.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
 import type { Runtime } from "../../runtime.ts";
@@ -36,7 +37,7 @@ export async function attend(given: Arguments, work: Work): Promise<number> {
 /** What a run left, besides its result. */
 export interface Aftermath {
   /** How the run itself ended, which is for its steps and children to say too; null: it has not. */
-  readonly end: "succeeded" | "failed" | null;
+  readonly end: RunOutcome | null;
   /** Those whose changes are in copies of their own. */
   readonly kept: readonly string[];
 }
@@ -73,16 +74,17 @@ export async function takeUp(
   return recovered;
 }
 
-/** What cannot be taken up must not keep anything new from starting. */
+/** A run that cannot be recovered keeps nothing new from starting, unless it is the one asked for. */
 async function recover(
   { engine }: Runtime,
   display: Display,
   only: string | undefined,
 ): Promise<readonly StartedRun[]> {
+  if (only !== undefined) return engine.recover(only);
   const refused = ({ message }: MandateError): void =>
     display.say(`An interrupted run could not be taken up: ${printable(message)}`);
   try {
-    return await engine.recover(only, refused);
+    return await engine.recover(undefined, refused);
   } catch (error) {
     if (!(error instanceof MandateError)) throw error;
     refused(error);
@@ -92,16 +94,16 @@ async function recover(
 
 /** Nobody shall take scripted words for those of a language model. */
 export function announceModel(
-  model: string,
+  model: string | null,
   playbook: string | undefined,
   { io, display }: Work,
 ): void {
-  if (playbook === undefined && !model.startsWith("scripted/")) return;
+  if (playbook === undefined && !model?.startsWith("scripted/")) return;
   const { paint } = styleFor(io.stderr, io);
   const notice = paint.warn("scripted model: not a language model");
   const source =
     playbook === undefined
-      ? `no key is set: ${io.program} doctor`
+      ? `no playbook: ${io.program} doctor`
       : `answers from ${basename(playbook)}`;
   display.say(`${notice} (${source})`);
 }

@@ -27,7 +27,7 @@ export async function chooseProfile(
   const name = asked ?? pin?.profileId ?? "general";
   await offerToTrust(runtime, name, where.io);
   const profile = name.startsWith("@") ? await behindHandle(runtime, name) : named(runtime, name);
-  const [model = parts.models.defaultModel] = parts.models.candidates(profile?.model ?? {});
+  const [model = ""] = parts.models.candidates(profile?.model ?? {});
   parts.models.resolve(model);
   const place = pin?.scope === "global" ? "everywhere" : `for this ${pin?.scope}`;
   const note = pin && `${pin.profileId} is pinned ${place}`;

@@ -153,7 +153,8 @@ describe("what is wrong with the machine", () => {
   test("a workspace around Mandate's own data is refused before anything runs", async () => {
     const inside = join(desk.home, "inside");
     mkdirSync(inside);
-    const { code, err } = await desk.type(["run", "--workspace", inside, "x"]);
+    const words = ["run", "--model", "scripted/echo", "--workspace", inside, "x"];
+    const { code, err } = await desk.type(words);
     expect(code).not.toBe(0);
     expect(err).toMatch(/where Mandate keeps its own data/);
   });

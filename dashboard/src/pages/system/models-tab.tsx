@@ -56,8 +56,15 @@ export function ModelsTab({ models }: { readonly models: Models }) {
     <div className="min-h-0 flex-1 overflow-auto pb-6">
       <Section title="Who answers">
         <p className="px-4 wrap-anywhere">
-          <Text className="font-mono text-xs font-semibold">{models.default}</Text>{" "}
-          {isScripted(models.default) ? (
+          {models.default !== null && (
+            <Text className="font-mono text-xs font-semibold">{models.default}</Text>
+          )}{" "}
+          {models.default === null ? (
+            <span className="text-warn">
+              No language model is configured, so no work can start. Plug in a key or a local model
+              below, then start <code className="font-mono text-xs">mandate serve</code> again.
+            </span>
+          ) : isScripted(models.default) ? (
             <span className="text-warn">
               is a script for demonstrations, and no language model. Plug in a key or a local model
               below, then start <code className="font-mono text-xs">mandate serve</code> again.
@@ -121,7 +128,7 @@ export function ModelsTab({ models }: { readonly models: Models }) {
 
 interface LocalProps {
   readonly server: LocalServer;
-  readonly defaultModel: string;
+  readonly defaultModel: string | null;
 }
 
 function Local({ server, defaultModel }: LocalProps) {

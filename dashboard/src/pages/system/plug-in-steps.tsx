@@ -56,7 +56,7 @@ export function PlugInSteps({ models }: { readonly models: SystemReport["models"
 
 interface LocalStepProps {
   readonly server: ReturnType<typeof localServers>[number];
-  readonly defaultModel: string;
+  readonly defaultModel: string | null;
 }
 
 function LocalStep({ server, defaultModel }: LocalStepProps) {

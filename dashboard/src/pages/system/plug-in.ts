@@ -20,10 +20,10 @@ export function localServers(found: SystemReport["models"]["local"]): readonly L
 /** What makes a local server the one that answers; undefined: it is already, or has no model. */
 export function localCommand(
   { models, provider }: LocalServer,
-  defaultModel: string,
+  defaultModel: string | null,
 ): string | undefined {
   const name = models.find((model) => !/embed/i.test(model) && /^[\w.:@/+-]{1,200}$/.test(model));
-  if (name === undefined || defaultModel.startsWith(`${provider}/`)) return undefined;
+  if (name === undefined || defaultModel?.startsWith(`${provider}/`)) return undefined;
   return `export MANDATE_MODEL=${provider}/${name}`;
 }
 
@@ -39,8 +39,8 @@ export function providerAdvice({ isUsable, set }: Provider): {
   return { command: `export ${set}=${value}`, sentence: "Not configured" };
 }
 
-export function isScripted(model: string): boolean {
-  return model.startsWith("scripted/");
+export function isScripted(model: string | null): boolean {
+  return model?.startsWith("scripted/") === true;
 }
 
 /** Whether a run was begun on a playbook: the programs that do that name their runs so. */

@@ -151,5 +151,5 @@ async function findContinued(store: Store, given: Arguments, io: Io) {
 /** Nobody shall take scripted words for those of a language model. */
 function noticeOf(model: string, playbook: string | undefined): string {
   if (playbook !== undefined) return `scripted model: not a language model (${basename(playbook)})`;
-  return model.startsWith("scripted/") ? "scripted model: no key is set (mandate doctor)" : "";
+  return model.startsWith("scripted/") ? "scripted model: no playbook (mandate doctor)" : "";
 }

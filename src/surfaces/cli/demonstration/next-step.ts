@@ -12,7 +12,7 @@ export interface NextStep {
 export async function nextStep(io: Io): Promise<NextStep> {
   const { models } = await diagnoseMachine(io.environment, undefined);
   const serve = `${io.program} serve`;
-  if (!models.default.startsWith("scripted/")) {
+  if (models.default !== null && !models.default.startsWith("scripted/")) {
     return { command: serve, about: `the same with ${models.default}, which you have set up` };
   }
   const [local] = models.local.flatMap((endpoint) => suggestLocalModel(endpoint) ?? []);

@@ -31,6 +31,7 @@ export async function runPlan(given: Arguments, io: Io): Promise<number> {
     const read = await readPlan(file, runtime, io);
     if (given.flag("dry-run")) return printSchedule(read, given, io);
     requireRunner(runtime);
+    runtime.engine.requireModel(read.plan.steps.map(({ profile }) => profile));
     await requireConsent(workspace, { given, io, runtime });
     const work = workOnPlan({ file, read, runtime, workspace, playbook }, given, io);
     const outcome = await workOn(work);

@@ -80,8 +80,8 @@ async function askTokens(io: Io, put: Put): Promise<number> {
 /** What could answer here and now: what is configured, then what local servers list. */
 async function modelsHere(io: Io): Promise<readonly string[]> {
   const { models } = await diagnose(io.environment, io.cwd);
-  const isUsable = models.problem === null && !models.default.startsWith("scripted/");
-  const own = isUsable ? [models.default] : [];
+  const { default: name, problem } = models;
+  const own = name === null || problem !== null || name.startsWith("scripted/") ? [] : [name];
   const local = models.local.flatMap((endpoint) => talkingModels(endpoint).slice(0, 5));
   return [...new Set([...own, ...local])];
 }

@@ -46,9 +46,7 @@ export function describeDiagnosis(found: Findings, style: Style, program: string
 
 function whatNext({ models }: Findings, wrong: readonly string[], program: string): string {
   if (wrong.length > 0) return `To mend: ${wrong.join(", ")} (above). Then: ${program} doctor`;
-  return models.default.startsWith("scripted/")
-    ? `Without a model: ${program} demo`
-    : `Ready: ${program} run "…"`;
+  return isWithoutModel(models) ? `Without a model: ${program} demo` : `Ready: ${program} run "…"`;
 }
 
 function aboutItself({ configuration, database, home, node }: Findings, program: string): Row[] {
@@ -87,20 +85,23 @@ function aboutItself({ configuration, database, home, node }: Findings, program:
   ];
 }
 
+function isWithoutModel({ default: name }: Findings["models"]): boolean {
+  return name === null || name.startsWith("scripted/");
+}
+
+function aboutDefault({ default: name, problem }: Findings["models"]): Row {
+  const set = "set a key below, or MANDATE_MODEL";
+  if (name === null) return ["missing", "default", `none, so no work can start: ${set}`];
+  if (problem !== null) return ["wrong", "default", `${name} cannot answer: ${problem}`];
+  if (!name.startsWith("scripted/")) return ["good", "default", name];
+  return ["missing", "default", `${name}: not a language model; ${set}`];
+}
+
 function aboutModels({ models }: Findings): Row[] {
-  const isScripted = models.default.startsWith("scripted/");
   const known = `as of ${models.pricesAsOf}; others under models.prices`;
   return [
-    models.problem === null
-      ? [
-          isScripted ? "missing" : "good",
-          "default",
-          isScripted
-            ? `${models.default}: not a language model; set a key below, or MANDATE_MODEL`
-            : models.default,
-        ]
-      : ["wrong", "default", `${models.default} cannot answer: ${models.problem}`],
-    models.hasPrice || isScripted
+    aboutDefault(models),
+    models.hasPrice || isWithoutModel(models)
       ? ["good", "prices", known]
       : [
           "missing",
@@ -144,7 +145,7 @@ function aboutEndpoint(
 ): string {
   const { baseUrl, models: listed, provider } = endpoint;
   const what = `${provider} at ${baseUrl}, ${countOf(listed.length, "model")}`;
-  if (models.default.startsWith(`${provider}/`) && models.problem === null) return what;
+  if (models.default?.startsWith(`${provider}/`) && models.problem === null) return what;
   const name = suggestLocalModel(endpoint);
   if (name !== undefined) return `${what}. To use it: export MANDATE_MODEL=${name}`;
   return `${what}. Give it one that can talk${provider === "ollama" ? ": ollama pull qwen3" : ""}`;

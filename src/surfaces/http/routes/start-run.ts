@@ -49,6 +49,7 @@ async function whatToDo(host: Host, body: StartRunBody) {
   const behind = (handle: string) => control.view.entry(handle)?.profileId;
   const { maxChildren } = config.limits;
   const planned = planToRun(plan, { profiles, behind, maxChildren }, profiles);
+  host.runtime.engine.requireModel(planned.agents);
   // A plan can be larger than a prompt may be: it is kept, and the run is told its hash.
   const { hash } = await store.keepArtifact(planned.text);
   return { task: planned.task, profile: planned.profile, context: `plan ${hash}` };

@@ -138,7 +138,8 @@ function lookAtMachine(runtime: Runtime): Promise<Machine> {
   const known = looks.get(runtime);
   if (known !== undefined && now - known.at < patienceMs) return known.machine;
   // The model that answers here: a flag, or a playbook, may say another one than the environment.
-  const environment = { ...process.env, MANDATE_MODEL: runtime.parts.models.defaultModel };
+  const { defaultModel } = runtime.parts.models;
+  const environment = { ...process.env, MANDATE_MODEL: defaultModel ?? undefined };
   const machine = diagnoseMachine(environment, runtime.config);
   machine.catch(() => looks.delete(runtime));
   looks.set(runtime, { at: now, machine });

@@ -37,7 +37,7 @@ export const system = z.object({
   }),
   enforcement: z.object({ files: z.string(), shell: z.string(), copies: z.string() }),
   models: z.object({
-    default: z.string(),
+    default: z.string().nullable().meta({ description: "Null: no model is configured." }),
     problem: z.string().nullable().meta({
       description: "Why the default cannot answer, and what to do; null: nothing is known.",
     }),
