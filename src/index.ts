@@ -56,6 +56,7 @@ export type {
   Mandate,
   MandateOptions,
   RunHandle,
+  RunResult,
   ToolSession,
 } from "./surfaces/library/mandate.ts";
 export { defineTool, type Tool, type ToolContext, type ToolResult } from "./tools/tool.ts";

@@ -5,6 +5,7 @@
  */
 import type { ReceiptLine } from "../contracts/receipt.ts";
 import type { CloseReason } from "./close-reason.ts";
+import type { RunOutcome } from "./run-outcome.ts";
 import type { Seal } from "./seal.ts";
 import type { SpentLine } from "./spent-lines.ts";
 
@@ -68,7 +69,7 @@ export interface EventPayloads {
     readonly steps: readonly PlannedStep[];
   };
   "run.late_result": { readonly sub_agent_id: string; readonly detail: string };
-  "run.finished": { readonly outcome: "succeeded" | "failed"; readonly reason: string };
+  "run.finished": { readonly outcome: RunOutcome; readonly reason: string };
 
   // The lifecycle of one delegation (what the tables and tools call sub-agent).
   "agent.subagent_created": {
@@ -170,6 +171,8 @@ export interface EventPayloads {
     readonly artifact?: ArtifactReference;
     /** Delegations whose results reached this agent with this output. */
     readonly delivered?: readonly string[];
+    /** The output is the result of a child that did not complete: the model sees an error. */
+    readonly is_error?: true;
     /** What the tool did to files, for the seal's evidence. */
     readonly files?: readonly FileEvidence[];
     /** Of a command that the tool ran. */
@@ -260,7 +263,7 @@ export interface EventPayloads {
   "control.pruned": {
     readonly run: string;
     readonly actor: string;
-    readonly outcome: "succeeded" | "failed";
+    readonly outcome: RunOutcome;
     readonly started_at: number;
     readonly finished_at: number;
     /** How many events it had, and the hash after the last of them. */

@@ -2,6 +2,7 @@ import { type Delegation, openAskOf } from "./delegation.ts";
 import type { StoredEvent } from "./event.ts";
 import type { InboxItem } from "./inbox-item.ts";
 import { oneLine } from "./one-line.ts";
+import { runOutcomeOf } from "./run-outcome.ts";
 import type { RunState } from "./run-state.ts";
 
 const longestTitle = 160;
@@ -75,10 +76,10 @@ function say(event: StoredEvent, run: RunState, before: Delegation | undefined):
       return { kind: "plan", severity: "info", title: `A plan of ${count}`, text, about: by };
     }
     case "run.finished": {
-      const { outcome, reason } = event.payload;
+      const { reason } = event.payload;
+      const outcome = runOutcomeOf(event.payload);
       const severity = outcome === "succeeded" ? "info" : "warn";
-      // Who was stopped has not failed. The outcome has no word for it; its reason begins with one.
-      const end = reason.startsWith("cancelled: ") ? "was cancelled" : outcome;
+      const end = outcome === "cancelled" ? "was cancelled" : outcome;
       return { kind: "run", severity, title: `The run ${end}: ${run.task}`, text: reason };
     }
     default:

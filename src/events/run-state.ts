@@ -5,6 +5,7 @@ import type { Delegation } from "./delegation.ts";
 import type { StoredEvent } from "./event.ts";
 import { genesis } from "./hash-chain.ts";
 import { apply, create } from "./lifecycle.ts";
+import { type RunOutcome, runOutcomeOf } from "./run-outcome.ts";
 import { followSpending, requireFunds, type SpendingTotals } from "./spending.ts";
 
 /**
@@ -25,7 +26,7 @@ export interface RunState {
   worker: string;
   fence: number;
   startedAt: number;
-  outcome: "succeeded" | "failed" | null;
+  outcome: RunOutcome | null;
   finishedAt: number | null;
   readonly delegations: Map<string, Delegation>;
   lastRunSeq: number;
@@ -94,7 +95,7 @@ export function applyToRun(run: RunState, event: StoredEvent): void {
       run.fence = event.payload.fence;
       break;
     case "run.finished":
-      run.outcome = event.payload.outcome;
+      run.outcome = runOutcomeOf(event.payload);
       run.finishedAt = event.at;
       break;
     case "agent.subagent_created": {

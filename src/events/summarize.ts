@@ -1,4 +1,5 @@
 import type { EventPayloads, EventType, StoredEvent } from "./event.ts";
+import { runOutcomeOf } from "./run-outcome.ts";
 
 /** One line for a condensed timeline. A new event type does not compile without its line. */
 const lines: { readonly [T in EventType]: (payload: EventPayloads[T]) => string } = {
@@ -6,9 +7,11 @@ const lines: { readonly [T in EventType]: (payload: EventPayloads[T]) => string 
   "run.resumed": () => "run taken up again after an interruption",
   "run.planned": (p) => `plan of ${p.steps.length} steps accepted`,
   "run.late_result": (p) => `late result of ${p.sub_agent_id} discarded`,
-  // Who was stopped has not failed; the reason of a run begins with the word.
-  "run.finished": (p) =>
-    `run ${p.reason.startsWith("cancelled: ") ? "" : `${p.outcome}: `}${oneLine(p.reason)}`,
+  "run.finished": (p) => {
+    const outcome = runOutcomeOf(p);
+    // The reason of a cancelled run begins with that word.
+    return `run ${outcome === "cancelled" ? "" : `${outcome}: `}${oneLine(p.reason)}`;
+  },
   "agent.subagent_created": (p) => `created as ${p.profile}: ${oneLine(p.title)}`,
   "agent.subagent_started": (p) => `started (${p.strategy})`,
   "agent.subagent_attempt": (p) => `attempt ${p.attempt} of ${p.of}`,
@@ -35,7 +38,8 @@ const lines: { readonly [T in EventType]: (payload: EventPayloads[T]) => string 
   "agent.budget_settled": (p) =>
     `used ${p.prompt + p.completion} tokens${p.estimated ? " (worst case)" : ""}`,
   "agent.tool_started": (p) => `${p.tool} started`,
-  "agent.tool_completed": (p) => `${p.tool} done: ${oneLine(p.output)}`,
+  "agent.tool_completed": (p) =>
+    `${p.tool} ${p.is_error ? "failed" : "done"}: ${oneLine(p.output)}`,
   "agent.tool_failed": (p) => `${p.tool} failed: ${oneLine(p.error)}`,
   "agent.tool_denied": (p) => `${p.tool} refused (${p.rule}): ${oneLine(p.error)}`,
   "agent.tool_outcome_unknown": (p) => `${p.tool} was cut; its outcome is unknown`,

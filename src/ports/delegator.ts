@@ -2,6 +2,7 @@ import type { ReceiptLine } from "../contracts/receipt.ts";
 import type { CloseReason } from "../events/close-reason.ts";
 import type { DelegationStatus, WaitingOn } from "../events/delegation.ts";
 import type { ArtifactReference, PlannedStep, TokenUsage } from "../events/event.ts";
+import type { RunOutcome } from "../events/run-outcome.ts";
 import type { Seal } from "../events/seal.ts";
 
 /** What a caller asks for when it delegates. Everything but the task is optional. */
@@ -38,6 +39,11 @@ export interface DelegationResult {
   readonly delegationId: string;
   readonly profile: string;
   readonly status: "completed" | "failed" | "timeout" | "cancelled";
+  /**
+   * Of the root of a run: how the whole run ended. A run can fail although its root completed, by a
+   * plan that was not carried out or by a child whose failure never reached its caller.
+   */
+  readonly outcome?: RunOutcome;
   /** The child's final text; the error's sentence when it failed. */
   readonly result: string;
   readonly tokenUsage: TokenUsage;
@@ -50,13 +56,28 @@ export interface DelegationResult {
   readonly artifacts?: readonly ArtifactReference[];
 }
 
+/** How a delegation ended. */
+export type DelegationOutcome = DelegationResult["status"];
+
+/** What a call that waited for a child answers; an error when the child did not complete. */
+export interface JoinedOutput {
+  readonly text: string;
+  readonly isError?: true;
+}
+
 export interface DelegationInfo {
   readonly delegationId: string;
   readonly parentId: string | null;
   readonly profile: string;
   readonly title: string;
   readonly status: DelegationStatus;
+  /** Of a closed one: as the log records its end. */
+  readonly finalStatus?: "completed" | "failed";
+  /** Of a closed one: as callers see its end. */
+  readonly outcome?: DelegationOutcome;
   readonly closeReason?: CloseReason;
+  /** It is open, and no process works on its run. */
+  readonly isInterrupted?: true;
   readonly waitingOn?: WaitingOn;
   readonly depth: number;
   readonly attempt: number;
@@ -101,7 +122,10 @@ export interface Delegator {
    * Waits for one delegation and records this call's completion in the transaction that closes it,
    * so that a result is delivered exactly once. `describe` turns the result into the call's output.
    */
-  joinAndComplete(id: string, describe: (result: DelegationResult) => string): Promise<string>;
+  joinAndComplete(
+    id: string,
+    describe: (result: DelegationResult) => JoinedOutput,
+  ): Promise<JoinedOutput & { readonly recorded: true }>;
   /** Waits until all are closed or `maxWaitMs` has passed; null for one that still runs. */
   join(
     ids: readonly string[],

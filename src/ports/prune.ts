@@ -1,3 +1,5 @@
+import type { RunOutcome } from "../events/run-outcome.ts";
+
 /** Which finished runs to remove, and who wants it. */
 export interface PruneRequest {
   /** Runs that finished before this, in milliseconds since 1970. */
@@ -34,7 +36,7 @@ export interface PruneReport {
 
 export interface PrunedRun {
   readonly runId: string;
-  readonly outcome: "succeeded" | "failed";
+  readonly outcome: RunOutcome;
   readonly finishedAt: number;
   readonly events: number;
 }

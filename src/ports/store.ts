@@ -1,5 +1,6 @@
 import type { Contract } from "../contracts/contract.ts";
 import type { NewEvent, StoredEvent } from "../events/event.ts";
+import type { RunOutcome } from "../events/run-outcome.ts";
 import type { RunState } from "../events/run-state.ts";
 import type { IdempotencyStore } from "./idempotency-store.ts";
 import type { InboxStore } from "./inbox-store.ts";
@@ -130,7 +131,7 @@ export interface RunRow {
   readonly task: string;
   readonly application: string;
   readonly workspace: string | null;
-  readonly outcome: "succeeded" | "failed" | null;
+  readonly outcome: RunOutcome | null;
   readonly worker: string;
   readonly startedAt: number;
   readonly finishedAt: number | null;

@@ -1,5 +1,5 @@
 import type { CloseReason } from "../events/close-reason.ts";
-import type { Delegation } from "../events/delegation.ts";
+import { type Delegation, isOpen } from "../events/delegation.ts";
 import { childrenOf, type RunState } from "../events/run-state.ts";
 import type { DelegationInfo, DelegationResult } from "../ports/delegator.ts";
 
@@ -12,6 +12,7 @@ export function resultOf(run: RunState, id: string): DelegationResult | null {
     delegationId: delegation.id,
     profile: delegation.profile,
     status: statusOf(delegation.finalStatus, delegation.closeReason),
+    ...(isRoot(delegation) && run.outcome !== null && { outcome: run.outcome }),
     result:
       delegation.finalStatus === "completed"
         ? (delegation.output?.text ?? "")
@@ -26,6 +27,10 @@ export function resultOf(run: RunState, id: string): DelegationResult | null {
   };
 }
 
+function isRoot({ depth, parentId }: Delegation): boolean {
+  return parentId === null && depth === 0;
+}
+
 /** The four words that callers know, from the one lifecycle. */
 export function statusOf(
   final: "completed" | "failed",
@@ -35,20 +40,29 @@ export function statusOf(
   return reason === "timeout" || reason === "cancelled" ? reason : "failed";
 }
 
-export function infoOf(delegation: Delegation): DelegationInfo {
+/** `isInterrupted`: no process works on its run, so an open delegation waits for nothing. */
+export function infoOf(delegation: Delegation, isInterrupted = false): DelegationInfo {
   return {
     delegationId: delegation.id,
     parentId: delegation.parentId,
     profile: delegation.profile,
     title: delegation.title,
     status: delegation.status,
-    ...(delegation.status === "closed" && { closeReason: delegation.closeReason }),
-    ...waitingOf(delegation),
+    ...endOf(delegation),
+    ...(isInterrupted && isOpen(delegation) ? { isInterrupted } : waitingOf(delegation)),
     depth: delegation.depth,
     attempt: delegation.attempt,
     tokens: delegation.usage.prompt + delegation.usage.completion,
     cost: delegation.usage.cost,
   };
+}
+
+function endOf(
+  delegation: Delegation,
+): Pick<DelegationInfo, "closeReason" | "finalStatus" | "outcome"> | undefined {
+  if (delegation.status !== "closed") return undefined;
+  const { closeReason, finalStatus } = delegation;
+  return { finalStatus, outcome: statusOf(finalStatus, closeReason), closeReason };
 }
 
 function waitingOf(delegation: Delegation): Pick<DelegationInfo, "waitingOn"> | undefined {

@@ -51,8 +51,9 @@ export function callOutcome(
 ): Pick<CallEntry, "callId" | "outcome" | "output" | "artifact"> | undefined {
   switch (event.type) {
     case "agent.tool_completed": {
-      const { artifact, call_id: callId, output } = event.payload;
-      return { callId, outcome: "done", output, ...(artifact && { artifact }) };
+      const { artifact, call_id: callId, is_error: isError, output } = event.payload;
+      const outcome = isError ? "failed" : "done";
+      return { callId, outcome, output, ...(artifact && { artifact }) };
     }
     case "agent.tool_failed":
       return { callId: event.payload.call_id, outcome: "failed", output: event.payload.error };

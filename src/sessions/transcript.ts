@@ -88,7 +88,12 @@ export class Transcript {
           this.exit = event.payload.exit;
           this.exitTool = event.payload.tool;
         }
-        this.#result(event.payload.call_id, event.payload.tool, event.payload.output, false);
+        this.#result(
+          event.payload.call_id,
+          event.payload.tool,
+          event.payload.output,
+          event.payload.is_error === true,
+        );
         break;
       case "agent.tool_failed":
       case "agent.tool_outcome_unknown":

@@ -68,6 +68,7 @@ export class CallSpans {
       span.addEvent("mandate.denied", { "mandate.rule": event.payload.rule }, new Date(event.at));
     }
     if (event.type !== "agent.tool_completed") failSpan(span, errorTypes[event.type]);
+    else if (event.payload.is_error) failSpan(span, "delegation_failed");
     if (this.#capturesContent) {
       const { payload } = event;
       span.setAttribute(

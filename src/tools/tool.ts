@@ -82,7 +82,7 @@ export type ToolOutput = string | ToolResult;
 
 export interface ToolResult {
   readonly text: string;
-  /** The model is told that the call failed; the event is `agent.tool_failed`. */
+  /** The model sees an error; the event is `agent.tool_failed`, unless it is recorded already. */
   readonly isError?: boolean;
   /** What it did to files, for the evidence in the seal. */
   readonly files?: readonly FileEvidence[];

@@ -121,7 +121,7 @@ function shapeOf(state: ShownState) {
 }
 
 interface EndOfRun {
-  readonly state: "running" | "interrupted" | "succeeded" | "failed";
+  readonly state: "running" | "interrupted" | "succeeded" | "failed" | "cancelled";
   readonly closeReason: CloseReason | null;
 }
 

@@ -1,5 +1,6 @@
 import { useSyncExternalStore } from "react";
 import { closeReasons } from "../../../src/events/close-reason.ts";
+import { runOutcomeOf } from "../../../src/events/run-outcome.ts";
 import type { FollowedEvent, Operations } from "../../../src/surfaces/client/mandate-client.ts";
 import { client } from "./client.ts";
 import { live } from "./live.ts";
@@ -156,8 +157,9 @@ function changeRow(
     case "run.resumed":
       return { ...row, state: "running" };
     case "run.finished": {
-      const { outcome, reason } = event.payload;
-      return { ...row, state: outcome, closeReason: reasonIn(reason), finishedAt: event.at };
+      const { reason } = event.payload;
+      const state = runOutcomeOf(event.payload);
+      return { ...row, state, closeReason: reasonIn(reason), finishedAt: event.at };
     }
     case "agent.subagent_created":
       return isLoading ? row : { ...row, delegations: row.delegations + 1 };

@@ -40,7 +40,7 @@ function describeOpen(run: KnownRun): readonly object[] {
   const { id: runId, isInterrupted } = run;
   return openIn(run).map((delegation) => ({
     runId,
-    ...infoOf(delegation),
+    ...infoOf(delegation, isInterrupted),
     isInterrupted,
     isWatching: isWatching(delegation),
   }));

@@ -33,7 +33,7 @@ export const showTree = defineCommand<{ readonly id?: string }>({
       const line = `- ${labelOf(delegation)} ${state}, ${tokens} tokens, ${dollars(cost)}: ${title}`;
       return "  ".repeat(level) + line;
     });
-    const delegations = nodes.map(({ delegation }) => infoOf(delegation));
+    const delegations = nodes.map(({ delegation }) => infoOf(delegation, run.isInterrupted));
     const data = { runId: run.id, task: run.task, state: runStateOf(run), delegations };
     return { reply: [head, ...firstLines(lines, mostLines)].join("\n"), data };
   },

@@ -49,7 +49,7 @@ describe("the report of a child", () => {
     // The root's own report goes to whoever started the run, not into the workspace.
     expect(new Set(paths)).toEqual(new Set([reportOf(runId, 1), reportOf(runId, 2), undefined]));
     expect(readFileSync(join(workspace, reportOf(runId, 1)), "utf8")).toBe(
-      `# first\n\n- profile: worker\n- run: ${runId}\n- step: 1\n\n# Found\n\nfirst\nwith care is done\n`,
+      `# first\n\n- status: completed\n- profile: worker\n- run: ${runId}\n- step: 1\n\n# Found\n\nfirst\nwith care is done\n`,
     );
     expect(readFileSync(join(workspace, reportOf(runId, 2)), "utf8")).toContain("second is done");
     const [child] = result.subDelegations ?? [];

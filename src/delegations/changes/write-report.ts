@@ -1,10 +1,14 @@
 import { mkdirSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { isBelow } from "../../contracts/write-roots.ts";
+import type { Failure } from "../../events/delegation.ts";
 import { bindWorkspace } from "../../workspaces/bind-workspace.ts";
 import { replaceFile } from "../../workspaces/replace-file.ts";
 import { resolveInside } from "../../workspaces/resolve-inside.ts";
 import type { Agent } from "../agent.ts";
+
+/** What is known of a child's work when its report is written. */
+type ReportState = "handed in" | "completed" | Failure;
 
 /**
  * Writes a child's report where its contract says, below the workspace and never through a link
@@ -13,7 +17,11 @@ import type { Agent } from "../agent.ts";
  * Nobody's version control is to ask about our own folder; whoever wants to keep what is in there
  * removes the `.gitignore`, which comes with the folder and never again.
  */
-export async function writeReport(agent: Agent, text: string): Promise<string | undefined> {
+export async function writeReport(
+  agent: Agent,
+  text: string,
+  state: ReportState,
+): Promise<string | undefined> {
   const pattern = agent.contract.outputs.report_path_pattern;
   const { contract, run } = agent;
   if (pattern === null || run.workspace === null || agent.depth === 0) return undefined;
@@ -39,7 +47,7 @@ export async function writeReport(agent: Agent, text: string): Promise<string | 
       folder,
       workspace.root,
       basename(path),
-      reportOf(agent, text),
+      reportOf(agent, text, state),
     );
     return isWritten ? path : undefined;
   } catch {
@@ -66,6 +74,23 @@ function placeOf({ contract, id, run }: Agent): string {
   return run.isSpread ? `${step}-${id}` : String(step);
 }
 
-function reportOf({ contract }: Agent, text: string): string {
-  return `# ${contract.step.title}\n\n- profile: ${contract.profile.id}\n- run: ${contract.parent.run_id}\n- step: ${contract.parent.step_idx}\n\n${text}\n`;
+/** A report never reads as a success that did not happen: its first lines say how the child ended. */
+function reportOf({ contract }: Agent, text: string, state: ReportState): string {
+  const { parent, profile, step } = contract;
+  const facts = [
+    `- status: ${statusLine(state)}`,
+    `- profile: ${profile.id}`,
+    `- run: ${parent.run_id}`,
+    `- step: ${parent.step_idx}`,
+  ];
+  const refusal =
+    typeof state === "string"
+      ? []
+      : [`Not accepted: ${state.error}`, "The report below does not count."];
+  return `${[`# ${step.title}`, facts.join("\n"), ...refusal, text].join("\n\n")}\n`;
+}
+
+function statusLine(state: ReportState): string {
+  if (state === "handed in") return "not accepted yet: its changes are not merged";
+  return state === "completed" ? state : `failed (${state.code})`;
 }

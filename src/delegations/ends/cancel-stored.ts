@@ -44,10 +44,8 @@ export async function cancelStored(
       return closingEvents(delegation, own, toolbox, { code, error });
     });
     if (isWholeRun) {
-      closing.push({
-        type: "run.finished",
-        payload: { outcome: "failed", reason: `${code}: ${reason}` },
-      });
+      const outcome = code === "cancelled" ? "cancelled" : "failed";
+      closing.push({ type: "run.finished", payload: { outcome, reason: `${code}: ${reason}` } });
     }
     try {
       await store.append({ runId, by: "operator", events: closing, ifRunSeq: lastRunSeq });

@@ -94,7 +94,7 @@ describe("cancelling a run", () => {
       new Set(["cancelled"]),
     );
     expect(begunAfter(events, closed[0]?.seq ?? 0)).toEqual([]);
-    expect(ofType(events, "run.finished")[0]?.payload).toMatchObject({ outcome: "failed" });
+    expect(ofType(events, "run.finished")[0]?.payload).toMatchObject({ outcome: "cancelled" });
     expect(mandate.parts.scheduler.running).toBe(0);
   });
 

@@ -78,13 +78,15 @@ async function append(agent: Agent, accepted: Accepted, ended: Agent[]): Promise
   if (agent.isEnding) return;
   const { run } = agent;
   const below = agent.children?.flatMap((child) => closeBelow(child, accepted.ending, ended)) ?? [];
-  const [closing, result] = conclude(agent, accepted);
+  const [closing, concluded] = conclude(agent, accepted);
   // The parent that waits gets the result in the transaction that closes the child: once, or never.
-  const delivery = agent.deliver?.(result) ?? [];
+  const delivery = agent.deliver?.(concluded) ?? [];
   const isLast = agent === run.root;
   // Watchers live as long as what they watch, and the run ends when all have.
   const watchers = isLast ? run.topLevel.flatMap((one) => closeWatcher(one, ended)) : [];
-  const finish = isLast ? runFinished(run, agent, result) : [];
+  const finished = isLast ? runFinished(run, agent, concluded) : undefined;
+  const result = finished ? { ...concluded, outcome: finished.payload.outcome } : concluded;
+  const finish = finished ? [finished] : [];
   const late = nobodyWaits(agent, result) ? [lateEnd(agent)] : [];
   const appended = run.append([...below, ...watchers, ...closing, ...delivery, ...late, ...finish]);
   agent.isEnding = true;
@@ -298,7 +300,9 @@ async function integrate(agent: Agent, ending: Ending): Promise<Accepted | null>
     leave(agent);
     return null;
   }
-  return { ...kept, ...(await takeOver(agent, agent.copy)) };
+  const taken = await takeOver(agent, agent.copy);
+  if (path !== undefined) await writeReport(agent, ending.text, taken.rejected ?? "completed");
+  return { ...kept, ...taken };
 }
 
 /** Also when budget or turns ran out: nothing is accepted that did not end the way it has to. */
@@ -359,8 +363,10 @@ function largeOutput(agent: Agent, text: string): Promise<ArtifactReference> | u
   return fits(text, limit) ? undefined : agent.run.parts.store.keepArtifact(text);
 }
 
+/** Changes in a copy count when they are merged; until then the report says that they do not. */
 function reportPath(agent: Agent, text: string): Promise<string | undefined> | undefined {
-  return agent.contract.outputs.report_path_pattern === null || agent.workspace === null
-    ? undefined
-    : writeReport(agent, text);
+  if (agent.contract.outputs.report_path_pattern === null || agent.workspace === null) {
+    return undefined;
+  }
+  return writeReport(agent, text, agent.copy === null ? "completed" : "handed in");
 }

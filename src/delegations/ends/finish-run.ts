@@ -1,5 +1,6 @@
 import type { NewEvent } from "../../events/event.ts";
 import { standingPlans } from "../../events/planned-steps.ts";
+import type { RunOutcome } from "../../events/run-outcome.ts";
 import type { DelegationResult } from "../../ports/delegator.ts";
 import type { Agent } from "../agent.ts";
 import type { LiveRun } from "../live-run.ts";
@@ -16,7 +17,7 @@ export function runFinished(
   run: LiveRun,
   root: Agent | null,
   result: DelegationResult | null,
-): NewEvent[] {
+): NewEvent<"run.finished"> {
   run.finished = true;
   const overlooked = [...run.agents.values()].filter(
     (agent) =>
@@ -26,9 +27,14 @@ export function runFinished(
       !hasArrived(agent),
   );
   const problem = rootProblem(result) ?? planProblem(run, root) ?? overlookedProblem(overlooked);
-  const outcome = problem === undefined ? "succeeded" : "failed";
+  const outcome = outcomeOf(result, problem);
   const reason = problem ?? "every delegation is closed";
-  return [{ type: "run.finished", payload: { outcome, reason } }];
+  return { type: "run.finished", payload: { outcome, reason } };
+}
+
+function outcomeOf(result: DelegationResult | null, problem: string | undefined): RunOutcome {
+  if (problem === undefined) return "succeeded";
+  return result?.status === "cancelled" ? "cancelled" : "failed";
 }
 
 function rootProblem(result: DelegationResult | null): string | undefined {

@@ -9,6 +9,7 @@ import type {
   DelegationResult,
   DelegationWay,
   Delegator,
+  JoinedOutput,
   StartOutcome,
 } from "../../ports/delegator.ts";
 import type { ToolCall } from "../../ports/model.ts";
@@ -41,6 +42,8 @@ export interface DelegatingCall {
   /** Its completion was written already. */
   onRecorded(): void;
 }
+
+type Joined = JoinedOutput & { readonly recorded: true };
 
 /** What one call of one agent can do with delegations: only ever its own. */
 export function callerOf(agent: Agent, call: ToolCall, of: DelegatingCall): CallDelegator {
@@ -158,17 +161,21 @@ class AgentDelegator implements CallDelegator {
     return [];
   }
 
-  joinAndComplete(id: string, describe: (result: DelegationResult) => string): Promise<string> {
+  async joinAndComplete(
+    id: string,
+    describe: (result: DelegationResult) => JoinedOutput,
+  ): Promise<Joined> {
     const agent = this.#agent;
     const child = agent.run.agents.get(id);
     if (child === undefined) throw new Error(`there is no delegation ${id}`);
-    const completeNow = (result: DelegationResult): string => this.#completeNow(result, describe);
     // Its end is in the log already, or written by a process that cannot speak for this one.
-    if (child.result !== null || isElsewhere(child)) return child.whenClosed().then(completeNow);
-    let text = "";
+    if (child.result !== null || isElsewhere(child)) {
+      return this.#completeNow(await child.whenClosed(), describe);
+    }
+    let output: JoinedOutput = { text: "" };
     child.deliver = (result) => {
-      text = describe(result);
-      const payload = this.#completion(text, result);
+      output = describe(result);
+      const payload = this.#completion(output, result);
       const completed: NewEvent = event(agent, "agent.tool_completed", payload);
       agent.run.delivered.add(id);
       agent.callEnded(this.#call.id);
@@ -177,24 +184,31 @@ class AgentDelegator implements CallDelegator {
       return [completed];
     };
     // Closed by somebody else, it was without our completion in the same transaction.
-    return child
-      .whenClosed()
-      .then((result) => (agent.run.delivered.has(id) ? text : completeNow(result)));
+    const result = await child.whenClosed();
+    if (!agent.run.delivered.has(id)) return this.#completeNow(result, describe);
+    return { ...output, recorded: true };
   }
 
-  #completeNow(result: DelegationResult, describe: (result: DelegationResult) => string): string {
+  #completeNow(
+    result: DelegationResult,
+    describe: (result: DelegationResult) => JoinedOutput,
+  ): Joined {
     const agent = this.#agent;
-    const text = describe(result);
+    const output = describe(result);
     agent.throwIfStopped();
     agent.run.delivered.add(result.delegationId);
     agent.callEnded(this.#call.id);
-    agent.record(event(agent, "agent.tool_completed", this.#completion(text, result)));
+    agent.record(event(agent, "agent.tool_completed", this.#completion(output, result)));
     this.#of.onRecorded();
-    return text;
+    return { ...output, recorded: true };
   }
 
-  #completion(text: string, result: DelegationResult): EventPayloads["agent.tool_completed"] {
-    const completed = completion(this.#call, { text }, { text }, [result.delegationId]);
+  #completion(
+    { isError, text }: JoinedOutput,
+    result: DelegationResult,
+  ): EventPayloads["agent.tool_completed"] {
+    const delivery = completion(this.#call, { text }, { text }, [result.delegationId]);
+    const completed = isError ? { ...delivery, is_error: true as const } : delivery;
     return result.evidence.untrusted ? { ...completed, untrusted: true } : completed;
   }
 
@@ -246,7 +260,7 @@ class AgentDelegator implements CallDelegator {
     if (state === undefined) return [];
     return subtree(state, this.#agent.id)
       .filter(({ id }) => id !== this.#agent.id)
-      .map(infoOf);
+      .map((one) => infoOf(one));
   }
 
   async result(id: string): Promise<DelegationResult | null> {

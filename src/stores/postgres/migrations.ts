@@ -157,4 +157,12 @@ export const migrations: readonly string[] = [
   CREATE TABLE $schema.body_references (hash TEXT, run BIGINT, PRIMARY KEY (hash, run));
   CREATE INDEX body_references_of_run ON $schema.body_references (run);
   `,
+  `
+  -- A cancelled run was listed as failed: its root, the first delegation, was closed as cancelled.
+  UPDATE $schema.runs SET outcome = 'cancelled' WHERE outcome = 'failed' AND number IN (
+    SELECT run FROM (
+      SELECT DISTINCT ON (run) run, close_reason FROM $schema.sub_agents ORDER BY run, number
+    ) AS roots WHERE close_reason = 'cancelled'
+  );
+  `,
 ];

@@ -1,5 +1,6 @@
 import { verifiedEvents } from "../../events/checker/check-chain.ts";
 import type { EventPayloads, NumberSpan, StoredEvent } from "../../events/event.ts";
+import { runOutcomeOf } from "../../events/run-outcome.ts";
 import { SpentLines } from "../../events/spent-lines.ts";
 import { askNumberOf, numberOf, runIdOf } from "../../ports/identity.ts";
 import type { StoredBatch } from "../../ports/inspection.ts";
@@ -56,7 +57,7 @@ export async function prepareReceipt(finished: FinishedRun): Promise<PreparedPru
   const receipt = {
     run: runId,
     actor,
-    outcome: last.payload.outcome,
+    outcome: runOutcomeOf(last.payload),
     started_at: first.at,
     finished_at: last.at,
     events,

@@ -86,7 +86,7 @@ async function* prepareAll(
     const found = await rows.finishedRuns(finishedBefore, after, rowsAtOnce);
     for (const { outcome, run } of found) {
       after = run;
-      if (keepFailed && outcome === "failed") continue;
+      if (keepFailed && outcome !== "succeeded") continue;
       const runId = runIdOf(run);
       if (continued.has(run) || keep?.has(runId)) {
         report.kept.push(runId);

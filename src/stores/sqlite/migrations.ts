@@ -142,4 +142,12 @@ export const migrations: readonly string[] = [
   CREATE TABLE body_references (hash TEXT, run INTEGER, PRIMARY KEY (hash, run)) WITHOUT ROWID;
   CREATE INDEX body_references_of_run ON body_references (run);
   `,
+  `
+  -- A cancelled run was listed as failed: its root, the first delegation, was closed as cancelled.
+  -- (SQLite takes the other columns of a group from the row that has the MIN.)
+  UPDATE runs SET outcome = 'cancelled' WHERE outcome = 'failed' AND number IN (
+    SELECT run FROM (SELECT run, close_reason, MIN(number) FROM sub_agents GROUP BY run)
+    WHERE close_reason = 'cancelled'
+  );
+  `,
 ];

@@ -1,3 +1,4 @@
+import type { RunOutcome } from "../../events/run-outcome.ts";
 import type { DelegationResult } from "../../ports/delegator.ts";
 import { MandateError, type MandateErrorCode } from "../../ports/mandate-error.ts";
 
@@ -46,10 +47,9 @@ export function exitCodeOfError(error: unknown): number {
 }
 
 /** `end`: how the whole run ended, where it is the result of a run. */
-export function exitCodeOfResult(
-  result: DelegationResult,
-  end: "succeeded" | "failed" | null = null,
-): number {
-  if (result.status === "completed") return end === "failed" ? exitCode.failed : exitCode.done;
+export function exitCodeOfResult(result: DelegationResult, end: RunOutcome | null = null): number {
+  if (result.status === "completed") {
+    return end === null || end === "succeeded" ? exitCode.done : exitCode.failed;
+  }
   return result.closeReason === "policy_denied" ? exitCode.refused : exitCode.failed;
 }

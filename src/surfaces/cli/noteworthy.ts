@@ -1,4 +1,5 @@
 import type { StoredEvent } from "../../events/event.ts";
+import { type RunOutcome, runOutcomeOf } from "../../events/run-outcome.ts";
 import { summarize } from "../../events/summarize.ts";
 import { formatElapsed } from "./amounts.ts";
 import { wrap } from "./display-width.ts";
@@ -64,12 +65,18 @@ export function noteOf(
   ].join("\n");
 }
 
+/** The colour of a run's end: good, bad, or neither when it was cancelled. */
+export function toneOfOutcome(outcome: RunOutcome, paint: Paint): (text: string) => string {
+  if (outcome === "cancelled") return paint.warn;
+  return outcome === "succeeded" ? paint.good : paint.bad;
+}
+
 function toneOf(event: StoredEvent, paint: Paint): (text: string) => string {
   switch (event.type) {
     case "agent.subagent_failed":
       return paint.bad;
     case "run.finished":
-      return event.payload.outcome === "succeeded" ? paint.good : paint.bad;
+      return toneOfOutcome(runOutcomeOf(event.payload), paint);
     case "agent.tool_denied":
     case "agent.retried":
     case "agent.tool_outcome_unknown":

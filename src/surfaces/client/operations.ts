@@ -64,7 +64,7 @@ export interface Operations {
   listRuns: Operation<
     PageInput & {
       readonly open?: boolean | undefined;
-      readonly outcome?: "succeeded" | "failed" | undefined;
+      readonly outcome?: "succeeded" | "failed" | "cancelled" | undefined;
       readonly application?: string | undefined;
     },
     Page<Of<typeof runs.runRow>>

@@ -9,6 +9,7 @@ import type { SessionRow } from "../../sessions/session-row.ts";
 import { renameSession } from "../../sessions/session-title.ts";
 import { continueKeys, sessionKeys } from "./call-keys.ts";
 import type { RunHandle } from "./mandate.ts";
+import { runHandle } from "./run-handle.ts";
 
 /** What was said, by session. An id is that of a delegation, or of a run for its root. */
 export interface MandateSessions {
@@ -38,7 +39,7 @@ export function librarySessions({ engine, store }: Runtime, by: Principal): Mand
     export: (id, format) => exportSession(store, id, format),
     continue: async (id, message, options = {}) => {
       requireKnownKeys("sessions.continue", options, continueKeys);
-      return engine.continueSession(id, message, options);
+      return runHandle(await engine.continueSession(id, message, options));
     },
   };
 }

@@ -16,6 +16,7 @@ import type { CheckReport } from "../../events/checker/check-report.ts";
 import type { OpenAsk } from "../../events/delegation.ts";
 import type { EventType, StoredEvent } from "../../events/event.ts";
 import type { Inbox } from "../../inbox/inbox.ts";
+import type { RunOutcome } from "../../events/run-outcome.ts";
 import type { DelegationInfo, DelegationResult } from "../../ports/delegator.ts";
 import type { EventQuery } from "../../ports/store.ts";
 import type { Profile } from "../../profiles/profile.ts";
@@ -72,10 +73,17 @@ export interface ToolSession {
 /** From where a fork goes on, and how. */
 export type ForkOptions = Omit<ForkRequest, "runId">;
 
+/** The result of a run: its root agent's, and how the whole run ended. */
+export interface RunResult extends DelegationResult {
+  readonly outcome: RunOutcome;
+}
+
 export interface RunHandle {
   readonly runId: string;
   readonly delegationId: string;
-  readonly result: Promise<DelegationResult>;
+  readonly result: Promise<RunResult>;
+  /** How the whole run ended; resolves together with `result`. */
+  readonly outcome: Promise<RunOutcome>;
   /** Of a goal that does not begin at once: the run that stands before it. */
   readonly behind?: string;
 }
@@ -84,7 +92,7 @@ export interface Mandate {
   /** Starts a run and returns at once. */
   start(parameters: DelegationParameters): Promise<RunHandle>;
   /** Delegates and waits for the result. */
-  delegate(parameters: DelegationParameters): Promise<DelegationResult>;
+  delegate(parameters: DelegationParameters): Promise<RunResult>;
   listActive(): Promise<readonly DelegationInfo[]>;
   /** Idempotent; covers everything below. */
   cancel(delegationId: string, reason?: string): Promise<void>;

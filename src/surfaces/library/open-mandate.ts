@@ -1,3 +1,4 @@
+import { runHandle } from "./run-handle.ts";
 import { commandContext } from "../../commands/command-context.ts";
 import { type Candidate, completeCommand } from "../../commands/complete-command.ts";
 import { type EffectiveProfile, effectiveProfile } from "../../commands/effective-profile.ts";
@@ -19,8 +20,10 @@ import type { MergedWork, MergeOptions } from "../../delegations/changes/merge-k
 import type { Interrupted } from "../../delegations/rests/interrupt.ts";
 import { requireKnownKeys } from "../../documents/require-known-keys.ts";
 import type { CheckReport } from "../../events/checker/check-report.ts";
-import { type OpenAsk, openAskOf } from "../../events/delegation.ts";
+import { isOpen, type OpenAsk, openAskOf } from "../../events/delegation.ts";
 import type { EventType, StoredEvent } from "../../events/event.ts";
+import { isRunInterrupted } from "../../events/is-run-interrupted.ts";
+import { askWorkersOnce } from "../../events/is-worked-on.ts";
 import { Inbox } from "../../inbox/inbox.ts";
 import { openStore } from "../../open-store.ts";
 import type { DelegationInfo, DelegationResult } from "../../ports/delegator.ts";
@@ -49,6 +52,7 @@ import type {
   Mandate,
   MandateOptions,
   RunHandle,
+  RunResult,
   ToolSession,
 } from "./mandate.ts";
 import { requireMandateOptions } from "./require-mandate-options.ts";
@@ -71,7 +75,7 @@ export async function openMandate(options: MandateOptions): Promise<Mandate> {
   const principal = { id, role: role as Role };
   // What lies in the home belongs to the home's own database; which of it to another one, nobody says.
   const verified = options.database === undefined ? { home, database } : null;
-  return new LibraryMandate(runtime, recovered, { forks, principal, verified });
+  return new LibraryMandate(runtime, recovered.map(runHandle), { forks, principal, verified });
 }
 
 /** One run that somebody damaged keeps no program from opening; whoever looks is told. */
@@ -125,7 +129,7 @@ class LibraryMandate implements Mandate {
     return this.#start("start", parameters);
   }
 
-  #start(call: string, parameters: DelegationParameters): Promise<RunHandle> {
+  async #start(call: string, parameters: DelegationParameters): Promise<RunHandle> {
     requireKnownKeys(call, parameters, delegationKeys);
     const { maxTokenBudget, maxDepth, timeout, ...rest } = parameters;
     requireCount("maxTokenBudget", maxTokenBudget, 1);
@@ -136,12 +140,13 @@ class LibraryMandate implements Mandate {
     // Whoever calls this is the parent: what it starts has the limits of a sub-agent.
     const own = this.#profileOf(parameters.profile)?.limits;
     const tokens = maxTokenBudget ?? own?.tokens ?? tokenBudget.default;
-    return this.#runtime.engine.startRun({
+    const started = await this.#runtime.engine.startRun({
       ...rest,
       maxDepth,
       maxTokens: Math.min(tokens, tokenBudget.max),
       timeoutMs: timeout ?? own?.timeoutMs ?? defaultTimeout,
     });
+    return runHandle(started);
   }
 
   /** Behind a handle as well as by name. */
@@ -151,17 +156,20 @@ class LibraryMandate implements Mandate {
     return profiles.get(id);
   }
 
-  async delegate(parameters: DelegationParameters): Promise<DelegationResult> {
+  async delegate(parameters: DelegationParameters): Promise<RunResult> {
     return (await this.#start("delegate", parameters)).result;
   }
 
   async listActive(): Promise<readonly DelegationInfo[]> {
     const { store } = this.#runtime;
     const infos: DelegationInfo[] = [];
+    const workers = askWorkersOnce(store);
     for (const row of await store.listRuns({ open: true, limit: 1000 })) {
       const run = await store.readRun(row.id);
-      for (const delegation of run?.delegations.values() ?? []) {
-        if (delegation.status !== "closed") infos.push(infoOf(delegation));
+      if (run === undefined) continue;
+      const isInterrupted = await isRunInterrupted(store, run, workers);
+      for (const delegation of run.delegations.values()) {
+        if (isOpen(delegation)) infos.push(infoOf(delegation, isInterrupted));
       }
     }
     return infos;
@@ -182,8 +190,8 @@ class LibraryMandate implements Mandate {
     return this.#runtime.engine.resultOf(delegationId);
   }
 
-  resume(delegationId: string): Promise<RunHandle> {
-    return this.#runtime.engine.resume(delegationId);
+  async resume(delegationId: string): Promise<RunHandle> {
+    return runHandle(await this.#runtime.engine.resume(delegationId));
   }
 
   async replay(runId: string): Promise<ReplayedRun> {
@@ -198,7 +206,7 @@ class LibraryMandate implements Mandate {
 
   async fork(runId: string, options: ForkOptions): Promise<RunHandle> {
     requireKnownKeys("fork", options, forkKeys);
-    return this.#forks.fork(this.#runtime, { runId, ...options });
+    return runHandle(await this.#forks.fork(this.#runtime, { runId, ...options }));
   }
 
   async diff(id: string, options: DiffOptions = {}): Promise<DelegationDiff> {
@@ -260,6 +268,7 @@ class LibraryMandate implements Mandate {
 
   async tools(session: ToolSession = {}): Promise<DelegationTools> {
     requireKnownKeys("tools", session, toolSessionKeys);
+    this.#runtime.engine.requireModel();
     const opened = await this.#runtime.engine.openSession({
       client: session.client ?? "ai-sdk",
       workspace: session.workspace,

@@ -23,13 +23,13 @@ export async function callTool(
 }
 
 function failed(text: string): McpToolResult {
-  return { text, structured: {}, isError: true };
+  return { text, isError: true };
 }
 
 /** Whole in both, because some models are shown only the one and some only the other. */
 export function describeResult({ isError, structured, text }: McpToolResult): CallToolResult {
   const content: CallToolResult["content"] = [{ type: "text", text }];
-  // What failed has no shape to keep to; clients hold what is there against the output schema.
-  if (isError) return { content, isError: true };
-  return { content, structuredContent: { ...structured } };
+  // Clients check structured content against the output schema, also that of an error.
+  const facts = structured && { structuredContent: { ...structured } };
+  return { content, ...facts, ...(isError && { isError }) };
 }

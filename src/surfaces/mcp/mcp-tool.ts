@@ -46,8 +46,8 @@ export interface CallProgress {
 export interface McpToolResult<Output extends object = object> {
   /** The whole result as text: some models see only this. */
   readonly text: string;
-  /** The whole result by the output schema: some models see only this. */
-  readonly structured: Output;
+  /** The whole result by the output schema: some models see only this. Absent in errors alone. */
+  readonly structured?: Output | undefined;
   readonly isError?: boolean;
 }
 

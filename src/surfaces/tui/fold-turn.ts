@@ -50,7 +50,12 @@ function foldRoot(turn: Turn, event: StoredEvent): Folded {
     case "agent.tool_started":
       return unchanged(withCall(turn, event.payload.call_id, { isStarted: true }));
     case "agent.tool_completed":
-      return endCall(turn, event.payload.call_id, event.payload.tool, "done");
+      return endCall(
+        turn,
+        event.payload.call_id,
+        event.payload.tool,
+        event.payload.is_error ? "failed" : "done",
+      );
     case "agent.tool_failed":
       return endCall(
         turn,

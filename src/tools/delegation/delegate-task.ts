@@ -38,10 +38,10 @@ export const delegateTaskTool = defineTool({
       "delegate",
     );
     if (!outcome.started) return { text: `Error: ${outcome.reason}`, isError: true };
-    const text = await delegator.joinAndComplete(outcome.delegationId, (result) =>
-      describeResult(result, delegator),
-    );
-    return { text, recorded: true };
+    return delegator.joinAndComplete(outcome.delegationId, (result) => ({
+      text: describeResult(result, delegator),
+      ...(result.status !== "completed" && { isError: true }),
+    }));
   },
 });
 

@@ -2,7 +2,7 @@ import { z } from "zod";
 import type { ReceiptLine } from "../../contracts/receipt.ts";
 import { defineTool } from "../tool.ts";
 import { delegateAbout } from "./delegate-about.ts";
-import { aboutTranscript, fitResult } from "./fit-result.ts";
+import { aboutTranscript, fitResult, joinedOutput } from "./fit-result.ts";
 
 /** Delegation by handle: the registry says who that is and what may be forwarded to it. */
 export const delegateToAgentTool = defineTool({
@@ -46,12 +46,11 @@ export const delegateToAgentTool = defineTool({
     if (!outcome.started) return { text: `Error: ${outcome.reason}`, isError: true };
     const { delegationId, receipt } = outcome;
     const clamped = describeClamps(receipt);
-    const text = await delegator.joinAndComplete(delegationId, (result) => {
-      const said = fitResult(result, delegator.joinTokens);
-      const answer = result.status === "completed" ? said : `Error: ${said}`;
-      return [answer, ...aboutTranscript(result, delegator), ...clamped].join("\n\n");
+    return delegator.joinAndComplete(delegationId, (result) => {
+      const output = joinedOutput(result, fitResult(result, delegator.joinTokens));
+      const text = [output.text, ...aboutTranscript(result, delegator), ...clamped].join("\n\n");
+      return { ...output, text };
     });
-    return { text, recorded: true };
   },
 });
 

@@ -1,4 +1,4 @@
-import type { DelegationResult, Delegator } from "../../ports/delegator.ts";
+import type { DelegationResult, Delegator, JoinedOutput } from "../../ports/delegator.ts";
 
 /** Three bytes a token is on the safe side for prose and code alike. */
 const bytesPerToken = 3;
@@ -25,6 +25,16 @@ export function fitResult(result: DelegationResult, tokens: number): string {
     .toString("utf8")
     .replace(/\uFFFD$/, "");
   return `${excerpt}\n[… ${Buffer.byteLength(result.result)} bytes in all. Read on with peek_result, search_result or slice_result, delegationId ${result.delegationId}.]`;
+}
+
+/** A child's result as text: its own words, or an error that names how it ended. */
+export function joinedOutput(
+  { closeReason, status }: DelegationResult,
+  said: string,
+): JoinedOutput {
+  if (status === "completed") return { text: said };
+  const cause = closeReason === status ? status : `${status} (${closeReason})`;
+  return { text: `Error: ${cause}: ${said}`, isError: true };
 }
 
 const transcriptSuffix = "/transcript";

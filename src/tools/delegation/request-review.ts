@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { defineTool } from "../tool.ts";
 import { delegateAbout } from "./delegate-about.ts";
-import { fitResult } from "./fit-result.ts";
+import { fitResult, joinedOutput } from "./fit-result.ts";
 import { reviewTask } from "./review-task.ts";
 
 const reviewer = "reviewer";
@@ -31,10 +31,8 @@ export const requestReviewTool = defineTool({
       "delegate",
     );
     if (!outcome.started) return { text: `Error: ${outcome.reason}`, isError: true };
-    const text = await delegator.joinAndComplete(outcome.delegationId, (result) => {
-      const said = fitResult(result, delegator.joinTokens);
-      return result.status === "completed" ? said : `Error: ${said}`;
-    });
-    return { text, recorded: true };
+    return delegator.joinAndComplete(outcome.delegationId, (result) =>
+      joinedOutput(result, fitResult(result, delegator.joinTokens)),
+    );
   },
 });

@@ -32,21 +32,17 @@ export const spawnSubagentTool = defineTool({
     }
     const sessionId = outcome.delegationId;
     if (!isBlocking) return JSON.stringify({ mode: returnMode, sessionId, status: "running" });
-    const text = await delegator.joinAndComplete(sessionId, (result) =>
-      describe(result, delegator.joinTokens),
-    );
-    return { text, recorded: true };
+    return delegator.joinAndComplete(sessionId, (result) => ({
+      text: describe(result, delegator.joinTokens),
+      ...(result.status !== "completed" && { isError: true }),
+    }));
   },
 });
 
 function describe(result: DelegationResult, tokens: number): string {
   const said = fitResult(result, tokens);
-  const { delegationId: sessionId, status } = result;
-  const isDone = status === "completed";
-  return JSON.stringify({
-    mode: "blocking",
-    sessionId,
-    status,
-    ...(isDone ? { summary: said } : { error: said }),
-  });
+  const { closeReason, delegationId: sessionId, status } = result;
+  const ended =
+    status === "completed" ? { status, summary: said } : { status, closeReason, error: said };
+  return JSON.stringify({ mode: "blocking", sessionId, ...ended });
 }

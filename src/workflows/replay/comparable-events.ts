@@ -1,4 +1,5 @@
 import type { StoredEvent } from "../../events/event.ts";
+import { runOutcomeOf } from "../../events/run-outcome.ts";
 import { delegationPaths } from "./delegation-paths.ts";
 
 /** An event without what no two runs can have in common. */
@@ -39,7 +40,7 @@ export function comparableEvents(
   return found;
 }
 
-/** Without what only workers need that share a run. */
+/** Without what only workers need that share a run, and an old outcome by its present name. */
 function whole(event: StoredEvent): unknown {
   switch (event.type) {
     case "run.started":
@@ -48,6 +49,8 @@ function whole(event: StoredEvent): unknown {
       return { ...event.payload, budget: undefined, bundle: undefined };
     case "agent.subagent_waiting_for_merge":
       return { ...event.payload, bundle: undefined };
+    case "run.finished":
+      return { ...event.payload, outcome: runOutcomeOf(event.payload) };
     default:
       return event.payload;
   }

@@ -33,6 +33,7 @@ export type RecordedResult =
       /** The whole of a text that was too large for the log. */
       readonly artifact: string | undefined;
       readonly delivered: readonly string[] | undefined;
+      readonly isError: true | undefined;
       readonly files: readonly FileEvidence[] | undefined;
       readonly exitCode: number | undefined;
       readonly untrusted: true | undefined;
@@ -139,6 +140,7 @@ function resultIn({ payload, seq, type }: Ended): RecordedResult {
     text: payload.output,
     artifact: payload.artifact?.hash,
     delivered: payload.delivered,
+    isError: payload.is_error,
     files: payload.files,
     exitCode: payload.exit_code,
     untrusted: payload.untrusted,

@@ -102,13 +102,12 @@ export class RecordedTools implements RecordedBehaviour {
       ...(untrusted && { untrusted }),
     };
     if (kind === "failed") return { text: result.text, isError: true, ...facts };
-    const { artifact, delivered, exit, files } = result;
+    const { artifact, delivered, exit, files, isError, text } = result;
     const [child] = delivered ?? [];
     const isPlain = artifact === undefined && exit === undefined && files === undefined;
     // What a child hands to its caller is never cut: it is written together with the child's end.
     if (child !== undefined && delivered?.length === 1 && isPlain) {
-      await delegator.joinAndComplete(child, () => result.text);
-      return { text: result.text, recorded: true };
+      return delegator.joinAndComplete(child, () => ({ text, ...(isError && { isError }) }));
     }
     if (delivered) delegator.delivered(delivered);
     const whole =

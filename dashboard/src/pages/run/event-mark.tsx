@@ -1,3 +1,4 @@
+import { runOutcomeOf } from "../../../../src/events/run-outcome.ts";
 import type { FollowedEvent } from "../../../../src/surfaces/client/mandate-client.ts";
 
 /** A shape for what happened: good, bad, worth a look, a call, something said. */
@@ -31,11 +32,12 @@ const said = ["text-soft", "M3 5h10M3 8h10M3 11h6"] as const;
 const call = ["text-soft", "m5 4 4 4-4 4M9.5 12H13"] as const;
 const other = ["text-soft", "M8 8h.1"] as const;
 
+const runMarks = { succeeded: good, failed: bad, cancelled: stopped } as const;
+
 function lookOf(event: FollowedEvent): readonly [string, string] {
   switch (event.type) {
     case "run.finished":
-      if (event.payload.reason.startsWith("cancelled: ")) return stopped;
-      return event.payload.outcome === "succeeded" ? good : bad;
+      return runMarks[runOutcomeOf(event.payload)];
     case "agent.subagent_closed":
       if (isStop(event.payload.close_reason)) return stopped;
       return event.payload.final_status === "completed" ? good : bad;

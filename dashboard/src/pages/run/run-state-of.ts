@@ -2,7 +2,7 @@ import type { CloseReason } from "../../../../src/events/close-reason.ts";
 import type { RunState } from "../../../../src/events/run-state.ts";
 import type { RunView } from "./replay/use-replay.ts";
 
-export type RunPageState = "running" | "interrupted" | "succeeded" | "failed";
+export type RunPageState = "running" | "interrupted" | "succeeded" | "failed" | "cancelled";
 
 /** Whether somebody works on it is nothing that events tell. */
 export function runStateOf({ detail, state }: Pick<RunView, "detail" | "state">): RunPageState {

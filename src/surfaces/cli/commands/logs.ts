@@ -1,5 +1,6 @@
 import type { StoredEvent } from "../../../events/event.ts";
 import { isWorkedOn } from "../../../events/is-worked-on.ts";
+import { runOutcomeOf } from "../../../events/run-outcome.ts";
 import { summarize } from "../../../events/summarize.ts";
 import { tellEvent } from "../../../events/told-event.ts";
 import type { Store } from "../../../ports/store.ts";
@@ -10,6 +11,7 @@ import { exitCode } from "../exit-code.ts";
 import { findTarget, type Target } from "../find-target.ts";
 import { goOnHint } from "../go-on-hint.ts";
 import type { Io } from "../io.ts";
+import { toneOfOutcome } from "../noteworthy.ts";
 import { printableJson, printableLine } from "../printable.ts";
 import { RunView } from "../run-view.ts";
 import { styleFor } from "../style.ts";
@@ -92,13 +94,14 @@ function printLine(io: Io): Print {
     const left = `${number}  ${time}  ${padEnd(shorten(who, 18, glyphs.ellipsis), 18)}  `;
     const room = io.stdout.isTerminal ? io.stdout.columns - 1 - displayWidth(left) : 1000;
     const text = shorten(printableLine(summarize(event)), Math.max(20, room), glyphs.ellipsis);
-    io.stdout.write(`${paint.dim(left)}${toneOf(event.type, text)}\n`);
+    io.stdout.write(`${paint.dim(left)}${toneOf(event, text)}\n`);
   };
 
-  function toneOf(type: StoredEvent["type"], text: string): string {
+  function toneOf({ payload, type }: StoredEvent, text: string): string {
+    if (type === "run.finished") return toneOfOutcome(runOutcomeOf(payload), paint)(text);
     if (type === "agent.subagent_failed") return paint.bad(text);
     if (type === "agent.tool_denied" || type === "agent.retried") return paint.warn(text);
-    if (type === "agent.subagent_completed" || type === "run.finished") return paint.good(text);
+    if (type === "agent.subagent_completed") return paint.good(text);
     if (type === "agent.budget_reserved" || type === "agent.budget_settled") return paint.dim(text);
     return text;
   }

@@ -2,6 +2,7 @@ import { runsWithCopies } from "../../../commands/kept-copies.ts";
 import { findPlaces } from "../../../control/places.ts";
 import { isRunInterrupted } from "../../../events/is-run-interrupted.ts";
 import { type AskWorkers, askWorkersOnce } from "../../../events/is-worked-on.ts";
+import type { RunOutcome } from "../../../events/run-outcome.ts";
 import type { RunState } from "../../../events/run-state.ts";
 import type { RunRow, Store } from "../../../ports/store.ts";
 import { formatAge, formatCost, formatTokens } from "../amounts.ts";
@@ -14,7 +15,7 @@ import { printableJson, printableLine } from "../printable.ts";
 import { type Style, styleFor } from "../style.ts";
 import { withStore } from "../with-store.ts";
 
-type RunStatus = "running" | "interrupted" | "succeeded" | "failed";
+type RunStatus = RunOutcome | "running" | "interrupted";
 
 interface ListedRun extends RunRow {
   readonly state: RunStatus;
@@ -129,6 +130,7 @@ function table(
     interrupted: paint.warn,
     succeeded: paint.good,
     failed: paint.bad,
+    cancelled: paint.warn,
   };
   const draw = (row: readonly string[], tone: (text: string) => string) =>
     row

@@ -1,3 +1,4 @@
+import type { RunOutcome } from "../../../events/run-outcome.ts";
 import type { DelegationResult } from "../../../ports/delegator.ts";
 import { MandateError } from "../../../ports/mandate-error.ts";
 import type { Store } from "../../../ports/store.ts";
@@ -47,7 +48,7 @@ export async function readResult(store: Store, target: Target): Promise<Delegati
 }
 
 /** How a run ended; null while it is open. */
-async function readEnd(store: Store, { runId }: Target): Promise<"succeeded" | "failed" | null> {
+async function readEnd(store: Store, { runId }: Target): Promise<RunOutcome | null> {
   return (await store.readRun(runId))?.outcome ?? null;
 }
 

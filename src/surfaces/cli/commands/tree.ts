@@ -53,7 +53,12 @@ function treeDocument(view: RunView) {
   const below = (parentId: string | null): TreeNode[] =>
     (children.get(parentId) ?? []).map((delegation) => {
       const { budget, refusals } = view.notesOf(delegation.id);
-      return { ...infoOf(delegation), budget, refusals, children: below(delegation.id) };
+      return {
+        ...infoOf(delegation, view.isInterrupted),
+        budget,
+        refusals,
+        children: below(delegation.id),
+      };
     });
   return {
     runId: state.id,

@@ -1,4 +1,5 @@
 import type { StoredEvent } from "../../../events/event.ts";
+import { runOutcomeOf } from "../../../events/run-outcome.ts";
 import type { Store } from "../../../ports/store.ts";
 import { Counter, Histogram, type MetricFamily, Reading } from "./metrics-family.ts";
 import { OpenWork } from "./metrics-open-work.ts";
@@ -112,7 +113,8 @@ export class EventCounts {
     this.#open.apply(event);
   }
 
-  #countRun({ run_id, at, payload: { outcome } }: StoredEvent<"run.finished">): void {
+  #countRun({ run_id, at, payload }: StoredEvent<"run.finished">): void {
+    const outcome = runOutcomeOf(payload);
     this.#runsFinished.add({ outcome });
     const startedAt = this.#open.startOf(run_id);
     if (startedAt !== undefined) this.#runSeconds.observe({ outcome }, (at - startedAt) / 1000);

@@ -7,12 +7,12 @@ import { StoreMemory } from "../../../sessions/store-memory.ts";
 /** What has ended does not end again: the log of a run is folded for this once. */
 const known = new StoreMemory<CloseReason | null>(10_000);
 
-/** Why a run failed, which its row does not have: whoever cancelled it did not break it. */
+/** Why a run failed or was cancelled, which its row does not have. */
 export async function closeReasonOf(
   store: Store,
   { id, outcome }: Pick<RunRow, "id" | "outcome">,
 ): Promise<CloseReason | null> {
-  if (outcome !== "failed") return null;
+  if (outcome === null || outcome === "succeeded") return null;
   const kept = known.get(store, id);
   if (kept !== undefined) return kept;
   // A log that is damaged says so where it is looked at; a list shows what its row has.
@@ -24,7 +24,7 @@ export async function closeReasonOf(
 
 export function closeReasonIn(run: RunState): CloseReason | null {
   const root = rootOf(run);
-  // A run can also fail by somebody else than its root.
-  const hasFailed = root?.status === "closed" && root.finalStatus === "failed";
-  return run.outcome === "failed" && hasFailed ? root.closeReason : null;
+  if (run.outcome === null || run.outcome === "succeeded") return null;
+  // A run can also fail by another delegation than its root.
+  return root?.status === "closed" && root.finalStatus === "failed" ? root.closeReason : null;
 }

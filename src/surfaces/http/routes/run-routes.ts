@@ -42,7 +42,7 @@ export const runRoutes: readonly Route[] = [
     query: z.strictObject({
       ...pageQuery,
       open: flag.optional().meta({ description: "Only those that have not finished." }),
-      outcome: z.enum(["succeeded", "failed"]).optional(),
+      outcome: z.enum(["succeeded", "failed", "cancelled"]).optional(),
       application: z.string().max(200).optional(),
     }),
     reply: pageSchema(runRow),

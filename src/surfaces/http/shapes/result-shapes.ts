@@ -25,6 +25,10 @@ export const delegationResult = z.object({
   delegationId: z.string(),
   profile: z.string(),
   status: resultStatus,
+  outcome: z
+    .enum(["succeeded", "failed", "cancelled"])
+    .optional()
+    .meta({ description: "Of the root of a run: how the whole run ended." }),
   result: z.string().meta({ description: "The final text, or the error's sentence." }),
   tokenUsage,
   duration: z.number().meta({ description: "Milliseconds." }),

@@ -6,7 +6,7 @@ import { listOf, moment, plainData } from "./plain-data.ts";
 import { longestWaitMs } from "./query-values.ts";
 import { delegationResult } from "./result-shapes.ts";
 
-const runStates = ["running", "interrupted", "succeeded", "failed"] as const;
+const runStates = ["running", "interrupted", "succeeded", "failed", "cancelled"] as const;
 
 export const runRow = z.object({
   runId: z.string(),

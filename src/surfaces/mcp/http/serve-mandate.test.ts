@@ -135,7 +135,11 @@ describe("a task of a delegation", () => {
     expect(live).toMatchObject({
       structuredContent: { status: "completed", result: "It is done." },
     });
-    expect(resultOf(await get(url, token, cut))).toMatchObject({ status: "working" });
+    // No process works on it: the task says so, and what a person can do.
+    expect(resultOf(await get(url, token, cut))).toMatchObject({
+      status: "failed",
+      error: { message: expect.stringMatching(/was interrupted.*mandate resume r[0-9a-f]{6}/) },
+    });
     // Whose client is gone ends as its contract says; the task tells that, too.
     await second.engine.recover();
     await vi.waitFor(async () => {

@@ -1,4 +1,5 @@
 import { type ReadResourceResult, ResourceNotFoundError } from "@modelcontextprotocol/server";
+import { isRunInterrupted } from "../../../events/is-run-interrupted.ts";
 import type { RunState } from "../../../events/run-state.ts";
 import { infoOf, resultOf } from "../../../sessions/delegation-result.ts";
 import { exportMarkdown } from "../../../sessions/export-markdown.ts";
@@ -34,7 +35,10 @@ async function readNamed(
   if (name.kind === "artifact") return readArtifact(session, name.hash);
   const run = await ownRun(session, name.id);
   if (run === undefined) return undefined;
-  if (name.kind === "run") return run.id === name.id ? describeRun(run) : undefined;
+  if (name.kind === "run") {
+    if (run.id !== name.id) return undefined;
+    return describeRun(run, await isRunInterrupted(session.runtime.store, run));
+  }
   return readPart(session, run, name.id, name.part);
 }
 
@@ -46,10 +50,11 @@ export async function ownRun(session: ClientSession, id: string): Promise<RunSta
   return store.readRun(runId);
 }
 
-function describeRun(run: RunState): Found {
+function describeRun(run: RunState, isInterrupted: boolean): Found {
   const { id, outcome, startedAt, finishedAt, task, workspace } = run;
-  const delegations = [...run.delegations.values()].map(infoOf);
-  const facts = { id, task, outcome, startedAt, finishedAt, workspace, delegations };
+  const state = outcome ?? (isInterrupted ? "interrupted" : "running");
+  const delegations = [...run.delegations.values()].map((one) => infoOf(one, isInterrupted));
+  const facts = { id, task, state, outcome, startedAt, finishedAt, workspace, delegations };
   return { mimeType: "application/json", text: JSON.stringify(facts, null, 1) };
 }
 

@@ -1,11 +1,13 @@
 import type { Principal } from "../../../control/records/principal.ts";
 import { holdsRole } from "../../../control/records/require-role.ts";
 import type { Delegation } from "../../../events/delegation.ts";
+import { isWorkedOn } from "../../../events/is-worked-on.ts";
 import type { RunState } from "../../../events/run-state.ts";
 import type { Runtime } from "../../../runtime.ts";
 import { resultOf } from "../../../sessions/delegation-result.ts";
 import { type OpenQuestion, openQuestions } from "../calls/open-question.ts";
 import { formFor, readReply } from "../calls/question-form.ts";
+import { sayInterrupted } from "../say-interrupted.ts";
 import type { DurableTasks } from "./durable-tasks.ts";
 import { recordedAnswer } from "./recorded-answer.ts";
 import type { InputRequests, TaskState } from "./task.ts";
@@ -43,6 +45,13 @@ export function delegationTasks(
     if (result) {
       return { status: "completed", result: await recordedAnswer(store, delegation, result) };
     }
+    // The process that worked on it is gone: nothing happens until a person resumes the run.
+    if (!(await isWorkedOn(store, run))) {
+      return {
+        status: "failed",
+        error: { code: interruptedCode, message: sayInterrupted(delegation.id, run.id) },
+      };
+    }
     const inputRequests = requestsOf(found, now());
     if (Object.keys(inputRequests).length === 0) return { status: "working" };
     return { status: "input_required", inputRequests };
@@ -74,6 +83,9 @@ export function delegationTasks(
     },
   };
 }
+
+/** JSON-RPC's code for an internal error: the server lost the call, the request was valid. */
+const interruptedCode = -32_603;
 
 function requestsOf(found: Found, now: number): InputRequests {
   const asked = questionsOf(found).map((question) => {

@@ -25,7 +25,8 @@ export async function recordedAnswer(
 /** Some tools answer in JSON, the others in words. */
 function describeText(text: string, { delegationId, status }: DelegationResult): CallToolResult {
   const structuredContent = objectIn(text) ?? { delegationId, status, text };
-  return { content: [{ type: "text", text }], structuredContent };
+  const content: CallToolResult["content"] = [{ type: "text", text }];
+  return { content, structuredContent, ...(status !== "completed" && { isError: true }) };
 }
 
 function objectIn(text: string): Record<string, unknown> | undefined {

@@ -4,7 +4,7 @@ import type { InboxItem } from "../../../events/inbox-item.ts";
 import { Inbox } from "../../../inbox/inbox.ts";
 import { openQuestions } from "../calls/open-question.ts";
 import type { ClientSession } from "../client-session.ts";
-import type { McpTool } from "../mcp-tool.ts";
+import type { McpTool, McpToolResult } from "../mcp-tool.ts";
 import { ownTool } from "./own-tool.ts";
 
 const inboxItem = z.looseObject({
@@ -111,10 +111,6 @@ async function isApproval(session: ClientSession, runId: string, askId: string):
   return run !== undefined && openQuestions(run).some((one) => one.id === askId && one.isApproval);
 }
 
-function refused(reason: string): {
-  readonly text: string;
-  readonly structured: z.output<typeof given>;
-  readonly isError: true;
-} {
-  return { text: reason, structured: { accepted: false, reason }, isError: true };
+function refused(reason: string): McpToolResult<z.output<typeof given>> {
+  return { text: reason, isError: true };
 }

@@ -11,6 +11,7 @@ export const delegationResult = z.looseObject({
   delegationId: z.string(),
   profile: z.string(),
   status: z.enum(["completed", "failed", "timeout", "cancelled"]),
+  outcome: z.enum(["succeeded", "failed", "cancelled"]).optional(),
   result: z.string().describe("The sub-agent's report; when it failed, why."),
   tokenUsage,
   duration: z.number().describe("Milliseconds."),
@@ -50,6 +51,7 @@ export const subagentStatus = z.looseObject({
   mode: z.enum(["blocking", "background"]),
   sessionId: z.string().optional(),
   status: z.string(),
+  closeReason: z.string().optional(),
   summary: z.string().optional(),
   error: z.string().optional(),
 });
@@ -61,6 +63,12 @@ export const subAgentList = z.object({
       profile: z.string(),
       title: z.string(),
       status: z.string(),
+      finalStatus: z.enum(["completed", "failed"]).optional().describe("Of a closed one."),
+      outcome: z
+        .enum(["completed", "failed", "timeout", "cancelled"])
+        .optional()
+        .describe("How a closed one ended."),
+      closeReason: z.string().optional().describe("Why a closed one ended."),
       depth: z.number(),
       tokens: z.number(),
       cost: z.number(),

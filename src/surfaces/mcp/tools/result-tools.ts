@@ -1,5 +1,7 @@
+import { isWorkedOn } from "../../../events/is-worked-on.ts";
 import type { Runtime } from "../../../runtime.ts";
 import type { McpCallContext, McpTool, McpToolResult } from "../mcp-tool.ts";
+import { sayInterrupted } from "../say-interrupted.ts";
 import {
   cancelledDelegation,
   delegationResult,
@@ -92,6 +94,12 @@ const earlierResult: Answer = async (input, { session }) => {
   if (session.sessions.some((one) => one.runId === runId)) return undefined;
   const isOwn = runId !== undefined && (await session.owns(runId));
   const result = isOwn ? await engine.resultOf(id) : null;
+  if (isOwn && result === null) {
+    // Null means that it still works; an interrupted one does not.
+    const run = await store.readRun(runId);
+    const isOrphaned = run !== undefined && !(await isWorkedOn(store, run));
+    if (isOrphaned) return { text: `Error: ${sayInterrupted(id, runId)}`, isError: true };
+  }
   const delegation = result === null ? null : delegationResult.parse(result);
   return { text: JSON.stringify(delegation), structured: { delegation } };
 };

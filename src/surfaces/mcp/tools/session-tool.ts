@@ -72,6 +72,8 @@ async function callSession<Output extends object>(
   const delegates = delegatingNames.has(tool.name);
   const isLong = longNames.has(tool.name);
   const { folder, input } = readInput(given, options.defaults, delegates);
+  // Before the client's run is opened: without a model the call leaves nothing behind.
+  if (delegates) context.session.runtime.engine.requireModel(agentsIn(tool, input));
   const session = delegates
     ? await context.session.open(folder)
     : await sessionOf(input, context.session);
@@ -92,8 +94,12 @@ async function callSession<Output extends object>(
     },
   });
   if (isLong) await progress.end();
-  if (isError) return { text, structured: {} as Output, isError };
-  return { text, structured: await options.structure({ input, text, made, session, context }) };
+  const call = { input, text, made, session, context };
+  if (!isError) return { text, structured: await options.structure(call) };
+  // A call that delegated nothing has no result to describe, nor has one that was cut off.
+  if (made.length === 0) return { text, isError };
+  const describing = Promise.resolve(call).then((one) => options.structure(one));
+  return { text, structured: await describing.catch(() => undefined), isError };
 }
 
 function readInput(
@@ -106,6 +112,12 @@ function readInput(
   // What is no folder is left to the tool, which says that it is not known.
   const named = folder === undefined ? {} : { workspace: folder };
   return { folder: undefined, input: { ...defaults, ...rest, ...named } };
+}
+
+/** The agents that a call names; a review's is fixed. */
+function agentsIn({ name }: Tool, { agentId, profile }: RawInput): readonly string[] {
+  const named = name === "request_review" ? "reviewer" : (profile ?? agentId);
+  return typeof named === "string" ? [named] : [];
 }
 
 /** Whose delegation is meant; a client has a session for each folder. */

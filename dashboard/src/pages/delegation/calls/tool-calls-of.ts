@@ -64,8 +64,8 @@ export function toolCallsOf(events: Iterable<StoredEvent>): readonly ToolCall[] 
         break;
       }
       case "agent.tool_completed": {
-        const { artifact, delivered, exit_code: exitCode, files, output } = event.payload;
-        Object.assign(end(event, "done", output), {
+        const { artifact, delivered, exit_code: exitCode, files, is_error, output } = event.payload;
+        Object.assign(end(event, is_error ? "failed" : "done", output), {
           ...(artifact && { artifact }),
           ...(delivered && { delivered }),
           ...(exitCode !== undefined && { exitCode }),
