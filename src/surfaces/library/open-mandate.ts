@@ -1,4 +1,3 @@
-import { runHandle } from "./run-handle.ts";
 import { commandContext } from "../../commands/command-context.ts";
 import { type Candidate, completeCommand } from "../../commands/complete-command.ts";
 import { type EffectiveProfile, effectiveProfile } from "../../commands/effective-profile.ts";
@@ -56,6 +55,7 @@ import type {
   ToolSession,
 } from "./mandate.ts";
 import { requireMandateOptions } from "./require-mandate-options.ts";
+import { runHandle } from "./run-handle.ts";
 
 export async function openMandate(options: MandateOptions): Promise<Mandate> {
   requireMandateOptions(options);
