@@ -6,7 +6,9 @@ import type { Store } from "../ports/store.ts";
 import { checkWorld, type WorldOptions } from "../workspaces/check-world.ts";
 import { lookAtWorld, type World } from "../workspaces/look-at-world.ts";
 
-export interface VerifyOptions extends Omit<CheckOptions, "onDelegation">, WorldOptions {
+export interface VerifyOptions
+  extends Pick<CheckOptions, "acknowledged" | "against" | "runId">,
+    WorldOptions {
   /**
    * Where working copies lie, and the database that they belong to. Null: it is no home's own, and
    * nothing beside it can be told to be its.
@@ -22,10 +24,11 @@ const waitsMs = [0, 50, 200];
  * work: what it says of the world was so before the log was read, by the log, and still afterwards.
  */
 export async function verifyHome(store: Store, options: VerifyOptions): Promise<CheckReport> {
-  const { acknowledged, places, runId, settled = false } = options;
+  const { acknowledged, against, places, runId, settled = false } = options;
   const chosen = {
     ...(runId !== undefined && { runId }),
     ...(acknowledged && { acknowledged }),
+    ...(against && { against }),
   };
   if (places === null) return checkStore(store, chosen);
   const before = lookAtWorld(places);

@@ -30,6 +30,12 @@ export interface ArtifactReference {
   readonly bytes: number;
 }
 
+/** A memory is stored beside the log; the event of the call that saved it has a hash of all of it. */
+export interface MemoryReference {
+  readonly id: string;
+  readonly hash: string;
+}
+
 /** One step of a plan. A child carries it out: its `call_id` is the plan's, a `/`, and the key. */
 export interface PlannedStep {
   /** Letters, digits and dashes; unique in its plan. */
@@ -177,6 +183,8 @@ export interface EventPayloads {
     readonly files?: readonly FileEvidence[];
     /** Of a command that the tool ran. */
     readonly exit_code?: number;
+    /** Of a call that saved one; absent in events of earlier versions. */
+    readonly memory?: MemoryReference;
     /** It can be a stranger's words: from here on the agent, and whoever it tells, has read some. */
     readonly untrusted?: true;
     /** An accepted exit: the delegation ends with this output. */
@@ -273,8 +281,9 @@ export interface EventPayloads {
     readonly spans: readonly NumberSpan[];
     /** The numbers behind the ids of the run, its delegations and its asks. */
     readonly numbers: readonly NumberSpan[];
-    /** How many memories it left, which stay. */
+    /** How many memories it left, which stay, and a hash of all of them (absent: an older receipt). */
     readonly memories: number;
+    readonly memories_hash?: string;
     readonly spent: readonly SpentLine[];
   };
   "command.executed": {

@@ -17,7 +17,53 @@ export interface Inspection {
   records(): AsyncIterable<StoredRecord>;
   /** Whether there is a memory of that id, whoever saved it. */
   hasMemory(id: string): Promise<boolean>;
+  /** The hashes of all texts and of all artifacts that are stored, in no order. */
+  bodyHashes(kind: BodyKind): AsyncIterable<string>;
+  /** A text or an artifact as it is stored under that hash, whatever it hashes to. */
+  readBody(kind: BodyKind, hash: string): Promise<string | undefined>;
+  /** What pruning relies on: the bodies that a run is known to refer to. */
+  references(runId: string): Promise<StoredReferences>;
+  /** The numbers that the store counts with. */
+  counters(): Promise<StoredCounters>;
+  /**
+   * Ends of runs that were written down outside of the database, as they were before anything else
+   * was read; undefined: this store writes none down.
+   */
+  readonly heads: KeptHeads | undefined;
   close(): Promise<void>;
+}
+
+/** Texts are prompts, kept beside the log; artifacts are bodies too large for it. */
+export type BodyKind = "text" | "artifact";
+
+export interface StoredReferences {
+  /** The batches of the run that begin at or before this have been read for references. */
+  readonly through: number;
+  readonly hashes: ReadonlySet<string>;
+}
+
+export interface StoredCounters {
+  /** Where the next block of numbers for ids begins. */
+  readonly nextNumber: number;
+  /** The greatest number that a run, a delegation or a question has. */
+  readonly lastNumber: number;
+  /** The batches that begin at or before this have been read for references to bodies. */
+  readonly referencesSeq: number;
+  /** How many batches an index of the store leaves out, or has for another run. */
+  readonly misindexed: number;
+}
+
+/** The event that a run's log had come to, at some time. */
+export interface LogHead {
+  readonly runId: string;
+  readonly seq: number;
+  readonly hash: string;
+}
+
+export interface KeptHeads {
+  /** The file that has them. */
+  readonly path: string;
+  readonly heads: readonly LogHead[];
 }
 
 export interface LogSpan {
@@ -44,6 +90,11 @@ export interface StoredRows {
 }
 
 export interface StoredRun {
+  readonly task: string;
+  readonly application: string;
+  readonly workspace: string | null;
+  readonly startedAt: number;
+  readonly finishedAt: number | null;
   readonly outcome: string | null;
   readonly worker: string;
   readonly fence: number;
@@ -53,6 +104,8 @@ export interface StoredRun {
 }
 
 export interface StoredDelegation {
+  /** The key of its row; its id says the same number. */
+  readonly number: number;
   readonly id: string;
   readonly status: string;
   readonly closeReason: string | null;
@@ -63,11 +116,13 @@ export interface StoredDelegation {
 export interface StoredAsk {
   readonly id: string;
   readonly delegationId: string;
-  readonly answered: boolean;
+  /** Null: what is stored is neither yes nor no. */
+  readonly answered: boolean | null;
 }
 
-/** What a memory says of where it comes from, and for whom it is. */
+/** A memory: what it says, where it comes from, and for whom it is. */
 export interface StoredMemory {
+  readonly number: number;
   readonly id: string;
   readonly delegationId: string;
   readonly callId: string;
@@ -76,6 +131,13 @@ export interface StoredMemory {
   readonly profile: string;
   readonly workspace: string | null;
   readonly scope: string;
+  readonly key: string | null;
+  readonly slot: string | null;
+  /** A JSON array, to the letter. */
+  readonly tags: string;
+  readonly text: string;
+  readonly supersedes: string | null;
+  readonly createdAt: number;
 }
 
 export interface StoredRecord {

@@ -307,6 +307,7 @@ export function completion(
     ...(delivered && { delivered }),
     ...(result.files && { files: result.files }),
     ...exitCodeOf(result),
+    ...(result.memory && { memory: result.memory }),
     ...(result.exit !== undefined && { exit: result.exit }),
   };
 }

@@ -3,7 +3,7 @@ import type { Exposure } from "../contracts/exposure.ts";
 import type { CallSubjects } from "../contracts/judge-by-rules.ts";
 import type { Selection } from "../contracts/selection.ts";
 import type { RuleSet } from "../contracts/tool-rule.ts";
-import type { FileEvidence } from "../events/event.ts";
+import type { FileEvidence, MemoryReference } from "../events/event.ts";
 import type { Delegator } from "../ports/delegator.ts";
 import type { WorkspaceBinding } from "../workspaces/workspace-binding.ts";
 import { requireToolDefinition } from "./require-tool.ts";
@@ -90,6 +90,8 @@ export interface ToolResult {
   readonly untrusted?: true;
   /** How a program that it ran ended by itself, for the same. */
   readonly exitCode?: number;
+  /** The memory that it saved: the log commits to all of it. */
+  readonly memory?: MemoryReference;
   /** The delegation ends here, with this as its output. */
   readonly exit?: string;
   /** So many bytes of its text are shown at most, where that is less than others are. */

@@ -1,3 +1,4 @@
+import { numberOf } from "../../ports/identity.ts";
 import type { CheckedRun, Known, RunCheck } from "./checked-run.ts";
 
 /** I2: the stored contract is, to the letter, the one that its delegation was created with. */
@@ -10,9 +11,11 @@ export function checkContract(run: CheckedRun): RunCheck {
       if (problem) report("I2", problem, { delegationId: delegation.id, seq: event.seq });
     },
     end() {
-      for (const { id } of run.rows.delegations) {
+      for (const { id, number } of run.rows.delegations) {
         if (!run.delegations.has(id)) {
           report("I2", "It is stored, but the log does not create it.", { delegationId: id });
+        } else if (numberOf(id) !== number) {
+          report("I7", "It is stored under another number than its id has.", { delegationId: id });
         }
       }
     },

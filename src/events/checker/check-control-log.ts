@@ -2,13 +2,13 @@ import type { Inspection, StoredRecord } from "../../ports/inspection.ts";
 import { memoryMarks } from "../../ports/memory-store.ts";
 import type { Store } from "../../ports/store.ts";
 import { isControlEvent } from "../control-event.ts";
-import type { StoredEvent } from "../event.ts";
 import { genesis } from "../hash-chain.ts";
 import { PrunedRuns } from "../pruned-runs.ts";
 import { verifiedEvents } from "./check-chain.ts";
+import { type ExpectedEvent, HeadsCheck } from "./check-heads.ts";
 import { checkReceipt } from "./check-pruned.ts";
 import { RecordsCheck } from "./check-records.ts";
-import type { CheckReport, Report } from "./check-report.ts";
+import type { CheckedLog, Report } from "./check-report.ts";
 
 /**
  * The control log: a chain like every run's (I1), with nothing in it but its own events (I4), and
@@ -19,20 +19,20 @@ export async function checkControlLog(
   inspection: Inspection,
   runId: string,
   report: Report,
-  acknowledged: readonly Pick<StoredEvent, "seq" | "hash">[] = [],
-): Promise<Pick<CheckReport, "events" | "delegations"> & { readonly pruned: PrunedRuns }> {
+  expected: readonly ExpectedEvent[],
+): Promise<CheckedLog & { readonly pruned: PrunedRuns }> {
   const pruned = new PrunedRuns();
   const records = new RecordsCheck(report);
-  const missing = new Map(acknowledged.map(({ seq, hash }) => [seq, hash]));
+  const heads = new HeadsCheck(expected);
   let events = 0;
-  let head = genesis(runId);
+  let end = { seq: 0, hash: genesis(runId) };
   const stored = verifiedEvents(runId, inspection.readBatches(runId), report);
   let next = await stored.next();
   for (; !next.done; next = await stored.next()) {
     const event = next.value;
     events++;
-    head = event.hash;
-    if (missing.get(event.seq) === event.hash) missing.delete(event.seq);
+    end = { seq: event.seq, hash: event.hash };
+    heads.see(event);
     if (!isControlEvent(event.type) || event.sub_agent_id !== undefined) {
       const message = `${event.type} does not belong into the control log.`;
       report("I4", message, { seq: event.seq });
@@ -48,16 +48,14 @@ export async function checkControlLog(
       await checkMark(record, inspection, report);
     }
     records.end();
-    for (const seq of missing.keys()) {
-      report("I8", "It was acknowledged, and is not in the log as it was.", { seq });
-    }
-    await checkReading(store, runId, { events, head }, report);
+    heads.end(report);
+    await checkReading(store, runId, { events, head: end.hash }, report);
   }
   const { run, delegations, asks } = await inspection.readRows(runId);
   if (run !== undefined || delegations.length + asks.length > 0) {
     report("I7", "The control log is stored as if it were a run.");
   }
-  return { events, delegations: 0, pruned };
+  return { runId, events, delegations: 0, ...end, pruned };
 }
 
 /** I7: what people decided of a memory is about one that is there: none is ever taken out. */
@@ -84,5 +82,6 @@ async function checkReading(
     if (++count > log.events) break;
     told = hash;
   }
-  if (told !== log.head) report("I15", "The store tells another history of the control log.");
+  if (told !== log.head || count < log.events)
+    report("I15", "The store tells another history of the control log.");
 }

@@ -1,29 +1,42 @@
 import type { Contract } from "../../contracts/contract.ts";
 import { includes } from "../../contracts/selection.ts";
+import { memoryNumberOf } from "../../ports/identity.ts";
 import type { StoredMemory } from "../../ports/inspection.ts";
 import type { StoredEvent } from "../event.ts";
+import { storedMemoryHash } from "../memory-hash.ts";
+import { memorySlot } from "../memory-slot.ts";
 import { type CheckedRun, type Known, type RunCheck, withAncestors } from "./checked-run.ts";
 
 /**
- * I10: every memory was saved by a call that the log has. I7: it says of its origin what the log
- * says, and is there if its call said so. I11: it is for nobody for whom its contract did not let it
- * be saved. Its words are not compared: what a call saves is cleaned first.
+ * I10: every memory was saved by a call that the log has. I7: all of it is what the event of that
+ * call has the hash of, and it is there if its call said so. I11: its scope is one that its contract
+ * allows. A call that was cut has no such event, and an older one no hash: then the words are held
+ * against those that the model asked to save.
  */
 export function checkMemories(run: CheckedRun): RunCheck {
   const { memories } = run.rows;
   const saving = new Set<string>();
   const saved = new Map<string, StoredEvent>();
+  const asked = new Map<string, string>();
+  const hashes = new Map<string, string>();
   let workspace: string | null | undefined;
   return {
     see(event, delegation) {
       if (event.type === "run.started") workspace = event.payload.workspace;
       if (delegation === undefined) return;
       const place = (callId: string): string => `${delegation.id} ${callId}`;
-      if (event.type === "agent.tool_started" && event.payload.tool === "memory_save") {
+      if (event.type === "agent.model_turn") {
+        for (const { id, input, name } of event.payload.calls ?? []) {
+          const text = name === "memory_save" ? textIn(input) : undefined;
+          if (text !== undefined) asked.set(place(id), text);
+        }
+      } else if (event.type === "agent.tool_started" && event.payload.tool === "memory_save") {
         saving.add(place(event.payload.call_id));
       } else if (event.type === "agent.tool_completed" && event.payload.tool === "memory_save") {
         const id = /^Saved as (m[0-9a-f]+)[,.]/.exec(event.payload.output)?.[1];
         if (id !== undefined) saved.set(`${id} ${place(event.payload.call_id)}`, event);
+        const { memory } = event.payload;
+        if (memory) hashes.set(`${memory.id} ${place(event.payload.call_id)}`, memory.hash);
       }
     },
     end() {
@@ -37,10 +50,14 @@ export function checkMemories(run: CheckedRun): RunCheck {
         } else if (!saving.has(`${delegationId} ${callId}`)) {
           run.report("I10", `Memory ${id}: the log has no call ${callId} that saved it.`, where);
         } else {
-          const origin = originProblem(memory, known, workspace);
-          if (origin) run.report("I7", `Memory ${id}: ${origin}`, where);
+          const place = `${delegationId} ${callId}`;
           const excess = scopeExcess(memory, known);
+          const problem =
+            originProblem(memory, known, workspace) ??
+            memoryRowProblem(memory) ??
+            wordsProblem(memory, hashes.get(`${id} ${place}`), asked.get(place));
           if (excess) run.report("I11", `Memory ${id}: ${excess}`, where);
+          else if (problem) run.report("I7", `Memory ${id}: ${problem}`, where);
         }
       }
       for (const [place, { seq, sub_agent_id: delegationId = "" }] of saved) {
@@ -52,6 +69,41 @@ export function checkMemories(run: CheckedRun): RunCheck {
       }
     },
   };
+}
+
+function textIn(input: unknown): string | undefined {
+  const text = (input as { readonly text?: unknown } | null)?.text;
+  return typeof text === "string" ? text : undefined;
+}
+
+/** What follows from other columns of the row itself. */
+export function memoryRowProblem(memory: StoredMemory): string | undefined {
+  if (memoryNumberOf(memory.id) !== memory.number) return "its number is not the one in its id.";
+  if (memory.slot !== memorySlot(memory)) return "it is stored in another slot than its key's.";
+  return undefined;
+}
+
+function wordsProblem(
+  memory: StoredMemory,
+  hash: string | undefined,
+  asked: string | undefined,
+): string | undefined {
+  if (hash !== undefined) {
+    return storedMemoryHash(memory) === hash ? undefined : "it is not the one that was saved.";
+  }
+  // Cleaning takes terminal codes out as a whole, letters included.
+  if (asked === undefined || asked.includes("\u001b")) return undefined;
+  return lettersOf(memory.text) === lettersOf(asked)
+    ? undefined
+    : "its words are not those that its agent asked to save.";
+}
+
+/** Cleaning changes spaces, line ends, spelling variants and what cannot be seen, and no letter. */
+function lettersOf(text: string): string {
+  return text
+    .toWellFormed()
+    .normalize("NFC")
+    .replaceAll(/[^\p{L}\p{N}\p{P}\p{S}]/gu, "");
 }
 
 /** Who is shown a memory depends on all of this. */

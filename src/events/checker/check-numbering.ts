@@ -1,18 +1,22 @@
 import type { LogSpan } from "../../ports/inspection.ts";
+import type { OrderHash } from "../checkpoint.ts";
 import type { Violation } from "./check-report.ts";
 
 /**
  * I1, of the whole log: sequence numbers follow each other without gap or overlap over all runs, so
  * that a run that was taken out as a whole is missed. What was pruned fills exactly the gap that its
- * receipt names.
+ * receipt names. Gives the last number.
  */
 export async function checkNumbering(
   spans: AsyncIterable<LogSpan>,
   pruned: readonly LogSpan[],
   violations: Violation[],
-): Promise<void> {
+  orders: readonly OrderHash[],
+): Promise<number> {
   let next = 1;
-  const take = ({ count, firstSeq, runId }: LogSpan, isPruned: boolean): void => {
+  const take = (span: LogSpan, isPruned: boolean): void => {
+    const { count, firstSeq, runId } = span;
+    for (const order of orders) order.take(span);
     if (firstSeq > next) {
       const message = `Events ${next} to ${firstSeq - 1} are missing from the log.`;
       violations.push({ invariant: "I1", seq: next, message });
@@ -37,4 +41,5 @@ export async function checkNumbering(
     take(span, false);
   }
   takePruned(Number.POSITIVE_INFINITY);
+  return next - 1;
 }

@@ -1,7 +1,9 @@
 import { controlRunId, runNumberOf } from "../../ports/identity.ts";
-import type { Inspection } from "../../ports/inspection.ts";
-import type { NumberSpan } from "../event.ts";
+import type { Inspection, StoredMemory } from "../../ports/inspection.ts";
+import type { NumberSpan, StoredEvent } from "../event.ts";
+import { memoriesHash } from "../memory-hash.ts";
 import type { PrunedRuns, Receipt } from "../pruned-runs.ts";
+import { memoryRowProblem } from "./check-memories.ts";
 import type { Report } from "./check-report.ts";
 
 /** I1: a receipt is about one run, once, and about nothing that came after it. */
@@ -34,7 +36,7 @@ export async function checkPrunedRun(
   inspection: Inspection,
   { payload }: Receipt,
   report: Report,
-  acknowledged: readonly number[],
+  acknowledged: readonly Pick<StoredEvent, "seq" | "hash">[],
 ): Promise<void> {
   const { memories, run, spans } = payload;
   const rows = await inspection.readRows(run);
@@ -47,9 +49,25 @@ export async function checkPrunedRun(
   if (rows.memories.length !== memories) {
     const had = `${memories} when it was pruned`;
     report("I7", `${rows.memories.length} memories of it are stored; there were ${had}.`);
+  } else if (memoriesAreChanged(rows.memories, payload)) {
+    report("I7", "Its memories are not those that it had when it was pruned.");
   }
-  for (const seq of acknowledged) {
-    if (spans.some(([first, count]) => seq >= first && seq < first + count)) continue;
-    report("I8", "It was acknowledged, and is not among what was pruned.", { seq });
+  for (const memory of rows.memories) {
+    const problem = memoryRowProblem(memory);
+    if (problem) report("I7", `Memory ${memory.id}: ${problem}`);
   }
+  const last = spans.at(-1);
+  const end = last === undefined ? 0 : last[0] + last[1] - 1;
+  for (const { hash, seq } of acknowledged) {
+    const isPruned = spans.some(([first, count]) => seq >= first && seq < first + count);
+    // Of the events before its last one a receipt has no hash.
+    if (isPruned && (seq !== end || hash === payload.head)) continue;
+    report("I8", "It was acknowledged, and is not what was pruned, by the receipt.", { seq });
+  }
+}
+
+/** Receipts of earlier versions only count them. */
+function memoriesAreChanged(memories: readonly StoredMemory[], receipt: Receipt["payload"]) {
+  const { memories_hash: expected } = receipt;
+  return expected !== undefined && memoriesHash(memories) !== expected;
 }

@@ -1,11 +1,13 @@
 import { controlRunId } from "../../ports/identity.ts";
-import type { Inspection } from "../../ports/inspection.ts";
+import type { Inspection, StoredCounters } from "../../ports/inspection.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
 import type { Store } from "../../ports/store.ts";
+import { type Checkpoint, OrderHash } from "../checkpoint.ts";
 import { isControlEvent } from "../control-event.ts";
 import type { StoredEvent } from "../event.ts";
 import { type PrunedRuns, readPrunedRuns, tellPruned } from "../pruned-runs.ts";
 import { checkAttempts } from "./check-attempts.ts";
+import { BodiesCheck, BodyReferences } from "./check-bodies.ts";
 import { checkBudget } from "./check-budget.ts";
 import { verifiedEvents } from "./check-chain.ts";
 import { checkCancel, checkClosing } from "./check-closing.ts";
@@ -14,6 +16,13 @@ import { checkContract } from "./check-contract.ts";
 import { checkControlLog } from "./check-control-log.ts";
 import { EarlierStepsCheck } from "./check-earlier-steps.ts";
 import { checkEnding } from "./check-ending.ts";
+import {
+  acknowledged,
+  type ExpectedEvent,
+  HeadsCheck,
+  inCheckpoint,
+  keptInFile,
+} from "./check-heads.ts";
 import { checkIntegration } from "./check-integration.ts";
 import { LifecycleCheck } from "./check-lifecycle.ts";
 import { checkMemories } from "./check-memories.ts";
@@ -23,7 +32,7 @@ import { checkNumbering } from "./check-numbering.ts";
 import { checkOutcome } from "./check-outcome.ts";
 import { checkOwnership } from "./check-ownership.ts";
 import { checkPrunedRun } from "./check-pruned.ts";
-import type { CheckReport, PrunedSum, Report, Violation } from "./check-report.ts";
+import type { CheckedLog, CheckReport, PrunedSum, Report, Violation } from "./check-report.ts";
 import { checkAnswers, checkSeals } from "./check-results.ts";
 import { StoredStateCheck } from "./check-stored-state.ts";
 import { checkTools } from "./check-tools.ts";
@@ -35,8 +44,16 @@ export interface CheckOptions {
   readonly runId?: string;
   /** What somebody was told is stored: earlier reads, events heard, appends that resolved. */
   readonly acknowledged?: readonly Acknowledged[];
+  /** What the log was when somebody wrote that down: it has to go on from there. */
+  readonly against?: Checkpoint;
   /** Told of every delegation, as the log has it. */
   onDelegation?(delegation: CheckedDelegation): void;
+  /** Told of every log that holds, the control log first. */
+  onLog?(log: CheckedLog): void;
+  /** False: texts and artifacts are not looked at, for a caller that says itself what it misses. */
+  readonly bodies?: false;
+  /** Takes in which run has which sequence numbers. */
+  readonly order?: OrderHash;
 }
 
 export type Acknowledged = Pick<StoredEvent, "run_id" | "seq" | "hash">;
@@ -51,7 +68,10 @@ export async function checkStore(store: Store, options: CheckOptions = {}): Prom
   }
   const inspection = await store.inspect();
   const violations: Violation[] = [];
+  const { against, runId: only } = options;
   const sum = { events: 0, delegations: 0 };
+  const bodies =
+    options.bodies === false ? undefined : new BodiesCheck(inspection, store, violations);
   const reportOf =
     (runId: string): Report =>
     (invariant, message, where) => {
@@ -59,43 +79,101 @@ export async function checkStore(store: Store, options: CheckOptions = {}): Prom
     };
   let pruned: PrunedRuns;
   try {
-    const runIds = new Set(await chosenRuns(store, inspection, options.runId));
-    const acknowledged = Map.groupBy(options.acknowledged ?? [], ({ run_id: runId }) => runId);
-    const add = (counted: Pick<CheckReport, "events" | "delegations">): void => {
-      sum.events += counted.events;
-      sum.delegations += counted.delegations;
+    const runIds = new Set(await chosenRuns(store, inspection, only));
+    const all = expectedEvents(inspection, options);
+    const expected = Map.groupBy(all, ({ runId }) => runId);
+    const add = (log: CheckedLog): void => {
+      sum.events += log.events;
+      sum.delegations += log.delegations;
+      if (log.events > 0) options.onLog?.(log);
     };
     // First of all: it says what may be missing from everything else.
     if (runIds.delete(controlRunId)) {
       const report = reportOf(controlRunId);
-      const expected = acknowledged.get(controlRunId);
-      const control = await checkControlLog(store, inspection, controlRunId, report, expected);
+      const ends = expected.get(controlRunId) ?? [];
+      const control = await checkControlLog(store, inspection, controlRunId, report, ends);
       pruned = control.pruned;
       add(control);
-      acknowledged.delete(controlRunId);
+      expected.delete(controlRunId);
     } else pruned = await readPrunedRuns(store);
-    if (options.runId === undefined) {
-      await checkNumbering(inspection.spans(), pruned.spans(), violations);
+    if (only === undefined) {
+      const order = new OrderHash(against?.seq);
+      const orders = options.order ? [order, options.order] : [order];
+      const last = await checkNumbering(inspection.spans(), pruned.spans(), violations, orders);
+      checkOrder(order, against, violations);
+      checkCounters(await inspection.counters(), last, reportOf(controlRunId));
       // Of most nothing is left; those that left memories must have them still.
       for (const { payload } of pruned.all()) if (payload.memories > 0) runIds.add(payload.run);
     }
-    for (const runId of new Set([...runIds, ...acknowledged.keys()])) {
+    for (const runId of new Set([...runIds, ...expected.keys()])) {
       const report = reportOf(runId);
-      const expected = acknowledged.get(runId);
+      const ends = expected.get(runId) ?? [];
       const receipt = pruned.get(runId);
       if (receipt !== undefined) {
-        const seqs = (expected ?? []).map(({ seq }) => seq);
-        await checkPrunedRun(inspection, receipt, report, seqs);
+        await checkPrunedRun(inspection, receipt, report, ends);
         continue;
       }
-      const run = { acknowledged: expected, pruned, onDelegation: options.onDelegation };
+      const run = { expected: ends, pruned, bodies, onDelegation: options.onDelegation };
       add(await checkRun(store, inspection, runId, report, run));
     }
+    if (only === undefined) await bodies?.lookAtRest();
   } finally {
     await inspection.close();
   }
-  const removed = prunedSum(options.runId === undefined ? pruned : undefined);
-  return { ok: violations.length === 0, ...sum, violations, ...(removed && { pruned: removed }) };
+  const removed = prunedSum(only === undefined ? pruned : undefined);
+  return {
+    ok: violations.length === 0,
+    ...sum,
+    violations,
+    ...(removed && { pruned: removed }),
+    ...(only === undefined && inspection.heads && { heads: inspection.heads.heads.length }),
+  };
+}
+
+/** All that the log must have, by those who were told of it or wrote it down. */
+function expectedEvents(
+  { heads }: Inspection,
+  { acknowledged: told = [], against, runId }: CheckOptions,
+): readonly ExpectedEvent[] {
+  const kept = heads && { missing: keptInFile(heads.path), heads: heads.heads };
+  const all = [
+    ...told.map(({ hash, run_id, seq }) => ({ runId: run_id, seq, hash, missing: acknowledged })),
+    ...(kept?.heads ?? []).map((head) => ({ ...head, missing: kept?.missing ?? "" })),
+    ...(against?.runs ?? []).map((end) => ({ ...end, missing: inCheckpoint })),
+  ];
+  return runId === undefined ? all : all.filter((one) => one.runId === runId);
+}
+
+/** I1: which run has which numbers is as it was. What is missing altogether is told by others. */
+function checkOrder(
+  order: OrderHash,
+  against: Checkpoint | undefined,
+  violations: Violation[],
+): void {
+  if (against === undefined || order.last < against.seq || violations.length > 0) return;
+  if (order.digest() === against.order) return;
+  const message = "Events of several runs stand in another order than in the checkpoint.";
+  violations.push({ invariant: "I1", message });
+}
+
+/**
+ * I7: no number is given out twice, and what pruning has read of the log is there. I15: the index by
+ * which runs are read has all of them.
+ */
+function checkCounters(
+  { lastNumber, misindexed, nextNumber, referencesSeq }: StoredCounters,
+  lastSeq: number,
+  report: Report,
+): void {
+  if (lastNumber >= nextNumber) {
+    report("I7", "The number that the store gives out next was given out before.");
+  }
+  if (referencesSeq > lastSeq) {
+    report("I7", "The log was read for references to bodies beyond its end.");
+  }
+  if (misindexed > 0) {
+    report("I15", `The index of runs has ${misindexed} parts of the log wrong: readers miss them.`);
+  }
 }
 
 function prunedSum(pruned: PrunedRuns | undefined): PrunedSum | undefined {
@@ -124,7 +202,8 @@ async function chosenRuns(
 }
 
 interface RunOptions {
-  readonly acknowledged: CheckOptions["acknowledged"] | undefined;
+  readonly expected: readonly ExpectedEvent[];
+  readonly bodies: BodiesCheck | undefined;
   readonly onDelegation: CheckOptions["onDelegation"] | undefined;
   readonly pruned: PrunedRuns;
 }
@@ -134,10 +213,11 @@ async function checkRun(
   inspection: Inspection,
   runId: string,
   report: Report,
-  { acknowledged = [], onDelegation, pruned }: RunOptions,
-): Promise<Pick<CheckReport, "events" | "delegations">> {
+  { bodies, expected, onDelegation, pruned }: RunOptions,
+): Promise<CheckedLog> {
   const run = new CheckedRun(runId, await inspection.readRows(runId), report);
-  const missing = new Map(acknowledged.map(({ seq, hash }) => [seq, hash]));
+  const heads = new HeadsCheck(expected);
+  const references = new BodyReferences();
   const lifecycle = new LifecycleCheck(run);
   const state = new StoredStateCheck(run);
   const earlier = new EarlierStepsCheck(run, pruned);
@@ -159,15 +239,18 @@ async function checkRun(
     checkMergeOrder(run),
     checkMergedFiles(run),
     checkMemories(run),
+    references,
     state,
   ];
   let events = 0;
+  let end = { seq: 0, hash: "" };
   const stored = verifiedEvents(runId, inspection.readBatches(runId), report);
   let next = await stored.next();
   for (; !next.done; next = await stored.next()) {
     const event = next.value;
     events++;
-    if (missing.get(event.seq) === event.hash) missing.delete(event.seq);
+    end = { seq: event.seq, hash: event.hash };
+    heads.see(event);
     const id = event.sub_agent_id;
     const delegation = id === undefined ? undefined : lifecycle.see(event, id);
     // An illegal event has been told; what it would have led to is not told as well.
@@ -178,13 +261,12 @@ async function checkRun(
     const told = next.value ? tellDelegations(run, state.fold) : tellRows(run);
     for (const delegation of told) onDelegation(delegation);
   }
-  const counted = { events, delegations: run.delegations.size };
+  const counted = { runId, events, delegations: run.delegations.size, ...end };
   if (!next.value) return counted;
   for (const check of checks) check.end?.();
   await earlier.lookUp(store);
-  for (const seq of missing.keys()) {
-    report("I8", "It was acknowledged, and is not in the log as it was.", { seq });
-  }
+  heads.end(report);
+  await bodies?.lookUp(run, references.references);
   // A log with an illegal event is told the same way by nobody.
   if (events > 0 && state.folded === events) await checkAnswers(store, run, state.fold);
   return counted;

@@ -10,7 +10,13 @@ export class StoredStateCheck implements RunCheck {
   /** How many events the fold took. */
   folded = 0;
   readonly #run: CheckedRun;
-  readonly #asked = new Map<string, boolean>();
+  readonly #asked = new Map<string, { delegationId: string | undefined; answered: boolean }>();
+  /**
+   * What the sums of an open run's row can be. They are none at its start, and follow when the run is
+   * taken over: then they are those at the end of that transaction, whose events have one time.
+   */
+  #written: Sums[] = [noSums];
+  #writtenAt = 0;
   readonly #inbox: InboxCheck;
 
   constructor(run: CheckedRun) {
@@ -28,8 +34,18 @@ export class StoredStateCheck implements RunCheck {
     } catch (error) {
       this.#refused(event, error);
     }
-    if (event.type === "agent.asked") this.#asked.set(event.payload.ask_id, false);
-    else if (event.type === "agent.answered") this.#asked.set(event.payload.ask_id, true);
+    if (event.type === "run.resumed") {
+      if (event.at !== this.fold.startedAt) this.#written = [];
+      this.#writtenAt = event.at;
+    }
+    if (event.at === this.#writtenAt) this.#written.push(sumsOf(this.fold));
+    if (event.type === "agent.asked") {
+      const { sub_agent_id: delegationId } = event;
+      this.#asked.set(event.payload.ask_id, { delegationId, answered: false });
+    } else if (event.type === "agent.answered") {
+      const ask = this.#asked.get(event.payload.ask_id);
+      if (ask) ask.answered = true;
+    }
   }
 
   end(): void {
@@ -38,9 +54,11 @@ export class StoredStateCheck implements RunCheck {
       const problem = this.#delegationProblem(delegation);
       if (problem) report("I7", problem, { delegationId: id });
     }
-    const stored = new Map(rows.asks.map(({ id, answered }) => [id, answered]));
+    const stored = new Map(rows.asks.map((ask) => [ask.id, ask]));
     for (const id of new Set([...stored.keys(), ...this.#asked.keys()])) {
-      if (stored.get(id) === this.#asked.get(id)) continue;
+      const [row, told] = [stored.get(id), this.#asked.get(id)];
+      const isSame = row?.answered === told?.answered && row?.delegationId === told?.delegationId;
+      if (isSame) continue;
       report("I7", `Question ${id} is stored otherwise than the log has it.`);
     }
     this.#inbox.end();
@@ -72,7 +90,7 @@ export class StoredStateCheck implements RunCheck {
   }
 
   #runProblem(): string | undefined {
-    const { outcome, worker, fence, delegations } = this.fold;
+    const { outcome, worker, fence } = this.fold;
     const row = this.#run.rows.run;
     if (this.fold.lastRunSeq === 0) {
       return row === undefined ? undefined : "The run is stored, and the log does not have it.";
@@ -84,18 +102,40 @@ export class StoredStateCheck implements RunCheck {
     if (row.worker !== worker || row.fence !== fence) {
       return "The run is stored with another owner than the log gives it.";
     }
-    // The sums are written when a run ends; before that they are behind.
-    if (outcome === null) return undefined;
-    let tokens = 0;
-    let cost = 0;
-    for (const { usage } of delegations.values()) {
-      tokens += usage.prompt + usage.completion;
-      cost += usage.cost;
+    const { application, finishedAt, startedAt, task, workspace } = this.fold;
+    if (row.task !== task || row.application !== application || row.workspace !== workspace) {
+      return "The run's task, application or workspace is stored otherwise than the log has it.";
     }
-    const isSame =
-      row.delegations === delegations.size &&
-      row.tokens === tokens &&
-      Math.abs(row.cost - cost) < 1e-6;
-    return isSame ? undefined : "The run's stored sums are not those of its events.";
+    if (row.startedAt !== startedAt || row.finishedAt !== finishedAt) {
+      return "The time of the run's start or end is stored otherwise than the log has it.";
+    }
+    const expected = outcome === null ? this.#written : [sumsOf(this.fold)];
+    return expected.some((sums) => areSame(sums, row))
+      ? undefined
+      : "The run's stored sums are not those of its events.";
   }
+}
+
+interface Sums {
+  readonly delegations: number;
+  readonly tokens: number;
+  readonly cost: number;
+}
+
+const noSums: Sums = { delegations: 0, tokens: 0, cost: 0 };
+
+function sumsOf({ delegations }: RunState): Sums {
+  let tokens = 0;
+  let cost = 0;
+  for (const { usage } of delegations.values()) {
+    tokens += usage.prompt + usage.completion;
+    cost += usage.cost;
+  }
+  return { delegations: delegations.size, tokens, cost };
+}
+
+function areSame(left: Sums, right: Sums): boolean {
+  const { cost, delegations, tokens } = left;
+  const isSameCost = Math.abs(cost - right.cost) < 1e-6;
+  return delegations === right.delegations && tokens === right.tokens && isSameCost;
 }

@@ -1,12 +1,13 @@
+import type { ArtifactStore } from "../../ports/artifact-store.ts";
 import { runIdOf, runNumberOf } from "../../ports/identity.ts";
 import type { Inspection } from "../../ports/inspection.ts";
-import { inboxItemOfRow } from "../shared/inbox-row.ts";
 import {
   batchOf,
   keysByRun,
   spanOf,
   storedAskOf,
   storedDelegationOf,
+  storedItemOf,
   storedMemoryOf,
   storedRecordOf,
   storedRunOf,
@@ -18,7 +19,10 @@ import { decodeRow } from "./stored-text.ts";
  * Reads rows as they stand, on a connection of its own and as of one moment, so that what others
  * write meanwhile is not seen by half.
  */
-export async function inspectDatabase(database: Database): Promise<Inspection> {
+export async function inspectDatabase(
+  database: Database,
+  artifacts: ArtifactStore,
+): Promise<Inspection> {
   const { quoted } = database.schema;
   const client = await database.connect({ timeouts: false });
   // Events, contracts and values of records are JSON and stand as they are, see encodeText.
@@ -37,10 +41,18 @@ export async function inspectDatabase(database: Database): Promise<Inspection> {
     keys.length === 0
       ? []
       : all(`SELECT * FROM ${quoted}.${table} WHERE ${key} = ANY($1) ORDER BY ${key}`, [keys]);
+  const metaOf = async (key: string): Promise<number> => {
+    const [row] = await all(`SELECT value FROM ${quoted}.meta WHERE key = $1`, [key]);
+    return Number(row?.["value"] ?? 0);
+  };
   return {
+    // Several machines write to one database: none of them has all heads in a file of its own.
+    heads: undefined,
     async runIds() {
       const runs = await all(`SELECT number FROM ${quoted}.runs`);
-      const others = [batches, delegations, inbox, memories].flatMap((keys) => [...keys.keys()]);
+      const others = [batches, delegations, inbox, memories, asks].flatMap((keys) => [
+        ...keys.keys(),
+      ]);
       const known = new Set([...runs.map((row) => Number(row["number"])), ...others]);
       return [...known].sort((left, right) => left - right).map(runIdOf);
     },
@@ -61,7 +73,7 @@ export async function inspectDatabase(database: Database): Promise<Inspection> {
         ),
         asks: (await rowsOf("asks", "number", asks.get(number))).map(storedAskOf),
         inbox: (await rowsOf("inbox", "seq", inbox.get(number))).map((row) =>
-          inboxItemOfRow(decodeRow(row)),
+          storedItemOf(decodeRow(row)),
         ),
         memories: (await rowsOf("memories", "number", memories.get(number))).map((row) =>
           storedMemoryOf(decodeRow(row)),
@@ -86,6 +98,37 @@ export async function inspectDatabase(database: Database): Promise<Inspection> {
     async hasMemory(id) {
       const rows = await all(`SELECT 1 FROM ${quoted}.memories WHERE id = $1`, [id]);
       return rows.length > 0;
+    },
+    async *bodyHashes(kind) {
+      if (kind === "artifact") {
+        for await (const { hash } of artifacts.list()) yield hash;
+        return;
+      }
+      for (const row of await all(`SELECT hash FROM ${quoted}.texts`)) yield String(row["hash"]);
+    },
+    async readBody(kind, hash) {
+      if (kind === "artifact") return artifacts.read(hash);
+      const [row] = await all(`SELECT body FROM ${quoted}.texts WHERE hash = $1`, [hash]);
+      return row && String(decodeRow(row)["body"]);
+    },
+    async references(runId) {
+      const text = `SELECT hash FROM ${quoted}.body_references WHERE run = $1`;
+      const rows = await all(text, [runNumberOf(runId) ?? -1]);
+      const hashes = new Set(rows.map((row) => String(row["hash"])));
+      return { through: await metaOf("references_seq"), hashes };
+    },
+    async counters() {
+      const [row] = await all(
+        `SELECT greatest((SELECT max(number) FROM ${quoted}.runs),
+           (SELECT max(number) FROM ${quoted}.sub_agents), (SELECT max(number) FROM ${quoted}.asks)) AS last`,
+      );
+      return {
+        nextNumber: await metaOf("next_id"),
+        lastNumber: Number(row?.["last"] ?? 0),
+        referencesSeq: await metaOf("references_seq"),
+        // Its indexes are those of the database itself.
+        misindexed: 0,
+      };
     },
     close: () => database.disconnect(client),
   };

@@ -1,4 +1,5 @@
 import type { Client } from "pg";
+import { memorySlot } from "../../events/memory-slot.ts";
 import type { Clock } from "../../ports/clock.ts";
 import { memoryNumberOf, numberOf, runNumberOf } from "../../ports/identity.ts";
 import type {
@@ -14,7 +15,6 @@ import {
   memorySql,
   memoryValuesOf,
   requireMaySave,
-  slotOf,
 } from "../shared/memory-row.ts";
 import { foldWords, wordsOf } from "../shared/memory-words.ts";
 import { type Database, type Row, run, runAll, type Statement } from "./database.ts";
@@ -139,7 +139,7 @@ export class MemoryRows implements MemoryStore {
   }
 
   async #replacedBy(client: Client, memory: NewMemory): Promise<string | null> {
-    const slot = slotOf(memory);
+    const slot = memorySlot(memory);
     if (slot === null) return null;
     const [row] = await run(client, {
       text: `SELECT m.id FROM ${this.#sql.tables} WHERE m.slot = $1 AND f.version IS NULL AND p.version IS NULL
@@ -152,7 +152,12 @@ export class MemoryRows implements MemoryStore {
   #insert(memory: NewMemory, number: number, supersedes: string | null): Statement {
     const { tags, text } = memory;
     const createdAt = this.#options.clock.now();
-    const values = memoryValuesOf(memory, { number, slot: slotOf(memory), supersedes, createdAt });
+    const values = memoryValuesOf(memory, {
+      number,
+      slot: memorySlot(memory),
+      supersedes,
+      createdAt,
+    });
     const encoded = values.map((value) => (typeof value === "string" ? encodeText(value) : value));
     const places = encoded.map((_, index) => `$${index + 1}`);
     return {

@@ -356,7 +356,7 @@ export class PostgresStore implements Store {
   }
 
   inspect(): Promise<Inspection> {
-    return inspectDatabase(this.#database);
+    return inspectDatabase(this.#database, this.#artifacts);
   }
 
   async prune(request: PruneRequest): Promise<PruneReport> {

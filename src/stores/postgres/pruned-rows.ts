@@ -1,10 +1,10 @@
 import type { Client } from "pg";
 import type { NewEvent } from "../../events/event.ts";
 import { numberOf } from "../../ports/identity.ts";
-import type { StoredBatch } from "../../ports/inspection.ts";
+import type { StoredBatch, StoredMemory } from "../../ports/inspection.ts";
 import { createdIn, hashesIn, resumedFromIn } from "../shared/body-references.ts";
 import type { ReferringBatch } from "../shared/body-sweep.ts";
-import { batchOf } from "../shared/inspected-rows.ts";
+import { batchOf, storedMemoryOf } from "../shared/inspected-rows.ts";
 import type { PreparedPrune } from "../shared/prune-receipt.ts";
 import type { PruneRows } from "../shared/prune-runs.ts";
 import { type Database, type Row, run, type Statement } from "./database.ts";
@@ -60,10 +60,9 @@ export class PrunedRows implements PruneRows {
     }
   }
 
-  async countMemories(number: number): Promise<number> {
-    const text = `SELECT count(*) AS count FROM ${this.#schema}.memories WHERE run = $1`;
-    const [row] = await this.#all(text, number);
-    return Number(row?.["count"]);
+  async memoriesOf(number: number): Promise<readonly StoredMemory[]> {
+    const text = `SELECT * FROM ${this.#schema}.memories WHERE run = $1`;
+    return (await this.#all(text, number)).map((row) => storedMemoryOf(decodeRow(row)));
   }
 
   continuedRuns(): Promise<ReadonlySet<number>> {

@@ -1,3 +1,4 @@
+import type { InboxItem } from "../../events/inbox-item.ts";
 import { askIdOf, runIdOf } from "../../ports/identity.ts";
 import type {
   LogSpan,
@@ -8,6 +9,7 @@ import type {
   StoredRecord,
   StoredRun,
 } from "../../ports/inspection.ts";
+import { inboxItemOfRow } from "./inbox-row.ts";
 
 /** Rows as they stand, for those who verify a store: nothing is checked on the way. */
 export type Row = Readonly<Record<string, unknown>>;
@@ -31,6 +33,11 @@ export function batchOf(row: Row): StoredBatch {
 
 export function storedRunOf(row: Row): StoredRun {
   return {
+    task: String(row["task"]),
+    application: String(row["application"]),
+    workspace: textOrNull(row["workspace"]),
+    startedAt: Number(row["started_at"]),
+    finishedAt: row["finished_at"] === null ? null : Number(row["finished_at"]),
     outcome: textOrNull(row["outcome"]),
     worker: String(row["worker"]),
     fence: Number(row["fence"]),
@@ -42,6 +49,7 @@ export function storedRunOf(row: Row): StoredRun {
 
 export function storedDelegationOf(row: Row): StoredDelegation {
   return {
+    number: Number(row["number"]),
     id: String(row["id"]),
     status: String(row["status"]),
     closeReason: textOrNull(row["close_reason"]),
@@ -54,12 +62,13 @@ export function storedAskOf(row: Row): StoredAsk {
   return {
     id: askIdOf(Number(row["number"])),
     delegationId: String(row["sub_agent_id"]),
-    answered: row["answered"] === 1,
+    answered: row["answered"] === 1 ? true : row["answered"] === 0 ? false : null,
   };
 }
 
 export function storedMemoryOf(row: Row): StoredMemory {
   return {
+    number: Number(row["number"]),
     id: String(row["id"]),
     delegationId: String(row["sub_agent_id"]),
     callId: String(row["call_id"]),
@@ -67,7 +76,21 @@ export function storedMemoryOf(row: Row): StoredMemory {
     profile: String(row["profile"]),
     workspace: textOrNull(row["workspace"]),
     scope: String(row["scope"]),
+    key: textOrNull(row["key"]),
+    slot: textOrNull(row["slot"]),
+    tags: String(row["tags"]),
+    text: String(row["text"]),
+    supersedes: textOrNull(row["supersedes"]),
+    createdAt: Number(row["created_at"]),
   };
+}
+
+/** Also what no item has: a question's deadline or default where there is no question. */
+export function storedItemOf(row: Row): InboxItem {
+  const item = inboxItemOfRow(row);
+  const [deadline, fallback] = [row["deadline_at"], row["ask_default"]];
+  if (item.ask !== undefined || (deadline === null && fallback === null)) return item;
+  return { ...item, ask: { id: "", deadlineAt: Number(deadline), default: textOrNull(fallback) } };
 }
 
 export function storedRecordOf(row: Row): StoredRecord {

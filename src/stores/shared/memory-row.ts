@@ -31,15 +31,6 @@ export function memorySql(place = ""): MemorySql {
   return { tables, isSuperseded, columns };
 }
 
-/**
- * Only who could have saved a memory can replace it: of a delegated one its own delegation, of a
- * shared one whoever may save shared ones in the same workspace.
- */
-export function slotOf({ delegationId, key, scope, workspace }: NewMemory): string | null {
-  if (key === null) return null;
-  return JSON.stringify([scope, workspace, scope === "shared" ? null : delegationId, key]);
-}
-
 /** Of a run that is spread: who works on the delegation that saves, by the state in memory. */
 export function claimerOf(run: RunState | undefined, id: string): string | undefined {
   return run?.spread ? ownerOf(run, id).worker : undefined;

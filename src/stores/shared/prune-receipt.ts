@@ -1,9 +1,10 @@
 import { verifiedEvents } from "../../events/checker/check-chain.ts";
 import type { EventPayloads, NumberSpan, StoredEvent } from "../../events/event.ts";
+import { memoriesHash } from "../../events/memory-hash.ts";
 import { runOutcomeOf } from "../../events/run-outcome.ts";
 import { SpentLines } from "../../events/spent-lines.ts";
 import { askNumberOf, numberOf, runIdOf } from "../../ports/identity.ts";
-import type { StoredBatch } from "../../ports/inspection.ts";
+import type { StoredBatch, StoredMemory } from "../../ports/inspection.ts";
 
 /** A run that can be removed, with all that there is to know about it afterwards. */
 export interface PreparedPrune {
@@ -18,7 +19,7 @@ export interface PreparedPrune {
 export interface FinishedRun {
   readonly run: number;
   readonly batches: AsyncIterable<StoredBatch>;
-  readonly memories: number;
+  readonly memories: readonly StoredMemory[];
   readonly actor: string;
 }
 
@@ -64,7 +65,8 @@ export async function prepareReceipt(finished: FinishedRun): Promise<PreparedPru
     head: last.hash,
     spans,
     numbers: spansOf([run, ...delegations, ...asks]),
-    memories,
+    memories: memories.length,
+    ...(memories.length > 0 && { memories_hash: memoriesHash(memories) }),
     spent: spent.all(),
   };
   return { run, receipt, batches, delegations, asks };

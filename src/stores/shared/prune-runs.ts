@@ -1,6 +1,6 @@
 import type { ArtifactStore } from "../../ports/artifact-store.ts";
 import { runIdOf } from "../../ports/identity.ts";
-import type { StoredBatch } from "../../ports/inspection.ts";
+import type { StoredBatch, StoredMemory } from "../../ports/inspection.ts";
 import type { PrunedRun, PruneReport, PruneRequest } from "../../ports/prune.ts";
 import { keepUpReferences, type ReferenceRows, sweepArtifacts } from "./body-sweep.ts";
 import { type PreparedPrune, prepareReceipt } from "./prune-receipt.ts";
@@ -16,7 +16,7 @@ export interface PruneRows extends ReferenceRows {
     limit: number,
   ): Promise<readonly { readonly run: number; readonly outcome: string }[]>;
   batchesOf(run: number): AsyncIterable<StoredBatch>;
-  countMemories(run: number): Promise<number>;
+  memoriesOf(run: number): Promise<readonly StoredMemory[]>;
   /** The runs that open runs go on from, over however many others. */
   continuedRuns(): Promise<ReadonlySet<number>>;
   /**
@@ -92,7 +92,7 @@ async function* prepareAll(
         report.kept.push(runId);
         continue;
       }
-      const memories = await rows.countMemories(run);
+      const memories = await rows.memoriesOf(run);
       const prepared = await prepareReceipt({ run, batches: rows.batchesOf(run), memories, actor });
       if (prepared === undefined) report.damaged.push(runId);
       else yield prepared;

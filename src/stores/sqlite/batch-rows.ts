@@ -6,6 +6,13 @@ import { type BatchRow, eventsOf, maximumBatch } from "../shared/event-batch.ts"
 import { DelegationPlaces } from "./delegation-places.ts";
 import type { RunIndex } from "./run-index.ts";
 
+interface RunEnd {
+  /** Zero: nothing of it is stored. */
+  readonly lastSeq: number;
+  readonly lastRunSeq: number;
+  readonly head: string;
+}
+
 /** Reads batches back, by run or from a sequence number on. */
 export class BatchReader {
   readonly #index: RunIndex;
@@ -139,11 +146,15 @@ export class BatchReader {
   }
 
   /** How far a run had come before a sequence number, without reading all of it. */
-  endOf(run: number, beforeSeq: number): { readonly lastRunSeq: number; readonly head: string } {
+  endOf(run: number, beforeSeq: number): RunEnd {
     const last = (this.#lastRecent.get(this.#index.indexedThrough(), beforeSeq, run) ??
       this.#lastIndexed.get(run, beforeSeq)) as BatchRow | undefined;
-    if (last === undefined) return { lastRunSeq: 0, head: genesis(runIdOf(run)) };
-    return { lastRunSeq: last.first_run_seq + last.count - 1, head: last.hash };
+    if (last === undefined) return { lastSeq: 0, lastRunSeq: 0, head: genesis(runIdOf(run)) };
+    return {
+      lastSeq: last.first_seq + last.count - 1,
+      lastRunSeq: last.first_run_seq + last.count - 1,
+      head: last.hash,
+    };
   }
 }
 

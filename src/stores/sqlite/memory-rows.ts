@@ -1,4 +1,5 @@
 import type { DatabaseSync, SQLInputValue, StatementSync } from "node:sqlite";
+import { memorySlot } from "../../events/memory-slot.ts";
 import type { Clock } from "../../ports/clock.ts";
 import { memoryNumberOf, numberOf, runNumberOf } from "../../ports/identity.ts";
 import type {
@@ -8,13 +9,7 @@ import type {
   NewMemory,
   SaveOutcome,
 } from "../../ports/memory-store.ts";
-import {
-  memoryOf,
-  memorySql,
-  memoryValuesOf,
-  requireMaySave,
-  slotOf,
-} from "../shared/memory-row.ts";
+import { memoryOf, memorySql, memoryValuesOf, requireMaySave } from "../shared/memory-row.ts";
 import { wordsOf } from "../shared/memory-words.ts";
 import { storageError } from "./group-commit.ts";
 import { MemoryIndex } from "./memory-index.ts";
@@ -126,7 +121,7 @@ export class MemoryRows implements MemoryStore {
     requireMaySave(memory, standing, (one) => one === worker, claimerOf(memory));
     if (Number(standing?.["count"]) >= mostOfRun) return { saved: false };
     const number = Number(standing?.["last"]) + 1;
-    const slot = slotOf(memory);
+    const slot = memorySlot(memory);
     const replaced = slot === null ? undefined : this.#inSlot.get(slot);
     this.#insert.run(
       ...memoryValuesOf(memory, {

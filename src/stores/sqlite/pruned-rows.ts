@@ -2,10 +2,10 @@ import type { DatabaseSync } from "node:sqlite";
 import type { NewEvent } from "../../events/event.ts";
 import type { Clock } from "../../ports/clock.ts";
 import { numberOf } from "../../ports/identity.ts";
-import type { StoredBatch } from "../../ports/inspection.ts";
+import type { StoredBatch, StoredMemory } from "../../ports/inspection.ts";
 import { createdIn, hashesIn, resumedFromIn } from "../shared/body-references.ts";
 import type { ReferringBatch } from "../shared/body-sweep.ts";
-import { batchOf } from "../shared/inspected-rows.ts";
+import { batchOf, storedMemoryOf } from "../shared/inspected-rows.ts";
 import type { PreparedPrune } from "../shared/prune-receipt.ts";
 import type { PruneRows } from "../shared/prune-runs.ts";
 import type { BatchReader } from "./batch-rows.ts";
@@ -56,9 +56,8 @@ export class PrunedRows implements PruneRows {
     for (const row of this.#parts.reader.batchesOf(run)) yield batchOf({ ...row });
   }
 
-  async countMemories(run: number): Promise<number> {
-    const [row] = await this.#all("SELECT count(*) AS count FROM memories WHERE run = ?", run);
-    return Number(row?.["count"]);
+  async memoriesOf(run: number): Promise<readonly StoredMemory[]> {
+    return (await this.#all("SELECT * FROM memories WHERE run = ?", run)).map(storedMemoryOf);
   }
 
   async continuedRuns(): Promise<ReadonlySet<number>> {

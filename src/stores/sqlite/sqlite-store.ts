@@ -17,7 +17,7 @@ import {
   runNumberOf,
 } from "../../ports/identity.ts";
 import type { InboxQuery } from "../../ports/inbox-store.ts";
-import type { Inspection } from "../../ports/inspection.ts";
+import type { Inspection, LogHead } from "../../ports/inspection.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
 import type { MemoryStore } from "../../ports/memory-store.ts";
 import type { PruneReport, PruneRequest } from "../../ports/prune.ts";
@@ -33,6 +33,7 @@ import { readStoredContract } from "../shared/stored-contract.ts";
 import { ArtifactFolder } from "./artifact-folder.ts";
 import { BatchReader } from "./batch-rows.ts";
 import { GroupCommit, isNoDatabase, type RunCache, storageError } from "./group-commit.ts";
+import { HeadFile } from "./head-file.ts";
 import { idBlocks } from "./id-blocks.ts";
 import { IdempotencyRows } from "./idempotency-rows.ts";
 import { InboxRows } from "./inbox-rows.ts";
@@ -66,6 +67,7 @@ export class SqliteStore implements Store {
   readonly #records: RecordRows;
   readonly #inbox: InboxRows;
   readonly #artifacts: ArtifactFolder;
+  readonly #heads: HeadFile;
   readonly #clock: Clock;
   readonly #nextNumber: () => number;
   readonly #runs = new Map<string, RunState>();
@@ -87,6 +89,7 @@ export class SqliteStore implements Store {
     this.#index = new RunIndex(this.#database);
     this.#reader = new BatchReader(this.#database, this.#index);
     this.#artifacts = new ArtifactFolder(options.artifacts);
+    this.#heads = new HeadFile(options.path === ":memory:" ? null : `${options.path}-head`);
     this.#nextNumber = idBlocks(this.#database);
     this.#dataVersion = this.#readDataVersion();
     this.ownership = { worker: enrolWorker(), fence: 1 };
@@ -314,7 +317,7 @@ export class SqliteStore implements Store {
   }
 
   inspect(): Inspection {
-    return inspectDatabase(this.#database);
+    return inspectDatabase(this.#database, { artifacts: this.#artifacts, heads: this.#heads });
   }
 
   async prune(request: PruneRequest): Promise<PruneReport> {
@@ -334,6 +337,7 @@ export class SqliteStore implements Store {
   async close(): Promise<void> {
     if (this.#closed) return;
     this.#commits.flushAll();
+    this.#noteOpenRuns();
     this.#closed = true;
     clearInterval(this.#poll);
     dismissWorker(this.ownership.worker);
@@ -359,7 +363,8 @@ export class SqliteStore implements Store {
     if (number === undefined) return emptyRun(runId);
     // Nothing is folded from the control log, and it grows for ever: its end is all that is needed.
     if (runId === controlRunId) {
-      return { ...emptyRun(runId), ...this.#reader.endOf(number, Number.MAX_SAFE_INTEGER) };
+      const { head, lastRunSeq } = this.#reader.endOf(number, Number.MAX_SAFE_INTEGER);
+      return { ...emptyRun(runId), head, lastRunSeq };
     }
     return foldRun(runId, this.#reader.ofRun(number));
   }
@@ -372,9 +377,32 @@ export class SqliteStore implements Store {
         this.#reader.forget(runNumberOf(event.payload.run) ?? 0);
       }
     }
+    this.#noteEnds(events);
     if (events.some(({ type }) => type === "control.pruned")) this.#commits.texts.notePruning();
     this.#listeners.tell(events);
     this.#index.keepUp(this.#log.lastSeq);
+  }
+
+  /** Of the control log its last event stands for all before it. */
+  #noteEnds(events: readonly StoredEvent[]): void {
+    const control = events.findLast(({ run_id: runId }) => runId === controlRunId);
+    const ends = events.filter((event) => event.type === "run.finished" || event === control);
+    this.#heads.add(ends.map(({ hash, run_id: runId, seq }) => ({ runId, seq, hash })));
+  }
+
+  /** A run that rests, or that nobody works on any more, has an end as well. */
+  #noteOpenRuns(): void {
+    const heads: LogHead[] = [];
+    for (const runId of this.#runs.keys()) {
+      if (runId === controlRunId) continue;
+      try {
+        const end = this.#reader.endOf(runNumberOf(runId) ?? -1, Number.MAX_SAFE_INTEGER);
+        if (end.lastSeq > 0) heads.push({ runId, seq: end.lastSeq, hash: end.head });
+      } catch {
+        // A database that cannot be read any more can still be closed.
+      }
+    }
+    this.#heads.add(heads);
   }
 
   #forgetState(runId: string): void {

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { noExposure } from "../../contracts/exposure.ts";
+import { memoryHash } from "../../events/memory-hash.ts";
 import { CallDenied } from "../../ports/call-denied.ts";
 import type { Memory, MemoryScope, MemoryStore } from "../../ports/memory-store.ts";
 import type { Store } from "../../ports/store.ts";
@@ -69,7 +70,10 @@ export function memorySaveTool({ store, scope, secrets }: MemorySaveOptions): To
       }
       const saving = { ...prepared, ...own, scope: scopeOfSave(allowed, origin) };
       const outcome = await store.memories.save(saving, mostOfRun);
-      if (outcome.saved) return describe(outcome.memory);
+      if (outcome.saved) {
+        const { memory } = outcome;
+        return { text: describe(memory), memory: { id: memory.id, hash: memoryHash(memory) } };
+      }
       const text = `This run has saved ${mostOfRun} memories, which is the most. Put what matters into your result.`;
       return { text: `Error: ${text}`, isError: true };
     },

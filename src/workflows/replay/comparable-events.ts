@@ -63,6 +63,8 @@ export const incidental: ReadonlySet<string> = new Set([
   ...["deadline_at", "delay_ms", "duration"],
   // Ids that are no more than that, and places that are named after one.
   ...["worker", "fence", "up_to", "output_path", "worktree_path", "branch", "taken_from"],
+  // A memory has an id, and a replay saves none.
+  "memory",
   // Hashes of what has ids or times in it. Those of files stay: they are what was made.
   ...["contract_hash", "output_hash", "hash", "commit", "base_ref"],
 ]);

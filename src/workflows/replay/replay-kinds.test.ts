@@ -186,6 +186,7 @@ test("what was too large for the log is read from its artifact, and missed when 
   await using engine = await openEngine({
     profiles: [boss],
     tools: [big],
+    breaks: ["I7"],
     model: ({ caller }) => (caller.turn === 1 ? { calls: [{ tool: "big", input: {} }] } : "done"),
   });
   const { runId } = await engine.run({ task: "go", profile: "boss" });
