@@ -9,6 +9,7 @@ import { dirname, join, posix, relative, resolve, sep } from "node:path";
 const stages = [
   "contracts",
   "events",
+  "processes",
   "workspaces",
   "documents",
   "profiles",
@@ -35,7 +36,7 @@ const wiring = [
  */
 const besideTheStages = {
   ports: { imports: [], typesOf: ["contracts", "events"] },
-  stores: { imports: ["ports", "events", "contracts"], typesOf: [] },
+  stores: { imports: ["ports", "events", "contracts", "processes"], typesOf: [] },
   engines: { imports: ["ports", "events"], typesOf: ["contracts", "control"] },
   telemetry: { imports: ["ports", "events"], typesOf: [] },
   testing: {
@@ -46,6 +47,7 @@ const besideTheStages = {
     imports: [
       "ports",
       "events",
+      "processes",
       "documents",
       "control",
       "sessions",
@@ -59,7 +61,7 @@ const besideTheStages = {
   bin: { imports: ["surfaces"], typesOf: [] },
   "open-store.ts": { imports: ["ports", "stores", "control"], typesOf: [] },
   "diagnose.ts": {
-    imports: ["ports", "stores", "workspaces", "control", "models", "open-store.ts"],
+    imports: ["ports", "stores", "processes", "workspaces", "control", "models", "open-store.ts"],
     typesOf: [],
   },
   "open-control.ts": {

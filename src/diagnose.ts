@@ -1,6 +1,4 @@
 /** What this machine has of what Mandate can use: for `mandate doctor` and whoever asks remotely. */
-import { accessSync, constants } from "node:fs";
-import { delimiter, join } from "node:path";
 import type { Config } from "./control/config.ts";
 import { loadConfig } from "./control/load-config.ts";
 import { type Environment, findPlaces } from "./control/places.ts";
@@ -10,6 +8,8 @@ import { builtInProviders } from "./models/provider-catalog.ts";
 import { keyIn, resolveProvider } from "./models/resolve-provider.ts";
 import { describeStore, openStore } from "./open-store.ts";
 import { MandateError } from "./ports/mandate-error.ts";
+import { noteWorkspace } from "./processes/agent-folders.ts";
+import { findProgram, findSystemProgram } from "./processes/find-program.ts";
 import { GitFailure } from "./workspaces/git/git-failure.ts";
 import { requireGit } from "./workspaces/git/require-git.ts";
 import { detectSandbox } from "./workspaces/sandbox/detect-sandbox.ts";
@@ -71,6 +71,7 @@ interface ProviderFinding {
 /** Never throws for what it finds, and never returns a key. */
 export async function diagnose(environment: Environment, cwd: string): Promise<Diagnosis> {
   const places = findPlaces(environment);
+  noteWorkspace(cwd);
   const loaded = await attempt(() => loadConfig({ cwd, environment }));
   const config = loaded.value;
   const { enforcement, models, node, programs } = await diagnoseMachine(environment, config);
@@ -98,9 +99,9 @@ export async function diagnoseMachine(
     node: { version: process.version, isSupported: isSupported(process.versions.node) },
     models: await lookAtModels(environment, config),
     programs: {
-      git: findProgram("git", environment),
-      ripgrep: findProgram("rg", environment),
-      bubblewrap: findProgram("bwrap", environment),
+      git: placeOf("git", environment),
+      ripgrep: placeOf("rg", environment),
+      bubblewrap: placeOf("bwrap", environment),
     },
     enforcement: {
       files: "always: every path is checked at the call, links included",
@@ -237,19 +238,11 @@ function lookAtProviders(environment: Environment, config: Config | undefined): 
   });
 }
 
-/** Looks along PATH without starting anything. */
-function findProgram(name: string, environment: Environment): string | null {
-  for (const folder of (environment["PATH"] ?? "").split(delimiter)) {
-    if (folder === "") continue;
-    const path = join(folder, name);
-    try {
-      accessSync(path, constants.X_OK);
-      return path;
-    } catch {
-      // Not here.
-    }
-  }
-  return null;
+/** Where a helper is that would be used; without starting anything. */
+function placeOf(name: string, environment: Environment): string | null {
+  const find = name === "bwrap" ? findSystemProgram : findProgram;
+  const finding = find(name, environment["PATH"]);
+  return finding.isFound ? finding.program.calledAs : null;
 }
 
 function isSupported(version: string): boolean {

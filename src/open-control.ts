@@ -14,6 +14,7 @@ import { loadProfiles, type ProfileRegistry } from "./profiles/profile-registry.
 import { FolderSource, fixedSource, type ProfileSource } from "./profiles/profile-source.ts";
 import { type ProfileFolder, startsPrograms } from "./profiles/read-profile-file.ts";
 import { shippedProfiles } from "./profiles/shipped-profiles.ts";
+import { ownLayer, withOwnServers } from "./profiles/with-own-servers.ts";
 import type { SkillDirectory } from "./skills/find-skill-folders.ts";
 import type { SkillRegistry } from "./skills/skill.ts";
 import { loadSkills } from "./skills/skill-registry.ts";
@@ -78,12 +79,16 @@ export async function openControl(options: ControlOptions): Promise<Control> {
   const profiles = loadProfiles({
     sources: [
       shipped,
-      new FolderSource({ path: userFolder, origin: "user" }),
+      withOwnServers(new FolderSource({ path: userFolder, origin: "user" })),
       ...(await foreignSources(cwd, isTrusted)),
       ...folders.map((path) => new FolderSource(ofWorkspace(path))),
-      fixedSource(config.profiles.map((layer) => (isOwn(layer, need) ? owned(layer) : layer))),
+      fixedSource(
+        config.profiles
+          .map((layer) => (layer.unacknowledged === undefined ? ownLayer(layer) : layer))
+          .map((layer) => (isOwn(layer, need) ? owned(layer) : layer)),
+      ),
       view,
-      fixedSource((options.profiles ?? []).map(layerOf)),
+      fixedSource((options.profiles ?? []).map(layerOf).map(ownLayer)),
     ],
     acknowledged,
   });

@@ -26,6 +26,8 @@ import type { Dispatcher } from "./ports/dispatcher.ts";
 import { MandateError } from "./ports/mandate-error.ts";
 import type { Model } from "./ports/model.ts";
 import type { Store } from "./ports/store.ts";
+import { noteAgentFolder, noteWorkspace } from "./processes/agent-folders.ts";
+import { installationPaths } from "./processes/installation-paths.ts";
 import { productVersion } from "./product-version.ts";
 import type { ModelPolicy, Profile } from "./profiles/profile.ts";
 import { layerOf } from "./profiles/profile-layer.ts";
@@ -114,6 +116,7 @@ export async function createRuntime(options: RuntimeOptions): Promise<Runtime> {
   for (const profile of options.profiles ?? []) layerOf(profile);
   const environment = options.environment ?? process.env;
   const cwd = options.cwd ?? process.cwd();
+  noteWorkspace(cwd);
   const { flags = {} } = options;
   const config = options.config ?? (await loadConfig({ cwd, environment, flags }));
   const places = findPlaces(environment);
@@ -152,6 +155,7 @@ export async function createRuntime(options: RuntimeOptions): Promise<Runtime> {
   });
   const mark = markFor(options.database ?? places.database);
   const work = placeForWork(options.database, places.home);
+  for (const name of ["worktrees", "copies"]) noteAgentFolder(join(work.folder, name));
   const records = new GuardRecords(join(work.folder, "guards"));
   await sweepAfterKilled(records);
   const shell = openShell(config, environment, places.forbidden, mark, records);
@@ -174,6 +178,7 @@ export async function createRuntime(options: RuntimeOptions): Promise<Runtime> {
     environment,
     mark,
     version: productVersion,
+    folder: join(work.folder, "servers"),
     onNotice: ({ delegationId, server, text }) => {
       engine.tell(delegationId, `About the MCP server "${server}": ${text}`);
     },
@@ -226,7 +231,7 @@ export async function createRuntime(options: RuntimeOptions): Promise<Runtime> {
     },
     application: options.application ?? "mandate",
     forbidden: [...places.forbidden, work.folder, ...databaseFiles(options.database)],
-    guarded: control.guarded,
+    guarded: [...control.guarded, ...installationPaths()],
     ...(options.onDelta && { onDelta: options.onDelta }),
     dispatcher: options.dispatcher ?? queues ?? undefined,
   };

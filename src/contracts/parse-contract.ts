@@ -45,6 +45,7 @@ const server = z.discriminatedUnion("kind", [
     args: z.array(z.string()).optional(),
     env: texts.optional(),
     cwd: z.string().optional(),
+    isOwn: z.literal(true).optional(),
     ...serverBase,
   }),
   z.strictObject({

@@ -2,6 +2,7 @@ import { realpathSync, statSync } from "node:fs";
 import { resolve } from "node:path";
 import { intersectRoots, isBelow } from "../contracts/write-roots.ts";
 import { MandateError } from "../ports/mandate-error.ts";
+import { noteWorkspace } from "../processes/agent-folders.ts";
 import { nearestRealPath } from "./nearest-real-path.ts";
 import { linkedPlaces } from "./protected/linked-places.ts";
 import type { WorkspaceBinding } from "./workspace-binding.ts";
@@ -28,6 +29,7 @@ export interface WorkspaceRequest {
  */
 export function bindWorkspace(request: WorkspaceRequest): WorkspaceBinding {
   const root = realFolder(request.root);
+  noteWorkspace(root);
   const forbidden = (request.forbidden ?? []).map(
     (folder) => nearestRealPath(resolve(folder)).path,
   );

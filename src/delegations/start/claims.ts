@@ -1,5 +1,6 @@
 import type { Authority } from "../../contracts/authority.ts";
 import { externalProvider, mayDelegate } from "../../contracts/contract.ts";
+import { isSameServer } from "../../contracts/mcp-server.ts";
 import type { Ceiling, NarrowingRules, ProfileClaims } from "../../contracts/narrow.ts";
 import type { Selection } from "../../contracts/selection.ts";
 import type { MayDelegate, Profile } from "../../profiles/profile.ts";
@@ -44,9 +45,9 @@ export function claimsOf(run: LiveRun, profile: Profile, models: readonly string
 /** One that says the same as a configured one is that one. */
 function ownServers({ parts }: LiveRun, { servers }: Profile): readonly string[] | undefined {
   if (servers === undefined) return undefined;
-  return Object.keys(servers).filter((name) => {
-    return JSON.stringify(servers[name]) !== JSON.stringify(parts.servers.declared(name));
-  });
+  return Object.keys(servers).filter(
+    (name) => !isSameServer(servers[name], parts.servers.declared(name)),
+  );
 }
 
 /** Who names skills means to load them, so the tool that does it comes with them. */

@@ -122,7 +122,7 @@ describe("an MCP server", () => {
     const { events, delegationId } = await mandate.run({ task: "go", profile: "a" });
     expect(ofType(events, "agent.tool_completed")).toHaveLength(1);
     const contract = await mandate.store.readContract(delegationId);
-    expect(contract.servers).toEqual({ mine: example() });
+    expect(contract.servers).toEqual({ mine: { ...example(), isOwn: true } });
   });
 
   it("that cannot be started is told to the agent, which goes on without it", async () => {

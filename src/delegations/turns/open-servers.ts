@@ -1,5 +1,5 @@
 import { isDeniedOutright } from "../../contracts/judge-by-rules.ts";
-import type { McpServer } from "../../contracts/mcp-server.ts";
+import { isSameServer, type McpServer } from "../../contracts/mcp-server.ts";
 import { includes } from "../../contracts/selection.ts";
 import { messageOf } from "../../ports/message-of.ts";
 import type { Tool } from "../../tools/tool.ts";
@@ -28,13 +28,13 @@ export function hasServers({ contract }: Agent): boolean {
 
 async function open(agent: Agent, name: string): Promise<readonly Tool[]> {
   const { parts } = agent.run;
-  const server = declarationOf(agent, name);
+  const { server, isOwn } = declarationOf(agent, name);
   try {
     if (server === undefined) {
       throw new Error(`The MCP server "${name}" is not configured any more.`);
     }
     if (server.disabled === true) return [];
-    const scope = { delegationId: agent.id, workspace: agent.workspace?.root ?? null };
+    const scope = { delegationId: agent.id, workspace: agent.workspace?.root ?? null, isOwn };
     return await agent.interruptible(parts.servers.open(name, server, scope));
   } catch (error) {
     if (error instanceof Stopped) throw error;
@@ -45,10 +45,20 @@ async function open(agent: Agent, name: string): Promise<readonly Tool[]> {
   }
 }
 
+interface Declaration {
+  readonly server: McpServer | undefined;
+  /** The person's own configuration says exactly this, or their own profile does. */
+  readonly isOwn: boolean;
+}
+
 /** As it was when the contract was made, when the profile brought it; else as it is configured. */
-function declarationOf({ contract, run }: Agent, name: string): McpServer | undefined {
+function declarationOf({ contract, run }: Agent, name: string): Declaration {
   const { servers = {} } = contract;
-  return Object.hasOwn(servers, name) ? servers[name] : run.parts.servers.declared(name);
+  const configured = run.parts.servers.declared(name);
+  const server = Object.hasOwn(servers, name) ? servers[name] : undefined;
+  if (server === undefined) return { server: configured, isOwn: true };
+  const isMarked = server.kind === "stdio" && server.isOwn === true;
+  return { server, isOwn: isMarked || isSameServer(server, configured) };
 }
 
 function isGranted({ contract }: Agent, { name }: Tool): boolean {

@@ -27,8 +27,10 @@ async function askServer(): Promise<string> {
   const lines: string[] = [];
   const { promise: ended, resolve: onEnd } = Promise.withResolvers<void>();
   const env = { PATH: "/usr/bin:/bin" };
+  const how = { env, cwd: root, isOwn: true, searchPath: env.PATH };
   await ServerProcess.start(
-    { kind: "stdio", command: "/bin/sh", args: ["-c", script], env, cwd: root },
+    { kind: "stdio", command: "/bin/sh", args: ["-c", script], ...how },
+    root,
     { onLine: (line) => lines.push(line.toString()), onEnd },
   );
   // Nothing else keeps this process alive.

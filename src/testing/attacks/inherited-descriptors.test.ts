@@ -1,12 +1,10 @@
 import { spawnSync } from "node:child_process";
 import {
   closeSync,
-  globSync,
   mkdirSync,
   mkdtempSync,
   openSync,
   readdirSync,
-  readFileSync,
   realpathSync,
   rmSync,
   writeFileSync,
@@ -16,7 +14,6 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { machine, whySkipped } from "../../tools/shell/shell-fixture.test-support.ts";
 
-const source = join(import.meta.dirname, "..", "..");
 const program = join(import.meta.dirname, "inherited-descriptors.test-support.ts");
 
 /** What whoever is started says of the descriptors that were open when the runtime began. */
@@ -60,22 +57,3 @@ test.skipIf(!machine.isUsable)(
     }
   },
 );
-
-test("attack 15: no part of the runtime starts programs in another way", () => {
-  // A browser for a person, the tree of our own processes, and two questions with fixed answers.
-  const others = [
-    ...["ports/process-start.ts", "surfaces/cli/open-browser.ts", "tools/mcp/process-group.ts"],
-    ...["tools/files/search/find-ripgrep.ts", "workspaces/sandbox/detect-sandbox.ts"],
-  ];
-  const starting = globSync("**/*.ts", { cwd: source }).filter((file) => {
-    if (/\.test(-support)?\.ts$/.test(file)) return false;
-    const text = readFileSync(join(source, file), "utf8");
-    return /^import (?!type).*"node:child_process";$/m.test(text);
-  });
-  const careless = starting.filter((file) => {
-    const text = readFileSync(join(source, file), "utf8");
-    return !/stdio(?:: | = )stdioWithoutInherited\(/.test(text);
-  });
-  expect(starting.length).toBeGreaterThan(others.length);
-  expect(careless.sort()).toEqual(others.sort());
-});

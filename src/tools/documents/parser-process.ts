@@ -1,8 +1,9 @@
-import { spawn } from "node:child_process";
 import type { Readable, Writable } from "node:stream";
 import { fileURLToPath } from "node:url";
-import { stdioWithoutInherited } from "../../ports/inherited-descriptors.ts";
-import { scrubEnvironment } from "../mcp/scrub-environment.ts";
+import { ownNode, type Program } from "../../processes/find-program.ts";
+import { helperEnvironment } from "../../processes/program-environment.ts";
+import { startProgram } from "../../processes/start-program.ts";
+import { systemShell } from "../../processes/system-shell.ts";
 import type { ReplyAt } from "./parser-main.ts";
 
 export interface ParserLimits {
@@ -35,13 +36,10 @@ export function runParser(
   signal: AbortSignal,
 ): Promise<ParserEnd> {
   signal.throwIfAborted();
-  const [command = "", ...words] = commandLine(limits);
   return new Promise((resolve, reject) => {
-    const child = spawn(command, words, {
-      stdio: stdioWithoutInherited(["pipe", "ignore", "ignore", "pipe"]),
-      env: scrubEnvironment(process.env),
-      windowsHide: true,
-    });
+    const child = startProgram({ ...commandLine(limits), environment: helperEnvironment() }, [
+      ...(["pipe", "ignore", "ignore", "pipe"] as const),
+    ]);
     const chunks: Buffer[] = [];
     let length = 0;
     let isLate = false;
@@ -78,17 +76,15 @@ export function runParser(
   });
 }
 
-function commandLine({ timeMs, memoryBytes }: ParserLimits): readonly string[] {
+function commandLine({ timeMs, memoryBytes }: ParserLimits): {
+  readonly program: Program;
+  readonly args: readonly string[];
+} {
   const heap = Math.floor(memoryBytes / 2 / 1024 / 1024);
-  const node = [
-    process.execPath,
-    "--permission",
-    "--allow-fs-read=*",
-    `--max-old-space-size=${heap}`,
-    program,
-  ];
-  if (process.platform === "win32") return node;
+  const args = ["--permission", "--allow-fs-read=*", `--max-old-space-size=${heap}`, program];
+  if (process.platform === "win32") return { program: ownNode(), args };
   const seconds = Math.ceil(timeMs / 1000) + 1;
   const bounds = `ulimit -t ${seconds}; ulimit -d ${Math.floor(memoryBytes / 1024)}`;
-  return ["/bin/sh", "-c", `{ ${bounds}; } 2>/dev/null; exec "$0" "$@"`, ...node];
+  const script = `{ ${bounds}; } 2>/dev/null; exec "$0" "$@"`;
+  return { program: systemShell(), args: ["-c", script, ownNode().file, ...args] };
 }

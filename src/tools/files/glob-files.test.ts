@@ -182,7 +182,7 @@ test("ripgrep finds the same files by the same patterns", async (context) => {
       ];
       let expected: string[];
       try {
-        expected = execFileSync(ripgrep, words, { cwd: root, stdio: "pipe" })
+        expected = execFileSync(ripgrep.file, words, { cwd: root, stdio: "pipe" })
           .toString()
           .split("\n");
       } catch {

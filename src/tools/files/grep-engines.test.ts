@@ -227,7 +227,10 @@ function askRipgrep(root: string, text: string, ignoreCase: boolean): string[] |
   const words = ["--no-config", "--no-ignore", "--hidden", "-n", "--no-heading", "--with-filename"];
   const more = [...(ignoreCase ? ["-i"] : []), "-e", text, "./"];
   try {
-    const output = execFileSync(ripgrep ?? "", [...words, ...more], { cwd: root, stdio: "pipe" });
+    const output = execFileSync(ripgrep?.file ?? "", [...words, ...more], {
+      cwd: root,
+      stdio: "pipe",
+    });
     const lines = output.toString().split("\n");
     return lines
       .filter((each) => each !== "")

@@ -1,7 +1,8 @@
 import { execFileSync } from "node:child_process";
 import { chmodSync, existsSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
+import { namedProgram } from "../../processes/find-program.ts";
 import { callTool, contextFor, makeTree } from "./file-tool.test-support.ts";
 import { grepFiles } from "./grep-files.ts";
 import { grepTool } from "./grep-tool.ts";
@@ -11,7 +12,7 @@ const ripgrep = await findRipgrep();
 
 describe.each([
   ["with ripgrep", findRipgrep, ripgrep !== null],
-  ["without ripgrep", async (): Promise<string | null> => null, true],
+  ["without ripgrep", async (): Promise<null> => null, true],
 ] as const)("%s", (_, locate, isThere) => {
   const tool = grepTool(locate);
   const inBoth = test.skipIf(!isThere);
@@ -145,8 +146,10 @@ describe.each([
 test("a program that lies in the workspace is not taken for ripgrep", async () => {
   const root = makeTree({ a: "foo", rg: '#!/bin/sh\ntouch "$(dirname "$0")/ran"\n' });
   chmodSync(join(root, "rg"), 0o755);
-  const tool = grepTool(async () => join(root, "rg"));
-  const { text } = await callTool(tool, { pattern: "foo" }, contextFor(root));
+  const context = contextFor(root);
+  vi.stubEnv("PATH", `${root}:${process.env["PATH"]}`);
+  const { text } = await callTool(grepTool(findRipgrep), { pattern: "foo" }, context);
+  vi.unstubAllEnvs();
   expect(text).toBe("a:1:foo");
   expect(existsSync(join(root, "ran"))).toBe(false);
 });
@@ -156,16 +159,16 @@ test("a ripgrep that fails, lies or hangs up changes nothing but the time", asyn
   for (const body of [
     "exit 2",
     "kill -9 $$",
-    "printf './zzz\\0../secret\\0./a\\0./b\\0'",
+    `printf '${root}/zzz\\0../secret\\0${root}/a\\0${root}/b\\0'`,
     "exit 7",
   ]) {
     const program = join(makeTree({ rg: `#!/bin/sh\n${body}\n` }), "rg");
     chmodSync(program, 0o755);
-    const tool = grepTool(async () => program);
+    const tool = grepTool(async () => namedProgram(program));
     const { text } = await callTool(tool, { pattern: "foo" }, contextFor(root));
     expect([body, text]).toEqual([body, "a:1:foo\nb:1:foo"]);
   }
-  const gone = grepTool(async () => "/nowhere/rg");
+  const gone = grepTool(async () => namedProgram("/nowhere/rg"));
   expect((await callTool(gone, { pattern: "foo" }, contextFor(root))).text).toBe(
     "a:1:foo\nb:1:foo",
   );
@@ -176,14 +179,14 @@ test.skipIf(ripgrep === null)(
   async () => {
     const root = makeTree({ a: "foo", config: "--invert-match\n" });
     const spy = join(
-      makeTree({ rg: `#!/bin/sh\nenv > "$(dirname "$0")/env"\nexec ${ripgrep} "$@"\n` }),
+      makeTree({ rg: `#!/bin/sh\nenv > "$(dirname "$0")/env"\nexec ${ripgrep?.file} "$@"\n` }),
       "rg",
     );
     chmodSync(spy, 0o755);
     process.env["RIPGREP_CONFIG_PATH"] = join(root, "config");
     process.env["MANDATE_TEST_SECRET"] = "canary";
     try {
-      const tool = grepTool(async () => spy);
+      const tool = grepTool(async () => namedProgram(spy));
       expect((await callTool(tool, { pattern: "foo" }, contextFor(root))).text).toBe("a:1:foo");
     } finally {
       delete process.env["RIPGREP_CONFIG_PATH"];

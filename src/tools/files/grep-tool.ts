@@ -1,5 +1,6 @@
 import { statSync } from "node:fs";
 import { z } from "zod";
+import type { Program } from "../../processes/find-program.ts";
 import { openFile } from "../../workspaces/open-file.ts";
 import { resolveInside } from "../../workspaces/resolve-inside.ts";
 import type { WorkspaceBinding } from "../../workspaces/workspace-binding.ts";
@@ -46,7 +47,7 @@ const input = z.strictObject({
 type Input = z.infer<typeof input>;
 
 /** `locate` says where ripgrep is; without it the answers are the same and take longer. */
-export function grepTool(locate: () => Promise<string | null>): Tool {
+export function grepTool(locate: () => Promise<Program | null>): Tool {
   return defineTool({
     name: "grep",
     description:
@@ -82,7 +83,7 @@ interface Search {
   readonly workspace: WorkspaceBinding;
   readonly asked: Input;
   readonly denied: DeniedPaths;
-  readonly ripgrep: string | null;
+  readonly ripgrep: Program | null;
 }
 
 async function search(request: Search, pace: Pace): Promise<string> {

@@ -57,7 +57,7 @@ test("in a large tree the files are those that ripgrep names", async (context) =
   const root = makeLargeTree();
   const ask = (...more: readonly string[]) => {
     const words = ["--no-config", "--files", "--hidden", "--no-require-git", ...more];
-    return execFileSync(ripgrep, words, { cwd: root }).toString().trim().split("\n");
+    return execFileSync(ripgrep.file, words, { cwd: root }).toString().trim().split("\n");
   };
   // To ripgrep a glob lifts what is ignored, so that it is asked for both.
   const known = new Set(ask());

@@ -1,3 +1,4 @@
+import { MandateError } from "../../ports/mandate-error.ts";
 import { messageOf } from "../../ports/message-of.ts";
 import type { Redact } from "../../ports/redact-secrets.ts";
 import { cleanLine, cleanText } from "./clean-text.ts";
@@ -33,6 +34,7 @@ function verdict(error: unknown, context: FailureContext): string {
     return "asked for input in the middle of a call, which agents cannot give";
   }
   if (typeof code === "number") return `answered: ${safe(messageOf(error)) || `error ${code}`}`;
+  if (error instanceof MandateError) return `cannot be started: ${safe(messageOf(error))}`;
   if (context.ended !== null) return context.ended;
   const system = systemCode(error);
   if (system === "ENOENT") return "cannot be started: its command or its folder does not exist";

@@ -28,8 +28,7 @@ describe("variables", () => {
           env: { A: `${token}${token}`, B: variable("EMPTY:-full") },
           cwd: variable("workspaceFolder"),
         }),
-        environment,
-        "/work",
+        { environment, workspace: "/work", isOwn: true },
       ),
     ).toMatchObject({
       command: "/work/bin/t0k3n",
@@ -43,8 +42,7 @@ describe("variables", () => {
           url: `https://h/${token}?k=${token}`,
           headers: { Authorization: `Bearer ${token}` },
         }),
-        environment,
-        null,
+        { environment, workspace: null, isOwn: true },
       ),
     ).toMatchObject({
       url: "https://h/t0k3n?k=t0k3n",
@@ -66,30 +64,41 @@ describe("variables", () => {
     ["A:-${B", "Its env.A holds a variable that is not closed or stands inside another one."],
   ])("%s without a value is an error that names it", (name, sentence) => {
     const server = stdio({ env: { A: variable(name) } });
-    expect(() => expandServer(server, environment, null)).toThrow(sentence);
+    expect(() => expandServer(server, { environment, workspace: null, isOwn: true })).toThrow(
+      sentence,
+    );
   });
 
   it("are replaced once: a value that looks like a variable stays", () => {
     const sneaky = { A: variable("TOKEN"), TOKEN: "t0k3n" };
     const server = stdio({ args: [variable("A")] });
-    expect(expandServer(server, sneaky, null)).toMatchObject({ args: [variable("TOKEN")] });
+    expect(
+      expandServer(server, { environment: sneaky, workspace: null, isOwn: true }),
+    ).toMatchObject({ args: [variable("TOKEN")] });
   });
 });
 
 describe("the environment of a process", () => {
   it("holds what was declared and what every program needs, whatever else there is", () => {
     const needed = ["PATH", "HOME", "LANG", "LC_ALL", "TMPDIR"];
+    const ours: Record<string, string> = { PYTHONSAFEPATH: "1", PERL_USE_UNSAFE_INC: "0" };
     fc.assert(
       fc.property(
         fc.dictionary(fc.string({ minLength: 1 }), fc.string()),
         fc.dictionary(fc.stringMatching(/^[A-Z_]{1,8}$/), fc.stringMatching(/^[^$\0]*$/)),
         (environment, env) => {
-          const expanded = expandServer(stdio({ env }), environment, null);
+          const expanded = expandServer(stdio({ env }), {
+            environment,
+            workspace: null,
+            isOwn: true,
+          });
           if (expanded.kind !== "stdio") throw new Error("not stdio");
           for (const [name, value] of Object.entries(expanded.env)) {
             const isDeclared = Object.hasOwn(env, name);
-            expect(isDeclared || needed.includes(name)).toBe(true);
-            expect(value).toBe(isDeclared ? env[name] : environment[name]);
+            if (isDeclared) expect(value).toBe(env[name]);
+            else if (Object.hasOwn(ours, name)) expect(value).toBe(ours[name]);
+            else expect(needed).toContain(name);
+            if (!isDeclared && name.startsWith("L")) expect(value).toBe(environment[name]);
           }
           expect(Object.keys(expanded.env)).toEqual(expect.arrayContaining(Object.keys(env)));
         },
@@ -100,12 +109,16 @@ describe("the environment of a process", () => {
 
 describe("the folder of a process", () => {
   const folderOf = (cwd: string | undefined, workspace: string | null) => {
-    const expanded = expandServer(stdio(cwd === undefined ? {} : { cwd }), {}, workspace);
+    const expanded = expandServer(stdio(cwd === undefined ? {} : { cwd }), {
+      environment: {},
+      workspace,
+      isOwn: true,
+    });
     return expanded.kind === "stdio" ? expanded.cwd : "";
   };
 
-  it("is the workspace, below it, or what an absolute path names", () => {
-    expect(folderOf(undefined, "/work")).toBe("/work");
+  it("is none of ours, unless the declaration names one: below the workspace, or absolute", () => {
+    expect(folderOf(undefined, "/work")).toBe(null);
     expect(folderOf(undefined, null)).toBe(null);
     expect(folderOf("tools/..b", "/work")).toBe("/work/tools/..b");
     expect(folderOf("/opt", "/work")).toBe("/opt");
@@ -132,7 +145,7 @@ describe("what cannot be used is refused without quoting it", () => {
   ])("%#", (server, sentence) => {
     const thrown = (() => {
       try {
-        return expandServer(server, {}, null);
+        return expandServer(server, { environment: {}, workspace: null, isOwn: true });
       } catch (error) {
         return String(error);
       }
@@ -147,14 +160,22 @@ describe("hidden values", () => {
     const environment = { API_KEY: "abcdefgh+1", FOLDER: "/data/files", HOME: "/home/x" };
     const args = [variable("FOLDER"), variable("HOME")];
     const env = { SERVICE: variable("API_KEY"), MODE: "verbose" };
-    const { hidden } = expandServer(stdio({ args, env }), environment, null);
+    const { hidden } = expandServer(stdio({ args, env }), {
+      environment,
+      workspace: null,
+      isOwn: true,
+    });
     const text = "abcdefgh+1 abcdefgh%2B1 /data/files verbose /home/x";
     expect(hidden.inErrors(text)).toBe("[redacted] [redacted] [redacted] [redacted] /home/x");
     expect(hidden.inResults(text)).toBe("[redacted] [redacted] /data/files verbose /home/x");
   });
 
   it("are the token as well as the whole header", () => {
-    const { hidden } = expandServer(http({ headers: { X: "Bearer abcdefgh" } }), {}, null);
+    const { hidden } = expandServer(http({ headers: { X: "Bearer abcdefgh" } }), {
+      environment: {},
+      workspace: null,
+      isOwn: true,
+    });
     expect(hidden.inResults("Bearer abcdefgh, abcdefgh")).toBe("[redacted], [redacted]");
   });
 });

@@ -2,9 +2,9 @@ import { isAbsolute, relative, resolve } from "node:path";
 import type { HttpServer, McpServer, StdioServer } from "../../contracts/mcp-server.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
 import type { Redact } from "../../ports/redact-secrets.ts";
+import { isNeeded, scrubEnvironment } from "../../processes/program-environment.ts";
 import { expandVariables, type VariableSource } from "./expand-variables.ts";
 import { hideValues, namesSecret } from "./hide-values.ts";
-import { isNeeded, scrubEnvironment } from "./scrub-environment.ts";
 
 /** A server as it is started: all variables have their values, so it is never shown or stored. */
 export type ExpandedServer = (ExpandedStdio | ExpandedHttp) & {
@@ -17,8 +17,12 @@ export interface ExpandedStdio {
   readonly args: readonly string[];
   /** The whole environment of the process. */
   readonly env: Readonly<Record<string, string>>;
-  /** Null where neither the declaration nor the delegation names a folder. */
+  /** The folder that the person's own configuration names; null: an empty private one. */
   readonly cwd: string | null;
+  /** The person's own configuration declares it, or the program that uses the library. */
+  readonly isOwn: boolean;
+  /** Where its command is looked up. */
+  readonly searchPath: string | undefined;
 }
 
 export interface ExpandedHttp {
@@ -37,12 +41,15 @@ export interface HiddenValues {
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
+export interface ExpansionScope {
+  readonly environment: Environment;
+  readonly workspace: string | null;
+  readonly isOwn: boolean;
+}
+
 /** Throws `MandateError` with a sentence that names the field and the variable, never a value. */
-export function expandServer(
-  server: McpServer,
-  environment: Environment,
-  workspace: string | null,
-): ExpandedServer {
+export function expandServer(server: McpServer, scope: ExpansionScope): ExpandedServer {
+  const { environment, workspace, isOwn } = scope;
   const values = new Set<string>();
   const secrets = new Set<string>();
   const source: VariableSource = {
@@ -54,7 +61,7 @@ export function expandServer(
     },
   };
   const expanded =
-    server.kind === "stdio" ? expandStdio(server, source, environment) : expandHttp(server, source);
+    server.kind === "stdio" ? expandStdio(server, source, isOwn) : expandHttp(server, source);
   if (expanded.kind === "stdio") {
     for (const name of Object.keys(server.kind === "stdio" ? (server.env ?? {}) : {})) {
       const value = expanded.env[name] ?? "";
@@ -71,12 +78,8 @@ export function expandServer(
   return { ...expanded, hidden };
 }
 
-function expandStdio(
-  server: StdioServer,
-  source: VariableSource,
-  environment: Environment,
-): ExpandedStdio {
-  const env = scrubEnvironment(environment);
+function expandStdio(server: StdioServer, source: VariableSource, isOwn: boolean): ExpandedStdio {
+  const env = scrubEnvironment(source.environment);
   for (const [name, value] of Object.entries(server.env ?? {})) {
     if (name === "" || name === "__proto__" || /[=\0]/.test(name)) {
       throw problem(`${JSON.stringify(name)} cannot be the name of a variable.`);
@@ -88,12 +91,15 @@ function expandStdio(
   const args = (server.args ?? []).map((arg, index) =>
     checked(expandVariables(arg, `args[${index}]`, source), `args[${index}]`),
   );
-  return { kind: "stdio", command, args, env, cwd: folderOf(server, source) };
+  const cwd = folderOf(server, source);
+  const hasPath = Object.hasOwn(server.env ?? {}, "PATH");
+  const searchPath = hasPath ? env["PATH"] : source.environment["PATH"];
+  return { kind: "stdio", command, args, env, cwd, isOwn, searchPath };
 }
 
 function folderOf(server: StdioServer, source: VariableSource): string | null {
   const { workspace } = source;
-  if (server.cwd === undefined) return workspace;
+  if (server.cwd === undefined) return null;
   const cwd = checked(expandVariables(server.cwd, "cwd", source), "cwd");
   if (isAbsolute(cwd)) return cwd;
   if (workspace === null) {

@@ -18,6 +18,8 @@ export interface ConnectionOptions {
   readonly key: string;
   readonly server: ExpandedServer;
   readonly version: string;
+  /** Below this folder a local server gets an empty one to start in. */
+  readonly folder: string;
   readonly startTimeoutMs: number;
   readonly failures: FailureLimit;
 }
@@ -124,7 +126,7 @@ export class McpConnection {
   }
 
   async #start(): Promise<Session> {
-    const { name, key, server, version, startTimeoutMs, failures } = this.#options;
+    const { name, key, server, version, folder, startTimeoutMs, failures } = this.#options;
     if (this.#isClosed) throw new McpUnavailable(name, "is no longer open for this delegation.");
     const wait = failures.waitFor(key);
     if (wait > 0) {
@@ -136,6 +138,7 @@ export class McpConnection {
         name,
         server,
         version,
+        folder,
         timeoutMs: startTimeoutMs,
         isModern: this.#isModern,
         isClosed: () => this.#isClosed,

@@ -19,14 +19,17 @@ async function runProgram(text: string): Promise<string> {
         return next(name, context);
       },
     });
+    const { mkdtempSync, rmSync } = await import("node:fs");
+    const folder = mkdtempSync("/tmp/mandate-servers-");
+    process.on("exit", () => rmSync(folder, { recursive: true, force: true }));
     const { McpServers } = await import(${JSON.stringify(entry)});
-    const servers = new McpServers({ environment: process.env, version: "0" });
+    const servers = new McpServers({ environment: process.env, version: "0", folder });
     const server = {
       kind: "stdio",
       command: process.execPath,
       args: [${JSON.stringify(stdioServerPath)}, "legacy"],
     };
-    const scope = { delegationId: "a", workspace: process.cwd() };
+    const scope = { delegationId: "a", workspace: process.cwd(), isOwn: true };
     ${text}`;
   const args = ["--input-type=module", "-e", program];
   const { stdout } = await run(process.execPath, args, { timeout: 15_000 });

@@ -1,4 +1,6 @@
+import { delimiter } from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
+import { programFolders } from "../../processes/program-folders.ts";
 import { describeTool } from "../toolbox.ts";
 import type { McpNotice, McpServers } from "./mcp-servers.ts";
 import { McpUnavailable } from "./mcp-unavailable.ts";
@@ -67,12 +69,13 @@ describe("a server that behaves", () => {
     expect(text).not.toContain("canary");
     const { __CF_USER_TEXT_ENCODING, ...got } = JSON.parse(text);
     expect(got).toEqual({
-      PATH: process.env["PATH"],
+      PATH: programFolders(process.env["PATH"]).join(delimiter),
       HOME: "/home/x",
       WHERE: "north",
       PLAIN: "yes",
+      PYTHONSAFEPATH: "1",
+      PERL_USE_UNSAFE_INC: "0",
     });
-    expect(JSON.parse((await call(tools, "where")).text).cwd).toBe(import.meta.dirname);
   });
 
   it("filters by the declaration's patterns, without starting another process", async () => {
@@ -149,8 +152,16 @@ describe("sharing", () => {
     servers = testServers();
     const env = { ROOT: variable("workspaceFolder") };
     const server = processOf("legacy", { env });
-    const here = await servers.open("x", server, { delegationId: "a", workspace: "/" });
-    const there = await servers.open("x", server, { delegationId: "b", workspace: "/tmp" });
+    const here = await servers.open("x", server, {
+      delegationId: "a",
+      workspace: "/",
+      isOwn: true,
+    });
+    const there = await servers.open("x", server, {
+      delegationId: "b",
+      workspace: "/tmp",
+      isOwn: true,
+    });
     expect(await pidOf(here)).not.toBe(await pidOf(there));
   });
 

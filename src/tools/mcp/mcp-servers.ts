@@ -5,6 +5,7 @@ import type { DelegationMark } from "../../workspaces/delegation-mark.ts";
 import type { Tool } from "../tool.ts";
 import { acceptTools } from "./accept-tools.ts";
 import { type ExpandedServer, expandServer } from "./expand-server.ts";
+import { limitProjectServer } from "./limit-project-server.ts";
 import type { McpConnection } from "./mcp-connection.ts";
 import { McpUnavailable } from "./mcp-unavailable.ts";
 import { type ServerLine, ServerLines } from "./server-lines.ts";
@@ -14,6 +15,8 @@ export interface McpScope {
   readonly delegationId: string;
   /** Absolute; null where the delegation has no workspace. */
   readonly workspace: string | null;
+  /** The person's own configuration declares the server, not a file of the project. */
+  readonly isOwn: boolean;
 }
 
 /** Something about a server that people should know and nothing fails of. */
@@ -26,6 +29,8 @@ export interface McpNotice {
 export interface McpServersOptions {
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly version: string;
+  /** Below this folder each process gets an empty one to start in. */
+  readonly folder: string;
   readonly startTimeoutMs?: number;
   readonly callTimeoutMs?: number;
   /** How long a shared server is kept when nobody uses it. */
@@ -60,7 +65,8 @@ export class McpServers {
 
   constructor(options: McpServersOptions) {
     this.#options = options;
-    this.#lines = new ServerLines(options.version, options.idleMs ?? 60_000, options.mark);
+    const { version, folder, mark, idleMs = 60_000 } = options;
+    this.#lines = new ServerLines({ version, folder, idleMs, mark });
   }
 
   /**
@@ -129,9 +135,14 @@ export class McpServers {
 
   #lineFor(name: string, server: McpServer, scope: McpScope): ServerLine {
     const { environment, startTimeoutMs = 30_000 } = this.#options;
+    const { delegationId, isOwn } = scope;
+    const limited = isOwn ? { server, notes: [] } : limitProjectServer(server);
+    for (const text of limited.notes) {
+      this.#options.onNotice?.({ server: name, delegationId, text });
+    }
     let expanded: ExpandedServer;
     try {
-      expanded = expandServer(server, environment, scope.workspace);
+      expanded = expandServer(limited.server, { environment, ...scope });
     } catch (error) {
       throw new McpUnavailable(name, `cannot be started. ${messageOf(error)}`, { cause: error });
     }

@@ -22,6 +22,8 @@ export interface Session {
 export interface SessionOptions {
   readonly server: ExpandedServer;
   readonly version: string;
+  /** Below this folder a local server gets an empty one to start in. */
+  readonly folder: string;
   readonly timeoutMs: number;
   /** Known from an earlier start of the same server. */
   readonly isModern: boolean;
@@ -49,7 +51,7 @@ export async function openSession(options: SessionOptions): Promise<Session> {
 }
 
 async function greet(sdk: Sdk, options: SessionOptions, mode: "legacy" | "auto"): Promise<Session> {
-  const transport = openTransport(sdk, options.server);
+  const transport = openTransport(sdk, options);
   options.onTransport(transport);
   const client = new sdk.Client(
     { name: "mandate", version: options.version },
@@ -73,8 +75,11 @@ async function greet(sdk: Sdk, options: SessionOptions, mode: "legacy" | "auto")
   return { client, transport, isModern: client.getProtocolEra() === "modern" };
 }
 
-function openTransport(sdk: Sdk, server: ExpandedServer): StdioTransport | HttpTransport {
-  if (server.kind === "stdio") return new StdioTransport(server, sdk.deserializeMessage);
+function openTransport(
+  sdk: Sdk,
+  { server, folder }: SessionOptions,
+): StdioTransport | HttpTransport {
+  if (server.kind === "stdio") return new StdioTransport(server, folder, sdk.deserializeMessage);
   return new HttpTransport(
     new sdk.StreamableHTTPClientTransport(new URL(server.url), {
       requestInit: { headers: { ...server.headers } },

@@ -1,4 +1,6 @@
-import { readFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import type { McpServer, StdioServer } from "../../contracts/mcp-server.ts";
 import type { Tool, ToolContext, ToolResult } from "../tool.ts";
@@ -10,8 +12,11 @@ const plainEnvironment = {
   HOME: process.env["HOME"],
 };
 
+const folder = mkdtempSync(join(tmpdir(), "mandate-servers-"));
+process.once("exit", () => rmSync(folder, { recursive: true, force: true }));
+
 export function testServers(options: Partial<McpServersOptions> = {}): McpServers {
-  return new McpServers({ environment: plainEnvironment, version: "0.0.0", ...options });
+  return new McpServers({ environment: plainEnvironment, version: "0.0.0", folder, ...options });
 }
 
 /** The test server as a process; `extra` follows the mode on its command line. */
@@ -31,7 +36,7 @@ export function openFor(
   delegationId = "agent_1",
   name = "example",
 ): Promise<readonly Tool[]> {
-  return servers.open(name, server, { delegationId, workspace: import.meta.dirname });
+  return servers.open(name, server, { delegationId, workspace: import.meta.dirname, isOwn: true });
 }
 
 export async function call(

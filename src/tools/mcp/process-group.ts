@@ -2,8 +2,10 @@
  * Ends processes together with everything they started. On POSIX a server leads a process group of
  * its own; a descendant that makes itself the leader of another one is out of reach.
  */
-import { spawn } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
+import { findSystemProgram } from "../../processes/find-program.ts";
+import { helperEnvironment } from "../../processes/program-environment.ts";
+import { startProgram } from "../../processes/start-program.ts";
 
 const isWindows = process.platform === "win32";
 const live = new Set<number>();
@@ -31,8 +33,12 @@ export async function endGroup(pid: number, graceMs: number): Promise<void> {
 
 function signalGroup(pid: number, signal: "SIGTERM" | "SIGKILL"): void {
   if (isWindows) {
-    const force = signal === "SIGKILL" ? ["/F"] : [];
-    spawn("taskkill", ["/PID", String(pid), "/T", ...force], { stdio: "ignore" }).on(
+    const finding = findSystemProgram("taskkill");
+    if (!finding.isFound) return;
+    const args = ["/PID", String(pid), "/T", ...(signal === "SIGKILL" ? ["/F"] : [])];
+    const { program } = finding;
+    const environment = helperEnvironment();
+    startProgram({ program, args, environment }, ["ignore", "ignore", "ignore"]).on(
       "error",
       ignore,
     );

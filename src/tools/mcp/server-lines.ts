@@ -22,19 +22,23 @@ export interface LineRequest {
   readonly startTimeoutMs: number;
 }
 
+export interface LineOptions {
+  readonly version: string;
+  /** Below this folder each process gets an empty one to start in. */
+  readonly folder: string;
+  readonly idleMs: number;
+  readonly mark: DelegationMark | undefined;
+}
+
 /** The connections of this process: one for each definition, or for each definition and owner. */
 export class ServerLines {
-  readonly #version: string;
-  readonly #idleMs: number;
-  readonly #mark: DelegationMark | undefined;
+  readonly #options: LineOptions;
   readonly #lines = new Map<string, ServerLine>();
   readonly #failures = new FailureLimit();
   readonly #ending = new Set<Promise<void>>();
 
-  constructor(version: string, idleMs: number, mark?: DelegationMark) {
-    this.#version = version;
-    this.#idleMs = idleMs;
-    this.#mark = mark;
+  constructor(options: LineOptions) {
+    this.#options = options;
   }
 
   /** Nothing is started by this. */
@@ -43,11 +47,13 @@ export class ServerLines {
     const key = owner === null ? definition : hash([definition, owner]);
     const known = this.#lines.get(key);
     if (known !== undefined) return known;
+    const { folder, mark, version } = this.#options;
     const connection = new McpConnection({
       name,
       key: definition,
-      server: owner === null ? server : marked(server, this.#mark?.(owner)),
-      version: this.#version,
+      server: owner === null ? server : marked(server, mark?.(owner)),
+      version,
+      folder,
       startTimeoutMs,
       failures: this.#failures,
     });
@@ -67,7 +73,7 @@ export class ServerLines {
     if (line.users.size > 0) return;
     if (line.isOwn || isUseless) return this.#end(line);
     clearTimeout(line.idle);
-    line.idle = setTimeout(() => void this.#end(line), this.#idleMs);
+    line.idle = setTimeout(() => void this.#end(line), this.#options.idleMs);
     line.idle.unref();
   }
 

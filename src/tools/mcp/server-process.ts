@@ -1,9 +1,9 @@
-import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
-import { tmpdir } from "node:os";
-import { stdioWithoutInherited } from "../../ports/inherited-descriptors.ts";
+import { createPrivateFolder, type PrivateFolder } from "../../processes/private-folder.ts";
+import { type StartedProgram, startProgram } from "../../processes/start-program.ts";
 import type { ExpandedStdio } from "./expand-server.ts";
 import { LineSplitter } from "./line-splitter.ts";
 import { endGroup, watchGroup } from "./process-group.ts";
+import { serverProgram } from "./server-program.ts";
 
 /** One message, and what may wait to be read by a server that does not read. */
 export const longestMessage = 16 * 1024 * 1024;
@@ -25,7 +25,9 @@ export class ServerProcess {
   /** How it ended, in words that follow its name; null while it runs and when we stopped it. */
   ended: string | null = null;
   readonly pid: number;
-  readonly #child: ChildProcessWithoutNullStreams;
+  readonly #child: ServerChild;
+  /** Undefined where the declaration names a folder. */
+  readonly #folder: PrivateFolder | undefined;
   readonly #listener: ProcessListener;
   readonly #lines = new LineSplitter(longestMessage);
   readonly #gone: Promise<void>;
@@ -35,24 +37,42 @@ export class ServerProcess {
   #cleared: Promise<void> | null = null;
 
   /** Rejects with the system's own error when the command cannot be started. */
-  static async start(server: ExpandedStdio, listener: ProcessListener): Promise<ServerProcess> {
-    const child = spawn(server.command, server.args, {
-      cwd: server.cwd ?? tmpdir(),
-      env: server.env,
-      stdio: stdioWithoutInherited(["pipe", "pipe", "pipe"]),
-      shell: false,
-      detached: process.platform !== "win32",
-      windowsHide: true,
-    });
-    await new Promise<void>((resolve, reject) => {
-      child.once("spawn", resolve);
-      child.once("error", reject);
-    });
-    return new ServerProcess(child, listener);
+  static async start(
+    server: ExpandedStdio,
+    privateFolders: string,
+    listener: ProcessListener,
+  ): Promise<ServerProcess> {
+    const program = serverProgram(server);
+    const own = server.cwd === null ? createPrivateFolder(privateFolders) : undefined;
+    const child = startProgram(
+      {
+        program,
+        args: server.args,
+        environment: server.env,
+        folder: own?.path ?? server.cwd ?? "/",
+        leadsGroup: process.platform !== "win32",
+      },
+      ["pipe", "pipe", "pipe"],
+    );
+    try {
+      await new Promise<void>((resolve, reject) => {
+        child.once("spawn", resolve);
+        child.once("error", reject);
+      });
+    } catch (error) {
+      own?.remove();
+      throw error;
+    }
+    return new ServerProcess(child, own, listener);
   }
 
-  private constructor(child: ChildProcessWithoutNullStreams, listener: ProcessListener) {
+  private constructor(
+    child: ServerChild,
+    folder: PrivateFolder | undefined,
+    listener: ProcessListener,
+  ) {
     this.#child = child;
+    this.#folder = folder;
     this.#listener = listener;
     this.pid = child.pid ?? 0;
     watchGroup(this.pid);
@@ -151,9 +171,12 @@ export class ServerProcess {
       for (const stream of [this.#child.stdin, this.#child.stdout, this.#child.stderr]) {
         stream.destroy();
       }
+      this.#folder?.remove();
     });
     return this.#cleared;
   }
 }
+
+type ServerChild = StartedProgram<["pipe", "pipe", "pipe"]>;
 
 function ignore(): void {}

@@ -13,17 +13,23 @@ export class StdioTransport implements Transport {
   /** The last line on stdout that was no message: what a server says that was started wrongly. */
   noise = "";
   readonly #server: ExpandedStdio;
+  readonly #folder: string;
   readonly #deserialize: (line: string) => JSONRPCMessage;
   #process: ServerProcess | null = null;
   #isClosed = false;
 
-  constructor(server: ExpandedStdio, deserialize: (line: string) => JSONRPCMessage) {
+  constructor(
+    server: ExpandedStdio,
+    folder: string,
+    deserialize: (line: string) => JSONRPCMessage,
+  ) {
     this.#server = server;
+    this.#folder = folder;
     this.#deserialize = deserialize;
   }
 
   async start(): Promise<void> {
-    const started = await ServerProcess.start(this.#server, {
+    const started = await ServerProcess.start(this.#server, this.#folder, {
       onLine: (line) => this.#receive(line),
       onEnd: () => this.#closed(),
     });

@@ -1,6 +1,7 @@
 import { unlinkSync } from "node:fs";
 import { release } from "node:os";
 import { join } from "node:path";
+import { systemShell } from "../../processes/system-shell.ts";
 import type { DelegationMark } from "../../workspaces/delegation-mark.ts";
 import type { SandboxFinding } from "../../workspaces/sandbox/detect-sandbox.ts";
 import { freshEnvironment } from "../../workspaces/sandbox/fresh-environment.ts";
@@ -66,28 +67,29 @@ export class CommandRunner {
     const argv = ["/bin/sh", "-c", beginning(limit), "sh", ...request.argv];
     const shared = { graceMs, maximumProcesses: limit === null ? maximumProcesses : null };
     if (!sandbox.isUsable) {
-      const [file = "", ...args] = argv;
-      const environment = { ...this.#environmentOf(workspace, scratch), ...mark };
-      const options = { ...shared, file, args, environment, cwd, isSandboxed: false };
-      return new ShellProcess({ ...options, afterwards: () => lookAfter(request) });
+      const own = this.#environmentOf(scratch);
+      return new ShellProcess({
+        ...shared,
+        program: systemShell(),
+        args: argv.slice(1),
+        environment: { ...own, ...mark },
+        folder: cwd,
+        isSandboxed: false,
+        afterwards: () => lookAfter(request),
+      });
     }
     const policy = this.#policyOf(request);
     const line = sandbox.sandbox.wrap(policy, argv, cwd);
     this.#placeholders.hold(delegationId, workspace.root, line.placeholders);
     return new ShellProcess({
       ...shared,
-      file: line.file,
+      program: line.program,
       args: line.args,
       // Also of the sandbox itself: its first process can be looked at from inside.
       environment: {
-        ...freshEnvironment(
-          this.#options.environment,
-          sandbox.programs,
-          policy.allowWrites ? policy.writeRoots : [],
-        ),
+        ...freshEnvironment(this.#options.environment, sandbox.programs),
         ...mark,
       },
-      cwd: "/",
       isSandboxed: true,
       afterwards: () => lookAfter(request),
     });
@@ -115,10 +117,10 @@ export class CommandRunner {
     };
   }
 
-  #environmentOf(workspace: WorkspaceBinding, scratch: string): Record<string, string> {
+  #environmentOf(scratch: string): Record<string, string> {
     const { environment, sandbox } = this.#options;
     const places = { home: join(scratch, "home"), temporary: join(scratch, "tmp") };
-    return freshEnvironment(environment, sandbox.programs, workspace.writeRoots, places);
+    return freshEnvironment(environment, sandbox.programs, places);
   }
 }
 

@@ -1,8 +1,9 @@
-import { type ChildProcess, spawn } from "node:child_process";
+import type { ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import type { Readable } from "node:stream";
-import { stdioWithoutInherited } from "../../ports/inherited-descriptors.ts";
 import { messageOf } from "../../ports/message-of.ts";
+import type { Program } from "../../processes/find-program.ts";
+import { startProgram } from "../../processes/start-program.ts";
 import { countTasks, signalProcess } from "../../workspaces/sandbox/process-tree.ts";
 import { HeadAndTail } from "./head-and-tail.ts";
 import { markedScope, namespaceScope, type ProcessScope } from "./process-scope.ts";
@@ -26,10 +27,11 @@ export interface Outcome extends Aftermath {
 }
 
 export interface ProcessOptions {
-  readonly file: string;
+  readonly program: Program;
   readonly args: readonly string[];
   readonly environment: Readonly<Record<string, string>>;
-  readonly cwd: string;
+  /** Without a sandbox, the folder of the command; with one, the sandbox goes there. */
+  readonly folder?: string;
   /** In a sandbox descriptor 3 says which process all others descend from. */
   readonly isSandboxed: boolean;
   /** Beyond so many all are ended; null where the system itself sees to it. */
@@ -62,13 +64,16 @@ export class ShellProcess {
     this.#options = options;
     const mark = crypto.randomUUID();
     const { environment, isSandboxed } = options;
-    this.#child = spawn(options.file, options.args, {
-      cwd: options.cwd,
-      env: isSandboxed ? environment : { ...environment, [markName]: mark },
-      stdio: stdioWithoutInherited(["ignore", "pipe", "pipe", isSandboxed ? "pipe" : "ignore"]),
-      // Not in our group: what a terminal sends to us is not meant for it.
-      detached: true,
-    });
+    const { program, args, folder } = options;
+    this.#child = startProgram(
+      {
+        ...{ program, args, ...(folder !== undefined && { folder }) },
+        environment: isSandboxed ? environment : { ...environment, [markName]: mark },
+        // What a terminal sends to our group is not meant for it.
+        leadsGroup: true,
+      },
+      ["ignore", "pipe", "pipe", isSandboxed ? "pipe" : "ignore"],
+    );
     const { pid, stdout, stderr, stdio } = this.#child;
     if (!isSandboxed && pid !== undefined) this.#scope = markedScope(pid, `${markName}=${mark}`);
     stdout?.on("data", (chunk: Buffer) => {

@@ -1,4 +1,4 @@
-import { homedir } from "node:os";
+import { helperEnvironment, personalFolders } from "../../processes/program-environment.ts";
 
 /** How far a command may look around. */
 export interface GitContext {
@@ -79,10 +79,10 @@ export const gitOptions: readonly string[] = [
   ...settings.flatMap((setting) => ["-c", setting]),
 ];
 
-/** Nothing of our own environment reaches git but the PATH on which it is found. */
+/** Nothing of our own environment reaches git. */
 export function gitEnvironment(context: GitContext): Record<string, string> {
   const environment: Record<string, string> = {
-    PATH: process.env["PATH"] ?? "/usr/local/bin:/usr/bin:/bin",
+    ...helperEnvironment(),
     LC_ALL: "C",
     GIT_TERMINAL_PROMPT: "0",
     GIT_OPTIONAL_LOCKS: "0",
@@ -97,8 +97,8 @@ export function gitEnvironment(context: GitContext): Record<string, string> {
     GIT_COMMITTER_EMAIL: "mandate@localhost",
   };
   if (context.withPersonalConfiguration === true) {
-    environment["HOME"] = homedir();
-    const configuration = process.env["XDG_CONFIG_HOME"];
+    const { home, configuration } = personalFolders();
+    if (home !== undefined) environment["HOME"] = home;
     if (configuration !== undefined) environment["XDG_CONFIG_HOME"] = configuration;
   } else {
     environment["HOME"] = "/nonexistent";

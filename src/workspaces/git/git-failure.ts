@@ -34,7 +34,9 @@ function sentenceOf(kind: GitFailureKind, command: string, stderr: string): stri
   const said = stderr.trim().slice(0, 500);
   switch (kind) {
     case "missing":
-      return "The git program was not found. Install git 2.38 or newer and put it on the PATH.";
+      return (
+        said || "The git program was not found. Install git 2.38 or newer and put it on the PATH."
+      );
     case "too-old":
       return `The git program here is ${said}, and 2.38 or newer is needed. Update git.`;
     case "timeout":

@@ -1,6 +1,6 @@
-import { spawn } from "node:child_process";
 import { createHash, type Hash } from "node:crypto";
-import { stdioWithoutInherited } from "../../ports/inherited-descriptors.ts";
+import { startProgram } from "../../processes/start-program.ts";
+import { findGit } from "./find-git.ts";
 import { gitEnvironment, gitOptions } from "./git-environment.ts";
 import { GitFailure } from "./git-failure.ts";
 
@@ -15,10 +15,14 @@ export async function hashContents(
   const wanted = [...new Set(objects)];
   const hashes = new Map<string, string>();
   if (wanted.length === 0) return hashes;
-  const child = spawn("git", [...gitOptions, "cat-file", "--batch", "--buffer"], {
-    env: gitEnvironment({ gitDirectory: vault }),
-    stdio: stdioWithoutInherited(["pipe", "pipe", "ignore"]),
-  });
+  const child = startProgram(
+    {
+      program: findGit("cat-file"),
+      args: [...gitOptions, "cat-file", "--batch", "--buffer"],
+      environment: gitEnvironment({ gitDirectory: vault }),
+    },
+    ["pipe", "pipe", "ignore"],
+  );
   const failed = new Promise<never>((_, reject) => {
     child.on("error", (cause) => reject(new GitFailure("missing", "cat-file", {}, { cause })));
   });

@@ -1,5 +1,5 @@
 import { threadId } from "node:worker_threads";
-import { bootId, startOfProcess } from "../../ports/process-start.ts";
+import { bootId, startOfProcess } from "../../processes/process-start.ts";
 
 /**
  * A process, told apart from later ones with the same number by its start time and by the boot it

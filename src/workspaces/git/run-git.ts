@@ -1,5 +1,6 @@
-import { type ChildProcess, spawn } from "node:child_process";
-import { stdioWithoutInherited } from "../../ports/inherited-descriptors.ts";
+import type { ChildProcess } from "node:child_process";
+import { startProgram } from "../../processes/start-program.ts";
+import { findGit } from "./find-git.ts";
 import { type GitContext, gitEnvironment, gitOptions } from "./git-environment.ts";
 import { GitFailure } from "./git-failure.ts";
 
@@ -28,23 +29,29 @@ const maximumErrorBytes = 16_384;
 
 /**
  * The one place that runs git: an argument list and never a shell, an environment of our own,
- * settings that no repository can override, a time limit and a limit on output.
+ * settings that no repository can override, a time limit and a limit on output. Git goes into the
+ * folder by itself: it may be started through a version manager, which reads the current directory.
  */
 export function runGit(args: readonly string[], options: GitOptions = {}): Promise<GitOutput> {
   const command = args[0] ?? "";
   if (options.signal?.aborted === true) return Promise.reject(new GitFailure("aborted", command));
   return new Promise((resolve, reject) => {
+    const program = findGit(command);
+    const folder = options.cwd ?? options.workTree ?? options.gitDirectory;
+    const inFolder = folder === undefined ? [] : ["-C", folder];
     const own = (options.settings ?? []).flatMap((setting) => ["-c", setting]);
     // Asked what is configured, git would answer with our own settings.
     const before = command === "config" ? [] : [...gitOptions, ...own];
-    const child = spawn("git", [...before, ...args], {
-      cwd: options.cwd ?? options.workTree ?? options.gitDirectory,
-      env: gitEnvironment(options),
-      stdio: stdioWithoutInherited(["pipe", "pipe", "pipe"]),
-      windowsHide: true,
-      // A group of its own, so that helpers of git can be ended with it.
-      detached: process.platform !== "win32",
-    });
+    const child = startProgram(
+      {
+        program,
+        args: [...inFolder, ...before, ...args],
+        environment: gitEnvironment(options),
+        // So that helpers of git can be ended with it.
+        leadsGroup: process.platform !== "win32",
+      },
+      ["pipe", "pipe", "pipe"],
+    );
     const out: Buffer[] = [];
     let outBytes = 0;
     let stderr = "";

@@ -2,6 +2,7 @@ import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSyn
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, it } from "vitest";
+import { namedProgram } from "../../processes/find-program.ts";
 import { createBubblewrap } from "./bubblewrap.ts";
 import type { SandboxPolicy } from "./sandbox.ts";
 
@@ -26,7 +27,7 @@ function writable(): readonly string[] {
     ...{ root, allowWrites: true, writeRoots: [out], scratch: "/scratch" },
     ...{ forbidden: [], guarded: [], visible: [], ownsGit: false, network: false },
   };
-  const options = { program: "/usr/bin/bwrap", version: "0", programFolders: [] };
+  const options = { program: namedProgram("/usr/bin/bwrap"), version: "0", programFolders: [] };
   const sandbox = createBubblewrap({ ...options, closesNamespaces: true });
   const { args } = sandbox.wrap(policy, ["true"], root);
   const bound = args.flatMap((word, index) => (word === "--bind" ? [args[index + 1] ?? ""] : []));

@@ -1,10 +1,10 @@
+import type { Program } from "../../processes/find-program.ts";
 import { isolation, mountPolicy, showSystem } from "./bubblewrap-arguments.ts";
 import { onlyInside } from "./only-inside.ts";
 import type { Sandbox } from "./sandbox.ts";
 
 export interface BubblewrapOptions {
-  /** Absolute: what a workspace puts on PATH must not be taken for it. */
-  readonly program: string;
+  readonly program: Program;
   readonly version: string;
   /** Whether namespaces can be forbidden inside; older ones cannot. */
   readonly closesNamespaces: boolean;
@@ -28,7 +28,7 @@ export function createBubblewrap(options: BubblewrapOptions): Sandbox {
       const network = policy.network ? [] : ["--unshare-net"];
       const status = ["--json-status-fd", "3", "--chdir", cwd, "--"];
       return {
-        file: program,
+        program,
         args: [...fixed, ...network, ...args, ...status, ...checked],
         placeholders,
       };

@@ -1,6 +1,13 @@
-import { spawnSync } from "node:child_process";
-import { accessSync, constants } from "node:fs";
-import { delimiter, isAbsolute, join } from "node:path";
+import { statSync } from "node:fs";
+import {
+  describeMissing,
+  findSystemProgram,
+  namedProgram,
+  type Program,
+  type ProgramFinding,
+} from "../../processes/find-program.ts";
+import { helperEnvironment } from "../../processes/program-environment.ts";
+import { runToEnd } from "../../processes/start-program.ts";
 import { createBubblewrap } from "./bubblewrap.ts";
 import { isolation, showSystem } from "./bubblewrap-arguments.ts";
 import type { Sandbox } from "./sandbox.ts";
@@ -34,7 +41,8 @@ export function detectSandbox(
   environment: Environment,
   { platform = process.platform, program }: DetectionOptions = {},
 ): SandboxFinding {
-  const key = JSON.stringify([platform, program, environment["PATH"], environment["HOME"]]);
+  const named = program ?? findSystemProgram("bwrap", environment["PATH"]);
+  const key = JSON.stringify([platform, named, environment["PATH"], environment["HOME"]]);
   const known = found.get(key) ?? detect(environment, platform, program);
   found.set(key, known);
   return known;
@@ -45,7 +53,7 @@ export function mayHaveSandbox(
   environment: Environment,
   platform: NodeJS.Platform = process.platform,
 ): boolean {
-  return platform === "linux" && findBubblewrap(environment) !== undefined;
+  return platform === "linux" && findSystemProgram("bwrap", environment["PATH"]).isFound;
 }
 
 function detect(
@@ -57,10 +65,16 @@ function detect(
   if (platform !== "linux") {
     return none("There is a sandbox for Linux only (bubblewrap), and this is not Linux.");
   }
-  const program = chosen ?? findBubblewrap(environment);
-  if (program === undefined || !isExecutable(program)) {
-    return none("bubblewrap is not installed. Install it, for instance: apt install bubblewrap.");
+  const finding = findBubblewrap(environment, chosen);
+  if (!finding.isFound) {
+    const advice = "Install it, for instance: apt install bubblewrap.";
+    return none(
+      finding.refused === null
+        ? `bubblewrap is not installed. ${advice}`
+        : `${describeMissing("bwrap", finding.refused)} ${advice}`,
+    );
   }
+  const { program } = finding;
   const asked = run(program, ["--version"]);
   const version = /\d+(?:\.\d+)+/.exec(asked.output)?.[0] ?? "of unknown version";
   const system = showSystem([]);
@@ -82,40 +96,26 @@ function detect(
   }
 }
 
-/** The usual places first: PATH may begin with a folder of the workspace. */
-function findBubblewrap(environment: Environment): string | undefined {
-  const path = (environment["PATH"] ?? "").split(delimiter).filter((folder) => isAbsolute(folder));
-  return ["/usr/bin", "/usr/local/bin", "/bin", ...path]
-    .map((folder) => join(folder, "bwrap"))
-    .find(isExecutable);
+function findBubblewrap(environment: Environment, chosen: string | undefined): ProgramFinding {
+  if (chosen === undefined) return findSystemProgram("bwrap", environment["PATH"]);
+  return statSync(chosen, { throwIfNoEntry: false })?.isFile() === true
+    ? { isFound: true, program: namedProgram(chosen) }
+    : { isFound: false, refused: null };
 }
 
-function isExecutable(file: string): boolean {
-  try {
-    accessSync(file, constants.X_OK);
-    return true;
-  } catch {
-    return false;
-  }
-}
-
-function run(program: string, args: readonly string[]): { worked: boolean; output: string } {
-  const { status, stdout, stderr, error } = spawnSync(program, args, {
-    env: { PATH: "/usr/bin:/bin" },
-    encoding: "utf8",
-    timeout: 10_000,
-    maxBuffer: 64 * 1024,
-  });
+function run(program: Program, args: readonly string[]): { worked: boolean; output: string } {
+  const start = { program, args, environment: helperEnvironment() };
+  const { code, stdout, stderr, error } = runToEnd(start, { timeoutMs: 10_000 });
   const output = error === undefined ? `${stdout}${stderr}`.trim() : error.message;
-  return { worked: status === 0, output };
+  return { worked: code === 0, output };
 }
 
-function explain(program: string, output: string): string {
+function explain({ file }: Program, output: string): string {
   const said = output.split("\n").at(-1)?.slice(0, 200) ?? "";
   const advice = /permission|permitted|namespace|uid map/i.test(output)
     ? " The system does not let it make namespaces: in a container allow user namespaces; on " +
       "Ubuntu give bwrap an AppArmor profile or set " +
       "kernel.apparmor_restrict_unprivileged_userns=0; elsewhere see user.max_user_namespaces."
     : "";
-  return `${program} does not work here: ${said || "it said nothing"}.${advice}`;
+  return `${file} does not work here: ${said || "it said nothing"}.${advice}`;
 }

@@ -1,4 +1,4 @@
-import { isBelow } from "../../contracts/write-roots.ts";
+import { programFolders, usualFolders } from "../../processes/program-folders.ts";
 import { homeInside } from "./sandbox.ts";
 import type { ProgramPlaces } from "./visible-folders.ts";
 
@@ -9,7 +9,6 @@ import type { ProgramPlaces } from "./visible-folders.ts";
 export function freshEnvironment(
   ours: Readonly<Record<string, string | undefined>>,
   places: ProgramPlaces,
-  writeRoots: readonly string[],
   { home, temporary } = { home: homeInside, temporary: "/tmp" },
 ): Record<string, string> {
   const kept: Record<string, string> = {};
@@ -20,11 +19,9 @@ export function freshEnvironment(
   return {
     ...kept,
     ...places.variables,
-    // A folder that the child can write is no place to look programs up in: rules that allow "git"
-    // mean the operator's.
-    PATH: places.path
-      .filter((folder) => !writeRoots.some((root) => isBelow(folder, root)))
-      .join(":"),
+    // By the rule for our own helpers: a tool rule that allows "git" means the operator's git, not
+    // one that an agent or a repository brought.
+    PATH: pathOf(places).join(":"),
     HOME: home,
     USER: "agent",
     LOGNAME: "agent",
@@ -33,6 +30,11 @@ export function freshEnvironment(
     TMPDIR: temporary,
     ...gitSettings,
   };
+}
+
+function pathOf({ path }: ProgramPlaces): readonly string[] {
+  const folders = programFolders(path.join(":"));
+  return folders.length === 0 ? usualFolders : folders;
 }
 
 /** A repository is trusted by where it lies, not by who owns it: owners look different inside. */

@@ -33,12 +33,12 @@ function runAfterSwap(part: "." | "src", swaps: boolean) {
   };
   if (!machine.isUsable) throw new Error(machine.problem);
   const command = `cd ${join(root, part)} && cat key; echo x > written; echo ran`;
-  const { file, args } = machine.sandbox.wrap(policy, ["/bin/sh", "-c", command], "/");
+  const { program, args } = machine.sandbox.wrap(policy, ["/bin/sh", "-c", command], "/");
   if (swaps) {
     renameSync(join(root, part), join(base, "aside"));
     symlinkSync(secret, join(root, part).replace(/\/$/, ""));
   }
-  const { stdout, status } = spawnSync(file, args, {
+  const { stdout, status } = spawnSync(program.file, args, {
     encoding: "utf8",
     stdio: ["ignore", "pipe", "pipe", "pipe"],
   });
@@ -88,7 +88,10 @@ test.skipIf(!machine.isUsable)(
         symlinkSync("..", join(root, swapped));
       }
       const stdio = ["ignore", "pipe", "pipe", "pipe"] as const;
-      const { stdout } = spawnSync(line.file, line.args, { encoding: "utf8", stdio: [...stdio] });
+      const { stdout } = spawnSync(line.program.file, line.args, {
+        encoding: "utf8",
+        stdio: [...stdio],
+      });
       if (swapped !== undefined) {
         rmSync(join(root, swapped));
         renameSync(join(base, "aside"), join(root, swapped));

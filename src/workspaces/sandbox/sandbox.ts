@@ -1,3 +1,5 @@
+import type { Program } from "../../processes/find-program.ts";
+
 /**
  * What one command may see and touch. Everything that is not named here, or that every program
  * needs to run at all, does not exist for it.
@@ -28,7 +30,7 @@ export interface SandboxPolicy {
 
 /** A command line that can be started once its placeholders are there. */
 export interface CommandLine {
-  readonly file: string;
+  readonly program: Program;
   readonly args: readonly string[];
   /**
    * Guarded places that do not exist yet. Only what exists can be covered, so an empty folder has

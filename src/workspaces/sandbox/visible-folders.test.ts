@@ -2,6 +2,7 @@ import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync } from "node:
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { noteAgentFolder } from "../../processes/agent-folders.ts";
 import { freshEnvironment } from "./fresh-environment.ts";
 import { findProgramPlaces } from "./visible-folders.ts";
 
@@ -53,7 +54,7 @@ describe("the environment of a command", () => {
       ...{ OPENAI_API_KEY: "k", LD_PRELOAD: "/x.so", NODE_OPTIONS: "-r x", BASH_ENV: "/x" },
     };
     const places = findProgramPlaces({ HOME: home, PATH: "/usr/bin:/bin" });
-    expect(freshEnvironment(ours, places, [])).toEqual({
+    expect(freshEnvironment(ours, places)).toEqual({
       LANG: "en_GB.UTF-8",
       PATH: "/usr/bin:/bin",
       HOME: "/home/agent",
@@ -74,7 +75,8 @@ describe("the environment of a command", () => {
   it("finds no programs where the command itself may write", () => {
     make("work/bin", "tools");
     const places = find(`${home}/work/bin`, `${home}/tools`);
-    const { PATH } = freshEnvironment({}, places, [join(home, "work")]);
+    noteAgentFolder(join(home, "work"));
+    const { PATH } = freshEnvironment({}, places);
     expect(PATH).toBe(`${home}/tools`);
   });
 });

@@ -5,7 +5,7 @@ import { filesWithMatches, type RipgrepSearch } from "./run-ripgrep.ts";
 /** In bytes of paths: the first answer comes soon, and the many come in few processes. */
 const firstBatch = 32 * 1024;
 // Windows allows 32,767 characters for a whole command line, Linux and macOS a megabyte or more.
-const largestBatch = process.platform === "win32" ? 20_000 : 400 * 1024;
+const largestBatch = process.platform === "win32" ? 20_000 : 700 * 1024;
 
 /** A file to be searched; without a folder it stands for itself. */
 export interface SearchableFile {
@@ -40,7 +40,7 @@ export async function* narrowFiles(
   };
 
   try {
-    for await (const batch of batches(files, pace)) {
+    for await (const batch of batches(files, search.root, pace)) {
       begin(batch);
       // One is worked on while the next is gathered.
       if (pending.length > 1) yield* (await pending.shift()) ?? [];
@@ -54,8 +54,11 @@ export async function* narrowFiles(
 
 async function* batches(
   files: Iterable<SearchableFile | null>,
+  root: string,
   pace: Pace,
 ): AsyncGenerator<readonly SearchableFile[]> {
+  // The folder before each path, a separator, the end and the pointer to it.
+  const around = Buffer.byteLength(root) + 10;
   let room = Math.min(firstBatch, largestBatch);
   let batch: SearchableFile[] = [];
   let size = 0;
@@ -63,7 +66,7 @@ async function* batches(
     if (pace.isOver) await pace.pause();
     if (file === null) continue;
     batch.push(file);
-    size += Buffer.byteLength(file.path) + 11; // With "./", its end and the pointer to it.
+    size += Buffer.byteLength(file.path) + around;
     if (size < room) continue;
     yield batch;
     batch = [];
@@ -88,6 +91,6 @@ function operandsFor(batch: readonly SearchableFile[]): readonly string[] {
   return [...byFolder].flatMap(([place, files]) => {
     const folder = files[0]?.folder;
     const isWhole = folder?.isWhole === true && files.length * 2 > folder.count;
-    return isWhole ? [`./${place}`] : files.map(({ path }) => `./${path}`);
+    return isWhole ? [place] : files.map(({ path }) => path);
   });
 }

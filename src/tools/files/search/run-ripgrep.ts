@@ -1,12 +1,14 @@
-import { type ChildProcess, spawn } from "node:child_process";
-import { stdioWithoutInherited } from "../../../ports/inherited-descriptors.ts";
-import { ripgrepEnvironment } from "./find-ripgrep.ts";
+import type { ChildProcess } from "node:child_process";
+import { join } from "node:path";
+import type { Program } from "../../../processes/find-program.ts";
+import { helperEnvironment } from "../../../processes/program-environment.ts";
+import { startProgram } from "../../../processes/start-program.ts";
 
 /** How long one batch may take before it is searched without help. */
 const longestRunMs = 60_000;
 
 export interface RipgrepSearch {
-  readonly program: string;
+  readonly program: Program;
   /** In ripgrep's words. */
   readonly pattern: string;
   /** The folder that the paths count from. */
@@ -36,7 +38,8 @@ export async function filesWithMatches(
   const { code, output } = await run(search, operands, signal);
   if (code !== 0 && code !== 1) return null;
   const found = output.toString().split("\0");
-  return new Set(found.map((path) => path.replace(/^\.\//, "")));
+  const { length } = join(search.root, "/");
+  return new Set(found.map((path) => path.slice(length)));
 }
 
 interface Ended {
@@ -51,7 +54,8 @@ async function run(
   signal: AbortSignal,
 ): Promise<Ended> {
   signal.throwIfAborted();
-  const child = start(program, [...options, "-e", pattern, "--", ...operands], root);
+  const places = operands.map((operand) => join(root, "/") + operand);
+  const child = start(program, [...options, "-e", pattern, "--", ...places]);
   if (child === null) return { code: null, output: Buffer.alloc(0) };
   const output: Buffer[] = [];
   const end = () => child.kill("SIGKILL");
@@ -72,10 +76,10 @@ async function run(
 }
 
 /** Null where the system does not take so many words. */
-function start(program: string, words: readonly string[], cwd: string): ChildProcess | null {
-  const stdio = stdioWithoutInherited(["ignore", "pipe", "ignore"]);
+function start(program: Program, args: readonly string[]): ChildProcess | null {
   try {
-    return spawn(program, words, { cwd, stdio, env: ripgrepEnvironment(), windowsHide: true });
+    const environment = helperEnvironment();
+    return startProgram({ program, args, environment }, ["ignore", "pipe", "ignore"]);
   } catch {
     return null;
   }

@@ -1,4 +1,4 @@
-import { isBelow } from "../../../contracts/write-roots.ts";
+import type { Program } from "../../../processes/find-program.ts";
 import type { OpenFile } from "../../../workspaces/open-file.ts";
 import { SiblingOpener } from "../../../workspaces/sibling-opener.ts";
 import type { WorkspaceBinding } from "../../../workspaces/workspace-binding.ts";
@@ -14,7 +14,7 @@ export interface TreeSearch {
   /** In the order of the answer; null where others can be let in. */
   readonly files: Iterable<SearchableFile | null>;
   /** Where ripgrep is, or null to do without it. */
-  readonly ripgrep: string | null;
+  readonly ripgrep: Program | null;
   /** How many lines of the next file are wanted, and whether the others are to be counted. */
   readonly most: () => number;
   readonly countsAll: boolean;
@@ -55,8 +55,7 @@ function candidates(
   { node, files, ripgrep }: TreeSearch,
   pace: Pace,
 ): AsyncIterable<string> {
-  // A program that lies in the workspace is the workspace's own, whatever it is called.
-  if (ripgrep === null || isBelow(ripgrep, root)) return allFiles(files, pace);
+  if (ripgrep === null) return allFiles(files, pace);
   const pattern = printForRipgrep(node);
   if (pattern === null) return allFiles(files, pace);
   return narrowFiles(files, { program: ripgrep, pattern, root }, pace);

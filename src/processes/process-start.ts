@@ -1,7 +1,9 @@
-import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
+import { findSystemProgram } from "./find-program.ts";
+import { helperEnvironment } from "./program-environment.ts";
+import { runToEnd } from "./start-program.ts";
 
-/** When the process began, in whatever unit the system counts; undefined when it is gone. */
+/** When the process began, in the unit that the system counts in; undefined when it is gone. */
 export function startOfProcess(pid: number): string | undefined {
   if (!Number.isInteger(pid) || pid <= 0) return undefined;
   try {
@@ -12,11 +14,24 @@ export function startOfProcess(pid: number): string | undefined {
       // A zombie has ended: only its parent has not noticed yet.
       return fields[0] === "Z" ? undefined : fields[19];
     }
-    const started = execFileSync("ps", ["-o", "lstart=", "-p", String(pid)], { encoding: "utf8" });
-    return started.trim().replace(/[^0-9a-zA-Z]+/g, "-") || undefined;
+    return askPs(pid);
   } catch {
     return undefined;
   }
+}
+
+function askPs(pid: number): string | undefined {
+  const ps = findSystemProgram("ps");
+  if (!ps.isFound) return undefined;
+  const { stdout } = runToEnd(
+    {
+      program: ps.program,
+      args: ["-o", "lstart=", "-p", String(pid)],
+      environment: helperEnvironment(),
+    },
+    { timeoutMs: 10_000 },
+  );
+  return stdout.trim().replace(/[^0-9a-zA-Z]+/g, "-") || undefined;
 }
 
 let boot: string | undefined;

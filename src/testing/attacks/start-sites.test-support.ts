@@ -1,0 +1,106 @@
+/**
+ * Every place in the source that starts a process, each started once. A program of its own: the
+ * current directory, the PATH and the rest of the environment have to be hostile before it begins.
+ * Prints one line of JSON for each site, with its harmless outcome.
+ */
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { noteAgentFolder } from "../../processes/agent-folders.ts";
+import { startOfProcess } from "../../processes/process-start.ts";
+import { runParser } from "../../tools/documents/parser-process.ts";
+import { findRipgrep } from "../../tools/files/search/find-ripgrep.ts";
+import { filesWithMatches } from "../../tools/files/search/run-ripgrep.ts";
+import { McpServers } from "../../tools/mcp/mcp-servers.ts";
+import { endGroup } from "../../tools/mcp/process-group.ts";
+import { hashContents } from "../../workspaces/git/hash-contents.ts";
+import { askGit } from "../../workspaces/git/run-git.ts";
+import { detectSandbox } from "../../workspaces/sandbox/detect-sandbox.ts";
+
+const [root = "", home = "", stdioServer = ""] = process.argv.slice(2);
+const { signal } = new AbortController();
+const emptyBlob = "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391";
+
+/** By the file that starts the process. */
+export const sites: Readonly<Record<string, () => Promise<unknown>>> = {
+  "workspaces/git/run-git.ts": async () => {
+    await askGit(["init", "--quiet", join(home, "repository")]);
+    return askGit(["rev-parse", "--is-inside-work-tree"], { cwd: join(home, "repository") });
+  },
+  "workspaces/git/hash-contents.ts": async () => {
+    const vault = join(home, "repository", ".git");
+    await askGit(["hash-object", "-w", "--stdin"], { gitDirectory: vault });
+    return (await hashContents(vault, [emptyBlob])).size;
+  },
+  "tools/files/search/find-ripgrep.ts": async () => (await findRipgrep()) !== null,
+  "tools/files/search/run-ripgrep.ts": async () => {
+    const program = await findRipgrep();
+    if (program === null) return "not installed";
+    writeFileSync(join(root, "needle.txt"), "needle\n");
+    const found = await filesWithMatches({ program, pattern: "needle", root }, [""], signal);
+    return found?.has("needle.txt");
+  },
+  "workspaces/sandbox/detect-sandbox.ts": async () => detectSandbox(process.env).isUsable,
+  "tools/shell/shell-process.ts": async () => {
+    if (!detectSandbox(process.env).isUsable) return "no sandbox";
+    const { openShell } = await import("../../tools/shell/shell-fixture.test-support.ts");
+    const shell = openShell({ root });
+    const said = await shell.run("git --version; command -v rg python3 node; echo done");
+    await shell.close();
+    return said;
+  },
+  "tools/mcp/server-process.ts": async () => {
+    const folder = join(home, "servers");
+    const servers = new McpServers({ environment: process.env, version: "0", folder });
+    const scope = { delegationId: "d", workspace: root, isOwn: true };
+    const said: string[] = [];
+    const start = async (name: string, command: string, ...args: string[]) => {
+      const server = { kind: "stdio", command, args, timeoutMs: 20_000 } as const;
+      const opened = servers.open(name, server, scope);
+      said.push(await opened.then((tools) => `${tools.length > 0}`, String));
+    };
+    await start("module", "python3", "-m", "mcp_server_git");
+    await start("package", "npx", "--offline", "--yes", "docs-server");
+    await start("planted", "docs-server");
+    await start("relative", "./docs-server");
+    await start("harmless", "node", "--no-warnings", stdioServer, "legacy");
+    await servers.close();
+    return said;
+  },
+  "tools/documents/parser-process.ts": async () => {
+    const limits = { timeMs: 20_000, memoryBytes: 2 ** 30, replyBytes: 2 ** 20 };
+    const request = JSON.stringify({ kind: "text" });
+    return (await runParser(request, Buffer.from("hello"), limits, signal)).kind;
+  },
+  "surfaces/cli/open-browser.ts": async () => {
+    // A surface, which is otherwise imported by its entry points alone.
+    const surface = join(import.meta.dirname, "../../surfaces/cli/open-browser.ts");
+    const { openBrowser } = (await import(surface)) as { openBrowser(url: string): void };
+    openBrowser("http://127.0.0.1:1/");
+    return "opened or not there";
+  },
+  // Each of them only elsewhere than on Linux.
+  "processes/process-start.ts": () =>
+    on("darwin", async () => typeof startOfProcess(process.pid) === "string"),
+  "tools/mcp/process-group.ts": () => on("win32", () => endGroup(2 ** 22 - 1, 10)),
+};
+
+async function on<Value>(platform: string, work: () => Promise<Value>): Promise<Value> {
+  const before = process.platform;
+  Object.defineProperty(process, "platform", { value: platform });
+  try {
+    return await work();
+  } finally {
+    Object.defineProperty(process, "platform", { value: before });
+  }
+}
+
+if (root !== "") {
+  mkdirSync(home, { recursive: true });
+  // As the runtime does for the working copies below its home.
+  noteAgentFolder(join(home, "worktrees"));
+  for (const [site, start] of Object.entries(sites)) {
+    const outcome = await start().catch((error: unknown) => `failed: ${String(error)}`);
+    process.stdout.write(`${JSON.stringify({ site, outcome: outcome ?? null })}\n`);
+  }
+  process.exit(0);
+}
