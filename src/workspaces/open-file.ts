@@ -3,6 +3,7 @@ import { basename, dirname, join, relative, sep } from "node:path";
 import { type OpenFolder, openFolder } from "./open-folder.ts";
 import { PathDenied } from "./path-denied.ts";
 import { requireReachable, resolveInside } from "./resolve-inside.ts";
+import { isTemporaryName } from "./temporary-name.ts";
 import type { WorkspaceBinding } from "./workspace-binding.ts";
 
 /** A regular file inside the workspace, open for reading. Only the descriptor is used from here. */
@@ -42,6 +43,7 @@ export function openEntry(
 ): OpenFile {
   const place = join(folder.path, name);
   requireReachable(binding, place, asked);
+  if (isTemporaryName(name)) throw isMissing(asked);
   // Looked at before it is opened, because opening a device can already do something.
   requireRegular(lstatSync(folder.entry(name)), asked);
   const descriptor = openSync(folder.entry(name), constants.O_RDONLY | noFollow | nonBlocking);
@@ -74,6 +76,11 @@ function requireRegular(stats: Stats, asked: string): void {
     "path_not_regular",
     `"${asked}" is a device, a pipe or a socket, and only regular files can be opened.`,
   );
+}
+
+/** A file that Mandate is about to rename exists for no tool. */
+function isMissing(asked: string): Error {
+  return Object.assign(new Error(`"${asked}" does not exist`), { code: "ENOENT" });
 }
 
 /** In the words of the file system, so that callers tell one kind of error apart, not two. */

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { shownPath } from "./open-file.ts";
 import { type OpenFolder, openFolder } from "./open-folder.ts";
 import { isForbidden, resolveInside } from "./resolve-inside.ts";
+import { isTemporaryName } from "./temporary-name.ts";
 import type { WorkspaceBinding } from "./workspace-binding.ts";
 
 export interface FolderEntry {
@@ -62,7 +63,9 @@ async function readFolder(
   try {
     const found = await readdir(folder.here, { withFileTypes: true });
     return found
-      .filter((entry) => !isForbidden(binding, join(folder.path, entry.name)))
+      .filter(
+        ({ name }) => !isTemporaryName(name) && !isForbidden(binding, join(folder.path, name)),
+      )
       .map((entry) => describeEntry(binding, folder, entry))
       .sort((left, right) => (left.name < right.name ? -1 : 1));
   } finally {

@@ -3,6 +3,7 @@ import { dirname, join } from "node:path";
 import { shownPath } from "./open-file.ts";
 import { type OpenFolder, openFolder } from "./open-folder.ts";
 import { resolveInside } from "./resolve-inside.ts";
+import { isTemporaryName } from "./temporary-name.ts";
 import type { WorkspaceBinding } from "./workspace-binding.ts";
 
 export interface TreeEntry {
@@ -88,7 +89,7 @@ function* readFolder(
       if (!isFolder && !entry.isFile() && !entry.isSymbolicLink()) continue;
       if (hidden.length > 0 && hidden.includes(join(path, name))) continue;
       const entryPath = shown === "." ? name : `${shown}/${name}`;
-      if (!counts(name, entryPath, isFolder)) {
+      if (isTemporaryName(name) || !counts(name, entryPath, isFolder)) {
         if (entry.isFile()) files.isWhole = false;
         continue;
       }

@@ -1,4 +1,6 @@
+import { posix } from "node:path";
 import { setImmediate as yieldToOthers } from "node:timers/promises";
+import { isTemporaryName } from "../../temporary-name.ts";
 import { entryAt } from "../entry-at.ts";
 import type { GitContext } from "../git-environment.ts";
 import { type RawPath, rawPlace, splitRaw } from "../raw-path.ts";
@@ -41,6 +43,7 @@ export async function findDifferences(context: WorkTreeContext): Promise<Differe
     else candidates.push({ path, isNew: false });
   }
   for (const path of splitRaw(others.stdout)) {
+    if (isTemporaryName(posix.basename(path))) continue;
     if (path.endsWith("/")) nested.push(path.slice(0, -1));
     else candidates.push({ path, isNew: true });
   }
