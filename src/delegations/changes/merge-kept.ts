@@ -107,7 +107,7 @@ function objectionTo(
   }
   const touched = withConfiguration === true ? [] : guardedChanges(copy, paths, guarded);
   if (touched.length === 0) return undefined;
-  return `Delegation ${delegation.id} changed ${namesOf(touched)}, which the next start obeys. Merge that only if you have looked at it and say so.`;
+  return `Delegation ${delegation.id} changed ${namesOf(touched)}, which git, Mandate or another program obeys without being asked. Merge that only if you have looked at it and say so.`;
 }
 
 /** Closed, failed, and with a copy: what `merge` is for. */

@@ -97,7 +97,7 @@ function objectionTo(
   }
   const touched = guardedChanges(copy, paths, run.parts.guarded);
   if (touched.length === 0) return undefined;
-  return `It changed ${namesOf(touched)}, which is configuration that the next start obeys. Nothing of it was taken over.`;
+  return `It changed ${namesOf(touched)}, which git, Mandate or another program obeys without being asked. Nothing of it was taken over.`;
 }
 
 async function keepDiff(

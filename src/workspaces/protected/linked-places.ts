@@ -1,7 +1,6 @@
-import { readdirSync } from "node:fs";
-import { join } from "node:path";
+import { readdirSync, readlinkSync, realpathSync } from "node:fs";
+import { dirname, join, resolve } from "node:path";
 import { isBelow } from "../../contracts/write-roots.ts";
-import { nearestRealPath } from "../nearest-real-path.ts";
 import { firstBelow, stepInto, type Trail, trailOf } from "./protection.ts";
 
 /** Where the links at a workspace's root lead, inside it, that are in the place of something protected. */
@@ -16,7 +15,7 @@ function linkedIn(folder: string, trail: Trail): readonly string[] {
     const isWay = firstBelow(step.trail) !== undefined;
     if (step.protection === undefined && !isWay) continue;
     const place = join(folder, entry.name);
-    if (entry.isSymbolicLink()) places.push(...realPathOf(place));
+    if (entry.isSymbolicLink()) places.push(linkTargetOf(place));
     else if (entry.isDirectory() && isWay) places.push(...linkedIn(place, step.trail));
   }
   return places;
@@ -30,10 +29,19 @@ function entriesOf(folder: string) {
   }
 }
 
-function realPathOf(place: string): readonly string[] {
+/** Where a link leads, or would lead if something were there. */
+export function linkTargetOf(link: string): string {
   try {
-    return [nearestRealPath(place).path];
+    return realpathSync(link);
   } catch {
-    return [];
+    return readLink(link);
+  }
+}
+
+function readLink(link: string): string {
+  try {
+    return resolve(dirname(link), readlinkSync(link));
+  } catch {
+    return link;
   }
 }

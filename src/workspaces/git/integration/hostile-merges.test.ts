@@ -66,6 +66,23 @@ test("nor is one that two children make together", async () => {
   expect(existsSync(join(source, "evil/refs"))).toBe(false);
 });
 
+test("nor is one that a merge makes together with what is in no tree", async () => {
+  const ignoring = { ".gitignore": "HEAD\n" };
+  const cases = [
+    { files: {}, made: ["objects", "refs"], headFile: false, brought: head },
+    { files: ignoring, made: ["."], headFile: true, brought: rest },
+  ];
+  for (const { brought, files, headFile, made } of cases) {
+    const source = makeRepository({ "a.txt": "a\n", ...files });
+    const copy = await createWorkingCopy({ source, id: "one", home: makeFolder() });
+    writeFiles(copy.root, brought);
+    for (const name of made) mkdirSync(join(source, "evil", name), { recursive: true });
+    if (headFile) writeFileSync(join(source, "evil/HEAD"), "ref: refs/heads/main\n");
+    const result = await integrate({ copy, changes: await collectChanges(copy) });
+    expect(result).toMatchObject({ status: "refused", files: ["evil"] });
+  }
+});
+
 test("what must not change is asked about where a rename has brought it", async () => {
   const source = makeRepository({ "notes.md": "line\n".repeat(30) });
   const copy = await createWorkingCopy({ source, id: "one", home: makeFolder() });

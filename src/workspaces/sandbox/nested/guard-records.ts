@@ -14,7 +14,7 @@ const recordSchema = z.object({
   writeRoots: z.array(z.string()),
   forbidden: z.array(z.string()),
   places: z.array(z.tuple([z.string(), z.number()])),
-  loose: z.array(z.string()),
+  loose: z.array(z.tuple([z.string(), z.string()])),
   covered: z.array(z.string()),
   closed: z.array(z.string()),
 });
@@ -63,7 +63,7 @@ export class GuardRecords {
       }
       const before = {
         ...{ places: new Map(record.places), closed: record.closed },
-        ...{ loose: new Set(record.loose), covered: new Set(record.covered) },
+        ...{ loose: new Map(record.loose), covered: new Set(record.covered) },
       };
       const { planted, unseen } = await sweep(record, new ProtectedWalk(), before);
       removeStandIns(record.root, before);

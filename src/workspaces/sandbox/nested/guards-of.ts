@@ -1,6 +1,7 @@
-import { lstatSync, readdirSync, realpathSync } from "node:fs";
+import { lstatSync, readdirSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { isBelow } from "../../../contracts/write-roots.ts";
+import { linkTargetOf } from "../../protected/linked-places.ts";
 import { enclosePlaces } from "./enclose-places.ts";
 import { findDotGit, gitDirectoriesOf } from "./git-directories.ts";
 import type { Gitlinks } from "./gitlinks.ts";
@@ -45,8 +46,8 @@ export async function guardsOf(
   for (const place of found) {
     if (!isLink(place) || mustBeMounted(place)) continue;
     loose.push(place);
-    const target = realPathInside(root, place);
-    if (target !== undefined) exact.add(target);
+    const target = linkTargetOf(place);
+    if (target !== root && isBelow(target, root)) exact.add(target);
   }
   const mounted = found.filter((place) => !loose.includes(place));
   for (const place of [...mounted, ...repositories, ...followed, ...inside]) {
@@ -87,15 +88,6 @@ async function findGitlinks(
 
 function isLink(place: string): boolean {
   return lstatSync(place, { throwIfNoEntry: false })?.isSymbolicLink() === true;
-}
-
-function realPathInside(root: string, place: string): string | undefined {
-  try {
-    const real = realpathSync(place);
-    return real !== root && isBelow(real, root) ? real : undefined;
-  } catch {
-    return undefined;
-  }
 }
 
 function isUsed(folder: string): boolean {

@@ -8,7 +8,7 @@ import { Gitlinks } from "./gitlinks.ts";
 import type { GuardRecords } from "./guard-records.ts";
 import { guardsOf } from "./guards-of.ts";
 import { ProtectedWalk, type WalkBounds } from "./protected-walk.ts";
-import { type Before, type Swept, sweep } from "./sweep.ts";
+import { type Before, type Swept, stampOf, sweep } from "./sweep.ts";
 
 /** What one command has to be kept from. */
 export interface NestedGuard {
@@ -43,7 +43,7 @@ export interface NestedGuardsOptions {
 const mostAreas = 8;
 const mostUnseen = 32;
 const nothing: Before = {
-  ...{ places: new Map(), loose: new Set<string>(), covered: new Set<string>(), closed: [] },
+  ...{ places: new Map(), loose: new Map(), covered: new Set<string>(), closed: [] },
 };
 
 /**
@@ -95,7 +95,7 @@ export class NestedGuards {
       const covered = [join(root, ".git"), ...standInsOf(root), ...guarded];
       area.before = {
         ...{ places: inodesOf([...theirs.found, ...theirs.repositories]), closed },
-        loose: new Set(loose),
+        loose: new Map(loose.map((link) => [link, stampOf(link)])),
         covered: new Set([...covered, ...links.map((link) => join(link, ".git"))]),
       };
       area.forget = this.#options.records?.write(workspace, area.before) ?? area.forget;

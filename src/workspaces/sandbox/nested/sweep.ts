@@ -13,8 +13,8 @@ export type SweptPlace = Pick<WorkspaceBinding, "root" | "writeRoots" | "forbidd
 export interface Before {
   /** What is protected, with its inode. */
   readonly places: ReadonlyMap<string, number>;
-  /** Those of them that no mount held: another inode is another thing. */
-  readonly loose: ReadonlySet<string>;
+  /** Links that no mount holds, with what tells one from another in its place. */
+  readonly loose: ReadonlyMap<string, string>;
   /** Covered in every command: a person put there what is there now. */
   readonly covered: ReadonlySet<string>;
   /** Folders that were read-only as a whole. */
@@ -63,10 +63,17 @@ function isTheirs({ places, loose, covered }: Before, place: string): boolean {
   const before = places.get(place);
   if (before === undefined) return false;
   const status = lstatSync(place, { throwIfNoEntry: false });
+  const stamp = loose.get(place);
+  if (stamp !== undefined) return status === undefined || stampOf(place) === stamp;
   if (status === undefined || status.ino === before) return true;
   // People save files by replacing them; a `.git` is never replaced as a whole.
-  const isReplaceable = foldedName(basename(place)) !== ".git" && !loose.has(place);
-  return isReplaceable && !status.isSymbolicLink();
+  return foldedName(basename(place)) !== ".git" && !status.isSymbolicLink();
+}
+
+/** A file system gives the inode of a removed link to the next one; its time it does not. */
+export function stampOf(link: string): string {
+  const status = lstatSync(link, { throwIfNoEntry: false, bigint: true });
+  return status === undefined ? "" : `${status.ino} ${status.ctimeNs}`;
 }
 
 /** What went with something else needs no sentence of its own, unless it is still there. */
