@@ -116,6 +116,28 @@ describe("what has appeared when a command has ended", () => {
     expect(existsSync(join(root, "lib/.git/HEAD"))).toBe(true);
   });
 
+  it("is set aside when it took the place of another program's link", async () => {
+    write("shared/envrc", "b/x");
+    for (const folder of ["a", "b"]) mkdirSync(join(root, folder), { recursive: true });
+    for (const link of at("a/.envrc", "b/.envrc", ".mcp.json"))
+      symlinkSync("../shared/envrc", link);
+    const { leave, places, remark } = await enter();
+    // The folder around stays writable: what the link leads to is what is read-only.
+    expect([...places]).toEqual(at("shared/envrc"));
+    expect(remark).toBeUndefined();
+    for (const [link = "", target = ""] of [
+      [...at("a/.envrc"), "../evil"],
+      at(".mcp.json", "b/x"),
+    ]) {
+      rmSync(link);
+      symlinkSync(target, link);
+    }
+    expect(await leave()).toMatch(/"a\/\.envrc" \(now .*|"\.mcp\.json" \(now /);
+    expect(readdirSync(join(root, "b")).sort()).toEqual([".envrc", "x"]);
+    expect(readdirSync(join(root, "a"))).not.toContain(".envrc");
+    expect(readdirSync(root)).not.toContain(".mcp.json");
+  });
+
   it("is never looked for behind a link", async () => {
     mkdirSync(join(base, "other/.git"), { recursive: true });
     writeFileSync(join(base, "other/.git/HEAD"), "");
