@@ -99,17 +99,21 @@ export class EngineSteering implements Steering {
     return { runId, delegationId, ...(behind !== undefined && { behind }) };
   }
 
-  cancel(id: string, reason: string): Promise<CancelOutcome> {
-    return this.#engine.cancel(id, reason);
+  async cancel(id: string, reason: string): Promise<CancelOutcome> {
+    const isThere = (await this.#store.findRun(id)) !== undefined;
+    return isThere ? this.#engine.cancel(id, reason) : "not_found";
   }
 
-  runAtWork(): string {
+  async runAtWork(): Promise<string> {
     if (this.#place.run !== undefined) return this.#place.run;
     const atWork = this.#engine.liveRuns.filter(
       ({ isHeld, root }) => root !== null && !root.isEnding && !isHeld,
     );
     // Of a run that is spread, several branches may be at work here.
-    const ids = [...new Set(atWork.map(({ id }) => id))];
+    const all = [...new Set(atWork.map(({ id }) => id))];
+    // The engine works on the runs of all; the store has those of the one who asks.
+    const seen = await Promise.all(all.map((each) => this.#store.findRun(each)));
+    const ids = seen.filter((each) => each !== undefined);
     const [id, ...others] = ids;
     if (id === undefined) {
       throw new MandateError("unknown-run", "Nothing runs here that could be watched.");
@@ -127,10 +131,12 @@ export class EngineSteering implements Steering {
   }
 
   async watch(id: string, profile: string): Promise<string> {
+    await this.#requireHere(id);
     return this.#engine.watch(id, profile);
   }
 
   async unwatch(id: string, profile: string): Promise<readonly string[]> {
+    await this.#requireHere(id);
     return this.#engine.unwatch(id, profile);
   }
 

@@ -19,7 +19,7 @@ export interface Steering {
   cancel(id: string, reason: string): Promise<CancelOutcome>;
 
   /** The run whose root a person means who names none; throws when there is none, or several. */
-  runAtWork(): string;
+  runAtWork(): Promise<string>;
   /** Who of that profile watches the session of a run's root, or of another agent in it. */
   watchers(id: string, profile: string): Promise<readonly string[]>;
   watch(id: string, profile: string): Promise<string>;

@@ -44,7 +44,7 @@ export function watchingCommand(about: WatchingCommand): AnyCommand {
         return startWork(steering, { profile, task: given.task, command: `/${name}` }, principal);
       }
       requireRole("start-work", principal);
-      const id = given.id ?? steering.runAtWork();
+      const id = given.id ?? (await steering.runAtWork());
       const present = await steering.watchers(id, profile);
       const isOn = given.act === "toggle" ? present.length === 0 : given.act === "on";
       return isOn ? begin(steering, id, profile, present) : end(steering, id, profile, present);

@@ -4,6 +4,7 @@ import { sha256 } from "../../events/hash-chain.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
 import type { ControlRecord } from "../../ports/record-store.ts";
 import { type Role, roles } from "../records/principal.ts";
+import { seesAllRuns } from "./may-see.ts";
 
 /** What is known of a token once it has been handed out. */
 export interface AccessToken {
@@ -11,6 +12,8 @@ export interface AccessToken {
   readonly role: Role;
   /** What the contracts that its holder causes may hold of scopes. */
   readonly scopes: "*" | readonly string[];
+  /** Whether its holder sees the runs of every principal, or only those that it started. */
+  readonly allRuns: boolean;
   readonly createdBy: string;
   readonly createdAt: number;
   /** Null: it holds until it is revoked. */
@@ -55,6 +58,8 @@ const storedSchema = z.strictObject({
   hash: z.string().regex(/^[0-9a-f]{64}$/),
   role: z.enum(roles as readonly [Role, ...Role[]]),
   scopes: z.union([z.literal("*"), z.array(z.string().min(1).max(200)).max(200)]),
+  // Older records are without it, and so are those that it adds nothing to.
+  allRuns: z.boolean().optional(),
   createdBy: z.string(),
   createdAt: z.number(),
   expiresAt: z.number().nullable(),
@@ -63,5 +68,6 @@ const storedSchema = z.strictObject({
 /** Undefined for a record that somebody damaged: it lets nobody in. */
 export function readStoredToken({ resourceId, value }: ControlRecord): StoredToken | undefined {
   const parsed = storedSchema.safeParse(value);
-  return parsed.success ? { name: resourceId, ...parsed.data } : undefined;
+  if (!parsed.success) return undefined;
+  return { name: resourceId, ...parsed.data, allRuns: seesAllRuns(parsed.data) };
 }

@@ -43,6 +43,25 @@ describe("named tokens", () => {
     await expect(again).rejects.toThrow("There was a token called reports");
   });
 
+  test("of operators see all runs only where that was said when they were made", async () => {
+    const make = async (name: string, role: Principal["role"], allRuns?: boolean) => {
+      const { about, token } = await tokens.create({ name, role, allRuns }, admin);
+      const principal = await tokens.authenticate(token);
+      return [about.allRuns, principal?.allRuns];
+    };
+    expect(await make("one", "operator")).toEqual([false, undefined]);
+    expect(await make("two", "operator", true)).toEqual([true, true]);
+    expect(await make("three", "viewer")).toEqual([true, undefined]);
+    expect((await tokens.list()).map(({ allRuns, name }) => [name, allRuns])).toEqual([
+      ["one", false],
+      ["three", true],
+      ["two", true],
+    ]);
+    // The record of an operator's token is as it was before there was a choice.
+    const record = await store.readRecord("access-token", "one");
+    expect(record?.value).not.toHaveProperty("allRuns");
+  });
+
   test("are stored and logged without their secret", async () => {
     const { token } = await tokens.create({ name: "reports", role: "viewer" }, admin);
     const secret = token.slice("mnd_reports_".length);

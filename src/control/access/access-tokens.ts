@@ -14,6 +14,7 @@ import {
   type StoredToken,
 } from "./access-token.ts";
 import { installationToken } from "./installation-token.ts";
+import { seesAllRuns } from "./may-see.ts";
 
 const resourceType = "access-token";
 
@@ -22,6 +23,8 @@ export interface NewAccessToken {
   readonly role: Role;
   readonly scopes?: "*" | readonly string[] | undefined;
   readonly expiresAt?: number | null | undefined;
+  /** For an operator; the other roles see all runs in any case. */
+  readonly allRuns?: boolean | undefined;
 }
 
 /**
@@ -51,7 +54,8 @@ export class AccessTokens {
     const stored = await this.#read(name);
     if (stored === undefined || !isSame(token, stored.hash)) return undefined;
     if (stored.expiresAt !== null && stored.expiresAt <= this.#now()) return undefined;
-    return { id: name, role: stored.role, scopes: stored.scopes };
+    const { allRuns, role, scopes } = stored;
+    return { id: name, role, scopes, ...(role === "operator" && allRuns && { allRuns }) };
   }
 
   /** Gives the token itself; it cannot be had again. */
@@ -79,10 +83,12 @@ export class AccessTokens {
         `There ${is} a token called ${name}. Take another name: what its holder did stays theirs.`,
       );
     }
-    const value = { ...about, hash: hashOfToken(token) };
+    const isWidened = request.allRuns === true && role === "operator";
+    const value = { ...about, hash: hashOfToken(token), ...(isWidened && { allRuns: true }) };
     const change = { resourceType, resourceId: name, expectedVersion: 0, value };
     await this.#store.changeRecords([change], by.id);
-    return { token, about: { name, ...about } };
+    const allRuns = seesAllRuns({ role, allRuns: request.allRuns });
+    return { token, about: { name, ...about, allRuns } };
   }
 
   async list(): Promise<readonly AccessToken[]> {

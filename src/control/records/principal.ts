@@ -11,4 +11,6 @@ export interface Principal {
   readonly role: Role;
   /** What the contracts that they cause may hold of scopes; absent: no further limit. */
   readonly scopes?: Selection | undefined;
+  /** An operator with it sees the runs of every principal; viewers and admins do without it. */
+  readonly allRuns?: boolean | undefined;
 }

@@ -1,4 +1,6 @@
 import { z } from "zod";
+import { seesAllRuns } from "../../control/access/may-see.ts";
+import { seenBy } from "../../control/access/seen-by.ts";
 import type { Principal } from "../../control/records/principal.ts";
 import { holdsRole } from "../../control/records/require-role.ts";
 import type { KeptReply } from "../../ports/idempotency-store.ts";
@@ -7,6 +9,7 @@ import type { Host } from "./host.ts";
 import type { OpenRequest } from "./open-requests.ts";
 import { fieldErrors, HttpProblem, invalidRequest, problemOf } from "./problem.ts";
 import { parseBody, readBody } from "./read-body.ts";
+import { requireSeen } from "./require-seen.ts";
 import type { Route, RouteRequest } from "./route.ts";
 
 export interface AnswerParts {
@@ -38,7 +41,11 @@ export async function answerRoute(
   const bytes = await readBody(request, parts.mostBodyBytes);
   const body = bodyOf(route, bytes);
   const act = async (): Promise<Outcome> =>
-    actOn(route, { params, query, body, principal, signal: routed.open.signal }, parts);
+    actOn(
+      route,
+      { params, query, body, principal, signal: routed.open.signal },
+      { ...parts, host: hostSeenBy(parts.host, principal), named: routed.params },
+    );
   const isKept = route.method === "POST" && route.keepsReply !== false;
   const key = isKept ? idempotencyKeyOf(request) : undefined;
   if (key === undefined) return responseOf((await act()).reply, false);
@@ -97,14 +104,21 @@ function bodyOf(route: Route, bytes: Uint8Array): unknown {
   return undefined;
 }
 
+/** No handler holds more of the store than its caller may see. */
+function hostSeenBy(host: Host, principal: Principal): Host {
+  const runtime = seenBy(host.runtime, principal);
+  return runtime === host.runtime ? host : { ...host, runtime };
+}
+
 const stopping = new HttpProblem("unavailable", "The server stopped in the middle of this.");
 
 async function actOn(
   route: Route,
   request: RouteRequest<unknown, unknown, unknown>,
-  { host, log, checkReplies }: AnswerParts,
+  { checkReplies, host, log, named }: AnswerParts & { readonly named: RoutedRequest["params"] },
 ): Promise<Outcome> {
   try {
+    if (!seesAllRuns(request.principal)) await requireSeen(host.runtime.store, named);
     const value = await route.handle(request, host);
     if (checkReplies && route.reply !== null) route.reply.parse(value);
     const body = route.reply === null ? "" : JSON.stringify(value);

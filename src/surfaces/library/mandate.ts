@@ -54,7 +54,7 @@ export interface DelegationParameters {
 }
 
 /** Who typed a command, and where. */
-export interface CommandAuthor extends Principal {
+export interface CommandAuthor extends Omit<Principal, "allRuns"> {
   readonly session?: string;
   /** The folder that pins count for and that agents work in. */
   readonly workspace?: string;

@@ -1,5 +1,6 @@
 import { isAbsolute, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
+import { seenBy } from "../../control/access/seen-by.ts";
 import type { Principal } from "../../control/records/principal.ts";
 import { holdsRole } from "../../control/records/require-role.ts";
 import type { Session } from "../../delegations/session.ts";
@@ -15,6 +16,7 @@ import { foldersOfRoots, isInside, narrowFolders, realFolder } from "./client-fo
  * looks around leaves nothing behind.
  */
 export interface ClientSession {
+  /** Its store has what the principal may see: the runs of others do not exist there. */
   readonly runtime: Runtime;
   readonly principal: Principal;
   /** The name by which the client calls itself; not to be trusted. */
@@ -33,8 +35,6 @@ export interface ClientSession {
   readonly sessions: readonly Session[];
   /** The session whose run a delegation belongs to. */
   holding(delegationId: string): Promise<Session | undefined>;
-  /** Whether a run is this principal's: what is not is said to be unknown. */
-  owns(runId: string): Promise<boolean>;
   /** Calls under way, also those that wait for an answer of the client. */
   readonly calls: OpenCalls;
   close(): Promise<void>;
@@ -51,8 +51,6 @@ export interface ClientSessionOptions {
   readonly readOnly?: boolean | undefined;
 }
 
-const mostRemembered = 10_000;
-
 export class LocalClientSession implements ClientSession {
   readonly runtime: Runtime;
   readonly principal: Principal;
@@ -64,16 +62,15 @@ export class LocalClientSession implements ClientSession {
   /** Undefined: the client has none. */
   #roots: readonly string[] | undefined;
   readonly #sessions = new Map<string, Promise<Session>>();
-  readonly #owned = new Map<string, boolean>();
   #all: readonly Session[] = [];
   #isClosed = false;
 
   constructor(options: ClientSessionOptions) {
     this.#options = options;
-    this.runtime = options.runtime;
+    this.runtime = seenBy(options.runtime, options.principal);
     this.principal = options.principal;
     this.client = options.client;
-    this.calls = new OpenCalls(options.runtime.store, () => this.#all.map(({ runId }) => runId));
+    this.calls = new OpenCalls(this.runtime.store, () => this.#all.map(({ runId }) => runId));
   }
 
   get sessions(): readonly Session[] {
@@ -121,16 +118,6 @@ export class LocalClientSession implements ClientSession {
     return this.#all.find((session) => session.runId === runId) ?? this.opened;
   }
 
-  async owns(runId: string): Promise<boolean> {
-    let isOwn = this.#owned.get(runId);
-    if (isOwn === undefined) {
-      isOwn = await this.#isOf(runId);
-      if (this.#owned.size >= mostRemembered) this.#owned.clear();
-      this.#owned.set(runId, isOwn);
-    }
-    return isOwn;
-  }
-
   async close(): Promise<void> {
     this.#isClosed = true;
     this.calls.close();
@@ -154,7 +141,6 @@ export class LocalClientSession implements ClientSession {
       readOnly: this.#options.readOnly,
     });
     this.#all = [...this.#all, session];
-    this.#owned.set(session.runId, true);
     return session;
   }
 
@@ -185,18 +171,6 @@ export class LocalClientSession implements ClientSession {
       "refused-by-policy",
       `The folder ${JSON.stringify(named.slice(0, 200))} does not lie in the client's folders. ${known}`,
     );
-  }
-
-  async #isOf(runId: string): Promise<boolean> {
-    const { store } = this.runtime;
-    const run = await store.readRun(runId);
-    for (const { id, parentId } of run?.delegations.values() ?? []) {
-      if (parentId !== null) continue;
-      // A contract that cannot be trusted is nobody's.
-      const contract = await store.readContract(id).catch(() => undefined);
-      return contract?.principal.id === this.principal.id;
-    }
-    return false;
   }
 }
 

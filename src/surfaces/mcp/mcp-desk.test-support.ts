@@ -19,7 +19,7 @@ import { serveStdio } from "./stdio/serve-stdio.ts";
 
 const binary = fileURLToPath(new URL("../../bin/mandate.ts", import.meta.url));
 
-const user = { id: "local", role: "operator" } as const;
+const user = { id: "local", role: "operator", allRuns: true } as const;
 
 export type Era = "2025-11-25" | "2026-07-28";
 export const eras: readonly Era[] = ["2025-11-25", "2026-07-28"];

@@ -70,6 +70,7 @@ export function RunsPage() {
           onChange={({ target }) => setSearch(target.value)}
         />
         <span className="ml-auto text-xs whitespace-nowrap text-soft" aria-live="polite">
+          {me?.allRuns === false && "You see your own runs. "}
           {isLoaded &&
             `${shown.length}${hasMore ? "+" : ""} ${shown.length === 1 ? "run" : "runs"}`}
         </span>

@@ -33,7 +33,7 @@ export const mcpCommand: Command = {
 };
 
 /** Whoever can start programs here is the one whose programs these are. */
-const user = { id: "local", role: "operator" } as const;
+const user = { id: "local", role: "operator", allRuns: true } as const;
 
 async function serve(given: Arguments, io: Io): Promise<number> {
   const { guardStdout } = await import("../../mcp/stdio/guard-stdout.ts");

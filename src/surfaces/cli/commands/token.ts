@@ -27,12 +27,14 @@ export const tokenCommand: Command = {
     "Says who may talk to `mandate serve`. The installation has a token of its own, which may do\n" +
     "everything: show prints it, rotate replaces it. create makes a named one with a role (viewer\n" +
     "reads, operator also starts and steers work, admin also manages tokens) and, where scopes are\n" +
-    "named, with these alone for every contract that it causes. A named token is printed once and\n" +
-    "stored as a hash; revoke ends it at once.",
+    "named, with these alone for every contract that it causes. Viewers and admins see every run; an\n" +
+    "operator sees the runs that it started, or every run with --all-runs. A named token is printed\n" +
+    "once and stored as a hash; revoke ends it at once.",
   options: {
     json: jsonOption,
     role: { type: "text", value: "ROLE", help: "viewer, operator or admin (viewer)" },
     scope: { type: "text", value: "SCOPE", help: "what its contracts may hold; repeatable (all)" },
+    "all-runs": { type: "flag", help: "an operator sees every run, not only its own" },
     days: { type: "text", value: "NUMBER", help: "how long it holds (until it is revoked)" },
   },
   words: { least: 0, most: 2 },
@@ -75,10 +77,11 @@ function list({ given, io, file }: Asked): Promise<void> {
       );
     }
     const { paint } = styleFor(io.stdout, io);
-    for (const { name, role, scopes, createdAt, expiresAt } of tokens) {
+    for (const { allRuns, name, role, scopes, createdAt, expiresAt } of tokens) {
       const facts = [
         paint.strong(printableLine(name)),
         role,
+        allRuns ? "sees all runs" : "sees its own runs",
         ...(scopes === "*" ? [] : [`scopes: ${printableLine(scopes.join(", ") || "none")}`]),
         `made ${formatAge(io.now() - createdAt)}`,
         ...(expiresAt === null ? [] : [expiry(expiresAt, io.now())]),
@@ -104,6 +107,7 @@ function create(asked: Asked): Promise<void> {
         name,
         role: (given.text("role") ?? roles[0]) as Role,
         scopes: scopes.length === 0 ? "*" : scopes,
+        allRuns: given.flag("all-runs"),
         expiresAt: days === undefined ? null : Date.now() + days * day,
       },
       owner,
@@ -111,7 +115,8 @@ function create(asked: Asked): Promise<void> {
     if (given.flag("json")) {
       return void io.stdout.write(`${printableJson({ token, ...about }, 2)}\n`);
     }
-    io.stderr.write(`The token of ${name} (${about.role}). It is shown this once:\n`);
+    const sees = about.allRuns ? "sees all runs" : "sees its own runs";
+    io.stderr.write(`The token of ${name} (${about.role}, ${sees}). It is shown this once:\n`);
     io.stdout.write(`${token}\n`);
   });
 }

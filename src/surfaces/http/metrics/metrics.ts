@@ -1,5 +1,7 @@
+import { seesAllRuns } from "../../../control/access/may-see.ts";
 import type { Store } from "../../../ports/store.ts";
 import type { Mount } from "../mount.ts";
+import { HttpProblem } from "../problem.ts";
 import type { EventHub } from "../streams/event-hub.ts";
 import { EventCounts } from "./metrics-event-counts.ts";
 import {
@@ -66,7 +68,13 @@ export class Metrics {
   }
 
   /** `/metrics`, in the format that the scraper prefers. */
-  readonly mount: Mount = async (request) => {
+  readonly mount: Mount = async (request, principal) => {
+    if (!seesAllRuns(principal)) {
+      throw new HttpProblem(
+        "forbidden",
+        "These figures are about the runs of all tokens, and this one sees its own. Take a viewer's.",
+      );
+    }
     const accepted = request.headers.get("accept") ?? "";
     const isOpen = /application\/openmetrics-text/i.test(accepted);
     const type = isOpen

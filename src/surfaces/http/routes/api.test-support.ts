@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { expect } from "vitest";
-import { AccessTokens } from "../../../control/access/access-tokens.ts";
+import { AccessTokens, type NewAccessToken } from "../../../control/access/access-tokens.ts";
 import { installationToken } from "../../../control/access/installation-token.ts";
 import type { Role } from "../../../control/records/principal.ts";
 import {
@@ -19,7 +19,7 @@ export interface TestApi extends AsyncDisposable {
   readonly host: Host;
   /** The installation's own: an admin. */
   readonly client: MandateClient;
-  as(role: Role, name?: string, scopes?: readonly string[]): Promise<MandateClient>;
+  as(role: Role, name?: string, more?: Partial<NewAccessToken>): Promise<MandateClient>;
   fetch(target: string, request?: RequestInit): Promise<Response>;
 }
 
@@ -48,9 +48,9 @@ export async function openApi(
     engine,
     host,
     client: clientOf(installationToken(file)),
-    async as(role, name = role, scopes) {
+    async as(role, name = role, more) {
       const by = { id: "test", role: "admin" } as const;
-      const { token } = await tokens.create({ name, role, scopes: scopes ?? "*" }, by);
+      const { token } = await tokens.create({ name, role, ...more }, by);
       return clientOf(token);
     },
     fetch: (target, request = {}) =>

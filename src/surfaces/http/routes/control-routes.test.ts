@@ -191,7 +191,7 @@ describe("agents, records and pins over HTTP", () => {
       expect(await refusal(client.listTokens())).toBe("403 forbidden");
       expect(await refusal(client.revokeToken({ name: role }))).toBe("403 forbidden");
     }
-    const bound = await api.as("admin", "bound", ["web"]);
+    const bound = await api.as("admin", "bound", { scopes: ["web"] });
     const wide = { name: "wide", role: "operator", scopes: "*" } as const;
     expect(await refusal(bound.createToken(wide))).toBe("403 refused-by-policy");
     const { about, token } = await bound.createToken({ name: "next", role: "operator" });

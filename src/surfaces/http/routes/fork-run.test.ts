@@ -36,7 +36,7 @@ describe("forking over HTTP", () => {
     const { runId } = await api.client.startRun({ task: "go", profile: "lead", wait: 20_000 });
     const events = await api.engine.events(runId);
     const [done] = ofType(events, "agent.tool_completed");
-    const operator = await api.as("operator", "ann");
+    const operator = await api.as("operator", "ann", { allRuns: true });
     const before = asked.length;
     const forked = await operator.forkRun({ runId, at: done?.run_seq ?? 0, task: "Again" });
     expect(forked).toMatchObject({ turns: 1, sharedUpTo: done?.run_seq });
@@ -85,7 +85,7 @@ describe("forking over HTTP", () => {
       ["bob", undefined],
       ["ann", "ann/talk"],
     ] as const) {
-      const client = who === "ann" ? ann : await api.as("operator", who);
+      const client = who === "ann" ? ann : await api.as("operator", who, { allRuns: true });
       const forked = await client.forkRun({ runId, at });
       await client.getRun({ runId: forked.runId, wait: 20_000 });
       const [started] = ofType(await api.engine.events(forked.runId), "run.started");

@@ -147,7 +147,7 @@ describe("runs over HTTP", () => {
 
   it("hold no more than whoever asks holds, nor than the installation gives", async () => {
     await using api = await openApi(options);
-    const scoped = await api.as("operator", "scoped", ["web"]);
+    const scoped = await api.as("operator", "scoped", { scopes: ["web"] });
     const { delegationId, runId } = await scoped.startRun({ task: "alone", profile: "lead" });
     const { contract } = await api.client.getDelegation({ delegationId });
     expect(contract?.principal).toEqual({ id: "scoped", role: "operator" });

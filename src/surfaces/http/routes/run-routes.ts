@@ -165,10 +165,11 @@ export const runRoutes: readonly Route[] = [
     cost: 50,
     params,
     reply: verification,
-    async handle({ params: { runId: id } }, { runtime: { store } }) {
+    async handle({ params: { runId: id } }, { runtime: { parts, store } }) {
       await readRunOf(store, id);
       const { verifyHome } = await import("../../../commands/verify-home.ts");
-      return verifyHome(store, { places: null, runId: id });
+      // Rows are looked at as they are stored: of the run that was found, and of no other.
+      return verifyHome(parts.store, { places: null, runId: id });
     },
   }),
   defineRoute({

@@ -16,7 +16,8 @@ export async function cancelWork(
   by: Principal,
   reason = `cancelled by ${by.id}`,
 ): Promise<z.infer<typeof cancelReply>> {
-  const outcome = await runtime.engine.cancel(id, reason);
+  const isThere = (await runtime.store.findRun(id)) !== undefined;
+  const outcome = isThere ? await runtime.engine.cancel(id, reason) : "not_found";
   if (outcome !== "not_found") return { id, outcome };
   const [code, what] = id.startsWith("r")
     ? (["unknown-run", "run"] as const)

@@ -42,7 +42,9 @@ describe("the server about itself", () => {
   it("says who asks, and where it works", async () => {
     await using api = await openApi(options);
     const workspaces = [api.engine.workspace];
-    expect(await api.client.getMe()).toEqual({ id: "local", role: "admin", workspaces });
+    expect(await api.client.getMe()).toEqual({
+      ...{ id: "local", role: "admin", allRuns: true, workspaces },
+    });
     expect(await (await api.as("viewer", "ann")).getMe()).toMatchObject({
       id: "ann",
       role: "viewer",

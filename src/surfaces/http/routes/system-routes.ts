@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { seesAllRuns } from "../../../control/access/may-see.ts";
 import { diagnoseMachine } from "../../../diagnose.ts";
 import { MandateError } from "../../../ports/mandate-error.ts";
 import type { Store } from "../../../ports/store.ts";
@@ -21,7 +22,10 @@ export const systemRoutes: readonly Route[] = [
     tag,
     role: "viewer",
     reply: me,
-    handle: ({ principal: { id, role } }, { workspaces }) => ({ id, role, workspaces }),
+    handle: ({ principal }, { workspaces }) => {
+      const { id, role } = principal;
+      return { id, role, allRuns: seesAllRuns(principal), workspaces };
+    },
   }),
   defineRoute({
     id: "getHealth",
@@ -34,6 +38,7 @@ export const systemRoutes: readonly Route[] = [
     async handle(_request, { runtime, startedAt }) {
       const { engine, parts, store } = runtime;
       const { openRuns, problem, workers } = await lookAtDatabase(store);
+      const live = await Promise.all(engine.liveRuns.map(({ id }) => isSeen(store, id)));
       return {
         ok: problem === null,
         version: productVersion,
@@ -43,7 +48,7 @@ export const systemRoutes: readonly Route[] = [
         worker: store.ownership.worker,
         workers,
         openRuns,
-        liveRuns: engine.liveRuns.length,
+        liveRuns: live.filter(Boolean).length,
       };
     },
   }),
@@ -125,6 +130,12 @@ async function lookAtDatabase(store: Store): Promise<DatabaseLook> {
     const problem = `The database cannot be read (${code}).`;
     return { openRuns: 0, workers: [], problem };
   }
+}
+
+/** What cannot be asked for is not counted; the answer says already that something is wrong. */
+async function isSeen(store: Store, runId: string): Promise<boolean> {
+  const found = await store.findRun(runId).catch(() => undefined);
+  return found !== undefined;
 }
 
 type Machine = Awaited<ReturnType<typeof diagnoseMachine>>;

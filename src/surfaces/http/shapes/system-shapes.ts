@@ -6,6 +6,7 @@ import { listOf, moment, plainData } from "./plain-data.ts";
 export const me = z.object({
   id: z.string(),
   role: z.enum(roles as readonly ["viewer", "operator", "admin"]),
+  allRuns: z.boolean().meta({ description: "False: only the runs that this token started." }),
   workspaces: listOf(z.string()).meta({ description: "The folders that this server works in." }),
 });
 

@@ -11,6 +11,7 @@ const tokenRow = z.object({
   name: z.string(),
   role: z.enum(["viewer", "operator", "admin"]),
   scopes,
+  allRuns: z.boolean().meta({ description: "False: it sees only the runs that it started." }),
   createdBy: z.string(),
   createdAt: moment,
   expiresAt: moment.nullable(),
@@ -22,6 +23,10 @@ export const createTokenBody = z.strictObject({
   name: tokenName,
   role: z.enum(["viewer", "operator", "admin"]),
   scopes: scopes.optional().meta({ description: "Absent: those of whoever creates it." }),
+  allRuns: z.boolean().optional().meta({
+    description:
+      "True: an operator sees the runs of every token. Viewers and admins see them in any case.",
+  }),
   expiresAt: z.int().min(0).nullable().optional(),
 });
 

@@ -1,6 +1,16 @@
+import type { Owner } from "../../../control/access/may-see.ts";
+import {
+  ownerOfDecision,
+  type RunOwners,
+  runOwnersOf,
+} from "../../../control/access/run-owners.ts";
+import { storeSeenBy } from "../../../control/access/store-seen-by.ts";
+import type { Principal } from "../../../control/records/principal.ts";
+import { isControlEvent } from "../../../events/control-event.ts";
 import type { StoredEvent } from "../../../events/event.ts";
 import type { InboxItem } from "../../../events/inbox-item.ts";
 import { followInbox } from "../../../inbox/follow-inbox.ts";
+import { controlRunId } from "../../../ports/identity.ts";
 import type { Store } from "../../../ports/store.ts";
 import type { SseConnection } from "./sse-connection.ts";
 import type { DeltaHub } from "./sse-deltas.ts";
@@ -10,13 +20,14 @@ import { defaultStreamLimits, type StreamLimits } from "./sse-limits.ts";
 import type { Entry } from "./sse-ring.ts";
 import { firstAfter, storedEvents, storedInbox } from "./sse-stored-log.ts";
 
-type HubStore = Pick<Store, "subscribe" | "readEvents" | "readInbox" | "findRun">;
 type Listener = (events: readonly StoredEvent[]) => void;
 
 interface Delta {
   readonly delegationId: string;
   readonly text: string;
 }
+
+type Heard = StoredEvent | Delta;
 
 /**
  * The one ear of a server. It hears every event of the store once and tells all streams, however
@@ -26,23 +37,25 @@ export class EventHub {
   readonly events: SseFeed;
   readonly inbox: SseFeed;
   readonly limits: StreamLimits;
-  readonly #store: HubStore;
+  readonly #store: Store;
+  readonly #owners: RunOwners;
   readonly #listeners = new Set<Listener>();
   readonly #unsubscribe: () => void;
   readonly #deltas: DeltaHub | undefined;
   /** The runs of those who ask a model now. */
   readonly #runs = new Map<string, string>();
-  #heard: (StoredEvent | Delta)[] = [];
+  #heard: Heard[] = [];
   #cancelTurn: (() => void) | undefined;
+  /** While owners are read: what is heard by then waits for it, so that nothing overtakes. */
+  #reading: Promise<void> | undefined;
+  #items: Promise<void> = Promise.resolve();
   #toldAt = 0;
   #deltaClients = 0;
   #unfollow: (() => void) | undefined;
 
-  constructor(
-    store: HubStore,
-    options: { limits?: Partial<StreamLimits>; deltas?: DeltaHub } = {},
-  ) {
+  constructor(store: Store, options: { limits?: Partial<StreamLimits>; deltas?: DeltaHub } = {}) {
     this.#store = store;
+    this.#owners = runOwnersOf(store);
     this.limits = { ...defaultStreamLimits, ...options.limits };
     this.events = new SseFeed(storedEvents(store), this.limits);
     this.inbox = new SseFeed(storedInbox(store), this.limits);
@@ -72,8 +85,9 @@ export class EventHub {
   }
 
   /** Where the log ends by now. */
-  eventsEnd(): Promise<number> {
+  async eventsEnd(): Promise<number> {
     if (this.#cancelTurn) this.#tell();
+    await this.#reading;
     return this.events.end();
   }
 
@@ -83,7 +97,7 @@ export class EventHub {
       ...this.#inboxStore(),
       subscribe: (listener: Listener) => this.listen(listener),
     };
-    this.#unfollow ??= followInbox(heard, (item) => this.inbox.push([entryOfItem(item)]));
+    this.#unfollow ??= followInbox(heard, (item) => this.#tellItem(item));
     return this.inbox.end();
   }
 
@@ -93,8 +107,8 @@ export class EventHub {
     return (await firstAfter(this.#store, seq - 1)) !== undefined;
   }
 
-  findRun(id: string): Promise<string | undefined> {
-    return this.#store.findRun(id);
+  findRun(id: string, principal: Principal): Promise<string | undefined> {
+    return storeSeenBy(this.#store, principal).findRun(id);
   }
 
   close(): void {
@@ -117,7 +131,7 @@ export class EventHub {
     for (const listener of this.#listeners) listener(events);
   }
 
-  #hear(what: readonly (StoredEvent | Delta)[]): void {
+  #hear(what: readonly Heard[]): void {
     for (const one of what) this.#heard.push(one);
     this.#cancelTurn ??= afterwards(this.#toldAt + restMs - performance.now(), () => this.#tell());
   }
@@ -128,6 +142,44 @@ export class EventHub {
     this.#toldAt = performance.now();
     const heard = this.#heard;
     this.#heard = [];
+    if (this.#reading === undefined && (this.events.size === 0 || this.#isKnown(heard))) {
+      this.#pass(heard);
+      return;
+    }
+    const reading = this.#readOwners(heard, this.#reading).then((isRead) => {
+      if (isRead) this.#pass(heard);
+      else passOver(this.events, heard.findLast((one) => "seq" in one)?.seq ?? 0);
+      if (this.#reading === reading) this.#reading = undefined;
+    });
+    this.#reading = reading;
+  }
+
+  /** Whether the owners are at hand that decide who hears of this. */
+  #isKnown(heard: readonly Heard[]): boolean {
+    return this.#runsOf(heard).every((id) => this.#owners.known(id) !== undefined);
+  }
+
+  /** After what is read already, so that nothing overtakes; false: the store could not be read. */
+  async #readOwners(heard: readonly Heard[], before: Promise<void> | undefined): Promise<boolean> {
+    await before;
+    try {
+      await Promise.all(this.#runsOf(heard).map((id) => this.#owners.of(id)));
+      return true;
+    } catch {
+      return false;
+    }
+  }
+
+  #runsOf(heard: readonly Heard[]): readonly string[] {
+    const ids = new Set<string>();
+    for (const one of heard) {
+      const id = "seq" in one ? one.run_id : this.#runs.get(one.delegationId);
+      if (id !== undefined && id !== controlRunId) ids.add(id);
+    }
+    return [...ids];
+  }
+
+  #pass(heard: readonly Heard[]): void {
     let events: StoredEvent[] = [];
     for (const one of heard) {
       if ("seq" in one) {
@@ -150,7 +202,21 @@ export class EventHub {
     // Numbers have no gaps: what we were not told of is read from the store.
     if (known !== undefined && first.seq > known + 1) this.events.skipTo(first.seq - 1);
     if (this.events.size === 0) this.events.skipTo(last.seq);
-    else this.events.push(events.map(entryOfEvent));
+    else this.events.push(events.map((event) => entryOfEvent(event, this.#ownerOf(event))));
+  }
+
+  #ownerOf(event: StoredEvent): Owner {
+    return isControlEvent(event.type) ? ownerOfDecision(event) : this.#owners.known(event.run_id);
+  }
+
+  #tellItem(item: InboxItem): void {
+    this.#items = this.#items.then(async () => {
+      try {
+        this.inbox.push([entryOfItem(item, await this.#owners.of(item.runId))]);
+      } catch {
+        passOver(this.inbox, item.id);
+      }
+    });
   }
 
   /** Every request to a model is announced by the process that makes it. */
@@ -165,8 +231,15 @@ export class EventHub {
     const runId = this.#runs.get(delegationId);
     if (runId === undefined) return;
     const frame = deltaFrame(runId, delegationId, text);
-    this.events.offer({ runId, delegationId, type: "delta", frame });
+    const owner = this.#owners.known(runId);
+    this.events.offer({ runId, delegationId, type: "delta", owner, frame });
   }
+}
+
+/** What cannot be told apart here is read from the store, by each client for itself. */
+function passOver(feed: SseFeed, to: number): void {
+  feed.skipTo(to);
+  feed.push([]);
 }
 
 /** What comes alone is told at once; in a burst, a write to each client is for many events. */
@@ -181,8 +254,9 @@ function afterwards(ms: number, act: () => void): () => void {
   return () => clearImmediate(immediate);
 }
 
-function entryOfEvent(event: StoredEvent): Entry {
+function entryOfEvent(event: StoredEvent, owner: Owner): Entry {
   return {
+    owner,
     id: event.seq,
     runId: event.run_id,
     delegationId: event.sub_agent_id,
@@ -191,7 +265,7 @@ function entryOfEvent(event: StoredEvent): Entry {
   };
 }
 
-function entryOfItem(item: InboxItem): Entry {
+function entryOfItem(item: InboxItem, owner: Owner): Entry {
   const { id, runId, delegationId, kind } = item;
-  return { id, runId, delegationId, type: kind, frame: inboxFrame(item) };
+  return { id, runId, delegationId, type: kind, owner, frame: inboxFrame(item) };
 }

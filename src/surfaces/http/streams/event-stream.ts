@@ -5,7 +5,7 @@ import type { Mount, MountContext } from "../mount.ts";
 import { HttpProblem } from "../problem.ts";
 import type { EventHub } from "./event-hub.ts";
 import { SseConnection } from "./sse-connection.ts";
-import type { StreamRequest } from "./sse-feed.ts";
+import type { StreamFilter, StreamRequest } from "./sse-feed.ts";
 import { eventStreamQuery, inboxStreamQuery, readPlace, readStreamQuery } from "./sse-query.ts";
 import { StreamSlots } from "./sse-slots.ts";
 
@@ -28,11 +28,12 @@ export function eventStreams(hub: EventHub): EventStreams {
       const outgoing = connectionOf(context);
       const query = readStreamQuery(request, eventStreamQuery);
       const filter = {
+        principal,
         runId: context.params["runId"] ?? query.run,
         delegationId: context.params["delegationId"] ?? query.delegation,
         types: query.types && new Set(query.types),
       };
-      await requireKnown(hub, filter.runId, filter.delegationId);
+      await requireKnown(hub, filter);
       const asked = readPlace(request, query.after);
       const end = await hub.eventsEnd();
       if (asked !== undefined && asked > end && !(await hub.hasEvent(asked))) {
@@ -46,14 +47,14 @@ export function eventStreams(hub: EventHub): EventStreams {
     async inbox(request, principal, context) {
       const outgoing = connectionOf(context);
       const query = readStreamQuery(request, inboxStreamQuery);
-      await requireKnown(hub, query.run, undefined);
+      await requireKnown(hub, { principal, runId: query.run });
       const asked = readPlace(request, query.after);
       const end = await hub.inboxEnd();
       // Somebody else's item may be stored before we hear of it; its event is, too.
       if (asked !== undefined && asked > end && !(await hub.hasEvent(asked))) {
         throw beyondTheEnd(asked, end);
       }
-      const filter = { runId: query.run, types: query.kinds && new Set(query.kinds) };
+      const filter = { principal, runId: query.run, types: query.kinds && new Set(query.kinds) };
       const stream: StreamRequest = { after: asked ?? end, filter, wantsDeltas: false };
       return open(slots.take(principal.id), outgoing, context, (connection) =>
         hub.inbox.serve(stream, connection),
@@ -69,14 +70,14 @@ function connectionOf({ outgoing }: MountContext): ServerResponse {
 
 async function requireKnown(
   hub: EventHub,
-  runId: string | undefined,
-  delegationId: string | undefined,
+  { delegationId, principal, runId }: Omit<StreamFilter, "types">,
 ): Promise<void> {
-  if (runId !== undefined && runId !== controlRunId && (await hub.findRun(runId)) !== runId) {
+  const isNamed = runId !== undefined && runId !== controlRunId;
+  if (isNamed && (await hub.findRun(runId, principal)) !== runId) {
     throw new MandateError("unknown-run", `There is no run ${runId.slice(0, 40)}.`);
   }
   if (delegationId === undefined) return;
-  const run = await hub.findRun(delegationId);
+  const run = await hub.findRun(delegationId, principal);
   // Questions and runs are found in the same way, and are no delegations.
   if (run === undefined || !/^[0-9a-f]/.test(delegationId)) {
     throw new MandateError(

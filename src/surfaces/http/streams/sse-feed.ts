@@ -1,10 +1,13 @@
+import { maySee, seesAllRuns } from "../../../control/access/may-see.ts";
+import type { Principal } from "../../../control/records/principal.ts";
 import { type ClientSource, type DropReason, SseClient, type StoredFrame } from "./sse-client.ts";
 import type { SseConnection } from "./sse-connection.ts";
 import type { StreamLimits } from "./sse-limits.ts";
 import { type AboutEntry, type Entry, FrameRing } from "./sse-ring.ts";
 
-/** What a client wants to hear of; what is absent leaves nothing out. */
+/** What a client may and wants to hear of; what is absent leaves nothing out. */
 export interface StreamFilter {
+  readonly principal: Principal;
   readonly runId?: string | undefined;
   readonly delegationId?: string | undefined;
   readonly types?: ReadonlySet<string> | undefined;
@@ -141,16 +144,18 @@ class ReadingTurns {
 }
 
 function wantsOf(filter: StreamFilter): ((entry: AboutEntry) => boolean) | null {
-  const { types } = filter;
-  if (filter.runId === undefined && filter.delegationId === undefined && !types) return null;
+  const { delegationId, principal, runId, types } = filter;
+  const isOfAll = runId === undefined && delegationId === undefined && types === undefined;
+  if (isOfAll && seesAllRuns(principal)) return null;
   return (entry) => isAbout(filter, entry) && (types === undefined || types.has(entry.type));
 }
 
 function isAbout(
-  { runId, delegationId }: StreamFilter,
-  entry: Pick<AboutEntry, "runId" | "delegationId">,
+  { delegationId, principal, runId }: StreamFilter,
+  entry: Pick<AboutEntry, "runId" | "delegationId" | "owner">,
 ): boolean {
   return (
+    maySee(principal, entry.owner) &&
     (runId === undefined || entry.runId === runId) &&
     (delegationId === undefined || entry.delegationId === delegationId)
   );

@@ -8,6 +8,7 @@ const entryOf = (id: number, size: number): Entry => ({
   runId: id % 3 === 0 ? "odd" : "usual",
   delegationId: undefined,
   type: "t",
+  owner: "local",
   frame: Buffer.from(`<${id}>`.padEnd(size, ".")),
 });
 

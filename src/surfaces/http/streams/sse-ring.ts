@@ -1,10 +1,13 @@
-/** What happened, by which a client can tell whether it wants to hear of it. */
+import type { Owner } from "../../../control/access/may-see.ts";
+
+/** What happened, by which a client can tell whether it wants to hear of it, and may. */
 export interface AboutEntry {
   /** Grows from entry to entry. */
   readonly id: number;
   readonly runId: string;
   readonly delegationId: string | undefined;
   readonly type: string;
+  readonly owner: Owner;
 }
 
 /** Something that happened, and how it is told to all who want to hear of it. */

@@ -1,3 +1,4 @@
+import { storeSeenBy } from "../../../control/access/store-seen-by.ts";
 import type { StoredEvent } from "../../../events/event.ts";
 import type { EventQuery, Store } from "../../../ports/store.ts";
 import type { StoredFrame } from "./sse-client.ts";
@@ -7,7 +8,7 @@ import { eventFrame, inboxFrame } from "./sse-frame.ts";
 type EventReader = Pick<Store, "readEvents" | "readInbox">;
 
 /** The log of events, as a stream reads what is over. */
-export function storedEvents(store: EventReader): StoredLog {
+export function storedEvents(store: Store): StoredLog {
   return {
     findEnd: () => findLastSeq(store),
     async *read(after, filter) {
@@ -18,7 +19,7 @@ export function storedEvents(store: EventReader): StoredLog {
         ...(runId !== undefined && { runId }),
         ...(delegationId !== undefined && { delegationId }),
       };
-      for await (const event of store.readEvents(query)) {
+      for await (const event of storeSeenBy(store, filter.principal).readEvents(query)) {
         yield { id: event.seq, frame: wants(filter, event) ? eventFrame(event) : null };
       }
     },
@@ -64,16 +65,17 @@ export async function firstAfter(store: EventReader, seq: number): Promise<numbe
 const pageSize = 200;
 
 /** The inbox, whose items are in order like events and are fewer. */
-export function storedInbox(store: Pick<Store, "readInbox">): StoredLog {
+export function storedInbox(store: Store): StoredLog {
   return {
     async findEnd() {
       const [item] = await store.readInbox({ limit: 1 });
       return item?.id ?? 0;
     },
     async *read(after, filter): AsyncIterable<StoredFrame> {
-      const { runId } = filter;
+      const { principal, runId } = filter;
+      const seen = storeSeenBy(store, principal);
       for (let place = after; ; ) {
-        const items = await store.readInbox({
+        const items = await seen.readInbox({
           after: place,
           limit: pageSize,
           ...(runId !== undefined && { runId }),

@@ -32,8 +32,8 @@ export type ServedServer = McpServer | Server;
  * Stands for a principal as it is now. What was opened with another role or other scopes belongs,
  * from then on, to nobody: authority that was taken away is not used up first.
  */
-export function ownerKeyOf({ id, role, scopes }: Principal): string {
-  return JSON.stringify([id, role, scopes ?? "*"]);
+export function ownerKeyOf({ allRuns, id, role, scopes }: Principal): string {
+  return JSON.stringify([id, role, scopes ?? "*", allRuns === true]);
 }
 
 /** Whether an owner's key is that of a principal, whatever its role was. */

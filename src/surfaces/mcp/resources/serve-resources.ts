@@ -1,13 +1,13 @@
 import { ResourceNotFoundError, type Server } from "@modelcontextprotocol/server";
 import type { ClientSession } from "../client-session.ts";
 import { listResources, resourceTemplates } from "./list-resources.ts";
-import { ownRun, readResource } from "./read-resource.ts";
+import { readResource, seenRun } from "./read-resource.ts";
 import { parseResourceUri } from "./resource-uri.ts";
 
 /** More than a person looks at. */
 const mostSubscriptions = 1000;
 
-/** Runs and delegations of the principal, to be read. Gives the addresses that a client listens to. */
+/** Runs and delegations that the principal sees, to be read. Gives the addresses that a client listens to. */
 export function serveResources(
   server: Server,
   open: () => Promise<ClientSession>,
@@ -26,7 +26,7 @@ export function serveResources(
     const name = parseResourceUri(uri);
     // What is kept by its hash never changes.
     const id = name === undefined || name.kind === "artifact" ? "" : name.id;
-    if ((await ownRun(await open(), id)) === undefined) throw new ResourceNotFoundError(uri);
+    if ((await seenRun(await open(), id)) === undefined) throw new ResourceNotFoundError(uri);
     if (subscribed.size < mostSubscriptions) subscribed.add(uri);
     return {};
   });

@@ -1,3 +1,4 @@
+import { storeSeenBy } from "../../../control/access/store-seen-by.ts";
 import type { Principal } from "../../../control/records/principal.ts";
 import { holdsRole } from "../../../control/records/require-role.ts";
 import type { Delegation } from "../../../events/delegation.ts";
@@ -26,16 +27,13 @@ export function delegationTasks(
   { store, engine }: Pick<Runtime, "store" | "engine">,
   now: () => number = Date.now,
 ): DurableTasks {
-  async function find(owner: Principal, taskId: string): Promise<Found | undefined> {
+  async function find(principal: Principal, taskId: string): Promise<Found | undefined> {
     const { id = "" } = pattern.exec(taskId)?.groups ?? {};
-    const runId = id === "" ? undefined : await store.findRun(id);
-    const run = runId === undefined ? undefined : await store.readRun(runId);
+    const seen = storeSeenBy(store, principal);
+    const runId = id === "" ? undefined : await seen.findRun(id);
+    const run = runId === undefined ? undefined : await seen.readRun(runId);
     const delegation = run?.delegations.get(id);
-    if (run === undefined || delegation === undefined) return undefined;
-    const root = [...run.delegations.values()].find(({ parentId }) => parentId === null);
-    // A contract that cannot be trusted is nobody's.
-    const contract = root && (await store.readContract(root.id).catch(() => undefined));
-    return contract?.principal.id === owner.id ? { run, delegation } : undefined;
+    return run === undefined || delegation === undefined ? undefined : { run, delegation };
   }
 
   async function stateOf(found: Found): Promise<TaskState> {
@@ -79,7 +77,8 @@ export function delegationTasks(
     },
     async cancel(owner, taskId) {
       const found = await find(owner, taskId);
-      if (found) await engine.cancel(found.delegation.id, "The client cancelled its task.");
+      if (found && holdsRole("operator", owner))
+        await engine.cancel(found.delegation.id, "The client cancelled its task.");
     },
   };
 }

@@ -5,6 +5,7 @@ import { MandateError } from "../../../ports/mandate-error.ts";
 import type { Runtime } from "../../../runtime.ts";
 import { resultOf } from "../../../sessions/delegation-result.ts";
 import type { McpCallContext, McpTool, McpToolResult } from "../mcp-tool.ts";
+import { earlierJobs, readEarlierJobs } from "./earlier-jobs.ts";
 import { awaitedJobs } from "./output-schemas.ts";
 import { type MadeCall, type RawInput, sessionTool } from "./session-tool.ts";
 
@@ -31,13 +32,44 @@ export function awaitTool({ parts }: Runtime): readonly McpTool[] {
     watched: watchedJobs,
     structure: describeJobs,
   });
+  const ofSessions: McpTool["call"] = async (input, context) =>
+    (await awaitInAll(input, context)) ?? single.call(input, context);
   return [
     {
       ...single,
       call: async (input, context) =>
-        (await awaitInAll(input, context)) ?? single.call(input, context),
+        (await awaitEarlier(input, context, ofSessions)) ?? ofSessions(input, context),
     },
   ];
+}
+
+/** Ids may also name jobs of earlier sessions, as far as the principal sees them. */
+async function awaitEarlier(
+  given: unknown,
+  context: McpCallContext,
+  ofSessions: McpTool["call"],
+): Promise<McpToolResult | undefined> {
+  const input: RawInput = { max_wait_ms: defaultWaitMs, ...(given as RawInput) };
+  const { max_wait_ms: waitMs } = input;
+  const asked = namedJobs(input);
+  const earlier = await earlierJobs(asked, context);
+  // What is no time is left to the tool, which says so.
+  if (earlier.size === 0 || !Number.isSafeInteger(waitMs) || Number(waitMs) < 1) return undefined;
+  const others = asked.filter((id) => !earlier.has(id)).join(",");
+  const [found, own] = await Promise.all([
+    readEarlierJobs(earlier, Number(waitMs), context),
+    others === "" ? undefined : ofSessions({ ...input, job_ids: others }, context),
+  ]);
+  if (own === undefined) return found;
+  if (own.isError) return own;
+  const { jobs, running } = awaitedJobs.parse(own.structured);
+  return {
+    text: `${own.text}\n\n${found.text}`,
+    structured: {
+      jobs: [...jobs, ...found.structured.jobs],
+      running: running + found.structured.running,
+    },
+  };
 }
 
 /** Jobs of several folders are jobs of several sessions; each waits for its own at the same time. */

@@ -1,6 +1,5 @@
 import { z } from "zod";
 import { requireRole } from "../../../control/records/require-role.ts";
-import type { InboxItem } from "../../../events/inbox-item.ts";
 import { Inbox } from "../../../inbox/inbox.ts";
 import { openQuestions } from "../calls/open-question.ts";
 import type { ClientSession } from "../client-session.ts";
@@ -21,15 +20,13 @@ const inboxPage = z.object({
   more: z.boolean().describe("There is more to see: read again."),
 });
 
-/** Read at once; what does not belong to this principal is passed over. */
-const pageSize = 200;
 const mostShown = 50;
 
 export const readInboxTool: McpTool = ownTool({
   name: "read_inbox",
   title: "Read the inbox",
   description:
-    "Questions of sub-agents that wait for an answer, and notices of your runs that you have not seen: what was handed in, failures, reviews, ends. Notices that were given count as seen; questions stay until they are answered or run out of time.",
+    "Questions of sub-agents that wait for an answer, and notices of runs that you have not seen: what was handed in, failures, reviews, ends. Notices that were given count as seen; questions stay until they are answered or run out of time.",
   input: z.strictObject({
     keep: z.boolean().optional().describe("Count nothing as seen."),
   }),
@@ -43,14 +40,13 @@ export const readInboxTool: McpTool = ownTool({
   },
   async call({ keep = false }, { session }) {
     const inbox = new Inbox(session.runtime.store, { reader: readerOf(session) });
-    const open = await owned(session, await inbox.open({ limit: pageSize }));
-    const fresh = await inbox.unread({ limit: pageSize });
-    const unseen = (await owned(session, fresh)).slice(0, mostShown);
-    const isAll = unseen.length < mostShown;
-    const through = (isAll ? fresh : unseen).at(-1)?.id;
+    const open = await inbox.open({ limit: mostShown });
+    const fresh = await inbox.unread({ limit: mostShown + 1 });
+    const unseen = fresh.slice(0, mostShown);
+    const through = unseen.at(-1)?.id;
     if (!keep && through !== undefined) await inbox.markRead(through);
-    const more = !isAll || fresh.length === pageSize;
-    const structured = inboxPage.parse({ open: open.slice(0, mostShown), unseen, more });
+    const more = fresh.length > mostShown;
+    const structured = inboxPage.parse({ open, unseen, more });
     return { text: JSON.stringify(structured, null, 1), structured };
   },
 });
@@ -61,7 +57,7 @@ export const answerTool: McpTool = ownTool({
   name: "answer",
   title: "Answer a sub-agent's question",
   description:
-    "Answer a question that a sub-agent of one of your runs asked; read_inbox and list_sub_agents show them. Answer from what you know or what your user told you; if neither helps, ask your user first. Where a person's approval is asked for, this tool does not answer: your user does.",
+    "Answer a question that a sub-agent asked; read_inbox and list_sub_agents show them. Answer from what you know or what your user told you; if neither helps, ask your user first. Where a person's approval is asked for, this tool does not answer: your user does.",
   input: z.strictObject({
     askId: z.string().min(1).max(64).describe("The question's id."),
     text: z.string().min(1).max(20_000).describe("The answer."),
@@ -78,7 +74,7 @@ export const answerTool: McpTool = ownTool({
     requireRole("answer-ask", session.principal);
     const { store } = session.runtime;
     const runId = await store.findRun(askId);
-    if (runId === undefined || !(await session.owns(runId))) {
+    if (runId === undefined) {
       return refused(`There is no question ${askId}. read_inbox lists those that wait.`);
     }
     if (await isApproval(session, runId, askId)) {
@@ -95,15 +91,6 @@ export const answerTool: McpTool = ownTool({
 /** Somebody else's place is not moved by a model that reads. */
 function readerOf({ principal }: ClientSession): string {
   return `mcp:${principal.id}`.slice(0, 200);
-}
-
-async function owned(
-  session: ClientSession,
-  items: readonly InboxItem[],
-): Promise<readonly InboxItem[]> {
-  const own: InboxItem[] = [];
-  for (const item of items) if (await session.owns(item.runId)) own.push(item);
-  return own;
 }
 
 async function isApproval(session: ClientSession, runId: string, askId: string): Promise<boolean> {

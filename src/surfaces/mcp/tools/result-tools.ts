@@ -1,7 +1,7 @@
-import { isWorkedOn } from "../../../events/is-worked-on.ts";
+import { requireRole } from "../../../control/records/require-role.ts";
 import type { Runtime } from "../../../runtime.ts";
 import type { McpCallContext, McpTool, McpToolResult } from "../mcp-tool.ts";
-import { sayInterrupted } from "../say-interrupted.ts";
+import { earlierJobs, interruptionOf } from "./earlier-jobs.ts";
 import {
   cancelledDelegation,
   delegationResult,
@@ -52,7 +52,7 @@ export function resultTools({ parts }: Runtime): readonly McpTool[] {
       output: cancelledDelegation,
       annotations: { ...reading, readOnlyHint: false, destructiveHint: true },
       structure: ({ text }) => cancelledDelegation.parse(JSON.parse(text)),
-    }),
+    }).map((tool) => besides(tool, cancelEarlier)),
     ...reader("peek_result", "Look at the ends of a result"),
     ...reader("search_result", "Search in a result"),
     ...reader("slice_result", "Read lines of a result"),
@@ -85,24 +85,42 @@ const listOfAll: Answer = async (input, context) => {
   return { text: JSON.stringify(structured.subAgents), structured };
 };
 
-/** What was delegated before this client's session began stays retrievable for whose it is. */
-const earlierResult: Answer = async (input, { session }) => {
-  const id = (input as { readonly delegationId?: unknown } | undefined)?.delegationId;
-  if (typeof id !== "string") return undefined;
-  const { engine, store } = session.runtime;
-  const runId = await store.findRun(id);
-  if (session.sessions.some((one) => one.runId === runId)) return undefined;
-  const isOwn = runId !== undefined && (await session.owns(runId));
-  const result = isOwn ? await engine.resultOf(id) : null;
-  if (isOwn && result === null) {
+/** What was delegated before this client's session began stays retrievable. */
+const earlierResult: Answer = async (input, context) => {
+  const id = delegationIn(input);
+  if (id === undefined || (await isOfSession(id, context))) return undefined;
+  const { engine, store } = context.session.runtime;
+  const runId = (await earlierJobs([id], context)).get(id);
+  const result = runId === undefined ? null : await engine.resultOf(id);
+  if (runId !== undefined && result === null) {
     // Null means that it still works; an interrupted one does not.
-    const run = await store.readRun(runId);
-    const isOrphaned = run !== undefined && !(await isWorkedOn(store, run));
-    if (isOrphaned) return { text: `Error: ${sayInterrupted(id, runId)}`, isError: true };
+    const sentence = await interruptionOf(store, id, runId);
+    if (sentence !== undefined) return { text: `Error: ${sentence}`, isError: true };
   }
   const delegation = result === null ? null : delegationResult.parse(result);
   return { text: JSON.stringify(delegation), structured: { delegation } };
 };
+
+/** A job of an earlier session is ended where it is. */
+const cancelEarlier: Answer = async (input, context) => {
+  const id = delegationIn(input);
+  if (id === undefined || (await earlierJobs([id], context)).size === 0) return undefined;
+  const { principal, runtime } = context.session;
+  requireRole("steer-work", principal);
+  const outcome = await runtime.engine.cancel(id, `cancelled by ${principal.id}`);
+  const structured = cancelledDelegation.parse({ delegationId: id, outcome });
+  return { text: JSON.stringify(structured), structured };
+};
+
+function delegationIn(input: unknown): string | undefined {
+  const { delegationId: id } = (input ?? {}) as { readonly delegationId?: unknown };
+  return typeof id === "string" ? id : undefined;
+}
+
+async function isOfSession(id: string, { session }: McpCallContext): Promise<boolean> {
+  const runId = await session.runtime.store.findRun(id);
+  return session.sessions.some((one) => one.runId === runId);
+}
 
 function isEmpty(input: unknown): boolean {
   return Object.keys((input as object | undefined) ?? {}).length === 0;

@@ -1,0 +1,85 @@
+import { isControlEvent } from "../../events/control-event.ts";
+import type { StoredEvent } from "../../events/event.ts";
+import { MandateError } from "../../ports/mandate-error.ts";
+import type { Store } from "../../ports/store.ts";
+import { everybody, type Owner } from "./may-see.ts";
+
+type OwnerSource = Pick<Store, "readEvents" | "readContract">;
+
+/** Two short texts each: a few megabytes. */
+const mostKept = 50_000;
+
+/** Who owns which run. An owner never changes, so what was read once stays true. */
+export class RunOwners {
+  readonly #store: OwnerSource;
+  readonly #owners = new Map<string, string>();
+
+  constructor(store: OwnerSource) {
+    this.#store = store;
+  }
+
+  /** Without reading: undefined also for a run that was not asked for yet. */
+  known(runId: string): string | undefined {
+    return this.#owners.get(runId);
+  }
+
+  /** The principal in the contract of the run's root. */
+  async of(runId: string): Promise<string | undefined> {
+    const known = this.#owners.get(runId);
+    if (known !== undefined) return known;
+    const owner = await this.#read(runId);
+    if (owner === undefined) return undefined;
+    const [oldest] = this.#owners.keys();
+    if (this.#owners.size >= mostKept && oldest !== undefined) this.#owners.delete(oldest);
+    this.#owners.set(runId, owner);
+    return owner;
+  }
+
+  async ofEvent(event: StoredEvent): Promise<Owner> {
+    return isControlEvent(event.type) ? ownerOfDecision(event) : this.of(event.run_id);
+  }
+
+  async #read(runId: string): Promise<string | undefined> {
+    const types = ["agent.subagent_created"] as const;
+    for await (const { payload, sub_agent_id: id, type } of this.#store.readEvents({
+      runId,
+      types,
+    })) {
+      if (type !== "agent.subagent_created" || payload.parent_id !== null || !id) continue;
+      try {
+        return (await this.#store.readContract(id)).principal.id;
+      } catch (error) {
+        // A contract that cannot be trusted names no owner.
+        if (error instanceof MandateError && error.code === "contract-invalid") return undefined;
+        throw error;
+      }
+    }
+    return undefined;
+  }
+}
+
+/** The registry, pins, acknowledgements and profiles: every token reads them anyway. */
+const sharedRecords = ["policy/", "profile/"];
+
+/** The control log names runs, sessions and tokens: an entry belongs to the principal that caused it. */
+export function ownerOfDecision(event: StoredEvent): Owner {
+  switch (event.type) {
+    case "control.record_changed": {
+      const { actor, record } = event.payload;
+      return sharedRecords.some((prefix) => record.startsWith(prefix)) ? everybody : actor;
+    }
+    case "command.executed":
+      return event.payload.actor;
+    default:
+      return undefined;
+  }
+}
+
+const byStore = new WeakMap<OwnerSource, RunOwners>();
+
+/** One memory for all who ask about a store. */
+export function runOwnersOf(store: OwnerSource): RunOwners {
+  const owners = byStore.get(store) ?? new RunOwners(store);
+  byStore.set(store, owners);
+  return owners;
+}
