@@ -85,6 +85,7 @@ export class CommandRunner {
       ...shared,
       program: line.program,
       args: line.args,
+      ...(line.filter !== undefined && { filter: line.filter }),
       // Also of the sandbox itself: its first process can be looked at from inside.
       environment: {
         ...freshEnvironment(this.#options.environment, sandbox.programs),

@@ -1,6 +1,6 @@
 import type { ChildProcess } from "node:child_process";
 import { once } from "node:events";
-import type { Readable } from "node:stream";
+import type { Readable, Writable } from "node:stream";
 import { messageOf } from "../../ports/message-of.ts";
 import type { Program } from "../../processes/find-program.ts";
 import { startProgram } from "../../processes/start-program.ts";
@@ -36,6 +36,8 @@ export interface ProcessOptions {
   readonly isSandboxed: boolean;
   /** Beyond so many all are ended; null where the system itself sees to it. */
   readonly maximumProcesses: number | null;
+  /** What the sandbox reads from descriptor 4. */
+  readonly filter?: Uint8Array;
   readonly graceMs: number;
   /** Asked once nothing of it runs any more, and before anybody hears of its end. */
   readonly afterwards?: () => Promise<Aftermath>;
@@ -64,7 +66,7 @@ export class ShellProcess {
     this.#options = options;
     const mark = crypto.randomUUID();
     const { environment, isSandboxed } = options;
-    const { program, args, folder } = options;
+    const { program, args, folder, filter } = options;
     this.#child = startProgram(
       {
         ...{ program, args, ...(folder !== undefined && { folder }) },
@@ -72,7 +74,7 @@ export class ShellProcess {
         // What a terminal sends to our group is not meant for it.
         leadsGroup: true,
       },
-      ["ignore", "pipe", "pipe", isSandboxed ? "pipe" : "ignore"],
+      ["ignore", "pipe", "pipe", isSandboxed ? "pipe" : "ignore", filter ? "pipe" : "ignore"],
     );
     const { pid, stdout, stderr, stdio } = this.#child;
     if (!isSandboxed && pid !== undefined) this.#scope = markedScope(pid, `${markName}=${mark}`);
@@ -83,6 +85,9 @@ export class ShellProcess {
     stderr?.on("data", (chunk: Buffer) => {
       this.#complaint = (this.#complaint + chunk.toString("utf8")).slice(0, 2000);
     });
+    const forFilter = stdio[4] as Writable | null | undefined;
+    // A sandbox that ended before it read its filter says why by itself.
+    forFilter?.on("error", () => undefined).end(filter, () => forFilter.destroy());
     (stdio[3] as Readable | null)?.on("data", (chunk: Buffer) => this.#readStatus(chunk));
     this.ended = this.#run();
     this.ended.catch(() => undefined);
@@ -137,7 +142,7 @@ export class ShellProcess {
 
   async #drain(): Promise<void> {
     const { stdio } = this.#child;
-    const open = stdio.filter((stream) => stream?.closed === false);
+    const open = stdio.slice(0, 4).filter((stream) => stream?.closed === false);
     const closed = Promise.all(open.map((stream) => stream && once(stream, "close")));
     await Promise.race([closed, delay(1000)]);
     for (const stream of stdio) stream?.destroy();

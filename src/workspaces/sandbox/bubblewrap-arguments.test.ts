@@ -28,7 +28,7 @@ function writable(): readonly string[] {
     ...{ forbidden: [], guarded: [], visible: [], ownsGit: false, network: false },
   };
   const options = { program: namedProgram("/usr/bin/bwrap"), version: "0", programFolders: [] };
-  const sandbox = createBubblewrap({ ...options, closesNamespaces: true });
+  const sandbox = createBubblewrap({ ...options, closesNamespaces: true, filter: undefined });
   const { args } = sandbox.wrap(policy, ["true"], root);
   const bound = args.flatMap((word, index) => (word === "--bind" ? [args[index + 1] ?? ""] : []));
   return bound.filter((place) => !place.startsWith("/scratch"));

@@ -1,4 +1,4 @@
-import { lstatSync, readlinkSync, realpathSync } from "node:fs";
+import { existsSync, lstatSync, readlinkSync, realpathSync } from "node:fs";
 import { join } from "node:path";
 import { isBelow } from "../../contracts/write-roots.ts";
 import { markName } from "../delegation-mark.ts";
@@ -58,6 +58,7 @@ export function mountPolicy(policy: SandboxPolicy, programFolders: readonly stri
   const { pinned, readOnly, covered, missing } = planGuards(policy);
   const args = [
     ...["--proc", "/proc", "--dev", "/dev"],
+    ...keyLists.filter((place) => existsSync(place)).flatMap((place) => hide(place)),
     ...["--perms", "1777", "--size", String(sharedMemoryBytes), "--tmpfs", "/dev/shm"],
     ...["--bind", join(policy.scratch, "tmp"), "/tmp"],
     ...["--bind", join(policy.scratch, "home"), homeInside],
@@ -111,9 +112,16 @@ function realpathOf(place: string): string | undefined {
   }
 }
 
-/** A file by a device that cannot be opened there. */
+/** The names of the user's keys; the keys themselves are closed by the filter on system calls. */
+const keyLists = ["/proc/keys", "/proc/key-users"];
+
+/** By a device that cannot be opened there. */
+function hide(file: string): readonly string[] {
+  return ["--ro-bind", "/dev/null", file];
+}
+
 function cover({ place, kind }: Cover): readonly string[] {
-  if (kind === "file") return ["--ro-bind", "/dev/null", place];
+  if (kind === "file") return hide(place);
   return ["--perms", "0555", "--size", "4096", "--tmpfs", place];
 }
 

@@ -10,17 +10,22 @@ export interface BubblewrapOptions {
   readonly closesNamespaces: boolean;
   /** Shown read-only, besides what every machine has. */
   readonly programFolders: readonly string[];
+  /** On system calls; undefined where this architecture has none. */
+  readonly filter: Uint8Array | undefined;
 }
 
+const withoutFilter = `, without a filter on system calls, since there is none for ${process.arch}`;
+
 export function createBubblewrap(options: BubblewrapOptions): Sandbox {
-  const { program, programFolders } = options;
+  const { program, programFolders, filter } = options;
   const fixed = [
     ...isolation,
     ...(options.closesNamespaces ? ["--disable-userns"] : []),
+    ...(filter === undefined ? [] : ["--seccomp", "4"]),
     ...showSystem(programFolders),
   ];
   return {
-    name: `bubblewrap ${options.version}`,
+    name: `bubblewrap ${options.version}${filter === undefined ? withoutFilter : ""}`,
     wrap(policy, argv, cwd) {
       const { args, sources, placeholders } = mountPolicy(policy, programFolders);
       // Looked at before it is mounted: what is mounted then has to be the same.
@@ -31,6 +36,7 @@ export function createBubblewrap(options: BubblewrapOptions): Sandbox {
         program,
         args: [...fixed, ...network, ...args, ...status, ...checked],
         placeholders,
+        ...(filter !== undefined && { filter }),
       };
     },
   };

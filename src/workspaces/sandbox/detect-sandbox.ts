@@ -11,6 +11,7 @@ import { runToEnd } from "../../processes/start-program.ts";
 import { createBubblewrap } from "./bubblewrap.ts";
 import { isolation, showSystem } from "./bubblewrap-arguments.ts";
 import type { Sandbox } from "./sandbox.ts";
+import { systemCallFilter } from "./system-call-filter.ts";
 import { findProgramPlaces, type ProgramPlaces } from "./visible-folders.ts";
 
 export type SandboxFinding =
@@ -78,13 +79,17 @@ function detect(
   const asked = run(program, ["--version"]);
   const version = /\d+(?:\.\d+)+/.exec(asked.output)?.[0] ?? "of unknown version";
   const system = showSystem([]);
+  const filter = systemCallFilter();
   for (const closesNamespaces of [true, false]) {
     const extra = closesNamespaces ? ["--disable-userns"] : [];
+    // With the filter, or not at all: commands do not run without it where there is one.
+    const filtered = filter === undefined ? [] : ["--seccomp", "0"];
     const mounts = ["--unshare-net", ...system, "--proc", "/proc", "--dev", "/dev"];
-    const tried = run(program, [...isolation, ...extra, ...mounts, "--", "/bin/sh", "-c", ":"]);
+    const words = [...isolation, ...extra, ...filtered, ...mounts, "--", "/bin/sh", "-c", ":"];
+    const tried = run(program, words, filter);
     if (tried.worked) {
       const { folders: programFolders } = programs;
-      const options = { program, version, closesNamespaces, programFolders };
+      const options = { program, version, closesNamespaces, programFolders, filter };
       return { isUsable: true, sandbox: createBubblewrap(options), programs };
     }
     if (!closesNamespaces) return none(explain(program, tried.output));
@@ -103,10 +108,16 @@ function findBubblewrap(environment: Environment, chosen: string | undefined): P
     : { isFound: false, refused: null };
 }
 
-function run(program: Program, args: readonly string[]): { worked: boolean; output: string } {
+function run(
+  program: Program,
+  args: readonly string[],
+  input?: Uint8Array,
+): { worked: boolean; output: string } {
   const start = { program, args, environment: helperEnvironment() };
-  const { code, stdout, stderr, error } = runToEnd(start, { timeoutMs: 10_000 });
-  const output = error === undefined ? `${stdout}${stderr}`.trim() : error.message;
+  const options = { timeoutMs: 10_000, ...(input !== undefined && { input }) };
+  const { code, stdout, stderr, error } = runToEnd(start, options);
+  // One that ends before it has read its input breaks the pipe; what it said tells more.
+  const output = `${stdout}${stderr}`.trim() || (error?.message ?? "");
   return { worked: code === 0, output };
 }
 
@@ -117,5 +128,11 @@ function explain({ file }: Program, output: string): string {
       "Ubuntu give bwrap an AppArmor profile or set " +
       "kernel.apparmor_restrict_unprivileged_userns=0; elsewhere see user.max_user_namespaces."
     : "";
+  if (/seccomp/i.test(output)) {
+    return (
+      `${file} cannot load its filter on system calls: ${said}. Commands are not run without it. ` +
+      "Use a kernel with CONFIG_SECCOMP_FILTER."
+    );
+  }
   return `${file} does not work here: ${said || "it said nothing"}.${advice}`;
 }

@@ -1,4 +1,3 @@
-import { spawnSync } from "node:child_process";
 import {
   mkdirSync,
   mkdtempSync,
@@ -13,6 +12,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { detectSandbox } from "./detect-sandbox.ts";
+import { runLine } from "./run-line.test-support.ts";
 import type { SandboxPolicy } from "./sandbox.ts";
 
 const machine = detectSandbox(process.env);
@@ -33,15 +33,12 @@ function runAfterSwap(part: "." | "src", swaps: boolean) {
   };
   if (!machine.isUsable) throw new Error(machine.problem);
   const command = `cd ${join(root, part)} && cat key; echo x > written; echo ran`;
-  const { program, args } = machine.sandbox.wrap(policy, ["/bin/sh", "-c", command], "/");
+  const line = machine.sandbox.wrap(policy, ["/bin/sh", "-c", command], "/");
   if (swaps) {
     renameSync(join(root, part), join(base, "aside"));
     symlinkSync(secret, join(root, part).replace(/\/$/, ""));
   }
-  const { stdout, status } = spawnSync(program.file, args, {
-    encoding: "utf8",
-    stdio: ["ignore", "pipe", "pipe", "pipe"],
-  });
+  const { stdout, status } = runLine(line);
   const inSecret = readdirSync(secret);
   rmSync(base, { recursive: true, force: true });
   return { stdout, status, inSecret };
@@ -87,11 +84,7 @@ test.skipIf(!machine.isUsable)(
         // The folder above exists on both sides, so that it can be mounted onto itself.
         symlinkSync("..", join(root, swapped));
       }
-      const stdio = ["ignore", "pipe", "pipe", "pipe"] as const;
-      const { stdout } = spawnSync(line.program.file, line.args, {
-        encoding: "utf8",
-        stdio: [...stdio],
-      });
+      const { stdout } = runLine(line);
       if (swapped !== undefined) {
         rmSync(join(root, swapped));
         renameSync(join(base, "aside"), join(root, swapped));

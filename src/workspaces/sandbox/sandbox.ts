@@ -37,6 +37,8 @@ export interface CommandLine {
    * to be there for as long as a command could create something else.
    */
   readonly placeholders: readonly string[];
+  /** What the sandbox reads from descriptor 4 before the command begins; absent: nothing. */
+  readonly filter?: Uint8Array;
 }
 
 /** A way of this machine to hold a command to a policy. */

@@ -1,0 +1,175 @@
+/**
+ * The filter on system calls that every command in the sandbox runs under, as a program for the
+ * kernel (classic BPF). It closes what namespaces leave open: the keyrings of the user, families of
+ * sockets that know no network namespace, and parts of the kernel that commands do not need.
+ */
+
+/** Numbers of one architecture, from the kernel's tables. */
+interface Architecture {
+  /** AUDIT_ARCH_…: a call of another architecture has other numbers. */
+  readonly id: number;
+  /** Numbers from here on belong to another set of calls (x32). */
+  readonly otherCallsFrom?: number;
+  readonly calls: Readonly<Record<CallName, number>>;
+}
+
+type CallName = (typeof refused)[number] | (typeof unknown)[number] | (typeof judged)[number];
+
+/** Answered with "not permitted". */
+const refused = [
+  ...(["add_key", "request_key", "keyctl"] as const),
+  ...(["bpf", "perf_event_open", "userfaultfd", "syslog"] as const),
+  ...(["kexec_load", "kexec_file_load", "init_module", "finit_module", "delete_module"] as const),
+  ...(["mount", "umount2", "pivot_root", "open_tree", "move_mount", "fsopen"] as const),
+  ...(["fsconfig", "fsmount", "fspick", "mount_setattr", "open_tree_attr", "setns"] as const),
+  ...(["open_by_handle_at", "quotactl", "quotactl_fd", "acct"] as const),
+  ...(["swapon", "swapoff", "reboot"] as const),
+] as const;
+
+/**
+ * Answered as by a kernel that does not have them: programs then use what there was before. The
+ * flags of clone3 lie in memory, where no filter can read them.
+ */
+const unknown = ["io_uring_setup", "io_uring_enter", "io_uring_register", "clone3"] as const;
+
+/** Judged by their arguments. */
+const judged = ["socket", "socketpair", "ioctl", "clone", "unshare"] as const;
+
+const shared = {
+  ...{ io_uring_setup: 425, io_uring_enter: 426, io_uring_register: 427, clone3: 435 },
+  ...{ open_tree: 428, move_mount: 429, fsopen: 430, fsconfig: 431, fsmount: 432, fspick: 433 },
+  ...{ mount_setattr: 442, quotactl_fd: 443, open_tree_attr: 467 },
+};
+
+const architectures: Readonly<Record<string, Architecture>> = {
+  x64: {
+    id: 0xc000003e,
+    otherCallsFrom: 0x40000000,
+    calls: {
+      ...shared,
+      ...{ add_key: 248, request_key: 249, keyctl: 250, bpf: 321, perf_event_open: 298 },
+      ...{ userfaultfd: 323, syslog: 103, kexec_load: 246, kexec_file_load: 320 },
+      ...{ init_module: 175, finit_module: 313, delete_module: 176, mount: 165, umount2: 166 },
+      ...{ pivot_root: 155, setns: 308, open_by_handle_at: 304, quotactl: 179, acct: 163 },
+      ...{ swapon: 167, swapoff: 168, reboot: 169 },
+      ...{ socket: 41, socketpair: 53, ioctl: 16, clone: 56, unshare: 272 },
+    },
+  },
+  arm64: {
+    id: 0xc00000b7,
+    calls: {
+      ...shared,
+      ...{ add_key: 217, request_key: 218, keyctl: 219, bpf: 280, perf_event_open: 241 },
+      ...{ userfaultfd: 282, syslog: 116, kexec_load: 104, kexec_file_load: 294 },
+      ...{ init_module: 105, finit_module: 273, delete_module: 106, mount: 40, umount2: 39 },
+      ...{ pivot_root: 41, setns: 268, open_by_handle_at: 265, quotactl: 60, acct: 89 },
+      ...{ swapon: 224, swapoff: 225, reboot: 142 },
+      ...{ socket: 198, socketpair: 199, ioctl: 29, clone: 220, unshare: 97 },
+    },
+  },
+};
+
+const known = new Map<string, Buffer>();
+
+/** Undefined for an architecture whose numbers are not known here. Made once. */
+export function systemCallFilter(architecture: string = process.arch): Buffer | undefined {
+  const one = Object.hasOwn(architectures, architecture) ? architectures[architecture] : undefined;
+  if (one === undefined) return undefined;
+  const filter = known.get(architecture) ?? assemble(instructionsFor(one));
+  known.set(architecture, filter);
+  return filter;
+}
+
+interface Instruction {
+  readonly code: number;
+  /** How many instructions are passed over when a comparison holds, and when it does not. */
+  readonly yes?: number;
+  readonly no?: number;
+  readonly value: number;
+}
+
+const [notPermitted, noSuchCall, noSuchFamily] = [1, 38, 97];
+const families = { unix: 1, inet: 2, inet6: 10, netlink: 16 };
+const netlinkRoute = 0;
+const newUserNamespace = 0x10000000;
+/** TIOCSTI and TIOCLINUX type into the terminal of whoever looks on. */
+const typing = [0x5412, 0x541c];
+
+function instructionsFor({ id, otherCallsFrom, calls }: Architecture): readonly Instruction[] {
+  const program: Instruction[] = [
+    load(4),
+    { code: ifEqual, value: id, yes: 1 },
+    // A call of another architecture: killed, since it would not understand an answer either.
+    { code: answer, value: 0x80000000 },
+    load(0),
+  ];
+  if (otherCallsFrom !== undefined) {
+    program.push({ code: ifAtLeast, value: otherCallsFrom, no: 1 }, fail(noSuchCall));
+  }
+  for (const name of refused) program.push(...when(calls[name], [fail(notPermitted)]));
+  for (const name of unknown) program.push(...when(calls[name], [fail(noSuchCall)]));
+  program.push(
+    ...when(calls.socket, [
+      loadArgument(0),
+      ...[families.unix, families.inet, families.inet6].flatMap((family) => allowIf(family)),
+      // Interfaces and addresses, of the sandbox's own network; no other protocol.
+      { code: ifEqual, value: families.netlink, yes: 1 },
+      fail(noSuchFamily),
+      loadArgument(2),
+      ...allowIf(netlinkRoute),
+      fail(noSuchFamily),
+    ]),
+    ...when(calls.socketpair, [loadArgument(0), ...allowIf(families.unix), fail(noSuchFamily)]),
+    ...when(calls.ioctl, [
+      loadArgument(1),
+      ...typing.flatMap((request) => when(request, [fail(notPermitted)])),
+      allow,
+    ]),
+    ...[calls.clone, calls.unshare].flatMap((call) =>
+      when(call, [
+        loadArgument(0),
+        { code: ifAnyBit, value: newUserNamespace, no: 1 },
+        fail(notPermitted),
+        allow,
+      ]),
+    ),
+    allow,
+  );
+  return program;
+}
+
+const [ifEqual, ifAtLeast, ifAnyBit, answer] = [0x15, 0x35, 0x45, 0x06];
+const allow: Instruction = { code: answer, value: 0x7fff0000 };
+
+/** A word of what the kernel says of a call: its number at 0, its architecture at 4. */
+function load(offset: number): Instruction {
+  return { code: 0x20, value: offset };
+}
+
+/** The lower half, which is all that the kernel looks at in these arguments. */
+function loadArgument(index: number): Instruction {
+  return load(16 + 8 * index);
+}
+
+function fail(error: number): Instruction {
+  return { code: answer, value: 0x00050000 | error };
+}
+
+function when(value: number, then: readonly Instruction[]): readonly Instruction[] {
+  return [{ code: ifEqual, value, no: then.length }, ...then];
+}
+
+function allowIf(value: number): readonly Instruction[] {
+  return when(value, [allow]);
+}
+
+function assemble(program: readonly Instruction[]): Buffer {
+  const bytes = Buffer.alloc(program.length * 8);
+  for (const [index, { code, yes = 0, no = 0, value }] of program.entries()) {
+    bytes.writeUInt16LE(code, index * 8);
+    bytes.writeUInt8(yes, index * 8 + 2);
+    bytes.writeUInt8(no, index * 8 + 3);
+    bytes.writeUInt32LE(value, index * 8 + 4);
+  }
+  return bytes;
+}
