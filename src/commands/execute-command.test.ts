@@ -171,6 +171,33 @@ describe("the fixed replies", () => {
     ]);
   });
 
+  it("of pins, also where one of them is broken", async () => {
+    await using opened = openControlPlane();
+    const broken = { resourceType: "policy", resourceId: "profile-pin:user:vera" };
+    const change = { ...broken, expectedVersion: 0, value: { profile: "x" } };
+    await opened.store.changeRecords([change], "test");
+    await converse(opened, [
+      ["/agents register @coder | coder | d", "Registered agent @coder -> coder."],
+      ["/agents pin @coder --global", "Pinned @coder (coder) for global scope."],
+      [
+        "/agents pins",
+        [
+          "The user pin decides here, and cannot be used.",
+          "- user: ? (profile-pin:user:vera)",
+          '  broken: policy/profile-pin:user:vera: a pin is {"profileId": "…"} and nothing else. Set it again, or remove the pin: /agents unpin --user',
+          "- global: coder (profile-pin:global)",
+        ].join("\n"),
+        viewer,
+      ],
+      ["/agents unpin --user", "Removed pin for user scope.", viewer],
+      [
+        "/agents pins",
+        "Effective pin: coder (global scope).\n- global: coder (profile-pin:global)",
+        viewer,
+      ],
+    ]);
+  });
+
   it("of what needs an operator", async () => {
     await using opened = openControlPlane();
     await opened.plane.register(agent("@writer"), operator);

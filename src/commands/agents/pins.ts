@@ -1,3 +1,4 @@
+import type { ListedPin } from "../../control/records/pin.ts";
 import { defineCommand } from "../command.ts";
 import { parseNothing } from "../split-fields.ts";
 
@@ -7,16 +8,23 @@ export const showPins = defineCommand({
   about: "Shows which profile is pinned here, and where the pin comes from.",
   parse: parseNothing,
   async execute(_given, { controlPlane, pinContext }) {
-    const effective = await controlPlane.effectivePin(pinContext);
     const pins = await controlPlane.pins(pinContext);
-    const data = { effective: effective ?? null, pins };
-    if (effective === undefined) {
+    const [first] = pins;
+    if (first === undefined) {
+      const data = { effective: null, problem: null, pins };
       return { reply: "No pinned profile is currently active.", data };
     }
-    const lines = pins.map(
-      ({ scope, profileId, source }) => `- ${scope}: ${profileId} (${source})`,
-    );
-    const head = `Effective pin: ${effective.profileId} (${effective.scope} scope).`;
-    return { reply: [head, ...lines].join("\n"), data };
+    const { problem, profileId, scope, source } = first;
+    const effective = problem === null ? { scope, profileId, source } : null;
+    const head =
+      effective === null
+        ? `The ${scope} pin decides here, and cannot be used.`
+        : `Effective pin: ${profileId} (${scope} scope).`;
+    return { reply: [head, ...pins.map(lineOf)].join("\n"), data: { effective, problem, pins } };
   },
 });
+
+function lineOf({ problem, profileId, scope, source }: ListedPin): string {
+  const line = `- ${scope}: ${profileId ?? "?"} (${source})`;
+  return problem === null ? line : `${line}\n  broken: ${problem}`;
+}

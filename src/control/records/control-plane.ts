@@ -20,8 +20,21 @@ import type { ControlDocument } from "./control-document.ts";
 import { type ControlParts, knownProfiles } from "./control-store.ts";
 import { editRecord } from "./edit-allowlisted.ts";
 import { parseAgentRegistry } from "./parse-agent-registry.ts";
-import type { EffectivePin, PinContext, PinScope } from "./pin.ts";
-import { decidePin, readPins, removePin, writePin } from "./pin-records.ts";
+import {
+  type EffectivePin,
+  type ListedPin,
+  type PinContext,
+  type PinScope,
+  pinRecordId,
+} from "./pin.ts";
+import {
+  decidePin,
+  readPins,
+  readStoredPins,
+  removePin,
+  type StoredPin,
+  writePin,
+} from "./pin-records.ts";
 import type { Principal } from "./principal.ts";
 import { deleteProfileRecord, writeProfile } from "./profile-records.ts";
 import {
@@ -106,7 +119,9 @@ export class ControlPlane {
     expectedVersion: number,
     by: Principal,
   ): Promise<ControlRecord | null> {
-    requireRole("edit", by);
+    // Their own pin is for a person to set, whatever their role.
+    const isOwnPin = record === `policy/${pinRecordId("user", { user: by.id }) ?? ""}`;
+    requireRole(isOwnPin ? "pin-user" : "edit", by);
     return editRecord(this.#parts, record, source, expectedVersion, by.id);
   }
 
@@ -139,8 +154,14 @@ export class ControlPlane {
     return removePin(this.#parts, scope, context, by.id);
   }
 
-  pins(context: PinContext): Promise<readonly EffectivePin[]> {
+  /** Every pin that applies, broken ones too: those have a `problem`. */
+  pins(context: PinContext): Promise<readonly ListedPin[]> {
     return readPins(this.#parts, context);
+  }
+
+  /** The pins of every scope and everybody, so many at most. */
+  storedPins(most: number): Promise<readonly StoredPin[]> {
+    return readStoredPins(this.#parts, most);
   }
 
   /** Throws "unknown-profile" for a pin whose profile is gone; no other pin takes its place. */

@@ -1,7 +1,10 @@
 import { MandateError } from "../../ports/mandate-error.ts";
+import type { ControlRecord } from "../../ports/record-store.ts";
+import type { IsKnownProfile } from "./check-agents.ts";
 import { type ControlParts, knownProfiles, versionOf } from "./control-store.ts";
 import {
   type EffectivePin,
+  type ListedPin,
   type PinContext,
   type PinScope,
   pinRecordId,
@@ -52,19 +55,62 @@ export function removePin(
 export async function readPins(
   parts: ControlParts,
   context: PinContext,
-): Promise<readonly EffectivePin[]> {
-  const pins: EffectivePin[] = [];
+): Promise<readonly ListedPin[]> {
+  const isKnown = await knownProfiles(parts);
+  const pins: ListedPin[] = [];
   for (const scope of pinScopes) {
     const source = pinRecordId(scope, within(parts, context));
     const record = source && (await parts.store.readRecord("policy", source));
     if (!record) continue;
-    pins.push({ scope, profileId: readPinValue(record.value, record.resourceId), source });
+    pins.push({ scope, source, ...describePin(record, scope, isKnown) });
   }
   return pins;
 }
 
+export interface StoredPin
+  extends ControlRecord,
+    Pick<ListedPin, "scope" | "profileId" | "problem"> {
+  /** Whose it is; null: everybody's. */
+  readonly id: string | null;
+}
+
+/** The pins of every scope and everybody, by their records' ids. */
+export async function readStoredPins(
+  parts: ControlParts,
+  most: number,
+): Promise<readonly StoredPin[]> {
+  const isKnown = await knownProfiles(parts);
+  const records = await parts.store.listRecords("policy", "profile-pin:");
+  return records.slice(0, most).map((record) => describeStored(record, isKnown));
+}
+
+export function describeStored(record: ControlRecord, isKnown: IsKnownProfile): StoredPin {
+  const [, name, ...rest] = record.resourceId.split(":");
+  const scope = pinScopes.find((each) => each === name) ?? "global";
+  const id = rest.length === 0 ? null : rest.join(":");
+  return { ...record, scope, id, ...describePin(record, scope, isKnown) };
+}
+
+/** What a stored pin names, and why that cannot be used. */
+function describePin(
+  { resourceId, value }: Pick<ControlRecord, "resourceId" | "value">,
+  scope: PinScope,
+  isKnown: IsKnownProfile,
+): Pick<ListedPin, "profileId" | "problem"> {
+  const remove = `remove the pin: /agents unpin --${scope}`;
+  try {
+    const profileId = readPinValue(value, resourceId);
+    if (isKnown(profileId)) return { profileId, problem: null };
+    const problem = `The ${scope} pin (${resourceId}) names the profile ${quote(profileId)}, which does not exist. Bring the profile back, or ${remove}`;
+    return { profileId, problem };
+  } catch (error) {
+    if (!(error instanceof MandateError)) throw error;
+    return { profileId: null, problem: `${error.message}. Set it again, or ${remove}` };
+  }
+}
+
 /**
- * The pin that decides. One whose profile is gone is an error and never a reason to look further: a
+ * The pin that decides. One that cannot be used is an error and never a reason to look further: a
  * wider scope may have pinned a profile that may do more.
  */
 export async function decidePin(
@@ -72,10 +118,12 @@ export async function decidePin(
   context: PinContext,
 ): Promise<EffectivePin | undefined> {
   const [pin] = await readPins(parts, context);
-  if (pin === undefined || (await knownProfiles(parts))(pin.profileId)) return pin;
+  if (pin === undefined) return undefined;
+  const { problem, profileId, scope, source } = pin;
+  if (problem === null && profileId !== null) return { scope, profileId, source };
   throw new MandateError(
-    "unknown-profile",
-    `The ${pin.scope} pin (${pin.source}) names the profile ${quote(pin.profileId)}, which does not exist. Bring the profile back, or remove the pin: /agents unpin --${pin.scope}`,
+    profileId === null ? "config-invalid" : "unknown-profile",
+    problem ?? `The ${scope} pin cannot be used.`,
   );
 }
 

@@ -17,6 +17,14 @@ export interface EffectivePin {
   readonly source: string;
 }
 
+/** A pin as it is stored, usable or not: one that is broken must not hide the others. */
+export interface ListedPin extends Pick<EffectivePin, "scope" | "source"> {
+  /** Null: the record does not name one. */
+  readonly profileId: string | null;
+  /** Why it cannot be used, and how to remove it; null: it can. */
+  readonly problem: string | null;
+}
+
 const prefix = "profile-pin:";
 
 /** The record of a scope's pin; undefined when the context does not say whose. */

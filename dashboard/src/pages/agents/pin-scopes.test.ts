@@ -5,18 +5,18 @@ const workspaces = ["/srv/app"];
 const ann = { id: "ann", role: "operator", workspaces } as const;
 
 const pin = (scope: PinRow["scope"], id: string | null): PinRow => {
-  const about = { record: "", profileId: "writer", version: 1, updatedBy: "x", updatedAt: 0 };
-  return { scope, id, ...about };
+  const about = { record: "", problem: null, version: 1, updatedBy: "x", updatedAt: 0 };
+  return { scope, id, profileId: "writer", ...about };
 };
 
-it("offers operators themselves, the served folders and everybody, and viewers nothing", () => {
+it("offers operators themselves, the served folders and everybody, and viewers themselves", () => {
   expect(placesFor(ann).map(keyOfPlace)).toEqual([
     "user:ann",
     "workspace:/srv/app",
     "global",
     "session",
   ]);
-  expect(placesFor({ ...ann, role: "viewer" })).toEqual([]);
+  expect(placesFor({ ...ann, role: "viewer" }).map(keyOfPlace)).toEqual(["user:ann"]);
   expect(placesFor(undefined)).toEqual([]);
 });
 
@@ -26,7 +26,8 @@ it("offers to remove what the server would let be removed", () => {
   expect([...own, pin("global", null)].every((one) => mayRemove(one, ann))).toBe(true);
   expect(foreign.some((one) => mayRemove(one, ann))).toBe(false);
   expect(foreign.every((one) => mayRemove(one, { ...ann, role: "admin" }))).toBe(true);
-  expect(own.some((one) => mayRemove(one, { ...ann, role: "viewer" }))).toBe(false);
+  const viewer = { ...ann, role: "viewer" } as const;
+  expect(own.filter((one) => mayRemove(one, viewer))).toEqual([pin("user", "ann")]);
 });
 
 it("takes a session of one's own by a name that can be seen", () => {

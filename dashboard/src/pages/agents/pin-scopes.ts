@@ -12,13 +12,15 @@ export interface PinPlace {
 }
 
 /**
- * As the server allows it: oneself, the folders that it serves, everybody, and sessions of one's own,
- * which have a name besides; operators only.
+ * As the server allows it: everybody for themselves; operators also for the folders that it serves,
+ * for everybody, and for sessions of their own, which have a name.
  */
 export function placesFor(me: Me | undefined): readonly PinPlace[] {
-  if (me === undefined || me.role === "viewer") return [];
+  if (me === undefined) return [];
+  const own: PinPlace = { scope: "user", id: me.id, label: "For yourself" };
+  if (me.role === "viewer") return [own];
   return [
-    { scope: "user", id: me.id, label: "For yourself" },
+    own,
     ...me.workspaces.map((id): PinPlace => ({ scope: "workspace", id, label: `In ${id}` })),
     { scope: "global", id: null, label: "For everybody" },
     { scope: "session", id: null, label: "In a session of yours…" },
@@ -32,11 +34,12 @@ export function sessionPlace(me: Me, name: string): PinPlace | undefined {
   return { scope: "session", id: `${me.id}/${said}`, label: said };
 }
 
-/** Owners may mend all of them; operators those that they could have set. */
+/** Admins may remove all of them; others those that they could have set. */
 export function mayRemove(pin: PinRow, me: Me | undefined): boolean {
-  if (me === undefined || me.role === "viewer") return false;
+  if (me === undefined) return false;
   if (me.role === "admin") return true;
-  if (pin.scope === "session") return pin.id?.startsWith(`${me.id}/`) === true;
+  if (me.role !== "viewer" && pin.scope === "session")
+    return pin.id?.startsWith(`${me.id}/`) === true;
   return placesFor(me).some(({ id, scope }) => scope === pin.scope && id === pin.id);
 }
 

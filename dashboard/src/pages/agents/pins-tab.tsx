@@ -103,7 +103,7 @@ export function PinsTab({ me, profiles }: PinsTabProps) {
                   <button
                     type="button"
                     className="text-accent hover:underline"
-                    aria-label={`Remove the ${pin.scope} pin of ${harmlessLine(pin.profileId, 64)}`}
+                    aria-label={`Remove the ${pin.scope} pin of ${harmlessLine(pin.profileId ?? "?", 64)}`}
                     disabled={remove.isBusy}
                     onClick={() => void remove.run(pin)}
                   >
@@ -126,7 +126,20 @@ const columns: readonly Column<PinRow>[] = [
     title: "Whose",
     cell: ({ id }) => <Text className="font-mono text-xs">{id ?? "everybody"}</Text>,
   },
-  { title: "Profile", cell: ({ profileId }) => <Text>{profileId}</Text> },
+  {
+    title: "Profile",
+    cell: ({ problem, profileId }) => (
+      <>
+        <Text>{profileId ?? "?"}</Text>
+        {problem !== null && (
+          <span className="text-bad">
+            {" "}
+            broken: <Text most={500}>{problem}</Text>
+          </span>
+        )}
+      </>
+    ),
+  },
   {
     title: "Changed",
     isSecondary: true,

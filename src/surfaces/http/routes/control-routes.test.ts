@@ -103,7 +103,7 @@ describe("agents, records and pins over HTTP", () => {
     const viewer = await api.as("viewer");
     expect((await viewer.listPins()).effective).toMatchObject({ scope: "global" });
     expect(await refusal(viewer.putPin({ ...everybody, expectedVersion: 1 }))).toBe(
-      "403 forbidden",
+      "403 refused-by-policy",
     );
     const late = api.client.putPin({ ...everybody, expectedVersion: 0 });
     expect(await refusal(late)).toBe("409 conflict");
@@ -114,6 +114,46 @@ describe("agents, records and pins over HTTP", () => {
     await api.client.deletePin({ scope: "user", expectedVersion: 1 });
     await api.client.deletePin({ scope: "global", expectedVersion: 1 });
     expect(await api.client.listPins()).toEqual({ effective: null, problem: null, items: [] });
+  });
+
+  it("lets everybody set and remove their own user pin, and nobody else's", async () => {
+    await using api = await openApi(options);
+    const vera = await api.as("viewer", "vera");
+    const own = { scope: "user", profileId: "writer", expectedVersion: 0 } as const;
+    expect(await vera.putPin(own)).toMatchObject({ id: "vera", updatedBy: "vera" });
+    expect((await vera.listPins()).effective).toMatchObject({ scope: "user" });
+    const others = [
+      { ...own, id: "ann" },
+      { ...own, id: "vera:x" },
+      { ...own, scope: "global" as const },
+      { ...own, scope: "session" as const, id: "vera/talk" },
+      { ...own, scope: "workspace" as const, id: api.engine.workspace },
+    ];
+    for (const pin of others) {
+      expect(await refusal(vera.putPin(pin)), pin.scope).toBe("403 refused-by-policy");
+    }
+    await vera.deletePin({ scope: "user", expectedVersion: 1 });
+    expect((await vera.listPins()).items).toEqual([]);
+  });
+
+  it("lists a broken pin with what is wrong, and the others beside it", async () => {
+    await using api = await openApi(options);
+    const pin = { profileId: "writer", expectedVersion: 0 };
+    await api.client.putPin({ ...pin, scope: "global" });
+    const broken = { resourceType: "policy", resourceId: "profile-pin:user:local" };
+    const change = { ...broken, expectedVersion: 0, value: { profile: "x" } };
+    await api.engine.store.changeRecords([change], "test");
+    const { effective, items, problem } = await api.client.listPins();
+    expect({ effective, problem }).toEqual({
+      effective: null,
+      problem: expect.stringContaining("/agents unpin --user"),
+    });
+    expect(items).toMatchObject([
+      { scope: "global", profileId: "writer", problem: null },
+      { scope: "user", profileId: null, problem: expect.stringContaining("a pin is") },
+    ]);
+    await api.client.deletePin({ scope: "user", expectedVersion: 1 });
+    expect((await api.client.listPins()).effective).toMatchObject({ scope: "global" });
   });
 
   it("keeps the sessions of one principal out of another's reach", async () => {

@@ -1,8 +1,7 @@
 import { z } from "zod";
 import { type AgentRegistry, emptyRegistry } from "../../../control/records/agent-registry.ts";
 import { registryId } from "../../../control/records/control-store.ts";
-import { pinScopes } from "../../../control/records/pin.ts";
-import { readPinValue } from "../../../control/records/pin-records.ts";
+import { describeStored, type StoredPin } from "../../../control/records/pin-records.ts";
 import { MandateError } from "../../../ports/mandate-error.ts";
 import type { ControlRecord } from "../../../ports/record-store.ts";
 import { defineRoute, type Route } from "../route.ts";
@@ -61,12 +60,11 @@ export const recordRoutes: readonly Route[] = [
     }),
     reply: pinList,
     async handle({ principal, query }, host) {
-      const { control, store } = host.runtime;
+      const { control } = host.runtime;
       const workspace = await folderOf(host, query.workspace);
       const session = sessionOf(principal, query.session);
       const context = { session, user: principal.id, workspace };
-      const records = (await store.listRecords("policy", "profile-pin:")).slice(0, mostPins);
-      const items = records.map(describePin);
+      const items = (await control.plane.storedPins(mostPins)).map(describePin);
       try {
         return {
           effective: (await control.plane.effectivePin(context)) ?? null,
@@ -74,7 +72,7 @@ export const recordRoutes: readonly Route[] = [
           items,
         };
       } catch (error) {
-        if (!(error instanceof MandateError) || error.code !== "unknown-profile") throw error;
+        if (!(error instanceof MandateError) || !isBrokenPin(error)) throw error;
         return { effective: null, problem: error.message, items };
       }
     },
@@ -83,9 +81,11 @@ export const recordRoutes: readonly Route[] = [
     id: "putPin",
     method: "PUT",
     path: "/pins",
-    summary: "Pins a profile for a scope, if its pin is still at the version that was read.",
+    summary:
+      "Pins a profile for a scope, if its pin is still at the version that was read. For other scopes than one's own user, operators.",
     tag: "pins",
-    role: "operator",
+    // Everybody sets their own user pin; the control plane asks for an operator otherwise.
+    role: "viewer",
     body: putPinBody,
     reply: pinRow,
     async handle({ body, principal }, host) {
@@ -94,16 +94,17 @@ export const recordRoutes: readonly Route[] = [
       const name = await pinOfRequest(body, principal, host);
       const record = await editRecord(runtime, name, { profileId }, expectedVersion, principal);
       if (record === null) throw new TypeError("a pin that was written is gone");
-      return describePin(record);
+      return describePin(describeStored(record, () => true));
     },
   }),
   defineRoute({
     id: "deletePin",
     method: "DELETE",
     path: "/pins",
-    summary: "Removes the pin of a scope, if it is still at the version that was read.",
+    summary:
+      "Removes the pin of a scope, if it is still at the version that was read. For other scopes than one's own user, operators.",
     tag: "pins",
-    role: "operator",
+    role: "viewer",
     query: deletePinQuery,
     reply: null,
     status: 204,
@@ -125,14 +126,12 @@ function describeRegistry(record: ControlRecord | undefined): z.infer<typeof reg
   };
 }
 
-function describePin(record: ControlRecord): z.infer<typeof pinRow> {
-  const { resourceId, updatedAt, updatedBy, value, version } = record;
-  const [, scope = "global", ...rest] = resourceId.split(":");
-  return {
-    record: `policy/${resourceId}`,
-    scope: pinScopes.find((each) => each === scope) ?? "global",
-    id: rest.length === 0 ? null : rest.join(":"),
-    profileId: readPinValue(value, resourceId),
-    ...{ version, updatedBy, updatedAt },
-  };
+function isBrokenPin({ code }: MandateError): boolean {
+  return code === "unknown-profile" || code === "config-invalid";
+}
+
+function describePin({ resourceId, ...pin }: StoredPin): z.infer<typeof pinRow> {
+  const { id, problem, profileId, scope, updatedAt, updatedBy, version } = pin;
+  const record = `policy/${resourceId}`;
+  return { record, scope, id, profileId, problem, version, updatedBy, updatedAt };
 }
