@@ -11,7 +11,7 @@ import { dirname, join, resolve } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { setTimeout as sleep } from "node:timers/promises";
 import { z } from "zod";
-import { defaultConfig } from "../src/control/config.ts";
+import type { PriceConfig } from "../src/control/config.ts";
 import type { EventType, StoredEvent } from "../src/events/event.ts";
 import { createMandate, defineTool, type Mandate, type Profile } from "../src/index.ts";
 import { type Script, scriptedModel } from "../src/models/scripted/scripted-model.ts";
@@ -197,21 +197,15 @@ const script: Script = async ({ caller, messages, tools }) => {
   }
 };
 
-function open(prices: typeof defaultConfig.models.prices): Promise<Mandate> {
-  const { agents, models, tools, ...rest } = defaultConfig;
+function open(prices: Record<string, PriceConfig>): Promise<Mandate> {
   return createMandate({
     ...{ environment, cwd: workspace, profiles, principal: operator },
     tools: [big],
     scripted: scriptedModel(script),
     config: {
-      ...rest,
-      agents: {
-        delegation: { ...agents.delegation, profiles: { directory: join(root, "agents") } },
-      },
-      models: { ...models, prices },
-      tools: { ...tools, spawn: { ...tools.spawn, enabled: true } },
-      profiles: [],
-      files: [],
+      agents: { delegation: { profiles: { directory: join(root, "agents") } } },
+      models: { prices },
+      tools: { spawn: { enabled: true } },
     },
     limits: { backoffMs: 1, watchIntervalMs: 5, requestTries: 2, askDeadlineMs: 2_000_000_000 },
   });

@@ -1,5 +1,6 @@
 /** What this machine has of what Mandate can use: for `mandate doctor` and whoever asks remotely. */
 import type { Config } from "./control/config.ts";
+import { type ExposedPath, exposedPaths } from "./control/exposed-paths.ts";
 import { loadConfig } from "./control/load-config.ts";
 import { type Environment, findPlaces } from "./control/places.ts";
 import { detectLocalEndpoints, type LocalEndpoint } from "./models/detect-local-endpoints.ts";
@@ -17,6 +18,8 @@ import { detectSandbox } from "./workspaces/sandbox/detect-sandbox.ts";
 export interface Diagnosis {
   readonly node: { readonly version: string; readonly isSupported: boolean };
   readonly home: string;
+  /** What of it other users of this machine can reach. */
+  readonly exposed: readonly ExposedPath[];
   readonly database: Finding & {
     readonly path: string;
     readonly synchronous: string;
@@ -75,10 +78,12 @@ export async function diagnose(environment: Environment, cwd: string): Promise<D
   const loaded = await attempt(() => loadConfig({ cwd, environment }));
   const config = loaded.value;
   const { enforcement, models, node, programs } = await diagnoseMachine(environment, config);
+  const database = await lookAtDatabase(environment, config);
   return {
     node,
     home: places.home,
-    database: await lookAtDatabase(environment, config),
+    exposed: exposedPaths(places),
+    database,
     configuration: {
       ...finding(loaded.problem),
       files: config?.files ?? [],

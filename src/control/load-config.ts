@@ -4,13 +4,16 @@ import { MandateError } from "../ports/mandate-error.ts";
 import type { Config } from "./config.ts";
 import type { ConfigLayer } from "./config-layer.ts";
 import { type ConfigFlags, readOverrides } from "./config-overrides.ts";
+import type { ConfigFile } from "./config-schema.ts";
 import { mergeConfig } from "./merge-config.ts";
-import { type Environment, findPlaces } from "./places.ts";
+import { type Environment, findPlaces, userHomeOf } from "./places.ts";
 
 export interface ConfigRequest {
   readonly cwd: string;
   readonly environment: Environment;
   readonly flags?: ConfigFlags;
+  /** What a program says in place of all files and of the environment. */
+  readonly settings?: ConfigFile | undefined;
   /** Read in place of the nearest mandate.yaml; it must exist. Also MANDATE_CONFIG. */
   readonly configFile?: string | undefined;
 }
@@ -22,15 +25,22 @@ export interface ConfigRequest {
  */
 export async function loadConfig(request: ConfigRequest): Promise<Config> {
   const places = findPlaces(request.environment);
+  const userHome = userHomeOf(request.environment);
+  if (request.settings !== undefined) {
+    const { readConfigValue } = await import("./read-config-file.ts");
+    const own = readConfigValue(request.settings, request.cwd, userHome);
+    const flags = { settings: readOverrides({}, request.flags ?? {}) };
+    return mergeConfig([own, flags], places.userAgents);
+  }
   const overrides = readOverrides(request.environment, request.flags ?? {});
   const files = [userFile(places.userConfig), projectFile(request)].filter(isPresent);
   const layers: ConfigLayer[] = [];
   if (files.length > 0) {
     const { readConfigFile } = await import("./read-config-file.ts");
     const [user, project] = [userFile(places.userConfig), projectFile(request)];
-    if (user !== undefined) layers.push(readConfigFile(user));
+    if (user !== undefined) layers.push(readConfigFile(user, userHome));
     if (project !== undefined) {
-      const layer = readConfigFile(project);
+      const layer = readConfigFile(project, userHome);
       const { narrowFoundFile } = await import("./narrow-found-file.ts");
       layers.push(isChosen(request) ? layer : narrowFoundFile(layer, layers[0]));
     }

@@ -1,8 +1,8 @@
 import { existsSync, mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { homedir, tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { createHome, findPlaces } from "./places.ts";
+import { createHome, findPlaces, userHomeOf } from "./places.ts";
 
 test("each platform has its own data folder", () => {
   expect(findPlaces({}, "linux", "/home/u").home).toBe("/home/u/.local/share/mandate");
@@ -12,6 +12,15 @@ test("each platform has its own data folder", () => {
   const windows = findPlaces({ LOCALAPPDATA: "/local", APPDATA: "/roaming" }, "win32", "/u");
   expect(windows.home).toBe("/local/mandate");
   expect(windows.userConfig).toBe("/roaming/mandate/config.yaml");
+});
+
+test("the home folder is the one that the environment names, where that is an absolute path", () => {
+  expect(userHomeOf({ HOME: "/home/anna" }, "linux")).toBe("/home/anna");
+  expect(userHomeOf({ USERPROFILE: "/u/anna", HOME: "/x" }, "win32")).toBe("/u/anna");
+  for (const HOME of ["", "anna"]) expect(userHomeOf({ HOME }, "linux")).toBe(homedir());
+  expect(findPlaces({ HOME: "/home/anna" }, "linux").userConfig).toBe(
+    "/home/anna/.config/mandate/config.yaml",
+  );
 });
 
 test("MANDATE_HOME wins over XDG_DATA_HOME, and a relative XDG folder is ignored", () => {

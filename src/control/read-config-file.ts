@@ -1,6 +1,5 @@
-import { homedir } from "node:os";
 import { dirname, resolve } from "node:path";
-import { describeProblem } from "../documents/describe-problem.ts";
+import { describeProblem, type ProblemSource } from "../documents/describe-problem.ts";
 import { readTextFile } from "../documents/read-text-file.ts";
 import { parseYaml } from "../documents/read-yaml.ts";
 import { MandateError } from "../ports/mandate-error.ts";
@@ -11,24 +10,32 @@ const maximumBytes = 1024 * 1024;
 const code = "config-invalid";
 
 /** One configuration file, checked as a whole. Throws a MandateError that names file and line. */
-export function readConfigFile(file: string): ConfigLayer {
+export function readConfigFile(file: string, userHome: string): ConfigLayer {
   const { value, lineOf } = parseYaml(readTextFile(file, { code, maximumBytes }), file, { code });
   // A file that says nothing, or only has comments.
   if (value === null) return { settings: {}, file, lineOf };
+  const settings = parseSettings(value, { file, lineOf });
+  return { settings: withAbsoluteDirectory(settings, dirname(file), userHome), file, lineOf };
+}
+
+/** The same as data, as a program gives it; a relative folder is meant from `cwd`. */
+export function readConfigValue(value: unknown, cwd: string, userHome: string): ConfigLayer {
+  const settings = parseSettings(value, { file: "config" });
+  return { settings: withAbsoluteDirectory(settings, cwd, userHome) };
+}
+
+function parseSettings(value: unknown, source: Omit<ProblemSource, "schema">): ConfigFile {
   const parsed = configSchema.safeParse(value);
-  if (!parsed.success) {
-    const message = describeProblem(parsed.error, { file, lineOf, schema: configSchema });
-    throw new MandateError(code, message);
-  }
-  return { settings: withAbsoluteDirectory(parsed.data, file), file, lineOf };
+  if (parsed.success) return parsed.data;
+  throw new MandateError(code, describeProblem(parsed.error, { ...source, schema: configSchema }));
 }
 
 /** A relative folder is meant from the file that names it, wherever the program was started. */
-function withAbsoluteDirectory(settings: ConfigFile, file: string): ConfigFile {
+function withAbsoluteDirectory(settings: ConfigFile, base: string, userHome: string): ConfigFile {
   const { agents } = settings;
   const directory = agents?.delegation?.profiles?.directory;
   if (directory === undefined) return settings;
-  const expanded = directory.replace(/^~(?=$|[\\/])/, homedir());
-  const profiles = { directory: resolve(dirname(file), expanded) };
+  const expanded = directory.replace(/^~(?=$|[\\/])/, () => userHome);
+  const profiles = { directory: resolve(base, expanded) };
   return { ...settings, agents: { delegation: { ...agents?.delegation, profiles } } };
 }

@@ -4,8 +4,10 @@ import type { YamlPath } from "./read-yaml.ts";
 import { knownKeysAt, schemasAt } from "./schema-at-path.ts";
 
 export interface ProblemSource {
+  /** The file, or the name of the value. */
   readonly file: string;
-  readonly lineOf: (path: YamlPath) => number;
+  /** Absent: it has no lines. */
+  readonly lineOf?: (path: YamlPath) => number;
   /** The schema that was not met, so that unknown keys can be compared with the known ones. */
   readonly schema: z.core.$ZodType;
 }
@@ -21,9 +23,9 @@ export function describeProblem(error: z.core.$ZodError, source: ProblemSource):
   const all = error.issues.slice(0, 1000).flatMap((issue) => explain(issue, [source.schema], []));
   const problems = all
     .slice(0, 10 * maximumProblems)
-    .map(({ path, text }) => ({ line: source.lineOf(path), text }))
-    .sort((left, right) => left.line - right.line)
-    .map(({ line, text }) => `${source.file}:${line}: ${text}`);
+    .map(({ path, text }) => ({ line: source.lineOf?.(path) ?? null, text }))
+    .sort((left, right) => (left.line ?? 0) - (right.line ?? 0))
+    .map(({ line, text }) => `${source.file}${line === null ? "" : `:${line}`}: ${text}`);
   const shown = problems.slice(0, maximumProblems);
   if (all.length > shown.length) shown.push(`… and ${all.length - shown.length} more`);
   return shown.join("\n");

@@ -133,6 +133,8 @@ function fittingAuthority(
     };
     return { ...mayUse, tools: tools.filter(isHarmless), mcp_servers: [], write_roots: [] };
   }
+  // What reaches a folder that is reviewed comes from a copy; a session has none.
+  if (way === "session" && run.isReviewed) return { ...mayUse, write_roots: [] };
   const isLeader = profile.capabilities.includes("orchestrator");
   const isForeign = (name: string): boolean =>
     name === "interject" || (name === "submit_plan" && !isLeader);

@@ -6,6 +6,7 @@ import type { Hotkeys } from "../../commands/hotkeys-of.ts";
 import type { Memories } from "../../commands/memories.ts";
 import type { ReplayedRun } from "../../commands/replay.ts";
 import type { WaitingContent } from "../../commands/waiting-content.ts";
+import type { ConfigFile } from "../../control/config-schema.ts";
 import type { ControlPlane } from "../../control/records/control-plane.ts";
 import type { Principal } from "../../control/records/principal.ts";
 import type { DelegationDiff, DiffOptions } from "../../delegations/changes/diff-of-delegation.ts";
@@ -24,7 +25,12 @@ import type { RuntimeOptions } from "../../runtime.ts";
 import type { DelegationTools } from "./delegation-tools.ts";
 import type { MandateSessions } from "./library-sessions.ts";
 
-export interface MandateOptions extends Omit<RuntimeOptions, "consent"> {
+export interface MandateOptions extends Omit<RuntimeOptions, "config" | "consent"> {
+  /**
+   * What a mandate.yaml may say, as much of it as you want, over the defaults: in place of all files
+   * and of the environment's settings. `flags` win over it.
+   */
+  readonly config?: ConfigFile;
   /** Take up interrupted runs of this application at once. Default: true. */
   readonly recover?: boolean;
 }

@@ -10,6 +10,8 @@ import type { ReplayedRun } from "../../commands/replay.ts";
 import { fromUser } from "../../commands/user-text.ts";
 import type { VerifyOptions } from "../../commands/verify-home.ts";
 import { type WaitingContent, waitingContent } from "../../commands/waiting-content.ts";
+import type { Config } from "../../control/config.ts";
+import { loadConfig } from "../../control/load-config.ts";
 import { findPlaces } from "../../control/places.ts";
 import type { ControlPlane } from "../../control/records/control-plane.ts";
 import type { Principal, Role } from "../../control/records/principal.ts";
@@ -60,9 +62,11 @@ import { runHandle } from "./run-handle.ts";
 export async function openMandate(options: MandateOptions): Promise<Mandate> {
   requireMandateOptions(options);
   const forks = new Forks();
+  const { config: settings, ...rest } = options;
   const runtime = await createRuntime({
     application: "library",
-    ...options,
+    ...rest,
+    ...(settings !== undefined && { config: await configOf(settings, options) }),
     // A call that names a workspace is the program's own word.
     consent: "named",
     middleware: [...(options.middleware ?? []), forks.middleware],
@@ -76,6 +80,13 @@ export async function openMandate(options: MandateOptions): Promise<Mandate> {
   // What lies in the home belongs to the home's own database; which of it to another one, nobody says.
   const verified = options.database === undefined ? { home, database } : null;
   return new LibraryMandate(runtime, recovered.map(runHandle), { forks, principal, verified });
+}
+
+function configOf(
+  settings: NonNullable<MandateOptions["config"]>,
+  { cwd = process.cwd(), environment = process.env, flags = {} }: MandateOptions,
+): Promise<Config> {
+  return loadConfig({ cwd, environment, flags, settings });
 }
 
 /** One run that somebody damaged keeps no program from opening; whoever looks is told. */

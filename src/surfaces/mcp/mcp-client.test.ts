@@ -1,6 +1,7 @@
 import { mkdirSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
+import { ControlPlane } from "../../control/records/control-plane.ts";
 import { createRuntime } from "../../runtime.ts";
 import { callTool, eras, McpDesk } from "./mcp-desk.test-support.ts";
 
@@ -241,6 +242,26 @@ describe.each(eras)("a client of %s", (era) => {
     expect((await callTool(client, "spawn_await", { job_ids: "*" })).text).toMatch(/It is green/);
     const again = await callTool(client, "answer", { askId, text: "red" });
     expect(again).toMatchObject({ isError: true });
+  });
+
+  test("without its person's consent is served, and has no work done in a folder", async () => {
+    await using desk = new McpDesk(playbook);
+    const client = await desk.connect({ era, isProcess: true, isWithoutConsent: true });
+    expect((await client.listTools()).tools.length).toBeGreaterThan(0);
+    expect(await callTool(client, "list_sub_agents", {})).not.toHaveProperty("isError");
+    const input = { profile: "researcher", task: "look" };
+    const refused = await callTool(client, "delegate_task", input);
+    expect(refused).toMatchObject({ isError: true });
+    expect(refused.text).toContain(`Work in "${desk.workspace}" needs your consent first.`);
+    expect(await desk.withStore((store) => store.listRuns({}))).toEqual([]);
+    // The person answers in a terminal meanwhile: the next call finds it.
+    await desk.withStore((store) => {
+      const plane = new ControlPlane({ store, profiles: { has: () => false } });
+      const owner = process.getuid?.() ?? null;
+      const by = { id: "local", role: "operator" } as const;
+      return plane.consent({ folder: desk.workspace, mode: "read-only", owner }, by);
+    });
+    expect(await callTool(client, "delegate_task", input)).not.toHaveProperty("isError");
   });
 
   test("has work done in its roots, and nowhere else", async () => {

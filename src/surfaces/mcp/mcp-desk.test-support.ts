@@ -28,6 +28,8 @@ interface ConnectOptions {
   readonly era: Era;
   /** Over a real process, as users have it; otherwise over pipes, which is the same and faster. */
   readonly isProcess?: true;
+  /** With a process: the person has not consented to its folder. */
+  readonly isWithoutConsent?: true;
   /** The only folder that the server may work in. */
   readonly workspace?: string;
   /** For questions that nobody answers. */
@@ -93,16 +95,17 @@ export class McpDesk implements AsyncDisposable {
         roots: roots().map((path) => ({ uri: pathToFileURL(path).href })),
       }));
     }
-    const transport = options.isProcess ? this.#process() : this.#pipes(options);
+    const transport = options.isProcess ? this.#process(options) : this.#pipes(options);
     await client.connect(transport);
     this.#clients.push(client);
     return client;
   }
 
-  #process(): StdioClientTransport {
+  #process({ isWithoutConsent }: ConnectOptions): StdioClientTransport {
+    const consent = isWithoutConsent ? [] : ["--trust-folder"];
     return new StdioClientTransport({
       command: process.execPath,
-      args: [binary, "mcp", "--trust-folder"],
+      args: [binary, "mcp", ...consent],
       cwd: this.workspace,
       env: this.environment,
       stderr: "ignore",

@@ -1,5 +1,5 @@
 import { spawnSync } from "node:child_process";
-import { writeFileSync } from "node:fs";
+import { chmodSync, mkdirSync, writeFileSync } from "node:fs";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
@@ -63,6 +63,24 @@ test("a local server that is running is shown with the line that makes it answer
   const again = await desk.type(["doctor"], { environment: used });
   expect(again.out).toMatch(/✓ default +lmstudio\/qwen3:8b/);
   expect(again.out).not.toContain("To use it");
+});
+
+test("a home that other users can reach is reported with the command that closes it", async () => {
+  const closed = await desk.type(["doctor"], { environment: nowhere });
+  expect(closed.out).not.toContain("privacy");
+  chmodSync(desk.home, 0o755);
+  const token = join(desk.home, "tokens", "local");
+  mkdirSync(join(desk.home, "tokens"), { mode: 0o700 });
+  writeFileSync(token, "secret", { mode: 0o644 });
+  const { code, out } = await desk.type(["doctor"], { environment: nowhere });
+  expect(code).toBe(closed.code);
+  expect(out).toContain(`can reach ${desk.home} (mode 0755). Close it: chmod 700 "${desk.home}"`);
+  expect(out).toContain(`chmod 600 "${token}"`);
+  expect(out).not.toContain(`chmod 600 "${join(desk.home, "mandate.db")}"`);
+  const { exposed } = JSON.parse(
+    (await desk.type(["doctor", "--json"], { environment: nowhere })).out,
+  );
+  expect(exposed).toContainEqual(expect.objectContaining({ path: desk.home, mode: "0755" }));
 });
 
 test("pools of the configuration are shown, and a mistake in them is named", async () => {

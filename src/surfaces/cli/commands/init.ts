@@ -1,6 +1,6 @@
 import { accessSync, constants, existsSync, realpathSync } from "node:fs";
-import { homedir } from "node:os";
 import { basename, delimiter, dirname, isAbsolute, join, relative, sep } from "node:path";
+import { userHomeOf } from "../../../control/places.ts";
 import { nearestKey } from "../../../documents/nearest-key.ts";
 import { MandateError } from "../../../ports/mandate-error.ts";
 import type { Arguments } from "../arguments.ts";
@@ -90,7 +90,7 @@ function requireClient(name: string): McpClient {
 }
 
 function placeOf({ environment }: Io): UserPlace {
-  return { home: environment["HOME"] || homedir(), environment, platform: process.platform };
+  return { home: userHomeOf(environment), environment, platform: process.platform };
 }
 
 function fileOf(client: McpClient, isUsers: boolean, place: UserPlace, io: Io): string {

@@ -1,4 +1,5 @@
-import { readFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 // Loaded by the command when it is called; here before, so that no test waits for it.
 import "../../http/serve-runtime.ts";
@@ -10,11 +11,18 @@ beforeEach(() => {
 });
 afterEach(() => desk.clear());
 
-const playbook = "version: 1\nname: quiet\nreplies:\n  - text: done\n";
+const playbook = `version: 1
+name: quiet
+replies:
+  - when: { task: write, turn: 1 }
+    calls: [{ tool: write_file, input: { path: note.txt, content: hello } }]
+  - text: done
+`;
 
 async function start(...words: readonly string[]): Promise<Typing & { readonly url: string }> {
   const file = desk.write("playbook.yaml", playbook);
-  const typing = desk.start(["serve", "--port", "0", "--playbook", file, ...words]);
+  const consents = !words.includes("--workspace");
+  const typing = desk.start(["serve", "--port", "0", "--playbook", file, ...words], { consents });
   await Promise.race([
     until(() => typing.soFar().out.includes("The token is"), "listening"),
     typing.done.then(({ err }) => Promise.reject(new Error(err))),
@@ -49,6 +57,38 @@ describe("mandate serve", () => {
     served.signal("SIGINT");
     expect(served.left).toEqual([130]);
     await served.done;
+  });
+
+  it("works in the folders that it names, as far as the person answered, and remembers none", async () => {
+    const [named, closed] = ["named", "closed"].map((name) => join(desk.folder, name)) as [
+      string,
+      string,
+    ];
+    for (const folder of [named, closed]) mkdirSync(folder);
+    await desk.type(["folders", "set", "read-only", closed]);
+    const served = await start("--workspace", named, "--workspace", closed);
+    const headers = { authorization: `Bearer ${tokenOf()}`, "content-type": "application/json" };
+    const run = async (workspace: string) => {
+      const body = JSON.stringify({ task: "write", profile: "coder", workspace, wait: 20_000 });
+      const sent = await fetch(`${served.url}/api/v1/runs`, { method: "POST", headers, body });
+      return sent.status;
+    };
+    expect([await run(named), await run(closed), await run(desk.folder)]).toEqual([201, 201, 403]);
+    served.signal("SIGTERM");
+    await served.done;
+    expect(existsSync(join(named, "note.txt"))).toBe(true);
+    expect(existsSync(join(closed, "note.txt"))).toBe(false);
+    const { out } = await desk.type(["folders", "--json"]);
+    expect(JSON.parse(out)).toMatchObject([{ folder: closed }]);
+  });
+
+  it("needs --force for the home folder, whether it is named or not", async () => {
+    const environment = { HOME: desk.folder, MANDATE_PLAYBOOK: desk.write("p.yaml", playbook) };
+    for (const words of [["--workspace", "."], ["--trust-folder"], []]) {
+      const typed = { environment, consents: false };
+      const refused = await desk.type(["serve", "--port", "0", ...words], typed);
+      expect(refused).toMatchObject({ code: 3, err: expect.stringContaining("--force") });
+    }
   });
 
   it("gives a new address of the page of the server that runs, which works once", async () => {

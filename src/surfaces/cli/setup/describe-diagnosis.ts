@@ -49,7 +49,10 @@ function whatNext({ models }: Findings, wrong: readonly string[], program: strin
   return isWithoutModel(models) ? `Without a model: ${program} demo` : `Ready: ${program} run "…"`;
 }
 
-function aboutItself({ configuration, database, home, node }: Findings, program: string): Row[] {
+function aboutItself(
+  { configuration, database, exposed, home, node }: Findings,
+  program: string,
+): Row[] {
   const { isUsable, path, problem, runs, schema, synchronous } = database;
   const survives = synchronous === "full" ? "survives a power cut" : "survives a killed process";
   return [
@@ -61,6 +64,13 @@ function aboutItself({ configuration, database, home, node }: Findings, program:
           `${node.version}: 22.18 or newer is needed. Install Node 24 (nodejs.org)`,
         ],
     [isUsable ? "good" : "wrong", "home", home],
+    ...exposed.map(
+      ({ fix, mode, path }): Row => [
+        "missing",
+        "privacy",
+        `Other users of this machine can reach ${path} (mode ${mode}). Close it: ${fix}`,
+      ],
+    ),
     isUsable
       ? [
           "good",
