@@ -367,7 +367,7 @@ describe("a bundle that is not what the log names", () => {
 
   /** Does something to an artifact as soon as it is kept. */
   async function runWith(isMeant: (text: string) => boolean, damage: (path: string) => void) {
-    const fleet = await openMachines(2, { model });
+    const fleet = await openMachines(2, { model, breaks: ["I7"] });
     const { home, workspace } = fleet.client;
     initRepository(workspace, { "readme.txt": "here\n" });
     for (const { store } of fleet.workers) {
