@@ -320,5 +320,7 @@ export type StoredEvent<Type extends EventType = EventType> = NewEvent<Type> & {
   readonly run_id: string;
   /** Milliseconds since 1970, by the clock of the process that appended it. Order is by `seq`. */
   readonly at: number;
+  /** One line for a condensed timeline, as `summarize` wrote it. */
+  readonly summary: string;
   readonly hash: string;
 };

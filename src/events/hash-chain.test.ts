@@ -38,7 +38,7 @@ function textOf({
   payload,
 }: typeof anyEvent extends fc.Arbitrary<infer E> ? E : never): string {
   const about = id === undefined ? {} : { sub_agent_id: id };
-  return canonical({ type, ...about, payload } as unknown as NewEvent, at);
+  return canonical({ type, ...about, payload } as unknown as NewEvent, at, 'it "happened"');
 }
 
 describe("the canonical text of an event", () => {
@@ -69,8 +69,8 @@ describe("the canonical text of an event", () => {
 
   it("keeps a key that is the name of a prototype", () => {
     const payload = JSON.parse('{"__proto__":{"admin":true},"a":1}') as never;
-    const text = canonical({ type: "agent.paused", sub_agent_id: "c00000", payload }, 1);
-    expect(text).toBe('["agent.paused","c00000",1,{"__proto__":{"admin":true},"a":1}]');
+    const text = canonical({ type: "agent.paused", sub_agent_id: "c00000", payload }, 1, "rests");
+    expect(text).toBe('["agent.paused","c00000",1,{"__proto__":{"admin":true},"a":1},"rests"]');
     expect(JSON.stringify(JSON.parse(text))).toBe(text);
   });
 });

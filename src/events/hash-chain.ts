@@ -10,10 +10,11 @@ export function genesis(runId: string): string {
  * The exact text of an event that is stored and hashed. `JSON.stringify` of what `JSON.parse` read
  * gives the same text again, so a chain can be verified from stored rows.
  */
-export function canonical(event: NewEvent, at: number): string {
+export function canonical(event: NewEvent, at: number, summary: string): string {
   // Types and ids need no escaping; putting the array together by hand is twice as fast.
   const id = event.sub_agent_id === undefined ? "null" : `"${event.sub_agent_id}"`;
-  return `["${event.type}",${id},${at},${JSON.stringify(event.payload)}]`;
+  const said = JSON.stringify(summary);
+  return `["${event.type}",${id},${at},${JSON.stringify(event.payload)},${said}]`;
 }
 
 export function link(previous: string, canonicalText: string): string {

@@ -1,22 +1,23 @@
-import type { EventPayloads, EventType, StoredEvent } from "./event.ts";
+import type { EventPayloads, EventType, NewEvent } from "./event.ts";
+import { oneLine } from "./one-line.ts";
 import { runOutcomeOf } from "./run-outcome.ts";
 
 /** One line for a condensed timeline. A new event type does not compile without its line. */
 const lines: { readonly [T in EventType]: (payload: EventPayloads[T]) => string } = {
-  "run.started": (p) => `run started: ${oneLine(p.task)}`,
+  "run.started": (p) => `run started: ${short(p.task)}`,
   "run.resumed": () => "run taken up again after an interruption",
   "run.planned": (p) => `plan of ${p.steps.length} steps accepted`,
   "run.late_result": (p) => `late result of ${p.sub_agent_id} discarded`,
   "run.finished": (p) => {
     const outcome = runOutcomeOf(p);
     // The reason of a cancelled run begins with that word.
-    return `run ${outcome === "cancelled" ? "" : `${outcome}: `}${oneLine(p.reason)}`;
+    return `run ${outcome === "cancelled" ? "" : `${outcome}: `}${short(p.reason)}`;
   },
-  "agent.subagent_created": (p) => `created as ${p.profile}: ${oneLine(p.title)}`,
+  "agent.subagent_created": (p) => `created as ${p.profile}: ${short(p.title)}`,
   "agent.subagent_started": (p) => `started (${p.strategy})`,
   "agent.subagent_attempt": (p) => `attempt ${p.attempt} of ${p.of}`,
   "agent.subagent_waiting_for_merge": (p) =>
-    `finished its work${p.truncated ? " (truncated)" : ""}: ${oneLine(p.output)}`,
+    `finished its work${p.truncated ? " (truncated)" : ""}: ${short(p.output)}`,
   "agent.worktree_merged": (p) =>
     p.conflicted_files.length === 0
       ? `merged by ${p.strategy}`
@@ -24,13 +25,13 @@ const lines: { readonly [T in EventType]: (payload: EventPayloads[T]) => string 
   "agent.subagent_completed": (p) => `accepted by ${p.integrator}`,
   "agent.claimed": () => "a worker took it",
   "agent.subagent_failed": (p) =>
-    `${p.code === "cancelled" ? p.code : `failed (${p.code})`}: ${oneLine(p.error)}`,
+    `${p.code === "cancelled" ? p.code : `failed (${p.code})`}: ${short(p.error)}`,
   "agent.subagent_closed": (p) =>
     `closed ${p.close_reason === "cancelled" ? "" : `${p.final_status} `}(${p.close_reason})`,
   "agent.model_turn": (p) => {
     const did = p.calls?.length
       ? `calls ${p.calls.map((call) => call.name).join(", ")}`
-      : oneLine(p.text ?? "");
+      : short(p.text ?? "");
     const how = p.taken_from === undefined ? "answered" : `answered as in ${p.taken_from}`;
     return `${p.requested} ${how}: ${did}`;
   },
@@ -38,35 +39,39 @@ const lines: { readonly [T in EventType]: (payload: EventPayloads[T]) => string 
   "agent.budget_settled": (p) =>
     `used ${p.prompt + p.completion} tokens${p.estimated ? " (worst case)" : ""}`,
   "agent.tool_started": (p) => `${p.tool} started`,
-  "agent.tool_completed": (p) =>
-    `${p.tool} ${p.is_error ? "failed" : "done"}: ${oneLine(p.output)}`,
-  "agent.tool_failed": (p) => `${p.tool} failed: ${oneLine(p.error)}`,
-  "agent.tool_denied": (p) => `${p.tool} refused (${p.rule}): ${oneLine(p.error)}`,
+  "agent.tool_completed": (p) => `${p.tool} ${p.is_error ? "failed" : "done"}: ${short(p.output)}`,
+  "agent.tool_failed": (p) => `${p.tool} failed: ${short(p.error)}`,
+  "agent.tool_denied": (p) => `${p.tool} refused (${p.rule}): ${short(p.error)}`,
   "agent.tool_outcome_unknown": (p) => `${p.tool} was cut; its outcome is unknown`,
-  "agent.asked": (p) => `asks: ${oneLine(p.question)}`,
+  "agent.asked": (p) => `asks: ${short(p.question)}`,
   "agent.answered": (p) =>
     p.by === "expired"
       ? "nobody answered in time"
-      : `answered by ${p.by}: ${oneLine(p.answer ?? "")}`,
-  "agent.retried": (p) => `${p.what} retried in ${p.delay_ms} ms: ${oneLine(p.reason)}`,
+      : `answered by ${p.by}: ${short(p.answer ?? "")}`,
+  "agent.retried": (p) => `${p.what} retried in ${p.delay_ms} ms: ${short(p.reason)}`,
   "agent.resumed": (p) =>
     p.resumption > 0 ? `taken up again (${p.resumption})` : "taken up again",
-  "agent.interjected": (p) => `${p.from} (${p.severity}): ${oneLine(p.message)}`,
+  "agent.interjected": (p) => `${p.from} (${p.severity}): ${short(p.message)}`,
   "agent.compacted": (p) => `conversation of ${p.before_messages} messages shortened`,
-  "agent.interrupted": (p) => `interrupted: ${oneLine(p.reason)}`,
-  "agent.paused": (p) => `paused: ${oneLine(p.reason)}`,
+  "agent.interrupted": (p) => `interrupted: ${short(p.reason)}`,
+  "agent.paused": (p) => `paused: ${short(p.reason)}`,
   "agent.model_clamped": (p) => `model ${p.requested} clamped to ${p.granted}`,
   "agent.skills_clamped": (p) => `skills clamped to ${p.granted.join(", ") || "none"}`,
   "control.record_changed": (p) =>
     `${p.record} ${p.after_hash === null ? "deleted" : "changed"} by ${p.actor} (version ${p.version})`,
   "control.pruned": (p) =>
     `run ${p.run} pruned by ${p.actor}: ${p.events} events, ${p.outcome} ${new Date(p.finished_at).toISOString().slice(0, 10)}`,
-  "command.executed": (p) => `${p.actor} ran ${oneLine(p.command)}: ${oneLine(p.outcome)}`,
+  "command.executed": (p) => `${p.actor} ran ${short(p.command)}: ${short(p.outcome)}`,
 };
 
-export function summarize(event: StoredEvent): string {
-  // The table is total over the union; the pairing of type and payload is what the compiler loses.
-  return (lines[event.type] as (payload: unknown) => string)(event.payload);
+export function summarize({ payload, type }: NewEvent): string {
+  try {
+    // The table is total over the union; the pairing of type and payload is what the compiler loses.
+    return (lines[type] as (payload: unknown) => string)(payload);
+  } catch {
+    // A stored event may be of another version, or damaged: it is shown by its type.
+    return type;
+  }
 }
 
 /** Whether a stored word is a type of event at all. */
@@ -74,7 +79,7 @@ export function isEventType(word: string): word is EventType {
   return Object.hasOwn(lines, word);
 }
 
-function oneLine(text: string): string {
-  const flat = text.slice(0, 400).replace(/\s+/g, " ").trim();
-  return flat.length > 120 ? `${flat.slice(0, 119)}…` : flat;
+/** It is stored, and shown in terminals: one line, with nothing in it that a terminal obeys. */
+function short(text: string): string {
+  return oneLine(text, 120);
 }

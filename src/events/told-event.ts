@@ -1,11 +1,10 @@
 import type { StoredEvent } from "./event.ts";
-import { summarize } from "./summarize.ts";
 
 /** An event as every surface gives it to programs: all of it, with its line for people. */
-export type ToldEvent = StoredEvent & { readonly summary: string };
+export type ToldEvent = StoredEvent;
 
 export function tellEvent(event: StoredEvent): ToldEvent {
-  const { seq, run_seq, run_id, sub_agent_id, type, at, payload, hash } = event;
+  const { seq, run_seq, run_id, sub_agent_id, type, at, summary, payload, hash } = event;
   // In the order in which people read them; what a store adds for itself is left out.
   return {
     seq,
@@ -14,7 +13,7 @@ export function tellEvent(event: StoredEvent): ToldEvent {
     ...(sub_agent_id !== undefined && { sub_agent_id }),
     type,
     at,
-    summary: summarize(event),
+    summary,
     payload,
     hash,
   } as ToldEvent;

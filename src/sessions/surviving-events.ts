@@ -1,5 +1,6 @@
-import type { StoredEvent } from "../events/event.ts";
+import type { NewEvent, StoredEvent } from "../events/event.ts";
 import { genesis, link } from "../events/hash-chain.ts";
+import { summarize } from "../events/summarize.ts";
 import type { StoredBatch } from "../ports/inspection.ts";
 import { MandateError } from "../ports/mandate-error.ts";
 import { messageOf } from "../ports/message-of.ts";
@@ -64,11 +65,12 @@ function* eventsOf(
     if (!Array.isArray(rows)) throw new TypeError("it is no list");
     for (const [index, row] of rows.entries()) {
       head = link(head, JSON.stringify(row));
-      const [type, subAgentId, at, payload] = row as readonly unknown[];
+      const [type, subAgentId, at, payload, said] = row as readonly unknown[];
       const numbers = { seq: firstSeq + index, run_seq: firstRunSeq + index, run_id: runId };
       if (numbers.seq <= after) continue;
       const about = subAgentId === null ? {} : { sub_agent_id: subAgentId };
-      yield { ...numbers, ...about, type, at, payload, hash: head } as StoredEvent;
+      const summary = said ?? summarize({ type, payload } as NewEvent);
+      yield { ...numbers, ...about, type, at, summary, payload, hash: head } as StoredEvent;
     }
   } catch (error) {
     const which =

@@ -23,7 +23,7 @@ export const appendingTests: readonly StoreTest[] = [
       const events = await collect(store, { runId: run.id });
       let head = genesis(run.id);
       for (const [index, event] of events.entries()) {
-        head = link(head, canonical(event as NewEvent, event.at));
+        head = link(head, canonical(event as NewEvent, event.at, event.summary));
         assert.equal(event.hash, head);
         assert.equal(event.run_seq, index + 1);
         assert.equal(event.seq, (events[0]?.seq ?? 0) + index);

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { sha256 } from "../events/hash-chain.ts";
+import { summarize } from "../events/summarize.ts";
 import type { StoreTest } from "./store-suite.ts";
 import { about, collect, note, notes, refused, StoredRun } from "./stored-run.ts";
 
@@ -32,6 +33,19 @@ export const readingTests: readonly StoreTest[] = [
         assert.deepEqual(await collect(store, { after: seq }), later);
         const ofRight = later.filter((event) => event.run_id === right.id);
         assert.deepEqual(await collect(store, { after: seq, runId: right.id }), ofRight);
+      }
+    },
+  },
+  {
+    title: "gives every event its line for people, when it is written and whenever it is read",
+    async run({ store, reopen }) {
+      const run = await StoredRun.start(store);
+      const child = await run.child();
+      const [written] = await run.append(note(child, "a note\nof two lines"));
+      assert.equal(written?.summary, "suite (info): a note of two lines");
+      for (const reader of [store, await reopen()]) {
+        const events = await collect(reader, { runId: run.id });
+        for (const event of events) assert.equal(event.summary, summarize(event));
       }
     },
   },

@@ -1,7 +1,8 @@
 import type { StoredBatch } from "../../ports/inspection.ts";
 import { parseJson } from "../../ports/parse-json.ts";
-import type { StoredEvent } from "../event.ts";
+import type { NewEvent, StoredEvent } from "../event.ts";
 import { genesis, link } from "../hash-chain.ts";
+import { summarize } from "../summarize.ts";
 import type { Report } from "./check-report.ts";
 
 /**
@@ -50,7 +51,13 @@ export async function* verifiedEvents(
   return true;
 }
 
-type Row = readonly [type: string, subAgentId: string | null, at: number, payload: object];
+type Row = readonly [
+  type: string,
+  subAgentId: string | null,
+  at: number,
+  payload: object,
+  summary?: string,
+];
 
 function parse(text: string): readonly Row[] | undefined {
   let rows: unknown;
@@ -63,8 +70,10 @@ function parse(text: string): readonly Row[] | undefined {
 }
 
 function isRow(row: unknown): row is Row {
-  if (!Array.isArray(row) || row.length !== 4) return false;
-  const [type, subAgentId, at, payload] = row as unknown[];
+  // Events of earlier versions have no line of their own.
+  if (!Array.isArray(row) || row.length < 4 || row.length > 5) return false;
+  const [type, subAgentId, at, payload, summary] = row as unknown[];
+  if (row.length === 5 && typeof summary !== "string") return false;
   const isIdOrNull = subAgentId === null || typeof subAgentId === "string";
   const isObject = typeof payload === "object" && payload !== null;
   return typeof type === "string" && isIdOrNull && typeof at === "number" && isObject;
@@ -74,7 +83,7 @@ function toEvent(
   runId: string,
   batch: StoredBatch,
   index: number,
-  [type, subAgentId, at, payload]: Row,
+  [type, subAgentId, at, payload, summary]: Row,
   hash: string,
 ): StoredEvent {
   return {
@@ -84,6 +93,7 @@ function toEvent(
     ...(subAgentId === null ? {} : { sub_agent_id: subAgentId }),
     type,
     at,
+    summary: summary ?? summarize({ type, payload } as NewEvent),
     payload,
     hash,
   } as StoredEvent;

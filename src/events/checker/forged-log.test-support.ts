@@ -4,6 +4,7 @@ import { fillInbox } from "../../stores/sqlite/fill-inbox.ts";
 import type { NewEvent, StoredEvent } from "../event.ts";
 import { canonical, genesis, link, sha256 } from "../hash-chain.ts";
 import { applyToRun, emptyRun, type RunState } from "../run-state.ts";
+import { summarize } from "../summarize.ts";
 
 /** An event without what the store adds; `seq` is only there to be found by. */
 export type LooseEvent = NewEvent & { readonly at: number };
@@ -77,7 +78,7 @@ export class ForgedLog {
     for (let index = 0; index < events.length; index += batchSize) {
       const texts = events
         .slice(index, index + batchSize)
-        .map((event) => canonical(event, event.at));
+        .map((event) => canonical(event, event.at, summarize(event)));
       head = texts.reduce(link, head);
       const run = runNumberOf(runId) ?? 0;
       insert.run(firstSeq + index, run, index + 1, texts.length, head, `[${texts.join(",")}]`);
@@ -112,7 +113,13 @@ export class ForgedLog {
 
 // biome-ignore lint/suspicious/noExplicitAny: a contract that is about to be broken has no type.
 type Loose = any;
-type Row = [type: string, subAgentId: string | null, at: number, payload: unknown];
+type Row = [
+  type: string,
+  subAgentId: string | null,
+  at: number,
+  payload: unknown,
+  summary?: string,
+];
 
 const batchSize = 32;
 

@@ -165,4 +165,13 @@ export const migrations: readonly string[] = [
     ) AS roots WHERE close_reason = 'cancelled'
   );
   `,
+  `
+  -- The events one by one, as the embedded database shows them.
+  CREATE VIEW $schema.events AS
+    SELECT first_seq + place - 1 AS seq, run, first_run_seq + place - 1 AS run_seq,
+           event ->> 0 AS type, event ->> 1 AS sub_agent_id, (event ->> 2)::numeric AS at,
+           coalesce(event ->> 4, event ->> 0) AS summary, event -> 3 AS payload
+    FROM $schema.event_batches,
+         json_array_elements(events::json) WITH ORDINALITY AS listed (event, place);
+  `,
 ];

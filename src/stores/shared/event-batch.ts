@@ -1,5 +1,6 @@
-import type { StoredEvent } from "../../events/event.ts";
+import type { NewEvent, StoredEvent } from "../../events/event.ts";
 import { link } from "../../events/hash-chain.ts";
+import { summarize } from "../../events/summarize.ts";
 import { runIdOf } from "../../ports/identity.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
 import { parseJson } from "../../ports/parse-json.ts";
@@ -14,7 +15,14 @@ export interface BatchRow {
   readonly events: string;
 }
 
-type EventRow = [type: string, subAgentId: string | null, at: number, payload: unknown];
+/** Events of earlier versions have no line of their own. */
+type EventRow = [
+  type: string,
+  subAgentId: string | null,
+  at: number,
+  payload: unknown,
+  summary?: string,
+];
 
 /** The events of a batch, with their hashes worked out from the hash that stood before it. */
 export function eventsOf(row: BatchRow, before: string): StoredEvent[] {
@@ -22,7 +30,7 @@ export function eventsOf(row: BatchRow, before: string): StoredEvent[] {
   let head = before;
   return readRows(row, runId).map((stored, index) => {
     head = link(head, JSON.stringify(stored));
-    const [type, subAgentId, at, payload] = stored;
+    const [type, subAgentId, at, payload, summary] = stored;
     return {
       seq: row.first_seq + index,
       run_seq: row.first_run_seq + index,
@@ -30,6 +38,7 @@ export function eventsOf(row: BatchRow, before: string): StoredEvent[] {
       ...(subAgentId === null ? {} : { sub_agent_id: subAgentId }),
       type,
       at,
+      summary: summary ?? summarize({ type, payload } as NewEvent),
       payload,
       hash: head,
     } as StoredEvent;
@@ -54,8 +63,9 @@ export function readRows({ events, first_seq }: BatchRow, runId: string): readon
 
 function isRow(row: unknown): row is EventRow {
   if (!Array.isArray(row)) return false;
-  const [type, , at, payload] = row as unknown[];
-  return typeof type === "string" && typeof at === "number" && isObject(payload);
+  const [type, , at, payload, summary] = row as unknown[];
+  const isSummary = summary === undefined || typeof summary === "string";
+  return typeof type === "string" && typeof at === "number" && isObject(payload) && isSummary;
 }
 
 function isObject(value: unknown): boolean {

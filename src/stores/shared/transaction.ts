@@ -7,6 +7,7 @@ import { type InboxChange, inboxChangeOf } from "../../events/inbox-change.ts";
 import { touchesInbox } from "../../events/inbox-types.ts";
 import type { PreparedChange } from "../../events/prepare-record-changes.ts";
 import { applyToRun, type RunState } from "../../events/run-state.ts";
+import { summarize } from "../../events/summarize.ts";
 import { runNumberOf } from "../../ports/identity.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
 import type { Append } from "../../ports/store.ts";
@@ -157,16 +158,18 @@ export class Transaction {
       if (last?.id !== id)
         this.#undo.push({ run, id, delegation: run.delegations.get(id), before: undefined });
     }
-    const text = canonical(event, this.#at);
+    const summary = summarize(event);
+    const text = canonical(event, this.#at, summary);
     const seq = this.#ground.lastSeq + this.events.length + 1;
     const run_seq = run.lastRunSeq + 1;
     const hash = link(run.head, text);
     const { type, payload } = event;
+    const at = this.#at;
     // Two literals, not a spread: this is made for every event there is.
     const stored = (
       id === undefined
-        ? { seq, run_seq, run_id: run.id, type, at: this.#at, payload, hash }
-        : { seq, run_seq, run_id: run.id, sub_agent_id: id, type, at: this.#at, payload, hash }
+        ? { seq, run_seq, run_id: run.id, type, at, summary, payload, hash }
+        : { seq, run_seq, run_id: run.id, sub_agent_id: id, type, at, summary, payload, hash }
     ) as StoredEvent;
     if (touchesInbox(type)) this.#applyForInbox(run, stored);
     else applyToRun(run, stored);

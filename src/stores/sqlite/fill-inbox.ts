@@ -48,6 +48,7 @@ function eventsOf(batch: Readonly<Record<string, unknown>>, runId: string): read
     ...(subAgentId !== null && { sub_agent_id: subAgentId }),
     type,
     at,
+    summary: "",
     payload,
     hash: "",
   })) as unknown as StoredEvent[];

@@ -150,4 +150,13 @@ export const migrations: readonly string[] = [
     WHERE close_reason = 'cancelled'
   );
   `,
+  `
+  -- Events have a line for people. Those of earlier versions have none stored: their type is shown.
+  DROP VIEW events;
+  CREATE VIEW events AS
+    SELECT first_seq + key AS seq, run, first_run_seq + key AS run_seq,
+           value ->> 0 AS type, value ->> 1 AS sub_agent_id, value ->> 2 AS at,
+           coalesce(value ->> 4, value ->> 0) AS summary, value -> 3 AS payload
+    FROM event_batches, json_each(event_batches.events);
+  `,
 ];

@@ -66,6 +66,7 @@ export const finished = {
   run_seq: 1,
   seq: 1,
   at: 0,
+  summary: "",
   hash: "",
 } satisfies StoredEvent;
 

@@ -137,6 +137,7 @@ describe("While an agent works", () => {
       run_seq: 2,
       seq: 2,
       at: 0,
+      summary: "",
       hash: "",
       payload: {
         requested: "a/b",
