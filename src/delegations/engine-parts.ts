@@ -17,6 +17,7 @@ import type { Tool } from "../tools/tool.ts";
 import type { Toolbox } from "../tools/toolbox.ts";
 import type { WorkingCopies } from "../workspaces/git/copies/working-copies.ts";
 import type { MergeCheck } from "../workspaces/git/integration/merge-check.ts";
+import type { IsProtected } from "./changes/guarded-changes.ts";
 import type { UnwrittenEnds } from "./ends/unwritten-ends.ts";
 import type { Middleware } from "./middleware.ts";
 import type { Scheduler } from "./scheduler.ts";
@@ -60,6 +61,8 @@ export interface EngineParts {
   readonly forbidden: readonly string[];
   /** Files and folders that no child may write: configuration and profiles. */
   readonly guarded: readonly string[];
+  /** Absent: the list decides. A replay refuses what was refused then, by whatever list. */
+  readonly isProtected?: IsProtected;
   /** Streams what models say while they say it; never stored. */
   readonly onDelta?: (delegationId: string, text: string) => void;
 }

@@ -14,16 +14,22 @@ export function guardedChanges(
   copy: WorkingCopy,
   paths: readonly string[],
   guarded: readonly string[],
+  isProtected: IsProtected = isOnTheList,
 ): readonly string[] {
   const root = placeOf(copy);
   const at = foldName(root);
   const places = new Set(guarded.flatMap((place) => [place, realPathOf(place)]).map(foldName));
   return paths.filter((path) => {
-    if (protectionOf(root, path) !== undefined) return true;
+    if (isProtected(root, path)) return true;
     const changed = join(at, foldName(path));
     return [...places].some((place) => isBelow(changed, place) || isBelow(place, changed));
   });
 }
+
+/** Whether agents cannot write a path below a workspace's root. */
+export type IsProtected = (root: string, path: string) => boolean;
+
+const isOnTheList: IsProtected = (root, path) => protectionOf(root, path) !== undefined;
 
 /** Those of the changed paths that lie below none of the write roots, as a contract names them. */
 export function changesOutside(

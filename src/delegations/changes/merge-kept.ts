@@ -24,7 +24,7 @@ export interface MergeOptions {
   readonly anyPath?: boolean;
   /** Take it over without the checks that its contract asks for. */
   readonly skipChecks?: boolean;
-  /** Take over changes as well of what the next start obeys: configuration, profiles, skills. */
+  /** Take over changes as well of what programs obey without being asked: the list, and profiles. */
   readonly withConfiguration?: boolean;
   readonly signal?: AbortSignal;
 }

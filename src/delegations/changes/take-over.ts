@@ -95,9 +95,9 @@ function objectionTo(
   if (outside.length > 0) {
     return `It changed ${namesOf(outside)}, where its contract does not let it write. Nothing of it was taken over.`;
   }
-  const touched = guardedChanges(copy, paths, run.parts.guarded);
+  const touched = guardedChanges(copy, paths, run.parts.guarded, run.parts.isProtected);
   if (touched.length === 0) return undefined;
-  return `It changed ${namesOf(touched)}, which git, Mandate or another program obeys without being asked. Nothing of it was taken over.`;
+  return `It changed ${namesOf(touched)}, which is configuration that the next start obeys. Nothing of it was taken over.`;
 }
 
 async function keepDiff(

@@ -113,7 +113,11 @@ describe.skipIf(!machine.isUsable)(`what a command leaves for git to obey${whySk
       command: "mkdir b; git init -q b/$(printf '\\377')",
     });
     expect(isError).toBe(true);
-    expect(left).toMatch(/more than could be looked through .*: "b"\./);
+    expect(left).toMatch(/"b\/_\.set-aside-[0-9a-f]{8}\/\.git" \(now /);
+    const [name = ""] = readdirSync(join(root, "b"));
+    expect(readdirSync(join(root, "b", name))).toEqual([
+      expect.stringMatching(/^\.git\.set-aside-/),
+    ]);
   });
 
   it("a file where git looks for a repository stays that file", async () => {

@@ -66,6 +66,7 @@ export function replayParts(options: ReplayPartsOptions): EngineParts {
     application: recording.started.application,
     forbidden: [],
     guarded: guardedIn(recording),
+    isProtected: () => false,
   };
 }
 

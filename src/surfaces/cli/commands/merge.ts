@@ -28,7 +28,7 @@ export const mergeCommand: Command = {
     "any-path": { type: "flag", help: "also paths that do not belong to its step" },
     "with-configuration": {
       type: "flag",
-      help: "also what the next start obeys: configuration, profiles, skills",
+      help: "also what programs obey without being asked: configuration, hooks, agents",
     },
     "skip-checks": { type: "flag", help: "without the checks that its contract asks for" },
   },

@@ -85,7 +85,7 @@ export class NestedGuards {
     const seen = await area.walk.walk(root, tops, { left: forbidden, ...(bounds && { bounds }) });
     const isTold = (place: string) => !isBegun() || area.before.places.has(place);
     const theirs = {
-      ...{ unseen: seen.unseen, found: seen.found.filter(isTold) },
+      ...{ ...seen, found: seen.found.filter(isTold) },
       repositories: seen.repositories.filter(isTold),
     };
     const { places, closed, links, loose } = await guardsOf(root, tops, theirs, area.links);

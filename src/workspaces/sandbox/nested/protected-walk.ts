@@ -28,6 +28,8 @@ export interface WalkFindings {
   readonly repositories: readonly string[];
   /** Folders that were not looked into: beyond the bounds, or closed to us. */
   readonly unseen: readonly string[];
+  /** Those of them that hold a folder whose name is no text. */
+  readonly unreadable: readonly string[];
 }
 
 interface Listing {
@@ -83,13 +85,14 @@ export class ProtectedWalk {
     const found: string[] = [];
     const repositories: string[] = [];
     const unseen: string[] = [];
+    const unreadable: string[] = [];
     let spent = 0;
     let since = performance.now();
     for (let index = 0; index < queue.length; index += 1) {
       const now = performance.now();
       if (index >= bounds.folders || spent + now - since > bounds.milliseconds) {
         unseen.push(...queue.slice(index).map(({ place }) => place));
-        return { found, repositories, unseen };
+        return { found, repositories, unseen, unreadable };
       }
       if (now - since > sliceMs) {
         spent += now - since;
@@ -98,8 +101,12 @@ export class ProtectedWalk {
       }
       const { place: folder, trail } = queue[index] ?? { place: "", trail: [] };
       const listing = this.#list(folder, trail, mayOpen);
-      if (listing === "closed" || (listing !== "gone" && listing.isOdd)) unseen.push(folder);
+      if (listing === "closed") unseen.push(folder);
       if (typeof listing === "string") continue;
+      if (listing.isOdd) {
+        unseen.push(folder);
+        unreadable.push(folder);
+      }
       if (listing.isRepository) {
         repositories.push(folder);
         if (isKnown(folder)) continue;
@@ -115,7 +122,7 @@ export class ProtectedWalk {
       }
     }
     this.#forgetAllBut(queue.map(({ place }) => place));
-    return { found, repositories, unseen };
+    return { found, repositories, unseen, unreadable };
   }
 
   #list(

@@ -1,3 +1,4 @@
+import { isUtf8 } from "node:buffer";
 import { randomBytes } from "node:crypto";
 import { lstatSync, readdirSync, renameSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
@@ -44,7 +45,7 @@ export function setRepositoryAside(workspace: Boundary, folder: string): SetAsid
 function rename(workspace: Boundary, place: string): SetAside {
   const folder = dirname(place);
   const name = basename(place);
-  const now = `${name}.set-aside-${randomBytes(4).toString("hex")}`;
+  const now = asideName(name);
   const opened = openFolder(workspace, folder, place);
   try {
     renameSync(opened.entry(name), opened.entry(now));
@@ -59,6 +60,31 @@ function rename(workspace: Boundary, place: string): SetAside {
     opened.close();
   }
   return { place, now: join(folder, now) };
+}
+
+/**
+ * Gives the folders of a folder whose names are no text names that are: only so can they be looked
+ * into and mounted. A link is not followed.
+ */
+export function renameUnreadable(workspace: Boundary, folder: string): readonly SetAside[] {
+  const opened = openFolder(workspace, folder, folder);
+  try {
+    const entries = readdirSync(opened.here, { withFileTypes: true, encoding: "buffer" });
+    return entries
+      .filter((entry) => entry.isDirectory() && !isUtf8(entry.name))
+      .map(({ name }) => {
+        const now = asideName(name.toString("latin1").replace(/[^ -~]/g, "_"));
+        renameSync(Buffer.concat([Buffer.from(`${opened.here}/`), name]), opened.entry(now));
+        return { place: join(folder, name.toString("utf8")), now: join(folder, now) };
+      });
+  } finally {
+    opened.close();
+  }
+}
+
+/** Short enough to be a name, whatever the old one was. */
+function asideName(name: string): string {
+  return `${name.slice(0, 48)}.set-aside-${randomBytes(4).toString("hex")}`;
 }
 
 function isGone(place: string): boolean {

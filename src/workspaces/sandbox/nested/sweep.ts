@@ -4,7 +4,13 @@ import { isBelow } from "../../../contracts/write-roots.ts";
 import { foldedName } from "../../protected/folded-name.ts";
 import type { WorkspaceBinding } from "../../workspace-binding.ts";
 import type { ProtectedWalk, WalkBounds } from "./protected-walk.ts";
-import { isEmptyFolder, type SetAside, setAside, setRepositoryAside } from "./set-aside.ts";
+import {
+  isEmptyFolder,
+  renameUnreadable,
+  type SetAside,
+  setAside,
+  setRepositoryAside,
+} from "./set-aside.ts";
 
 /** Where commands ran. */
 export type SweptPlace = Pick<WorkspaceBinding, "root" | "writeRoots" | "forbidden">;
@@ -30,6 +36,9 @@ export interface Swept {
 /** Wider than before a command: what is not found here stays. */
 const sweepBounds: WalkBounds = { folders: 2_000_000, milliseconds: 60_000 };
 
+/** Folders whose names are no text can be in each other; each round finds those of one level. */
+const mostRounds = 64;
+
 /** Sets aside all that is protected and was not there before, or is another thing by now. */
 export async function sweep(
   place: SweptPlace,
@@ -39,11 +48,19 @@ export async function sweep(
 ): Promise<Swept> {
   const { root, writeRoots, forbidden = [] } = place;
   const isOpen = (folder: string) => !before.closed.some((above) => isBelow(folder, above));
-  const seen = await walk.walk(root, writeRoots, {
-    ...{ left: forbidden, bounds, mayOpen: isOpen },
-    isKnown: (found) => isTheirs(before, found),
-  });
   const planted: SetAside[] = [];
+  const look = () =>
+    walk.walk(root, writeRoots, {
+      ...{ left: forbidden, bounds, mayOpen: isOpen },
+      isKnown: (found) => isTheirs(before, found),
+    });
+  let seen = await look();
+  for (let round = 0; round < mostRounds && seen.unreadable.some(isOpen); round += 1) {
+    for (const folder of seen.unreadable.filter(isOpen)) {
+      planted.push(...renameUnreadable(place, folder));
+    }
+    seen = await look();
+  }
   const paths = [
     ...seen.repositories.map((found) => ({ found, act: setRepositoryAside })),
     ...seen.found.map((found) => ({ found, act: setAside })),
