@@ -13,7 +13,8 @@ import type { MergeOrder } from "./changes/merge-order.ts";
 import { type OutputEnding, Stopped, Suspended } from "./ends/ending.ts";
 import { Interruptible } from "./interruptible.ts";
 import type { LiveRun } from "./live-run.ts";
-import { type Account, type Amount, nothing } from "./turns/ledger.ts";
+import type { Estimate } from "./turns/correct-request.ts";
+import { type Account, type Held, nothing } from "./turns/ledger.ts";
 import { UnsettledAppends } from "./unsettled-appends.ts";
 import { WorkingTime } from "./working-time.ts";
 
@@ -56,7 +57,13 @@ export class Agent extends Interruptible {
   attempt = 0;
   requests = 0;
   /** What the request under way may cost at most. */
-  reservation: Amount = nothing;
+  reservation: Held = nothing;
+  /** Bytes of its answer that have arrived; null: another process had sent it. */
+  received: number | null = 0;
+  /** Requests that this process settled as estimates, by number: they can still be corrected. */
+  readonly estimates = new Map<number, Estimate>();
+  /** How many of its requests are settled as estimates. */
+  estimated = 0;
   /** The bound on the prompt of the request under way. */
   promptBound = 0;
   /** How often it had to start from its log again because others wrote. */

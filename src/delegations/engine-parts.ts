@@ -84,6 +84,8 @@ export interface ModelSource {
   cost(name: string, usage: ModelUsage, agreed?: TokenPrice): number;
   /** One value for each model; undefined when nothing is known of one. */
   price(name: string): TokenPrice | undefined;
+  /** Of a replay: the request was recorded by a version that did not record its prompt's bound. */
+  isUnbounded?(delegationId: string, request: number): boolean;
 }
 
 export type ProfileSource = Pick<

@@ -18,7 +18,7 @@ import { judgeOutput } from "./turns/judge-output.ts";
 import { judgeReply, streakLimit } from "./turns/judge-reply.ts";
 import { performCalls } from "./turns/perform-calls.ts";
 import { settledIfOpen } from "./turns/settle-request.ts";
-import { backoff, takeTurn } from "./turns/take-turn.ts";
+import { backoff, bestSoFar, takeTurn } from "./turns/take-turn.ts";
 import { isWatcher, watch } from "./watchers/watch.ts";
 
 /**
@@ -246,8 +246,22 @@ function outOfTime({ cut, stopReason }: Agent, error: unknown): Ending {
   return failure("timeout", cut.message, true);
 }
 
-/** Turn after turn until something ends it. */
 async function attempt(agent: Agent): Promise<Ending> {
+  const ending = await takeTurns(agent);
+  return agent.account.isOverrun ? overrunEnding(agent, ending) : ending;
+}
+
+/** After an overrun it ends for that, with the best that it has, however its last turn went. */
+function overrunEnding(agent: Agent, ending: Ending): Ending {
+  // What another model than the contract's said is no result.
+  if (ending.kind === "failure") {
+    return ending.code === "model_mismatch" ? { ...ending, retry: false } : bestSoFar(agent);
+  }
+  return { ...ending, truncated: true, reason: "budget_exhausted" };
+}
+
+/** Turn after turn until something ends it. */
+async function takeTurns(agent: Agent): Promise<Ending> {
   const { transcript } = agent;
   for (;;) {
     const turn = transcript.unjudged;

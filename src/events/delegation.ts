@@ -34,6 +34,10 @@ interface Common {
   readonly turns: number;
   readonly toolCalls: number;
   readonly attempt: number;
+  /** How many of its requests are settled as estimates; absent: none. */
+  readonly estimates?: number;
+  /** A provider reported more than was reserved: nothing more is reserved here or below. */
+  readonly overrun?: true;
   /** Only in a run that is spread over workers. */
   readonly share?: Share;
 }
@@ -52,6 +56,8 @@ export interface Share {
 export interface Reservation {
   readonly request: number;
   readonly tokens: number;
+  /** Of the tokens, those that the prompt can be at most; absent in logs of earlier versions. */
+  readonly prompt?: number;
   readonly cost?: number;
 }
 

@@ -14,6 +14,8 @@ export interface TokenUsage {
   readonly completion: number;
   /** In US dollars, by the configured prices; 0 when the model has none. */
   readonly cost: number;
+  /** Part of it was not reported by the provider: it is at most so much. */
+  readonly estimated?: true;
 }
 
 export interface RecordedCall {
@@ -152,6 +154,8 @@ export interface EventPayloads {
   "agent.budget_reserved": {
     readonly request: number;
     readonly tokens: number;
+    /** Of the tokens, those that the prompt can be at most. Absent in logs of earlier versions. */
+    readonly prompt?: number;
     /** In dollars, at the contract's prices; absent where it has none. */
     readonly cost?: number;
   };
@@ -161,10 +165,22 @@ export interface EventPayloads {
     readonly prompt: number;
     readonly completion: number;
     readonly cost: number;
-    /** Set when the provider did not report usage and the worst case was taken. */
+    /** The provider did not report it: the bound of the prompt, and the output that had arrived. */
     readonly estimated?: true;
+    /** The provider reported more than was reserved; nothing is reserved from here on. */
+    readonly overrun?: true;
     /** What had arrived when the request failed. */
     readonly partial?: string;
+  };
+  /** The provider reported after all what a request has used that was settled as an estimate. */
+  "agent.budget_corrected": {
+    readonly request: number;
+    readonly prompt: number;
+    readonly completion: number;
+    readonly cost: number;
+    /** What it was settled as. */
+    readonly replaces: TokenUsage;
+    readonly overrun?: true;
   };
   "agent.tool_started": { readonly call_id: string; readonly tool: string };
   "agent.tool_completed": {

@@ -57,6 +57,13 @@ export const examplePayloads: EventPayloads = {
   },
   "agent.budget_reserved": { request: 1, tokens: 100 },
   "agent.budget_settled": { request: 1, reserved: 100, prompt: 3, completion: 2, cost: 0.5 },
+  "agent.budget_corrected": {
+    request: 1,
+    prompt: 2,
+    completion: 2,
+    cost: 0.4,
+    replaces: { prompt: 3, completion: 2, cost: 0.5 },
+  },
   "agent.tool_started": { call_id: "c", tool: "read_file" },
   "agent.tool_completed": { call_id: "c", tool: "read_file", output: "text" },
   "agent.tool_failed": { call_id: "c", tool: "read_file", error: "no such file" },

@@ -25,6 +25,7 @@ const table: Readonly<Record<DelegationStatus, readonly EventType[]>> = {
     ...activity,
   ],
   waiting_for_merge: [
+    "agent.budget_corrected",
     "agent.asked",
     "agent.answered",
     "agent.worktree_merged",

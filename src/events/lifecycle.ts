@@ -4,12 +4,13 @@
  */
 import { MandateError } from "../ports/mandate-error.ts";
 import type { Delegation, DelegationStatus, OpenAsk, Output, WaitingOn } from "./delegation.ts";
-import type { EventType, StoredEvent, TokenUsage } from "./event.ts";
+import type { EventPayloads, EventType, StoredEvent, TokenUsage } from "./event.ts";
 
 const activity: readonly EventType[] = [
   "agent.model_turn",
   "agent.budget_reserved",
   "agent.budget_settled",
+  "agent.budget_corrected",
   "agent.tool_started",
   "agent.tool_completed",
   "agent.tool_failed",
@@ -42,6 +43,7 @@ const accepts: Readonly<Record<DelegationStatus, ReadonlySet<EventType>>> = {
   ]),
   waiting_for_merge: new Set<EventType>([
     "agent.claimed",
+    "agent.budget_corrected",
     "agent.asked",
     "agent.answered",
     "agent.worktree_merged",
@@ -172,9 +174,11 @@ function moveRunning(delegation: In<"running">, event: StoredEvent): Delegation 
       return {
         ...delegation,
         reservation: null,
-        usage: addUsage(delegation.usage, event.payload),
+        ...settle(delegation, event.payload),
         lastEventAt,
       };
+    case "agent.budget_corrected":
+      return { ...delegation, ...correct(delegation, event.payload), lastEventAt };
     case "agent.model_turn":
       return {
         ...delegation,
@@ -250,6 +254,8 @@ function moveRunning(delegation: In<"running">, event: StoredEvent): Delegation 
 
 function applyToWaiting(delegation: In<"waiting_for_merge">, event: StoredEvent): Delegation {
   switch (event.type) {
+    case "agent.budget_corrected":
+      return { ...delegation, ...correct(delegation, event.payload) };
     case "agent.asked":
       return { ...delegation, ask: askOf(event.payload) };
     case "agent.answered":
@@ -321,9 +327,11 @@ function handedIn(delegation: Delegation): Pick<Delegation, "share"> | undefined
 
 /** What stays when a status ends: the fields of the next status are added by the caller. */
 function common(delegation: Delegation): Omit<In<"created">, "status"> {
-  const { share } = delegation;
+  const { estimates, overrun, share } = delegation;
   return {
     ...(share && { share }),
+    ...(estimates && { estimates }),
+    ...(overrun && { overrun }),
     id: delegation.id,
     parentId: delegation.parentId,
     callId: delegation.callId,
@@ -354,11 +362,39 @@ function outputOf(payload: StoredEvent<"agent.subagent_waiting_for_merge">["payl
   };
 }
 
-function addUsage(usage: TokenUsage, more: TokenUsage): TokenUsage {
+type Spent = Pick<Delegation, "estimates" | "overrun" | "usage">;
+
+function settle(
+  { estimates = 0, usage }: Delegation,
+  { completion, cost, estimated, overrun, prompt }: EventPayloads["agent.budget_settled"],
+): Spent {
+  const open = estimates + (estimated ? 1 : 0);
   return {
-    prompt: usage.prompt + more.prompt,
-    completion: usage.completion + more.completion,
-    cost: usage.cost + more.cost,
+    usage: {
+      prompt: usage.prompt + prompt,
+      completion: usage.completion + completion,
+      cost: usage.cost + cost,
+      ...(open > 0 && { estimated: true }),
+    },
+    ...(open > 0 && { estimates: open }),
+    ...(overrun && { overrun }),
+  };
+}
+
+function correct(
+  { estimates = 0, usage }: Delegation,
+  { completion, cost, overrun, prompt, replaces }: EventPayloads["agent.budget_corrected"],
+): Spent {
+  const open = Math.max(0, estimates - 1);
+  return {
+    usage: {
+      prompt: usage.prompt + prompt - replaces.prompt,
+      completion: usage.completion + completion - replaces.completion,
+      cost: usage.cost + cost - replaces.cost,
+      ...(open > 0 && { estimated: true }),
+    },
+    estimates: open,
+    ...(overrun && { overrun }),
   };
 }
 

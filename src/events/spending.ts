@@ -9,6 +9,8 @@ export interface Spending extends Readonly<Amounts> {
   readonly cap: number;
   /** In billionths of a dollar, as are what its tokens have cost and what is held back of it. */
   readonly costCap: number;
+  /** A provider reported more than was reserved: nothing more is reserved there or below. */
+  readonly isOverrun: boolean;
 }
 
 /** The same of a whole subtree; null stands for the run. */
@@ -29,12 +31,14 @@ export function* spendingAbove(
   run.totals ??= totalsOf(run);
   for (let one = at(run, id); one !== undefined; one = at(run, one.parentId)) {
     const { tokens: cap = unlimited } = one.share ?? {};
-    yield { id: one.id, cap, costCap: costCapOf(one), ...(run.totals.get(one.id) ?? nothing) };
+    const isOverrun = one.overrun === true;
+    const amounts = run.totals.get(one.id) ?? nothing;
+    yield { id: one.id, cap, costCap: costCapOf(one), isOverrun, ...amounts };
   }
   // What its root may cost is for all of it: who looks on is below nobody.
   const [root] = run.delegations.values();
   const all = run.totals.get(null) ?? nothing;
-  yield { id: null, cap: run.budgetTokens, costCap: costCapOf(root), ...all };
+  yield { id: null, cap: run.budgetTokens, costCap: costCapOf(root), isOverrun: false, ...all };
 }
 
 function costCapOf(delegation: Delegation | undefined): number {
@@ -115,6 +119,12 @@ export function requireFunds(
   const id = sub_agent_id ?? null;
   const { cost, tokens } = payload;
   for (const one of spendingAbove(run, id)) {
+    if (one.isOverrun) {
+      throw new MandateError(
+        "illegal-transition",
+        `Delegation ${id} cannot hold back ${tokens} tokens: a provider reported more than was reserved in ${one.id}.`,
+      );
+    }
     const isLeft = tokens <= one.cap - one.settled - one.reserved;
     const dollars = one.costCap - one.cost - one.reservedCost;
     if (isLeft && (cost === undefined || billionths(cost) <= dollars)) continue;

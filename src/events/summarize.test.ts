@@ -65,7 +65,13 @@ describe("a summary", () => {
       "nobody answered in time",
     );
     expect(summarize(stored("agent.budget_settled", { estimated: true }))).toBe(
-      "used 5 tokens (worst case)",
+      "used ≤ 5 tokens (estimate)",
+    );
+    expect(summarize(stored("agent.budget_settled", { overrun: true, reserved: 3 }))).toBe(
+      "used 5 tokens, 2 more than reserved",
+    );
+    expect(summarize(stored("agent.budget_corrected"))).toBe(
+      "used 4 tokens, as reported later (was ≤ 5)",
     );
     expect(summarize(stored("agent.skills_clamped"))).toBe("skills clamped to none");
   });

@@ -36,8 +36,14 @@ const lines: { readonly [T in EventType]: (payload: EventPayloads[T]) => string 
     return `${p.requested} ${how}: ${did}`;
   },
   "agent.budget_reserved": (p) => `reserved ${p.tokens} tokens`,
-  "agent.budget_settled": (p) =>
-    `used ${p.prompt + p.completion} tokens${p.estimated ? " (worst case)" : ""}`,
+  "agent.budget_settled": (p) => {
+    const tokens = `${p.prompt + p.completion} tokens`;
+    if (p.overrun)
+      return `used ${tokens}, ${p.prompt + p.completion - p.reserved} more than reserved`;
+    return p.estimated ? `used ≤ ${tokens} (estimate)` : `used ${tokens}`;
+  },
+  "agent.budget_corrected": (p) =>
+    `used ${p.prompt + p.completion} tokens, as reported later (was ≤ ${p.replaces.prompt + p.replaces.completion})`,
   "agent.tool_started": (p) => `${p.tool} started`,
   "agent.tool_completed": (p) => `${p.tool} ${p.is_error ? "failed" : "done"}: ${short(p.output)}`,
   "agent.tool_failed": (p) => `${p.tool} failed: ${short(p.error)}`,

@@ -56,7 +56,8 @@ export class AiSdkReply {
       case "tool-input-delta":
         this.#count(part.delta);
         if (part.delta.trim() !== "") this.#callsWithInput.add(part.id);
-        break;
+        this.#onPart({ type: "activity", bytes: Buffer.byteLength(part.delta) });
+        return;
       case "tool-call":
         this.#countCall(part.input);
         // What the provider itself executes is none of the agent's calls.

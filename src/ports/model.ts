@@ -73,7 +73,8 @@ export interface ToolDescription {
 export type ModelPart =
   | { readonly type: "text"; readonly text: string }
   | { readonly type: "reasoning"; readonly text: string }
-  | { readonly type: "activity" };
+  /** `bytes`: of output that is neither, such as the arguments of a call. */
+  | { readonly type: "activity"; readonly bytes?: number };
 
 export type FinishReason = "stop" | "tool-calls" | "length" | "content-filter" | "other";
 

@@ -1,5 +1,6 @@
 import type { CloseReason } from "../../events/close-reason.ts";
 import { type Delegation, type Failure, isOpen } from "../../events/delegation.ts";
+import { worstCaseOf } from "../../events/estimated-usage.ts";
 import type { NewEvent, StoredEvent } from "../../events/event.ts";
 import { Evidence } from "../../events/evidence.ts";
 import { childrenOf, subtree } from "../../events/run-state.ts";
@@ -87,16 +88,23 @@ function closingEvents(
   }
   let { usage } = delegation;
   if (delegation.status === "running" && delegation.reservation) {
-    const { cost = 0, request, tokens } = delegation.reservation;
-    usage = { ...usage, prompt: usage.prompt + tokens, cost: usage.cost + cost };
+    const { reservation } = delegation;
+    // What had arrived of its answer is known to the process that had sent it, and to no other.
+    const { completion, cost, prompt } = worstCaseOf(reservation);
+    usage = {
+      prompt: usage.prompt + prompt,
+      completion: usage.completion + completion,
+      cost: usage.cost + cost,
+      ...((usage.estimated || reservation.prompt !== undefined) && { estimated: true }),
+    };
     events.push({
       type: "agent.budget_settled",
       sub_agent_id: id,
       payload: {
-        request,
-        reserved: tokens,
-        prompt: tokens,
-        completion: 0,
+        request: reservation.request,
+        reserved: reservation.tokens,
+        prompt,
+        completion,
         cost,
         estimated: true,
       },

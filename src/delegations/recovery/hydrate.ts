@@ -97,6 +97,7 @@ export async function revive(
   const account = accountFor(run, parent, delegation.id, contract);
   const { completion, cost, prompt } = delegation.usage;
   account.settle(nothing, { tokens: prompt + completion, cost: billionths(cost) });
+  account.isOverrun = delegation.overrun === true;
   const copy = isOpen(delegation)
     ? await copyFor(run, parent, delegation, contract, role)
     : undefined;
@@ -119,6 +120,7 @@ export async function revive(
     createdAt: delegation.createdAt,
   });
   agent.usage = delegation.usage;
+  agent.estimated = delegation.estimates ?? 0;
   agent.turns = delegation.turns;
   agent.attempt = delegation.attempt;
   if (delegation.status === "closed") {
@@ -160,8 +162,10 @@ function adopt(agent: Agent, delegation: Delegation): void {
     agent.requests = delegation.requests;
     agent.openAsk = delegation.ask;
     if (delegation.reservation) {
-      const { cost = 0, tokens } = delegation.reservation;
-      agent.reservation = { tokens, cost: billionths(cost) };
+      const { cost = 0, prompt, tokens } = delegation.reservation;
+      const held = { tokens, cost: billionths(cost) };
+      agent.reservation = prompt === undefined ? held : { ...held, prompt };
+      agent.received = null;
       agent.account.restoreReservation(agent.reservation);
     }
   } else if (delegation.status === "waiting_for_merge") {
@@ -193,12 +197,15 @@ export async function reload(agent: Agent, delegation: Delegation): Promise<void
   agent.startOver();
   agent.account.settle(agent.reservation, nothing);
   agent.reservation = nothing;
+  agent.account.isOverrun = delegation.overrun === true;
+  agent.estimates.clear();
   agent.openCalls = null;
   agent.answers = null;
   agent.evidence = new Evidence();
   agent.attempt = delegation.attempt;
   agent.turns = delegation.turns;
   agent.usage = delegation.usage;
+  agent.estimated = delegation.estimates ?? 0;
   agent.transcript = new Transcript(opening);
   for (const event of events) replay(agent, event);
   adopt(agent, delegation);

@@ -44,8 +44,8 @@ export class Branches {
       const runs = followed.has(event.type) ? this.#ofRun.get(event.run_id) : undefined;
       if (runs === undefined) continue;
       // All of them count already: whoever waits for one looks at what is left by all.
-      if (event.type === "agent.budget_settled" && settled.has(event.run_id)) continue;
-      if (event.type === "agent.budget_settled") settled.add(event.run_id);
+      if (releases.has(event.type) && settled.has(event.run_id)) continue;
+      if (releases.has(event.type)) settled.add(event.run_id);
       for (const run of runs) follow(run, event);
     }
   }
@@ -60,15 +60,19 @@ export class Branches {
   }
 }
 
+const releases: ReadonlySet<string> = new Set(["agent.budget_settled", "agent.budget_corrected"]);
+
 /** What `follow` looks at. An event is told to every branch of its run, and most are nothing to any. */
 const followed: ReadonlySet<string> = new Set([
-  ...["agent.budget_settled", "agent.answered", "agent.claimed"],
+  ...releases,
+  ...["agent.answered", "agent.claimed"],
   ...["agent.subagent_waiting_for_merge", "agent.subagent_closed"],
 ]);
 
 function follow(run: LiveRun, event: StoredEvent): void {
   switch (event.type) {
     case "agent.budget_settled":
+    case "agent.budget_corrected":
       run.release();
       break;
     case "agent.answered":

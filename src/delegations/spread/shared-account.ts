@@ -23,15 +23,15 @@ export class SharedAccount extends Account {
   }
 
   override get available(): Amount {
-    return this.#least(({ cap, cost, costCap, reserved, reservedCost, settled }) => ({
-      tokens: cap - settled - reserved,
+    return this.#least(({ cap, cost, costCap, isOverrun, reserved, reservedCost, settled }) => ({
+      tokens: isOverrun ? 0 : cap - settled - reserved,
       cost: costCap - cost - reservedCost,
     }));
   }
 
   override get unspent(): Amount {
-    return this.#least(({ cap, cost, costCap, settled }) => ({
-      tokens: cap - settled,
+    return this.#least(({ cap, cost, costCap, isOverrun, settled }) => ({
+      tokens: isOverrun ? 0 : cap - settled,
       cost: costCap - cost,
     }));
   }
@@ -57,7 +57,8 @@ export class SharedAccount extends Account {
     const { state } = this.#run;
     if (state === null) return { tokens: this.cap, cost: this.costCap };
     const { cost, reserved, reservedCost, settled } = this.#unwritten(state);
-    let least: Amount = { tokens: this.cap, cost: Number.POSITIVE_INFINITY };
+    // What was just reported may not be written yet.
+    let least: Amount = { tokens: this.isOverrun ? 0 : this.cap, cost: Number.POSITIVE_INFINITY };
     for (const known of spendingAbove(state, this.#id)) {
       const amount = amountOf({
         ...known,
@@ -75,7 +76,7 @@ export class SharedAccount extends Account {
   }
 
   /** How far its own figures are ahead of what the log says of it. */
-  #unwritten(state: RunState): Omit<Spending, "cap" | "costCap"> {
+  #unwritten(state: RunState): Omit<Spending, "cap" | "costCap" | "isOverrun"> {
     const delegation = this.#id === null ? undefined : state.delegations.get(this.#id);
     if (delegation === undefined) return nothing;
     const { usage } = delegation;

@@ -6,6 +6,11 @@ export interface Amount {
   readonly cost: number;
 }
 
+/** What a request may use at most; `prompt`: of the tokens, the bound of its prompt. */
+export interface Held extends Amount {
+  readonly prompt?: number;
+}
+
 export const nothing: Amount = Object.freeze({ tokens: 0, cost: 0 });
 
 /**
@@ -23,6 +28,8 @@ export class Account {
   reserved = 0;
   cost = 0;
   reservedCost = 0;
+  /** A provider reported more than was reserved: nothing is free here or below any more. */
+  isOverrun = false;
   readonly #waiting: (() => void)[] | null;
 
   /** `dollars`: null where nobody has set a limit. */
@@ -40,6 +47,7 @@ export class Account {
     let cost = Number.POSITIVE_INFINITY;
     for (let account: Account | null = this; account; account = account.parent) {
       tokens = Math.min(tokens, account.cap - account.settled - account.reserved);
+      if (account.isOverrun) tokens = Math.min(tokens, 0);
       cost = Math.min(cost, account.costCap - account.cost - account.reservedCost);
     }
     return { tokens, cost };
@@ -51,6 +59,7 @@ export class Account {
     let cost = Number.POSITIVE_INFINITY;
     for (let account: Account | null = this; account; account = account.parent) {
       tokens = Math.min(tokens, account.cap - account.settled);
+      if (account.isOverrun) tokens = Math.min(tokens, 0);
       cost = Math.min(cost, account.costCap - account.cost);
     }
     return { tokens, cost };

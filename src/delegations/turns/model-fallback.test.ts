@@ -116,10 +116,11 @@ describe("what a profile says of its model", () => {
           ? "done"
           : {
               calls: [{ tool: "read_file", input: { path: `${caller.turn}` } }],
-              usage: { prompt: 2000 * caller.turn, completion: 10 },
+              usage: { prompt: 5500 + 500 * caller.turn, completion: 500 },
             },
     });
-    const { events } = await mandate.run({ task: "go", profile: "a", budgetTokens: 900_000 });
+    const task = "go ".repeat(3000);
+    const { events } = await mandate.run({ task, profile: "a", budgetTokens: 900_000 });
     expect(ofType(events, "agent.compacted")).toHaveLength(1);
   });
 

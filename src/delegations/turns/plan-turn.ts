@@ -70,7 +70,8 @@ function tokensFor(cost: number, rate: number): number {
   return Math.floor(cost / billionthsFor(1, rate));
 }
 
-function worstCase(
+/** The most that a request with such a prompt, and an answer of so many tokens, can cost. */
+export function worstCase(
   { price, prompt }: Pick<TurnBounds, "price" | "prompt">,
   answer: number,
 ): Amount {

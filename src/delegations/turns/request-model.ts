@@ -9,6 +9,7 @@ import type {
 import { ModelFault } from "../../ports/model-fault.ts";
 import type { Agent } from "../agent.ts";
 import { Stopped } from "../ends/ending.ts";
+import { correctRequest } from "./correct-request.ts";
 import { noteLateResult } from "./late-result.ts";
 
 /** What one request may use, as planned and reserved. */
@@ -110,6 +111,7 @@ class StreamWatch {
   reply: ModelReply | null = null;
   readonly #agent: Agent;
   readonly #began: number;
+  readonly #request: number;
   #lastPart = 0;
   #controller: AbortController | undefined;
   #reject: ((error: unknown) => void) | undefined;
@@ -119,6 +121,7 @@ class StreamWatch {
   constructor(agent: Agent) {
     this.#agent = agent;
     this.#began = agent.run.parts.clock.monotonic();
+    this.#request = agent.requests;
     agent.time.watched = this;
   }
 
@@ -142,7 +145,10 @@ class StreamWatch {
       this.#forget = this.#agent.onStop((reason) => this.#abort(reason));
       const hear = (reply: ModelReply): void => {
         this.reply = reply;
-        if (this.#reason !== undefined) noteLateResult(this.#agent, "an answer of its model");
+        if (this.#reason !== undefined) {
+          noteLateResult(this.#agent, "an answer of its model");
+          this.#correct(reply);
+        }
         resolve(reply);
       };
       try {
@@ -151,6 +157,14 @@ class StreamWatch {
         reject(asFault(error));
       }
     });
+  }
+
+  #correct({ usage }: ModelReply): void {
+    try {
+      correctRequest(this.#agent, this.#request, usage);
+    } catch {
+      // Its log does not take anything now. The agent finds that out by itself, and the estimate stays.
+    }
   }
 
   end(): void {
@@ -174,6 +188,10 @@ class StreamWatch {
     const { clock, onDelta } = this.#agent.run.parts;
     this.#lastPart = clock.monotonic();
     this.#agent.lastActivity = this.#lastPart;
+    const { received } = this.#agent;
+    if (this.#reason === undefined && received !== null) {
+      this.#agent.received = received + bytesOf(part);
+    }
     if (part.type === "text") onDelta?.(this.#agent.id, part.text);
   };
 
@@ -182,6 +200,11 @@ class StreamWatch {
     this.#controller?.abort(reason);
     this.#reject?.(reason);
   }
+}
+
+/** No output is more tokens than its bytes. */
+function bytesOf(part: ModelPart): number {
+  return part.type === "activity" ? (part.bytes ?? 0) : Buffer.byteLength(part.text);
 }
 
 /** A model of the user's own may throw anything: it is the model's failure, and nobody's policy. */

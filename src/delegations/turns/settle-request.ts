@@ -1,65 +1,105 @@
 import type { TokenPrice } from "../../contracts/token-price.ts";
+import { worstCaseOf } from "../../events/estimated-usage.ts";
+import type { TokenUsage } from "../../events/event.ts";
 import { billionths, inDollars } from "../../ports/dollars.ts";
 import type { ModelReply, ModelUsage } from "../../ports/model.ts";
 import type { ModelFault } from "../../ports/model-fault.ts";
 import type { Agent } from "../agent.ts";
 import { event } from "../agent-event.ts";
-import { type Amount, nothing } from "./ledger.ts";
+import { type Amount, type Held, nothing } from "./ledger.ts";
+import { worstCase } from "./plan-turn.ts";
 
-/** What a request has used, as far as anybody knows. */
+/** What a request has used. */
 export interface Used {
   readonly prompt: number;
   readonly completion: number;
   /** In dollars. */
   readonly cost: number;
-  /** The provider did not say it, or said what cannot be: the worst case stands here. */
-  readonly isEstimated: boolean;
+  /** The provider did not report it, or reported what is no count. */
+  readonly isEstimated?: boolean;
 }
 
-export const unused: Used = Object.freeze({
-  prompt: 0,
-  completion: 0,
-  cost: 0,
-  isEstimated: false,
-});
+export const unused: Used = Object.freeze({ prompt: 0, completion: 0, cost: 0 });
 
 type Settlement = ReturnType<typeof event<"agent.budget_settled">>;
 
 /** Settles what is reserved: from the child and every ancestor, once. */
 export function settled(agent: Agent, used: Used): Settlement {
-  const { completion, cost, isEstimated, prompt } = used;
-  const reserved = agent.reservation;
-  agent.account.settle(reserved, { tokens: prompt + completion, cost: billionths(cost) });
+  const { completion, cost, isEstimated = false, prompt } = used;
+  const { reservation: reserved, requests: request } = agent;
+  const overrun = isOverrun(reserved, used);
+  agent.account.settle(reserved, amountOf(used));
+  if (overrun) agent.account.isOverrun = true;
   agent.reservation = nothing;
-  agent.usage = {
-    prompt: agent.usage.prompt + prompt,
-    completion: agent.usage.completion + completion,
-    cost: agent.usage.cost + cost,
-  };
+  if (isMarked(reserved, used)) {
+    agent.estimates.set(request, { used, reserved, model: agent.model });
+    agent.estimated++;
+  }
+  agent.usage = sum(agent, agent.usage, used);
   return event(agent, "agent.budget_settled", {
-    request: agent.requests,
+    request,
     reserved: reserved.tokens,
     prompt,
     completion,
     cost,
     ...(isEstimated ? { estimated: true } : {}),
+    ...(overrun ? { overrun: true } : {}),
   });
 }
 
-/** Whatever request is under way, if one is: nobody will hear any more what it has used. */
+/**
+ * The provider reported more than its reservation: more than the request's own limits made
+ * possible. A reservation of an earlier version, which does not say its prompt's bound, has no
+ * overruns: it is settled as it was then.
+ */
+export function isOverrun(reserved: Held, used: Used): boolean {
+  if (reserved.prompt === undefined || used.isEstimated) return false;
+  const { cost, tokens } = amountOf(used);
+  return tokens > reserved.tokens || (reserved.cost > 0 && cost > reserved.cost);
+}
+
+function amountOf({ completion, cost, prompt }: Used): Amount {
+  return { tokens: prompt + completion, cost: billionths(cost) };
+}
+
+function isMarked({ prompt }: Held, { isEstimated = false }: Used): boolean {
+  return isEstimated && prompt !== undefined;
+}
+
+/** What a delegation has used with this, marked while part of it is an estimate. */
+export function sum(
+  { estimated }: Agent,
+  usage: TokenUsage,
+  more: Omit<Used, "isEstimated">,
+): TokenUsage {
+  return {
+    prompt: usage.prompt + more.prompt,
+    completion: usage.completion + more.completion,
+    cost: usage.cost + more.cost,
+    ...(estimated > 0 && { estimated: true }),
+  };
+}
+
+/** The usage of one turn as its event says it. */
+export function usageOf({ reservation }: Agent, used: Used): TokenUsage {
+  const { completion, cost, prompt } = used;
+  return { prompt, completion, cost, ...(isMarked(reservation, used) && { estimated: true }) };
+}
+
+/** A request that is under way, if one is: it was cut, and nobody will report what it has used. */
 export function settledIfOpen(agent: Agent): readonly Settlement[] {
-  return agent.reservation.tokens > 0 ? [settled(agent, worstOf(agent))] : [];
+  return agent.reservation.tokens > 0 ? [settled(agent, cutUsage(agent))] : [];
 }
 
 export function settledFault(agent: Agent, fault: ModelFault): Settlement {
-  const settlement = settled(agent, isFree(fault) ? unused : worstOf(agent));
+  const settlement = settled(agent, isFree(fault) ? unused : cutUsage(agent));
   const { partial } = fault;
   if (!partial) return settlement;
   // What had arrived is kept as data; nothing of it is acted upon.
   return { ...settlement, payload: { ...settlement.payload, partial: partial.slice(0, 4000) } };
 }
 
-/** Faults that a provider does not charge for; after any other the worst case is taken as used. */
+/** Faults that a provider does not charge for; any other request is estimated. */
 function isFree({ cause, kind, partial }: ModelFault): boolean {
   const code = (cause as { code?: unknown } | undefined)?.code;
   // One that had begun to answer charges for that.
@@ -77,68 +117,80 @@ const refusals: ReadonlySet<string> = new Set([
 
 const neverConnected: ReadonlySet<unknown> = new Set(["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN"]);
 
-function worstOf({ reservation: { cost, tokens } }: Agent): Used {
-  return { prompt: tokens, completion: 0, cost: inDollars(cost), isEstimated: true };
-}
-
-/** What an answer has used: what was reported, if it can be so. */
-export function usedFor(agent: Agent, reply: ModelReply): Used {
-  const reported = believable(reply.usage, agent);
-  const { prompt, completion } = reported ?? estimate(agent, reply);
-  const isEstimated = reported === null;
-  // Its tokens count all the same: what they say of the conversation is what the next bound rests on.
-  const cost =
-    reply.takenFrom === undefined
-      ? costOf(agent, reported ?? { prompt, completion }, isEstimated)
-      : 0;
-  return { prompt, completion, cost, isEstimated };
-}
-
 /**
- * A count that is none (negative, not a number) would give tokens back, and one above all that was
- * left could not have been used: both count as not reported.
+ * The estimate of a request that was cut: the bound of its prompt and the output that had arrived,
+ * a token for each byte. Of a request that another process had sent nobody knows what had arrived:
+ * then it is the whole reservation.
  */
-function believable(usage: ModelUsage | null, agent: Agent): ModelUsage | null {
+function cutUsage(agent: Agent): Used {
+  const { reservation, received } = agent;
+  const { prompt, tokens } = reservation;
+  if (prompt === undefined || received === null) {
+    const worst = worstCaseOf({ ...reservation, cost: inDollars(reservation.cost) });
+    return { ...worst, isEstimated: true };
+  }
+  const completion = Math.min(received, tokens - prompt);
+  return { prompt, completion, cost: boundedCost(agent, prompt, completion), isEstimated: true };
+}
+
+function boundedCost({ contract, model, price, run }: Agent, prompt: number, answer: number) {
+  if (contract.model.prices === undefined) {
+    return run.parts.models.cost(model, { prompt, completion: answer });
+  }
+  return inDollars(worstCase({ price, prompt }, answer).cost);
+}
+
+/** What an answer has used: what was reported, or an estimate where that is no count. */
+export function usedFor(agent: Agent, reply: ModelReply): Used {
+  const reported = counted(reply.usage);
+  // An answer of an earlier run was sent to nobody now. Its tokens count, since they say how long
+  // the conversation is, but they cannot overrun a request that was not made.
+  if (reply.takenFrom !== undefined) return takenUsage(agent, reply, reported);
+  if (reported === null) {
+    const { prompt, completion } = estimate(agent, reply);
+    // Nobody knows what was thought besides what was said.
+    const cost =
+      agent.contract.model.prices === undefined
+        ? agent.run.parts.models.cost(agent.model, { prompt, completion })
+        : inDollars(agent.reservation.cost);
+    return { prompt, completion, cost, isEstimated: true };
+  }
+  const { completion, prompt } = reported;
+  return { prompt, completion, cost: costOf(agent, agent.model, reported) };
+}
+
+function takenUsage(agent: Agent, reply: ModelReply, reported: ModelUsage | null): Used {
+  const { prompt: bound, tokens } = agent.reservation;
+  const fits =
+    reported !== null && (bound === undefined || reported.prompt + reported.completion <= tokens);
+  const { completion, prompt } = fits ? reported : estimate(agent, reply);
+  return { prompt, completion, cost: 0, ...(!fits && { isEstimated: true }) };
+}
+
+/** Null: negative, fractional or too large to add up. Such a count would give tokens back. */
+export function counted(usage: ModelUsage | null): ModelUsage | null {
   if (usage === null) return null;
   const { prompt, completion, cached = 0, cacheWrite = 0 } = usage;
-  const isCount = [prompt, completion, cached, cacheWrite].every(
-    (count) => Number.isSafeInteger(count) && count >= 0,
-  );
-  const isPossible = prompt + completion <= chargeable(agent).tokens;
-  return isCount && cached + cacheWrite <= prompt && isPossible ? usage : null;
+  const counts = [prompt, completion, cached, cacheWrite, prompt + completion];
+  const isCount = counts.every((count) => Number.isSafeInteger(count) && count >= 0);
+  return isCount && cached + cacheWrite <= prompt ? usage : null;
 }
 
-/** Nothing that can be so was reported: no prompt is more than its bound, no answer than its bytes. */
-function estimate(agent: Agent, reply: ModelReply): ModelUsage {
+/** No prompt is more than its bound, no answer than its bytes, those of its thoughts included. */
+function estimate({ promptBound, received, reservation }: Agent, reply: ModelReply): ModelUsage {
   const bytes = Buffer.byteLength(reply.text) + Buffer.byteLength(JSON.stringify(reply.calls));
-  const { completion: told = 0 } = reply.usage ?? {};
-  const most = agent.reservation.tokens - agent.promptBound;
-  const completion = Math.min(told > bytes ? told : bytes, most);
-  return { prompt: agent.promptBound, completion };
+  const completion = Math.min(Math.max(bytes, received ?? 0), reservation.tokens - promptBound);
+  return { prompt: promptBound, completion };
 }
 
 /**
  * In dollars, by the prices of the contract where it has them: the list of another worker, or of
- * tomorrow, is not what was agreed. Whatever a provider counts, it is charged no more than was left.
+ * tomorrow, is not what was agreed.
  */
-function costOf(agent: Agent, usage: ModelUsage, isEstimated: boolean): number {
-  const { contract, model, reservation, run } = agent;
+export function costOf({ contract, run }: Agent, model: string, usage: ModelUsage): number {
   const { prices } = contract.model;
   if (prices === undefined) return run.parts.models.cost(model, usage);
-  // Nobody knows what was thought besides what was said.
-  if (isEstimated) return inDollars(reservation.cost);
-  const cost = run.parts.models.cost(model, usage, prices[model] ?? free);
-  return inDollars(Math.min(billionths(cost), chargeable(agent).cost));
+  return run.parts.models.cost(model, usage, prices[model] ?? free);
 }
 
 const free: TokenPrice = Object.freeze({ input: 0, output: 0 });
-
-/** What a request can be charged at most. Of a spread run others may have taken what is free here. */
-function chargeable({ account, reservation, run }: Agent): Amount {
-  if (run.isSpread) return reservation;
-  const { cost, tokens } = account.available;
-  return {
-    tokens: reservation.tokens + Math.max(0, tokens),
-    cost: reservation.cost + Math.max(0, cost),
-  };
-}

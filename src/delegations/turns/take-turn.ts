@@ -13,7 +13,7 @@ import { hasServers, openServers, withServerTools } from "./open-servers.ts";
 import { leastForAnswer, planTurn, promptBound, type TurnPlan } from "./plan-turn.ts";
 import { recordableCall } from "./recordable-call.ts";
 import { RefusedTurn, requestModel, StalledRequest } from "./request-model.ts";
-import { settled, settledFault, unused, usedFor } from "./settle-request.ts";
+import { isOverrun, settled, settledFault, unused, usageOf, usedFor } from "./settle-request.ts";
 
 /**
  * One model turn: plan what it may cost, reserve that, send, settle, record. Passing faults are
@@ -146,29 +146,39 @@ function reserve(agent: Agent, amount: Amount): void {
   // Planned from what is free, with nothing awaited in between: it cannot be gone.
   if (!agent.account.reserve(amount)) throw new Error("a planned reservation did not fit");
   agent.requests++;
-  agent.reservation = amount;
+  agent.received = 0;
+  const { models } = agent.run.parts;
+  const prompt = models.isUnbounded?.(agent.id, agent.requests)
+    ? {}
+    : { prompt: agent.promptBound };
+  agent.reservation = { ...amount, ...prompt };
   const { cost, tokens } = amount;
-  const reserved = { request: agent.requests, tokens };
-  const payload = cost > 0 ? { ...reserved, cost: inDollars(cost) } : reserved;
-  agent.record(event(agent, "agent.budget_reserved", payload));
+  agent.record(
+    event(agent, "agent.budget_reserved", {
+      request: agent.requests,
+      tokens,
+      ...prompt,
+      ...(cost > 0 && { cost: inDollars(cost) }),
+    }),
+  );
 }
 
 function recordTurn(agent: Agent, reply: ModelReply, last: boolean): void {
   const { model } = agent;
   const used = usedFor(agent, reply);
-  const { completion, cost, prompt } = used;
   agent.turns++;
   agent.record(
     event(agent, "agent.model_turn", {
       requested: model,
       served: reply.served,
-      usage: { prompt, completion, cost },
+      usage: usageOf(agent, used),
       finish_reason: reply.finish,
       ...(reply.text === "" ? {} : { text: reply.text }),
       ...(reply.calls.length === 0
         ? {}
         : { calls: agent.transcript.withUniqueIds(reply.calls.map(recordableCall)) }),
-      ...(last ? { last: true } : {}),
+      // After an overrun no further turn follows.
+      ...(last || isOverrun(agent.reservation, used) ? { last: true } : {}),
       ...(reply.providerData === undefined ? {} : { provider_data: reply.providerData }),
       ...(reply.takenFrom === undefined ? {} : { taken_from: reply.takenFrom }),
     }),
@@ -246,7 +256,7 @@ function refusedTurn(agent: Agent, { reply, message, cause }: RefusedTurn): Endi
 }
 
 /** What a child that ran out of budget can still hand in. */
-function bestSoFar(agent: Agent): Ending {
+export function bestSoFar(agent: Agent): Ending {
   const { transcript } = agent;
   if (transcript.bestText !== "") {
     const text = transcript.bestText;
@@ -257,6 +267,9 @@ function bestSoFar(agent: Agent): Ending {
 
 function whyNoAnswer({ account, contract, price, promptBound: prompt }: Agent): string {
   const { available } = account;
+  if (account.isOverrun) {
+    return "The provider reported more tokens than the request allowed, so nothing more is sent, and there is no answer yet.";
+  }
   if (available.cost <= 0) return "What it may cost is spent, and there is no answer yet.";
   const least = leastForAnswer({ prompt, price, maxOutput: contract.model.max_output_tokens });
   if (least.tokens <= available.tokens) {

@@ -1,4 +1,5 @@
-import type { StoredEvent, TokenUsage } from "../event.ts";
+import type { CloseReason } from "../close-reason.ts";
+import type { EventPayloads, StoredEvent, TokenUsage } from "../event.ts";
 import { type CheckedRun, type Known, type RunCheck, withAncestors } from "./checked-run.ts";
 
 interface Account {
@@ -9,6 +10,9 @@ interface Account {
   reserved: number;
   cost: number;
   reservedCost: number;
+  /** By how much marked overruns went beyond their reservations. */
+  overrun: number;
+  overrunCost: number;
   isOverdrawn: boolean;
 }
 
@@ -17,22 +21,50 @@ interface Amount {
   readonly cost: number;
 }
 
+interface Request {
+  readonly reserved: EventPayloads["agent.budget_reserved"];
+  /** What its answer says that it cost. */
+  turn: TokenUsage | null;
+}
+
 interface Spending {
   requests: number;
-  /** The request under way, and what its answer says that it cost. */
-  open: { readonly reserved: Amount; turn: TokenUsage | null } | null;
+  /** The request under way. */
+  open: Request | null;
+  /** Requests that are settled as estimates and not corrected, by number. */
+  readonly estimates: Map<
+    number,
+    { readonly reserved: Request["reserved"]; readonly used: TokenUsage }
+  >;
+  isOverrun: boolean;
 }
+
+/** What an event does to the accounts of a delegation and everybody above it. */
+interface Charge {
+  readonly reserved: Amount;
+  readonly settled: Amount;
+  /** How far a marked overrun went beyond its reservation. */
+  readonly overrun?: Amount;
+}
+
+const nothing: Amount = { tokens: 0, cost: 0 };
 
 /**
  * I12: at every moment, for every agent and the run, what its subtree has spent and may still be
  * charged for stays within its cap; the worst case of a request is reserved before it leaves and
- * settled once, by what the answer reported.
+ * settled once. The one exception is a marked overrun: it may exceed a cap by what it went beyond
+ * its reservation, nothing is reserved there or below from then on, and the delegation ends for it.
+ * An estimate stays within its reservation, and is corrected once, while its delegation is open.
  */
 export function checkBudget({ report }: CheckedRun): RunCheck {
   const accounts = new Map<Known | null, Account>();
   const spendings = new Map<Known, Spending>();
 
-  function charge(delegation: Known, reserved: Amount, settled: Amount, seq: number): void {
+  function charge(
+    delegation: Known,
+    { overrun = nothing, reserved, settled }: Charge,
+    seq: number,
+  ) {
     for (const owner of [...withAncestors(delegation), null]) {
       const account = accounts.get(owner);
       if (account === undefined) continue;
@@ -40,11 +72,19 @@ export function checkBudget({ report }: CheckedRun): RunCheck {
       account.reservedCost += reserved.cost;
       account.settled += settled.tokens;
       account.cost += settled.cost;
-      const problem = account.isOverdrawn ? undefined : overdraftOf(account);
+      account.overrun += overrun.tokens;
+      account.overrunCost += overrun.cost;
+      // A reservation has to fit by itself: an earlier overrun is no room for it.
+      const isReservation = reserved.tokens > 0;
+      const problem = account.isOverdrawn ? undefined : overdraftOf(account, !isReservation);
       if (problem === undefined) continue;
       account.isOverdrawn = true;
       report("I12", problem, { ...(owner && { delegationId: owner.id }), seq });
     }
+  }
+
+  function overrunAbove(delegation: Known): Known | undefined {
+    return withAncestors(delegation).find((one) => spendings.get(one)?.isOverrun);
   }
 
   return {
@@ -60,14 +100,20 @@ export function checkBudget({ report }: CheckedRun): RunCheck {
         // What the root may cost is for the whole run.
         if (all !== undefined && spendings.size === 0)
           accounts.set(null, { ...all, costCap: cost });
-        spendings.set(delegation, { requests: 0, open: null });
+        const estimates: Spending["estimates"] = new Map();
+        spendings.set(delegation, { requests: 0, open: null, estimates, isOverrun: false });
       }
       const spending = spendings.get(delegation);
       if (spending === undefined) return;
-      const problem = follow(event, spending, (reserved, settled) =>
-        charge(delegation, reserved, settled, event.seq),
-      );
-      if (problem) report("I12", problem, { delegationId: delegation.id, seq: event.seq });
+      const tell = (problem: string | undefined): void => {
+        if (problem) report("I12", problem, { delegationId: delegation.id, seq: event.seq });
+      };
+      if (event.type === "agent.budget_reserved") {
+        const above = overrunAbove(delegation);
+        if (above)
+          tell(`Request ${event.payload.request} is reserved after an overrun of ${above.id}.`);
+      }
+      tell(follow(event, spending, (each) => charge(delegation, each, event.seq)));
     },
   };
 }
@@ -82,40 +128,36 @@ function capsOf({ contract }: Known): [tokens: number, cost: number] {
 }
 
 function openAccount(cap: number, costCap: number): Account {
-  const nothing = { settled: 0, reserved: 0, cost: 0, reservedCost: 0 };
-  return { cap, costCap, ...nothing, isOverdrawn: false };
+  const amounts = { settled: 0, reserved: 0, cost: 0, reservedCost: 0, overrun: 0, overrunCost: 0 };
+  return { cap, costCap, ...amounts, isOverdrawn: false };
 }
 
-function overdraftOf({
-  cap,
-  cost,
-  costCap,
-  reserved,
-  reservedCost,
-  settled,
-}: Account): string | undefined {
-  if (settled + reserved > cap) {
+function overdraftOf(account: Account, withOverruns: boolean): string | undefined {
+  const { cap, cost, costCap, reserved, reservedCost, settled } = account;
+  const [tokens, dollars] = withOverruns ? [account.overrun, account.overrunCost] : [0, 0];
+  if (settled + reserved > cap + tokens) {
     return `${settled} tokens spent and ${reserved} reserved exceed ${cap}.`;
   }
   // The last digits of a sum are not exact.
-  if (cost + reservedCost <= costCap + 1e-6) return undefined;
+  if (cost + reservedCost <= costCap + dollars + 1e-6) return undefined;
   return `$${cost} spent and $${reservedCost} reserved exceed $${costCap}.`;
 }
 
 function follow(
   event: StoredEvent,
   spending: Spending,
-  charge: (reserved: Amount, settled: Amount) => void,
+  charge: (each: Charge) => void,
 ): string | undefined {
   const { open } = spending;
   switch (event.type) {
     case "agent.budget_reserved": {
-      const { cost = 0, request, tokens } = event.payload;
+      const { cost = 0, prompt = 0, request, tokens } = event.payload;
       const isNext = request === spending.requests + 1;
       spending.requests = request;
-      spending.open = { reserved: { tokens, cost }, turn: null };
-      charge(spending.open.reserved, { tokens: 0, cost: 0 });
+      spending.open = { reserved: event.payload, turn: null };
+      charge({ reserved: { tokens, cost }, settled: nothing });
       if (open !== null) return `Request ${request} is reserved before the one before is settled.`;
+      if (prompt > tokens) return `Request ${request} reserves less than the bound of its prompt.`;
       return isNext ? undefined : `Request ${request} does not follow the one before.`;
     }
     case "agent.model_turn": {
@@ -124,24 +166,115 @@ function follow(
       open.turn = event.payload.usage;
       return undefined;
     }
-    case "agent.budget_settled": {
-      const { request, reserved, prompt, completion, cost } = event.payload;
-      if (open === null || request !== spending.requests) {
-        return `Request ${request} is settled, and is not under way.`;
-      }
-      spending.open = null;
-      if (Math.min(prompt, completion, cost) < 0) return `Request ${request} gives something back.`;
-      const { reserved: held, turn } = open;
-      charge({ tokens: -held.tokens, cost: -held.cost }, { tokens: prompt + completion, cost });
-      if (reserved !== held.tokens) return `Request ${request} had reserved ${held.tokens} tokens.`;
-      if (turn === null) return undefined;
-      const isReported =
-        turn.prompt === prompt && turn.completion === completion && turn.cost === cost;
-      return isReported ? undefined : `Request ${request} is not settled by what was reported.`;
-    }
+    case "agent.budget_settled":
+      return settle(event.payload, spending, charge);
+    case "agent.budget_corrected":
+      return correct(event.payload, spending, charge);
     case "agent.subagent_closed":
-      return open === null ? undefined : "It closes with a request that is not settled.";
+      if (open !== null) return "It closes with a request that is not settled.";
+      return spending.isOverrun ? endProblem(event.payload.close_reason) : undefined;
     default:
       return undefined;
   }
+}
+
+function settle(
+  payload: EventPayloads["agent.budget_settled"],
+  spending: Spending,
+  charge: (each: Charge) => void,
+): string | undefined {
+  const { completion, cost, estimated, overrun, prompt, request } = payload;
+  const { open } = spending;
+  if (open === null || request !== spending.requests) {
+    return `Request ${request} is settled, and is not under way.`;
+  }
+  spending.open = null;
+  if (Math.min(prompt, completion, cost) < 0) return `Request ${request} gives something back.`;
+  const { reserved, turn } = open;
+  const used = { tokens: prompt + completion, cost };
+  if (estimated) spending.estimates.set(request, { reserved, used: { prompt, completion, cost } });
+  spending.isOverrun ||= overrun === true;
+  charge({
+    reserved: { tokens: -reserved.tokens, cost: -(reserved.cost ?? 0) },
+    settled: used,
+    ...(overrun && { overrun: beyond(used, reserved) }),
+  });
+  if (payload.reserved !== reserved.tokens) {
+    return `Request ${request} had reserved ${reserved.tokens} tokens.`;
+  }
+  const problem = amountProblem(request, used, reserved, payload);
+  if (problem !== undefined || turn === null) return problem;
+  const isReported = turn.prompt === prompt && turn.completion === completion && turn.cost === cost;
+  return isReported ? undefined : `Request ${request} is not settled by what was reported.`;
+}
+
+function correct(
+  payload: EventPayloads["agent.budget_corrected"],
+  spending: Spending,
+  charge: (each: Charge) => void,
+): string | undefined {
+  const { completion, cost, overrun, prompt, replaces, request } = payload;
+  const estimate = spending.estimates.get(request);
+  if (estimate === undefined) return `Request ${request} is corrected, and is no open estimate.`;
+  spending.estimates.delete(request);
+  const { reserved, used: before } = estimate;
+  const isSame =
+    replaces.prompt === before.prompt &&
+    replaces.completion === before.completion &&
+    replaces.cost === before.cost;
+  if (!isSame) return `Request ${request} is corrected from other amounts than it was settled as.`;
+  if (Math.min(prompt, completion, cost) < 0) return `Request ${request} gives something back.`;
+  const used = { tokens: prompt + completion, cost };
+  spending.isOverrun ||= overrun === true;
+  charge({
+    reserved: nothing,
+    settled: {
+      tokens: used.tokens - before.prompt - before.completion,
+      cost: cost - before.cost,
+    },
+    ...(overrun && { overrun: beyond(used, reserved) }),
+  });
+  return amountProblem(request, used, reserved, payload);
+}
+
+/** How far an amount goes beyond what was reserved for it. */
+function beyond({ cost, tokens }: Amount, reserved: Request["reserved"]): Amount {
+  return {
+    tokens: Math.max(0, tokens - reserved.tokens),
+    cost: reserved.cost === undefined ? 0 : Math.max(0, cost - reserved.cost),
+  };
+}
+
+/**
+ * An overrun is marked, and what is marked is one; an estimate is never more than was reserved.
+ * Earlier versions did not record the prompt's bound, and settled more than was reserved unmarked.
+ */
+function amountProblem(
+  request: number,
+  used: Amount,
+  reserved: Request["reserved"],
+  { estimated, overrun }: Partial<EventPayloads["agent.budget_settled"]>,
+): string | undefined {
+  const { cost, tokens } = beyond(used, reserved);
+  // The last digits of a sum are not exact.
+  const isBeyond = tokens > 0 || cost > 1e-9;
+  if (isBeyond && estimated) return `Request ${request} is estimated at more than it had reserved.`;
+  if (isBeyond && !overrun && reserved.prompt !== undefined) {
+    return `Request ${request} has used more than it had reserved, and is not marked.`;
+  }
+  return overrun && !isBeyond
+    ? `Request ${request} is marked as an overrun, and is none.`
+    : undefined;
+}
+
+/** Ends that come from outside, or from what became of its work, whatever it had spent. */
+const otherEnds: ReadonlySet<CloseReason> = new Set([
+  ...(["cancelled", "timeout", "worker_lost", "parent_crash", "storage_full"] as const),
+  ...(["parent_closed", "policy_denied", "model_mismatch"] as const),
+  ...(["merge_conflict", "merge_interrupted", "ownership_violation"] as const),
+]);
+
+function endProblem(reason: CloseReason): string | undefined {
+  if (reason === "budget_exhausted" || otherEnds.has(reason)) return undefined;
+  return `It closes for ${reason} after an overrun, and not for its budget.`;
 }

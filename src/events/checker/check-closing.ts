@@ -1,8 +1,19 @@
 import { type CheckedRun, type Known, type RunCheck, withAncestors } from "./checked-run.ts";
 
-/** I13: nothing is closed while something below it is open. By induction, children are enough. */
+/**
+ * I13: nothing is closed while something below it is open. By induction, children are enough. One
+ * that has answered while its children work waits in `waiting_for_merge`: it is not taken over
+ * before they are closed.
+ */
 export function checkClosing({ report }: CheckedRun): RunCheck {
   const openChildren = new Map<Known, Set<Known>>();
+  const tell = (delegation: Known, what: string, seq: number): void => {
+    for (const child of openChildren.get(delegation) ?? []) {
+      if (child.phase === "closed" || child.isBroken) continue;
+      const message = `It is ${what} while its child ${child.id} is ${child.phase}.`;
+      report("I13", message, { delegationId: delegation.id, seq });
+    }
+  };
   return {
     see(event, delegation) {
       if (delegation === undefined) return;
@@ -11,13 +22,11 @@ export function checkClosing({ report }: CheckedRun): RunCheck {
         const siblings = openChildren.get(parent);
         if (siblings) siblings.add(delegation);
         else openChildren.set(parent, new Set([delegation]));
+      } else if (event.type === "agent.subagent_completed") {
+        tell(delegation, "completed", event.seq);
       } else if (event.type === "agent.subagent_closed") {
         if (parent !== null) openChildren.get(parent)?.delete(delegation);
-        for (const child of openChildren.get(delegation) ?? []) {
-          if (child.phase === "closed" || child.isBroken) continue;
-          const message = `It is closed while its child ${child.id} is ${child.phase}.`;
-          report("I13", message, { delegationId: delegation.id, seq: event.seq });
-        }
+        tell(delegation, "closed", event.seq);
         openChildren.delete(delegation);
       }
     },

@@ -31,8 +31,12 @@ const steps: Readonly<Record<Phase, Partial<Record<EventType, Phase>>>> = {
 
 const openPhases: ReadonlySet<Phase> = new Set(["created", "running", "waiting"]);
 
-/** A person may be asked whether what it made is to be taken over. */
-const questions: ReadonlySet<EventType> = new Set(["agent.asked", "agent.answered"]);
+/** A person may be asked whether what it made is to be taken over; a provider may report late. */
+const whileWaiting: ReadonlySet<EventType> = new Set([
+  "agent.asked",
+  "agent.answered",
+  "agent.budget_corrected",
+]);
 
 const lifecycle: ReadonlySet<EventType> = new Set(Object.values(steps).flatMap(typesIn));
 
@@ -93,7 +97,7 @@ function stepOf(phase: Phase, type: EventType): Phase | undefined {
   // Workers come and go as long as there is something to do.
   if (type === "agent.claimed") return openPhases.has(phase) ? phase : undefined;
   if (lifecycle.has(type)) return steps[phase][type];
-  if (phase === "waiting" && questions.has(type)) return phase;
+  if (phase === "waiting" && whileWaiting.has(type)) return phase;
   // Whatever else a delegation does, it does while it runs.
   return phase === "running" && type.startsWith("agent.") ? phase : undefined;
 }

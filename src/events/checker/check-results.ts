@@ -49,6 +49,12 @@ function count(event: StoredEvent, tally: Tally): string | undefined {
       tally.prompt += event.payload.prompt;
       tally.completion += event.payload.completion;
       return undefined;
+    case "agent.budget_corrected": {
+      const { completion, prompt, replaces } = event.payload;
+      tally.prompt += prompt - replaces.prompt;
+      tally.completion += completion - replaces.completion;
+      return undefined;
+    }
     case "agent.tool_completed":
       tally.toolCalls++;
       tally.isMarked ||= event.payload.untrusted === true;

@@ -7,6 +7,7 @@ import type { StoredEvent } from "../event.ts";
 import type { CheckReport, Invariant } from "./check-report.ts";
 import { type CheckOptions, checkStore } from "./check-store.ts";
 import type { CheckedDelegation } from "./checked-delegation.ts";
+import { forgedBudgets, soundBudgets } from "./forged-budgets.test-support.ts";
 import { forgedLives } from "./forged-lives.test-support.ts";
 import { ForgedLog } from "./forged-log.test-support.ts";
 import { forgedMerges } from "./forged-merges.test-support.ts";
@@ -60,7 +61,7 @@ describe("checkStore", () => {
   it("finds nothing wrong with what the engine wrote", async () => {
     const report = await reportAfter(() => {});
     expect(report.violations).toEqual([]);
-    expect(report).toMatchObject({ ok: true, delegations: 18 });
+    expect(report).toMatchObject({ ok: true, delegations: 24 });
     expect(report.events).toBeGreaterThan(200);
   });
 
@@ -79,6 +80,10 @@ describe("checkStore", () => {
   });
 
   it.each(soundPlans)("finds nothing wrong with a plan: $title", async ({ change }) => {
+    expect((await reportAfter(change)).violations).toEqual([]);
+  });
+
+  it.each(soundBudgets)("finds nothing wrong with a budget: $title", async ({ change }) => {
     expect((await reportAfter(change)).violations).toEqual([]);
   });
 
@@ -107,7 +112,7 @@ describe("checkStore", () => {
     const damage = "UPDATE event_batches SET events = ' ' || events WHERE run > 0";
     await reportAfter(({ database }) => database.exec(damage), { onDelegation });
     expect(new Set(told.map(({ status }) => status))).toEqual(new Set(["unclear"]));
-    expect(told).toHaveLength(18);
+    expect(told).toHaveLength(24);
   });
 
   it("looks at one run alone when asked to", async () => {
@@ -184,7 +189,7 @@ describe("a database that somebody changed", () => {
 
 const bugs = [
   ...[forgedLives, forgedWork, forgedMerges, forgedPlans, forgedRecords],
-  ...[forgedShares, forgedReceipts],
+  ...[forgedShares, forgedReceipts, forgedBudgets],
 ].flat();
 
 describe("a log that a runtime with a bug wrote", () => {

@@ -14,7 +14,8 @@ import type { StoredEvent } from "../event.ts";
 /**
  * A database with a bit of everything, written by the real engine: a run with nesting, a retry, a
  * denial, a question, a failure that was delivered and spawned children; a run with a subtree that
- * was cancelled; a run that was taken up after its process was gone; memories, one of them promoted;
+ * was cancelled; a run that was taken up after its process was gone; a run with an estimate and an
+ * overrun; a run that was answered while a child still worked; memories, one of them promoted;
  * records that were made, changed, deleted and made again.
  */
 export async function makeHealthyDatabase(into: string): Promise<HealthyRuns> {
@@ -34,10 +35,13 @@ export async function makeHealthyDatabase(into: string): Promise<HealthyRuns> {
   await decideThings(mandate.store);
   const cancelled = await runAndCancel(mandate);
   const resumed = await crashAndRecover(mandate);
+  const overrun = await mandate.run({ task: "spend", profile: "spender", workspace });
+  const answered = await mandate.run({ task: "answer", profile: "poser", workspace });
   const copy = new DatabaseSync(mandate.database);
   copy.prepare("VACUUM INTO ?").run(into);
   copy.close();
-  return { rich: rich.runId, cancelled, resumed, remembered, control: controlRunId };
+  const own = { overrun: overrun.runId, answered: answered.runId };
+  return { rich: rich.runId, cancelled, resumed, remembered, ...own, control: controlRunId };
 }
 
 export interface HealthyRuns {
@@ -45,6 +49,8 @@ export interface HealthyRuns {
   readonly cancelled: string;
   readonly resumed: string;
   readonly remembered: string;
+  readonly overrun: string;
+  readonly answered: string;
   readonly control: string;
 }
 
@@ -64,6 +70,10 @@ const profiles = [
   testProfile("sleeper", { tools: ["list_files"] }),
   testProfile("keeper", { tools: ["delegate_task", "memory_save"] }),
   testProfile("noter", { tools: ["memory_save"] }),
+  testProfile("spender", { tools: ["delegate_task", "list_files"], limits: { tokens: 60_000 } }),
+  testProfile("burner", { tools: ["delegate_task", "list_files"] }),
+  testProfile("cut", { tools: [] }),
+  testProfile("poser", { tools: ["spawn"], mayDelegate: { tools: ["list_files"] } }),
 ];
 
 const delegateTo = (profile: string, task = `work of ${profile}`) => ({
@@ -111,6 +121,18 @@ const script: Script = ({ caller, messages }) => {
       return turn === 1 ? { calls: [save("for all", "rule"), delegateTo("noter")] } : "kept";
     case "noter":
       return turn === 1 ? { calls: [save("for me", "a"), save("for me too", "b")] } : "noted";
+    case "spender":
+      if (turn === 1) return { text: "begun", calls: [delegateTo("cut")] };
+      return turn === 2 ? { text: "spent", calls: [delegateTo("burner")] } : "not asked any more";
+    case "cut":
+      return caller.try === 1 ? { fault: "connection", partial: "it began" } : "whole";
+    case "burner":
+      if (turn === 1) return { calls: [delegateTo("leaf")] };
+      return { text: "burnt", usage: { prompt: 90_000, completion: 5 } };
+    case "poser": {
+      const input = { profile: "sleeper", task: "in the background" };
+      return turn === 1 ? { calls: [{ tool: "spawn", input }] } : "answered";
+    }
     default:
       return turn === 1 ? { calls: [listFiles] } : "leaf done";
   }

@@ -48,7 +48,9 @@ function estimateUsage(
   for (const message of request.messages) prompt += message.text.length;
   let completion = text.length;
   for (const call of calls) completion += call.name.length + JSON.stringify(call.input).length;
-  return { prompt: tokens(prompt), completion: tokens(completion) };
+  // No provider answers with more than it was asked for.
+  const most = Math.max(1, request.maxOutputTokens);
+  return { prompt: tokens(prompt), completion: Math.min(tokens(completion), most) };
 }
 
 function tokens(characters: number): number {

@@ -26,8 +26,10 @@ export class RecordedModel implements ModelSource {
   constructor(options: RecordedModelOptions) {
     this.#options = options;
     for (const event of options.recording.events) {
-      if (event.type !== "agent.budget_settled") continue;
-      this.#estimated.set(keyOf(event.payload), event.payload.cost);
+      const { payload, type } = event;
+      if (type === "agent.budget_settled" || type === "agent.budget_corrected") {
+        this.#estimated.set(keyOf(payload), payload.cost);
+      }
     }
   }
 
@@ -57,12 +59,18 @@ export class RecordedModel implements ModelSource {
     throw new Error(recorded.message);
   };
 
-  readonly #answer: Model = async ({ caller }) => {
+  isUnbounded(delegationId: string, request: number): boolean {
+    const { recording } = this.#options;
+    return recording.delegations.get(delegationId)?.requests.get(request)?.isBounded === false;
+  }
+
+  readonly #answer: Model = async ({ caller }, onPart) => {
     const recorded = this.#requestOf(caller.delegationId);
     if (recorded === undefined) {
       const sentence = `The recording has no answer to turn ${caller.turn} of ${caller.profile}.`;
       throw new ModelFault("rejected", sentence);
     }
+    if (recorded.received > 0) onPart({ type: "activity", bytes: recorded.received });
     if (recorded.kind === "cut") return new Promise(() => undefined);
     await this.#options.course.arrival(recorded.seq);
     if (recorded.kind === "fault") throw faultOf(recorded);

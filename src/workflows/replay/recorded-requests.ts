@@ -3,7 +3,14 @@ import type { FinishReason, ModelReply } from "../../ports/model.ts";
 import { isCut, isStop } from "./recorded-stops.ts";
 
 /** What became of one request to a model. */
-export type RecordedRequest =
+export type RecordedRequest = Outcome & {
+  /** Bytes of its answer that had arrived, as its estimate counted them; 0: it was no estimate. */
+  readonly received: number;
+  /** Its reservation says how much of it was for the prompt: earlier versions did not record that. */
+  readonly isBounded: boolean;
+};
+
+type Outcome =
   | {
       readonly kind: "answer";
       readonly seq: number;
@@ -26,7 +33,7 @@ export interface RecordedFault {
   readonly kind: "fault";
   readonly seq: number;
   readonly message: string;
-  /** The worst case was taken as used: nobody knows how far the provider got. */
+  /** It was settled as an estimate: nobody knows how far the provider got. */
   readonly isCharged: boolean;
   readonly partial: string | undefined;
   /** What the loop did about it. */
@@ -42,19 +49,23 @@ export function recordedRequests(
   events: readonly StoredEvent[],
 ): ReadonlyMap<number, RecordedRequest> {
   const found = new Map<number, RecordedRequest>();
+  let isBounded = false;
   let turn: StoredEvent<"agent.model_turn"> | undefined;
   let tries = 0;
   for (const [index, event] of events.entries()) {
     if (event.type === "agent.budget_reserved") {
       turn = undefined;
       tries++;
-      found.set(event.payload.request, { kind: "cut" });
+      isBounded = event.payload.prompt !== undefined;
+      found.set(event.payload.request, { kind: "cut", received: 0, isBounded });
     } else if (event.type === "agent.model_turn") {
       turn = event;
     } else if (event.type === "agent.budget_settled") {
       const next = events.slice(index + 1, index + 20).find(isConsequence);
       const outcome = turn ? answer(turn, event) : withoutTurn(event, next, tries);
-      found.set(event.payload.request, outcome);
+      const { completion, estimated } = event.payload;
+      const received = estimated ? completion : 0;
+      found.set(event.payload.request, { ...outcome, received, isBounded });
       if (startsAfresh(outcome)) tries = 0;
     }
   }
@@ -69,7 +80,7 @@ function isConsequence(event: StoredEvent): boolean {
 }
 
 /** Whether the next request is the first try of its turn, or of its model. */
-function startsAfresh(outcome: RecordedRequest): boolean {
+function startsAfresh(outcome: Outcome): boolean {
   return outcome.kind !== "fault" || (outcome.then !== "retry" && outcome.then !== "compact");
 }
 
@@ -78,7 +89,7 @@ type Settled = StoredEvent<"agent.budget_settled">;
 function answer(
   { payload: turn, seq }: StoredEvent<"agent.model_turn">,
   { payload: settled }: Settled,
-): RecordedRequest {
+): Outcome {
   const reply: ModelReply = {
     text: turn.text ?? "",
     calls: turn.calls ?? [],
@@ -97,11 +108,9 @@ function usageIn(settled: EventPayloads["agent.budget_settled"]): ModelReply["us
 }
 
 /** A request that left no turn: what followed says what had gone wrong. */
-function withoutTurn(
-  settled: Settled,
-  next: StoredEvent | undefined,
-  tries: number,
-): RecordedRequest {
+function withoutTurn(settled: Settled, next: StoredEvent | undefined, tries: number): Outcome {
+  // An answer came, and was refused: only what was reported can overrun a reservation.
+  if (settled.payload.overrun) return refused(settled, "It was refused.");
   switch (next?.type) {
     case "agent.compacted":
       return fault(settled, "The conversation is too long.", "compact", tries);
@@ -125,19 +134,21 @@ function failed(
   settled: Settled,
   { payload }: StoredEvent<"agent.subagent_failed">,
   tries: number,
-): RecordedRequest {
+): Outcome {
   const { code, error } = payload;
   if (code === "policy_denied" && error.startsWith(refusedTurn)) {
-    const { completion, cost, prompt } = settled.payload;
-    const message = error.slice(refusedTurn.length);
-    const wasAnswered = prompt + completion > 0;
-    const usage = usageIn(settled.payload);
-    const reply: ModelReply = { text: "", calls: [], finish: "stop", usage, served: null };
-    return { kind: "refused", seq: settled.seq, reply: wasAnswered ? reply : null, cost, message };
+    return refused(settled, error.slice(refusedTurn.length));
   }
   if (isStop(payload) || !ofModels.has(code)) return { kind: "cut" };
   const message = error.startsWith(tooLong) ? error.slice(tooLong.length) : error;
   return fault(settled, message, code === "no_progress" ? "compact" : "fail", tries);
+}
+
+function refused({ payload, seq }: Settled, message: string): Outcome {
+  const { completion, cost, prompt } = payload;
+  const usage = usageIn(payload);
+  const reply: ModelReply = { text: "", calls: [], finish: "stop", usage, served: null };
+  return { kind: "refused", seq, reply: prompt + completion > 0 ? reply : null, cost, message };
 }
 
 /** What a fault of a model can end a delegation with. */

@@ -1,8 +1,8 @@
 import { type Contract, modelName } from "../../contracts/contract.ts";
 import { dearestRates } from "../../contracts/token-price.ts";
-import { Account, type Amount, nothing } from "../../delegations/turns/ledger.ts";
+import { Account, type Amount, type Held, nothing } from "../../delegations/turns/ledger.ts";
 import { planTurn, promptBound, type TurnBounds } from "../../delegations/turns/plan-turn.ts";
-import type { StoredEvent } from "../../events/event.ts";
+import type { StoredEvent, TokenUsage } from "../../events/event.ts";
 import { billionths, billionthsFor } from "../../ports/dollars.ts";
 import { Transcript } from "../../sessions/transcript.ts";
 import type { RecordedDelegation, Recording } from "./recording.ts";
@@ -26,7 +26,7 @@ export function recordedToolTokens(recording: Recording): ReadonlyMap<string, nu
 
 interface FirstRequest {
   readonly delegation: RecordedDelegation;
-  readonly reserved: Amount;
+  readonly reserved: Held;
   /** What it could reserve, apart from the prompt. */
   readonly bounds: Omit<TurnBounds, "prompt">;
   /** The bound on its prompt, were there no tools. */
@@ -42,7 +42,8 @@ function toolsOf({ delegation }: FirstRequest): string {
 /** All that the model can say was reserved, or as much as leaves room, or money, for a last turn. */
 function possibleSizes({ bounds, least, reserved }: FirstRequest): readonly number[] {
   const { available, keepBack, maxOutput, price } = bounds;
-  const { tokens } = reserved;
+  const { prompt, tokens } = reserved;
+  if (prompt !== undefined) return prompt >= least ? [prompt - least] : [];
   const prompts = [tokens - maxOutput, available.tokens - keepBack - tokens];
   if (price !== undefined) {
     const rates = [0, Number.POSITIVE_INFINITY].map((length) => dearestRates(price, length));
@@ -69,7 +70,7 @@ function explains({ bounds, least, reserved }: FirstRequest, size: number): bool
 function firstRequests(recording: Recording): readonly FirstRequest[] {
   const run = new Account(null, recording.started.budget.tokens);
   const accounts = new Map<string, Account>();
-  const held = new Map<string, Amount>();
+  const held = new Map<string, Held>();
   const found: FirstRequest[] = [];
   for (const { payload, sub_agent_id: id = "", type } of recording.events) {
     const delegation = recording.delegations.get(id);
@@ -80,19 +81,27 @@ function firstRequests(recording: Recording): readonly FirstRequest[] {
     if (accounts.size === 0) run.costCap = account.costCap;
     accounts.set(id, account);
     if (type === "agent.budget_reserved") {
-      const { cost = 0, request, tokens } = payload;
-      const reserved = { tokens, cost: billionths(cost) };
+      const { cost = 0, prompt, request, tokens } = payload;
+      const reserved = { tokens, cost: billionths(cost), ...(prompt !== undefined && { prompt }) };
       if (request === 1) found.push(firstRequest(delegation, reserved, account));
       held.set(id, reserved);
       account.restoreReservation(reserved);
     } else if (type === "agent.budget_settled") {
-      const { completion, cost, prompt } = payload;
-      const used = { tokens: prompt + completion, cost: billionths(cost) };
-      account.settle(held.get(id) ?? nothing, used);
+      account.settle(held.get(id) ?? nothing, amountOf(payload));
+      account.isOverrun ||= payload.overrun === true;
       held.delete(id);
+    } else if (type === "agent.budget_corrected") {
+      const [now, before] = [amountOf(payload), amountOf(payload.replaces)];
+      const more = { tokens: now.tokens - before.tokens, cost: now.cost - before.cost };
+      account.settle(nothing, more);
+      account.isOverrun ||= payload.overrun === true;
     }
   }
   return found;
+}
+
+function amountOf({ completion, cost, prompt }: TokenUsage): Amount {
+  return { tokens: prompt + completion, cost: billionths(cost) };
 }
 
 function accountOf({ budget }: Contract, above: Account): Account {
@@ -101,7 +110,7 @@ function accountOf({ budget }: Contract, above: Account): Account {
 
 function firstRequest(
   delegation: RecordedDelegation,
-  reserved: Amount,
+  reserved: Held,
   { available, unspent }: Account,
 ): FirstRequest {
   const { budget, model } = delegation.contract;

@@ -7,9 +7,11 @@ import { queue } from "../../delegations/enqueue.ts";
 import { settle, suspendRoot } from "../../delegations/rests/interrupt.ts";
 import { pauseAgent } from "../../delegations/rests/pause.ts";
 import { Session } from "../../delegations/session.ts";
+import { correctRequest } from "../../delegations/turns/correct-request.ts";
 import { nothing } from "../../delegations/turns/ledger.ts";
 import { performCall } from "../../delegations/turns/perform-calls.ts";
 import type { EventPayloads, StoredEvent } from "../../events/event.ts";
+import type { ModelUsage } from "../../ports/model.ts";
 import { resultOf } from "../../sessions/delegation-result.ts";
 import { type RecordedStop, recordedCuts, recordedRests } from "./recorded-stops.ts";
 import type { RecordedDelegation } from "./recording.ts";
@@ -46,6 +48,9 @@ function letInto(replayer: Replayer, delegation: RecordedDelegation): void {
       const begin = isSession ? holdAgain : start;
       // It is being made at this moment: its first event is what let this in.
       course.at(seq, () => queueMicrotask(() => begin(replayer, delegation)));
+    } else if (type === "agent.budget_corrected") {
+      const { completion, prompt, request } = payload;
+      course.at(seq, () => correctAgain(replayer, delegation.id, request, { prompt, completion }));
     } else if (type === "agent.answered") {
       course.at(seq, () => answerAgain(replayer, delegation.id, payload));
     } else if (type === "agent.interjected") {
@@ -102,6 +107,17 @@ function holdAgain(replayer: Replayer, { calls, events, id }: RecordedDelegation
   }
   const end = events.find(({ type }) => type === "agent.subagent_waiting_for_merge");
   if (end) replayer.course.at(end.seq, () => void session.close().catch(() => undefined));
+}
+
+/** A report that came late comes again, when everything before it has happened. */
+function correctAgain(
+  { run }: Replayer,
+  delegationId: string,
+  request: number,
+  usage: ModelUsage,
+): void {
+  const agent = run.agents.get(delegationId);
+  if (agent !== undefined) correctRequest(agent, request, usage);
 }
 
 function answerAgain(
