@@ -74,6 +74,13 @@ export interface CheckAbout {
   readonly signal: AbortSignal;
 }
 
+/** How much of its answer a request had received when it was cut, as its estimate counted it. */
+export interface RecordedEstimate {
+  readonly received: number;
+  /** Earlier versions did not record the bound of the prompt, and settled without it. */
+  readonly isBounded: boolean;
+}
+
 export interface ModelSource {
   resolve(name: string): Model;
   /** Null: no model is configured. */
@@ -84,8 +91,8 @@ export interface ModelSource {
   cost(name: string, usage: ModelUsage, agreed?: TokenPrice): number;
   /** One value for each model; undefined when nothing is known of one. */
   price(name: string): TokenPrice | undefined;
-  /** Of a replay: the request was recorded by a version that did not record its prompt's bound. */
-  isUnbounded?(delegationId: string, request: number): boolean;
+  /** Of a replay: what comes from outside of the request that is about to be made again. */
+  recorded?(delegationId: string, request: number): RecordedEstimate | undefined;
 }
 
 export type ProfileSource = Pick<

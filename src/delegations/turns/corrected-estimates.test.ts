@@ -1,7 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { Model } from "../../ports/model.ts";
 import { ofType, openEngine, testProfile } from "../../testing/engine-fixture.ts";
-import { replayAgain } from "../../workflows/replay/replay-again.test-support.ts";
 
 const prices = { "late/model": { input: 1, output: 1 } };
 const config = { models: { providers: {}, pools: {}, prices } };
@@ -31,8 +30,7 @@ async function run(late: { prompt: number; completion: number }) {
     },
     limits: { maxOutputTokens: 400, backoffMs: 1, maxRetries: 0 },
   });
-  const { events, result, runId } = await mandate.run({ task: "go", profile: "a" });
-  expect((await replayAgain(mandate.store, runId)).differences).toEqual([]);
+  const { events, result } = await mandate.run({ task: "go", profile: "a" });
   return { events, result, corrected: ofType(events, "agent.budget_corrected") };
 }
 

@@ -146,11 +146,9 @@ function reserve(agent: Agent, amount: Amount): void {
   // Planned from what is free, with nothing awaited in between: it cannot be gone.
   if (!agent.account.reserve(amount)) throw new Error("a planned reservation did not fit");
   agent.requests++;
-  agent.received = 0;
-  const { models } = agent.run.parts;
-  const prompt = models.isUnbounded?.(agent.id, agent.requests)
-    ? {}
-    : { prompt: agent.promptBound };
+  const recorded = agent.run.parts.models.recorded?.(agent.id, agent.requests);
+  agent.received = recorded?.received ?? 0;
+  const prompt = recorded?.isBounded === false ? {} : { prompt: agent.promptBound };
   agent.reservation = { ...amount, ...prompt };
   const { cost, tokens } = amount;
   agent.record(

@@ -6,7 +6,7 @@ import { StalledRequest } from "../../delegations/turns/request-model.ts";
 import type { Model, ModelUsage } from "../../ports/model.ts";
 import { ModelFault } from "../../ports/model-fault.ts";
 import type { Course } from "./course.ts";
-import type { RecordedFault } from "./recorded-requests.ts";
+import type { RecordedFault, RecordedRequest } from "./recorded-requests.ts";
 import type { Recording } from "./recording.ts";
 
 export interface RecordedModelOptions {
@@ -59,18 +59,16 @@ export class RecordedModel implements ModelSource {
     throw new Error(recorded.message);
   };
 
-  isUnbounded(delegationId: string, request: number): boolean {
-    const { recording } = this.#options;
-    return recording.delegations.get(delegationId)?.requests.get(request)?.isBounded === false;
+  recorded(delegationId: string, request: number): RecordedRequest | undefined {
+    return this.#options.recording.delegations.get(delegationId)?.requests.get(request);
   }
 
-  readonly #answer: Model = async ({ caller }, onPart) => {
+  readonly #answer: Model = async ({ caller }) => {
     const recorded = this.#requestOf(caller.delegationId);
     if (recorded === undefined) {
       const sentence = `The recording has no answer to turn ${caller.turn} of ${caller.profile}.`;
       throw new ModelFault("rejected", sentence);
     }
-    if (recorded.received > 0) onPart({ type: "activity", bytes: recorded.received });
     if (recorded.kind === "cut") return new Promise(() => undefined);
     await this.#options.course.arrival(recorded.seq);
     if (recorded.kind === "fault") throw faultOf(recorded);
@@ -83,9 +81,7 @@ export class RecordedModel implements ModelSource {
   };
 
   #requestOf(delegationId: string) {
-    const { find, recording } = this.#options;
-    const requests = recording.delegations.get(delegationId)?.requests;
-    return requests?.get(find(delegationId)?.requests ?? 0);
+    return this.recorded(delegationId, this.#options.find(delegationId)?.requests ?? 0);
   }
 }
 
