@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { isControlEvent } from "../../events/control-event.ts";
 import type { StoredEvent } from "../../events/event.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
@@ -9,10 +10,14 @@ type OwnerSource = Pick<Store, "readEvents" | "readContract">;
 /** Two short texts each: a few megabytes. */
 const mostKept = 50_000;
 
+/** An embedded database never waits for anything: others get their turn after so many reads. */
+const perTurn = 20;
+
 /** Who owns which run. An owner never changes, so what was read once stays true. */
 export class RunOwners {
   readonly #store: OwnerSource;
   readonly #owners = new Map<string, string>();
+  #reads = 0;
 
   constructor(store: OwnerSource) {
     this.#store = store;
@@ -27,6 +32,7 @@ export class RunOwners {
   async of(runId: string): Promise<string | undefined> {
     const known = this.#owners.get(runId);
     if (known !== undefined) return known;
+    if (++this.#reads % perTurn === 0) await nextTurn();
     const owner = await this.#read(runId);
     if (owner === undefined) return undefined;
     const [oldest] = this.#owners.keys();

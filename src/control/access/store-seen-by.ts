@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Contract } from "../../contracts/contract.ts";
 import type { StoredEvent } from "../../events/event.ts";
 import type { InboxItem } from "../../events/inbox-item.ts";
@@ -31,7 +32,7 @@ export function storeSeenBy(store: Store, principal: Principal): Store {
   return view;
 }
 
-/** Read at once where what is hidden is passed over. */
+/** Read at once where what is hidden is passed over; then others get their turn. */
 const portion = 500;
 
 /**
@@ -106,8 +107,10 @@ class SeenStore implements Store {
       return;
     }
     if (delegationId !== undefined) return;
+    let hidden = 0;
     for await (const event of this.#store.readEvents(query)) {
       if (await this.#seesEvent(event)) yield event;
+      else if (++hidden % portion === 0) await nextTurn();
     }
   }
 
@@ -138,6 +141,7 @@ class SeenStore implements Store {
       }
       before = rows.at(-1)?.id;
       if (rows.length < portion) return found.slice(0, limit);
+      await nextTurn();
     }
   }
 
@@ -155,6 +159,7 @@ class SeenStore implements Store {
       if (first === undefined || last === undefined) break;
       if (found.length === limit || items.length < portion) break;
       place = isForward ? { after: last.id } : { before: first.id };
+      await nextTurn();
     }
     return isForward ? found : found.reverse();
   }
@@ -250,6 +255,7 @@ class SeenStore implements Store {
       }
       const isLast = memories.length < portion || found.length === offset + limit;
       if (isLast) return found.slice(offset);
+      await nextTurn();
     }
   }
 

@@ -12,6 +12,7 @@ import { routes } from "./routes/all-routes.ts";
 import { startServer } from "./serve.ts";
 import { EventHub } from "./streams/event-hub.ts";
 import { eventStreams } from "./streams/event-stream.ts";
+import { DeltaHub } from "./streams/sse-deltas.ts";
 import { StreamReader, until } from "./streams/sse-server.test-support.ts";
 
 const told = {
@@ -61,7 +62,10 @@ interface Place {
 }
 
 /** A server, and runs of alice's: one that has ended, and one that waits for an answer. */
-async function serve(engine: TestEngine): Promise<Place & AsyncDisposable> {
+async function serve(
+  engine: TestEngine,
+  deltas = new DeltaHub(),
+): Promise<Place & AsyncDisposable> {
   const tokens = new AccessTokens(engine.store, `${engine.home}/tokens`);
   const by = { id: "test", role: "admin" } as const;
   const held = new Map<string, string>();
@@ -71,7 +75,7 @@ async function serve(engine: TestEngine): Promise<Place & AsyncDisposable> {
   }
   held.set("vera", (await tokens.create({ name: "vera", role: "viewer" }, by)).token);
   const host = { runtime: engine, tokens, workspaces: [engine.workspace], startedAt: Date.now() };
-  const hub = new EventHub(engine.store);
+  const hub = new EventHub(engine.store, { deltas });
   const { events, inbox: inboxEvents } = eventStreams(hub);
   const metrics = new Metrics(hub, engine.store, "0");
   const log: string[] = [];
@@ -265,8 +269,9 @@ test("no command finds the run of another operator", async () => {
 });
 
 test("no stream tells an operator of the runs of another one, stored or as they come", async () => {
-  await using engine = await openEngine({ profiles, model: script });
-  await using place = await serve(engine);
+  const deltas = new DeltaHub();
+  await using engine = await openEngine({ profiles, model: script, onDelta: deltas.hear });
+  await using place = await serve(engine, deltas);
   const [ended] = place.runs;
   for (const path of [
     `/runs/${ended?.runId}/events`,
@@ -290,13 +295,13 @@ test("no stream tells an operator of the runs of another one, stored or as they 
   ];
   const [bobs, veras] = [open("bob"), open("vera")];
   await until(() => [...bobs, ...veras].every(({ response }) => response?.statusCode === 200));
-  const start = async (name: string, task: string): Promise<string> => {
-    const body = { profile: "plain", task, wait: 20_000 };
+  const start = async (name: string, profile: string, task: string): Promise<string> => {
+    const body = { profile, task, wait: 20_000 };
     return JSON.parse((await place.as(name)("POST", "/api/v1/runs", body)).text).runId;
   };
-  const later = await start("alice", told.task);
+  const later = await start("alice", "keeper", told.task);
   await place.as("alice")("POST", "/api/v1/commands", { text: `/tree ${later}` });
-  const own = await start("bob", "look at the weather");
+  const own = await start("bob", "plain", "look at the weather");
   // One after the other in the log: a stream that has bob's run has passed alice's.
   const heard = (reader: StreamReader): string => JSON.stringify(reader.frames);
   await until(() => [...bobs, ...veras].every((reader) => heard(reader).includes(own)));
@@ -304,6 +309,10 @@ test("no stream tells an operator of the runs of another one, stored or as they 
     expectNothingOf([...place.runs, { ...ghosts, runId: later }], heard(reader), `${index}`);
   }
   for (const reader of veras) expect(heard(reader)).toContain(later);
+  const said = ([reader]: readonly StreamReader[]) =>
+    reader?.frames.flatMap(({ data, event }) => (event === "delta" ? [data ?? ""] : [])).join();
+  await until(() => said(bobs)?.includes("nothing special") === true);
+  expect(said(veras)).toContain(told.result);
   for (const reader of [...bobs, ...veras]) reader.close();
 });
 
