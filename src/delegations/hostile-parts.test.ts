@@ -142,7 +142,8 @@ it("a prompt that was changed in the database is not the one that was agreed", a
     seen.push(system);
     return recovering ? "done" : { fault: "hang" };
   };
-  await using mandate = await openEngine({ profiles: [reader], model: script });
+  const options = { profiles: [reader], model: script, breaks: ["I7"] } as const;
+  await using mandate = await openEngine(options);
   const { runId } = await mandate.start({ task: "go", profile: "reader" });
   mandate.abandon();
   await alterDatabase(mandate, "UPDATE texts SET body = 'EVIL'");
