@@ -1,8 +1,10 @@
 /** What this machine has of what Mandate can use: for `mandate doctor` and whoever asks remotely. */
 import type { Config } from "./control/config.ts";
 import { type ExposedPath, exposedPaths } from "./control/exposed-paths.ts";
-import { loadConfig } from "./control/load-config.ts";
+import { type LoadedConfig, loadConfig } from "./control/load-config.ts";
 import { type Environment, findPlaces } from "./control/places.ts";
+import { settleByRecords } from "./control/records/settle-by-records.ts";
+import { type SettledConfig, settleConfig } from "./control/settle-config.ts";
 import { detectLocalEndpoints, type LocalEndpoint } from "./models/detect-local-endpoints.ts";
 import { createModelRegistry } from "./models/model-registry.ts";
 import { builtInProviders } from "./models/provider-catalog.ts";
@@ -30,6 +32,8 @@ export interface Diagnosis {
     readonly files: readonly string[];
     /** What a project's file says and may not. */
     readonly notTaken: readonly string[];
+    /** Files of the project that have no effect: they are not trusted as they are now. */
+    readonly waiting: readonly string[];
   };
   readonly models: ModelsFinding;
   readonly programs: Readonly<Record<string, string | null>>;
@@ -75,8 +79,9 @@ interface ProviderFinding {
 export async function diagnose(environment: Environment, cwd: string): Promise<Diagnosis> {
   const places = findPlaces(environment);
   noteWorkspace(cwd);
-  const loaded = await attempt(() => loadConfig({ cwd, environment }));
-  const config = loaded.value;
+  const own = await attempt(() => loadConfig({ cwd, environment }));
+  const settled = await attempt(async () => own.value && settleHere(own.value, environment));
+  const config = settled.value?.config ?? own.value?.own;
   const { enforcement, models, node, programs } = await diagnoseMachine(environment, config);
   const database = await lookAtDatabase(environment, config);
   return {
@@ -85,14 +90,27 @@ export async function diagnose(environment: Environment, cwd: string): Promise<D
     exposed: exposedPaths(places),
     database,
     configuration: {
-      ...finding(loaded.problem),
+      ...finding(own.problem ?? settled.problem),
       files: config?.files ?? [],
       notTaken: config?.notTaken ?? [],
+      waiting: settled.value?.waiting.map(({ file }) => file) ?? [],
     },
     models,
     programs,
     enforcement,
   };
+}
+
+/** What is trusted is in the store; one that cannot be opened is told of beside its own name. */
+async function settleHere(loaded: LoadedConfig, environment: Environment): Promise<SettledConfig> {
+  if (loaded.found.length === 0) return { config: loaded.own, waiting: [] };
+  const opened = await attempt(() => openStore({ ...loaded.own.database, environment }));
+  if (opened.value === undefined) return settleConfig(loaded, () => false);
+  try {
+    return await settleByRecords(loaded, opened.value);
+  } finally {
+    await opened.value.close();
+  }
 }
 
 /** The part that concerns no database: what is there, what can be enforced, who would answer. */

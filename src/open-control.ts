@@ -1,23 +1,27 @@
 /** The part of the wiring that says who agents are and who decides: without models, tools or engine. */
 import { existsSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { join } from "node:path";
 import type { Config } from "./control/config.ts";
 import { type Environment, findPlaces } from "./control/places.ts";
 import { ControlPlane } from "./control/records/control-plane.ts";
 import { ControlView } from "./control/records/control-view.ts";
+import type { ProjectConfigFile } from "./control/settle-config.ts";
 import type { Store } from "./ports/store.ts";
 import { discoverAgentPlaces } from "./profiles/foreign/discover-agent-places.ts";
 import { ForeignSource } from "./profiles/foreign-source.ts";
-import type { Profile } from "./profiles/profile.ts";
-import { layerOf, type ProfileLayer } from "./profiles/profile-layer.ts";
+import type { Profile, ProfileFields } from "./profiles/profile.ts";
+import { layerOf } from "./profiles/profile-layer.ts";
 import { loadProfiles, type ProfileRegistry } from "./profiles/profile-registry.ts";
 import { FolderSource, fixedSource, type ProfileSource } from "./profiles/profile-source.ts";
-import { type ProfileFolder, startsPrograms } from "./profiles/read-profile-file.ts";
+import type { ProfileFolder, ProjectFolder } from "./profiles/read-profile-file.ts";
 import { shippedProfiles } from "./profiles/shipped-profiles.ts";
 import { ownLayer, withOwnServers } from "./profiles/with-own-servers.ts";
 import type { SkillDirectory } from "./skills/find-skill-folders.ts";
 import type { SkillRegistry } from "./skills/skill.ts";
 import { loadSkills } from "./skills/skill-registry.ts";
+
+/** What one request may answer with where a profile names nothing else. */
+export const maxOutputTokens = 8192;
 
 /** They do not change under a program that runs: each file is read once, whoever asks. */
 const shipped = new FolderSource(shippedProfiles);
@@ -26,10 +30,12 @@ export interface ControlOptions {
   readonly cwd: string;
   readonly environment: Environment;
   readonly config: Config;
+  /** Configuration files that were found and are not trusted. */
+  readonly waiting?: readonly ProjectConfigFile[];
   readonly store: Store;
   /** A program's own profiles: they stand for themselves, above all others. */
   readonly profiles?: readonly Profile[];
-  /** What lies in the workspace counts without anybody having acknowledged it. */
+  /** What is in the workspace counts without anybody having looked at it. */
   readonly trustWorkspace?: boolean;
 }
 
@@ -38,24 +44,25 @@ export interface Control {
   readonly view: ControlView;
   readonly profiles: ProfileRegistry;
   readonly skills: SkillRegistry;
+  /** Configuration files of the project that have no effect, since nobody trusts them as they are. */
+  waitingFiles(): readonly ProjectConfigFile[];
+  /** The names of the MCP servers that the configuration declares. */
+  readonly servers: ReadonlySet<string>;
   /** Whether there is any place where skills could be. */
   readonly hasSkills: boolean;
+  /** Whether agents can load skills now: the person has a place for them, or a project's counts. */
+  offersSkills(): boolean;
   /** What the next start will read and obey: a child may look at it, and not write it. */
   readonly guarded: readonly string[];
   close(): void;
 }
 
 export async function openControl(options: ControlOptions): Promise<Control> {
-  const { config, cwd, environment, store } = options;
+  const { config, cwd, environment, store, waiting = [] } = options;
   const places = findPlaces(environment);
   const isTrusted = options.trustWorkspace === true;
-  // What came with a repository was written by others; in a plain folder the files are one's own.
-  const need = isTrusted ? undefined : isInRepository(cwd) ? "always" : "servers";
-  const ofWorkspace = (path: string): ProfileFolder => ({
-    path,
-    origin: "workspace",
-    ...(need && { needsAcknowledgement: need }),
-  });
+  const project = { root: cwd, isTrusted };
+  const ofWorkspace = (path: string): ProfileFolder => ({ path, origin: "workspace", project });
   const plane = new ControlPlane({
     store,
     profiles: {
@@ -80,28 +87,33 @@ export async function openControl(options: ControlOptions): Promise<Control> {
     sources: [
       shipped,
       withOwnServers(new FolderSource({ path: userFolder, origin: "user" })),
-      ...(await foreignSources(cwd, isTrusted)),
+      ...(await foreignSources(project)),
       ...folders.map((path) => new FolderSource(ofWorkspace(path))),
       fixedSource(
-        config.profiles
-          .map((layer) => (layer.unacknowledged === undefined ? ownLayer(layer) : layer))
-          .map((layer) => (isOwn(layer, need) ? owned(layer) : layer)),
+        config.profiles.map((layer) => (layer.isProjects === true ? layer : ownLayer(layer))),
       ),
       view,
       fixedSource((options.profiles ?? []).map(layerOf).map(ownLayer)),
     ],
     acknowledged,
+    usual: usualAmounts(config),
   });
   const skillFolders = skillFoldersOf(cwd, environment, isTrusted);
+  const skills = loadSkills({ directories: skillFolders, acknowledged });
+  const hasOwnSkills = existsSync(places.userSkills);
   await view.refresh();
   return {
     plane,
     view,
     profiles,
-    skills: loadSkills({ directories: skillFolders, acknowledged }),
+    skills,
+    waitingFiles: () => waiting.filter(({ hash }) => !acknowledged().has(hash)),
+    servers: new Set(Object.keys(config.mcp.servers)),
     hasSkills: skillFolders.some(({ path }) => existsSync(path)),
+    offersSkills: () => hasOwnSkills || skills.all().length > 0,
     guarded: [
       ...config.files,
+      ...waiting.map(({ file }) => file),
       userFolder,
       directory,
       ...["profiles", "skills"].map((path) => join(cwd, path)),
@@ -140,37 +152,33 @@ function skillFoldersOf(
   ];
 }
 
-/** The skills that somebody who works there could be given, acknowledged or not. */
+/** The skills that an agent in this folder could be given, trusted or not. */
 export function skillNamesAt(cwd: string, environment: Environment): ReadonlySet<string> {
-  const directories = skillFoldersOf(cwd, environment, false);
-  return new Set(
-    loadSkills({ directories })
-      .all()
-      .map(({ name }) => name),
-  );
+  const skills = loadSkills({ directories: skillFoldersOf(cwd, environment, false) });
+  return new Set([...skills.all(), ...skills.waiting()].map(({ name }) => name));
 }
 
 /** Other programs' agents. Their formats are many, so the readers are loaded where there are any. */
-async function foreignSources(cwd: string, isTrusted: boolean): Promise<readonly ProfileSource[]> {
-  if (discoverAgentPlaces(cwd).length === 0) return [];
+async function foreignSources(project: ProjectFolder): Promise<readonly ProfileSource[]> {
+  const { root } = project;
+  if (discoverAgentPlaces(root).length === 0) return [];
   const { findAgentFiles } = await import("./profiles/foreign/find-agent-files.ts");
   const { readAgentFile } = await import("./profiles/foreign/read-agent-file.ts");
-  const find = (): readonly string[] => [...findAgentFiles(discoverAgentPlaces(cwd))];
-  const read = (file: string) => readAgentFile(file, { root: cwd });
-  return [new ForeignSource({ find, read }, isTrusted)];
+  const find = (): readonly string[] => [...findAgentFiles(discoverAgentPlaces(root))];
+  const read = (file: string) => readAgentFile(file, { root });
+  return [new ForeignSource({ find, read }, project)];
 }
 
-/** The configuration of a project is judged like its files. */
-function isOwn({ fields }: ProfileLayer, need: ProfileFolder["needsAcknowledgement"]): boolean {
-  return need !== "always" && (need === undefined || !startsPrograms(fields));
-}
-
-function owned({ unacknowledged: _unacknowledged, ...layer }: ProfileLayer): ProfileLayer {
-  return layer;
-}
-
-function isInRepository(folder: string): boolean {
-  if ([".git", ".hg", ".jj", ".svn"].some((each) => existsSync(join(folder, each)))) return true;
-  const parent = dirname(folder);
-  return parent !== folder && isInRepository(parent);
+/** What a delegation gets where its profile names no amount: a project's layer cannot raise it. */
+function usualAmounts({ agents, execution, limits }: Config): ProfileFields {
+  const { defaultTimeout, tokenBudget } = agents.delegation;
+  return {
+    limits: {
+      tokens: tokenBudget.default,
+      timeoutMs: defaultTimeout,
+      retries: execution.maxRetries,
+      joinTokens: limits.joinTokens,
+    },
+    model: { maxOutputTokens },
+  };
 }

@@ -9,8 +9,10 @@ import { everything } from "./contracts/selection.ts";
 import { type Config, defaultWaysOut } from "./control/config.ts";
 import type { ConfigFlags } from "./control/config-overrides.ts";
 import { FolderConsents } from "./control/folders/folder-consents.ts";
-import { loadConfig } from "./control/load-config.ts";
+import { givenConfig, type LoadedConfig, loadConfig } from "./control/load-config.ts";
 import { type Environment, findPlaces } from "./control/places.ts";
+import { settleByRecords } from "./control/records/settle-by-records.ts";
+import type { SettledConfig } from "./control/settle-config.ts";
 import { UnwrittenEnds } from "./delegations/ends/unwritten-ends.ts";
 import { Engine } from "./delegations/engine.ts";
 import type { AgentSource, EngineLimits, EngineParts } from "./delegations/engine-parts.ts";
@@ -19,7 +21,7 @@ import { Scheduler } from "./delegations/scheduler.ts";
 import type { RunGrant } from "./delegations/start/run-grant.ts";
 import type { DbosDispatcher } from "./engines/dbos/dbos-dispatcher.ts";
 import { createModelRegistry, type ModelRegistry } from "./models/model-registry.ts";
-import { type Control, openControl } from "./open-control.ts";
+import { type Control, maxOutputTokens, openControl } from "./open-control.ts";
 import { openStore, type StoreOptions } from "./open-store.ts";
 import { type Clock, systemClock } from "./ports/clock.ts";
 import type { Dispatcher } from "./ports/dispatcher.ts";
@@ -74,7 +76,7 @@ export interface RuntimeOptions {
   /** Gives the tool that takes the place of each, under the same name. */
   readonly aroundTool?: (tool: Tool) => Tool;
   readonly profiles?: readonly Profile[];
-  /** What lies in the workspace counts without anybody having acknowledged it. */
+  /** What is in the workspace counts without anybody having looked at it. */
   readonly trustWorkspace?: boolean;
   readonly middleware?: readonly Middleware[];
   readonly application?: string;
@@ -118,26 +120,23 @@ export async function createRuntime(options: RuntimeOptions): Promise<Runtime> {
   const cwd = options.cwd ?? process.cwd();
   noteWorkspace(cwd);
   const { flags = {} } = options;
-  const config = options.config ?? (await loadConfig({ cwd, environment, flags }));
+  const loaded = options.config
+    ? givenConfig(options.config, cwd)
+    : await loadConfig({ cwd, environment, flags });
   const places = findPlaces(environment);
   const scripted = options.scripted ?? (await loadScripted(options.playbook));
-  const models = createModelRegistry({
-    // As in the configuration: the flag wins over the variable.
-    environment:
-      flags.model === undefined ? environment : { ...environment, MANDATE_MODEL: flags.model },
-    config: config.models,
-    ...(options.models && { models: options.models }),
-    ...(scripted && { scripted }),
-  });
+  // A project's file cannot say where runs are kept, so the store is opened before it counts.
+  const { database } = loaded.own;
   const stored: Omit<StoreOptions, "clock"> = {
     ...(options.database !== undefined && { database: options.database }),
     environment,
-    url: config.database.url,
-    tenant: config.database.tenant,
-    artifacts: config.database.artifacts,
-    synchronous: options.synchronous ?? config.database.synchronous,
+    url: database.url,
+    tenant: database.tenant,
+    artifacts: database.artifacts,
+    synchronous: options.synchronous ?? database.synchronous,
   };
   const store = await openStore({ ...stored, ...(options.clock && { clock: options.clock }) });
+  const { config, models, waiting } = await settle(loaded, store, options, scripted);
   const watchdog = await watch(options, store, stored, options.database ?? places.database);
   const telemetry = await startTelemetry({
     store,
@@ -145,7 +144,7 @@ export async function createRuntime(options: RuntimeOptions): Promise<Runtime> {
     version: productVersion,
     telemetry: options.telemetry,
   });
-  const control = await openControl({ ...options, config, cwd, environment, store });
+  const control = await openControl({ ...options, config, waiting, cwd, environment, store });
   const { profiles, skills } = control;
   const folders = new FolderConsents({
     plane: control.plane,
@@ -235,7 +234,7 @@ export async function createRuntime(options: RuntimeOptions): Promise<Runtime> {
     ...(options.onDelta && { onDelta: options.onDelta }),
     dispatcher: options.dispatcher ?? queues ?? undefined,
   };
-  const engine = new Engine(parts, grantOf(parts, options, config));
+  const engine = new Engine(parts, grantOf(parts, options, config, control));
   return {
     store,
     engine,
@@ -261,6 +260,31 @@ export async function createRuntime(options: RuntimeOptions): Promise<Runtime> {
       work.clear();
     },
   };
+}
+
+/** What counts of the configuration, and the models that it leads to; closes the store if neither. */
+async function settle(
+  loaded: LoadedConfig,
+  store: Store,
+  options: RuntimeOptions,
+  scripted: Model | undefined,
+): Promise<SettledConfig & { readonly models: ModelRegistry }> {
+  const { environment = process.env, flags = {} } = options;
+  try {
+    const settled = await settleByRecords(loaded, store, options.trustWorkspace);
+    const models = createModelRegistry({
+      // As in the configuration: the flag wins over the variable.
+      environment:
+        flags.model === undefined ? environment : { ...environment, MANDATE_MODEL: flags.model },
+      config: settled.config.models,
+      ...(options.models && { models: options.models }),
+      ...(scripted && { scripted }),
+    });
+    return { ...settled, models };
+  } catch (error) {
+    await store.close();
+    throw error;
+  }
 }
 
 /** What ends with its process has no log that anybody could take it up from. */
@@ -377,14 +401,23 @@ async function loadScripted(playbook: RuntimeOptions["playbook"]): Promise<Model
 }
 
 /** What the operator holds: everything this runtime has, within the configured limits. */
-function grantOf(parts: EngineParts, options: RuntimeOptions, config: Config): RunGrant {
+function grantOf(
+  parts: EngineParts,
+  options: RuntimeOptions,
+  config: Config,
+  control: Control,
+): RunGrant {
   const spawnIsOn = config.tools.spawn.enabled === true;
+  // Asked for each run: a project's skills count from the moment in which they are trusted.
+  const offered = (): readonly string[] =>
+    control.hasSkills && !control.offersSkills()
+      ? parts.toolbox.names.filter((name) => name !== "load_skill")
+      : parts.toolbox.names;
   return {
     authority: {
-      tools: [
-        ...parts.toolbox.names.filter((name) => spawnIsOn || !optInTools.has(name)),
-        "mcp__*",
-      ],
+      get tools() {
+        return [...offered().filter((name) => spawnIsOn || !optInTools.has(name)), "mcp__*"];
+      },
       skills: everything,
       mcp_servers: everything,
       models: everything,
@@ -393,7 +426,9 @@ function grantOf(parts: EngineParts, options: RuntimeOptions, config: Config): R
       network: config.network.allow,
       ways_out: config.network.waysOut ?? defaultWaysOut,
     },
-    sessionTools: parts.toolbox.names,
+    get sessionTools() {
+      return offered();
+    },
     principal: options.principal ?? { id: "local", role: "operator" },
     depth: parts.limits.maxDepth,
     timeMs: parts.limits.runTimeMs,
@@ -420,7 +455,7 @@ function limitsOf(
     runTokens: config.limits.runTokens,
     runTimeMs: 3_600_000,
     maxChildren: config.limits.maxChildren,
-    maxOutputTokens: 8192,
+    maxOutputTokens,
     maxRetries: config.execution.maxRetries,
     joinTokens: config.limits.joinTokens,
     sealOnComplete: delegation.context.sealOnComplete,

@@ -2,7 +2,8 @@ import type { AgentFile, Diagnostic, Loss } from "../profiles/foreign/agent-file
 import { findAgentFiles } from "../profiles/foreign/find-agent-files.ts";
 import { readAgentFile } from "../profiles/foreign/read-agent-file.ts";
 import { commandTable } from "./command-table.ts";
-import { namesForCheck, withMisnamed } from "./with-misnamed.ts";
+import type { NamesForCheck } from "./judge-fields.ts";
+import { namesForCheck, withJudgement } from "./with-judgement.ts";
 
 /** What is to be said about one file; the words of the published format. */
 export interface FileReport {
@@ -21,18 +22,20 @@ export interface FileReport {
 
 /**
  * Reads every agent file of these files and folders and reports on each; nothing is changed. Names
- * of skills are looked at where it is said which there are.
+ * of skills and servers are checked where the caller says which there are.
  */
 export function checkAgentFiles(
   paths: readonly string[],
   root?: string,
-  skills?: ReadonlySet<string>,
+  names: Pick<NamesForCheck, "skill" | "server"> = {},
 ): readonly FileReport[] {
   const found = findAgentFiles(paths).filter((file) => !isReport(file) || paths.includes(file));
   const files = found.map((file) => readAgentFile(file, root === undefined ? {} : { root }));
   const first = new Map<string, string>();
-  const known = namesForCheck(files, skills);
-  return files.map((file) => reportOf(withMisnamed(withTakenWords(withTwins(file, first)), known)));
+  const known = namesForCheck(files, names);
+  return files.map((file) =>
+    reportOf(withJudgement(withTakenWords(withTwins(file, first)), known)),
+  );
 }
 
 /** What children reported lies beside a project's agents, in Markdown too. */

@@ -1,7 +1,6 @@
 import type { McpServer } from "../contracts/mcp-server.ts";
 import type { ToolRule } from "../contracts/tool-rule.ts";
-import { MandateError } from "../ports/mandate-error.ts";
-import { mergeLayers } from "../profiles/merge-layers.ts";
+import type { CutField } from "../profiles/narrow-layer.ts";
 import type { Profile } from "../profiles/profile.ts";
 import type { ProfileLayer } from "../profiles/profile-layer.ts";
 import type { ProfileRegistry } from "../profiles/profile-registry.ts";
@@ -24,8 +23,15 @@ export interface EffectiveProfile {
   readonly prompt: string;
   /** What is said about the name, in the order in which it is merged. */
   readonly layers: readonly string[];
-  /** What would be trusted, each whole: whoever trusts it shall have seen it. */
+  /** What a project's layers ask for and do not get, since they can only narrow this profile. */
+  readonly cut: readonly CutRow[];
+  /** What would be trusted, each whole: a person sees all of it before they trust it. */
   readonly waiting: readonly WaitingLayer[];
+}
+
+/** A field that counts less than a project's layer says; without `kept` it does not count at all. */
+export interface CutRow extends CutField {
+  readonly origin: string;
 }
 
 export interface WaitingLayer {
@@ -36,8 +42,8 @@ export interface WaitingLayer {
 }
 
 /**
- * The profile as it is in effect. One that waits to be acknowledged is shown as it would be then:
- * that is what somebody wants to look at before they do.
+ * The profile as it is in effect. One that only a project has and nobody trusts yet is shown as it
+ * would be then: a person looks at it before they decide.
  */
 export function effectiveProfile(
   profiles: ProfileRegistry,
@@ -47,14 +53,18 @@ export function effectiveProfile(
   const waiting = profiles.pending().filter((layer) => layer.name === name);
   const about = { layers: own.map(({ origin }) => origin), waiting: waiting.map(whole) };
   const profile = profiles.get(name);
-  if (profile !== undefined) return { name, usable: true, ...shown(profile), ...about };
+  if (profile !== undefined) {
+    const cut = profile.project?.cut ?? [];
+    return { name, usable: true, ...shown(profile), cut, ...about };
+  }
   const problem = profiles.problemOf(name)?.message;
   if (waiting.length === 0 && problem === undefined) return undefined;
   return {
     name,
     usable: false,
     ...(problem !== undefined && { problem }),
-    ...shown(afterAll([...own, ...waiting])),
+    ...shown(profiles.afterTrust(name) ?? lastOf([...own, ...waiting])),
+    cut: profiles.afterTrust(name)?.project?.cut ?? [],
     ...about,
   };
 }
@@ -66,22 +76,16 @@ function whole({ fields, origin, unacknowledged: hash = "" }: ProfileLayer): Wai
   return { origin, hash, fields: rows, prompt };
 }
 
-/** All of it, as if nothing had to be acknowledged; as much as there is, if that is not enough. */
-function afterAll(layers: readonly ProfileLayer[]): Partial<Profile> {
-  const first = layers.findLastIndex(({ replaces }) => replaces === true);
-  const counting = layers.slice(Math.max(0, first));
-  try {
-    return mergeLayers(counting);
-  } catch (error) {
-    if (!(error instanceof MandateError)) throw error;
-    const { fields = {}, origin = "" } = counting.at(-1) ?? {};
-    const keys = Object.keys(fields);
-    return { ...fields, origins: Object.fromEntries(keys.map((key) => [key, origin])) };
-  }
+/** As much as there is of a profile that is not whole. */
+function lastOf(layers: readonly ProfileLayer[]): Partial<Profile> {
+  const { fields = {}, origin = "" } = layers.at(-1) ?? {};
+  const keys = Object.keys(fields);
+  return { ...fields, origins: Object.fromEntries(keys.map((key) => [key, origin])) };
 }
 
 function shown(profile: Partial<Profile>): Pick<EffectiveProfile, "fields" | "prompt"> {
-  const { name: _name, origin: _origin, origins = {}, prompt = "", ...fields } = profile;
+  const { name: _name, origin: _origin, origins = {}, prompt = "", ...rest } = profile;
+  const { project: _project, ...fields } = rest;
   const originOf = (path: string): string => origins[path] ?? originAbove(origins, path);
   const lines = prompt === "" ? 0 : prompt.split("\n").length;
   const about = { field: "prompt", value: `${lines} lines`, origin: originOf("prompt") };
@@ -99,9 +103,10 @@ function rowsOf(
   value: unknown,
   originOf: (path: string) => string,
 ): readonly EffectiveField[] {
-  if (key === "toolRules") {
-    return (value as readonly ToolRule[]).map((rule, index) => {
-      return { field: `toolRules.${index + 1}`, value: describeRule(rule), origin: originOf(key) };
+  if (key === "toolRules" || key === "addedRules") {
+    const rules = (value as readonly (ToolRule | readonly ToolRule[])[]).flat();
+    return rules.map((rule, index) => {
+      return { field: `${key}.${index + 1}`, value: describeRule(rule), origin: originOf(key) };
     });
   }
   const isCompound = typeof value === "object" && value !== null && !Array.isArray(value);

@@ -1,9 +1,15 @@
 import type { McpServer } from "../contracts/mcp-server.ts";
-import type { EffectiveField, EffectiveProfile, WaitingLayer } from "./effective-profile.ts";
+import type {
+  CutRow,
+  EffectiveField,
+  EffectiveProfile,
+  WaitingLayer,
+} from "./effective-profile.ts";
 import { describeServers } from "./public-contract.ts";
 
 /** Without prompts where they are not to be seen: null says that they were left out. */
-export type PublicProfile = Omit<EffectiveProfile, "prompt" | "waiting"> & {
+export type PublicProfile = Omit<EffectiveProfile, "cut" | "prompt" | "waiting"> & {
+  readonly cut: readonly Pick<CutRow, "field" | "origin">[];
   readonly prompt: string | null;
   readonly waiting: readonly (Omit<WaitingLayer, "prompt"> & { readonly prompt: string | null })[];
 };
@@ -17,6 +23,8 @@ export function publicProfile(profile: EffectiveProfile, withPrompts: boolean): 
     ...profile,
     fields: profile.fields.map((field) => withoutText(field, withPrompts)),
     prompt: withPrompts ? profile.prompt : null,
+    // Without the values: a declaration of a server may hold a secret.
+    cut: profile.cut.map(({ field, origin }) => ({ field, origin })),
     waiting: profile.waiting.map(({ fields, prompt, ...layer }) => ({
       ...layer,
       fields: fields.map((field) => withoutText(withoutValues(field), withPrompts)),

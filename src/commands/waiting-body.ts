@@ -1,16 +1,15 @@
 import { MandateError } from "../ports/mandate-error.ts";
-import type { ProfileRegistry } from "../profiles/profile-registry.ts";
 import { readSkillText } from "../skills/read-skill-text.ts";
-import type { Skill, SkillRegistry } from "../skills/skill.ts";
-import { digestSkill, listSkillFiles } from "../skills/skill-files.ts";
-import { type WaitingContent, waitingContent } from "./waiting-content.ts";
+import type { Skill } from "../skills/skill.ts";
+import { digestSkill, listSkillFiles, skillHash } from "../skills/skill-files.ts";
+import { type WaitingContent, type WaitingSources, waitingContent } from "./waiting-content.ts";
 
 /** All that would count if somebody trusted it, as it is now. */
 export interface WaitingBody extends WaitingContent {
   /** Of a profile: as they were written, also what would start a program. */
   readonly fields: readonly { readonly field: string; readonly value: unknown }[];
   readonly prompt: string;
-  /** Of a skill; null: it is not text, or there is no room for it. */
+  /** Of a skill or a configuration; null: it is not text, or there is no room for it. */
   readonly files: readonly {
     readonly path: string;
     readonly bytes: number;
@@ -18,26 +17,27 @@ export interface WaitingBody extends WaitingContent {
   }[];
 }
 
-interface Sources {
-  readonly profiles: Pick<ProfileRegistry, "pending">;
-  readonly skills: Pick<SkillRegistry, "all">;
-}
-
 const mostText = 1024 * 1024;
 
 /** Throws "conflict" when exactly this waits no more: it changed, or somebody trusted it. */
-export function requireWaiting(sources: Sources, hash: string): WaitingContent {
+export function requireWaiting(sources: WaitingSources, hash: string): WaitingContent {
   const found = waitingContent(sources).find((one) => one.hash === hash);
   if (found !== undefined) return found;
   throw new MandateError(
     "conflict",
-    `Nothing waits to be trusted as ${hash.slice(0, 12)}: it changed meanwhile, or it is trusted already. Look at what waits now.`,
+    `Nothing waits to be trusted as ${hash.slice(0, 12)}: it has changed, or it is trusted already. Look at what waits now.`,
   );
 }
 
-export function readWaiting(sources: Sources, hash: string): WaitingBody {
+export function readWaiting(sources: WaitingSources, hash: string): WaitingBody {
   const waiting = requireWaiting(sources, hash);
-  const skill = sources.skills.all().find((one) => one.unacknowledged === hash);
+  const config = sources.waitingFiles().find((one) => one.hash === hash);
+  if (config !== undefined) {
+    const { file: path, text } = config;
+    const whole = [{ path, bytes: Buffer.byteLength(text), text }];
+    return { ...waiting, fields: [], prompt: "", files: whole };
+  }
+  const skill = sources.skills.waiting().find((one) => one.unacknowledged === hash);
   if (skill !== undefined) return { ...waiting, fields: [], prompt: "", files: filesOf(skill) };
   const layer = sources.profiles.pending().find((one) => one.unacknowledged === hash);
   const { prompt = "", ...fields } = layer?.fields ?? {};
@@ -49,7 +49,7 @@ export function readWaiting(sources: Sources, hash: string): WaitingBody {
 function filesOf(skill: Skill): WaitingBody["files"] {
   const listed = listSkillFiles(skill.folder);
   const digest = digestSkill(skill.folder, listed);
-  if (digest.hash !== skill.unacknowledged) {
+  if (skillHash(skill.name, digest) !== skill.unacknowledged) {
     throw new MandateError(
       "conflict",
       `The skill ${JSON.stringify(skill.name)} changed while it was looked at. Look at it again.`,

@@ -36,6 +36,8 @@ export interface ProfileClaims {
   /** What it hands in is looked at by a child of its own. */
   readonly hasReviewer?: boolean | undefined;
   readonly rules?: RuleSet | undefined;
+  /** Further lists of rules, each of which binds by itself. */
+  readonly addedRules?: readonly RuleSet[] | undefined;
   /** Servers that it brings itself, which count as asked for. */
   readonly ownServers?: readonly string[] | undefined;
   readonly model: string;
@@ -172,7 +174,7 @@ export function narrow(narrowing: Narrowing): Granted | Refused {
 
 function claimedAuthority({ ceiling, profile }: Narrowing): Authority {
   const inherited = ceiling.authority;
-  const { rules } = profile;
+  const rules = [...(profile.rules?.length ? [profile.rules] : []), ...(profile.addedRules ?? [])];
   return {
     tools: profile.tools ?? inherited.tools,
     skills: profile.skills ?? inherited.skills,
@@ -182,7 +184,7 @@ function claimedAuthority({ ceiling, profile }: Narrowing): Authority {
     write_roots: profile.write_roots ?? inherited.write_roots,
     network: profile.network ?? inherited.network,
     ways_out: profile.ways_out ?? inherited.ways_out ?? [],
-    ...(rules !== undefined && rules.length > 0 && { rules: [rules] }),
+    ...(rules.length > 0 && { rules }),
   };
 }
 

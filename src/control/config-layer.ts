@@ -1,5 +1,6 @@
 import type { YamlPath } from "../documents/read-yaml.ts";
 import { MandateError } from "../ports/mandate-error.ts";
+import type { PromptFiles } from "../profiles/prompt-files.ts";
 import type { ConfigFile } from "./config-schema.ts";
 
 /** One source of settings: a file, or the environment and the flags together. */
@@ -8,8 +9,10 @@ export interface ConfigLayer {
   /** Absent for settings that do not come from a file. */
   readonly file?: string;
   readonly lineOf?: (path: YamlPath) => number;
-  /** It was merely found, in or above the folder where the program was started. */
+  /** It was merely found, in or above the folder where the program was started, and is trusted. */
   readonly isFound?: boolean;
+  /** Of a found file: what the files that its profiles name for their prompts held then. */
+  readonly promptFiles?: PromptFiles;
   /** What of it counts less than it says, or not at all, in sentences. */
   readonly notTaken?: readonly string[];
 }

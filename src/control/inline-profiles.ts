@@ -1,7 +1,6 @@
 import { fieldsOfDocument } from "../profiles/fields-of-document.ts";
 import { firstSentence } from "../profiles/first-sentence.ts";
 import type { ProfileFields } from "../profiles/profile.ts";
-import { contentHash } from "../profiles/profile-hash.ts";
 import type { ProfileLayer } from "../profiles/profile-layer.ts";
 import { type ConfigLayer, layerProblem, placeOf } from "./config-layer.ts";
 import type { SpawnProfileSettings } from "./config-schema.ts";
@@ -14,25 +13,34 @@ type Pools = Readonly<Record<string, readonly string[]>>;
  * profile, and under `tools.spawn.profiles`, in that format's own few words.
  */
 export function inlineProfiles(layer: ConfigLayer, pools: Pools): readonly ProfileLayer[] {
-  const { profiles = {}, tools } = layer.settings;
-  return [
-    ...Object.entries(profiles).map(([name, document]) => {
-      requirePool(document.pool, ["profiles", name, "pool"], layer, pools);
-      return toLayer(layer, ["profiles", name], fieldsOfDocument(document));
-    }),
-    ...Object.entries(tools?.spawn?.profiles ?? {}).map(([name, settings]) => {
-      const path = ["tools", "spawn", "profiles", name];
-      requirePool(settings.pool || undefined, [...path, "pool"], layer, pools);
-      return toLayer(layer, path, spawnFields(name, settings));
-    }),
-  ];
+  return inlineFields(layer).map(({ fields, path, pool }) => {
+    requirePool(pool, [...path, "pool"], layer, pools);
+    const said = { name: path.at(-1) ?? "", fields, origin: placeOf(layer, path) };
+    if (layer.isFound !== true) return said;
+    // The file is trusted as a whole, so its profiles need no trust of their own.
+    return { ...said, isProjects: true, promptFiles: layer.promptFiles ?? {} };
+  });
 }
 
-function toLayer(layer: ConfigLayer, path: readonly string[], fields: ProfileFields): ProfileLayer {
-  const name = path.at(-1) ?? "";
-  const said = { name, fields, origin: placeOf(layer, path) };
-  // What came with a project counts once somebody acknowledged it, as its files do.
-  return layer.isFound === true ? { ...said, unacknowledged: contentHash({ name, fields }) } : said;
+interface InlineFields {
+  readonly path: readonly string[];
+  readonly fields: ProfileFields;
+  readonly pool: string | undefined;
+}
+
+/** What they say, each with its place in the file. */
+export function inlineFields({ settings }: ConfigLayer): readonly InlineFields[] {
+  const { profiles = {}, tools } = settings;
+  return [
+    ...Object.entries(profiles).map(([name, document]) => {
+      const fields = fieldsOfDocument(document);
+      return { path: ["profiles", name], fields, pool: document.pool };
+    }),
+    ...Object.entries(tools?.spawn?.profiles ?? {}).map(([name, said]) => {
+      const path = ["tools", "spawn", "profiles", name];
+      return { path, fields: spawnFields(name, said), pool: said.pool || undefined };
+    }),
+  ];
 }
 
 function requirePool(

@@ -4,7 +4,7 @@ import { homedir, tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { ConfigFlags } from "./config-overrides.ts";
-import { loadConfig } from "./load-config.ts";
+import { loadTrustedConfig } from "./load-trusted-config.test-support.ts";
 
 let base: string;
 let project: string;
@@ -33,7 +33,7 @@ function load(given: Given = {}) {
   }
   const environment = { XDG_CONFIG_HOME: join(base, "config"), ...given.environment };
   const cwd = given.cwd ?? dirname(project);
-  return loadConfig({ cwd, environment, ...(given.flags ? { flags: given.flags } : {}) });
+  return loadTrustedConfig({ cwd, environment, ...(given.flags ? { flags: given.flags } : {}) });
 }
 
 const delegationSeed = `agents:
@@ -131,7 +131,8 @@ test("the spawn block is read as it stands in its design, profiles included", as
         model: { pool: "smart" },
       },
       origin: `${project}:5`,
-      unacknowledged: expect.stringMatching(/^[0-9a-f]{64}$/),
+      isProjects: true,
+      promptFiles: expect.objectContaining({ "RESEARCHER.md": "unreadable" }),
     },
     {
       name: "coder",
@@ -141,7 +142,8 @@ test("the spawn block is read as it stands in its design, profiles included", as
         tools: ["shell", "read_file", "write_file", "list_files"],
       },
       origin: `${project}:16`,
-      unacknowledged: expect.stringMatching(/^[0-9a-f]{64}$/),
+      isProjects: true,
+      promptFiles: expect.anything(),
     },
   ]);
 });
@@ -155,7 +157,8 @@ test("in the spawn block alone, what is empty means the default", async () => {
     name: "x",
     fields: { description: "The x profile.", prompt: "" },
     origin: `${project}:1`,
-    unacknowledged: expect.any(String),
+    isProjects: true,
+    promptFiles: {},
   });
 });
 
@@ -166,9 +169,9 @@ test("profiles have a block of their own with all their keys, from the user's fi
   });
   expect(profiles).toMatchObject([
     { name: "a", fields: { description: "d", prompt: "p", tools: [], limits: { turns: 3 } } },
-    { name: "b", fields: { model: { pool: "fast" } }, unacknowledged: expect.any(String) },
+    { name: "b", fields: { model: { pool: "fast" } }, isProjects: true },
   ]);
-  expect(profiles[0]).not.toHaveProperty("unacknowledged");
+  expect(profiles[0]).not.toHaveProperty("isProjects");
 });
 
 test("servers are the user's to declare; a project's file may not start programs", async () => {
@@ -305,7 +308,7 @@ test("whom the user chose to answer stays chosen", async () => {
   expect(kept.models).not.toHaveProperty("defaultPool");
 });
 
-test("who stands in for an unknown profile is the user's word, where there is one", async () => {
+test("which profile runs in place of an unknown one is the user's word alone", async () => {
   const file = (said: string): string => `agents: { delegation: ${said} }`;
   const theirs = file("{ onUnknown: fallback, defaultAgent: wide }");
   const strict = await load({ user: file("{ onUnknown: error }"), project: theirs });
@@ -314,15 +317,19 @@ test("who stands in for an unknown profile is the user's word, where there is on
   const narrow = await load({ user: own, project: theirs });
   expect(narrow.agents.delegation).toMatchObject({ defaultAgent: "narrow" });
   const silent = await load({ user: "", project: theirs });
-  expect(silent.agents.delegation).toMatchObject({ onUnknown: "fallback", defaultAgent: "wide" });
+  expect(silent.agents.delegation.onUnknown).toBe("error");
 });
 
 test("a pool is one model or several, and replaces the shipped one of its name", async () => {
-  const { models } = await load({
-    project: "models: { defaultPool: mine, pools: { mine: a/b, smart: [c/d, e/f] } }",
-  });
+  const text = "models: { defaultPool: mine, pools: { mine: a/b, smart: [c/d, e/f] } }";
+  const { models } = await load({ user: text });
   expect(models.pools["mine"]).toEqual(["a/b"]);
   expect(models.pools["smart"]).toEqual(["c/d", "e/f"]);
+  // Shipped profiles run on that pool, so a project adds pools of its own only.
+  rmSync(join(base, "config"), { recursive: true });
+  const theirs = (await load({ project: text })).models.pools;
+  expect(theirs["mine"]).toEqual(["a/b"]);
+  expect(theirs["smart"]?.[0]).toMatch(/^anthropic\//);
   expect(models.pools["sonnet"]?.[0]).toMatch(/^anthropic\/claude-sonnet/);
   expect(models.pools["constructor"]).toBeUndefined();
   expect(models.defaultPool).toBe("mine");
@@ -427,7 +434,11 @@ test("a found file lets children leave and show no more than the user lets them"
   expect(await contextOf(closed, open)).toEqual(least);
   expect(await contextOf(open, closed)).toEqual(least);
   expect(await contextOf("{ brainWriteScope: delegated }", open)).toEqual({
-    sealOnComplete: false,
+    sealOnComplete: true,
+    brainWriteScope: "delegated",
+  });
+  expect(await contextOf("{}", open)).toEqual({
+    sealOnComplete: true,
     brainWriteScope: "delegated",
   });
 });
@@ -507,7 +518,6 @@ describe("a file that is not understood stops the start, with its line", () => {
     ["agents: { delegation: { defaultTimeout: 2147483648 } }", /defaultTimeout/],
     ["agents: { delegation: { enabled: no } }", /delegation\.enabled/],
     ["agents: { delegation: { tokenBudget: { default: 9, max: 8 } } }", /is over max \(8\)/],
-    ["agents: { delegation: { onUnknown: fallback } }", /needs "defaultAgent"/],
     ["tools: { spawn: { profiles: { ../x: {} } } }", /mandate\.yaml:1/],
     ["tools: { spawn: { profiles: { x: { system_prompt_file: ../x } } } }", /without \.\./],
     ["tools: { spawn: { profiles: { x: { bootstrap_files: [/etc/passwd] } } } }", /without \.\./],

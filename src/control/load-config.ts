@@ -1,6 +1,5 @@
 import { statSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
-import { MandateError } from "../ports/mandate-error.ts";
 import type { Config } from "./config.ts";
 import type { ConfigLayer } from "./config-layer.ts";
 import { type ConfigFlags, readOverrides } from "./config-overrides.ts";
@@ -18,72 +17,91 @@ export interface ConfigRequest {
   readonly configFile?: string | undefined;
 }
 
+/** What the person decided, and where a project would like to have a say. */
+export interface LoadedConfig {
+  /** The person's own configuration: defaults, their file, one they named, environment and flags. */
+  readonly own: Config;
+  /** Each `mandate.yaml` in the folder and above it, the nearest first. Not read yet. */
+  readonly found: readonly string[];
+  readonly cwd: string;
+  /** What `own` was made of: files, and then environment and flags. */
+  readonly files: readonly ConfigLayer[];
+  readonly overrides: ConfigLayer;
+  readonly userAgents: string;
+  /** What `~` means in a file. */
+  readonly userHome: string;
+}
+
 /**
- * The nearest `mandate.yaml` over the user's own file over the defaults; the environment wins over
- * files, flags win over all. Without a file neither YAML nor the schema is loaded: most starts are
- * such starts.
+ * The person's own configuration: their file over the defaults, a file that they named over that;
+ * the environment wins over files, flags win over all. A `mandate.yaml` that was merely found is
+ * only named: `settleConfig` says whether it counts. Without a file neither YAML nor the schema is
+ * loaded: most starts are such starts.
  */
-export async function loadConfig(request: ConfigRequest): Promise<Config> {
-  const places = findPlaces(request.environment);
-  const userHome = userHomeOf(request.environment);
+export async function loadConfig(request: ConfigRequest): Promise<LoadedConfig> {
+  const { cwd, environment } = request;
+  const places = findPlaces(environment);
+  const userHome = userHomeOf(environment);
+  const { userAgents } = places;
   if (request.settings !== undefined) {
     const { readConfigValue } = await import("./read-config-file.ts");
-    const own = readConfigValue(request.settings, request.cwd, userHome);
+    const given = readConfigValue(request.settings, cwd, userHome);
     const flags = { settings: readOverrides({}, request.flags ?? {}) };
-    return mergeConfig([own, flags], places.userAgents);
+    return givenConfig(await mergeConfig([given, flags], userAgents), cwd);
   }
-  const overrides = readOverrides(request.environment, request.flags ?? {});
-  const files = [userFile(places.userConfig), projectFile(request)].filter(isPresent);
-  const layers: ConfigLayer[] = [];
-  if (files.length > 0) {
+  const overrides = { settings: readOverrides(environment, request.flags ?? {}) };
+  const chosen = request.configFile ?? (environment["MANDATE_CONFIG"] || undefined);
+  const named = [
+    ...(exists(places.userConfig) ? [places.userConfig] : []),
+    ...(chosen === undefined ? [] : [resolve(cwd, chosen)]),
+  ];
+  const files: ConfigLayer[] = [];
+  if (named.length > 0) {
     const { readConfigFile } = await import("./read-config-file.ts");
-    const [user, project] = [userFile(places.userConfig), projectFile(request)];
-    if (user !== undefined) layers.push(readConfigFile(user, userHome));
-    if (project !== undefined) {
-      const layer = readConfigFile(project, userHome);
-      const { narrowFoundFile } = await import("./narrow-found-file.ts");
-      layers.push(isChosen(request) ? layer : narrowFoundFile(layer, layers[0]));
-    }
+    files.push(...named.map((file) => readConfigFile(file, userHome)));
   }
-  layers.push({ settings: overrides });
-  return mergeConfig(layers, places.userAgents);
+  return {
+    own: await mergeConfig([...files, overrides], userAgents),
+    found: chosen === undefined ? findUpward(cwd) : [],
+    cwd,
+    files,
+    overrides,
+    userAgents,
+    userHome,
+  };
 }
 
-function isChosen(request: ConfigRequest): boolean {
-  return (request.configFile ?? (request.environment["MANDATE_CONFIG"] || undefined)) !== undefined;
+/** A configuration that a program gives: it is complete, and nothing is looked for beside it. */
+export function givenConfig(own: Config, cwd: string): LoadedConfig {
+  const nothing = {
+    found: [],
+    files: [],
+    overrides: { settings: {} },
+    userAgents: "",
+    userHome: "",
+  };
+  return { own, cwd, ...nothing };
 }
 
-function userFile(path: string): string | undefined {
-  return statSync(path, { throwIfNoEntry: false }) === undefined ? undefined : path;
+function exists(path: string): boolean {
+  return statSync(path, { throwIfNoEntry: false }) !== undefined;
 }
 
-function projectFile(request: ConfigRequest): string | undefined {
-  const chosen = request.configFile ?? (request.environment["MANDATE_CONFIG"] || undefined);
-  if (chosen !== undefined) return resolve(request.cwd, chosen);
-  const start = resolve(request.cwd);
-  for (let folder = start; ; folder = dirname(folder)) {
+function findUpward(cwd: string): readonly string[] {
+  const found: string[] = [];
+  for (let folder = resolve(cwd); ; folder = dirname(folder)) {
     const file = join(folder, "mandate.yaml");
-    const stats = statSync(file, { throwIfNoEntry: false });
     // A folder of that name holds the place so that no command can put a file there.
-    if (stats !== undefined && !stats.isDirectory()) {
-      if (folder !== start) requireOwnFile(file, stats.uid, start);
-      return file;
-    }
-    if (dirname(folder) === folder) return undefined;
+    if (isFile(file)) found.push(file);
+    if (dirname(folder) === folder) return found;
   }
 }
 
-/** In a folder that others can write to, such as /tmp, a stranger must not configure us. */
-function requireOwnFile(file: string, owner: number, start: string): void {
-  const own = process.getuid?.();
-  if (own === undefined || owner === own || owner === 0) return;
-  if (owner === statSync(start, { throwIfNoEntry: false })?.uid) return;
-  throw new MandateError(
-    "config-invalid",
-    `${file} belongs to another user and is not read. Name it with MANDATE_CONFIG if you trust it.`,
-  );
-}
-
-function isPresent(file: string | undefined): file is string {
-  return file !== undefined;
+/** What cannot be looked at has no effect, so it is no reason to refuse a start. */
+function isFile(file: string): boolean {
+  try {
+    return statSync(file, { throwIfNoEntry: false })?.isDirectory() === false;
+  } catch {
+    return false;
+  }
 }

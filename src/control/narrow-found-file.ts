@@ -1,5 +1,5 @@
 import { intersect, type Selection } from "../contracts/selection.ts";
-import type { PriceConfig } from "./config.ts";
+import { defaultConfig, type PriceConfig } from "./config.ts";
 import type { ConfigLayer } from "./config-layer.ts";
 import { layerProblem, placeOf } from "./config-layer.ts";
 import type { ConfigFile } from "./config-schema.ts";
@@ -9,12 +9,13 @@ import { lowerAmounts } from "./lower-amounts.ts";
 import { createModelAllowlist } from "./model-allowlist.ts";
 import { FoundSettings, type SettingPath, type SettingsTree, settingAt } from "./settings-tree.ts";
 import { findShippedModel } from "./shipped-models.ts";
+import { shippedPools } from "./shipped-pools.ts";
 
 /**
- * A file that was merely found may belong to a repository that somebody else wrote. It may not say
- * where tasks, files and keys are sent, nor answer questions in a person's place; and what the user
- * set in a file of their own is the most it can have. What bounds cost and time it can lower, and
- * never raise, also where the user set nothing.
+ * A file that was found was written by somebody else, also once its content is trusted. It may not
+ * say where tasks, files and keys are sent, nor answer questions in a person's place; and what the
+ * user set in a file of their own is the most it can have. What a run may do, cost and take it can
+ * lower, and never raise, also where the user set nothing.
  */
 export function narrowFoundFile(found: ConfigLayer, user: ConfigLayer | undefined): ConfigLayer {
   refuse(
@@ -89,16 +90,20 @@ function narrowed(said: ConfigFile, own: ConfigFile): FoundSettings {
   const lower = (path: SettingPath, least: (found: unknown, user: unknown) => unknown): void =>
     found.lower(path, settingAt(user, path), least);
   lowerAmounts(found, user);
-  for (const path of switches) lower(path, (one, most) => one === true && most === true);
-  lower(["tools", "spawn", "explicit_tools"], (one, most) => (most === "select" ? most : one));
-  // Who stands in for an unknown profile works with rights of its own.
-  lower([...delegation, "onUnknown"], (one, most) => (most === "error" ? most : one));
+  // Where the user says nothing the default holds: a run has no more than that without the file.
+  const usual = defaultConfig as unknown as SettingsTree;
+  const within = (path: SettingPath, least: (found: unknown, user: unknown) => unknown): void =>
+    found.lower(path, settingAt(user, path) ?? settingAt(usual, path) ?? false, least);
+  for (const path of switches) within(path, (one, most) => one === true && most === true);
+  within(["tools", "spawn", "explicit_tools"], (one, most) => (most === "select" ? most : one));
+  // The agent that runs in place of an unknown profile has rights of its own.
+  within([...delegation, "onUnknown"], (one, most) => (most === "error" ? most : one));
   lower([...delegation, "defaultAgent"], (_, most) => most);
   // What children leave for others, and what their callers see of them, can only become less.
-  lower([...delegation, "context", "brainWriteScope"], (one, most) =>
+  within([...delegation, "context", "brainWriteScope"], (one, most) =>
     writeScopes.indexOf(one) < writeScopes.indexOf(most) ? one : most,
   );
-  lower([...delegation, "context", "sealOnComplete"], either);
+  within([...delegation, "context", "sealOnComplete"], either);
   lower(["network", "allow"], (one, most) => intersect(one as Selection, most as Selection));
   lower(["models", "allow"], (one, most) =>
     (one as string[]).filter(createModelAllowlist(most as string[])),
@@ -116,7 +121,7 @@ function either(one: unknown, other: unknown): boolean {
   return one === true || other === true;
 }
 
-/** Whom the user chose stays chosen, and a pool that the user named or uses stays what it is. */
+/** The user's choice stays, and a pool that the user or the product names stays what it is. */
 function keepModels(found: FoundSettings, { models = {} }: ConfigFile): void {
   const { default: model, defaultPool, pools = {} } = models;
   const chosen = model ?? defaultPool;
@@ -124,6 +129,8 @@ function keepModels(found: FoundSettings, { models = {} }: ConfigFile): void {
   found.lower(["models", "defaultPool"], chosen, () => undefined);
   const kept = new Set([
     ...Object.keys(pools),
+    // Shipped profiles run on these, and their models are not the project's to choose.
+    ...Object.keys(shippedPools),
     ...(defaultPool === undefined ? [] : [defaultPool]),
   ]);
   found.lower(["models", "pools"], kept, (one) =>

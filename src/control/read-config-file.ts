@@ -1,4 +1,5 @@
 import { dirname, resolve } from "node:path";
+import { decodeText } from "../documents/decode-text.ts";
 import { describeProblem, type ProblemSource } from "../documents/describe-problem.ts";
 import { readTextFile } from "../documents/read-text-file.ts";
 import { parseYaml } from "../documents/read-yaml.ts";
@@ -6,12 +7,24 @@ import { MandateError } from "../ports/mandate-error.ts";
 import type { ConfigLayer } from "./config-layer.ts";
 import { type ConfigFile, configSchema } from "./config-schema.ts";
 
-const maximumBytes = 1024 * 1024;
+export const maximumConfigBytes = 1024 * 1024;
 const code = "config-invalid";
 
 /** One configuration file, checked as a whole. Throws a MandateError that names file and line. */
 export function readConfigFile(file: string, userHome: string): ConfigLayer {
-  const { value, lineOf } = parseYaml(readTextFile(file, { code, maximumBytes }), file, { code });
+  const text = readTextFile(file, { code, maximumBytes: maximumConfigBytes });
+  return parseText(text, file, userHome);
+}
+
+/** The same from bytes that were read already. */
+export function parseConfig(bytes: Uint8Array, file: string, userHome: string): ConfigLayer {
+  const decoded = decodeText(bytes);
+  if ("problem" in decoded) throw new MandateError(code, `${file}:1: ${decoded.problem}`);
+  return parseText(decoded.text, file, userHome);
+}
+
+function parseText(text: string, file: string, userHome: string): ConfigLayer {
+  const { value, lineOf } = parseYaml(text, file, { code });
   // A file that says nothing, or only has comments.
   if (value === null) return { settings: {}, file, lineOf };
   const settings = parseSettings(value, { file, lineOf });

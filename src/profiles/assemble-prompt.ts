@@ -5,6 +5,7 @@ import { PathDenied } from "../workspaces/path-denied.ts";
 import { readWholeFile } from "../workspaces/read-whole-file.ts";
 import type { WorkspaceBinding } from "../workspaces/workspace-binding.ts";
 import type { Profile } from "./profile.ts";
+import { defaultBootstrapFiles, maximumPromptFileBytes, promptFileHash } from "./prompt-files.ts";
 
 export interface PromptRequest {
   readonly profile: Profile;
@@ -14,9 +15,6 @@ export interface PromptRequest {
   /** Told of every file whose text becomes part of it. */
   readonly onFile?: ((path: string) => void) | undefined;
 }
-
-const defaultBootstrapFiles = ["AGENTS.md", "ENVIRONMENT.md"];
-const maximumBytes = 64 * 1024;
 
 /**
  * The system prompt of one delegation: bootstrap files, the profile's prompt file, the inline
@@ -29,14 +27,14 @@ export function assemblePrompt(request: PromptRequest): string {
   const stages: string[] = [];
   for (const file of profile.bootstrapFiles ?? defaultBootstrapFiles) {
     const isNamed = profile.bootstrapFiles !== undefined;
-    const text = readStage(workspace, file, profile.name, isNamed);
+    const text = readStage(workspace, file, profile, isNamed);
     if (text === undefined) continue;
     request.onFile?.(file);
     stages.push(text);
   }
   if (profile.systemPromptFile !== undefined) {
     request.onFile?.(profile.systemPromptFile);
-    stages.push(readStage(workspace, profile.systemPromptFile, profile.name, true) ?? "");
+    stages.push(readStage(workspace, profile.systemPromptFile, profile, true) ?? "");
   }
   const inline = request.systemPrompt?.trim() ?? "";
   stages.push(inline === "" ? profile.prompt : inline);
@@ -49,7 +47,7 @@ export function assemblePrompt(request: PromptRequest): string {
 function readStage(
   workspace: WorkspaceBinding | null,
   path: string,
-  profile: string,
+  { name: profile, project }: Profile,
   isNamed: boolean,
 ): string | undefined {
   if (workspace === null) {
@@ -61,6 +59,12 @@ function readStage(
     if (!isNamed) return undefined;
     throw unusable(profile, path, "it does not exist in the workspace");
   }
+  const trusted = isNamed ? project?.files[path] : undefined;
+  if (trusted !== undefined && trusted !== promptFileHash(bytes)) {
+    const problem =
+      "it is not what was trusted with the profile; look at it, and trust the profile again";
+    throw new MandateError("refused-by-policy", sentence(profile, path, problem));
+  }
   const decoded = decodeText(bytes);
   if ("problem" in decoded) throw unusable(profile, path, decoded.problem);
   return decoded.text;
@@ -71,7 +75,7 @@ function readBytes(workspace: WorkspaceBinding, path: string, profile: string) {
   try {
     const file = openFile(workspace, path);
     try {
-      const bytes = readWholeFile(file.descriptor, maximumBytes);
+      const bytes = readWholeFile(file.descriptor, maximumPromptFileBytes);
       if (bytes !== null) return bytes;
     } finally {
       file.close();
@@ -91,6 +95,10 @@ function readBytes(workspace: WorkspaceBinding, path: string, profile: string) {
 
 function unusable(profile: string, path: string, problem: string, cause?: unknown): MandateError {
   const code = cause instanceof PathDenied ? "refused-by-policy" : "profile-invalid";
-  const message = `The prompt of "${profile}" needs the file "${path}": ${problem}`;
+  const message = sentence(profile, path, problem);
   return new MandateError(code, message, cause === undefined ? undefined : { cause });
+}
+
+function sentence(profile: string, path: string, problem: string): string {
+  return `The prompt of "${profile}" needs the file "${path}": ${problem}`;
 }

@@ -1,9 +1,8 @@
 import { basename } from "node:path";
 import type { AgentFile } from "./foreign/agent-file.ts";
-import { contentHash } from "./profile-hash.ts";
 import type { ProfileLayer } from "./profile-layer.ts";
 import { fileStamp, type ProfileSource, type SourceContent } from "./profile-source.ts";
-import type { ProfileProblem } from "./read-profile-file.ts";
+import { type ProfileProblem, type ProjectFolder, projectLayer } from "./read-profile-file.ts";
 
 /** How other programs' files are found and read; loaded only where a project has some. */
 export interface ForeignReader {
@@ -13,18 +12,19 @@ export interface ForeignReader {
 }
 
 /**
- * The agents that a project has for other programs, read in place. They stand for themselves: they
- * say nothing about a profile of ours that has the same name. The first of a name is kept, by path.
+ * The agents that a project has for other programs, read in place. They stand for themselves, unless
+ * the person or the product has a profile of that name: that one they can only narrow. Of those that
+ * are trusted the first of a name is kept, by path.
  */
 export class ForeignSource implements ProfileSource {
   readonly #reader: ForeignReader;
-  readonly #isTrusted: boolean;
+  readonly #project: ProjectFolder;
   #known: ReadonlyMap<string, { readonly stamp: string; readonly file: AgentFile }> = new Map();
   #content: SourceContent | undefined;
 
-  constructor(reader: ForeignReader, isTrusted: boolean) {
+  constructor(reader: ForeignReader, project: ProjectFolder) {
     this.#reader = reader;
-    this.#isTrusted = isTrusted;
+    this.#project = project;
   }
 
   read(): SourceContent {
@@ -44,39 +44,31 @@ export class ForeignSource implements ProfileSource {
     }
     this.#known = next;
     const files = [...next.values()].map(({ file }) => file);
-    this.#content = collect(files, this.#isTrusted);
+    this.#content = collect(files, this.#project);
     return this.#content;
   }
 }
 
-function collect(files: readonly AgentFile[], isTrusted: boolean): SourceContent {
-  const layers = new Map<string, ProfileLayer>();
+function collect(files: readonly AgentFile[], project: ProjectFolder): SourceContent {
+  const layers: ProfileLayer[] = [];
   const problems: ProfileProblem[] = [];
-  // A broken file of another program takes no name of ours with it.
-  const report = (file: string, message: string, name = ""): void => {
-    problems.push({ name, file, message: `${file}: ${message}`, isHarmless: true });
-  };
   for (const { agents, diagnostics, file, format, hash, status } of files) {
     if (format === "skill") continue;
     if (status === "error") {
       const { message = "cannot be read" } =
         diagnostics.find((each) => each.severity === "error") ?? {};
-      report(file, message, basename(file).replace(/\..*$/, ""));
+      // A broken file of another program takes no name of ours with it.
+      const name = basename(file).replace(/\..*$/, "");
+      problems.push({ name, file, message: `${file}: ${message}`, isHarmless: true });
     }
     for (const { fields, name } of agents) {
-      const first = layers.get(name);
-      if (first !== undefined) {
-        report(file, `another agent is called "${name}" too (${first.origin}); that one is kept`);
-        continue;
-      }
       const origin = `${format}: ${file}`;
       // A profile of ours that lies among them is ours there as well.
       const isForeign = format !== "mandate" && ({ isForeign: true } as const);
       const layer = { name, fields, origin, replaces: true, ...isForeign };
-      // Each agent of a file is acknowledged by itself: one look is not a look at all of them.
-      const unacknowledged = contentHash([hash, name]);
-      layers.set(name, isTrusted ? layer : { ...layer, unacknowledged });
+      // Each agent of a file is trusted by itself: one look is not a look at all of them.
+      layers.push(projectLayer(layer, project, hash));
     }
   }
-  return { layers: [...layers.values()], problems };
+  return { layers, problems, keepsFirst: true };
 }

@@ -8,7 +8,7 @@ import type { Profile } from "./profile.ts";
 export function profileHash(profile: Profile): string {
   let known = hashes.get(profile);
   if (known === undefined) {
-    const { origin: _origin, origins: _origins, ...content } = profile;
+    const { origin: _origin, origins: _origins, project: _project, ...content } = profile;
     known = contentHash(content);
     hashes.set(profile, known);
   }

@@ -1,4 +1,5 @@
 import type { Profile, ProfileFields } from "./profile.ts";
+import type { PromptFiles } from "./prompt-files.ts";
 import { requireProfile } from "./require-profile.ts";
 
 /** What one source says about one name. Several layers of a name make a profile. */
@@ -7,11 +8,15 @@ export interface ProfileLayer {
   readonly fields: ProfileFields;
   /** For people: `workspace: /srv/app/.mandate/agents/coder.md`. */
   readonly origin: string;
+  /** It came with a project. It can only narrow what the person or the product says of its name. */
+  readonly isProjects?: true;
   /**
-   * SHA-256 of what it was read from, when that came with a repository: it counts once somebody
-   * acknowledged exactly this content. Absent: the product's or the user's own.
+   * SHA-256 of all that it was read from: it counts once exactly this content is trusted. Absent:
+   * it needs no trust of its own.
    */
   readonly unacknowledged?: string;
+  /** What the files that it names for its prompt held when it was read. */
+  readonly promptFiles?: PromptFiles;
   /** Says everything by itself: what earlier layers say of this name does not shine through. */
   readonly replaces?: boolean;
   /** Another program's file: what it names need not be known here. */
@@ -20,7 +25,8 @@ export interface ProfileLayer {
 
 /** A whole profile, as a program gives it: judged as a file is, and it stands for itself. */
 export function layerOf(profile: Profile): ProfileLayer {
-  const { name, origin = "program", origins: _origins, ...fields } = profile;
+  const { name, origin = "program", ...said } = profile;
+  const { addedRules: _rules, origins: _origins, project: _project, ...fields } = said;
   const layer = { name, fields, origin, replaces: true };
   requireProfile(layer);
   return layer;

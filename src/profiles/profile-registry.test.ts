@@ -144,37 +144,87 @@ test("nothing is read again before its time", () => {
   expect(registry.get("a")?.description).toBe("the second");
 });
 
-test("what came with a project counts once exactly that content was acknowledged", () => {
-  place("own", "coder.md", profile("coder", "own", 'tools: "*"'));
-  place("repository", "coder.md", profile("coder", "theirs", "tools: []"));
+/** A person's folder, and a project's beside it. */
+function withProject() {
   let acknowledged: ReadonlySet<string> = new Set();
-  const path = join(base, "repository");
+  const project = { root: base, isTrusted: false };
   const sources = [
     new FolderSource({ path: join(base, "own"), origin: "user" }),
-    new FolderSource({ path, origin: "workspace", needsAcknowledgement: "always" }),
+    new FolderSource({ path: join(base, "repository"), origin: "workspace", project }),
   ];
   const registry = loadProfiles({ sources, acknowledged: () => acknowledged, recheckMs: 0 });
-  expect(registry.get("coder")).toBeUndefined();
-  expect(registry.problemOf("coder")?.message).toContain("mandate profiles trust coder");
-  const [pending] = registry.pending();
-  acknowledged = new Set([pending?.unacknowledged ?? ""]);
+  const trust = (file = ""): void => {
+    const waiting = registry.pending().filter(({ origin }) => origin.endsWith(file));
+    const hashes = waiting.map(({ unacknowledged = "" }) => unacknowledged);
+    acknowledged = new Set([...acknowledged, ...hashes]);
+  };
+  const distrust = (): void => {
+    acknowledged = new Set();
+  };
+  return { registry, trust, distrust };
+}
+
+test("a project's file counts once exactly that content is trusted, and has no effect before", () => {
+  place("own", "coder.md", profile("coder", "own", 'tools: "*"'));
+  const { distrust, registry, trust } = withProject();
+  const own = registry.get("coder");
+  place("repository", "coder.md", profile("coder", "theirs", "tools: []"));
+  expect(registry.get("coder")).toEqual(own);
+  expect(registry.problemOf("coder")).toBeUndefined();
+  expect(registry.afterTrust("coder")).toMatchObject({ description: "theirs", tools: [] });
+  trust();
   expect(registry.get("coder")).toMatchObject({ description: "theirs", tools: [] });
   expect(registry.pending()).toEqual([]);
   place("repository", "coder.md", profile("coder", "changed", "tools: []"));
-  expect(registry.get("coder")).toBeUndefined();
+  expect(registry.get("coder")).toEqual(own);
   expect(registry.pending()).toHaveLength(1);
-  acknowledged = new Set();
-  expect(registry.get("coder")).toBeUndefined();
+  distrust();
+  expect(registry.get("coder")).toEqual(own);
 });
 
-test("what was acknowledged under one name is not acknowledged under another", () => {
+test("a name that only a project's file has says how to trust it", () => {
+  const { registry } = withProject();
+  place("repository", "mine.md", profile("mine"));
+  expect(registry.get("mine")).toBeUndefined();
+  expect(registry.problemOf("mine")?.message).toContain("mandate profiles trust mine");
+});
+
+test("what a project broke, doubled or made unreadable keeps no name from being used", () => {
+  place("own", "coder.md", profile("coder", "own"));
+  const { registry, trust } = withProject();
+  const own = registry.get("coder");
+  place("repository", "coder.md", profile("coder", "theirs", "allowdTools: []"));
+  place("repository", "other.md", "---\nname: coder\n---\n---\nx: 1\n");
+  expect(registry.get("coder")).toEqual(own);
+  expect(registry.problems).toHaveLength(2);
+  place("repository", "coder.md", profile("coder", "theirs"));
+  trust();
+  expect(registry.get("coder")?.description).toBe("theirs");
+  place("repository", "another.md", profile("coder", "planted"));
+  expect(registry.get("coder")?.description).toBe("theirs");
+  rmSync(join(base, "repository"), { recursive: true });
+  symlinkSync("repository", join(base, "repository"));
+  expect(withProject().registry.get("coder")).toEqual(own);
+});
+
+test("what a profile names for its prompt is trusted with it, as it is", () => {
+  const { registry, trust } = withProject();
+  place(".", "ROLE.md", "Be kind.");
+  place("repository", "a.md", "---\ndescription: d\nsystemPromptFile: ROLE.md\n---\n");
+  trust();
+  expect(registry.get("a")?.project?.files).toEqual({
+    "ROLE.md": expect.stringMatching(/^\w{64}$/),
+  });
+  place(".", "ROLE.md", "Send it away.");
+  expect(registry.get("a")).toBeUndefined();
+});
+
+test("what is trusted under one name is not trusted under another", () => {
   place("repository", "docs.md", "---\ndescription: d\n---\nPrompt.");
-  const path = join(base, "repository");
-  const sources = [new FolderSource({ path, origin: "workspace", needsAcknowledgement: "always" })];
-  let acknowledged: ReadonlySet<string> = new Set();
-  const registry = loadProfiles({ sources, acknowledged: () => acknowledged, recheckMs: 0 });
-  acknowledged = new Set(registry.pending().map(({ unacknowledged = "" }) => unacknowledged));
+  const { registry, trust } = withProject();
+  trust();
   expect(registry.names()).toEqual(["docs"]);
+  const path = join(base, "repository");
   renameSync(join(path, "docs.md"), join(path, "reviewer.md"));
   expect(registry.names()).toEqual([]);
   expect(registry.pending().map(({ name }) => name)).toEqual(["reviewer"]);

@@ -1,8 +1,8 @@
 import { MandateError } from "../ports/mandate-error.ts";
 import { mergeLayers } from "./merge-layers.ts";
-import type { Profile } from "./profile.ts";
+import type { Profile, ProfileFields } from "./profile.ts";
 import type { ProfileLayer } from "./profile-layer.ts";
-import type { ProfileSource, SourceContent } from "./profile-source.ts";
+import { type ProfileSource, type SourceContent, withoutTwins } from "./profile-source.ts";
 import type { ProfileProblem } from "./read-profile-file.ts";
 
 export interface ProfileRegistry {
@@ -13,8 +13,10 @@ export interface ProfileRegistry {
   all(): readonly Profile[];
   /** What a model that delegates may choose from. */
   offered(): readonly Profile[];
-  /** What waits for somebody to acknowledge it. */
+  /** What waits to be trusted; until then it has no effect. */
   pending(): readonly ProfileLayer[];
+  /** The profile as it would be if all that waits of its name were trusted. */
+  afterTrust(name: string): Profile | undefined;
   /** Everything that is said about a name, in the order in which it is merged. */
   layersOf(name: string): readonly ProfileLayer[];
   readonly problems: readonly ProfileProblem[];
@@ -23,8 +25,10 @@ export interface ProfileRegistry {
 export interface ProfileRegistryOptions {
   /** Later ones are merged over earlier ones. */
   readonly sources: readonly ProfileSource[];
-  /** The hashes of content that somebody acknowledged: another set when that has changed. */
+  /** The hashes of content that somebody trusts: another set when that has changed. */
   readonly acknowledged?: () => ReadonlySet<string>;
+  /** The amounts that count where a profile names none: a project's layer cannot raise them. */
+  readonly usual?: ProfileFields;
   /** How long to trust what was read before looking for changes. */
   readonly recheckMs?: number;
   readonly now?: () => number;
@@ -32,14 +36,14 @@ export interface ProfileRegistryOptions {
 
 /**
  * All profiles, by name. Nothing is read before someone asks, and what has changed since is read
- * again. A file that cannot be used takes its name with it: falling back to a profile of that name
- * from elsewhere could be wider than what the broken file was meant to allow. A place that cannot
- * be looked into takes every name with it that it could have narrowed. One of ours that nobody
- * acknowledged yet takes its name with it as well; one that was written for another program is
- * passed over.
+ * again. A file of the person that cannot be used takes its name with it: falling back to a profile
+ * of that name from elsewhere could be wider than what the broken file was meant to allow. A place
+ * that cannot be looked into takes every name with it that it could have narrowed. A project's file
+ * that is broken or not trusted has no effect: it neither counts nor keeps a name from being used.
  */
 export function loadProfiles(options: ProfileRegistryOptions): ProfileRegistry {
   const { sources, acknowledged = () => nobody, recheckMs = 1000, now = Date.now } = options;
+  const { usual = {} } = options;
   let loaded: Loaded | undefined;
   let contents: readonly SourceContent[] = [];
   let checkedAt = 0;
@@ -52,7 +56,7 @@ export function loadProfiles(options: ProfileRegistryOptions): ProfileRegistry {
     const isSame = next.every((content, index) => content === contents[index]);
     if (current !== undefined && isSame) return current;
     contents = next;
-    loaded = new Loaded(next, acknowledged());
+    loaded = new Loaded(next, acknowledged(), usual);
     return loaded;
   };
   return {
@@ -62,6 +66,14 @@ export function loadProfiles(options: ProfileRegistryOptions): ProfileRegistry {
     all: () => [...load().profiles.values()],
     offered: () => load().offered,
     pending: () => load().pending,
+    afterTrust: (name) => {
+      const { acknowledged: trusted, pending } = load();
+      const hashes = pending.flatMap((layer) =>
+        layer.name === name ? [layer.unacknowledged] : [],
+      );
+      const all = new Set([...trusted, ...hashes.filter((hash) => hash !== undefined)]);
+      return new Loaded(contents, all, usual).profiles.get(name);
+    },
     layersOf: (name) => load().layers.get(name) ?? [],
     get problems() {
       return load().problems;
@@ -83,11 +95,17 @@ class Loaded {
   /** What was said whole after the place that nobody knows: that could not have narrowed these. */
   readonly #whole = new Set<string>();
 
-  constructor(contents: readonly SourceContent[], acknowledged: ReadonlySet<string>) {
+  constructor(
+    contents: readonly SourceContent[],
+    acknowledged: ReadonlySet<string>,
+    usual: ProfileFields,
+  ) {
     this.acknowledged = acknowledged;
-    for (const { layers, problems } of contents) {
+    for (const content of contents) {
+      const counting = content.layers.filter((layer) => this.#counts(layer));
+      const { layers, problems } = withoutTwins(counting, content.keepsFirst);
       for (const layer of layers) this.#add(layer);
-      for (const problem of problems) {
+      for (const problem of [...content.problems, ...problems]) {
         this.problems.push(problem);
         if (problem.isAboutAll === true) {
           this.#unknown = problem;
@@ -97,20 +115,16 @@ class Loaded {
         }
       }
     }
-    // What was written for another program does not stand in the way of ours.
-    for (const layer of this.pending) {
-      const { name, replaces = false } = layer;
-      const isAlone = !this.layers.has(name) && !this.blocked.has(name);
-      if (replaces && isAlone) this.blocked.set(name, notAcknowledged(layer));
-    }
-    const usable = [...this.layers.keys()].flatMap((name) => this.#merge(name) ?? []);
+    const usable = [...this.layers.keys()].flatMap((name) => this.#merge(name, usual) ?? []);
     usable.sort((left, right) => (left.name < right.name ? -1 : 1));
     this.profiles = new Map(usable.map((profile) => [profile.name, profile]));
     this.offered = usable.filter(isOffered);
-    for (const problem of this.problems) {
-      const { isHarmless, name } = problem;
-      if (isHarmless !== true || this.profiles.has(name)) continue;
-      if (!this.blocked.has(name)) this.blocked.set(name, problem);
+    // What has no effect can still be the reason why a name is missing.
+    const reasons = [...this.problems.filter(({ isHarmless }) => isHarmless === true)];
+    for (const problem of [...this.pending.map(notTrusted), ...reasons]) {
+      const { name } = problem;
+      if (name === "" || this.layers.has(name) || this.blocked.has(name)) continue;
+      this.blocked.set(name, problem);
     }
   }
 
@@ -118,25 +132,31 @@ class Loaded {
     return this.blocked.get(name) ?? (this.profiles.has(name) ? undefined : this.#unknown);
   }
 
-  #add(layer: ProfileLayer): void {
-    const { name, replaces = false, unacknowledged } = layer;
-    if (unacknowledged !== undefined && !this.acknowledged.has(unacknowledged)) {
-      this.pending.push(layer);
-      if (!replaces) this.blocked.set(name, notAcknowledged(layer));
-      return;
-    }
-    if (replaces) {
-      this.blocked.delete(name);
-      this.#whole.add(name);
-    }
-    this.layers.set(name, replaces ? [layer] : [...(this.layers.get(name) ?? []), layer]);
+  #counts(layer: ProfileLayer): boolean {
+    const { unacknowledged } = layer;
+    if (unacknowledged === undefined || this.acknowledged.has(unacknowledged)) return true;
+    this.pending.push(layer);
+    return false;
   }
 
-  #merge(name: string): Profile | undefined {
+  #add(layer: ProfileLayer): void {
+    const { isProjects = false, name, replaces = false } = layer;
+    const below = this.layers.get(name) ?? [];
+    if (!replaces) this.layers.set(name, [...below, layer]);
+    // What the person and the product say of a name is there to stay: a project narrows it.
+    else if (isProjects) this.layers.set(name, [...below.filter(isOwn), layer]);
+    else {
+      this.blocked.delete(name);
+      this.#whole.add(name);
+      this.layers.set(name, [layer]);
+    }
+  }
+
+  #merge(name: string, usual: ProfileFields): Profile | undefined {
     const isUncertain = this.#unknown !== undefined && !this.#whole.has(name);
     if (this.blocked.has(name) || isUncertain) return undefined;
     try {
-      const profile = mergeLayers(this.layers.get(name) ?? []);
+      const profile = mergeLayers(this.layers.get(name) ?? [], usual);
       if (profile.disabled !== true) return profile;
       const message = `${profile.origin}: the profile "${name}" is switched off (disabled: true)`;
       this.blocked.set(name, { name, file: profile.origin, message });
@@ -155,7 +175,11 @@ function isOffered({ capabilities, hidden }: Profile): boolean {
   return hidden !== true && capabilities.some((each) => each !== "primary" && each !== "watcher");
 }
 
-function notAcknowledged({ name, origin }: ProfileLayer): ProfileProblem {
-  const message = `The profile "${name}" comes with this project (${origin}) and nobody has acknowledged it as it is now. Look at it with "mandate profiles show ${name}", then "mandate profiles trust ${name}".`;
+function isOwn({ isProjects }: ProfileLayer): boolean {
+  return isProjects !== true;
+}
+
+function notTrusted({ name, origin }: ProfileLayer): ProfileProblem {
+  const message = `The profile "${name}" comes with this project (${origin}) and is not trusted as it is now. Look at it with "mandate profiles show ${name}", then "mandate profiles trust ${name}".`;
   return { name, file: origin, message };
 }

@@ -1,6 +1,7 @@
 import { readdirSync, type Stats, statSync } from "node:fs";
 import { join } from "node:path";
 import type { ProfileLayer } from "./profile-layer.ts";
+import { promptFilesIn } from "./prompt-files.ts";
 import {
   type ProfileFolder,
   type ProfileProblem,
@@ -10,8 +11,11 @@ import {
 
 /** What one place says now. Later places are merged over earlier ones. */
 export interface SourceContent {
+  /** Several can have one name: which of them count is not known before trust is. */
   readonly layers: readonly ProfileLayer[];
   readonly problems: readonly ProfileProblem[];
+  /** Of several layers with one name the first counts; absent: none does, and that is a problem. */
+  readonly keepsFirst?: boolean;
 }
 
 /** A place that profiles come from. `read` is cheap when nothing has changed: same object then. */
@@ -33,6 +37,8 @@ interface KnownFile {
   readonly read: ReturnType<typeof readProfileFile>;
   /** The last version that could be used: an edit that breaks a file takes nothing away. */
   readonly lastGood: ProfileLayer | undefined;
+  /** The files of the workspace that are read with it. */
+  readonly beside: readonly string[];
 }
 
 interface Listing {
@@ -59,14 +65,16 @@ export class FolderSource implements ProfileSource {
     let hasChanged = this.#content === undefined || problem?.message !== this.#listProblem;
     for (const file of files ?? []) {
       const known = this.#known.get(file);
-      const stamp = fileStamp(file);
-      if (known?.stamp === stamp) {
+      const before = fileStamp(file);
+      if (known !== undefined && known.stamp === stampOf(before, known.beside)) {
         next.set(file, known);
         continue;
       }
       hasChanged = true;
       const read = readProfileFile(this.#folder, file);
-      next.set(file, { stamp, read, lastGood: "layer" in read ? read.layer : known?.lastGood });
+      const layer = "layer" in read ? read.layer : known?.lastGood;
+      const beside = this.#besides(layer);
+      next.set(file, { stamp: stampOf(before, beside), read, lastGood: layer, beside });
     }
     if (next.size !== this.#known.size) hasChanged = true;
     if (this.#content !== undefined && !hasChanged) return this.#content;
@@ -74,6 +82,12 @@ export class FolderSource implements ProfileSource {
     this.#listProblem = problem?.message;
     this.#content = collect(next, problem === undefined ? [] : [problem]);
     return this.#content;
+  }
+
+  #besides(layer: ProfileLayer | undefined): readonly string[] {
+    const root = this.#folder.project?.root;
+    if (root === undefined || layer === undefined) return [];
+    return promptFilesIn(layer.fields).map((path) => join(root, path));
   }
 
   #list(): Listing {
@@ -94,8 +108,8 @@ export class FolderSource implements ProfileSource {
         const effect = "What was last read of it is still used; make it readable again.";
         return { files: undefined, problem: { ...problem, message: `${what}. ${effect}` } };
       }
-      // A file that happens to have the folder's name holds no profiles.
-      if (code === "ENOTDIR") return { files: [], problem };
+      // A file that happens to have the folder's name holds no profiles; a project's blocks none.
+      if (code === "ENOTDIR" || this.#folder.project !== undefined) return { files: [], problem };
       const effect =
         "It may narrow any profile, so none is used that it could: make the folder readable, " +
         "or remove it.";
@@ -117,24 +131,43 @@ function listProfiles(folder: string): readonly string[] {
 }
 
 function collect(files: ReadonlyMap<string, KnownFile>, problems: ProfileProblem[]): SourceContent {
-  const layers = new Map<string, ProfileLayer>();
-  const twins = new Set<string>();
-  for (const [file, { read, lastGood }] of files) {
+  const layers: ProfileLayer[] = [];
+  for (const { read, lastGood } of files.values()) {
     if ("problem" in read) {
       const kept = lastGood === undefined ? "" : " The last good version of it is still used.";
       const { message } = read.problem;
       problems.push({ ...read.problem, message: message + kept, ...(kept && { name: "" }) });
     }
     const layer = "layer" in read ? read.layer : lastGood;
-    if (layer === undefined) continue;
-    if (layers.has(layer.name)) {
-      twins.add(layer.name);
-      const message = `${file}: another file here is called "${layer.name}" too`;
-      problems.push({ name: layer.name, file, message });
-    }
-    layers.set(layer.name, layer);
+    if (layer !== undefined) layers.push(layer);
   }
-  return { layers: [...layers.values()].filter(({ name }) => !twins.has(name)), problems };
+  return { layers, problems };
+}
+
+/**
+ * One layer of each name of a place, from those that count. Where two files of a folder claim one
+ * name neither is used; of a project's that is no reason to keep the name from anybody else.
+ */
+export function withoutTwins(layers: readonly ProfileLayer[], keepsFirst = false): SourceContent {
+  const byName = Map.groupBy(layers, ({ name }) => name);
+  const problems: ProfileProblem[] = [];
+  const kept: ProfileLayer[] = [];
+  for (const [name, [first, ...twins]] of byName) {
+    if (first === undefined) continue;
+    if (keepsFirst || twins.length === 0) kept.push(first);
+    for (const { isProjects, origin } of twins) {
+      const message = keepsFirst
+        ? `${origin}: another agent is called "${name}" too (${first.origin}); that one is kept`
+        : `${origin}: another file here is called "${name}" too (${first.origin})`;
+      const isHarmless = isProjects === true && { isHarmless: true };
+      problems.push({ name: keepsFirst ? "" : name, file: origin, message, ...isHarmless });
+    }
+  }
+  return { layers: kept, problems };
+}
+
+function stampOf(file: string, beside: readonly string[]): string {
+  return [file, ...beside.map(fileStamp)].join("|");
 }
 
 /** Changes whenever the file does. */

@@ -1,7 +1,9 @@
 import type { McpServer } from "../contracts/mcp-server.ts";
 import type { Selection } from "../contracts/selection.ts";
-import type { ToolRule } from "../contracts/tool-rule.ts";
+import type { RuleSet, ToolRule } from "../contracts/tool-rule.ts";
 import type { Effort } from "../ports/model.ts";
+import type { CutField } from "./narrow-layer.ts";
+import type { PromptFiles } from "./prompt-files.ts";
 
 /**
  * Who an agent is. Every format (Markdown, JSON, YAML, TOML, records, other programs' files) becomes
@@ -16,6 +18,19 @@ export interface Profile extends ProfileFields {
   readonly origin: string;
   /** For each field, by its dotted path, where it came from. */
   readonly origins?: Readonly<Record<string, string>>;
+  /** Rules for calls that a project's layers add; each list binds by itself, beside `toolRules`. */
+  readonly addedRules?: readonly RuleSet[];
+  /** What the layers of a project did to it; absent: it has none. */
+  readonly project?: ProjectPart;
+}
+
+export interface ProjectPart {
+  /** The profile without the project, where the person or the product has one of this name. */
+  readonly own?: Profile;
+  /** What the project asked for and does not get, with the layer that asked. */
+  readonly cut: readonly (CutField & { readonly origin: string })[];
+  /** What the files that its layers name for the prompt held when they were trusted. */
+  readonly files: PromptFiles;
 }
 
 /** What one source says of a profile. Merged field by field over what earlier sources say. */

@@ -8,9 +8,9 @@ import {
   parseDataProfile,
   parseMarkdownProfile,
 } from "./parse-markdown-profile.ts";
-import type { ProfileFields } from "./profile.ts";
 import { contentHash } from "./profile-hash.ts";
 import type { ProfileLayer } from "./profile-layer.ts";
+import { hashPromptFiles } from "./prompt-files.ts";
 
 /** Whose files a folder holds, which decides what they need before they count. */
 export interface ProfileFolder {
@@ -19,11 +19,15 @@ export interface ProfileFolder {
   readonly origin: string;
   /** Follow links that leave the folder. For folders that only the operator writes. */
   readonly followLinks?: boolean;
-  /**
-   * Its files may have come with somebody else's work, and count once they are acknowledged:
-   * always, or those that would start programs.
-   */
-  readonly needsAcknowledgement?: "always" | "servers";
+  /** It is a project's: its files count once they are trusted, and block nothing before. */
+  readonly project?: ProjectFolder;
+}
+
+export interface ProjectFolder {
+  /** The workspace, below which its profiles name files for their prompts. */
+  readonly root: string;
+  /** A program said that what is in the workspace counts. */
+  readonly isTrusted: boolean;
 }
 
 export interface ProfileProblem {
@@ -53,19 +57,27 @@ export function readProfileFile(
     const { name, fields } = parse(bytes, path);
     const origin = `${folder.origin}: ${path}`;
     const layer = { name: name ?? nameOfFile(path), fields, origin };
-    const { needsAcknowledgement: need } = folder;
-    return need === "always" || (need === "servers" && startsPrograms(fields))
-      ? { layer: { ...layer, unacknowledged: contentHash([layer.name, bytes.toString("base64")]) } }
-      : { layer };
+    const { project } = folder;
+    if (project === undefined) return { layer };
+    return { layer: projectLayer(layer, project, bytes.toString("base64")) };
   } catch (error) {
     const name = claimedName(bytes) ?? stemOf(path);
-    return { problem: { name, file: path, message: describe(error, path) } };
+    const problem = { name, file: path, message: describe(error, path) };
+    return { problem: folder.project === undefined ? problem : { ...problem, isHarmless: true } };
   }
 }
 
-/** What a profile brings that runs on this machine, whoever uses it: servers, and checks of a merge. */
-export function startsPrograms({ servers, workspace }: ProfileFields): boolean {
-  return servers !== undefined || (workspace?.checks?.length ?? 0) > 0;
+/** A layer of a project, with the hash of all that it is made of: that is what somebody trusts. */
+export function projectLayer(
+  layer: ProfileLayer,
+  { isTrusted, root }: ProjectFolder,
+  content: string,
+): ProfileLayer {
+  const projects = { ...layer, isProjects: true } as const;
+  if (isTrusted) return projects;
+  const promptFiles = hashPromptFiles(root, layer.fields);
+  const unacknowledged = contentHash(["profile", layer.name, content, promptFiles]);
+  return { ...projects, promptFiles, unacknowledged };
 }
 
 /** A repository can hold a link to any file of the machine; an error message would quote it. */

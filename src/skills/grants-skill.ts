@@ -14,9 +14,7 @@ export function grantsSkill(
   return selection.some((id) => skillName(id) === skill.name);
 }
 
-/** What an agent is told about: granted, and acknowledged where it came with a repository. */
+/** The skills that an agent sees in its prompt. */
 export function offeredSkills(skills: readonly Skill[], selection: Selection): readonly Skill[] {
-  return skills.filter(
-    (skill) => skill.unacknowledged === undefined && grantsSkill(selection, skill),
-  );
+  return skills.filter((skill) => grantsSkill(selection, skill));
 }

@@ -10,7 +10,7 @@ describe("a repository's skills", () => {
     folder.write("one/scripts/run.sh", "echo 1");
     const seen = new Set<string | undefined>();
     const look = () => {
-      const skill = loadSkills({ directories: [repository(folder)] }).get("one");
+      const [skill] = loadSkills({ directories: [repository(folder)] }).waiting();
       expect(skill?.unacknowledged).toMatch(/^[0-9a-f]{64}$/);
       seen.add(skill?.unacknowledged);
     };
@@ -28,7 +28,7 @@ describe("a repository's skills", () => {
     expect(seen.size).toBe(5);
   });
 
-  it("count once they are acknowledged, and no longer when they have changed", async () => {
+  it("count once they are trusted, and no longer when they have changed", async () => {
     using folder = new TestFolder();
     const clock = testClock();
     let acknowledged: ReadonlySet<string> = new Set();
@@ -39,16 +39,35 @@ describe("a repository's skills", () => {
       acknowledged: () => acknowledged,
       now: clock.now,
     });
-    const { unacknowledged = "" } = registry.get("one") ?? {};
+    expect(registry.all()).toEqual([]);
+    await expect(registry.read("one")).rejects.toThrow(/There is no skill "one"/);
+    const { unacknowledged = "" } = registry.waiting()[0] ?? {};
     acknowledged = new Set([unacknowledged]);
-    expect(registry.get("one")).not.toHaveProperty("unacknowledged");
+    expect(registry.get("one")?.description).toBe("x");
     folder.write("one/more.md", "evil");
     // Within the second in which nobody looks again, the file is compared when it is read.
     await expect(registry.read("one", "more.md")).rejects.toThrow(/changed meanwhile/);
     clock.pass(1000);
-    expect(registry.get("one")?.unacknowledged).toMatch(/^[0-9a-f]{64}$/);
-    expect(registry.get("one")?.unacknowledged).not.toBe(unacknowledged);
-    await expect(registry.read("one", "more.md")).rejects.toThrow(/not what was acknowledged/);
+    expect(registry.get("one")).toBeUndefined();
+    expect(registry.waiting()[0]?.unacknowledged).toMatch(/^[0-9a-f]{64}$/);
+    expect(registry.waiting()[0]?.unacknowledged).not.toBe(unacknowledged);
+    await expect(registry.read("one", "more.md")).rejects.toThrow(/There is no skill "one"/);
+  });
+
+  it("do not hide a trusted one of their name while they are not trusted, or broken", () => {
+    using folder = new TestFolder();
+    folder.skill("second/review", "description: Trusted.");
+    const directories = [repository(folder, "first"), repository(folder, "second")];
+    const before = loadSkills({ directories }).waiting();
+    const acknowledged = new Set(before.map(({ unacknowledged = "" }) => unacknowledged));
+    const look = () => loadSkills({ directories, acknowledged: () => acknowledged });
+    folder.skill("first/review", "description: Planted.");
+    expect(look().get("review")?.description).toBe("Trusted.");
+    folder.skill("first/review", "nothing: here");
+    expect(look().get("review")?.description).toBe("Trusted.");
+    // The same files under another name are another skill.
+    folder.skill("first/other", "description: Trusted.");
+    expect(look().get("other")).toBeUndefined();
   });
 
   it("of too many files or bytes are a problem", () => {
@@ -60,7 +79,7 @@ describe("a repository's skills", () => {
     folder.skill("deep");
     folder.write(`deep/${"d/".repeat(20)}x.md`, "x");
     const registry = loadSkills({ directories: [repository(folder)] });
-    expect(registry.all()).toEqual([]);
+    expect([...registry.all(), ...registry.waiting()]).toEqual([]);
     expect(registry.problems.map(({ name }) => name)).toEqual(["deep", "large", "many"]);
     expect(loadSkills({ directories: [user(folder)] }).all()).toHaveLength(3);
   });
@@ -78,14 +97,14 @@ describe("a repository's skills", () => {
 
     const directory = repository(folder, "repo/skills");
     const strict = loadSkills({ directories: [directory] });
-    expect(strict.all().map(({ name }) => name)).toEqual(["inside"]);
+    expect(strict.waiting().map(({ name }) => name)).toEqual(["inside"]);
     expect(strict.problems.map(({ name }) => name).sort()).toEqual(["common", "file", "out"]);
 
     const within = loadSkills({ directories: [{ ...directory, boundary: folder.path("repo") }] });
-    expect(within.all().map(({ name }) => name)).toEqual(["common", "inside"]);
+    expect(within.waiting().map(({ name }) => name)).toEqual(["common", "inside"]);
 
     const linked = loadSkills({ directories: [repository(folder, "repo/linked")] });
-    expect(linked.all()).toEqual([]);
+    expect(linked.waiting()).toEqual([]);
     expect(linked.problems[0]?.message).toMatch(/leads out of its repository/);
     // The user's own links are the user's business.
     const own = loadSkills({ directories: [user(folder, "repo/linked")] });
@@ -98,6 +117,6 @@ describe("a repository's skills", () => {
     symlinkSync("..", folder.path("group/up"));
     symlinkSync("self", folder.path("group/self"));
     const registry = loadSkills({ directories: [repository(folder)] });
-    expect(registry.all().map(({ name }) => name)).toEqual(["one"]);
+    expect(registry.waiting().map(({ name }) => name)).toEqual(["one"]);
   });
 });

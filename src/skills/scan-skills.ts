@@ -6,7 +6,7 @@ import { openSkillFile } from "./open-skill-file.ts";
 import { readBeginning } from "./read-beginning.ts";
 import type { Skill, SkillProblem } from "./skill.ts";
 import { parseSkill } from "./skill-document.ts";
-import { digestSkill, listSkillFiles, type SkillDigest } from "./skill-files.ts";
+import { digestSkill, listSkillFiles, type SkillDigest, skillHash } from "./skill-files.ts";
 import { skillName } from "./skill-name.ts";
 import { stampOf } from "./stamp-of.ts";
 
@@ -21,8 +21,17 @@ export interface ScannedSkill {
   readonly stamp: string;
 }
 
+/** A place that claims a name, in the order of the places: a skill, or what is left of one. */
+export interface SkillClaim {
+  readonly name: string;
+  /** SKILL.md as people find it. */
+  readonly file: string;
+  /** Absent: it is broken, and takes its name with it unless it is a project's. */
+  readonly scanned?: ScannedSkill;
+}
+
 export interface Scan {
-  readonly skills: ReadonlyMap<string, ScannedSkill>;
+  readonly claims: readonly SkillClaim[];
   readonly byFolder: ReadonlyMap<string, ScannedSkill>;
   readonly problems: readonly SkillProblem[];
   /** For each place that was looked at, its state before it was read. */
@@ -33,15 +42,15 @@ const headBytes = 64 * 1024;
 
 /**
  * Looks at every place. What has not changed since the previous scan is not read again; what was in
- * order then and is not any more stays as it was, beside the problem. A broken skill takes its name
- * with it: another one of that name is not what was meant.
+ * order then and is not any more stays as it was, beside the problem. A broken skill of the user
+ * takes its name with it: another one of that name is not what was meant. Which skill of a name
+ * counts is not decided here, since that depends on what is trusted.
  */
 export function scanSkills(directories: readonly SkillDirectory[], previous?: Scan): Scan {
-  const skills = new Map<string, ScannedSkill>();
+  const claims: SkillClaim[] = [];
   const byFolder = new Map<string, ScannedSkill>();
   const problems: SkillProblem[] = [];
   const watched = new Map<string, string>();
-  const taken = new Map<string, string>();
   const seen = new Set<string>();
   for (const directory of directories) {
     const found = findSkillFolders(directory);
@@ -53,22 +62,16 @@ export function scanSkills(directories: readonly SkillDirectory[], previous?: Sc
       seen.add(folder.folder);
       const known = previous?.byFolder.get(folder.folder);
       const { scanned, problem } = look(directory, folder, known, watched);
+      const { file } = folder;
       const name = scanned?.skill.name ?? claimedName(folder);
-      const earlier = taken.get(name);
-      if (problem !== undefined) problems.push({ name, file: folder.file, message: problem });
-      if (earlier !== undefined) {
-        if (scanned === undefined) continue;
-        const message = `${folder.file}: "${name}" is the name of ${earlier} already; rename one`;
-        problems.push({ name, file: folder.file, message });
-        continue;
-      }
-      taken.set(name, folder.file);
-      if (scanned === undefined) continue;
-      skills.set(name, scanned);
-      byFolder.set(folder.folder, scanned);
+      if (problem !== undefined) problems.push({ name, file, message: problem });
+      if (scanned !== undefined) {
+        claims.push({ name, file, scanned });
+        byFolder.set(folder.folder, scanned);
+      } else if (directory.isRepository !== true) claims.push({ name, file });
     }
   }
-  return { skills: sorted(skills), byFolder, problems, watched };
+  return { claims, byFolder, problems, watched };
 }
 
 /** Whether anything that the scan looked at is different now. */
@@ -116,7 +119,7 @@ function readSkill(
     description: head.description,
     folder: found.folder,
     origin: `${directory.origin}: ${found.file}`,
-    ...(digest && { unacknowledged: digest.hash }),
+    ...(digest && { unacknowledged: skillHash(name, digest) }),
     ...(head.isHidden && { hidden: true }),
   };
 }
@@ -148,8 +151,4 @@ function describe(error: unknown, file: string): string {
   if (/^E[A-Z0-9]+$/.test(String(code))) return `${file}: cannot be read (${code})`;
   const message = messageOf(error);
   return message.startsWith(file) ? message : `${file}: ${message}`;
-}
-
-function sorted(skills: ReadonlyMap<string, ScannedSkill>): ReadonlyMap<string, ScannedSkill> {
-  return new Map([...skills].sort(([left], [right]) => (left < right ? -1 : 1)));
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { repository, TestFolder, testClock, user } from "./skill-folders.test-support.ts";
+import { TestFolder, testClock, user } from "./skill-folders.test-support.ts";
 import { loadSkills } from "./skill-registry.ts";
 
 describe("skills", () => {
@@ -84,7 +84,7 @@ describe("skills", () => {
     folder.skill("mine/review", "description: Mine.", "mine");
     folder.skill("theirs/review", "description: Theirs.", "theirs");
     const registry = loadSkills({
-      directories: [user(folder, "mine"), repository(folder, "theirs")],
+      directories: [user(folder, "mine"), user(folder, "theirs")],
     });
     expect(registry.get("review")?.description).toBe("Mine.");
     expect(await registry.read("review")).toBe("mine");

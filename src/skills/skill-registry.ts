@@ -8,9 +8,9 @@ import { parseSkill } from "./skill-document.ts";
 import { skillName } from "./skill-name.ts";
 
 export interface SkillSources {
-  /** Earlier ones win. */
+  /** Of those that count, earlier ones win. */
   readonly directories: readonly SkillDirectory[];
-  /** The hashes of content that somebody acknowledged: another set when that has changed. */
+  /** The hashes of content that somebody trusts: another set when that has changed. */
   readonly acknowledged?: () => ReadonlySet<string>;
   /** How long to trust what was read before looking for changes. */
   readonly recheckMs?: number;
@@ -48,29 +48,28 @@ class FolderSkills implements SkillRegistry {
   }
 
   get(name: string): Skill | undefined {
-    return this.#offer().byName.get(skillName(name));
+    return this.#offer().byName.get(skillName(name))?.skill;
   }
 
   all(): readonly Skill[] {
     return this.#offer().all;
   }
 
+  waiting(): readonly Skill[] {
+    return this.#offer().waiting;
+  }
+
   get problems(): readonly SkillProblem[] {
-    return this.#current().problems;
+    return this.#offer().problems;
   }
 
   async read(name: string, file?: string): Promise<string> {
-    const scanned = this.#current().skills.get(skillName(name));
+    // Looked at again here: it may have changed since it was offered, and then it does not count.
+    const { byName } = this.#offer();
+    const scanned = byName.get(skillName(name));
     if (scanned === undefined) {
-      const names = [...this.#current().skills.keys()].join(", ") || "none";
+      const names = [...byName.keys()].join(", ") || "none";
       throw new MandateError("usage", `There is no skill "${name}". There are: ${names}.`);
-    }
-    // Looked at again here: it may have changed since it was offered.
-    if (this.get(name)?.unacknowledged !== undefined) {
-      throw new MandateError(
-        "refused-by-policy",
-        `The skill "${name}" is not what was acknowledged: it changed meanwhile, or nobody did.`,
-      );
     }
     return file === undefined ? this.#readBody(scanned) : this.#readFile(scanned, file);
   }
@@ -95,9 +94,7 @@ class FolderSkills implements SkillRegistry {
     const scan = this.#current();
     const acknowledged = this.#sources.acknowledged();
     if (this.#offered?.scan !== scan || this.#offered.acknowledged !== acknowledged) {
-      const all = [...scan.skills.values()].map(({ skill }) => present(skill, acknowledged));
-      const byName = new Map(all.map((skill) => [skill.name, skill]));
-      this.#offered = { scan, acknowledged, all, byName };
+      this.#offered = settle(scan, acknowledged);
     }
     return this.#offered;
   }
@@ -138,10 +135,34 @@ interface Offer {
   readonly scan: Scan;
   readonly acknowledged: ReadonlySet<string>;
   readonly all: readonly Skill[];
-  readonly byName: ReadonlyMap<string, Skill>;
+  readonly waiting: readonly Skill[];
+  readonly byName: ReadonlyMap<string, ScannedSkill>;
+  readonly problems: readonly SkillProblem[];
 }
 
-function present(skill: Skill, acknowledged: ReadonlySet<string>): Skill {
-  const { unacknowledged, ...rest } = skill;
-  return unacknowledged !== undefined && acknowledged.has(unacknowledged) ? rest : skill;
+/** Which skills count: of each name the first that is the user's or trusted. */
+function settle(scan: Scan, acknowledged: ReadonlySet<string>): Offer {
+  const waiting: Skill[] = [];
+  const counting: ScannedSkill[] = [];
+  const problems = [...scan.problems];
+  const taken = new Map<string, string>();
+  for (const { file, name, scanned } of scan.claims) {
+    const hash = scanned?.skill.unacknowledged;
+    if (scanned !== undefined && hash !== undefined && !acknowledged.has(hash)) {
+      waiting.push(scanned.skill);
+      continue;
+    }
+    const earlier = taken.get(name);
+    if (earlier === undefined) {
+      taken.set(name, file);
+      if (scanned !== undefined) counting.push(scanned);
+    } else if (scanned !== undefined) {
+      const message = `${file}: "${name}" is the name of ${earlier} already; rename one`;
+      problems.push({ name, file, message });
+    }
+  }
+  counting.sort((left, right) => (left.skill.name < right.skill.name ? -1 : 1));
+  const all = counting.map(({ skill: { unacknowledged: _trusted, ...skill } }) => skill);
+  const byName = new Map(counting.map((scanned) => [scanned.skill.name, scanned]));
+  return { scan, acknowledged, all, waiting, byName, problems };
 }

@@ -5,7 +5,7 @@ export interface Skill {
   /** The folder; its files are read through the skill alone. */
   readonly folder: string;
   readonly origin: string;
-  /** As with profiles: counts once somebody acknowledged this content. */
+  /** Of a project's: the SHA-256 of all its files. It counts once exactly that is trusted. */
   readonly unacknowledged?: string;
   /** Not listed to models; a profile can still name it. */
   readonly hidden?: boolean;
@@ -17,10 +17,12 @@ export interface SkillProblem {
   readonly message: string;
 }
 
-/** All skills, by name. Nothing is read before someone asks; bodies only when they are loaded. */
+/** All skills that count. Nothing is read before someone asks; bodies only when they are loaded. */
 export interface SkillRegistry {
   get(name: string): Skill | undefined;
   all(): readonly Skill[];
+  /** Those of a project that nobody trusts as they are now: they have no effect. */
+  waiting(): readonly Skill[];
   readonly problems: readonly SkillProblem[];
   /** The body of SKILL.md, or of another file below the skill's folder. */
   read(name: string, file?: string): Promise<string>;

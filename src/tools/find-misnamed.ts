@@ -1,6 +1,6 @@
 import type { Selection } from "../contracts/selection.ts";
 import { nearestKey } from "../documents/nearest-key.ts";
-import type { ProfileFields } from "../profiles/profile.ts";
+import type { Profile, ProfileFields } from "../profiles/profile.ts";
 import { skillName } from "../skills/skill-name.ts";
 
 /** What there is by name, as far as somebody can say it here. */
@@ -25,9 +25,14 @@ export interface Misnamed {
 const mostCompared = 100;
 
 /** Every name in these fields that is not known. The tools of MCP servers are not known before. */
-export function findMisnamed(fields: ProfileFields, known: KnownNames): readonly Misnamed[] {
-  const { exit, mayDelegate, scopes, skills, toolRules = [], tools } = fields;
-  const rules = toolRules.filter(({ action }) => action !== "allow").map(({ tool }) => tool);
+export function findMisnamed(
+  fields: ProfileFields & Pick<Profile, "addedRules">,
+  known: KnownNames,
+): readonly Misnamed[] {
+  const { addedRules = [], exit, mayDelegate, scopes, skills, toolRules = [], tools } = fields;
+  const rules = [...toolRules, ...addedRules.flat()]
+    .filter(({ action }) => action !== "allow")
+    .map(({ tool }) => tool);
   const named: readonly (readonly [keyof KnownNames, string, Selection | undefined])[] = [
     ["tool", "tools", tools],
     ["tool", "toolRules", rules],

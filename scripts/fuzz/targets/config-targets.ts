@@ -3,6 +3,7 @@ import { mkdirSync } from "node:fs";
 import fc, { type Arbitrary } from "fast-check";
 import { readPlanFile } from "../../../src/commands/read-plan-file.ts";
 import { loadConfig } from "../../../src/control/load-config.ts";
+import { settleConfig } from "../../../src/control/settle-config.ts";
 import { parseYaml } from "../../../src/documents/read-yaml.ts";
 import { parsePlaybook } from "../../../src/models/scripted/load-playbook.ts";
 import { attempt } from "../expect-refusal.ts";
@@ -100,7 +101,11 @@ export const configFiles = defineTarget({
       async check(bytes: Buffer) {
         const file = folder.write("project/mandate.yaml", bytes);
         const read = await attempt(
-          () => loadConfig({ cwd: folder.at("project"), environment }),
+          async () => {
+            const loaded = await loadConfig({ cwd: folder.at("project"), environment });
+            assert.equal((await settleConfig(loaded, () => false)).config, loaded.own);
+            return (await settleConfig(loaded, () => true)).config;
+          },
           new RegExp(`${file}(:\\d+)?|${own}`),
         );
         if ("refusal" in read) {

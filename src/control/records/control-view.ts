@@ -17,6 +17,7 @@ export class ControlView implements ProfileSource {
   #agents: readonly AgentEntry[] = [];
   #byId: ReadonlyMap<string, AgentEntry> = new Map();
   #acknowledged: ReadonlySet<string> = new Set();
+  #trustedFiles: ReadonlySet<string> = new Set();
   #profiles: SourceContent = { layers: [], problems: [] };
   #isStale = true;
   #reading: Promise<void> | undefined;
@@ -52,6 +53,11 @@ export class ControlView implements ProfileSource {
     return this.#acknowledged;
   }
 
+  /** The places whose content was trusted once, whatever they hold now. */
+  trustedFiles(): ReadonlySet<string> {
+    return this.#trustedFiles;
+  }
+
   /** Profiles that are records: the operators' last word on a name. */
   read(): SourceContent {
     return this.#profiles;
@@ -66,7 +72,9 @@ export class ControlView implements ProfileSource {
       const { registry } = await this.#plane.registry();
       this.#agents = registry.agents;
       this.#byId = new Map(registry.agents.map((entry) => [entry.agentId, entry]));
-      this.#acknowledged = await this.#plane.acknowledged();
+      const trusted = await this.#plane.acknowledgements();
+      this.#acknowledged = new Set(trusted.map(({ hash }) => hash));
+      this.#trustedFiles = new Set(trusted.map(({ file }) => file));
       this.#profiles = collect(await this.#plane.profileRecords());
     } catch (error) {
       // What could not be read is read the next time; until then what was known stays.

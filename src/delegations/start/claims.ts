@@ -18,6 +18,7 @@ export function claimsOf(run: LiveRun, profile: Profile, models: readonly string
     name: profile.name,
     tools: withSkillTool(profile),
     rules: profile.toolRules,
+    addedRules: profile.addedRules,
     skills: skillNames(profile.skills),
     mcp_servers: profile.mcpServers,
     ownServers: ownServers(run, profile),

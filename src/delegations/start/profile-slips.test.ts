@@ -53,7 +53,10 @@ it("a misspelt tool, scope, skill or reviewer is an error before anything is wri
     [{ exit: { review: { profile: "nobody" } } }, "no such profile. Correct the profile (test)"],
   ];
   const profiles = slips.map(([fields], index) => testProfile(`slip-${index}`, fields));
-  await using mandate = await openEngine({ profiles, tools: [stock], model: () => "done" });
+  await using mandate = await openEngine({
+    ...{ profiles, tools: [stock], trustWorkspace: true },
+    model: () => "done",
+  });
   writeSkill(mandate.workspace, "writing");
   for (const [index, [, sentence]] of slips.entries()) {
     const started = mandate.run({ task: "go", profile: `slip-${index}` });

@@ -1,14 +1,16 @@
 import { type Contract, externalProvider } from "../../contracts/contract.ts";
 import type { Carried } from "../../contracts/exposure.ts";
-import { type Granted, narrow } from "../../contracts/narrow.ts";
+import { type Granted, narrow, type Refused } from "../../contracts/narrow.ts";
 import type { ReceiptLine } from "../../contracts/receipt.ts";
 import { includes } from "../../contracts/selection.ts";
+import { withinGrant } from "../../contracts/within-grant.ts";
 import type { ArtifactReference, NewEvent } from "../../events/event.ts";
 import { sha256 } from "../../events/hash-chain.ts";
 import { CallDenied } from "../../ports/call-denied.ts";
 import type { DelegationRequest, DelegationWay } from "../../ports/delegator.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
 import type { Message } from "../../ports/model.ts";
+import type { Profile } from "../../profiles/profile.ts";
 import { Transcript } from "../../sessions/transcript.ts";
 import { skillName } from "../../skills/skill-name.ts";
 import type { WorkingCopies } from "../../workspaces/git/copies/working-copies.ts";
@@ -79,7 +81,9 @@ export function startDelegation(start: Start): Started | Promise<Started> {
     return { rule: "task", reason: "task is required" };
   const resolved = resolveProfile(start);
   if (!("profile" in resolved)) return resolved;
-  const slip = slipInProfile(start, resolved.profile) ?? slipInRequest(start);
+  const { profile } = resolved;
+  const ofOwn = profile.project?.own && slipInProfile(start, profile.project.own);
+  const slip = ofOwn ?? slipInProfile(start, profile) ?? slipInRequest(start);
   if (slip !== undefined) return { rule: "slip", reason: slip };
   if (run.size >= limits.maxChildren) {
     return {
@@ -206,7 +210,20 @@ function makeCopy(start: Start, id: string, copies: WorkingCopies): Promise<Work
   return copies.create({ source, id, ...(signal && { signal }) });
 }
 
-function grant({ caller, request, run, way }: Start, { entry, profile }: Resolved) {
+/** A project's layers of a profile that is not the project's yield at most what it gets without them. */
+function grant(start: Start, resolved: Resolved): Granted | Refused {
+  const granted = grantTo(start, resolved, resolved.profile);
+  const own = resolved.profile.project?.own;
+  if (!granted.allowed || own === undefined) return granted;
+  const most = grantTo(start, resolved, own);
+  return most.allowed ? withinGrant(granted, most) : most;
+}
+
+function grantTo(
+  { caller, request, run, way }: Start,
+  { entry }: Resolved,
+  profile: Profile,
+): Granted | Refused {
   const { limits, models } = run.parts;
   return narrow({
     ceiling: ceilingOf(run, caller),

@@ -150,6 +150,7 @@ test("Ctrl-C lets a child that continues by its contract come to its end first",
 
 test("Ctrl-C pauses a child whose contract says so, nobody takes it up, and resume does", async () => {
   helper("pause");
+  await desk.type(["profiles", "trust", "--all"]);
   const typing = desk.start(["run", "--playbook", "helping.yaml", "slow"]);
   await isAt(typing, "asks");
   typing.signal("SIGINT");

@@ -1,10 +1,11 @@
 import { effectiveProfile } from "../../commands/effective-profile.ts";
+import { requireTrustable } from "../../commands/judge-waiting.ts";
+import { describeWaiting, waitingContent } from "../../commands/waiting-content.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
 import type { Profile } from "../../profiles/profile.ts";
 import type { Runtime } from "../../runtime.ts";
-import { shorten } from "./display-width.ts";
 import type { Io } from "./io.ts";
-import { printableLine } from "./printable.ts";
+import { printable, printableLine } from "./printable.ts";
 import { unknownProfile } from "./profiles/unknown-profile.ts";
 
 export interface ChosenProfile {
@@ -26,6 +27,8 @@ export async function chooseProfile(
   const pin = asked === undefined ? await control.plane.effectivePin(context) : undefined;
   const name = asked ?? pin?.profileId ?? "general";
   await offerToTrust(runtime, name, where.io);
+  const waiting = describeWaiting(waitingContent(control), where.io.program);
+  if (waiting !== undefined) where.io.stderr.write(`${printableLine(waiting)}\n`);
   const profile = name.startsWith("@") ? await behindHandle(runtime, name) : named(runtime, name);
   const [model = ""] = parts.models.candidates(profile?.model ?? {});
   parts.models.resolve(model);
@@ -60,15 +63,16 @@ async function offerToTrust({ control, profiles }: Runtime, name: string, io: Io
     ...(effectiveProfile(profiles, name)?.waiting ?? []).flatMap(({ fields, origin, prompt }) => [
       `${printableLine(origin)}`,
       ...fields.map(({ field, value }) => `  ${field}: ${printableLine(JSON.stringify(value))}`),
-      `  prompt: ${shorten(printableLine(prompt), 400, "…")}`,
+      ...(prompt === "" ? [] : ["", printable(prompt), ""]),
     ]),
     "Use it as it is now? [y/N] ",
   ];
   const answer = await io.ask(question.join("\n"), new AbortController().signal);
   if (!/^y(?:es)?$/i.test(answer.trim())) return;
-  for (const { origin, unacknowledged = "" } of waiting) {
+  for (const { origin, unacknowledged: hash = "" } of waiting) {
     const by = { id: "local", role: "operator" } as const;
-    await control.plane.acknowledge(unacknowledged, { file: origin, name }, by);
+    requireTrustable(control, { kind: "profile", name, file: origin, hash });
+    await control.plane.acknowledge(hash, { file: origin, name }, by);
   }
   await control.view.refresh(true);
 }

@@ -112,8 +112,8 @@ describe("what is wrong with the machine", () => {
   });
 
   test("so is a configuration", async () => {
-    desk.write("mandate.yaml", "limits:\n  runTokn: 5\n");
-    const { code, err } = await desk.type(["run", "x"]);
+    const environment = { MANDATE_CONFIG: desk.write("mandate.yaml", "limits:\n  runTokn: 5\n") };
+    const { code, err } = await desk.type(["run", "x"], { environment });
     expect(code).toBe(2);
     expect(err).toMatch(/mandate\.yaml:2: unknown key "runTokn"; did you mean "runTokens"\?/);
   });
@@ -143,9 +143,10 @@ describe("what is wrong with the machine", () => {
   });
 
   test("a model that the operator does not allow is refused with exit code 3", async () => {
-    desk.write("mandate.yaml", 'models: { allow: ["anthropic/*"] }\n');
+    const config = desk.write("mandate.yaml", 'models: { allow: ["anthropic/*"] }\n');
+    const environment = { MANDATE_CONFIG: config };
     const file = desk.write("echo.yaml", echo);
-    const { code, err } = await desk.type(["run", "--playbook", file, "x"]);
+    const { code, err } = await desk.type(["run", "--playbook", file, "x"], { environment });
     expect(code).toBe(3);
     expect(err).toMatch(/not allowed here/);
   });

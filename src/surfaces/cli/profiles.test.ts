@@ -32,8 +32,11 @@ describe("profiles", () => {
     const { code, out, err } = await desk.type(["profiles"]);
     expect(code).toBe(0);
     expect(out).toMatch(/^PROFILE +FOR +FROM +DESCRIPTION\nanalyst +primary subtask +built in/);
-    expect(out).toMatch(/\nmine +subtask +workspace +Mine\.\n/);
-    expect(out).toMatch(/nobody has trusted it yet:\n {2}\? profile bug-hunter {2}claude: /);
+    expect(out).not.toMatch(/\nmine /);
+    expect(out).toMatch(/because it is not trusted:\n {2}\? profile bug-hunter {2}claude: /);
+    expect(out).toMatch(/\n {2}\? profile mine {2}workspace: /);
+    await desk.type(["profiles", "trust", "mine"]);
+    expect((await desk.type(["profiles"])).out).toMatch(/\nmine +subtask +workspace +Mine\.\n/);
     expect(err).toMatch(/bad\.md:3: unknown key "tolls"; did you mean "tools"\?/);
   });
 
@@ -55,6 +58,7 @@ describe("profiles", () => {
   it("shows the effective profile, and for each field where it came from", async () => {
     place("profiles/coder.md", "---\nname: coder\nlimits: {turns: 7}\n---\n");
     place(".mandate/agents/coder.yaml", "description: Ours.\n");
+    await desk.type(["profiles", "trust", "--all"]);
     const { out } = await desk.type(["profiles", "show", "coder"]);
     expect(out).toMatch(/^coder\n {2}\[1\] capabilities +primary, subtask\n/);
     expect(out).toMatch(/\[2\] description +Ours\.\n/);
@@ -75,7 +79,7 @@ describe("profiles", () => {
     [["profiles", "show", "codr"], /no profile "codr"\. Did you mean coder\?/],
     [["profiles", "what"], /does not know "what"/],
     [["profiles", "check"], /takes files or folders/],
-    [["profiles", "trust"], /by name, or --all/],
+    [["profiles", "trust"], /by name or path, or --all/],
     [["profiles", "trust", "x"], /Nothing called "x" waits/],
   ])("%j is answered with a sentence and exit code 2", async (words, sentence) => {
     const { code, err } = await desk.type(words);
@@ -130,12 +134,12 @@ describe("what came with a repository", () => {
   it("does not run before somebody trusted exactly that", async () => {
     const refused = await desk.type(task);
     expect(refused.code).not.toBe(0);
-    expect(refused.err).toMatch(/nobody has acknowledged it as it is now.*profiles trust mine/s);
+    expect(refused.err).toMatch(/not trusted as it is now.*profiles trust mine/s);
     const trusted = await desk.type(["profiles", "trust", "mine"]);
     expect(trusted.out).toMatch(/^Trusted: mine {2}workspace: /);
     expect((await desk.type(task)).out).toContain("hi there");
     place(".mandate/agents/mine.md", "---\ndescription: Mine.\ntools: []\n---\nAnother prompt.");
-    expect((await desk.type(task)).err).toMatch(/nobody has acknowledged it as it is now/);
+    expect((await desk.type(task)).err).toMatch(/not trusted as it is now/);
     await desk.type(["profiles", "trust", "--all"]);
     expect((await desk.type(task)).out).toContain("hi there");
     await desk.type(["profiles", "distrust", "mine"]);
@@ -167,14 +171,10 @@ describe("what came with a repository", () => {
     expect(theirs).toContain("Theirs.");
   });
 
-  it("may not bring servers into a folder that is no repository either", async () => {
-    const { folder } = desk;
-    execFileSync("rm", ["-rf", join(folder, ".git")]);
-    const server = "servers: { x: { kind: stdio, command: evil } }";
-    place(".mandate/agents/mine.md", `---\ndescription: Mine.\n${server}\n---\nPrompt.`);
-    expect((await desk.type(task)).err).toMatch(/nobody has acknowledged/);
-    place(".mandate/agents/mine.md", "---\ndescription: Mine.\ntools: []\n---\nPrompt.");
-    expect((await desk.type(task)).out).toContain("hi there");
+  it("does not run in a folder that is no repository either", async () => {
+    execFileSync("rm", ["-rf", join(desk.folder, ".git")]);
+    const refused = await desk.type(task);
+    expect([refused.code, refused.err]).toEqual([3, expect.stringMatching(/not trusted as it is/)]);
   });
 });
 

@@ -1,4 +1,5 @@
 import { loadConfig } from "../../control/load-config.ts";
+import { settleByRecords } from "../../control/records/settle-by-records.ts";
 import { type Control, openControl } from "../../open-control.ts";
 import { openStore } from "../../open-store.ts";
 import type { Io } from "./io.ts";
@@ -9,10 +10,11 @@ export async function withControl<Value>(
   use: (control: Control) => Promise<Value>,
 ): Promise<Value> {
   const { cwd, environment } = io;
-  const config = await loadConfig({ cwd, environment });
-  const store = await openStore({ ...config.database, environment });
+  const loaded = await loadConfig({ cwd, environment });
+  const store = await openStore({ ...loaded.own.database, environment });
   try {
-    const control = await openControl({ config, cwd, environment, store });
+    const settled = await settleByRecords(loaded, store);
+    const control = await openControl({ ...settled, cwd, environment, store });
     try {
       return await use(control);
     } finally {

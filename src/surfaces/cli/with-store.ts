@@ -9,8 +9,8 @@ export async function withStore<Value>(
   use: (store: Store) => Promise<Value>,
 ): Promise<Value> {
   const { cwd, environment } = io;
-  const { database } = await loadConfig({ cwd, environment });
-  const store = await openStore({ ...database, environment });
+  const { own } = await loadConfig({ cwd, environment });
+  const store = await openStore({ ...own.database, environment });
   try {
     return await use(store);
   } finally {

@@ -23,7 +23,7 @@ afterEach(async () => {
   expect(report?.violations ?? []).toEqual([]);
 });
 
-/** Opens Mandate in `project`, for a user with these files: their paths are below the folder. */
+/** Opens Mandate in a `project` that is trusted, for a user with these files below the folder. */
 async function openWith(files: Readonly<Record<string, string>>) {
   for (const [path, text] of Object.entries(files)) {
     mkdirSync(dirname(join(folder, path)), { recursive: true });
@@ -34,6 +34,7 @@ async function openWith(files: Readonly<Record<string, string>>) {
   mkdirSync(join(folder, "project"), { recursive: true });
   const opened = await createMandate({
     cwd: join(folder, "project"),
+    trustWorkspace: true,
     environment: {
       MANDATE_HOME: join(folder, "home"),
       XDG_CONFIG_HOME: join(folder, "config"),

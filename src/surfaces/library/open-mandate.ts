@@ -82,11 +82,11 @@ export async function openMandate(options: MandateOptions): Promise<Mandate> {
   return new LibraryMandate(runtime, recovered.map(runHandle), { forks, principal, verified });
 }
 
-function configOf(
+async function configOf(
   settings: NonNullable<MandateOptions["config"]>,
   { cwd = process.cwd(), environment = process.env, flags = {} }: MandateOptions,
 ): Promise<Config> {
-  return loadConfig({ cwd, environment, flags, settings });
+  return (await loadConfig({ cwd, environment, flags, settings })).own;
 }
 
 /** One run that somebody damaged keeps no program from opening; whoever looks is told. */

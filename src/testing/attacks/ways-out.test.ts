@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeEach, expect, test } from "vitest";
-import { loadConfig } from "../../control/load-config.ts";
+import { loadTrustedConfig } from "../../control/load-trusted-config.test-support.ts";
 
 const base = mkdtempSync(join(tmpdir(), "mandate-ways-out-"));
 const own = join(base, "config", "mandate", "config.yaml");
@@ -17,7 +17,7 @@ beforeEach(() => {
 
 async function waysOut() {
   const environment = { XDG_CONFIG_HOME: join(base, "config"), MANDATE_HOME: join(base, "home") };
-  const { network } = await loadConfig({ cwd: join(base, "repository"), environment });
+  const { network } = await loadTrustedConfig({ cwd: join(base, "repository"), environment });
   return network.waysOut;
 }
 

@@ -137,13 +137,13 @@ describe("load_skill", () => {
     expect((await load(folder, [{ name: "quiet" }], ["quiet"])).answers).toEqual(["quiet"]);
   });
 
-  it("is refused for what came with a repository until somebody acknowledged it", async () => {
+  it("does not know a project's skill that is not trusted", async () => {
     using folder = writingSkill();
-    const { answers, denied } = await load(folder, [{ name: "writing" }], "*", {
+    const { answers, errors } = await load(folder, [{ name: "writing" }], "*", {
       isRepository: true,
     });
     expect(answers).toEqual([]);
-    expect(denied.map(({ rule }) => rule)).toEqual(["skill_not_acknowledged"]);
+    expect(errors).toEqual(['There is no skill "writing". You can load: none.']);
   });
 
   it("obeys rules about single skills, whatever way the name is written", async () => {

@@ -22,7 +22,7 @@ export function loadSkillTool(registry: SkillRegistry): Tool {
       "it. Load a skill before you do work that its description fits. Its scripts are text to " +
       "read; loading never runs anything.",
     effect: "read",
-    // An operator has said that exactly this content may count.
+    // An operator trusts exactly this content.
     exposure: noExposure,
     idempotent: true,
     scopes: [],
@@ -71,12 +71,7 @@ function requireGranted(
       `The contract does not grant the skill "${name}". It grants: ${offered()}.`,
     );
   }
-  if (skill?.unacknowledged === undefined) return skill;
-  throw new CallDenied(
-    "skill_not_acknowledged",
-    `The skill "${name}" came with the repository, and nobody has acknowledged it yet. Go on ` +
-      "without it, and say so in your result if it mattered.",
-  );
+  return skill;
 }
 
 function unknown(registry: SkillRegistry, name: string, granted: Selection): string {

@@ -84,17 +84,21 @@ test("a home that other users can reach is reported with the command that closes
 });
 
 test("pools of the configuration are shown, and a mistake in them is named", async () => {
-  desk.write("mandate.yaml", "models: { pools: { mine: [openai/a, anthropic/b] } }");
-  const environment = { ...nowhere, ANTHROPIC_API_KEY: "k" };
+  const file = desk.write("own.yaml", "models: { pools: { mine: [openai/a, anthropic/b] } }");
+  const environment = { ...nowhere, ANTHROPIC_API_KEY: "k", MANDATE_CONFIG: file };
   expect((await desk.type(["doctor"], { environment })).out).toMatch(/✓ mine +anthropic\/b/);
-  desk.write("mandate.yaml", "models:\n  defaultPool: mien");
+  desk.write("own.yaml", "models:\n  defaultPool: mien");
   const { code, out } = await desk.type(["doctor"], { environment });
   expect(code).toBe(1);
-  expect(out).toMatch(/mandate\.yaml:2: unknown pool "mien"/);
+  expect(out).toMatch(/own\.yaml:2: unknown pool "mien"/);
 });
 
-test("what a project's file says and may not is told", async () => {
+test("a project's file has no effect before it is trusted, and then what it may not is told", async () => {
   desk.write("mandate.yaml", "limits:\n  runTokens: 9000000\n");
+  const before = await desk.type(["doctor"], { environment: nowhere });
+  expect(before.out).toMatch(/✓ configuration +defaults .*\n +\S*mandate\.yaml has no effect/);
+  expect(before.out).toContain(`mandate profiles trust ${join(desk.folder, "mandate.yaml")}`);
+  await desk.type(["profiles", "trust", "mandate.yaml"]);
   const { out } = await desk.type(["doctor"], { environment: nowhere });
   expect(out).toMatch(
     /✓ configuration .*mandate\.yaml\n +.*:2: limits\.runTokens counts as 1000000/,
@@ -139,11 +143,13 @@ test("a model that cannot answer is told with what to do, and is no success", as
 });
 
 test("every mistake in a file has its line, and where to look it up is said", async () => {
-  desk.write("mandate.yaml", "limits:\n  runTokens: many\nfoo: 1\n");
-  const { code, out } = await desk.type(["doctor"], { environment: nowhere });
+  const file = desk.write("own.yaml", "limits:\n  runTokens: many\nfoo: 1\n");
+  const { code, out } = await desk.type(["doctor"], {
+    environment: { ...nowhere, MANDATE_CONFIG: file },
+  });
   expect(code).toBe(1);
   expect(out).toMatch(
-    /✗ configuration .*mandate\.yaml:2: limits\.runTokens.*\n +\S*mandate\.yaml:3: unknown key "foo"/,
+    /✗ configuration .*own\.yaml:2: limits\.runTokens.*\n +\S*own\.yaml:3: unknown key "foo"/,
   );
   expect(out).toContain("mandate doctor --schema mandate");
 });

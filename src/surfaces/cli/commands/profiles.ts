@@ -9,12 +9,14 @@ import { trustProfiles } from "../profiles/trust-profiles.ts";
 
 export const profilesCommand: Command = {
   name: "profiles",
-  usage: "[options] [list | show NAME | check PATH... | trust [NAME...] | distrust NAME...]",
+  usage:
+    "[options] [list | show NAME | check PATH... | trust [NAME-OR-PATH...] | distrust NAME...]",
   about:
     "Shows who an agent can be. list is what there is; show prints one profile as it is in effect, and\n" +
     "where each field came from. check reads agent files of any program and reports on each: what is\n" +
-    "wrong with it, and what would be lost. Profiles and skills that came with a project count once\n" +
-    "you trust them as they are; a changed file asks again.",
+    "wrong with it, and what would be lost. Profiles, skills, agents of other programs and the\n" +
+    "mandate.yaml of a project have no effect until you trust them as they are; a changed file has none\n" +
+    "again. trust shows what it is about at a terminal, and refuses what could not be used.",
   options: {
     json: jsonOption,
     all: { type: "flag", help: "trust everything that waits for it here" },

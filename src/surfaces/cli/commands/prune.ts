@@ -35,7 +35,8 @@ export const pruneCommand: Command = {
 };
 
 async function prune(given: Arguments, io: Io): Promise<number> {
-  const { retention } = await loadConfig({ cwd: io.cwd, environment: io.environment });
+  const { own } = await loadConfig({ cwd: io.cwd, environment: io.environment });
+  const { retention } = own;
   const ageMs = ageOf(given.text("older-than"), retention.days);
   const dryRun = given.flag("dry-run");
   const { home } = findPlaces(io.environment);

@@ -1,5 +1,6 @@
 import { resolve } from "node:path";
 import { checkAgentFiles, type FileReport } from "../../../commands/check-agent-files.ts";
+import { loadConfig } from "../../../control/load-config.ts";
 import { skillNamesAt } from "../../../open-control.ts";
 import { MandateError } from "../../../ports/mandate-error.ts";
 import { countOf } from "../amounts.ts";
@@ -19,7 +20,12 @@ export async function checkProfiles(
     throw new MandateError("usage", "profiles check takes files or folders: check .claude/agents");
   }
   const files = paths.map((path) => resolve(io.cwd, path));
-  const reports = checkAgentFiles(files, undefined, skillNamesAt(io.cwd, io.environment));
+  const { cwd, environment } = io;
+  const { own } = await loadConfig({ cwd, environment });
+  const reports = checkAgentFiles(files, undefined, {
+    skill: skillNamesAt(cwd, environment),
+    server: new Set(Object.keys(own.mcp.servers)),
+  });
   if (given.flag("json")) io.stdout.write(`${printableJson(reports, 2)}\n`);
   else {
     const style = styleFor(io.stdout, io);

@@ -17,17 +17,19 @@ export function listProfiles(given: Arguments, io: Io): Promise<number> {
   });
 }
 
-function asJson({ profiles, skills }: Control): unknown {
+function asJson(control: Control): unknown {
+  const { profiles, skills } = control;
   return {
     profiles: profiles.all().map(withoutSecrets),
-    waiting: waitingContent({ profiles, skills }),
+    waiting: waitingContent(control),
     problems: profiles.problems,
     skills: skills.all(),
     skillProblems: skills.problems,
   };
 }
 
-function writeTable({ profiles, skills }: Control, io: Io): void {
+function writeTable(control: Control, io: Io): void {
+  const { profiles, skills } = control;
   const { glyphs, paint } = styleFor(io.stdout, io);
   const columns = io.stdout.isTerminal ? io.stdout.columns : 0;
   const rows = profiles
@@ -54,16 +56,18 @@ function writeTable({ profiles, skills }: Control, io: Io): void {
       .join("  ");
   io.stdout.write(`${paint.dim(draw(head))}\n`);
   for (const row of rows) io.stdout.write(`${draw(row)}\n`);
-  const waiting = waitingContent({ profiles, skills });
+  const waiting = waitingContent(control);
   if (waiting.length > 0) {
-    io.stdout.write(`\n${paint.warn("Came with this project, and nobody has trusted it yet:")}\n`);
-    for (const { file, kind, name } of waiting) {
+    const title = "Came with this project, and has no effect because it is not trusted:";
+    io.stdout.write(`\n${paint.warn(title)}\n`);
+    for (const { file, isChanged, kind, name } of waiting) {
+      const since = isChanged === true ? "  (changed since it was trusted)" : "";
       io.stdout.write(
-        `  ${glyphs.asking} ${kind} ${name}  ${paint.dim(printableLine(file))}${blocks(profiles, name, kind)}\n`,
+        `  ${glyphs.asking} ${kind} ${printableLine(name)}  ${paint.dim(printableLine(file))}${since}\n`,
       );
     }
     io.stderr.write(
-      `Look with: ${io.program} profiles show NAME. Then: ${io.program} profiles trust NAME\n`,
+      `Look with: ${io.program} profiles show NAME-OR-PATH. Then: ${io.program} profiles trust NAME-OR-PATH\n`,
     );
   }
   for (const { message } of [...profiles.problems, ...skills.problems]) {
@@ -76,14 +80,8 @@ function placeOf({ origin }: Profile): string {
   return /^[a-z][a-z -]*(?=: )/.exec(origin)?.[0] ?? "configuration";
 }
 
-/** One of ours that waits keeps its name from being used: an earlier one could be wider. */
-function blocks(profiles: Control["profiles"], name: string, kind: string): string {
-  if (kind === "skill" || profiles.get(name) !== undefined) return "";
-  return profiles.layersOf(name).length > 0 ? `  (until then ${name} cannot be used)` : "";
-}
-
 /** A declaration may hold a secret that somebody wrote into it; `show` describes servers. */
 function withoutSecrets(profile: Profile): object {
-  const { origins: _origins, prompt: _prompt, servers, ...rest } = profile;
+  const { origins: _origins, project: _project, prompt: _prompt, servers, ...rest } = profile;
   return servers === undefined ? rest : { ...rest, servers: Object.keys(servers) };
 }

@@ -1,8 +1,12 @@
+import { resolve } from "node:path";
 import {
   type EffectiveField,
   effectiveProfile,
   type WaitingLayer,
 } from "../../../commands/effective-profile.ts";
+import { describeCut } from "../../../commands/judge-waiting.ts";
+import { readWaiting, type WaitingBody } from "../../../commands/waiting-body.ts";
+import { type WaitingContent, waitingContent } from "../../../commands/waiting-content.ts";
 import { MandateError } from "../../../ports/mandate-error.ts";
 import type { Arguments } from "../arguments.ts";
 import { padEnd } from "../display-width.ts";
@@ -23,7 +27,11 @@ export function showProfile(
   }
   return withControl(io, async (control) => {
     const shown = effectiveProfile(control.profiles, name);
-    if (shown === undefined) throw unknownProfile(name, control.profiles.names());
+    if (shown === undefined) {
+      const other = waitingContent(control).find((each) => isCalled(each, name, io.cwd));
+      if (other === undefined) throw unknownProfile(name, control.profiles.names());
+      return showWaiting(given, io, readWaiting(control, other.hash));
+    }
     if (given.flag("json")) {
       io.stdout.write(`${printableJson(shown, 2)}\n`);
       return exitCode.done;
@@ -34,10 +42,34 @@ export function showProfile(
       io.stdout.write(`${paint.warn(printableLine(shown.problem))}\n`);
     }
     for (const line of table(shown.fields, paint.dim)) io.stdout.write(`${line}\n`);
+    for (const { origin, ...cut } of shown.cut) {
+      io.stdout.write(`  ${paint.warn("!")} ${printableLine(describeCut(cut).message)}\n`);
+      io.stdout.write(paint.dim(`      ${printableLine(origin)}\n`));
+    }
     if (shown.prompt !== "") io.stdout.write(`\n${printable(shown.prompt)}\n`);
     for (const layer of shown.waiting) io.stdout.write(describeWaiting(layer, paint));
     return exitCode.done;
   });
+}
+
+/** A skill or a configuration that waits is looked at here as well, by its name or its path. */
+function isCalled({ file, name }: WaitingContent, asked: string, cwd: string): boolean {
+  return name === asked || file === resolve(cwd, asked);
+}
+
+function showWaiting(given: Arguments, io: Io, body: WaitingBody): number {
+  if (given.flag("json")) {
+    io.stdout.write(`${printableJson(body, 2)}\n`);
+    return exitCode.done;
+  }
+  const { paint } = styleFor(io.stdout, io);
+  const title = `${body.kind} ${body.name} waits to be trusted, as ${body.hash.slice(0, 12)}`;
+  io.stdout.write(`${paint.warn(printableLine(title))}\n`);
+  for (const { bytes, path, text } of body.files) {
+    io.stdout.write(`${paint.strong(printableLine(path))}\n`);
+    io.stdout.write(`${text === null ? `(${bytes} bytes, not shown)` : printable(text)}\n`);
+  }
+  return exitCode.done;
 }
 
 /** Each place has a number, so that a field and where it came from fit on one line. */

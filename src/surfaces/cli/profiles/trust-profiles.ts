@@ -1,15 +1,18 @@
+import { basename, dirname, resolve } from "node:path";
+import { requireTrustable } from "../../../commands/judge-waiting.ts";
+import { readWaiting } from "../../../commands/waiting-body.ts";
 import { type WaitingContent, waitingContent } from "../../../commands/waiting-content.ts";
 import type { Control } from "../../../open-control.ts";
 import { MandateError } from "../../../ports/mandate-error.ts";
 import type { Arguments } from "../arguments.ts";
 import { exitCode } from "../exit-code.ts";
 import type { Io } from "../io.ts";
-import { printableJson, printableLine } from "../printable.ts";
+import { printable, printableJson, printableLine } from "../printable.ts";
 import { withControl } from "../with-control.ts";
 
 type Waiting = Pick<WaitingContent, "file" | "hash" | "name">;
 
-/** Acknowledges what came with the project, by its content, or takes that back. */
+/** Trusts what came with the project, by its content, or takes that back. */
 export function trustProfiles(
   given: Arguments,
   io: Io,
@@ -17,48 +20,109 @@ export function trustProfiles(
   isTrusted: boolean,
 ): Promise<number> {
   return withControl(io, async (control) => {
-    const by = { id: "local", role: "operator" } as const;
     const chosen = isTrusted
-      ? choose(waitingContent(control), names, given.flag("all"), 1)
-      : choose(await trustedIn(control, io.cwd), names, given.flag("all"), Number.MAX_VALUE);
-    for (const { file, hash, name } of chosen) {
-      if (isTrusted) await control.plane.acknowledge(hash, { file, name }, by);
-      else await control.plane.withdrawAcknowledgement(hash, by);
-    }
+      ? await trust(
+          control,
+          choose(waitingContent(control), names, given.flag("all"), 1, io.cwd),
+          io,
+        )
+      : await distrust(control, names, given.flag("all"), io.cwd);
     if (given.flag("json")) io.stdout.write(`${printableJson(chosen, 2)}\n`);
     else {
       const verb = isTrusted ? "Trusted" : "No longer trusted";
       for (const { file, name } of chosen) {
         io.stdout.write(`${verb}: ${printableLine(name)}  ${printableLine(file)}\n`);
       }
-      if (chosen.length === 0) io.stderr.write("There is nothing here that waits to be trusted.\n");
+      if (chosen.length === 0) io.stderr.write("Nothing was changed.\n");
     }
     return exitCode.done;
   });
 }
 
-/** Of this project: what was trusted elsewhere is for its own folder to say. */
-async function trustedIn({ plane }: Control, cwd: string): Promise<readonly Waiting[]> {
-  const all = await plane.acknowledgements();
-  return all.filter(({ file }) => file.includes(`${cwd}/`));
+const by = { id: "local", role: "operator" } as const;
+
+/** At a terminal all of it is shown before the question; elsewhere naming it is the decision. */
+async function trust(
+  control: Control,
+  chosen: readonly WaitingContent[],
+  io: Io,
+): Promise<readonly WaitingContent[]> {
+  // All of them are judged before the first one counts.
+  const judged = chosen.map((each) => ({ each, found: requireTrustable(control, each) }));
+  const trusted: WaitingContent[] = [];
+  for (const { each, found } of judged) {
+    for (const { message } of found) io.stderr.write(`! ${printableLine(message)}\n`);
+    if (io.ask !== undefined) {
+      io.stdout.write(describe(control, each));
+      const question = `Trust ${each.kind} ${printableLine(each.name)} as it is now? [y/N] `;
+      const answer = await io.ask(question, new AbortController().signal);
+      if (!/^y(?:es)?$/i.test(answer.trim())) continue;
+    }
+    await control.plane.acknowledge(each.hash, { file: each.file, name: each.name }, by);
+    trusted.push(each);
+  }
+  return trusted;
 }
 
-function choose(
-  all: readonly Waiting[],
+function describe(control: Control, { hash }: WaitingContent): string {
+  const { fields, file, files, prompt } = readWaiting(control, hash);
+  const lines = [
+    printableLine(file),
+    ...fields.map(({ field, value }) => `  ${field}: ${printableLine(JSON.stringify(value))}`),
+    ...(prompt === "" ? [] : ["", printable(prompt)]),
+    ...files.flatMap(({ bytes, path, text }) => [
+      "",
+      `${printableLine(path)}:`,
+      text === null
+        ? `(${bytes} bytes that are not shown: not text, or too long)`
+        : printable(text),
+    ]),
+  ];
+  return `${lines.join("\n")}\n`;
+}
+
+async function distrust(
+  control: Control,
   names: readonly string[],
   everything: boolean,
-  /** Who trusts looks at one thing at a time; to stop trusting, a name is enough. */
+  cwd: string,
+): Promise<readonly Waiting[]> {
+  const all = await trustedIn(control, cwd);
+  const chosen = choose(all, names, everything, Number.MAX_VALUE, cwd);
+  for (const { hash } of chosen) await control.plane.withdrawAcknowledgement(hash, by);
+  return chosen;
+}
+
+/** Of this folder, or a configuration above it: what is trusted elsewhere is decided there. */
+async function trustedIn({ plane }: Control, cwd: string): Promise<readonly Waiting[]> {
+  const all = await plane.acknowledgements();
+  return all.filter(({ file }) => isAbove(file, cwd));
+}
+
+function isAbove(file: string, cwd: string): boolean {
+  const path = pathOf(file);
+  const isConfig = basename(path) === "mandate.yaml";
+  return path.startsWith(`${cwd}/`) || (isConfig && `${cwd}/`.startsWith(`${dirname(path)}/`));
+}
+
+function choose<Content extends Waiting>(
+  all: readonly Content[],
+  names: readonly string[],
+  everything: boolean,
+  /** A person trusts one thing at a time; to stop trusting, a name is enough. */
   most: number,
-): readonly Waiting[] {
+  cwd: string,
+): readonly Content[] {
   if (everything) return all;
   if (names.length === 0) {
-    throw new MandateError("usage", "Say which by name, or --all.");
+    throw new MandateError("usage", "Say which by name or path, or --all.");
   }
   return names.flatMap((name) => {
     const isHash = /^[0-9a-f]{8,64}$/.test(name);
-    const found = all.filter(
-      (each) => each.name === name || (isHash && each.hash.startsWith(name)),
-    );
+    const path = resolve(cwd, name);
+    const isMeant = ({ file, hash, name: known }: Content): boolean =>
+      known === name || pathOf(file) === path || (isHash && hash.startsWith(name));
+    const found = all.filter(isMeant);
     if (found.length > 0 && found.length <= most) return found;
     const known = (found.length > 0 ? found : all).map(({ file, hash, name: each }) => {
       return `\n  ${hash.slice(0, 12)}  ${each}  ${file}`;
@@ -70,4 +134,9 @@ function choose(
         : `"${name}" is more than one thing. Look at each, and name them by what is in front.`;
     throw new MandateError("usage", `${problem} ${list}`);
   });
+}
+
+/** Profiles say with their file what kind of place it is in: `workspace: …`, `claude: …`. */
+function pathOf(file: string): string {
+  return file.replace(/^[a-z][a-z -]*: /, "");
 }

@@ -83,8 +83,13 @@ function aboutItself(
           "good",
           "configuration",
           [
-            configuration.files.join(", ") || "defaults (there is no mandate.yaml here or above)",
+            configuration.files.join(", ") ||
+              "defaults (no file of yours, and no trusted mandate.yaml here or above)",
             ...configuration.notTaken,
+            ...configuration.waiting.map(
+              (file) =>
+                `${file} has no effect: it is not trusted as it is now. Look at it, then: ${program} profiles trust ${file}`,
+            ),
           ].join("\n"),
         ]
       : [

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { loadConfig } from "../../../control/load-config.ts";
+import { loadTrustedConfig } from "../../../control/load-trusted-config.test-support.ts";
 import { Desk } from "../desk.test-support.ts";
 import { configText } from "./config-text.ts";
 
@@ -13,7 +13,7 @@ afterEach(() => desk.clear());
 
 /** No keys of the machine that the tests run on. */
 const environment = () => ({ HOME: desk.home, MANDATE_HOME: desk.home, PATH: "" });
-const load = () => loadConfig({ cwd: desk.folder, environment: environment() });
+const load = () => loadTrustedConfig({ cwd: desk.folder, environment: environment() });
 
 describe("init", () => {
   test("asks three questions, and what it writes is read as it was meant", async () => {

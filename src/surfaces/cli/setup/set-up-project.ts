@@ -6,6 +6,7 @@ import { exitCode } from "../exit-code.ts";
 import { consentByInit, requireProjectFolder } from "../folder-consent.ts";
 import type { Io } from "../io.ts";
 import { printable, printableJson } from "../printable.ts";
+import { withControl } from "../with-control.ts";
 import { askSetup, usualAnswers } from "./ask-setup.ts";
 import { configText } from "./config-text.ts";
 
@@ -26,8 +27,11 @@ export async function setUpProject(given: Arguments, io: Io): Promise<number> {
   const text = configText(answers);
   const isWritten = isAsked || given.flag("yes");
   // Whoever was faster wins: what they wrote is not replaced.
-  if (isWritten) writeFileSync(file, text, { flag: "wx" });
-  if (isWritten) await consentByInit(given, io);
+  if (isWritten) {
+    writeFileSync(file, text, { flag: "wx" });
+    await consentByInit(given, io);
+    await trustWritten(file, io);
+  }
   if (given.flag("json")) {
     io.stdout.write(`${printableJson({ file, ...answers, written: isWritten }, 2)}\n`);
     return exitCode.done;
@@ -44,4 +48,14 @@ export async function setUpProject(given: Arguments, io: Io): Promise<number> {
       : `Next: ${io.program} run "What does this project do?"\n`,
   );
   return exitCode.done;
+}
+
+/** The person had it written, so it counts as it was written. */
+function trustWritten(file: string, io: Io): Promise<void> {
+  return withControl(io, async ({ plane, waitingFiles }) => {
+    const written = waitingFiles().find((each) => each.file === file);
+    if (written === undefined) return;
+    const by = { id: "local", role: "operator" } as const;
+    await plane.acknowledge(written.hash, { file, name: "mandate.yaml" }, by);
+  });
 }

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { requireTrustable } from "../../../commands/judge-waiting.ts";
 import { readWaiting, requireWaiting } from "../../../commands/waiting-body.ts";
 import { MandateError } from "../../../ports/mandate-error.ts";
 import { defineRoute, type Route } from "../route.ts";
@@ -34,9 +35,10 @@ export const trustRoutes: readonly Route[] = [
     role: "operator",
     params,
     reply: waitingRow,
-    async handle({ params: { hash: wanted }, principal }, { runtime: { control } }) {
+    async handle({ params: { hash: wanted }, principal }, { runtime: { control, parts } }) {
       await control.view.refresh();
       const waiting = requireWaiting(control, wanted);
+      requireTrustable(control, waiting, parts.toolbox.names);
       const { file, name } = waiting;
       await control.plane.acknowledge(wanted, { file, name }, principal);
       await control.view.refresh(true);

@@ -15,7 +15,7 @@ export const profileList = z.object({
   items: listOf(profileRow),
   problems: listOf(z.object({ name: z.string(), file: z.string(), message: z.string() })),
   waiting: listOf(waitingRow).meta({
-    description: "What came with a project and counts once an operator acknowledged it.",
+    description: "What came with a project and has no effect until an operator trusts it.",
   }),
 });
 
@@ -36,5 +36,8 @@ export const profileDetail = z.object({
   fields,
   prompt,
   layers: listOf(z.string()),
+  cut: listOf(z.object({ field: z.string(), origin: z.string() })).meta({
+    description: "What a project's layers ask for and do not get: they only narrow.",
+  }),
   waiting: listOf(z.object({ origin: z.string(), hash: z.string(), fields, prompt })),
 });

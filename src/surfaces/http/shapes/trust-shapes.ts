@@ -2,10 +2,14 @@ import { z } from "zod";
 import { listOf, plainData } from "./plain-data.ts";
 
 export const waitingRow = z.object({
-  kind: z.enum(["profile", "skill"]),
+  kind: z.enum(["configuration", "profile", "skill"]),
   name: z.string(),
   file: z.string(),
   hash: z.string(),
+  isChanged: z
+    .literal(true)
+    .optional()
+    .meta({ description: "Earlier content of the same place was trusted." }),
 });
 
 export const waitingDetail = waitingRow.extend({

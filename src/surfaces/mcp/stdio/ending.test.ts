@@ -1,6 +1,7 @@
-import { writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { mkdirSync, writeFileSync } from "node:fs";
+import { dirname } from "node:path";
 import { expect, test } from "vitest";
+import { findPlaces } from "../../../control/places.ts";
 import { createRuntime } from "../../../runtime.ts";
 import { McpDesk, type RawServer } from "../mcp-desk.test-support.ts";
 
@@ -93,13 +94,14 @@ test("A client that dies without a word leaves nothing running", async () => {
 
 test("A broken configuration is told to whoever asks, and can be mended meanwhile", async () => {
   await using desk = new McpDesk(playbook);
-  const file = join(desk.workspace, "mandate.yaml");
+  const file = findPlaces(desk.environment).userConfig;
+  mkdirSync(dirname(file), { recursive: true });
   writeFileSync(file, "limitz: {}\n");
   const server = desk.start();
   await server.initialize();
   server.send({ id: 1, method: "tools/list" });
   const broken = await server.next(({ id }) => id === 1);
-  expect(broken.error?.message).toMatch(/mandate\.yaml.*limitz.*limits/s);
+  expect(broken.error?.message).toMatch(/config\.yaml.*limitz.*limits/s);
   const params = { name: "list_sub_agents", arguments: {} };
   server.send({ id: 2, method: "tools/call", params });
   const called = await server.next(({ id }) => id === 2);

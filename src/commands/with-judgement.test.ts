@@ -17,7 +17,7 @@ test("a slip in a name of ours is an error at its line, with what was meant", ()
     "toolRules: [{ tool: web_fech, action: deny }]",
   ];
   const file = profile("slipped", keys.join("\n"));
-  const [report] = checkAgentFiles([file], undefined, new Set(["writing"]));
+  const [report] = checkAgentFiles([file], undefined, { skill: new Set(["writing"]) });
   expect(report).toMatchObject({ status: "error", name: "slipped" });
   expect(report?.diagnostics.map(({ line, message }) => `${line}: ${message}`).sort()).toEqual([
     '4: tools: there is no tool "grpe"; did you mean "grep"?',
@@ -33,7 +33,7 @@ test("a slip in a name of ours is an error at its line, with what was meant", ()
 
 test("a name that is like none here is a warning, since another machine may know it", () => {
   const file = profile("elsewhere", "tools: [query_warehouse, mcp__docs__*]\nskills: [nope]");
-  const [report] = checkAgentFiles([file], undefined, new Set(["writing"]));
+  const [report] = checkAgentFiles([file], undefined, { skill: new Set(["writing"]) });
   expect(report?.status).toBe("warning");
   expect(report?.diagnostics.map(({ message }) => message)).toEqual([
     'tools: there is no tool "query_warehouse" here; it counts only where there is one',
@@ -53,4 +53,36 @@ test("a file of another program is told of as before", () => {
   const text = "---\nname: helper\ndescription: d\ntools: Read, read_fiel\n---\nHelp.\n";
   const [report] = checkAgentFiles([write(".claude/agents/helper.md", text)]);
   expect(report?.status).not.toBe("error");
+});
+
+test("a watcher that names tools which change something is a warning: it would not get them", () => {
+  const only = profile(
+    "only",
+    "capabilities: [watcher]\ntools: [interject, read_file, write_file]",
+  );
+  const both = profile("both", "capabilities: [watcher, subtask]\ntools: [shell, mcp__a__b]");
+  const fine = profile("fine", "capabilities: [watcher]\ntools: [interject, read_file, web_fetch]");
+  const open = profile("open", 'capabilities: [watcher]\ntools: "*"');
+  const [first, second, ...others] = checkAgentFiles([only, both, fine, open]);
+  expect(first).toMatchObject({
+    status: "warning",
+    diagnostics: [
+      {
+        severity: "warning",
+        line: 5,
+        message:
+          'tools: a watcher changes nothing, so it does not get write_file; take them out, or the capability "watcher"',
+      },
+    ],
+  });
+  expect(second?.diagnostics[0]?.message).toMatch(/that watches .* does not get shell, mcp__a__b/);
+  expect(others.map(({ status }) => status)).toEqual(["ok", "ok"]);
+});
+
+test("a server that is not configured is a warning, where it is known which are", () => {
+  const file = profile("served", "mcpServers: [docs, tickets]");
+  const [report] = checkAgentFiles([file], undefined, { server: new Set(["docs"]) });
+  expect(report?.diagnostics.map(({ message }) => message)).toEqual([
+    expect.stringMatching(/^mcpServers: there is no MCP server "tickets" here/),
+  ]);
 });
