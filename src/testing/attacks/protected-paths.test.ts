@@ -219,16 +219,19 @@ describe.skipIf(!machine.isUsable)(`commands${whySkipped}`, () => {
   });
 
   test("hide none: not in one, not behind modes, not under the name it is given", async () => {
+    write("theirs/.envrc", "mine");
     await shell.call({
       command: `
         ${linesFor("one", parts)}; ${linesFor("one/two", parts)}; ${linesFor("one/.git", parts)}
         ${linesFor("deep/.git/.git/.codex/.git", parts)}; ${linesFor("deep/.git", parts)}
         ${linesFor("shut/in", parts)}; ${linesFor("stuck/.git", parts)}
-        chmod 0311 shut shut/in; chmod 0555 stuck stuck/.git; chmod 0111 one/two`,
+        chmod 0311 shut shut/in; chmod 0555 stuck stuck/.git; chmod 0111 one/two
+        chmod 0444 theirs; mkdir -p odd/$(printf '\\377'); chmod 0555 odd`,
     });
     execFileSync("chmod", ["-R", "u+rwx", root]);
     runGitEverywhere();
     expect(existsSync(marker)).toBe(false);
+    expect(readFileSync(join(root, "theirs/.envrc"), "utf8")).toBe("mine");
   });
 
   test.each(["git init --bare x", "git init x", `git clone -q --bare ${"$PWD"}/src.git x`])(

@@ -56,7 +56,7 @@ export class CommandRunner {
     const { allowWrites, writeRoots } = workspace;
     const isNeeded = allowWrites && writeRoots.length > 0;
     if (!isNeeded || ownsGit(workspace)) return Promise.resolve(nothingNested);
-    return this.#nested.enter(workspace);
+    return this.#nested.enter(workspace, this.#options.sandbox.isUsable);
   }
 
   start(request: CommandRequest): ShellProcess {

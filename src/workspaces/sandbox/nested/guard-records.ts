@@ -2,12 +2,13 @@ import { randomBytes } from "node:crypto";
 import { readdirSync, readFileSync, rmdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { z } from "zod";
+import { messageOf } from "../../../ports/message-of.ts";
 import { identifyThisProcess, isProcessAlive } from "../../git/process-identity.ts";
 import { writeDurably } from "../../git/write-durably.ts";
 import { standInsOf } from "../../protected/stand-ins.ts";
 import { ProtectedWalk } from "./protected-walk.ts";
 import type { SetAside } from "./set-aside.ts";
-import { type Before, type SweptPlace, sweep } from "./sweep.ts";
+import { type Before, isSettled, type Swept, type SweptPlace, sweep } from "./sweep.ts";
 
 const recordSchema = z.object({
   root: z.string(),
@@ -65,12 +66,21 @@ export class GuardRecords {
         ...{ places: new Map(record.places), closed: record.closed },
         ...{ loose: new Map(record.loose), covered: new Set(record.covered) },
       };
-      const { planted, unseen } = await sweep(record, new ProtectedWalk(), before);
+      const { planted, unseen } = await sweepOrSay(record, before);
       removeStandIns(record.root, before);
       if (planted.length + unseen.length > 0) swept.push({ root: record.root, planted, unseen });
-      if (planted.every(({ now }) => now !== undefined)) rmSync(file, { force: true });
+      if (isSettled(planted)) rmSync(file, { force: true });
     }
     return swept;
+  }
+}
+
+/** A tree that cannot be looked through must not keep Mandate from starting. */
+async function sweepOrSay(place: SweptPlace, before: Before): Promise<Swept> {
+  try {
+    return await sweep(place, new ProtectedWalk(), before);
+  } catch (error) {
+    return { planted: [{ place: place.root, problem: messageOf(error) }], unseen: [] };
   }
 }
 

@@ -1,4 +1,13 @@
-import { chmodSync, closeSync, constants, fstatSync, openSync } from "node:fs";
+import {
+  type BigIntStats,
+  chmodSync,
+  closeSync,
+  constants,
+  fstatSync,
+  lstatSync,
+  openSync,
+} from "node:fs";
+import { dirname } from "node:path";
 
 // Not among Node's constants: names a folder without opening it, which its mode may forbid.
 const pathOnly = 0o10000000;
@@ -21,5 +30,16 @@ export function makeReadable(folder: string): boolean {
     return false;
   } finally {
     if (descriptor !== undefined) closeSync(descriptor);
+  }
+}
+
+/** What is at a place, although the folder around it may have been closed. */
+export function statusAt(place: string): BigIntStats | undefined {
+  const look = () => lstatSync(place, { throwIfNoEntry: false, bigint: true });
+  try {
+    return look();
+  } catch (error) {
+    if (!makeReadable(dirname(place))) throw error;
+    return look();
   }
 }

@@ -1,5 +1,6 @@
 import { accessSync, constants, lstatSync } from "node:fs";
 import { join } from "node:path";
+import { isBelow } from "../../../contracts/write-roots.ts";
 import { standInsOf } from "../../protected/stand-ins.ts";
 import type { WorkspaceBinding } from "../../workspace-binding.ts";
 import { describePlanted, describeReadOnly, describeUnseen } from "./describe-nested.ts";
@@ -8,7 +9,7 @@ import { Gitlinks } from "./gitlinks.ts";
 import type { GuardRecords } from "./guard-records.ts";
 import { guardsOf } from "./guards-of.ts";
 import { ProtectedWalk, type WalkBounds } from "./protected-walk.ts";
-import { type Before, type Swept, stampOf, sweep } from "./sweep.ts";
+import { type Before, isSettled, type Swept, stampOf, sweep } from "./sweep.ts";
 
 /** What one command has to be kept from. */
 export interface NestedGuard {
@@ -59,11 +60,12 @@ export class NestedGuards {
     this.#options = options;
   }
 
-  async enter(workspace: WorkspaceBinding): Promise<NestedGuard> {
+  /** `areMounted`: whether a sandbox holds what is named here. Without one all is compared. */
+  async enter(workspace: WorkspaceBinding, areMounted = true): Promise<NestedGuard> {
     const area = this.#areaOf(workspace.writeRoots);
     area.users += 1;
     try {
-      return await this.#enter(workspace, area);
+      return await this.#enter(workspace, area, areMounted);
     } catch (error) {
       area.users -= 1;
       throw error;
@@ -77,7 +79,7 @@ export class NestedGuards {
     }
   }
 
-  async #enter(workspace: WorkspaceBinding, area: Area): Promise<NestedGuard> {
+  async #enter(workspace: WorkspaceBinding, area: Area, areMounted: boolean): Promise<NestedGuard> {
     const { root, writeRoots: tops, forbidden = [], guarded = [] } = workspace;
     const isBegun = () => area.running > 0 || area.left !== undefined;
     const late = isBegun() ? (await this.#sweep(workspace, area)).planted : [];
@@ -96,12 +98,16 @@ export class NestedGuards {
       area.before = {
         ...{ places: inodesOf([...theirs.found, ...theirs.repositories]), closed },
         loose: new Map(loose.map((link) => [link, stampOf(link)])),
-        covered: new Set([...covered, ...links.map((link) => join(link, ".git"))]),
+        covered: new Set(
+          areMounted ? [...covered, ...links.map((link) => join(link, ".git"))] : [],
+        ),
       };
       area.forget = this.#options.records?.write(workspace, area.before) ?? area.forget;
     }
     area.running += 1;
-    const remark = describeReadOnly(root, closed.filter(concernsUs));
+    // A write root that is itself a repository leaves nothing to write.
+    const shut = places.filter((place) => tops.some((top) => isBelow(top, place)));
+    const remark = describeReadOnly(root, [...closed, ...shut].filter(concernsUs));
     return {
       places: [...places, ...closed],
       ...(remark !== undefined && { remark }),
@@ -126,7 +132,7 @@ export class NestedGuards {
 
   async #sweep(workspace: WorkspaceBinding, area: Area): Promise<Swept> {
     const swept = await sweep(workspace, area.walk, area.before, this.#options.bounds);
-    if (swept.planted.every(({ now }) => now !== undefined)) {
+    if (isSettled(swept.planted)) {
       area.left = undefined;
       if (area.running === 0) area.forget();
     }

@@ -67,6 +67,15 @@ function rename(workspace: Boundary, place: string): SetAside {
  * into and mounted. A link is not followed.
  */
 export function renameUnreadable(workspace: Boundary, folder: string): readonly SetAside[] {
+  makeReadable(folder);
+  try {
+    return renameAll(workspace, folder);
+  } catch (error) {
+    return isGone(folder) ? [] : [{ place: folder, problem: messageOf(error) }];
+  }
+}
+
+function renameAll(workspace: Boundary, folder: string): readonly SetAside[] {
   const opened = openFolder(workspace, folder, folder);
   try {
     const entries = readdirSync(opened.here, { withFileTypes: true, encoding: "buffer" });

@@ -1,8 +1,8 @@
-import { lstatSync } from "node:fs";
 import { basename } from "node:path";
 import { isBelow } from "../../../contracts/write-roots.ts";
 import { foldedName } from "../../protected/folded-name.ts";
 import type { WorkspaceBinding } from "../../workspace-binding.ts";
+import { statusAt } from "./make-readable.ts";
 import type { ProtectedWalk, WalkBounds } from "./protected-walk.ts";
 import {
   isEmptyFolder,
@@ -31,6 +31,11 @@ export interface Swept {
   readonly planted: readonly SetAside[];
   /** What could not be looked into although commands could write there. */
   readonly unseen: readonly string[];
+}
+
+/** Whether all of it has another name by now. */
+export function isSettled(planted: readonly SetAside[]): boolean {
+  return planted.every(({ now }) => now !== undefined);
 }
 
 /** Wider than before a command: what is not found here stays. */
@@ -79,17 +84,17 @@ function isTheirs({ places, loose, covered }: Before, place: string): boolean {
   if (covered.has(place) || isEmptyFolder(place)) return true;
   const before = places.get(place);
   if (before === undefined) return false;
-  const status = lstatSync(place, { throwIfNoEntry: false });
+  const status = statusAt(place);
   const stamp = loose.get(place);
   if (stamp !== undefined) return status === undefined || stampOf(place) === stamp;
-  if (status === undefined || status.ino === before) return true;
+  if (status === undefined || Number(status.ino) === before) return true;
   // People save files by replacing them; a `.git` is never replaced as a whole.
   return foldedName(basename(place)) !== ".git" && !status.isSymbolicLink();
 }
 
 /** A file system gives the inode of a removed link to the next one; its time it does not. */
 export function stampOf(link: string): string {
-  const status = lstatSync(link, { throwIfNoEntry: false, bigint: true });
+  const status = statusAt(link);
   return status === undefined ? "" : `${status.ino} ${status.ctimeNs}`;
 }
 
