@@ -40,7 +40,7 @@ export function comparableEvents(
   return found;
 }
 
-/** Without what only workers need that share a run, and an old outcome by its present name. */
+/** Without what differs by worker or by version, and an old outcome by its present name. */
 function whole(event: StoredEvent): unknown {
   switch (event.type) {
     case "run.started":
@@ -49,6 +49,12 @@ function whole(event: StoredEvent): unknown {
       return { ...event.payload, budget: undefined, bundle: undefined };
     case "agent.subagent_waiting_for_merge":
       return { ...event.payload, bundle: undefined };
+    case "agent.asked": {
+      // How a person is asked for consent is a text of this version. The call, plan or change that
+      // the question is about has events of its own.
+      const { question, ...asked } = event.payload;
+      return asked.kind === "approval" ? asked : { ...asked, question };
+    }
     case "run.finished":
       return { ...event.payload, outcome: runOutcomeOf(event.payload) };
     default:
