@@ -109,7 +109,7 @@ export class CommandRunner {
       writeRoots,
       allowWrites,
       forbidden: [...new Set([...this.#options.forbidden, ...(workspace.forbidden ?? [])])],
-      guarded: [...(workspace.guarded ?? []), ...(nested === "throwaway" ? [] : nested.places)],
+      guarded: nested === "throwaway" ? [] : [...(workspace.guarded ?? []), ...nested.places],
       visible: workspace.visible ?? [],
       ownsGit: ownsGit(workspace),
       ...(nested === "throwaway" && { isThrowaway: true }),
