@@ -64,6 +64,10 @@ export interface KeptHeads {
   /** The file that has them. */
   readonly path: string;
   readonly heads: readonly LogHead[];
+  /** Ends of runs that were about to be pruned: each receipt after `since` has its own. */
+  readonly pruned: readonly LogHead[];
+  /** The file knows nothing of what was pruned up to this sequence number. */
+  readonly since: number;
 }
 
 export interface LogSpan {

@@ -6,7 +6,7 @@ import { genesis } from "../hash-chain.ts";
 import { PrunedRuns } from "../pruned-runs.ts";
 import { verifiedEvents } from "./check-chain.ts";
 import { type ExpectedEvent, HeadsCheck } from "./check-heads.ts";
-import { checkReceipt } from "./check-pruned.ts";
+import { checkNoted, checkReceipt, notedPrunings } from "./check-pruned.ts";
 import { RecordsCheck } from "./check-records.ts";
 import type { CheckedLog, Report } from "./check-report.ts";
 
@@ -24,6 +24,7 @@ export async function checkControlLog(
   const pruned = new PrunedRuns();
   const records = new RecordsCheck(report);
   const heads = new HeadsCheck(expected);
+  const noted = inspection.heads && notedPrunings(inspection.heads);
   let events = 0;
   let end = { seq: 0, hash: genesis(runId) };
   const stored = verifiedEvents(runId, inspection.readBatches(runId), report);
@@ -39,6 +40,7 @@ export async function checkControlLog(
     } else if (event.type === "control.record_changed") records.see(event);
     else if (event.type === "control.pruned") {
       checkReceipt(event, pruned, report);
+      checkNoted(event, noted, report);
       pruned.add(event);
     }
   }

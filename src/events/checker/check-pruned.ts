@@ -1,5 +1,6 @@
+import { basename } from "node:path";
 import { controlRunId, runNumberOf } from "../../ports/identity.ts";
-import type { Inspection, StoredMemory } from "../../ports/inspection.ts";
+import type { Inspection, KeptHeads, StoredMemory } from "../../ports/inspection.ts";
 import type { NumberSpan, StoredEvent } from "../event.ts";
 import { memoriesHash } from "../memory-hash.ts";
 import type { PrunedRuns, Receipt } from "../pruned-runs.ts";
@@ -11,6 +12,28 @@ export function checkReceipt(receipt: Receipt, pruned: PrunedRuns, report: Repor
   const { payload, seq } = receipt;
   const problem = receiptProblem(receipt, pruned);
   if (problem) report("I1", `The receipt of ${payload.run}: ${problem}`, { seq });
+}
+
+export interface NotedPrunings extends Pick<KeptHeads, "path" | "since"> {
+  /** Run and hash of each. */
+  readonly ends: ReadonlySet<string>;
+}
+
+export function notedPrunings({ path, pruned, since }: KeptHeads): NotedPrunings {
+  return { path, since, ends: new Set(pruned.map(({ hash, runId }) => `${runId} ${hash}`)) };
+}
+
+/** I8: whoever prunes notes outside of the database what is pruned, before the receipt is written. */
+export function checkNoted(
+  { payload, seq }: Receipt,
+  heads: NotedPrunings | undefined,
+  report: Report,
+): void {
+  if (heads === undefined || seq <= heads.since) return;
+  const { head, run } = payload;
+  if (heads.ends.has(`${run} ${head}`)) return;
+  const message = `The receipt of ${run} was not written by pruning it: ${basename(heads.path)} beside the database does not have it.`;
+  report("I8", message, { seq });
 }
 
 function receiptProblem({ payload, seq }: Receipt, pruned: PrunedRuns): string | undefined {

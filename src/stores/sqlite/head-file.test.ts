@@ -11,7 +11,8 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { beforeEach, describe, expect, it, onTestFinished } from "vitest";
 import { checkStore } from "../../events/checker/check-store.ts";
-import { controlRunId } from "../../ports/identity.ts";
+import { link } from "../../events/hash-chain.ts";
+import { controlRunId, runNumberOf } from "../../ports/identity.ts";
 import { change } from "../../testing/stored-records.ts";
 import { note, StoredRun } from "../../testing/stored-run.ts";
 import { HeadFile } from "./head-file.ts";
@@ -53,14 +54,18 @@ describe("the head file", () => {
     appendFileSync(path, "r0000aa 3 00ff");
     file.add([headOf(4)]);
     file.add([headOf(5)]);
-    expect(file.read()).toEqual({ path, heads: [headOf(1), headOf(2), headOf(5)] });
+    file.notePruning([headOf(2)], 5);
+    const heads = [headOf(1), headOf(2), headOf(5)];
+    expect(file.read()).toEqual({ path, heads, pruned: [headOf(2)], since: 2 });
   });
 
   it("stays small, and keeps the latest", () => {
     const file = new HeadFile(path);
+    file.add([headOf(0)]);
     file.add(Array.from({ length: 15_000 }, (_, index) => headOf(index)));
     expect(statSync(path).size).toBeLessThan(1024 * 1024);
     expect(file.read()?.heads.at(-1)).toEqual(headOf(14_999));
+    expect(file.read()?.since).toBe((file.read()?.heads[0]?.seq ?? 0) - 1);
     expect(statSync(path).mode & 0o777).toBe(0o600);
   });
 
@@ -121,7 +126,50 @@ describe("a store", () => {
     expect(await missing()).toEqual([]);
     const lines = readFileSync(`${path}-head`, "utf8");
     const other = `${run.id} 2 ${"0".repeat(64)}\n`;
-    writeFileSync(`${path}-head`, lines.replace(/^r.*\n/, other));
+    writeFileSync(`${path}-head`, lines.replace(/^r.*\n/m, other));
     expect(await missing()).toEqual([run.id]);
   });
+
+  it("does not take a receipt for one that pruning did not write, with every hash made to fit", async () => {
+    const store = open();
+    const [run, other] = [await StoredRun.start(store), await StoredRun.start(store)];
+    await run.finish();
+    await other.finish();
+    await store.noteCommand("/help", "ann", "shown");
+    await store.close();
+    forgePruning(run.id);
+    expect(await missing()).toEqual([controlRunId]);
+    // A home of an earlier version, or one that was restored, has no such file.
+    rmSync(`${path}-head`);
+    expect(await missing()).toEqual([]);
+  });
 });
+
+/** Takes a run out, and writes the receipt that pruning it would have written. */
+function forgePruning(runId: string): void {
+  const database = new DatabaseSync(path);
+  const number = runNumberOf(runId) ?? -1;
+  const batches = database
+    .prepare("SELECT * FROM event_batches WHERE run = ? ORDER BY first_seq")
+    .all(number);
+  const spans = batches.map((row) => [Number(row["first_seq"]), Number(row["count"])]);
+  const events = spans.reduce((sum, [, count = 0]) => sum + count, 0);
+  const head = String(batches.at(-1)?.["hash"]);
+  const times = { started_at: 1, finished_at: 2 };
+  const counted = { events, head, spans, numbers: [[number, 1]], memories: 0, spent: [] };
+  const payload = { run: runId, actor: "ann", outcome: "failed", ...times, ...counted };
+  const text = JSON.stringify(["control.pruned", null, 3, payload, "pruned"]);
+  const control = database
+    .prepare("SELECT * FROM event_batches WHERE run = 0 ORDER BY first_seq DESC LIMIT 1")
+    .get();
+  const last = database.prepare("SELECT max(first_seq + count) AS next FROM event_batches").get();
+  const place = Number(control?.["first_run_seq"]) + Number(control?.["count"]);
+  const hash = link(String(control?.["hash"]), text);
+  database.prepare("DELETE FROM event_batches WHERE run = ?").run(number);
+  database.prepare("DELETE FROM runs WHERE number = ?").run(number);
+  database.prepare("DELETE FROM inbox WHERE run = ?").run(number);
+  database
+    .prepare("INSERT INTO event_batches VALUES (?, 0, ?, 1, ?, ?)")
+    .run(Number(last?.["next"]), place, hash, `[${text}]`);
+  database.close();
+}

@@ -2,7 +2,7 @@ import type { DatabaseSync } from "node:sqlite";
 import type { NewEvent } from "../../events/event.ts";
 import type { Clock } from "../../ports/clock.ts";
 import { numberOf } from "../../ports/identity.ts";
-import type { StoredBatch, StoredMemory } from "../../ports/inspection.ts";
+import type { LogHead, StoredBatch, StoredMemory } from "../../ports/inspection.ts";
 import { createdIn, hashesIn, resumedFromIn } from "../shared/body-references.ts";
 import type { ReferringBatch } from "../shared/body-sweep.ts";
 import { batchOf, storedMemoryOf } from "../shared/inspected-rows.ts";
@@ -10,12 +10,14 @@ import type { PreparedPrune } from "../shared/prune-receipt.ts";
 import type { PruneRows } from "../shared/prune-runs.ts";
 import type { BatchReader } from "./batch-rows.ts";
 import type { GroupCommit } from "./group-commit.ts";
+import type { HeadFile } from "./head-file.ts";
 
 export interface PrunedRowsParts {
   readonly database: DatabaseSync;
   readonly reader: BatchReader;
   readonly commits: GroupCommit;
   readonly clock: Clock;
+  readonly heads: HeadFile;
   /** Throws when the store is closed. */
   readonly requireOpen: () => void;
 }
@@ -77,6 +79,7 @@ export class PrunedRows implements PruneRows {
         ({ receipt, run }) =>
           !continued.has(run) && isThere.get(run, receipt.outcome, receipt.finished_at),
       );
+      this.#parts.heads.notePruning(removed.map(endOf), this.#lastSeqNow());
       return removed.map(({ receipt }) => ({ type: "control.pruned", payload: receipt }));
     };
     this.#parts.commits.commitAlone(decide, () => this.#removeNow(removed));
@@ -88,10 +91,8 @@ export class PrunedRows implements PruneRows {
   }
 
   async lastSeq(): Promise<number> {
-    const [row] = await this.#all(
-      "SELECT first_seq + count - 1 AS seq FROM event_batches ORDER BY first_seq DESC LIMIT 1",
-    );
-    return Number(row?.["seq"] ?? 0);
+    await this.#yield();
+    return this.#lastSeqNow();
   }
 
   async referencesThrough(): Promise<number> {
@@ -147,6 +148,15 @@ export class PrunedRows implements PruneRows {
   async *textsBeside(): AsyncGenerator<string> {
     const rows = await this.#all("SELECT text FROM memories UNION ALL SELECT value FROM records");
     for (const row of rows) yield String(row["text"]);
+  }
+
+  #lastSeqNow(): number {
+    const row = this.#parts.database
+      .prepare(
+        "SELECT first_seq + count - 1 AS seq FROM event_batches ORDER BY first_seq DESC LIMIT 1",
+      )
+      .get();
+    return Number(row?.["seq"] ?? 0);
   }
 
   #throughNow(): number {
@@ -239,4 +249,9 @@ export class PrunedRows implements PruneRows {
     await new Promise((resolve) => setImmediate(resolve));
     this.#parts.requireOpen();
   }
+}
+
+function endOf({ receipt }: PreparedPrune): LogHead {
+  const [first, count] = receipt.spans.at(-1) ?? [0, 0];
+  return { runId: receipt.run, seq: first + count - 1, hash: receipt.head };
 }

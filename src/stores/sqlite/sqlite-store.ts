@@ -1,3 +1,4 @@
+import { realpathSync } from "node:fs";
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Contract } from "../../contracts/contract.ts";
@@ -89,7 +90,9 @@ export class SqliteStore implements Store {
     this.#index = new RunIndex(this.#database);
     this.#reader = new BatchReader(this.#database, this.#index);
     this.#artifacts = new ArtifactFolder(options.artifacts);
-    this.#heads = new HeadFile(options.path === ":memory:" ? null : `${options.path}-head`);
+    const { path } = options;
+    // Of a database that is linked to, beside the database itself: all who write share one file.
+    this.#heads = new HeadFile(path === ":memory:" ? null : `${realpathSync(path)}-head`);
     this.#nextNumber = idBlocks(this.#database);
     this.#dataVersion = this.#readDataVersion();
     this.ownership = { worker: enrolWorker(), fence: 1 };
@@ -327,6 +330,7 @@ export class SqliteStore implements Store {
       reader: this.#reader,
       commits: this.#commits,
       clock: this.#clock,
+      heads: this.#heads,
       requireOpen: () => {
         if (this.#closed) throw closed();
       },
