@@ -69,13 +69,17 @@ export class FolderConsents {
     });
   }
 
-  /** Acts on a decision: remembers an answer, or permits the folder to this process alone. */
+  /**
+   * Acts on a decision: remembers an answer, or permits the folder to this process alone. `folder` is
+   * the real path that was decided about: what a link has put in its place since is another folder.
+   */
   async accept(
     folder: string,
     decision: Extract<ConsentDecision, { kind: "allowed" }>,
     by: Principal,
   ): Promise<void> {
     const real = realPathOf(folder);
+    if (real !== folder) throw replaced(folder);
     const { because, mode } = decision;
     if (because === "answer") {
       await this.#options.plane.consent({ folder: real, mode, owner: ownerOf(real) }, by);
@@ -107,6 +111,13 @@ export class FolderConsents {
       .filter((one) => isBelow(folder, one.folder) && (one.force || !isBroad))
       .sort((left, right) => right.folder.length - left.folder.length)[0];
   }
+}
+
+function replaced(folder: string): MandateError {
+  return new MandateError(
+    "refused-by-policy",
+    `${JSON.stringify(folder)} leads to another folder now. Nothing was started. Start again in the folder that you mean.`,
+  );
 }
 
 /** One that would be asked about is refused where the question cannot be put. */

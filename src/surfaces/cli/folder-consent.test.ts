@@ -4,6 +4,7 @@ import {
   mkdtempSync,
   readFileSync,
   realpathSync,
+  renameSync,
   rmSync,
   symlinkSync,
 } from "node:fs";
@@ -118,7 +119,7 @@ describe("--trust-folder", () => {
 
   test("with read-only has nobody write; later flags narrow it, and only an answer widens it", async () => {
     await run(["--trust-folder=read-only"]);
-    await run();
+    expect((await run()).err).toContain("Agents change nothing in this folder, as you answered.");
     expect(existsSync(note())).toBe(false);
     await run(["--trust-folder=in-place"]);
     expect(existsSync(note())).toBe(true);
@@ -145,6 +146,26 @@ describe("--trust-folder", () => {
     expect(err).toContain(`Work in "${other}" needs your consent`);
     rmSync(other, { recursive: true });
   });
+});
+
+test("a link that is swapped while the person answers moves the consent nowhere", async () => {
+  const inner = join(project, "inner");
+  mkdirSync(inner);
+  const other = join(desk.folder, "other");
+  mkdirSync(join(other, "inner"), { recursive: true });
+  const { code, err } = await desk.type(["run", "--playbook", book, "go"], {
+    cwd: inner,
+    consents: false,
+    terminal,
+    ask: async () => {
+      renameSync(project, `${project}-before`);
+      symlinkSync(other, project);
+      return "1";
+    },
+  });
+  expect(code).toBe(3);
+  expect(err).toContain("leads to another folder now");
+  expect((await desk.type(["folders", "--json"])).out.trim()).toBe("[]");
 });
 
 describe("a folder that is too broad", () => {
@@ -237,6 +258,7 @@ describe("folders", () => {
     expect(await desk.type(["folders", "set", "copy"], here)).toMatchObject({ code: 0 });
     expect((await desk.type(["folders"])).out).toMatch(/^copy {7}\S+project {2}\(/);
     expect(await desk.type(["folders", "set", "all"], here)).toMatchObject({ code: 2 });
+    expect(await desk.type(["folders", "set", "copy", "gone"], here)).toMatchObject({ code: 2 });
     const environment = { HOME: project };
     const home = await desk.type(["folders", "set", "copy", project], { ...here, environment });
     expect(home).toMatchObject({ code: 3 });

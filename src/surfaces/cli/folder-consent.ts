@@ -1,9 +1,10 @@
-import { existsSync, realpathSync } from "node:fs";
+import { existsSync } from "node:fs";
 import { waitingContent } from "../../commands/waiting-content.ts";
 import { type ConsentMode, consentModes } from "../../control/folders/decide-consent.ts";
 import {
   type ConsentCall,
   FolderConsents,
+  realPathOf,
   refusalOf,
   refusalOfBroad,
 } from "../../control/folders/folder-consents.ts";
@@ -38,17 +39,19 @@ interface Asked {
 }
 
 /**
- * Returns when agents may work in the folder: by this call's flags, by an earlier answer, or by the
- * answer of the person at the terminal, who is asked once. Throws "refused-by-policy" otherwise. How
- * agents may work there is for the engine to apply.
+ * Gives how agents may work in the folder: by this call's flags, by an earlier answer, or by the
+ * answer of the person at the terminal, who is asked once. Throws "refused-by-policy" otherwise. The
+ * engine applies it; null: there is no folder.
  */
 export async function requireConsent(
-  folder: string | null,
+  path: string | null,
   { given, io, runtime }: Asked,
   call: Pick<ConsentCall, "isNamed"> = {},
-): Promise<void> {
-  if (folder === null) return;
-  if (!existsSync(folder)) throw new MandateError("usage", `The folder ${folder} does not exist.`);
+): Promise<ConsentMode | null> {
+  if (path === null) return null;
+  if (!existsSync(path)) throw new MandateError("usage", `The folder ${path} does not exist.`);
+  // Resolved once: what the person is shown is what the answer is for.
+  const folder = realPathOf(path);
   const { folders } = runtime;
   const said = { ...call, answer: modeOf(given), force: given.flag("force") };
   let decision = await folders.decide(folder, user.id, { ...said, canAsk: io.ask !== undefined });
@@ -60,7 +63,17 @@ export async function requireConsent(
     throw new MandateError("refused-by-policy", refusalOf(decision, folder));
   }
   await folders.accept(folder, decision, user);
+  const { because, mode } = decision;
+  if (because === "memory" && mode !== "in-place" && !given.flag("quiet")) {
+    io.stderr.write(`${reminders[mode]}, as you answered. Change it: ${io.program} folders\n`);
+  }
+  return mode;
 }
+
+const reminders = {
+  copy: "Agents work in a copy of this folder, and you review their changes",
+  "read-only": "Agents change nothing in this folder",
+} as const;
 
 /** `init` writes into a folder that agents are to work in: a broad one needs --force. */
 export function requireProjectFolder(given: Arguments, io: Io): void {
@@ -75,13 +88,14 @@ export async function consentByInit(given: Arguments, io: Io): Promise<void> {
   const mode = await withControl(io, async ({ plane }) => {
     const options = { plane, environment: io.environment, isNamed: false, force: false };
     const folders = new FolderConsents(options);
-    const known = await folders.decide(io.cwd, user.id);
+    const folder = realPathOf(io.cwd);
+    const known = await folders.decide(folder, user.id);
     const decision =
       known.kind === "allowed"
         ? known
-        : await folders.decide(io.cwd, user.id, { answer: "in-place" });
+        : await folders.decide(folder, user.id, { answer: "in-place" });
     if (decision.kind !== "allowed") return undefined;
-    await folders.accept(io.cwd, decision, user);
+    await folders.accept(folder, decision, user);
     return decision.mode;
   });
   if (mode === undefined || given.flag("json")) return;
@@ -136,7 +150,7 @@ function introduction(folder: string, { control }: Runtime, io: Io): string {
   const waiting = waitingContent(control).length;
   return [
     "Agents have not worked in this folder before:",
-    `  ${paint.strong(printableLine(realpathSync(folder)))}`,
+    `  ${paint.strong(printableLine(folder))}`,
     ...(waiting > 0
       ? [`  ${countOf(waiting, "agent or skill file")} in it without effect until you trust them`]
       : []),

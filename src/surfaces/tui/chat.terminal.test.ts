@@ -194,6 +194,25 @@ describe.skipIf(!hasTmux)(
       30_000,
     );
 
+    test("the first chat in a folder asks in plain text before it draws, and only once", async () => {
+      const person = sitDown(80, 24);
+      person.start("", "", "");
+      await person.see(/How may they work here\?[\s\S]*Enter: no/);
+      person.press("C-c");
+      expect(await person.see("left with 3")).toContain("Nothing was started");
+      person.start("", "", "");
+      await person.see("Enter: no");
+      person.say("1");
+      await person.see("say something");
+      person.say("Hello");
+      await person.see(/● Heard\.[\s\S]*say something/);
+      person.press("C-c", "C-c");
+      await person.see("left with 0");
+      person.start("", "", "");
+      await person.see("say something");
+      expect(person.screen()).not.toContain("How may they work here?");
+    }, 60_000);
+
     test("a database that is lost ends the chat with a sentence", async () => {
       const person = sitDown(80, 24);
       person.start();

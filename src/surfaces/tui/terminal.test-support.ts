@@ -58,12 +58,13 @@ export class Terminal {
     this.press("Enter");
   }
 
-  start(words = "", environment = ""): void {
+  /** `consent`: how the person lets agents work in the folder; "": they have not said. */
+  start(words = "", environment = "", consent = "--trust-folder"): void {
     const home = join(this.#above, "home");
     const variables = `MANDATE_HOME=${home} XDG_CONFIG_HOME=${home} LANG=C.UTF-8 ${environment}`;
     const file = join(this.#above, "playbook.yaml");
     this.say(
-      `cd ${join(this.#above, "project")}; clear; ${variables} sh -c 'echo $$ > ../pid; exec ${process.execPath} ${program} chat --trust-folder --playbook ${file} ${words}'; echo "left with $?"`,
+      `cd ${join(this.#above, "project")}; clear; ${variables} sh -c 'echo $$ > ../pid; exec ${process.execPath} ${program} chat ${consent} --playbook ${file} ${words}'; echo "left with $?"`,
     );
   }
 

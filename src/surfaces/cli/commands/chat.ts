@@ -69,7 +69,7 @@ async function chat(given: Arguments, io: Io): Promise<number> {
   });
   try {
     // Before the screen is taken over: the question is plain text.
-    await requireConsent(workspace, { given, io, runtime });
+    const mode = await requireConsent(workspace, { given, io, runtime });
     const { model, profile } = await chooseProfile(runtime, given.text("profile"), {
       workspace,
       io,
@@ -82,7 +82,7 @@ async function chat(given: Arguments, io: Io): Promise<number> {
       profile,
       modelNotice: noticeOf(model, playbook),
       modelOverride: playbook === undefined ? given.text("model") : undefined,
-      readOnly: given.flag("read-only"),
+      readOnly: given.flag("read-only") || mode === "read-only",
       place,
       maxTokens: given.count("max-tokens"),
       maxCost: given.dollars("max-cost"),

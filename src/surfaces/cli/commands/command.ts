@@ -55,7 +55,9 @@ async function command(given: Arguments, io: Io): Promise<number> {
       workspace: io.cwd,
       readOnly: given.flag("read-only"),
       // Asked when the command starts work, and not before: most commands only look.
-      requireFolder: (folder: string | null) => requireConsent(folder, { given, io, runtime }),
+      requireFolder: async (folder: string | null) => {
+        await requireConsent(folder, { given, io, runtime });
+      },
       onStart: (run: StartedRun) => void started.push(run),
     };
     const outcome = await executeCommand(said, commandContext(runtime, principal, place));

@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 import { type ConsentMode, consentModes } from "../../../control/folders/decide-consent.ts";
 import { FolderConsents, realPathOf } from "../../../control/folders/folder-consents.ts";
@@ -55,7 +56,8 @@ async function set(plane: ControlPlane, words: readonly string[], io: Io): Promi
   if (mode === undefined) {
     throw usage(`folders set takes ${consentModes.join(", ")}; it is ${JSON.stringify(text)}.`);
   }
-  const folder = resolve(io.cwd, path);
+  const folder = realPathOf(resolve(io.cwd, path));
+  if (!existsSync(folder)) throw usage(`The folder ${folder} does not exist.`);
   const options = { plane, environment: io.environment, isNamed: false, force: false };
   const folders = new FolderConsents(options);
   const decision = await folders.decide(folder, user.id, { answer: mode });
@@ -63,7 +65,7 @@ async function set(plane: ControlPlane, words: readonly string[], io: Io): Promi
     throw new MandateError("refused-by-policy", decision.sentence);
   }
   if (decision.kind === "allowed") await folders.accept(folder, decision, user);
-  io.stdout.write(`Agents may work in ${printableLine(realPathOf(folder))}: ${mode}.\n`);
+  io.stdout.write(`Agents may work in ${printableLine(folder)}: ${mode}.\n`);
 }
 
 async function forget(plane: ControlPlane, words: readonly string[], io: Io): Promise<void> {
