@@ -5,6 +5,7 @@ import { systemShell } from "../../processes/system-shell.ts";
 import type { DelegationMark } from "../../workspaces/delegation-mark.ts";
 import type { SandboxFinding } from "../../workspaces/sandbox/detect-sandbox.ts";
 import { freshEnvironment } from "../../workspaces/sandbox/fresh-environment.ts";
+import { HostSockets } from "../../workspaces/sandbox/host-sockets.ts";
 import type { GuardRecords } from "../../workspaces/sandbox/nested/guard-records.ts";
 import { type NestedGuard, NestedGuards } from "../../workspaces/sandbox/nested/nested-guards.ts";
 import { Placeholders } from "../../workspaces/sandbox/placeholders.ts";
@@ -31,16 +32,20 @@ export interface CommandRequest {
   readonly network: boolean;
   readonly scratch: string;
   /** What `guardNested` gave for this command, unless its workspace is thrown away afterwards. */
-  readonly nested: NestedGuard | "throwaway";
+  readonly nested: CommandGuard | "throwaway";
 }
 
-const nothingNested: NestedGuard = { places: [], leave: () => Promise.resolve(undefined) };
+/** What one command has to be kept from, with the sockets that processes outside serve. */
+type CommandGuard = NestedGuard;
+
+const nothingNested: CommandGuard = { places: [], leave: () => Promise.resolve(undefined) };
 
 /** Starts commands under what the workspace's binding says, in the sandbox when there is one. */
 export class CommandRunner {
   readonly #options: RunnerOptions;
   readonly #placeholders = new Placeholders();
   readonly #nested: NestedGuards;
+  readonly #sockets = new HostSockets();
   readonly #isLimitedBySystem = limitsBySystem();
 
   constructor(options: RunnerOptions) {
@@ -52,11 +57,27 @@ export class CommandRunner {
    * Looks for what a command in this workspace has to be kept from. What `start` returns sees to
    * `leave`; whoever does not come so far does it.
    */
-  guardNested(workspace: WorkspaceBinding): Promise<NestedGuard> {
-    const { allowWrites, writeRoots } = workspace;
+  async guardNested(workspace: WorkspaceBinding): Promise<CommandGuard> {
+    const { allowWrites, root, writeRoots } = workspace;
+    // A working copy has no sockets but those of its own commands.
+    if (ownsGit(workspace)) return nothingNested;
     const isNeeded = allowWrites && writeRoots.length > 0;
-    if (!isNeeded || ownsGit(workspace)) return Promise.resolve(nothingNested);
-    return this.#nested.enter(workspace, this.#options.sandbox.isUsable);
+    const nested = isNeeded
+      ? await this.#nested.enter(workspace, this.#options.sandbox.isUsable)
+      : nothingNested;
+    if (!this.#options.sandbox.isUsable) return nested;
+    const seen = writeRoots.includes(root) ? nested.sockets : undefined;
+    try {
+      const sockets = await this.#sockets.enter(workspace, seen);
+      const leave = () => {
+        sockets.leave();
+        return nested.leave();
+      };
+      return { ...nested, sockets: sockets.places, leave };
+    } catch (error) {
+      await nested.leave();
+      throw error;
+    }
   }
 
   start(request: CommandRequest): ShellProcess {
@@ -110,6 +131,7 @@ export class CommandRunner {
       allowWrites,
       forbidden: [...new Set([...this.#options.forbidden, ...(workspace.forbidden ?? [])])],
       guarded: nested === "throwaway" ? [] : [...(workspace.guarded ?? []), ...nested.places],
+      ...(nested !== "throwaway" && nested.sockets && { sockets: nested.sockets }),
       visible: workspace.visible ?? [],
       ownsGit: ownsGit(workspace),
       ...(nested === "throwaway" && { isThrowaway: true }),

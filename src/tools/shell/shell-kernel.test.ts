@@ -1,4 +1,6 @@
-import { existsSync, rmSync, writeFileSync } from "node:fs";
+import { once } from "node:events";
+import { existsSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { createServer, type Server } from "node:net";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { systemCallFilter } from "../../workspaces/sandbox/system-call-filter.ts";
@@ -69,6 +71,56 @@ for name, family in [("vsock", 40), ("packet", 17), ("alg", 38), ("bluetooth", 3
       ...["userfaultfd EPERM", "bpf EPERM", "namespace EPERM"],
       ...["vsock", "packet", "alg", "bluetooth"].map((name) => `${name} EAFNOSUPPORT`),
     ]);
+  });
+});
+
+describe.skipIf(!machine.isUsable)(`sockets in the workspace${whySkipped}`, () => {
+  const ask = (path: string) =>
+    `${python} -c 'import socket,sys; s=socket.socket(socket.AF_UNIX); s.settimeout(2); ` +
+    `s.connect(sys.argv[1]); print(s.recv(9))' ${path} 2>&1 | tail -1`;
+
+  async function serve(path: string): Promise<Server> {
+    const server = createServer((socket) => socket.end("SECRET"));
+    server.listen(path);
+    await once(server, "listening");
+    return server;
+  }
+
+  it.skipIf(!has(python)).each([
+    ["that may be written", true],
+    ["that is read-only", false],
+  ])("that a process outside serves do not answer in a folder %s", async (_, allowWrites) => {
+    mkdirSync(join(root, "deep/er"), { recursive: true });
+    const paths = ["host.sock", "deep/er/host.sock"];
+    const servers = await Promise.all(paths.map((path) => serve(join(root, path))));
+    const opened = openShell({ root, request: { allowWrites } });
+    for (const path of paths) {
+      const said = await opened.run(ask(path));
+      expect(said).not.toContain("SECRET");
+      expect(said).toContain("refused");
+    }
+    await opened.close();
+    for (const server of servers) server.close();
+  });
+
+  it.skipIf(!has(python))("that were left behind can be made again", async () => {
+    const make = `${python} -c 'import socket,os
+try: os.unlink("own.sock")
+except FileNotFoundError: pass
+s=socket.socket(socket.AF_UNIX); s.bind("own.sock"); print("bound")'`;
+    for (const _ of [1, 2]) expect(await shell.run(make)).toContain("bound");
+  });
+
+  it.skipIf(!has(python))("of a command in the background answer to the next one", async () => {
+    writeFileSync(
+      join(root, "serve.py"),
+      "import socket\ns=socket.socket(socket.AF_UNIX); s.bind('back.sock'); s.listen(1)\n" +
+        "print('ready', flush=True)\nwhile True: s.accept()[0].send(b'pong')\n",
+    );
+    await shell.call({ command: `exec ${python} serve.py`, background: true });
+    await expect
+      .poll(async () => shell.run(ask("back.sock")), { timeout: 15_000 })
+      .toContain("pong");
   });
 });
 

@@ -69,6 +69,9 @@ export function mountPolicy(policy: SandboxPolicy, programFolders: readonly stri
     ...pinned.flatMap((place) => ["--bind", place, place]),
     ...readOnly.flatMap((place) => ["--ro-bind", place, place]),
     ...covered.flatMap(cover),
+    ...(policy.sockets ?? [])
+      .filter((place) => !covered.some((above) => isBelow(place, above.place)))
+      .flatMap(hide),
     ...[...outside, ...covered].flatMap(close),
     // As root the kernel's settings could be written without any privilege left.
     ...["--remount-ro", "/proc", "--remount-ro", "/dev", "--remount-ro", "/"],

@@ -14,6 +14,8 @@ export interface SandboxPolicy {
   readonly forbidden: readonly string[];
   /** Readable where it is visible at all, and not writable: what the next start obeys. */
   readonly guarded: readonly string[];
+  /** Sockets of processes outside that lie in the root; shown as files that cannot be opened. */
+  readonly sockets?: readonly string[];
   /** Readable beside the root: what a working copy borrows its objects from. */
   readonly visible: readonly string[];
   /**

@@ -15,6 +15,8 @@ import { type Before, isSettled, type Swept, stampOf, sweep } from "./sweep.ts";
 export interface NestedGuard {
   /** Existing or not: to be mounted read-only, or covered. */
   readonly places: readonly string[];
+  /** The sockets below the write roots; absent: they were not looked for. */
+  readonly sockets?: readonly string[];
   /** What is more closed than the contract says, in a sentence. */
   readonly remark?: string;
   /** Once the command has ended, or was not begun. A sentence when it left what it may not. */
@@ -110,6 +112,7 @@ export class NestedGuards {
     const remark = describeReadOnly(root, [...closed, ...shut].filter(concernsUs));
     return {
       places: [...places, ...closed],
+      sockets: seen.sockets,
       ...(remark !== undefined && { remark }),
       leave: async () => {
         area.left = workspace;

@@ -26,6 +26,8 @@ export interface WalkFindings {
   readonly found: readonly string[];
   /** Folders that git takes for a repository although they are not called `.git`. */
   readonly repositories: readonly string[];
+  /** UNIX sockets, served or not. */
+  readonly sockets: readonly string[];
   /** Folders that were not looked into: beyond the bounds, or closed to us. */
   readonly unseen: readonly string[];
   /** Those of them that hold a folder whose name is no text. */
@@ -38,6 +40,7 @@ interface Listing {
   readonly readAt: number;
   readonly folders: readonly Below[];
   readonly found: readonly Below[];
+  readonly sockets: readonly string[];
   readonly isRepository: boolean;
   /** It has a folder whose name is no text, and that can so be neither entered nor mounted. */
   readonly isOdd: boolean;
@@ -84,6 +87,7 @@ export class ProtectedWalk {
     const queue = tops.map((place) => ({ place, trail: trailBetween(root, place) }));
     const found: string[] = [];
     const repositories: string[] = [];
+    const sockets: string[] = [];
     const unseen: string[] = [];
     const unreadable: string[] = [];
     let spent = 0;
@@ -92,7 +96,7 @@ export class ProtectedWalk {
       const now = performance.now();
       if (index >= bounds.folders || spent + now - since > bounds.milliseconds) {
         unseen.push(...queue.slice(index).map(({ place }) => place));
-        return { found, repositories, unseen, unreadable };
+        return { found, repositories, sockets, unseen, unreadable };
       }
       if (now - since > sliceMs) {
         spent += now - since;
@@ -107,6 +111,7 @@ export class ProtectedWalk {
         unseen.push(folder);
         unreadable.push(folder);
       }
+      for (const name of listing.sockets) sockets.push(`${folder}/${name}`);
       if (listing.isRepository) {
         repositories.push(folder);
         if (isKnown(folder)) continue;
@@ -122,7 +127,7 @@ export class ProtectedWalk {
       }
     }
     this.#forgetAllBut(queue.map(({ place }) => place));
-    return { found, repositories, unseen, unreadable };
+    return { found, repositories, sockets, unseen, unreadable };
   }
 
   #list(
@@ -196,14 +201,16 @@ function entriesOf(
 function listingOf(
   entries: readonly Dirent[],
   trail: Trail,
-): Pick<Listing, "folders" | "found" | "isOdd" | "isRepository"> {
+): Pick<Listing, "folders" | "found" | "sockets" | "isOdd" | "isRepository"> {
   const found: Below[] = [];
   const folders: Below[] = [];
+  const sockets: string[] = [];
   const parts = new Set<string>();
   let isOdd = false;
   for (const entry of entries) {
     const { name } = entry;
     const isFolder = entry.isDirectory();
+    if (entry.isSocket()) sockets.push(name);
     const part = gitDirectoryName(name, isFolder);
     if (part !== undefined) parts.add(part);
     const step = stepInto(trail, name);
@@ -213,5 +220,11 @@ function listingOf(
     else if (isFolder && name.includes("\ufffd")) isOdd = true;
     else if (isFolder) folders.push(below);
   }
-  return { found, folders, isOdd, isRepository: isGitDirectory((name) => parts.has(name)) };
+  return {
+    found,
+    folders,
+    sockets,
+    isOdd,
+    isRepository: isGitDirectory((name) => parts.has(name)),
+  };
 }
