@@ -83,6 +83,8 @@ export interface DelegationInfo {
   readonly attempt: number;
   readonly tokens: number;
   readonly cost: number;
+  /** Part of both was not reported by a provider: they are at most so much. */
+  readonly estimated?: true;
 }
 
 export type StartOutcome =

@@ -22,6 +22,8 @@ export interface CostLine {
   readonly prompt: number;
   readonly completion: number;
   readonly cost: number;
+  /** Part of it was not reported by a provider: it is at most so much. */
+  readonly estimated?: true;
 }
 
 export interface CostReport {
@@ -98,6 +100,7 @@ function sum<Amounts extends Omit<CostLine, "key">>(
     prompt: one.prompt + other.prompt,
     completion: one.completion + other.completion,
     cost: one.cost + other.cost,
+    ...((one.estimated || other.estimated) && { estimated: true }),
   };
 }
 

@@ -1,6 +1,7 @@
 import type { CloseReason } from "../events/close-reason.ts";
 import { type Delegation, isOpen } from "../events/delegation.ts";
 import { childrenOf, type RunState } from "../events/run-state.ts";
+import { spentOf } from "../events/spent.ts";
 import type { DelegationInfo, DelegationResult } from "../ports/delegator.ts";
 
 /** The result of a closed delegation as the log tells it; null while it is open. */
@@ -52,8 +53,7 @@ export function infoOf(delegation: Delegation, isInterrupted = false): Delegatio
     ...(isInterrupted && isOpen(delegation) ? { isInterrupted } : waitingOf(delegation)),
     depth: delegation.depth,
     attempt: delegation.attempt,
-    tokens: delegation.usage.prompt + delegation.usage.completion,
-    cost: delegation.usage.cost,
+    ...spentOf(delegation),
   };
 }
 

@@ -1,10 +1,12 @@
 import { type AskWorkers, askWorkersOnce } from "../events/is-worked-on.ts";
+import { addSpent, type Spent } from "../events/spent.ts";
 import type { RunRow, Store } from "../ports/store.ts";
 import { RunRows } from "./run-rows.ts";
 import { readChain } from "./session-chain.ts";
 import { readHead, type SessionHead } from "./session-head.ts";
 import { latestOf, type SessionRow, titleLine, unreadableRow } from "./session-row.ts";
 import { readTitles, titleOf } from "./session-title.ts";
+import { spentInRow } from "./spent-in-row.ts";
 
 export type { SessionRow };
 
@@ -82,13 +84,14 @@ async function describe(
 ): Promise<SessionRow> {
   const { links } = await readChain(store, head);
   const now = await latestOf(store, row, workers);
-  let { cost, tokens } = now;
+  let spent: Spent = now;
   for (const { isRoot, runId } of links.slice(0, -1)) {
     // What a child cost is in the run that it was a child in.
     const earlier = isRoot ? await rows.of(runId) : undefined;
-    tokens += earlier?.tokens ?? 0;
-    cost += earlier?.cost ?? 0;
+    if (earlier !== undefined) spent = addSpent(spent, await spentInRow(store, earlier));
   }
   const title = titleLine(titleOf(links, titles));
-  return { ...now, id: head.id, profile: head.profile, title, tokens, cost, runs: links.length };
+  const { cost, estimated, tokens } = spent;
+  const amounts = { tokens, cost, ...(estimated && { estimated }) };
+  return { ...now, id: head.id, profile: head.profile, title, ...amounts, runs: links.length };
 }

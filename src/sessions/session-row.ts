@@ -1,6 +1,7 @@
 import { isRunInterrupted } from "../events/is-run-interrupted.ts";
 import type { AskWorkers } from "../events/is-worked-on.ts";
 import type { RunState } from "../events/run-state.ts";
+import { spentIn } from "../events/spent.ts";
 import { MandateError } from "../ports/mandate-error.ts";
 import { messageOf } from "../ports/message-of.ts";
 import type { RunRow, Store } from "../ports/store.ts";
@@ -24,6 +25,8 @@ export interface SessionRow {
   /** Of all its runs, with everybody below. */
   readonly tokens: number;
   readonly cost: number;
+  /** Part of both was not reported by a provider: they are at most so much. */
+  readonly estimated?: true;
   /** How many runs it has. */
   readonly runs: number;
   /** Something has happened since the reader last looked; absent when nobody said when that was. */
@@ -58,15 +61,13 @@ async function look(store: Store, row: RunRow, workers: AskWorkers): Promise<Ses
   }
   const root = run && rootOf(run);
   if (run === undefined || root === undefined) return unreadableRow(row, "it has no agent");
-  const usages = [...run.delegations.values()].map(({ usage }) => usage);
   const isGone = await isRunInterrupted(store, run, workers);
   return {
     ...bare(row),
     lastMessage: harmlessLine(lastSaid(run, root), lastMessageLength),
     status: isGone ? "interrupted" : sessionStatus(root),
     updatedAt: run.finishedAt ?? lastActivity(root),
-    tokens: usages.reduce((sum, { prompt, completion }) => sum + prompt + completion, 0),
-    cost: usages.reduce((sum, { cost }) => sum + cost, 0),
+    ...spentIn(run),
   };
 }
 

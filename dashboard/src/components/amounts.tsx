@@ -1,3 +1,4 @@
+import { atMost } from "../../../src/events/spent.ts";
 import {
   formatAge,
   formatCost,
@@ -7,26 +8,39 @@ import {
 } from "../../../src/surfaces/cli/amounts.ts";
 import { useNow } from "../data/use-now.ts";
 
-export function Money({ dollars }: { readonly dollars: number }) {
-  return <span title={`$${dollars.toFixed(6)}`}>{formatCost(dollars)}</span>;
+/** Part of an amount was not reported by a provider: it is at most so much. */
+interface Estimated {
+  readonly estimated?: true | undefined;
 }
 
-export function Tokens({ tokens }: { readonly tokens: number }) {
-  return <span title={`${tokens.toLocaleString("en")} tokens`}>{formatTokens(tokens)}</span>;
+export function Money({ dollars, ...mark }: { readonly dollars: number } & Estimated) {
+  const exact = `$${dollars.toFixed(6)}`;
+  return <span title={titleOf(exact, mark)}>{atMost(formatCost(dollars), mark)}</span>;
 }
 
-interface TokensBarProps {
+export function Tokens({ tokens, ...mark }: { readonly tokens: number } & Estimated) {
+  const exact = `${tokens.toLocaleString("en")} tokens`;
+  return <span title={titleOf(exact, mark)}>{atMost(formatTokens(tokens), mark)}</span>;
+}
+
+function titleOf(exact: string, mark: Estimated): string {
+  return mark.estimated ? `${atMost(exact, mark)}: part of it is an estimate` : exact;
+}
+
+interface TokensBarProps extends Estimated {
   readonly used: number;
   /** Null: nobody knows. */
   readonly of: number | null;
 }
 
 /** How much of a budget is used: a number and a bar, which warns near the end. */
-export function TokensBar({ used, of }: TokensBarProps) {
-  if (of === null || of === 0) return <Tokens tokens={used} />;
+export function TokensBar({ used, of, ...mark }: TokensBarProps) {
+  if (of === null || of === 0) return <Tokens tokens={used} {...mark} />;
   const share = Math.min(used / of, 1);
   const tone = share >= 1 ? "bg-bad" : share >= 0.8 ? "bg-warn" : "bg-busy";
-  const words = `${used.toLocaleString("en")} of ${of.toLocaleString("en")} tokens used`;
+  const over = used > of ? `, over the cap by ${(used - of).toLocaleString("en")}` : "";
+  const sum = `${used.toLocaleString("en")} of ${of.toLocaleString("en")} tokens used${over}`;
+  const words = titleOf(sum, mark);
   return (
     <span className="inline-flex items-center gap-2" title={words}>
       <span
@@ -40,7 +54,7 @@ export function TokensBar({ used, of }: TokensBarProps) {
         />
       </span>
       <span aria-hidden="true">
-        {formatTokens(used)}
+        {atMost(formatTokens(used), mark)}
         <span className="text-soft">/{formatTokens(of)}</span>
       </span>
     </span>

@@ -165,8 +165,16 @@ function changeRow(
       return isLoading ? row : { ...row, delegations: row.delegations + 1 };
     case "agent.budget_settled": {
       if (isLoading) return row;
-      const { completion, cost, prompt } = event.payload;
-      return { ...row, tokens: row.tokens + prompt + completion, cost: row.cost + cost };
+      const { completion, cost, estimated, prompt } = event.payload;
+      const tokens = row.tokens + prompt + completion;
+      return { ...row, tokens, cost: row.cost + cost, ...(estimated && { estimated }) };
+    }
+    case "agent.budget_corrected": {
+      if (isLoading) return row;
+      const { completion, cost, prompt, replaces } = event.payload;
+      const tokens = row.tokens + prompt + completion - replaces.prompt - replaces.completion;
+      // Whether another estimate is left is known when the list is asked for again.
+      return { ...row, tokens, cost: row.cost + cost - replaces.cost };
     }
     default:
       return row;

@@ -1,18 +1,10 @@
 import type { Delegation } from "../../events/delegation.ts";
 import { subtree } from "../../events/run-state.ts";
+import { nothingSpent, type Spent, spentIn, spentOf, sumOf } from "../../events/spent.ts";
 import { defineCommand } from "../command.ts";
 import { parseOptionalId } from "../parse-id.ts";
-import type { Cap, KnownRun, Steering } from "../steering.ts";
-import {
-  dollars,
-  firstLines,
-  labelOf,
-  type Spent,
-  spentIn,
-  spentOf,
-  sumOf,
-  titleLine,
-} from "./describe-run.ts";
+import type { KnownRun, Steering } from "../steering.ts";
+import { amountsOf, firstLines, labelOf, titleLine } from "./describe-run.ts";
 
 const mostLines = 100;
 
@@ -45,7 +37,7 @@ async function ofRun(run: KnownRun, steering: Steering) {
     cap: caps.get(delegation.id) ?? null,
   }));
   const lines = rows.map(
-    ({ cap, delegation, spent }) => `- ${labelOf(delegation)}: ${amounts(spent, cap)}`,
+    ({ cap, delegation, spent }) => `- ${labelOf(delegation)}: ${amountsOf(spent, cap)}`,
   );
   const more = delegations.length - shown.length;
   const reply = [lineOf(run), ...lines, ...(more > 0 ? [`… and ${more} more.`] : [])].join("\n");
@@ -59,22 +51,14 @@ async function ofRun(run: KnownRun, steering: Steering) {
 }
 
 function spentBelow({ state }: KnownRun, { id }: Delegation): Spent {
-  return state === null ? nothing : sumOf(subtree(state, id).map(spentOf));
+  return state === null ? nothingSpent : sumOf(subtree(state, id).map(spentOf));
 }
-
-const nothing: Spent = { tokens: 0, cost: 0 };
 
 function lineOf(run: KnownRun): string {
   const { id, state, task } = run;
   if (state === null) return `Run ${id}: unreadable`;
   const cap = { tokens: state.budgetTokens, cost: null };
-  return `Run ${id}: ${amounts(spentIn(state), cap)}: ${titleLine(task)}`;
-}
-
-function amounts({ cost, tokens }: Spent, cap: Cap | null): string {
-  const most = cap === null ? "" : ` of ${cap.tokens}`;
-  const dearest = cap?.cost == null ? "" : ` of ${dollars(cap.cost)}`;
-  return `${tokens}${most} tokens, ${dollars(cost)}${dearest}`;
+  return `Run ${id}: ${amountsOf(spentIn(state), cap)}: ${titleLine(task)}`;
 }
 
 function dataOf({ id, state }: KnownRun) {

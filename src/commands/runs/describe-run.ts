@@ -1,8 +1,8 @@
 import type { Delegation } from "../../events/delegation.ts";
-import type { RunState } from "../../events/run-state.ts";
+import { atMost, type Spent } from "../../events/spent.ts";
 import { infoOf, statusOf } from "../../sessions/delegation-result.ts";
 import { harmlessLine } from "../../sessions/harmless-text.ts";
-import type { KnownRun } from "../steering.ts";
+import type { Cap, KnownRun } from "../steering.ts";
 
 const titleLength = 100;
 
@@ -48,29 +48,22 @@ export function runStateOf({ isInterrupted, state }: KnownRun): string {
   return state.outcome ?? (isInterrupted ? "interrupted" : "running");
 }
 
-export interface Spent {
-  readonly tokens: number;
-  readonly cost: number;
+/** `24300 tokens, $0.1100`, with a mark before each that is an estimate, and each cap behind its own. */
+export function amountsOf(spent: Spent, cap: Cap | null = null): string {
+  const tokens = `${spent.tokens}${cap === null ? "" : ` of ${cap.tokens}`} tokens`;
+  const cost = `${dollars(spent.cost)}${cap?.cost == null ? "" : ` of ${dollars(cap.cost)}`}`;
+  return `${atMost(tokens, spent)}, ${atMost(cost, spent)}${excessOf(spent, cap)}`;
 }
 
-export function spentOf({ usage }: Pick<Delegation, "usage">): Spent {
-  return { tokens: usage.prompt + usage.completion, cost: usage.cost };
+/** A provider may report more than a request allowed: then a cap is exceeded. */
+function excessOf({ cost, tokens }: Spent, cap: Cap | null): string {
+  if (cap === null) return "";
+  if (tokens > cap.tokens) return ` (over the cap by ${tokens - cap.tokens} tokens)`;
+  const dearer = cost - (cap.cost ?? Number.POSITIVE_INFINITY);
+  return dearer > 1e-9 ? ` (over the cap by ${dollars(dearer)})` : "";
 }
 
-export function spentIn(run: RunState): Spent {
-  return sumOf([...run.delegations.values()].map(spentOf));
-}
-
-export function sumOf(amounts: readonly Spent[]): Spent {
-  let [tokens, cost] = [0, 0];
-  for (const amount of amounts) {
-    tokens += amount.tokens;
-    cost += amount.cost;
-  }
-  return { tokens, cost };
-}
-
-export function dollars(cost: number): string {
+function dollars(cost: number): string {
   return `$${cost.toFixed(4)}`;
 }
 

@@ -1,6 +1,6 @@
 import { defineCommand } from "../command.ts";
 import { parseNothing } from "../split-fields.ts";
-import { dollars, titleLine } from "./describe-run.ts";
+import { amountsOf, titleLine } from "./describe-run.ts";
 
 export const showSessions = defineCommand({
   name: "sessions",
@@ -10,10 +10,10 @@ export const showSessions = defineCommand({
   async execute(_given, { steering }) {
     const rows = await steering.sessions();
     if (rows.length === 0) return { reply: "No sessions yet.", data: rows };
-    const lines = rows.map(({ cost, id, profile, status, title, tokens, updatedAt }) => {
+    const lines = rows.map((row) => {
+      const { id, profile, status, title, updatedAt } = row;
       const who = profile === "" ? "an agent" : profile;
-      const amounts = `${tokens} tokens, ${dollars(cost)}`;
-      return `- ${id} ${who}, ${status}, ${moment(updatedAt)}, ${amounts}: ${titleLine(title)}`;
+      return `- ${id} ${who}, ${status}, ${moment(updatedAt)}, ${amountsOf(row)}: ${titleLine(title)}`;
     });
     return { reply: ["Sessions:", ...lines].join("\n"), data: rows };
   },

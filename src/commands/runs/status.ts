@@ -1,10 +1,11 @@
 import type { Delegation } from "../../events/delegation.ts";
 import { isOpen } from "../../events/delegation.ts";
+import { atMost, spentOf } from "../../events/spent.ts";
 import { infoOf } from "../../sessions/delegation-result.ts";
 import { defineCommand } from "../command.ts";
 import { parseNothing } from "../split-fields.ts";
 import type { KnownRun } from "../steering.ts";
-import { firstLines, isWatching, labelOf, spentOf, stateOf, titleLine } from "./describe-run.ts";
+import { firstLines, isWatching, labelOf, stateOf, titleLine } from "./describe-run.ts";
 
 const mostLines = 50;
 
@@ -30,9 +31,10 @@ function linesOf(run: KnownRun): readonly string[] {
   if (run.state === null) return [`- run ${run.id} unreadable: ${titleLine(run.task)}`];
   return openIn(run).map((delegation) => {
     const state = stateOf(delegation, run.isInterrupted);
-    const { tokens } = spentOf(delegation);
+    const spent = spentOf(delegation);
+    const tokens = atMost(`${spent.tokens} tokens`, spent);
     const title = titleLine(delegation.title);
-    return `- ${labelOf(delegation)} ${state}, ${tokens} tokens, run ${run.id}: ${title}`;
+    return `- ${labelOf(delegation)} ${state}, ${tokens}, run ${run.id}: ${title}`;
   });
 }
 

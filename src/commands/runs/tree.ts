@@ -1,18 +1,11 @@
 import type { Delegation } from "../../events/delegation.ts";
 import { childrenByParent } from "../../events/run-state.ts";
+import { spentOf } from "../../events/spent.ts";
 import { infoOf } from "../../sessions/delegation-result.ts";
 import { defineCommand } from "../command.ts";
 import { parseOptionalId } from "../parse-id.ts";
 import type { KnownRun } from "../steering.ts";
-import {
-  dollars,
-  firstLines,
-  labelOf,
-  runStateOf,
-  spentOf,
-  stateOf,
-  titleLine,
-} from "./describe-run.ts";
+import { amountsOf, firstLines, labelOf, runStateOf, stateOf, titleLine } from "./describe-run.ts";
 
 const mostLines = 200;
 
@@ -27,10 +20,9 @@ export const showTree = defineCommand<{ readonly id?: string }>({
     const head = `Run ${run.id} ${runStateOf(run)}: ${titleLine(run.task)}`;
     const nodes = nodesOf(run);
     const lines = nodes.map(({ delegation, level }) => {
-      const { cost, tokens } = spentOf(delegation);
       const state = stateOf(delegation, run.isInterrupted);
       const title = titleLine(delegation.title);
-      const line = `- ${labelOf(delegation)} ${state}, ${tokens} tokens, ${dollars(cost)}: ${title}`;
+      const line = `- ${labelOf(delegation)} ${state}, ${amountsOf(spentOf(delegation))}: ${title}`;
       return "  ".repeat(level) + line;
     });
     const delegations = nodes.map(({ delegation }) => infoOf(delegation, run.isInterrupted));

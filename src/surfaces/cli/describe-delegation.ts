@@ -2,6 +2,7 @@ import type { Contract } from "../../contracts/contract.ts";
 import type { ReceiptLine } from "../../contracts/receipt.ts";
 import type { Delegation } from "../../events/delegation.ts";
 import type { StoredEvent } from "../../events/event.ts";
+import { atMost } from "../../events/spent.ts";
 import type { DelegationResult } from "../../ports/delegator.ts";
 import { countOf, formatCost, formatSpan, formatTokens } from "./amounts.ts";
 import { describeWaiting } from "./describe-activity.ts";
@@ -107,7 +108,14 @@ function evidence(result: DelegationResult | null, columns: number): string[] {
     countOf(tool_calls, "tool call"),
     countOf(attempts, "attempt"),
   ];
-  const tokens = `${formatTokens(usage.prompt)} in, ${formatTokens(usage.completion)} out, ${formatCost(usage.cost)}`;
+  // Seals of earlier versions do not say what is estimated; the log does.
+  const { tokenUsage: marked } = result;
+  const amounts = [
+    `${formatTokens(usage.prompt)} in`,
+    `${formatTokens(usage.completion)} out`,
+    formatCost(usage.cost),
+  ];
+  const tokens = amounts.map((amount) => atMost(amount, marked)).join(", ");
   return rows(
     [
       ["work", `${work.join(", ")} in ${formatSpan(result.duration)}`],

@@ -1,3 +1,4 @@
+import { atMost, spentIn } from "../../events/spent.ts";
 import { countOf, formatCost, formatElapsed, formatTokens } from "./amounts.ts";
 import { shorten } from "./display-width.ts";
 import { drawRows, type RowFrame } from "./draw-rows.ts";
@@ -46,16 +47,11 @@ function headLine({ state }: RunView, { paint, glyphs }: Style, columns: number)
 }
 
 function sumLine({ state, isInterrupted }: RunView, { glyphs }: Style, now: number): string {
-  let tokens = 0;
-  let cost = 0;
-  for (const { usage } of state.delegations.values()) {
-    tokens += usage.prompt + usage.completion;
-    cost += usage.cost;
-  }
+  const spent = spentIn(state);
   return [
     countOf(state.delegations.size, "agent"),
-    `${formatTokens(tokens)} tokens`,
-    formatCost(cost),
+    atMost(`${formatTokens(spent.tokens)} tokens`, spent),
+    atMost(formatCost(spent.cost), spent),
     isInterrupted ? "interrupted" : formatElapsed((state.finishedAt ?? now) - state.startedAt),
   ].join(` ${glyphs.dot} `);
 }

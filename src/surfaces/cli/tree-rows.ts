@@ -1,5 +1,6 @@
 import type { Delegation } from "../../events/delegation.ts";
 import { childrenByParent } from "../../events/run-state.ts";
+import { addSpent, atMost, type Spent, spentOf } from "../../events/spent.ts";
 import { formatCost, formatElapsed, formatTokens } from "./amounts.ts";
 import { describeActivity } from "./describe-activity.ts";
 import { printableLine } from "./printable.ts";
@@ -23,11 +24,6 @@ export interface TreeRow {
   readonly isOpen: boolean;
 }
 
-interface Spent {
-  readonly tokens: number;
-  readonly cost: number;
-}
-
 export function treeRows(view: RunView, now: number): TreeRow[] {
   const children = childrenByParent(view.state);
   const rows: TreeRow[] = [];
@@ -35,16 +31,12 @@ export function treeRows(view: RunView, now: number): TreeRow[] {
     const below = children.get(delegation.id) ?? [];
     const place = rows.length;
     rows.length += 1;
-    const { usage } = delegation;
-    let tokens = usage.prompt + usage.completion;
-    let cost = usage.cost;
+    let spent = spentOf(delegation);
     for (const [index, child] of below.entries()) {
-      const spent = visit(child, [...lineage, index < below.length - 1]);
-      tokens += spent.tokens;
-      cost += spent.cost;
+      spent = addSpent(spent, visit(child, [...lineage, index < below.length - 1]));
     }
-    rows[place] = rowOf(view, delegation, below, lineage, { tokens, cost }, now);
-    return { tokens, cost };
+    rows[place] = rowOf(view, delegation, below, lineage, spent, now);
+    return spent;
   };
   const tops = children.get(null) ?? [];
   for (const [index, top] of tops.entries()) {
@@ -78,8 +70,8 @@ function rowOf(
       isInterrupted: view.isInterrupted,
       now,
     }),
-    tokens: `${formatTokens(spent.tokens)}${cap}`,
-    cost: formatCost(spent.cost),
+    tokens: atMost(`${formatTokens(spent.tokens)}${cap}`, spent),
+    cost: atMost(formatCost(spent.cost), spent),
     elapsed: view.isInterrupted && isOpen ? "" : formatElapsed(until - delegation.createdAt),
     isOpen,
   };

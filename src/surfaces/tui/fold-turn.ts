@@ -1,4 +1,5 @@
 import type { StoredEvent } from "../../events/event.ts";
+import { atMost } from "../../events/spent.ts";
 import { summarize } from "../../events/summarize.ts";
 import { formatElapsed, formatTokens } from "../cli/amounts.ts";
 import { callSubject } from "./draw/call-subject.ts";
@@ -148,7 +149,8 @@ function foldClosed(turn: Turn, event: StoredEvent<"agent.subagent_closed">): Fo
   if (child === undefined) return unchanged(turn);
   const children = turn.children.filter((each) => each.id !== id);
   const tokens = seal.usage.prompt + seal.usage.completion;
-  const spent = `${formatTokens(tokens)} tokens, ${formatElapsed(event.at - child.createdAt)}`;
+  const used = atMost(`${formatTokens(tokens)} tokens`, seal.usage);
+  const spent = `${used}, ${formatElapsed(event.at - child.createdAt)}`;
   const isDone = status === "completed";
   const mark = isDone ? "done" : reason === "cancelled" ? "stopped" : "failed";
   const ended = isDone || reason === "cancelled" ? "" : `${reason}, `;

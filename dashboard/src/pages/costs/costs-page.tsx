@@ -73,9 +73,12 @@ function Totals({ report: { isComplete, runs, total } }: { readonly report: Cost
     <div className="flex flex-wrap gap-x-8 gap-y-2 px-4 pt-4">
       <dl className="flex flex-wrap gap-x-8 gap-y-2">
         {[
-          { name: "Cost", amount: <Money dollars={total.cost} /> },
-          { name: "Prompt", amount: <Tokens tokens={total.prompt} /> },
-          { name: "Completion", amount: <Tokens tokens={total.completion} /> },
+          { name: "Cost", amount: <Money dollars={total.cost} estimated={total.estimated} /> },
+          { name: "Prompt", amount: <Tokens tokens={total.prompt} estimated={total.estimated} /> },
+          {
+            name: "Completion",
+            amount: <Tokens tokens={total.completion} estimated={total.estimated} />,
+          },
           { name: isComplete ? "Runs" : "Runs (the newest)", amount: runs },
         ].map(({ amount, name }) => (
           <div key={name} className="flex flex-col-reverse">
@@ -86,8 +89,8 @@ function Totals({ report: { isComplete, runs, total } }: { readonly report: Cost
       </dl>
       {total.cost === 0 && (
         <p className="self-end text-xs text-soft">
-          Nothing here cost money. A model without a price counts as free; prices are set under{" "}
-          <code className="font-mono">models.prices</code>.
+          Nothing here cost money. The cost of a model without a known price is shown as $0; prices
+          are set under <code className="font-mono">models.prices</code>.
         </p>
       )}
     </div>
@@ -106,13 +109,21 @@ function CostTable({ report, by, measure }: CostTableProps) {
   const columns: readonly Column<CostLine & { readonly share: number }>[] = [
     { title: groups[by], cell: ({ key }) => <Key by={by} name={key} /> },
     { title: measures[measure], cell: ({ share }) => <Bar share={share} /> },
-    { title: "Cost", isNumber: true, cell: ({ cost }) => <Money dollars={cost} /> },
-    { title: "Prompt", isNumber: true, cell: ({ prompt }) => <Tokens tokens={prompt} /> },
+    {
+      title: "Cost",
+      isNumber: true,
+      cell: ({ cost, estimated }) => <Money dollars={cost} estimated={estimated} />,
+    },
+    {
+      title: "Prompt",
+      isNumber: true,
+      cell: ({ prompt, estimated }) => <Tokens tokens={prompt} estimated={estimated} />,
+    },
     {
       title: "Completion",
       isNumber: true,
       isSecondary: true,
-      cell: ({ completion }) => <Tokens tokens={completion} />,
+      cell: ({ completion, estimated }) => <Tokens tokens={completion} estimated={estimated} />,
     },
   ];
   return (

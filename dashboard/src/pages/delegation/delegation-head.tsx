@@ -73,8 +73,12 @@ export function DelegationHead({ detail, delegation, actions }: DelegationHeadPr
           <Text>{model.requested ?? "no model"}</Text>
           {others.length > 0 && <Text className="text-warn">{` → ${others.join(", ")}`}</Text>}
         </span>
-        <TokensBar used={usage.prompt + usage.completion} of={cap?.tokens ?? null} />
-        <Money dollars={usage.cost} />
+        <TokensBar
+          used={usage.prompt + usage.completion}
+          of={cap?.tokens ?? null}
+          estimated={usage.estimated}
+        />
+        <Money dollars={usage.cost} estimated={usage.estimated} />
         {(!isInterrupted || endedAt !== null) && <Duration from={createdAt} to={endedAt} />}
         {attempt > 1 && <span>attempt {attempt}</span>}
         <span>

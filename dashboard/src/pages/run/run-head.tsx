@@ -1,5 +1,6 @@
 import { useState } from "react";
 import { openAskOf } from "../../../../src/events/delegation.ts";
+import { spentIn } from "../../../../src/events/spent.ts";
 import { Duration, Money, Time, TokensBar } from "../../components/amounts.tsx";
 import { Id } from "../../components/id.tsx";
 import { StateBadge, shownRunState } from "../../components/state-badge.tsx";
@@ -64,13 +65,9 @@ function RunFigures({ shown, at }: { readonly shown: RunView; readonly at: numbe
   const { budgetTokens, delegations, finishedAt, id, startedAt, workspace } = shown.state;
   // Nobody wrote down when a run was without a worker.
   const state = at === null ? runStateOf(shown) : (shown.state.outcome ?? "running");
-  let tokens = 0;
-  let cost = 0;
+  const { cost, estimated, tokens } = spentIn(shown.state);
   let isAsking = false;
   for (const delegation of delegations.values()) {
-    const { usage } = delegation;
-    tokens += usage.prompt + usage.completion;
-    cost += usage.cost;
     isAsking ||= openAskOf(delegation) !== null;
   }
   return (
@@ -83,8 +80,8 @@ function RunFigures({ shown, at }: { readonly shown: RunView; readonly at: numbe
         <span>Reading…</span>
       )}
       <Id id={id} />
-      <TokensBar used={tokens} of={budgetTokens} />
-      <Money dollars={cost} />
+      <TokensBar used={tokens} of={budgetTokens} estimated={estimated} />
+      <Money dollars={cost} estimated={estimated} />
       {state !== "interrupted" && isKnown(shown) && (
         <Duration from={startedAt} to={finishedAt ?? at} />
       )}

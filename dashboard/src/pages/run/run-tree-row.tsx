@@ -36,7 +36,7 @@ interface RowProps {
 }
 
 export function WideTreeRow({ row, at, isInterrupted, name }: RowProps) {
-  const { cost, capTokens, tokens } = row;
+  const { capTokens, spent } = row;
   const activity = describeActivity(row, isInterrupted);
   return (
     <div role="presentation" className={`${columns} h-full`}>
@@ -48,10 +48,10 @@ export function WideTreeRow({ row, at, isInterrupted, name }: RowProps) {
         <Model row={row} />
       </span>
       <span role="gridcell">
-        <TokensBar used={tokens} of={capTokens} />
+        <TokensBar used={spent.tokens} of={capTokens} estimated={spent.estimated} />
       </span>
       <span role="gridcell" className="text-right text-soft">
-        <Money dollars={cost} />
+        <Money dollars={spent.cost} estimated={spent.estimated} />
       </span>
       <span role="gridcell" className="text-right text-soft">
         <Elapsed row={row} at={at} isInterrupted={isInterrupted} />
@@ -61,7 +61,7 @@ export function WideTreeRow({ row, at, isInterrupted, name }: RowProps) {
 }
 
 export function NarrowTreeRow({ row, at, isInterrupted, name }: RowProps) {
-  const { cost, capTokens, tokens } = row;
+  const { capTokens, spent } = row;
   return (
     <div role="presentation" className="flex h-full flex-col justify-center pr-3 pl-1">
       {name}
@@ -75,8 +75,8 @@ export function NarrowTreeRow({ row, at, isInterrupted, name }: RowProps) {
             word={harmlessLine(describeActivity(row, isInterrupted), 80)}
           />
         </span>
-        <TokensBar used={tokens} of={capTokens} />
-        <Money dollars={cost} />
+        <TokensBar used={spent.tokens} of={capTokens} estimated={spent.estimated} />
+        <Money dollars={spent.cost} estimated={spent.estimated} />
         <Elapsed row={row} at={at} isInterrupted={isInterrupted} />
       </span>
     </div>

@@ -1,5 +1,6 @@
 import type { Delegation } from "../../../../src/events/delegation.ts";
 import { childrenByParent } from "../../../../src/events/run-state.ts";
+import { addSpent, type Spent, spentOf } from "../../../../src/events/spent.ts";
 import { type DelegationNotes, noNotes } from "../../data/delegation-notes.ts";
 import type { RunView } from "./replay/use-replay.ts";
 
@@ -11,8 +12,7 @@ export interface TreeRow {
   readonly openChildren: number;
   readonly isFolded: boolean;
   /** With everybody below it: budgets are of whole trees. */
-  readonly tokens: number;
-  readonly cost: number;
+  readonly spent: Spent;
   /** Null: not known (yet). */
   readonly capTokens: number | null;
   readonly requested: string | null;
@@ -23,32 +23,28 @@ export function treeRows(feed: RunView, folded: ReadonlySet<string>): readonly T
   const children = childrenByParent(feed.state);
   const details = new Map(feed.detail?.tree.map((row) => [row.delegationId, row]));
   const rows: TreeRow[] = [];
-  const visit = (delegation: Delegation, depth: number, isHidden: boolean) => {
+  const visit = (delegation: Delegation, depth: number, isHidden: boolean): Spent => {
     const below = children.get(delegation.id) ?? [];
     const place = rows.length;
     if (!isHidden) rows.length += 1;
-    const { completion, cost: own, prompt } = delegation.usage;
     const isFolded = folded.has(delegation.id);
-    let tokens = prompt + completion;
-    let cost = own;
+    let spent = spentOf(delegation);
     let openChildren = 0;
     for (const child of below) {
-      const spent = visit(child, depth + 1, isHidden || isFolded);
-      tokens += spent.tokens;
-      cost += spent.cost;
+      spent = addSpent(spent, visit(child, depth + 1, isHidden || isFolded));
       if (child.status !== "closed") openChildren += 1;
     }
     const notes = feed.notes.get(delegation.id) ?? noNotes;
     const detail = details.get(delegation.id);
     if (!isHidden) {
       rows[place] = {
-        ...{ delegation, notes, depth, openChildren, isFolded, tokens, cost },
+        ...{ delegation, notes, depth, openChildren, isFolded, spent },
         children: below.length,
         capTokens: detail?.cap?.tokens ?? null,
         requested: notes.requested ?? detail?.model.requested ?? null,
       };
     }
-    return { tokens, cost };
+    return spent;
   };
   for (const root of children.get(null) ?? []) visit(root, 0, false);
   return rows;

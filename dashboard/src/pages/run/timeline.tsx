@@ -23,6 +23,7 @@ interface TimelineProps {
 const routine: ReadonlySet<EventType> = new Set<EventType>([
   "agent.budget_reserved",
   "agent.budget_settled",
+  "agent.budget_corrected",
   "agent.tool_started",
   "agent.subagent_started",
   "agent.subagent_completed",

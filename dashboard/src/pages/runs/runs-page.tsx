@@ -138,10 +138,10 @@ function WideRow({ row, state }: RowProps) {
         {row.delegations}
       </span>
       <span role="gridcell" className={number}>
-        <Tokens tokens={row.tokens} />
+        <Tokens tokens={row.tokens} estimated={row.estimated} />
       </span>
       <span role="gridcell" className={number}>
-        <Money dollars={row.cost} />
+        <Money dollars={row.cost} estimated={row.estimated} />
       </span>
       <span role="gridcell" className={number}>
         {row.state === "interrupted" ? "–" : <Duration from={row.startedAt} to={row.finishedAt} />}
@@ -163,9 +163,9 @@ function NarrowRow({ row, state }: RowProps) {
         <TaskLink row={row} />
       </span>
       <span className="flex gap-3 pl-6 text-xs text-soft">
-        <Money dollars={row.cost} />
+        <Money dollars={row.cost} estimated={row.estimated} />
         <span>
-          <Tokens tokens={row.tokens} /> tokens
+          <Tokens tokens={row.tokens} estimated={row.estimated} /> tokens
         </span>
         {row.state !== "interrupted" && <Duration from={row.startedAt} to={row.finishedAt} />}
         <span className="ml-auto">

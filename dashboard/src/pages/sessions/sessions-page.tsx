@@ -127,9 +127,9 @@ function SessionLink({ row, state, isChosen }: SessionLinkProps) {
         <Text most={64}>{row.profile}</Text>
       </span>
       <span className="flex gap-2 pl-6 text-xs text-soft">
-        <Money dollars={row.cost} />
+        <Money dollars={row.cost} estimated={row.estimated} />
         <span className="shrink-0">
-          <Tokens tokens={row.tokens} /> tokens
+          <Tokens tokens={row.tokens} estimated={row.estimated} /> tokens
         </span>
         <span className="ml-auto shrink-0">
           <Time at={row.updatedAt} />

@@ -78,7 +78,7 @@ export function ModelsTab({ models }: { readonly models: Models }) {
               unless a profile or a run says otherwise.{" "}
               {models.hasPrice
                 ? `Prices are as of ${models.pricesAsOf}.`
-                : "It has no price here: its cost counts as nothing, and no cap on cost will stop it. Set one under models.prices."}
+                : "Its price is not known: its cost is shown as $0, and a run with a cost cap refuses it. Set one under models.prices."}
             </span>
           )}
         </p>

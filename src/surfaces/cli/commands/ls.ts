@@ -4,7 +4,9 @@ import { isRunInterrupted } from "../../../events/is-run-interrupted.ts";
 import { type AskWorkers, askWorkersOnce } from "../../../events/is-worked-on.ts";
 import type { RunOutcome } from "../../../events/run-outcome.ts";
 import type { RunState } from "../../../events/run-state.ts";
+import { atMost, type Spent, spentIn } from "../../../events/spent.ts";
 import type { RunRow, Store } from "../../../ports/store.ts";
+import { spentInRow } from "../../../sessions/spent-in-row.ts";
 import { formatAge, formatCost, formatTokens } from "../amounts.ts";
 import type { Arguments } from "../arguments.ts";
 import { type Command, jsonOption } from "../command.ts";
@@ -17,7 +19,7 @@ import { withStore } from "../with-store.ts";
 
 type RunStatus = RunOutcome | "running" | "interrupted";
 
-interface ListedRun extends RunRow {
+interface ListedRun extends RunRow, Spent {
   readonly state: RunStatus;
 }
 
@@ -81,7 +83,10 @@ interface Look {
 
 /** The row of a run is complete when the run is; until then its events know better. */
 async function lookAt(store: Store, row: RunRow, workers: AskWorkers): Promise<Look> {
-  if (row.outcome !== null) return { listed: { ...row, state: row.outcome }, isSpread: false };
+  if (row.outcome !== null) {
+    const spent = await spentInRow(store, row);
+    return { listed: { ...row, ...spent, state: row.outcome }, isSpread: false };
+  }
   const run = await store.readRun(row.id);
   const isInterrupted =
     run === undefined
@@ -91,15 +96,8 @@ async function lookAt(store: Store, row: RunRow, workers: AskWorkers): Promise<L
   return { listed: { ...soFar(row, run), state }, isSpread: Boolean(run?.spread) };
 }
 
-function soFar(row: RunRow, run: RunState | undefined): RunRow {
-  if (run === undefined) return row;
-  let tokens = 0;
-  let cost = 0;
-  for (const { usage } of run.delegations.values()) {
-    tokens += usage.prompt + usage.completion;
-    cost += usage.cost;
-  }
-  return { ...row, delegations: run.delegations.size, tokens, cost };
+function soFar(row: RunRow, run: RunState | undefined): RunRow & Spent {
+  return run === undefined ? row : { ...row, delegations: run.delegations.size, ...spentIn(run) };
 }
 
 const head = ["RUN", "STATE", "AGENTS", "TOKENS", "COST", "STARTED", "TASK"];
@@ -115,8 +113,8 @@ function table(
     run.id,
     run.state,
     String(run.delegations),
-    formatTokens(run.tokens),
-    formatCost(run.cost),
+    atMost(formatTokens(run.tokens), run),
+    atMost(formatCost(run.cost), run),
     formatAge(now - run.startedAt),
     printableLine(run.task),
   ]);

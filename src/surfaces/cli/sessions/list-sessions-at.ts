@@ -1,3 +1,4 @@
+import { atMost } from "../../../events/spent.ts";
 import { listSessions } from "../../../sessions/list-sessions.ts";
 import type { SessionRow } from "../../../sessions/session-row.ts";
 import { formatAge, formatCost, formatTokens } from "../amounts.ts";
@@ -43,8 +44,8 @@ function table(sessions: readonly SessionRow[], io: Io): string[] {
     session.status,
     printableLine(session.profile),
     String(session.runs),
-    formatTokens(session.tokens),
-    formatCost(session.cost),
+    atMost(formatTokens(session.tokens), session),
+    atMost(formatCost(session.cost), session),
     formatAge(io.now() - session.updatedAt),
     printableLine(session.title),
   ]);

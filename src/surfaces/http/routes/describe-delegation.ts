@@ -2,6 +2,7 @@ import type { z } from "zod";
 import { isWatching } from "../../../commands/runs/describe-run.ts";
 import type { Delegation } from "../../../events/delegation.ts";
 import type { RunState } from "../../../events/run-state.ts";
+import { spentOf } from "../../../events/spent.ts";
 import type { Store } from "../../../ports/store.ts";
 import { infoOf } from "../../../sessions/delegation-result.ts";
 import { grantedCaps } from "../../../sessions/granted-caps.ts";
@@ -27,7 +28,7 @@ export async function describeDelegation(
 ): Promise<DelegationRow> {
   const caps = await grantedCaps(store, delegation.id);
   const isClosed = delegation.status === "closed";
-  const { attempt, cost, depth, parentId, profile, title, tokens, waitingOn } = infoOf(delegation);
+  const { attempt, depth, parentId, profile, title, waitingOn } = infoOf(delegation);
   const isGone = isInterrupted && !isClosed;
   return {
     delegationId: delegation.id,
@@ -47,8 +48,7 @@ export async function describeDelegation(
       requested: caps?.model ?? null,
       served: isClosed ? delegation.seal.served : (served?.get(delegation.id) ?? []),
     },
-    tokens,
-    cost,
+    ...spentOf(delegation),
     cap: caps && { tokens: caps.tokens, cost: caps.cost, timeMs: caps.timeMs },
     turns: delegation.turns,
     toolCalls: delegation.toolCalls,

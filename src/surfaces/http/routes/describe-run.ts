@@ -1,13 +1,14 @@
 import type { z } from "zod";
-import { spentIn } from "../../../commands/runs/describe-run.ts";
 import type { Delegation } from "../../../events/delegation.ts";
 import { isRunInterrupted } from "../../../events/is-run-interrupted.ts";
 import type { AskWorkers } from "../../../events/is-worked-on.ts";
 import { childrenByParent, type RunState } from "../../../events/run-state.ts";
+import { spentIn } from "../../../events/spent.ts";
 import type { RunRow, Store } from "../../../ports/store.ts";
 import { resultOf } from "../../../sessions/delegation-result.ts";
 import { harmlessLine } from "../../../sessions/harmless-text.ts";
 import { rootOf } from "../../../sessions/session.ts";
+import { spentInRow } from "../../../sessions/spent-in-row.ts";
 import type { runDetail, runRow } from "../shapes/run-shapes.ts";
 import { closeReasonIn, closeReasonOf } from "./close-reason-of.ts";
 import { describeDelegation } from "./describe-delegation.ts";
@@ -25,7 +26,8 @@ export async function describeRow(
   const { application, finishedAt, id, outcome, startedAt, task, workspace } = row;
   // A log that is damaged says so where it is looked at; a list shows what its row has.
   const run = outcome === null ? await store.readRun(id).catch(() => undefined) : undefined;
-  const spent = run === undefined ? row : { delegations: run.delegations.size, ...spentIn(run) };
+  const delegations = run?.delegations.size ?? row.delegations;
+  const spent = run === undefined ? await spentInRow(store, row) : spentIn(run);
   const isAlive = outcome !== null || (await isAtWork(store, row, run, workers));
   return {
     runId: id,
@@ -36,9 +38,8 @@ export async function describeRow(
     closeReason: await closeReasonOf(store, row),
     startedAt,
     finishedAt,
-    delegations: spent.delegations,
-    tokens: spent.tokens,
-    cost: spent.cost,
+    delegations,
+    ...spent,
   };
 }
 

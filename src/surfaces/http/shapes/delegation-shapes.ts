@@ -7,6 +7,7 @@ import {
   artifactReference,
   closeReason,
   delegationResult,
+  estimated,
   resultStatus,
   seal,
   tokenUsage,
@@ -38,6 +39,7 @@ export const delegationRow = z.object({
   }),
   tokens: z.number(),
   cost: z.number(),
+  estimated,
   cap: z
     .object({ tokens: z.number(), cost: z.number().nullable(), timeMs: z.number() })
     .nullable()

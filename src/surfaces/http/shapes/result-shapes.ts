@@ -9,10 +9,15 @@ export const closeReason = z.enum(closeReasons);
 /** How a delegation ended, in the four words that callers know. */
 export const resultStatus = z.enum(["completed", "failed", "timeout", "cancelled"]);
 
+export const estimated = z.literal(true).optional().meta({
+  description: "Part of it was not reported by a provider: it is at most so much.",
+});
+
 export const tokenUsage = z.object({
   prompt: z.number(),
   completion: z.number(),
   cost: z.number().meta({ description: "US dollars." }),
+  estimated,
 });
 
 export const artifactReference = z.object({ hash: z.string(), bytes: z.number() });

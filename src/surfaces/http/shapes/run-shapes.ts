@@ -4,7 +4,7 @@ import { delegationRow } from "./delegation-shapes.ts";
 import { agentId, profileName, sessionName, whoever } from "./ids.ts";
 import { listOf, moment, plainData } from "./plain-data.ts";
 import { longestWaitMs } from "./query-values.ts";
-import { delegationResult } from "./result-shapes.ts";
+import { delegationResult, estimated } from "./result-shapes.ts";
 
 const runStates = ["running", "interrupted", "succeeded", "failed", "cancelled"] as const;
 
@@ -23,6 +23,7 @@ export const runRow = z.object({
   delegations: z.number(),
   tokens: z.number(),
   cost: z.number(),
+  estimated,
 });
 
 export const runDetail = runRow.extend({

@@ -4,6 +4,7 @@ import { sessionFormats } from "../../../sessions/export-session.ts";
 import type { AgentSessionContext } from "../../../sessions/session.ts";
 import type { SessionEntry } from "../../../sessions/session-entry.ts";
 import { listOf, moment, plainData } from "./plain-data.ts";
+import { estimated } from "./result-shapes.ts";
 
 export const sessionRow = z.object({
   id: z.string(),
@@ -26,6 +27,7 @@ export const sessionRow = z.object({
   updatedAt: moment,
   tokens: z.number(),
   cost: z.number(),
+  estimated,
   runs: z.number(),
 });
 

@@ -2,6 +2,7 @@ import { z } from "zod";
 import { roles } from "../../../control/records/principal.ts";
 import { costGroups } from "../../../sessions/cost-report.ts";
 import { listOf, moment, plainData } from "./plain-data.ts";
+import { estimated } from "./result-shapes.ts";
 
 export const me = z.object({
   id: z.string(),
@@ -60,7 +61,7 @@ export const system = z.object({
   }),
 });
 
-const amounts = { prompt: z.number(), completion: z.number(), cost: z.number() };
+const amounts = { prompt: z.number(), completion: z.number(), cost: z.number(), estimated };
 
 export const costGroup = z.enum(costGroups);
 

@@ -1,5 +1,6 @@
 import type { Delegation } from "../../../events/delegation.ts";
 import { childrenByParent, type RunState } from "../../../events/run-state.ts";
+import { atMost, spentOf, sumOf } from "../../../events/spent.ts";
 import { describeActivity } from "../../cli/describe-activity.ts";
 import { printableLine } from "../../cli/printable.ts";
 
@@ -34,11 +35,12 @@ export function describeTree(run: RunState, tops: readonly string[], now: number
   // Who is at work for the one that waits, nearest to the work itself.
   const worker = open.findLast((one) => one !== first && isAtWork(one));
   const done = all.length - open.length;
+  const spent = sumOf(all.map(spentOf));
   const parts = [
     ...(first === undefined ? [] : [activity(first)]),
     ...(worker === undefined ? [] : [activity(worker)]),
     ...(all.length === 1 ? [] : [countDone(roots, all, done)]),
-    `${tokensOf(all).toLocaleString("en-US")} tokens`,
+    atMost(`${spent.tokens.toLocaleString("en-US")} tokens`, spent),
   ];
   const progress = done + open.reduce((sum, one) => sum + shareOf(one), 0);
   return { progress, total: all.length, message: parts.join(" · ") };
@@ -60,10 +62,6 @@ function countDone(roots: readonly Delegation[], all: readonly Delegation[], don
 
 function isAtWork(delegation: Delegation): boolean {
   return delegation.status === "running" && delegation.waitingOn.on !== "child";
-}
-
-function tokensOf(all: readonly Delegation[]): number {
-  return all.reduce((sum, { usage }) => sum + usage.prompt + usage.completion, 0);
 }
 
 /** Grows with what it does and never reaches the whole. */

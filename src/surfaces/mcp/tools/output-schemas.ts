@@ -5,6 +5,7 @@ const tokenUsage = z.looseObject({
   prompt: z.number(),
   completion: z.number(),
   cost: z.number().describe("US dollars; 0 when the model has no price."),
+  estimated: z.boolean().optional().describe("Part of it was not reported: it is at most so much."),
 });
 
 export const delegationResult = z.looseObject({
@@ -72,6 +73,7 @@ export const subAgentList = z.object({
       depth: z.number(),
       tokens: z.number(),
       cost: z.number(),
+      estimated: z.boolean().optional(),
     }),
   ),
 });

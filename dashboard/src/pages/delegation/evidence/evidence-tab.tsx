@@ -1,4 +1,5 @@
 import type { Seal } from "../../../../../src/events/seal.ts";
+import { atMost } from "../../../../../src/events/spent.ts";
 import { countOf, formatSpan } from "../../../../../src/surfaces/cli/amounts.ts";
 import { Money } from "../../../components/amounts.tsx";
 import { Empty } from "../../../components/empty.tsx";
@@ -31,8 +32,9 @@ export function EvidenceTab({ detail }: { readonly detail: DelegationDetail }) {
             {result && ` in ${formatSpan(result.duration)}`}
           </Fact>
           <Fact label="Tokens">
-            {seal.usage.prompt.toLocaleString("en")} in,{" "}
-            {seal.usage.completion.toLocaleString("en")} out, <Money dollars={seal.usage.cost} />
+            {atMost(seal.usage.prompt.toLocaleString("en"), seal.usage)} in,{" "}
+            {atMost(seal.usage.completion.toLocaleString("en"), seal.usage)} out,{" "}
+            <Money dollars={seal.usage.cost} estimated={seal.usage.estimated} />
           </Fact>
           <Models seal={seal} />
           {seal.output_hash !== null && (
