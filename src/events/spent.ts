@@ -42,3 +42,11 @@ export function atMost(
 ): string {
   return estimated ? `≤ ${text}` : text;
 }
+
+/** The same of dollars: nothing, at prices of zero, is no estimate. */
+export function atMostCost(
+  text: string,
+  { cost, estimated }: Pick<Spent, "cost"> & { readonly estimated?: true | undefined },
+): string {
+  return cost > 0 ? atMost(text, { estimated }) : text;
+}

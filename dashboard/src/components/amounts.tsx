@@ -1,4 +1,4 @@
-import { atMost } from "../../../src/events/spent.ts";
+import { atMost, atMostCost } from "../../../src/events/spent.ts";
 import {
   formatAge,
   formatCost,
@@ -15,7 +15,8 @@ interface Estimated {
 
 export function Money({ dollars, ...mark }: { readonly dollars: number } & Estimated) {
   const exact = `$${dollars.toFixed(6)}`;
-  return <span title={titleOf(exact, mark)}>{atMost(formatCost(dollars), mark)}</span>;
+  const text = atMostCost(formatCost(dollars), { cost: dollars, ...mark });
+  return <span title={dollars > 0 ? titleOf(exact, mark) : exact}>{text}</span>;
 }
 
 export function Tokens({ tokens, ...mark }: { readonly tokens: number } & Estimated) {

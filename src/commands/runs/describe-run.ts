@@ -1,5 +1,5 @@
 import type { Delegation } from "../../events/delegation.ts";
-import { atMost, type Spent } from "../../events/spent.ts";
+import { atMost, atMostCost, type Spent } from "../../events/spent.ts";
 import { infoOf, statusOf } from "../../sessions/delegation-result.ts";
 import { harmlessLine } from "../../sessions/harmless-text.ts";
 import type { Cap, KnownRun } from "../steering.ts";
@@ -52,7 +52,7 @@ export function runStateOf({ isInterrupted, state }: KnownRun): string {
 export function amountsOf(spent: Spent, cap: Cap | null = null): string {
   const tokens = `${spent.tokens}${cap === null ? "" : ` of ${cap.tokens}`} tokens`;
   const cost = `${dollars(spent.cost)}${cap?.cost == null ? "" : ` of ${dollars(cap.cost)}`}`;
-  return `${atMost(tokens, spent)}, ${atMost(cost, spent)}${excessOf(spent, cap)}`;
+  return `${atMost(tokens, spent)}, ${atMostCost(cost, spent)}${excessOf(spent, cap)}`;
 }
 
 /** A provider may report more than a request allowed: then a cap is exceeded. */

@@ -7,8 +7,8 @@ import { settledIfOpen } from "../turns/settle-request.ts";
 
 /**
  * Brings an agent to rest whose work has been left: from here on it is as after a crash, but that
- * it holds nothing back. Nobody knows what a request that was under way has cost: the worst case is
- * what is safe. Calls that were cut stay open, and are looked at when it goes on.
+ * it holds nothing back. A request that was under way is settled as an estimate. Calls that were cut
+ * stay open, and are looked at when it goes on.
  */
 export async function park(agent: Agent, suspension: Suspended): Promise<void> {
   const rests = suspension.closesAs === null;

@@ -2,7 +2,7 @@ import type { Contract } from "../../contracts/contract.ts";
 import type { ReceiptLine } from "../../contracts/receipt.ts";
 import type { Delegation } from "../../events/delegation.ts";
 import type { StoredEvent } from "../../events/event.ts";
-import { atMost } from "../../events/spent.ts";
+import { atMost, atMostCost } from "../../events/spent.ts";
 import type { DelegationResult } from "../../ports/delegator.ts";
 import { countOf, formatCost, formatSpan, formatTokens } from "./amounts.ts";
 import { describeWaiting } from "./describe-activity.ts";
@@ -109,13 +109,12 @@ function evidence(result: DelegationResult | null, columns: number): string[] {
     countOf(attempts, "attempt"),
   ];
   // Seals of earlier versions do not say what is estimated; the log does.
-  const { tokenUsage: marked } = result;
-  const amounts = [
-    `${formatTokens(usage.prompt)} in`,
-    `${formatTokens(usage.completion)} out`,
-    formatCost(usage.cost),
-  ];
-  const tokens = amounts.map((amount) => atMost(amount, marked)).join(", ");
+  const { tokenUsage: mark } = result;
+  const tokens = [
+    atMost(`${formatTokens(usage.prompt)} in`, mark),
+    atMost(`${formatTokens(usage.completion)} out`, mark),
+    atMostCost(formatCost(usage.cost), mark),
+  ].join(", ");
   return rows(
     [
       ["work", `${work.join(", ")} in ${formatSpan(result.duration)}`],

@@ -1,4 +1,4 @@
-import { atMost, spentIn } from "../../events/spent.ts";
+import { atMost, atMostCost, spentIn } from "../../events/spent.ts";
 import { countOf, formatCost, formatElapsed, formatTokens } from "./amounts.ts";
 import { shorten } from "./display-width.ts";
 import { drawRows, type RowFrame } from "./draw-rows.ts";
@@ -51,7 +51,7 @@ function sumLine({ state, isInterrupted }: RunView, { glyphs }: Style, now: numb
   return [
     countOf(state.delegations.size, "agent"),
     atMost(`${formatTokens(spent.tokens)} tokens`, spent),
-    atMost(formatCost(spent.cost), spent),
+    atMostCost(formatCost(spent.cost), spent),
     isInterrupted ? "interrupted" : formatElapsed((state.finishedAt ?? now) - state.startedAt),
   ].join(` ${glyphs.dot} `);
 }

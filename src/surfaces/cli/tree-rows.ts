@@ -1,6 +1,6 @@
 import type { Delegation } from "../../events/delegation.ts";
 import { childrenByParent } from "../../events/run-state.ts";
-import { addSpent, atMost, type Spent, spentOf } from "../../events/spent.ts";
+import { addSpent, atMost, atMostCost, type Spent, spentOf } from "../../events/spent.ts";
 import { formatCost, formatElapsed, formatTokens } from "./amounts.ts";
 import { describeActivity } from "./describe-activity.ts";
 import { printableLine } from "./printable.ts";
@@ -71,7 +71,7 @@ function rowOf(
       now,
     }),
     tokens: atMost(`${formatTokens(spent.tokens)}${cap}`, spent),
-    cost: atMost(formatCost(spent.cost), spent),
+    cost: atMostCost(formatCost(spent.cost), spent),
     elapsed: view.isInterrupted && isOpen ? "" : formatElapsed(until - delegation.createdAt),
     isOpen,
   };

@@ -4,7 +4,7 @@ import { isRunInterrupted } from "../../../events/is-run-interrupted.ts";
 import { type AskWorkers, askWorkersOnce } from "../../../events/is-worked-on.ts";
 import type { RunOutcome } from "../../../events/run-outcome.ts";
 import type { RunState } from "../../../events/run-state.ts";
-import { atMost, type Spent, spentIn } from "../../../events/spent.ts";
+import { atMost, atMostCost, type Spent, spentIn } from "../../../events/spent.ts";
 import type { RunRow, Store } from "../../../ports/store.ts";
 import { spentInRow } from "../../../sessions/spent-in-row.ts";
 import { formatAge, formatCost, formatTokens } from "../amounts.ts";
@@ -114,7 +114,7 @@ function table(
     run.state,
     String(run.delegations),
     atMost(formatTokens(run.tokens), run),
-    atMost(formatCost(run.cost), run),
+    atMostCost(formatCost(run.cost), run),
     formatAge(now - run.startedAt),
     printableLine(run.task),
   ]);

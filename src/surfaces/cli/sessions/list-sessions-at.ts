@@ -1,4 +1,4 @@
-import { atMost } from "../../../events/spent.ts";
+import { atMost, atMostCost } from "../../../events/spent.ts";
 import { listSessions } from "../../../sessions/list-sessions.ts";
 import type { SessionRow } from "../../../sessions/session-row.ts";
 import { formatAge, formatCost, formatTokens } from "../amounts.ts";
@@ -45,7 +45,7 @@ function table(sessions: readonly SessionRow[], io: Io): string[] {
     printableLine(session.profile),
     String(session.runs),
     atMost(formatTokens(session.tokens), session),
-    atMost(formatCost(session.cost), session),
+    atMostCost(formatCost(session.cost), session),
     formatAge(io.now() - session.updatedAt),
     printableLine(session.title),
   ]);
