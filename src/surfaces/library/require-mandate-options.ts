@@ -1,4 +1,5 @@
 import type { Middleware } from "../../delegations/middleware.ts";
+import { nearestKey } from "../../documents/nearest-key.ts";
 import { type Keys, requireKnownKeys } from "../../documents/require-known-keys.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
 import type { MandateOptions } from "./mandate.ts";
@@ -97,12 +98,44 @@ export function requireMandateOptions(options: MandateOptions): void {
   for (const one of options.middleware ?? []) requireHook(one);
 }
 
-/** It may hold what it likes; but a guard whose only function is called by nobody guards nothing. */
+const hooks = { turn: true, call: true, delegation: true } satisfies Keys<Middleware>;
+
+/**
+ * A hook under a wrong name is never called, and what it guards is open. Own functions are hooks;
+ * an object of a class may have other methods, unless their names are close to a hook's.
+ */
 function requireHook(middleware: Middleware): void {
-  if (middleware.turn ?? middleware.call ?? middleware.delegation) return;
-  const has = Object.keys(middleware).join(", ") || "nothing";
+  const own = new Set(Object.keys(middleware));
+  const functions = functionsOf(middleware);
+  for (const name of functions) {
+    if (Object.hasOwn(hooks, name)) continue;
+    const nearest = nearestKey(name, Object.keys(hooks));
+    if (!own.has(name) && nearest === undefined) continue;
+    const hint = nearest === undefined ? "" : ` Did you mean ${nearest}?`;
+    throw new MandateError(
+      "usage",
+      `createMandate: a middleware has the hooks turn, call and delegation; "${name}" is none of them, and would never be called.${hint}`,
+    );
+  }
+  const { call, delegation, turn } = middleware;
+  const given = [call, delegation, turn].filter((hook) => hook !== undefined);
+  if (given.length > 0 && given.every((hook) => typeof hook === "function")) return;
+  const has = [...own].join(", ") || "nothing";
   throw new MandateError(
     "usage",
-    `createMandate: a middleware has turn, call or delegation, or it does nothing; this one has ${has}.`,
+    `createMandate: a middleware has turn, call or delegation as functions, or it does nothing; this one has ${has}.`,
   );
+}
+
+/** Own ones, and those of its classes. */
+function functionsOf(middleware: Middleware): readonly string[] {
+  const names = new Set<string>();
+  const values = middleware as Readonly<Record<string, unknown>>;
+  for (let one: object | null = middleware; one !== null; one = Object.getPrototypeOf(one)) {
+    if (one === Object.prototype) break;
+    for (const name of Object.getOwnPropertyNames(one)) {
+      if (name !== "constructor" && typeof values[name] === "function") names.add(name);
+    }
+  }
+  return [...names];
 }

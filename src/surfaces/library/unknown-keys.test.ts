@@ -18,6 +18,32 @@ const options: MandateOptions = {
   ],
 };
 
+/** Its helper is its own business; its hook is not called by that name. */
+class MisspeltGuard {
+  turn(_context: unknown, next: () => unknown): unknown {
+    return next();
+  }
+
+  cal(): void {
+    this.log();
+  }
+
+  log(): void {}
+}
+
+class Guard {
+  readonly seen: string[] = [];
+
+  turn(_context: unknown, next: () => unknown): unknown {
+    this.log();
+    return next();
+  }
+
+  log(): void {
+    this.seen.push("turn");
+  }
+}
+
 let mandate: Mandate;
 
 beforeEach(async () => {
@@ -87,13 +113,26 @@ it("opens nothing under an option that nobody knows", async () => {
     [{ flags: { modl: "a/b" } }, 'createMandate: flags: "modl"'],
     [{ playbook: { path: "x" } }, 'createMandate: playbook: "path"'],
     [{ principal: { name: "ann", role: "viewer" } }, 'createMandate: principal: "name"'],
-    [{ middleware: [{ calls: () => undefined }] }, "this one has calls."],
+    [{ middleware: [{ calls: () => undefined }] }, "Did you mean call?"],
+    [{ middleware: [{ turn: () => undefined, onCall: () => undefined }] }, '"onCall" is none of'],
+    [{ middleware: [{ turn: () => undefined, delegations() {} }] }, "Did you mean delegation?"],
+    [{ middleware: [new MisspeltGuard()] }, "Did you mean call?"],
+    [{ middleware: [{ call: "no" }] }, "this one has call."],
+    [{ middleware: [{}] }, "this one has nothing."],
   ];
   for (const [wrong, sentence] of opened) {
     await expect(createMandate({ ...options, ...(wrong as object) }), sentence).rejects.toThrow(
       sentence,
     );
   }
+});
+
+it("a middleware may hold what it needs beside its hooks", async () => {
+  const guard = new Guard();
+  const guarded = await createMandate({ ...options, middleware: [unchecked(guard)] });
+  await guarded.delegate({ profile: "worker", task: "x" });
+  await guarded.close();
+  expect(guard.seen).toEqual(["turn"]);
 });
 
 it("a profile of a program is judged as a file is, and never dropped", async () => {
