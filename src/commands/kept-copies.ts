@@ -4,7 +4,10 @@ import type { Contract } from "../contracts/contract.ts";
 import type { Delegation } from "../events/delegation.ts";
 import type { Store } from "../ports/store.ts";
 
-/** Those of the delegations that failed and left their work in a copy. */
+/**
+ * Those of the delegations that failed and left changes in a copy. A copy without changes is about
+ * to be removed, or was left by a process that ended: it is not work that is kept.
+ */
 export async function keptWorkIn(
   { store, home }: { readonly store: Store; readonly home: string },
   delegations: Iterable<Delegation>,
@@ -18,9 +21,22 @@ export async function keptWorkIn(
     const contract: Contract | undefined = await store
       .readContract(delegation.id)
       .catch(() => undefined);
-    if (copies.has(contract?.workspace.copy?.id ?? "")) kept.push(delegation.id);
+    const copy = contract?.workspace.copy?.id ?? "";
+    if (copies.has(copy) && (await hasChanges(home, copy))) kept.push(delegation.id);
   }
   return kept;
+}
+
+/** True also when the copy cannot be read: the person decides about it. */
+async function hasChanges(home: string, id: string): Promise<boolean> {
+  const { openWorkingCopy } = await import("../workspaces/git/copies/working-copy.ts");
+  const { collectChanges } = await import("../workspaces/git/copies/collect-changes.ts");
+  try {
+    const { files, problems } = await collectChanges(openWorkingCopy(home, id));
+    return files.length > 0 || problems.length > 0;
+  } catch {
+    return existsSync(join(home, "copies", id));
+  }
 }
 
 /** The runs whose delegations the copies of a home were made for. */

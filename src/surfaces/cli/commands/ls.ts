@@ -13,6 +13,7 @@ import { type Command, jsonOption } from "../command.ts";
 import { displayWidth, padEnd, padStart, shorten } from "../display-width.ts";
 import { exitCode } from "../exit-code.ts";
 import type { Io } from "../io.ts";
+import { keptChanges } from "../kept-changes.ts";
 import { printableJson, printableLine } from "../printable.ts";
 import { type Style, styleFor } from "../style.ts";
 import { withStore } from "../with-store.ts";
@@ -70,9 +71,13 @@ async function list(store: Store, given: Arguments, io: Io): Promise<number> {
   }
   const { home } = findPlaces(io.environment);
   const withCopies = await runsWithCopies({ store, home });
-  const [kept] = runs.filter(({ id, outcome }) => outcome !== null && withCopies.has(id));
-  if (kept)
-    io.stderr.write(`\nChanges that were not merged are kept: ${io.program} diff ${kept.id}\n`);
+  for (const { id, outcome } of runs) {
+    if (outcome === null || !withCopies.has(id)) continue;
+    const run = await store.readRun(id);
+    if (run === undefined || (await keptChanges(store, run, io)).length === 0) continue;
+    io.stderr.write(`\nChanges that were not merged are kept: ${io.program} diff ${id}\n`);
+    break;
+  }
   return exitCode.done;
 }
 
