@@ -58,7 +58,12 @@ describe("what people decide", { timeout: 60_000 }, () => {
     await list.getByText("Go well").waitFor();
     await page.getByRole("button", { name: "Failed" }).click();
     await expect.poll(() => list.getByText("Go well").count()).toBe(0);
-    await page.getByText("2 runs").waitFor();
+    await list.getByText("Timed out").waitFor();
+    await page.getByText("1 run", { exact: true }).waitFor();
+    await page.getByRole("button", { name: "Cancelled" }).click();
+    await list.getByText("hang until stopped").waitFor();
+    await page.getByText("1 run", { exact: true }).waitFor();
+    await page.getByRole("button", { name: "All" }).click();
     await page.keyboard.press("Control+k");
     const palette = page.getByRole("dialog");
     await palette.getByRole("option", { name: /Cancelled hang until stopped/ }).waitFor();

@@ -105,7 +105,7 @@ test("a goal that waits can be cancelled, and one that fails or is cancelled let
   const outcomes = await Promise.all(
     [one, two, three, four].map(async ({ runId }) => (await engine.store.readRun(runId))?.outcome),
   );
-  expect(outcomes).toEqual(["failed", "failed", "succeeded", "succeeded"]);
+  expect(outcomes).toEqual(["cancelled", "cancelled", "succeeded", "succeeded"]);
   const events = await engine.events(two.runId);
   expect(ofType(events, "agent.subagent_started")).toEqual([]);
   expect(await hear(engine, `/resume ${two.runId}`)).toBe("Resumed R as D in run R.");

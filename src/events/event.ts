@@ -210,6 +210,8 @@ export interface EventPayloads {
     readonly call_id: string;
     readonly tool: string;
     readonly error: string;
+    /** A child could not be started because of the machine: a missing git, a read-only folder. */
+    readonly spawn_failed?: true;
     readonly exit_code?: number;
     readonly untrusted?: true;
   };

@@ -11,6 +11,8 @@ const mostExits = 100;
  */
 export class Evidence {
   toolCalls = 0;
+  /** Why the last child could not be started, while no later one completed; null: none failed so. */
+  spawnFailure: string | null = null;
   /** The tool, or whoever spoke, by which a stranger's words first came in; null: none did. */
   untrusted: string | null = null;
   #calls: Map<string, number> | null = null;
@@ -31,11 +33,13 @@ export class Evidence {
         this.toolCalls++;
         this.#calls ??= new Map();
         this.#calls.set(payload.tool, (this.#calls.get(payload.tool) ?? 0) + 1);
+        if (payload.delivered && !payload.is_error) this.spawnFailure = null;
         if (payload.files) this.#files = [...(this.#files ?? noFiles), ...payload.files];
         this.#seeExit(payload.exit_code);
         if (payload.untrusted) this.untrusted ??= payload.tool;
         return;
       case "agent.tool_failed":
+        if (payload.spawn_failed) this.spawnFailure = payload.error;
         this.#seeExit(payload.exit_code);
         if (payload.untrusted) this.untrusted ??= payload.tool;
         return;

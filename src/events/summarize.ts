@@ -7,7 +7,7 @@ const lines: { readonly [T in EventType]: (payload: EventPayloads[T]) => string 
   "run.started": (p) => `run started: ${short(p.task)}`,
   "run.resumed": () => "run taken up again after an interruption",
   "run.planned": (p) => `plan of ${p.steps.length} steps accepted`,
-  "run.late_result": (p) => `late result of ${p.sub_agent_id} discarded`,
+  "run.late_result": (p) => `late, of ${p.sub_agent_id}: ${short(p.detail)}`,
   "run.finished": (p) => {
     const outcome = runOutcomeOf(p);
     // The reason of a cancelled run begins with that word.

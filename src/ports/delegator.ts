@@ -94,7 +94,13 @@ export type StartOutcome =
       /** What of the request was granted and what was not. */
       readonly receipt: readonly ReceiptLine[];
     }
-  | { readonly started: false; readonly rule: string; readonly reason: string };
+  | {
+      readonly started: false;
+      readonly rule: string;
+      readonly reason: string;
+      /** The machine is in the way, not the request. */
+      readonly isFault?: true;
+    };
 
 /** How a child may be made, which decides whether it may have children of its own. */
 export type DelegationWay = "spawn" | "delegate";

@@ -89,7 +89,13 @@ export async function passGate(
   const origin = subject.broughtUntrusted() ? fromStrangers : originOf(tool, result);
   if (result.isError) {
     const { text } = uncapped(result, subject) ?? (await cap(result, subject));
-    const failed = { ...about, error: text, ...exitCodeOf(result), ...origin };
+    const failed = {
+      ...about,
+      error: text,
+      ...(result.spawnFailed && { spawn_failed: true as const }),
+      ...exitCodeOf(result),
+      ...origin,
+    };
     subject.record({ type: "agent.tool_failed", sub_agent_id: id, payload: failed });
     return { ...result, text };
   }

@@ -84,6 +84,8 @@ export interface ToolResult {
   readonly text: string;
   /** The model sees an error; the event is `agent.tool_failed`, unless it is recorded already. */
   readonly isError?: boolean;
+  /** Of an error: a child could not be started because of the machine, so the run fails. */
+  readonly spawnFailed?: true;
   /** What it did to files, for the evidence in the seal. */
   readonly files?: readonly FileEvidence[];
   /** Of a result that brought a stranger's words, though its tool does not always. */

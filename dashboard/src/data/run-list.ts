@@ -190,6 +190,7 @@ const lists = {
   all: new RunList({}),
   open: new RunList({ open: true }),
   failed: new RunList({ outcome: "failed" }),
+  cancelled: new RunList({ outcome: "cancelled" }),
 };
 
 export type RunFilter = keyof typeof lists;

@@ -128,7 +128,7 @@ function nobodyWaits({ parent }: Agent, { closeReason }: DelegationResult): bool
 }
 
 function lateEnd({ id }: Agent): NewEvent {
-  const detail = "its caller had been interrupted when it ended: its result was given to nobody";
+  const detail = "its caller had been interrupted when it ended: its result is kept, not delivered";
   return { type: "run.late_result", payload: { sub_agent_id: id, detail } };
 }
 

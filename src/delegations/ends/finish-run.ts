@@ -26,7 +26,11 @@ export function runFinished(
       agent.result?.status !== "completed" &&
       !hasArrived(agent),
   );
-  const problem = rootProblem(result) ?? planProblem(run, root) ?? overlookedProblem(overlooked);
+  const problem =
+    rootProblem(result) ??
+    planProblem(run, root) ??
+    overlookedProblem(overlooked) ??
+    unstartedProblem(run);
   const outcome = outcomeOf(result, problem);
   const reason = problem ?? "every delegation is closed";
   return { type: "run.finished", payload: { outcome, reason } };
@@ -47,6 +51,16 @@ function rootProblem(result: DelegationResult | null): string | undefined {
 function overlookedProblem(overlooked: readonly Agent[]): string | undefined {
   if (overlooked.length === 0) return undefined;
   return `the failure of ${overlooked.map(({ id }) => id).join(", ")} never reached its caller`;
+}
+
+/** A model may pass over a child that the machine kept from starting; its run did not succeed. */
+function unstartedProblem({ agents }: LiveRun): string | undefined {
+  for (const { evidence } of agents.values()) {
+    const { spawnFailure } = evidence;
+    if (spawnFailure !== null)
+      return `a sub-agent could not be started: ${summaryOf(spawnFailure)}`;
+  }
+  return undefined;
 }
 
 function planProblem(run: LiveRun, root: Agent | null): string | undefined {

@@ -146,7 +146,7 @@ describe("an interrupt", () => {
     // Its result is sealed, and given to nobody.
     const late = ofType(events, "run.late_result").map(({ payload }) => payload);
     expect(late.filter(({ sub_agent_id: id }) => id === goer?.id)).toMatchObject([
-      { detail: expect.stringMatching(/given to nobody/) },
+      { detail: expect.stringMatching(/kept, not delivered/) },
     ]);
     const delivered = ofType(events, "agent.tool_completed", delegationId);
     expect(delivered.flatMap(({ payload }) => payload.delivered ?? [])).toEqual([]);

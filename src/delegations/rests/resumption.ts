@@ -1,10 +1,16 @@
 import type { Authority } from "../../contracts/authority.ts";
-import { type Contract, mayDelegate, mayUse, modelName } from "../../contracts/contract.ts";
+import {
+  type Contract,
+  externalProvider,
+  mayDelegate,
+  mayUse,
+  modelName,
+} from "../../contracts/contract.ts";
 import type { Selection } from "../../contracts/selection.ts";
 import type { Delegation } from "../../events/delegation.ts";
 import { sha256 } from "../../events/hash-chain.ts";
 import { tellPruned } from "../../events/pruned-runs.ts";
-import type { RunState } from "../../events/run-state.ts";
+import { childrenOf, type RunState } from "../../events/run-state.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
 import type { Store } from "../../ports/store.ts";
 import type { RunRequest } from "../start/run-request.ts";
@@ -44,10 +50,27 @@ export async function resumption(
     );
   }
   const contract = await store.readContract(delegation.id);
+  if (contract.model.provider === externalProvider) throw ofAnotherProgram(state, delegation);
   const next = await goingOn(store, state, contract, delegation.id);
   const request = { ...next.request, ...amountsOf(limits) };
   const { maxCost: cost = next.cost } = limits;
   return keepSessionMode(store, state, { ...next, request, cost }, limits);
+}
+
+/** Its agent runs in another program; what that delegated can be resumed one by one. */
+function ofAnotherProgram(state: RunState, { id, profile }: Delegation): MandateError {
+  const open = childrenOf(state, id).filter(
+    (one) => one.status === "closed" && one.finalStatus === "failed",
+  );
+  const next =
+    open.length === 0
+      ? `Its sub-agents have completed; their results: mandate tree ${state.id}`
+      : `Resume a sub-agent by its id: ${open
+          .slice(0, 10)
+          .map((one) => `mandate resume ${one.id}`)
+          .join(", ")}.`;
+  const sentence = `${state.id} is the session of "${profile}", an agent that another program runs: Mandate cannot resume it.`;
+  return new MandateError("not-resumable", `${sentence} ${next}`);
 }
 
 /** An attempt had at most all of the time: with another amount of it, that is made anew. */

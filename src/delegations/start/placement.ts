@@ -5,6 +5,7 @@ import { MandateError } from "../../ports/mandate-error.ts";
 import type { Profile } from "../../profiles/profile.ts";
 import { bindWorkspace } from "../../workspaces/bind-workspace.ts";
 import type { WorkingCopy } from "../../workspaces/git/copies/working-copy.ts";
+import { isWritable } from "../../workspaces/is-writable.ts";
 import { resolveInside } from "../../workspaces/resolve-inside.ts";
 import type { WorkspaceBinding } from "../../workspaces/workspace-binding.ts";
 import type { Agent } from "../agent.ts";
@@ -65,6 +66,26 @@ function canWrite({ toolbox }: EngineParts, { mayUse }: Granted): boolean {
     const effect = toolbox.get(name)?.effect;
     return effect === "write" || effect === "exec";
   });
+}
+
+/**
+ * Why the files that a contract grants to write cannot be written: a read-only folder fails before
+ * the first model request, rather than after a model passed over it. Undefined: nothing is wrong.
+ */
+export function obstacleToWriting(
+  { caller, run, way }: Start,
+  granted: Granted,
+): string | undefined {
+  const { tools, write_roots: roots } = granted.mayUse;
+  // Those of a copy are its own, and a watcher or another program's agent writes nothing here.
+  if (way === "watch" || way === "session" || (caller !== null && caller.copy !== null)) {
+    return undefined;
+  }
+  const writer = (tools as readonly string[]).find(
+    (name) => run.parts.toolbox.get(name)?.effect === "write",
+  );
+  if (writer === undefined || roots.length === 0 || roots.some(isWritable)) return undefined;
+  return `The folder ${roots.join(", ")} is not writable, and the contract grants ${writer} there. Make the folder writable, or start the run read-only (--read-only) for work that only reads.`;
 }
 
 /** The folder that a delegation's caller works in, and which part of the run's folder that is. */

@@ -23,6 +23,8 @@ export type Unresolved = {
   readonly reason: string;
   /** What was most likely meant, for people: the words that models get are fixed. */
   readonly hint?: string;
+  /** The machine is in the way, not the request: the run cannot succeed by passing over it. */
+  readonly isFault?: true;
   /** The code of the error for a caller that is no agent; absent: refused by policy. */
   readonly code?: MandateErrorCode;
 };

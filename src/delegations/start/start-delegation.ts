@@ -15,6 +15,7 @@ import { Transcript } from "../../sessions/transcript.ts";
 import { skillName } from "../../skills/skill-name.ts";
 import type { WorkingCopies } from "../../workspaces/git/copies/working-copies.ts";
 import type { WorkingCopy } from "../../workspaces/git/copies/working-copy.ts";
+import { GitFailure } from "../../workspaces/git/git-failure.ts";
 import { ownershipOverlaps } from "../../workspaces/git/integration/match-ownership.ts";
 import { Agent } from "../agent.ts";
 import { packStart } from "../changes/remote-copy-bundles.ts";
@@ -26,7 +27,13 @@ import { requireOutputSchema } from "../turns/judge-output.ts";
 import { carriedBy } from "./carried.ts";
 import { ceilingOf, claimsOf, rootRules } from "./claims.ts";
 import { exitTools, makeContract } from "./make-contract.ts";
-import { chooseIsolation, type Placement, place, surroundingsOf } from "./placement.ts";
+import {
+  chooseIsolation,
+  obstacleToWriting,
+  type Placement,
+  place,
+  surroundingsOf,
+} from "./placement.ts";
 import { slipInProfile, slipInRequest } from "./profile-slips.ts";
 import { type Resolved, resolveProfile, type Unresolved } from "./resolve-profile.ts";
 import { systemPrompt } from "./system-prompt.ts";
@@ -102,6 +109,8 @@ export function startDelegation(start: Start): Started | Promise<Started> {
     const agreed = { ...granted, mayUse: fittingAuthority(start, resolved, granted), receipt };
     const id = run.parts.store.newDelegationId();
     if (run.workspace === null) return create(start, resolved, agreed, id, null);
+    const unwritable = obstacleToWriting(start, agreed);
+    if (unwritable !== undefined) return fault("workspace_read_only", unwritable);
     const isolation = chooseIsolation(start, resolved.profile, agreed);
     if (isolation === "sandbox") return createInCopy(start, resolved, agreed, id);
     const { folder } = resolved.profile.workspace ?? {};
@@ -187,15 +196,24 @@ async function createInCopy(
       throw error;
     }
   } catch (error) {
-    return isSystemError(error) ? unmade(error) : asRefusal(error);
+    return isMachineFault(error) ? unmade(error) : asRefusal(error);
   } finally {
     run.starting--;
   }
 }
 
-/** A disk that fails is nobody's mistake, and no bug of ours: whoever asked is told. */
-function unmade(error: Error): Started {
-  return { rule: "working_copy", reason: `Its working copy could not be made: ${error.message}.` };
+/** A missing git or a disk that fails is no mistake of the caller, and no model can change it. */
+function unmade({ message }: Error): Started {
+  const sentence = message.endsWith(".") ? message : `${message}.`;
+  return fault("working_copy", `Its working copy could not be made: ${sentence}`);
+}
+
+function fault(rule: string, reason: string): Unresolved {
+  return { rule, reason, isFault: true, code: "usage" };
+}
+
+function isMachineFault(error: unknown): error is Error {
+  return (error instanceof GitFailure && error.kind !== "aborted") || isSystemError(error);
 }
 
 function isSystemError(error: unknown): error is NodeJS.ErrnoException {

@@ -93,7 +93,8 @@ class AgentDelegator implements CallDelegator {
       const started = await making;
       hasCopy = "agent" in started && started.agent.copy !== null;
       if (!("agent" in started)) {
-        return { started: false, rule: started.rule, reason: started.reason };
+        const { isFault, reason, rule } = started;
+        return { started: false, rule, reason, ...(isFault && { isFault }) };
       }
       // Whether a plan was completed is asked by the keys of its steps.
       if (request.key !== undefined) agent.run.byCall.set(`${agent.id} ${callId}`, started.agent);

@@ -104,7 +104,7 @@ test("the first Ctrl-C cancels and says how to go on; going on works", async () 
   const { id } = await latestRun();
   expect({ code, out }).toEqual({ code: 130, out: "" });
   expect(err).toContain(`${id} was cancelled. Go on with: mandate resume ${id}`);
-  expect(await latestRun()).toMatchObject({ state: "failed" });
+  expect(await latestRun()).toMatchObject({ state: "cancelled" });
   const resumed = await desk.type(["resume", id]);
   expect(resumed).toMatchObject({ code: 0, out: "I went on.\n" });
   expect(resumed.err).toContain("answers from book.yaml");
@@ -144,7 +144,7 @@ test("Ctrl-C lets a child that continues by its contract come to its end first",
   expect(err).toContain("those who continue by their contract come to their end");
   const { id, state } = await latestRun();
   expect(err).toContain(`${id} was cancelled.`);
-  expect(state).toBe("failed");
+  expect(state).toBe("cancelled");
   expect((await desk.type(["tree", id])).out).toMatch(/helper .*completed|✓ helper/);
 });
 

@@ -44,9 +44,11 @@ export interface Aftermath {
 
 export async function lookBack(
   { runId }: StartedRun,
-  { runtime: { store }, io }: Pick<Work, "runtime" | "io">,
+  { runtime: { parts, store }, io }: Pick<Work, "runtime" | "io">,
 ): Promise<Aftermath> {
   const run = await store.readRun(runId);
+  // Copies that hold no changes are being removed: only then is it known what is kept.
+  if (parts.hasCopies()) await (await parts.copies()).settled();
   if (run === undefined) return nothingLeft;
   return { end: run.outcome, kept: await keptChanges(store, run, io) };
 }
@@ -122,6 +124,11 @@ export function reportOutcome(
         `mandate: another process works on ${run.runId} now. Watch it: ${io.program} logs ${run.runId} --follow\n`,
       );
       return exitCode.failed;
+    case "paused":
+      io.stderr.write(
+        `mandate: ${run.runId} is paused: its caller is gone, and the contract of a sub-agent says to wait. Resume it: ${io.program} resume ${run.runId}\n`,
+      );
+      return exitCode.failed;
     case "interrupted":
       io.stderr.write(`mandate: ${describeInterruption(outcome, io)}\n`);
       tellKept(kept, io);
@@ -163,5 +170,7 @@ function howToGoOn(
     return more(isOfDollars ? "--max-cost DOLLARS" : "--max-tokens NUMBER");
   }
   if (closeReason === "timeout") return more("--timeout TIME");
+  // The session of another program's agent: its sub-agents can be resumed, the agent cannot.
+  if (closeReason === "parent_crash") return `What its sub-agents did: ${io.program} tree ${runId}`;
   return `Go on with: ${io.program} resume ${runId}`;
 }

@@ -23,6 +23,8 @@ export type WorkOutcome =
       /** All that it was about, in the order in which they began. */
       readonly stopped: readonly StoppedRun[];
     }
+  /** It rests although nobody interrupted it here: no process works on it until it is resumed. */
+  | { readonly ended: "paused"; readonly run: StartedRun }
   | { readonly ended: "lost"; readonly run: StartedRun };
 
 /** What became of a run when its work was interrupted: it may have ended just then. */
@@ -48,19 +50,18 @@ export interface Work {
 export async function workOn(work: Work): Promise<WorkOutcome> {
   const { runtime, io, display } = work;
   const { engine, store } = runtime;
-  const takenAway = new Map<string, () => void>();
+  const left = new Map<string, (how: "lost" | "paused") => void>();
   const questions = new Questions(io, display, (id, text) => engine.answer(id, text));
   const watch = new RunWatch(store, display, (event, view) => {
     display.note(event, view);
     questions.follow(event, view);
-    if (isTakenAway(event, store.ownership.worker)) takenAway.get(event.run_id)?.();
+    if (isTakenAway(event, store.ownership.worker)) left.get(event.run_id)?.("lost");
+    if (event.type === "agent.paused" && isPaused(view.state)) left.get(event.run_id)?.("paused");
   });
-  const ends = new Map<string, Promise<DelegationResult | "lost">>();
+  const ends = new Map<string, Promise<DelegationResult | "lost" | "paused">>();
   const add = (run: StartedRun): Promise<RunView> => {
-    const lost = new Promise<"lost">((resolve) => {
-      takenAway.set(run.runId, () => resolve("lost"));
-    });
-    ends.set(run.runId, Promise.race([run.result, lost]));
+    const leaving = new Promise<"lost" | "paused">((resolve) => left.set(run.runId, resolve));
+    ends.set(run.runId, Promise.race([run.result, leaving]));
     return watch.add(run.runId);
   };
   let interruption: Interruption | undefined;
@@ -103,6 +104,7 @@ export async function workOn(work: Work): Promise<WorkOutcome> {
       }
       return { ended: "interrupted", run, code, stopped };
     }
+    if (end === "paused") return { ended: "paused", run };
     return end === undefined || end === "lost" || typeof end === "number"
       ? { ended: "lost", run }
       : { ended: "result", run, result: end };

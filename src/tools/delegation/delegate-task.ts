@@ -3,6 +3,7 @@ import type { DelegationResult, Delegator } from "../../ports/delegator.ts";
 import { defineTool } from "../tool.ts";
 import { delegateAbout } from "./delegate-about.ts";
 import { fitResult, transcriptReference } from "./fit-result.ts";
+import { refusedStart } from "./refused-start.ts";
 
 const positive = z.int().positive();
 
@@ -37,7 +38,7 @@ export const delegateTaskTool = defineTool({
       },
       "delegate",
     );
-    if (!outcome.started) return { text: `Error: ${outcome.reason}`, isError: true };
+    if (!outcome.started) return refusedStart(outcome);
     return delegator.joinAndComplete(outcome.delegationId, (result) => ({
       text: describeResult(result, delegator),
       ...(result.status !== "completed" && { isError: true }),

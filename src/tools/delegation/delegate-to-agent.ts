@@ -3,6 +3,7 @@ import type { ReceiptLine } from "../../contracts/receipt.ts";
 import { defineTool } from "../tool.ts";
 import { delegateAbout } from "./delegate-about.ts";
 import { aboutTranscript, fitResult, joinedOutput } from "./fit-result.ts";
+import { refusedStart } from "./refused-start.ts";
 
 /** Delegation by handle: the registry says who that is and what may be forwarded to it. */
 export const delegateToAgentTool = defineTool({
@@ -43,7 +44,7 @@ export const delegateToAgentTool = defineTool({
       },
       "delegate",
     );
-    if (!outcome.started) return { text: `Error: ${outcome.reason}`, isError: true };
+    if (!outcome.started) return refusedStart(outcome);
     const { delegationId, receipt } = outcome;
     const clamped = describeClamps(receipt);
     return delegator.joinAndComplete(delegationId, (result) => {

@@ -2,6 +2,7 @@ import { z } from "zod";
 import { defineTool } from "../tool.ts";
 import { delegateAbout } from "./delegate-about.ts";
 import { fitResult, joinedOutput } from "./fit-result.ts";
+import { refusedStart } from "./refused-start.ts";
 import { reviewTask } from "./review-task.ts";
 
 const reviewer = "reviewer";
@@ -30,7 +31,7 @@ export const requestReviewTool = defineTool({
       { profile: reviewer, ...reviewTask({ focus, paths, changes }) },
       "delegate",
     );
-    if (!outcome.started) return { text: `Error: ${outcome.reason}`, isError: true };
+    if (!outcome.started) return refusedStart(outcome);
     return delegator.joinAndComplete(outcome.delegationId, (result) =>
       joinedOutput(result, fitResult(result, delegator.joinTokens)),
     );

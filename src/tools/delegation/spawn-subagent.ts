@@ -3,6 +3,7 @@ import type { DelegationResult } from "../../ports/delegator.ts";
 import { defineTool } from "../tool.ts";
 import { delegateAbout } from "./delegate-about.ts";
 import { fitResult } from "./fit-result.ts";
+import { refusedStart } from "./refused-start.ts";
 
 /** One tool for both ways: wait for the sub-agent, or let it work and look later. */
 export const spawnSubagentTool = defineTool({
@@ -28,7 +29,7 @@ export const spawnSubagentTool = defineTool({
     );
     if (!outcome.started) {
       const refusal = { mode: returnMode, status: "refused", error: outcome.reason };
-      return { text: JSON.stringify(refusal), isError: true };
+      return refusedStart(outcome, JSON.stringify(refusal));
     }
     const sessionId = outcome.delegationId;
     if (!isBlocking) return JSON.stringify({ mode: returnMode, sessionId, status: "running" });

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { defineTool, type Tool } from "../tool.ts";
 import { delegateAbout } from "./delegate-about.ts";
+import { refusedStart } from "./refused-start.ts";
 
 /** `profile` lists the configured names; with none configured any string is accepted, and refused later. */
 export function spawnTool(profileNames: () => readonly string[]): Tool {
@@ -40,7 +41,7 @@ export function spawnTool(profileNames: () => readonly string[]): Tool {
         "spawn",
       );
       if (outcome.started) return outcome.delegationId;
-      return { text: `Error: ${outcome.reason}`, isError: true };
+      return refusedStart(outcome);
     },
   });
 }

@@ -43,6 +43,7 @@ export type RecordedResult =
       readonly kind: "failed";
       readonly seq: number;
       readonly text: string;
+      readonly spawnFailed: true | undefined;
       readonly exitCode: number | undefined;
       readonly untrusted: true | undefined;
     }
@@ -131,8 +132,8 @@ function resultIn({ payload, seq, type }: Ended): RecordedResult {
   if (type === "agent.tool_failed") {
     // Not what the tool said: its delegation had ended.
     if (payload.error === "Interrupted: the delegation ended.") return { kind: "cut" };
-    const { error: text, exit_code: exitCode, untrusted } = payload;
-    return { kind: "failed", seq, text, exitCode, untrusted };
+    const { error: text, exit_code: exitCode, spawn_failed: spawnFailed, untrusted } = payload;
+    return { kind: "failed", seq, text, spawnFailed, exitCode, untrusted };
   }
   return {
     kind: "completed",

@@ -101,7 +101,10 @@ export class RecordedTools implements RecordedBehaviour {
       ...(exitCode !== undefined && { exitCode }),
       ...(untrusted && { untrusted }),
     };
-    if (kind === "failed") return { text: result.text, isError: true, ...facts };
+    if (kind === "failed") {
+      const { spawnFailed, text } = result;
+      return { text, isError: true, ...(spawnFailed && { spawnFailed }), ...facts };
+    }
     const { artifact, delivered, exit, files, isError, text } = result;
     const [child] = delivered ?? [];
     const isPlain = artifact === undefined && exit === undefined && files === undefined;

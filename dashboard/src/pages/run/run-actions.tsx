@@ -19,7 +19,7 @@ export function RunActions({ runId, state, onDone }: RunActionsProps) {
   const [isAsking, setAsking] = useState(false);
   const isViewer = useMe()?.role === "viewer";
   const isOpen = !isViewer && (state === "running" || state === "interrupted");
-  const isResumable = !isViewer && (state === "interrupted" || state === "failed");
+  const isResumable = !isViewer && ["interrupted", "failed", "cancelled"].includes(state);
   const cancel = useAction(async () => {
     const { outcome } = await client.cancelRun({ runId });
     setAsking(false);

@@ -22,6 +22,7 @@ const filters = [
     has: ({ state }: RunRow) => ["running", "interrupted"].includes(state),
   },
   { id: "failed", label: "Failed", has: ({ state }: RunRow) => state === "failed" },
+  { id: "cancelled", label: "Cancelled", has: ({ state }: RunRow) => state === "cancelled" },
 ] as const;
 
 const columns =

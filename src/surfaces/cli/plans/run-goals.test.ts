@@ -80,7 +80,7 @@ test("Ctrl-C cancels the goal at work and those that wait, and names each of the
   const { code, err } = await typing.done;
   expect(code).toBe(130);
   const { first, slow, last } = await runsByTask();
-  expect([first?.state, slow?.state, last?.state]).toEqual(["succeeded", "failed", "failed"]);
+  expect([first?.state, slow?.state, last?.state]).toEqual(["succeeded", "cancelled", "cancelled"]);
   expect(err).toContain(
     `mandate: ${slow?.id}, ${last?.id} were cancelled. Go on with: mandate resume ${slow?.id}; mandate resume ${last?.id}\n`,
   );
