@@ -66,6 +66,14 @@ describe("the words that profiles bring", () => {
     expect(parseCommand("/walk now", commands)).toMatchObject({ name: "walk" });
   });
 
+  it("belong to a profile of the person before one that only a project has", () => {
+    const project = { cut: [], files: {} };
+    const planted = named("planted", { slash: ["go"], hotkeys: ["ctrl+g"] }, { project });
+    const mine = named("mine", { slash: ["go"], hotkeys: ["ctrl+g"] }, { origin: "user: mine.md" });
+    expect(wordsOf([planted, mine]).map(({ profile }) => profile)).toEqual(["mine"]);
+    expect(wordsOf([planted]).map(({ profile }) => profile)).toEqual(["planted"]);
+  });
+
   it("belong to a shipped profile before all others, and not to words that a project gave it", () => {
     const own = shipped("ours", { slash: ["go"] });
     const theirs = named("theirs", { slash: ["go"] });

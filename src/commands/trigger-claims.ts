@@ -9,8 +9,9 @@ export interface TriggerClaims {
 }
 
 /**
- * Who gets which word or key. What is shipped comes before what a user or a project brings, so that
- * no file can take over what people know; between equals nobody wins, and both are named.
+ * Who gets which word or key. What is shipped comes before what a user brings, and that before what
+ * a project brings, so that no file can take over what people know; between equals nobody wins, and
+ * both are named.
  */
 export function claimTriggers(
   profiles: readonly Profile[],
@@ -27,12 +28,18 @@ export function claimTriggers(
   const contested = new Map<string, readonly Profile[]>();
   for (const [name, claimants] of claims) {
     const shipped = claimants.filter((profile) => isShipped(profile, kind));
-    const [first, ...others] = shipped.length > 0 ? shipped : claimants;
+    const own = claimants.filter((profile) => !isProjects(profile));
+    const [first, ...others] = [shipped, own, claimants].find((some) => some.length > 0) ?? [];
     if (first === undefined) continue;
     if (others.length === 0) granted.set(name, first);
     else contested.set(name, [first, ...others]);
   }
   return { granted, contested };
+}
+
+/** Whether only a project has a profile of this name. */
+function isProjects({ project }: Profile): boolean {
+  return project !== undefined && project.own === undefined;
 }
 
 /** Whether the product itself says so: a project may add words to a shipped profile. */

@@ -1,5 +1,5 @@
 import { realpathSync, statSync } from "node:fs";
-import { resolve } from "node:path";
+import { basename, dirname, join, resolve } from "node:path";
 import { intersectRoots, isBelow } from "../contracts/write-roots.ts";
 import { MandateError } from "../ports/mandate-error.ts";
 import { noteWorkspace } from "../processes/agent-folders.ts";
@@ -49,11 +49,22 @@ export function bindWorkspace(request: WorkspaceRequest): WorkspaceBinding {
     // A folder that contains the root is closed by the root itself.
     forbidden: forbidden.filter((folder) => !isBelow(root, folder)),
     guarded: [
-      ...(request.guarded ?? []).map((place) => nearestRealPath(resolve(place)).path),
+      ...(request.guarded ?? []).map((place) => guardedPlace(resolve(place))),
       ...(request.allowWrites ? linkedPlaces(root) : []),
     ],
     ...(request.visible && request.visible.length > 0 && { visible: request.visible }),
   });
+}
+
+/** A link that leads in a circle, or a folder without permission, is guarded where it is. */
+function guardedPlace(place: string): string {
+  try {
+    return nearestRealPath(place).path;
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code !== "ELOOP" && code !== "EACCES") throw error;
+    return join(guardedPlace(dirname(place)), basename(place));
+  }
 }
 
 function realFolder(path: string): string {

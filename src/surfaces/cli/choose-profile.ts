@@ -1,6 +1,5 @@
 import { effectiveProfile } from "../../commands/effective-profile.ts";
 import { requireTrustable } from "../../commands/judge-waiting.ts";
-import { describeWaiting, waitingContent } from "../../commands/waiting-content.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
 import type { Profile } from "../../profiles/profile.ts";
 import type { Runtime } from "../../runtime.ts";
@@ -27,8 +26,6 @@ export async function chooseProfile(
   const pin = asked === undefined ? await control.plane.effectivePin(context) : undefined;
   const name = asked ?? pin?.profileId ?? "general";
   await offerToTrust(runtime, name, where.io);
-  const waiting = describeWaiting(waitingContent(control), where.io.program);
-  if (waiting !== undefined) where.io.stderr.write(`${printableLine(waiting)}\n`);
   const profile = name.startsWith("@") ? await behindHandle(runtime, name) : named(runtime, name);
   const [model = ""] = parts.models.candidates(profile?.model ?? {});
   parts.models.resolve(model);

@@ -1,9 +1,11 @@
 import { resolve } from "node:path";
+import { describeWaiting, waitingContent } from "../../commands/waiting-content.ts";
 import type { Runtime, RuntimeOptions } from "../../runtime.ts";
 import type { Arguments } from "./arguments.ts";
 import type { CommandOption } from "./command.ts";
 import type { Io } from "./io.ts";
 import { playbookOf } from "./playbook-application.ts";
+import { printableLine } from "./printable.ts";
 
 /** The options of every command that puts agents to work. */
 export const runtimeOptions: Readonly<Record<string, CommandOption>> = {
@@ -36,7 +38,7 @@ export async function openRuntime(
   const askDefault = given.text("answer-default");
   const askDeadlineMs = given.duration("answer-within");
   const speed = given.count("speed");
-  return createRuntime({
+  const runtime = await createRuntime({
     consent: "given",
     environment: io.environment,
     cwd: io.cwd,
@@ -51,6 +53,9 @@ export async function openRuntime(
       ...extra.limits,
     },
   });
+  const waiting = describeWaiting(waitingContent(runtime.control), io.program);
+  if (waiting !== undefined) io.stderr.write(`${printableLine(waiting)}\n`);
+  return runtime;
 }
 
 /** The playbook that was asked for, by flag or environment. */
