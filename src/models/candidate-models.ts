@@ -47,7 +47,7 @@ export function modelsOfPool(name: string, pools: ModelChoices["pools"]): readon
 }
 
 /** No model is configured at all: what to set, and where to look. */
-export function noModel(): MandateError {
+function noModel(): MandateError {
   return new MandateError(
     "model-not-configured",
     "No language model is configured, so no work can start. Set ANTHROPIC_API_KEY, OPENAI_API_KEY, " +
