@@ -3,7 +3,7 @@
  * `spawn_await` takes the results when they are needed. Answers stand in the order of the jobs,
  * however they finished, and a job that failed costs nobody else's answer.
  */
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createMandate } from "mandate";
@@ -12,8 +12,6 @@ import { type ScriptedReply, scriptedModel } from "mandate/testing";
 const root = mkdtempSync(join(tmpdir(), "mandate-example-"));
 const project = join(root, "project");
 mkdirSync(project);
-// Our own agents have the two tools where the configuration says so.
-writeFileSync(join(project, "mandate.yaml"), "tools: { spawn: { enabled: true } }\n");
 
 const harbours = ["Kiel", "Atlantis", "Bergen"];
 const titles = new Map<string, string>();
@@ -22,6 +20,8 @@ const closed: string[] = [];
 const mandate = await createMandate({
   cwd: project,
   environment: { HOME: root },
+  // Our own agents have the two tools where the configuration says so.
+  config: { tools: { spawn: { enabled: true } } },
   database: ":memory:",
   profiles: [
     {
