@@ -30,7 +30,7 @@ export interface InboxItem {
     readonly id: string;
     readonly deadlineAt: number;
     readonly default: string | null;
-    /** The whole question while it is open, with hidden characters made visible. Not stored. */
+    /** The whole question while it is open. Not stored. */
     readonly question?: string;
   };
 }

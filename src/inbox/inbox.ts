@@ -4,7 +4,7 @@ import { type InboxItem, inboxKinds } from "../events/inbox-item.ts";
 import { type InboxQuery, type InboxStore, mostInboxItems } from "../ports/inbox-store.ts";
 import { MandateError } from "../ports/mandate-error.ts";
 import type { Store } from "../ports/store.ts";
-import { revealHidden } from "../ports/visible-text.ts";
+import { stripHidden } from "../ports/visible-text.ts";
 import { type AnswerOutcome, answerAsk } from "./answer-ask.ts";
 import { followInbox } from "./follow-inbox.ts";
 
@@ -51,7 +51,7 @@ export class Inbox {
       const run = await this.#store.readRun(runId);
       for (const delegation of run?.delegations.values() ?? []) {
         const ask = openAskOf(delegation);
-        if (ask !== null) questions.set(ask.id, revealHidden(ask.question));
+        if (ask !== null) questions.set(ask.id, stripHidden(ask.question));
       }
     }
     return items.map((item) => {

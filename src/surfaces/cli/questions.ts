@@ -1,13 +1,12 @@
 import { type OpenAsk, openAskOf } from "../../events/delegation.ts";
 import type { StoredEvent } from "../../events/event.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
-import { revealHidden } from "../../ports/visible-text.ts";
 import { wrapText } from "../tui/draw/wrap-text.ts";
 import { countOf, formatSpan } from "./amounts.ts";
 import type { Display } from "./display.ts";
 import { indented } from "./indented.ts";
 import type { Io } from "./io.ts";
-import { printableLine } from "./printable.ts";
+import { printable, printableLine } from "./printable.ts";
 import type { RunView } from "./run-view.ts";
 import { styleFor } from "./style.ts";
 
@@ -158,11 +157,10 @@ export class Questions {
    */
   #quote(text: string): string {
     const { columns, isTerminal } = this.#io.stderr;
-    const shown = revealHidden(text);
-    if (!isTerminal) return indented(shown);
+    if (!isTerminal) return indented(text);
     const { glyphs, paint } = styleFor(this.#io.stderr, this.#io);
     const bar = paint.dim(glyphs.stem.trimEnd());
-    return wrapText(shown.trimEnd(), columns - 6)
+    return wrapText(printable(text).trimEnd(), columns - 6)
       .map((line) => `  ${bar} ${line}`)
       .join("\n");
   }

@@ -1,5 +1,4 @@
 import type { ElicitRequestFormParams } from "@modelcontextprotocol/server";
-import { revealHidden } from "../../../ports/visible-text.ts";
 import { formatSpan } from "../../cli/amounts.ts";
 import { printable } from "../../cli/printable.ts";
 import type { OpenQuestion } from "./open-question.ts";
@@ -33,7 +32,7 @@ const answerForm: ElicitRequestFormParams["requestedSchema"] = {
 
 function describeQuestion(question: OpenQuestion, now: number): string {
   const { delegationId, deadlineAt, default: fallback, isApproval, profile } = question;
-  const text = printable(revealHidden(question.question));
+  const text = printable(question.question);
   const left = formatSpan(Math.max(0, deadlineAt - now));
   const then = fallback === null ? "" : ` Without an answer it takes: ${printable(fallback)}`;
   const what = isApproval ? "waits for your approval" : "asks";
