@@ -13,6 +13,7 @@ import {
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { createRuntime } from "../runtime.ts";
 import { noteAgentFolder, noteWorkspace } from "./agent-folders.ts";
 import { findProgram, ownNode } from "./find-program.ts";
 import { installationPaths } from "./installation-paths.ts";
@@ -115,6 +116,15 @@ describe("the installation", () => {
     expect(paths).toContain(realpathSync(process.execPath));
     expect(paths).toContain(code);
     expect(paths).toContain(join(dirname(code), "node_modules"));
+  });
+
+  it("is guarded from every agent", async () => {
+    const environment = { MANDATE_HOME: join(base, "home"), XDG_CONFIG_HOME: join(base, "config") };
+    const runtime = await createRuntime({
+      ...{ database: ":memory:", cwd: base, environment, consent: "given" },
+    });
+    expect(runtime.parts.guarded).toEqual(expect.arrayContaining([...installationPaths()]));
+    await runtime.close();
   });
 });
 
