@@ -15,7 +15,7 @@ interface JudgedSources extends WaitingSources {
 }
 
 /** What a person should know before they trust it: what is wrong with it, and what it cannot have. */
-export function judgeWaiting(
+function judgeWaiting(
   control: JudgedSources,
   { hash, name }: WaitingContent,
   /** Tools that a program brings, beside those that are shipped. */
