@@ -32,7 +32,8 @@ const { values } = parseArgs({
 });
 const fileCount = Number(values.files);
 const repeat = Number(values.repeat);
-const ripgrep = await findRipgrep();
+const found = await findRipgrep();
+const ripgrep = found?.file ?? null;
 const base = realpathSync(mkdtempSync(join(values.folder, "mandate-measure-")));
 const missed = [];
 try {
@@ -85,7 +86,7 @@ async function measureSearches(tree) {
   makeTree(tree, fileCount);
   const workspace = bindWorkspace({ root: tree, isolation: "shared", allowWrites: false });
   const context = { workspace, signal: new AbortController().signal };
-  const withIt = grepTool(async () => ripgrep);
+  const withIt = grepTool(async () => found);
   const withoutIt = grepTool(async () => null);
   const rows = [];
   // Ripgrep is asked for what ours gives: every file, hidden ones included, with line numbers.
