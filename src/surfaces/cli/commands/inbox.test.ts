@@ -53,7 +53,7 @@ test("a question is shown with the command that answers it, until it is answered
   expect(code).toBe(0);
   expect(stripVTControlCharacters(out)).toMatch(
     new RegExp(
-      `^\\? general asks\\n {2}Which colour\\? Say\\.\\n {2}just now · r\\w+ \\w+\\n {2}mandate answer ${askId} "…" {2}\\(.* min left\\)\\n$`,
+      `^\\? general asks\\n {2}Which colour\\?\\n {2}Say\\.\\n {2}just now · r\\w+ \\w+\\n {2}mandate answer ${askId} "…" {2}\\(.* min left\\)\\n$`,
     ),
   );
   expect(out).not.toContain("\u001b[31m colour");
