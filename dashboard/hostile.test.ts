@@ -38,7 +38,7 @@ const evil = `${markup} ${controls} javascript:alert(1)//`;
 const endless = "x".repeat(1_000_000);
 const evilName = "stranger";
 const longName = "n".repeat(64);
-const evilFile = "<img src=x onerror=alert(1)> \u202egnp.md";
+const evilFile = "<img src=x onerror=alert(1)> gnp.md";
 const longFile = `${"f".repeat(200)}.md`;
 
 const spill = defineTool({

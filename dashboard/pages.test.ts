@@ -177,7 +177,10 @@ describe("the other pages", { timeout: 120_000 }, () => {
     await page.getByText("Operators edit it; you can only look.").waitFor();
     expect(await page.getByRole("button", { name: "Save" }).count()).toBe(0);
     await page.getByRole("tab", { name: "Pins" }).click();
-    await page.getByText("Operators pin; you can look.").waitFor();
+    // A viewer pins for themselves, and for nobody else.
+    const places = page.getByLabel("Where the pin counts");
+    await places.waitFor();
+    expect(await places.locator("option").count()).toBe(1);
     expect(await page.getByRole("button", { name: /Remove/ }).count()).toBe(0);
     await page.goto(`${server.url}/sessions?session=${delegationId}`);
     await page.getByText("I looked into").first().waitFor();

@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 import { keyOfPlace, mayRemove, type PinRow, placesFor, sessionPlace } from "./pin-scopes.ts";
 
 const workspaces = ["/srv/app"];
-const ann = { id: "ann", role: "operator", workspaces } as const;
+const ann = { id: "ann", role: "operator", allRuns: false, workspaces } as const;
 
 const pin = (scope: PinRow["scope"], id: string | null): PinRow => {
   const about = { record: "", problem: null, version: 1, updatedBy: "x", updatedAt: 0 };
