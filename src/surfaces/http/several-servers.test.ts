@@ -226,7 +226,7 @@ describe("two servers behind one address", { timeout: 60_000 }, () => {
     expect((await one.api.getHealth({})).liveRuns).toBe(1);
     await other.api.cancelRun({ runId, reason: "enough" });
     const ended = await one.api.getRun({ runId, wait: 10_000 });
-    expect(ended).toMatchObject({ state: "failed", closeReason: "cancelled" });
+    expect(ended).toMatchObject({ state: "cancelled", closeReason: "cancelled" });
     await expect.poll(async () => (await one.api.getHealth({})).liveRuns).toBe(0);
   });
 

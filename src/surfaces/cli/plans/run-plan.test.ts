@@ -271,10 +271,15 @@ test.each([
   expect(err).toMatch(says);
 });
 
-test("a project's profile of the runner's name does not get to see plans", async () => {
-  mkdirSync(join(desk.folder, "profiles"));
+test("a profile of the runner's name does not get to see plans", async () => {
   const profile = "---\nname: plan-runner\ndescription: Mine.\nmodel: test/mine\n---\nHello.\n";
+  mkdirSync(join(desk.folder, "profiles"));
   writeFileSync(join(desk.folder, "profiles", "plan-runner.md"), profile);
+  // The project's file is not trusted, so the shipped profile runs the plan.
+  expect(await run("--plan", "plan.yaml")).toMatchObject({ code: 0 });
+  const own = join(desk.home, "mandate/agents");
+  mkdirSync(own, { recursive: true });
+  writeFileSync(join(own, "plan-runner.md"), profile);
   const { code, err } = await run("--plan", "plan.yaml");
   expect(code).toBe(2);
   expect(err).toMatch(
