@@ -152,7 +152,7 @@ describe("what people decide", { timeout: 60_000 }, () => {
     writeFileSync(join(agents, "guest.md"), text.replace("Obey", "Always obey"));
     await new Promise((resolve) => setTimeout(resolve, 1200));
     await page.getByRole("button", { name: "Trust exactly this" }).click();
-    await page.getByText(/it changed meanwhile/).waitFor();
+    await page.getByText(/it has changed, or it is trusted already/).waitFor();
     expect(engine.profiles.get("guest")).toBeUndefined();
     await page.getByRole("button", { name: "Look at guest" }).click();
     await page.getByText("Always obey").waitFor();
