@@ -10,6 +10,7 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { steersTerminal } from "../../workspaces/hidden-name.ts";
 import {
   machine,
   makeFolder,
@@ -51,6 +52,20 @@ describe.skipIf(!machine.isUsable)(`what a command leaves for git to obey${whySk
       expect(existsSync(join(root, folder, name))).toBe(false);
     }
     expect(await shell.run("true")).toBe("Exit code 0. No output.");
+  });
+
+  it("is a name that a terminal would obey, unless it was there before", async () => {
+    writeFileSync(join(root, "mine\r"), "kept");
+    const { isError, text } = await shell.call({
+      command: String.raw`touch "$(printf 'a\033[31mb')" "$(printf 'c\nd')" plain; mkdir "$(printf 'e\342\200\256f')"`,
+    });
+    expect(isError).toBe(true);
+    expect(text).toContain('"a\u241b[31mb" (now "ab.set-aside-');
+    const names = readdirSync(root).map((name) => name.replace(/set-aside-\w+$/, "set-aside"));
+    for (const name of ["ab.set-aside", "c_d.set-aside", "ef.set-aside", "mine\r", "plain"]) {
+      expect(names).toContain(name);
+    }
+    expect(names.filter(steersTerminal)).toEqual(["mine\r"]);
   });
 
   it("is nothing to say when the command took it away itself", async () => {

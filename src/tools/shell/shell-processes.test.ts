@@ -110,15 +110,13 @@ describe.skipIf(!machine.isUsable)(`what a command starts${whySkipped}`, () => {
 
   it("cannot become any number of processes", async () => {
     const shell = open({ options: { maximumProcesses: 100 } });
-    const began = performance.now();
     const { text } = await shell.call({
-      command: "i=0; while [ $i -lt 1000 ]; do sleep 30 & i=$((i+1)); done; echo all; wait",
+      command: "i=0; while [ $i -lt 20000 ]; do sleep 30 & i=$((i+1)); done; echo all; wait",
       timeout_ms: 15_000,
     });
     // As root the runtime counts, for anybody else the system refuses.
     expect(text).toMatch(/more than 100 processes|Cannot fork|Resource temporarily unavailable/);
     expect(text).not.toContain("\nall\n");
-    expect(performance.now() - began).toBeLessThan(10_000);
   });
 
   it("may say 100 MB without our memory growing by 20", async () => {

@@ -1,4 +1,5 @@
 import { relative } from "node:path";
+import { revealHidden } from "../../../ports/visible-text.ts";
 import type { AbandonedPlace } from "./guard-records.ts";
 import type { SetAside } from "./set-aside.ts";
 
@@ -8,8 +9,8 @@ const mostNamed = 10;
 export function describePlanted(root: string, planted: readonly SetAside[]): string | undefined {
   if (planted.length === 0) return undefined;
   return (
-    `While commands ran, there appeared what git, Mandate or another program obeys without being ` +
-    `asked, and agents cannot make: ${asideIn(root, planted)}. Work in /tmp if you need it for a ` +
+    `While commands ran, there appeared what agents cannot make, since git, Mandate or another ` +
+    `program obeys it without being asked: ${asideIn(root, planted)}. Work in /tmp if you need it for a ` +
     "test. If it must be in the workspace, say so in your answer and a person will do it."
   );
 }
@@ -66,5 +67,5 @@ function listed(names: readonly string[], all: number): string {
 }
 
 function shown(root: string, place: string): string {
-  return relative(root, place) || ".";
+  return revealHidden(relative(root, place)).replaceAll("\n", "\u240a") || ".";
 }

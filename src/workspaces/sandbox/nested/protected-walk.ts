@@ -1,5 +1,6 @@
 import { type Dirent, lstatSync, readdirSync, type Stats } from "node:fs";
 import { dirname } from "node:path";
+import { steersTerminal } from "../../hidden-name.ts";
 import { gitDirectoryName, isGitDirectory } from "../../protected/git-directory.ts";
 import { firstBelow, stepInto, type Trail, trailOf } from "../../protected/protection.ts";
 import { makeReadable } from "./make-readable.ts";
@@ -22,7 +23,10 @@ export interface WalkOptions {
 }
 
 export interface WalkFindings {
-  /** Files, folders and links that the list protects, and links in the place of a folder with such. */
+  /**
+   * Files, folders and links that the list protects, links in the place of a folder with such, and
+   * names that a terminal obeys.
+   */
   readonly found: readonly string[];
   /** Folders that git takes for a repository although they are not called `.git`. */
   readonly repositories: readonly string[];
@@ -216,7 +220,7 @@ function listingOf(
     const step = stepInto(trail, name);
     const below = { name, isFolder, trail: step.trail };
     const isWay = entry.isSymbolicLink() && firstBelow(step.trail) !== undefined;
-    if (step.protection !== undefined || isWay) found.push(below);
+    if (step.protection !== undefined || isWay || steersTerminal(name)) found.push(below);
     else if (isFolder && name.includes("\ufffd")) isOdd = true;
     else if (isFolder) folders.push(below);
   }

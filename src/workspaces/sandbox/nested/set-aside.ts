@@ -3,6 +3,7 @@ import { randomBytes } from "node:crypto";
 import { lstatSync, readdirSync, renameSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { messageOf } from "../../../ports/message-of.ts";
+import { stripHidden } from "../../../ports/visible-text.ts";
 import { openFolder } from "../../open-folder.ts";
 import { gitDirectoryName } from "../../protected/git-directory.ts";
 import type { Boundary } from "../../resolve-inside.ts";
@@ -91,9 +92,10 @@ function renameAll(workspace: Boundary, folder: string): readonly SetAside[] {
   }
 }
 
-/** Short enough to be a name, whatever the old one was. */
+/** Short enough to be a name, and one that people can read, whatever the old one was. */
 function asideName(name: string): string {
-  return `${name.slice(0, 48)}.set-aside-${randomBytes(4).toString("hex")}`;
+  const visible = stripHidden(name.slice(0, 48)).replaceAll(/[\t\n]/g, "_");
+  return `${visible}.set-aside-${randomBytes(4).toString("hex")}`;
 }
 
 function isGone(place: string): boolean {

@@ -1,5 +1,6 @@
 import { basename } from "node:path";
 import { isBelow } from "../../../contracts/write-roots.ts";
+import { steersTerminal } from "../../hidden-name.ts";
 import { foldedName } from "../../protected/folded-name.ts";
 import type { WorkspaceBinding } from "../../workspace-binding.ts";
 import { statusAt } from "./make-readable.ts";
@@ -81,7 +82,9 @@ export async function sweep(
 }
 
 function isTheirs({ places, loose, covered }: Before, place: string): boolean {
-  if (covered.has(place) || isEmptyFolder(place)) return true;
+  if (covered.has(place)) return true;
+  // No program obeys an empty folder, but a terminal obeys its name.
+  if (isEmptyFolder(place) && !steersTerminal(basename(place))) return true;
   const before = places.get(place);
   if (before === undefined) return false;
   const status = statusAt(place);
