@@ -29,8 +29,8 @@ test("ids are unique, and no two routes answer the same request", () => {
 });
 
 test("who reads needs to be a viewer; who changes anything needs to be more", () => {
-  // A reader's own place in the inbox, and commands, each of which asks for its role itself.
-  const own = ["markInboxRead", "executeCommand"];
+  // A reader's own place in the inbox, and commands and pins, which ask for a role themselves.
+  const own = ["markInboxRead", "executeCommand", "putPin", "deletePin"];
   // What lies in a folder, and what a repository would have agents told, is not for whoever looks.
   const guarded = ["findFiles", "getWaiting"];
   for (const { id, method, role, tag } of routes) {
