@@ -1,5 +1,5 @@
 import { mkdirSync } from "node:fs";
-import { join } from "node:path";
+import { join, sep } from "node:path";
 import { ensureWorkspaceWriteAccess } from "./ensure-workspace-write-access.ts";
 import { type OpenFolder, openFolder } from "./open-folder.ts";
 import type { WritablePlace } from "./resolve-for-writing.ts";
@@ -16,12 +16,17 @@ export function openFolderForWriting(
   asked: string,
 ): OpenFolder {
   let folder = openFolder(binding, place.existing, asked);
+  let expected = place.existing;
   for (const [index, name] of place.missing.entries()) {
     const parent = folder;
     try {
-      // Judged by the file, not by the step: the folders above a write root are ways to it.
-      const rest = place.missing.slice(index);
-      ensureWorkspaceWriteAccess(binding, join(parent.path, ...rest, place.file), asked);
+      // The whole path was judged when it was resolved. A folder that was moved since is judged
+      // again, by the file and not by the step: the folders above a write root are ways to it.
+      if (parent.path !== expected) {
+        const rest = place.missing.slice(index);
+        ensureWorkspaceWriteAccess(binding, join(parent.path, ...rest, place.file), asked);
+      }
+      expected = `${expected}${sep}${name}`;
       makeFolder(parent.entry(name));
       folder = openFolder(binding, parent.entry(name), asked);
     } finally {

@@ -1,5 +1,5 @@
 import { lstatSync } from "node:fs";
-import { join, relative, sep } from "node:path";
+import { relative, sep } from "node:path";
 import { foldedName } from "./folded-name.ts";
 
 /**
@@ -40,18 +40,33 @@ export function gitDirectoryAround(root: string, files: readonly string[]): stri
       if (known.size === 0) added.set(folder, known);
       const part = gitDirectoryName(name, depth < names.length - 1);
       if (part !== undefined) known.add(part);
-      folder = join(folder, name);
+      folder = `${folder}${sep}${name}`;
     }
   }
+  const missing: string[] = [];
   for (const [folder, parts] of added) {
+    // A path may have thousands of folders: below one that is missing nothing is looked for.
+    const isMissing = missing.some((above) => folder.startsWith(above)) || !isFolder(folder);
+    if (isMissing && parts.size === 0) {
+      if (!missing.some((above) => folder.startsWith(above))) missing.push(`${folder}${sep}`);
+      continue;
+    }
     if (isGitDirectory((name) => parts.has(name) || isThere(folder, name))) return folder;
   }
   return undefined;
 }
 
+function isFolder(path: string): boolean {
+  try {
+    return lstatSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
+  } catch {
+    return false;
+  }
+}
+
 function isThere(folder: string, name: GitDirectoryName): boolean {
   try {
-    const status = lstatSync(join(folder, name), { throwIfNoEntry: false });
+    const status = lstatSync(`${folder}${sep}${name}`, { throwIfNoEntry: false });
     if (status === undefined) return false;
     return gitDirectoryName(name, status.isDirectory()) !== undefined;
   } catch {
