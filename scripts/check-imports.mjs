@@ -59,7 +59,10 @@ const besideTheStages = {
     typesOf: ["contracts", "profiles", "skills", "tools", "delegations"],
   },
   bin: { imports: ["surfaces"], typesOf: [] },
-  "open-store.ts": { imports: ["ports", "stores", "control"], typesOf: [] },
+  "open-store.ts": {
+    imports: ["ports", "stores", "contracts", "processes", "control"],
+    typesOf: [],
+  },
   "diagnose.ts": {
     imports: ["ports", "stores", "processes", "workspaces", "control", "models", "open-store.ts"],
     typesOf: [],

@@ -1,11 +1,13 @@
 /** The light half of the wiring: the database alone, which is all that reading needs. */
 import { dirname, join } from "node:path";
+import { isBelow } from "./contracts/write-roots.ts";
 import type { BucketConfig } from "./control/config.ts";
 import { createHome, type Environment, findPlaces } from "./control/places.ts";
 import type { ArtifactStore } from "./ports/artifact-store.ts";
 import type { Clock } from "./ports/clock.ts";
 import { MandateError } from "./ports/mandate-error.ts";
 import type { Store } from "./ports/store.ts";
+import { homeOfUser, noteAgentFolder } from "./processes/agent-folders.ts";
 import type { MigrationOptions, MigrationReport } from "./stores/migrate-store.ts";
 
 export interface StoreOptions {
@@ -27,6 +29,36 @@ export interface StoreOptions {
  * databases only the one that is used.
  */
 export async function openStore(options: StoreOptions): Promise<Store> {
+  const store = await openDatabase(options);
+  if (options.database !== ":memory:") await noteKnownWorkspaces(store);
+  return store;
+}
+
+/** As many runs as could have left a program that is still on somebody's PATH. */
+const mostNotedRuns = 1000;
+
+/**
+ * Agents of earlier processes may have written in these folders: no program is started from them.
+ * A folder that holds the home folder is left out, since all of a person's programs may be in it.
+ */
+async function noteKnownWorkspaces(store: Store): Promise<void> {
+  const consents = await store.listRecords("policy", "folder-consent:");
+  const runs = await store.listRuns({ limit: mostNotedRuns });
+  const folders = [
+    ...consents.map(({ value }) => (value as { readonly folder?: unknown } | null)?.folder),
+    ...runs.map(({ workspace }) => workspace),
+  ];
+  for (const folder of new Set(folders)) {
+    if (typeof folder === "string" && !holdsHome(folder)) noteAgentFolder(folder);
+  }
+}
+
+function holdsHome(folder: string): boolean {
+  const home = homeOfUser();
+  return home !== undefined && isBelow(home, folder);
+}
+
+async function openDatabase(options: StoreOptions): Promise<Store> {
   const environment = options.environment ?? process.env;
   const clock = options.clock && { clock: options.clock };
   const url = databaseUrlOf(options, environment);

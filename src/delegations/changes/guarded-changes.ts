@@ -3,6 +3,7 @@ import { isBelow } from "../../contracts/write-roots.ts";
 import { foldName } from "../../workspaces/git/copies/case-collisions.ts";
 import { readCopyRecord, type WorkingCopy } from "../../workspaces/git/copies/working-copy.ts";
 import { nearestRealPath } from "../../workspaces/nearest-real-path.ts";
+import { linkedPlaces } from "../../workspaces/protected/linked-places.ts";
 import { protectionOf } from "../../workspaces/protected/protection.ts";
 
 /**
@@ -18,7 +19,10 @@ export function guardedChanges(
 ): readonly string[] {
   const root = placeOf(copy);
   const at = foldName(root);
-  const places = new Set(guarded.flatMap((place) => [place, realPathOf(place)]).map(foldName));
+  // A replay has the list of its recording, and does not look at the folder of today.
+  const linked = isProtected === isOnTheList ? linkedPlaces(root) : [];
+  const all = [...guarded, ...linked].flatMap((place) => [place, realPathOf(place)]);
+  const places = new Set([...all, ...linked].map(foldName));
   return paths.filter((path) => {
     if (isProtected(root, path)) return true;
     const changed = join(at, foldName(path));

@@ -1,9 +1,12 @@
-import { readdirSync, readlinkSync, realpathSync } from "node:fs";
-import { dirname, join, resolve } from "node:path";
+import { lstatSync, readdirSync, readlinkSync, realpathSync } from "node:fs";
+import { basename, dirname, join, parse, resolve, sep } from "node:path";
 import { isBelow } from "../../contracts/write-roots.ts";
 import { firstBelow, stepInto, type Trail, trailOf } from "./protection.ts";
 
-/** Where the links at a workspace's root lead, inside it, that are in the place of something protected. */
+/**
+ * Where the links at a workspace's root lead, inside it, that are in the place of something
+ * protected: the end of each, and every link on the way, which could be made to lead elsewhere.
+ */
 export function linkedPlaces(root: string): readonly string[] {
   return linkedIn(root, trailOf(root)).filter((place) => place !== root && isBelow(place, root));
 }
@@ -15,7 +18,7 @@ function linkedIn(folder: string, trail: Trail): readonly string[] {
     const isWay = firstBelow(step.trail) !== undefined;
     if (step.protection === undefined && !isWay) continue;
     const place = join(folder, entry.name);
-    if (entry.isSymbolicLink()) places.push(linkTargetOf(place));
+    if (entry.isSymbolicLink()) places.push(linkTargetOf(place), ...linksBehind(place));
     else if (entry.isDirectory() && isWay) places.push(...linkedIn(place, step.trail));
   }
   return places;
@@ -35,6 +38,43 @@ export function linkTargetOf(link: string): string {
     return realpathSync(link);
   } catch {
     return readLink(link);
+  }
+}
+
+/** As many as the system follows. */
+const mostLinks = 40;
+
+/** The links that a link leads through, itself left out; the folders on the way may be some. */
+export function linksBehind(link: string): readonly string[] {
+  const passed = new Set<string>();
+  const follow = (path: string): string => {
+    let at = parse(path).root;
+    for (const name of path.slice(at.length).split(sep)) {
+      at = join(at, name);
+      if (passed.size >= mostLinks || passed.has(at) || !isLink(at)) continue;
+      passed.add(at);
+      at = follow(readLink(at));
+    }
+    return at;
+  };
+  follow(join(realFolder(dirname(link)), basename(link)));
+  passed.delete(join(realFolder(dirname(link)), basename(link)));
+  return [...passed];
+}
+
+function realFolder(folder: string): string {
+  try {
+    return realpathSync(folder);
+  } catch {
+    return folder;
+  }
+}
+
+function isLink(place: string): boolean {
+  try {
+    return lstatSync(place, { throwIfNoEntry: false })?.isSymbolicLink() === true;
+  } catch {
+    return false;
   }
 }
 

@@ -8,7 +8,7 @@ export interface SetupAnswers {
   readonly runTokens: number;
 }
 
-const laterModel = `# Without a model, the scripted one answers, which is no language model.
+const laterModel = `# Without a model no work can start: set a key in the environment, or name a model here.
 # models:
 #   default: provider/model`;
 

@@ -1,7 +1,7 @@
 import { lstatSync, readdirSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { isBelow } from "../../../contracts/write-roots.ts";
-import { linkTargetOf } from "../../protected/linked-places.ts";
+import { linksBehind, linkTargetOf } from "../../protected/linked-places.ts";
 import { enclosePlaces } from "./enclose-places.ts";
 import { findDotGit, gitDirectoriesOf } from "./git-directories.ts";
 import type { Gitlinks } from "./gitlinks.ts";
@@ -40,12 +40,13 @@ export async function guardsOf(
   const inside = elsewhere.filter((place) => place !== root && isBelow(place, root));
   const exact = new Set<string>();
   const loose: string[] = [];
-  const around = new Set([...unseen, ...dotGits.slice(mostRepositories).map(dirname)]);
+  const beyond = [...unseen, ...dotGits.slice(mostRepositories).map(dirname)];
+  const around = new Set(beyond.map(mountable));
   // Nobody misses a right in an empty folder.
   for (const link of followed) if (isUsed(link)) around.add(link);
   for (const place of found) {
     if (!isLink(place) || mustBeMounted(place)) continue;
-    loose.push(place);
+    loose.push(place, ...linksBehind(place).filter((link) => isBelow(link, root)));
     const target = linkTargetOf(place);
     if (target !== root && isBelow(target, root)) exact.add(target);
   }
@@ -85,6 +86,13 @@ async function findGitlinks(
   }
   return places;
 }
+
+/** A path that the system takes: a tree can be deeper than that, and then the folder above is closed. */
+function mountable(place: string): string {
+  return place.length > longestPath ? mountable(dirname(place)) : place;
+}
+
+const longestPath = 3500;
 
 function isLink(place: string): boolean {
   return lstatSync(place, { throwIfNoEntry: false })?.isSymbolicLink() === true;

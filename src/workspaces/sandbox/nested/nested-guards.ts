@@ -106,10 +106,11 @@ export class NestedGuards {
       };
       area.forget = this.#options.records?.write(workspace, area.before) ?? area.forget;
     }
-    area.running += 1;
     // A write root that is itself a repository leaves nothing to write.
     const shut = places.filter((place) => tops.some((top) => isBelow(top, place)));
     const remark = describeReadOnly(root, [...closed, ...shut].filter(concernsUs));
+    // Last: what throws before this has no command that could leave.
+    area.running += 1;
     return {
       places: [...places, ...closed],
       sockets: seen.sockets,
@@ -168,12 +169,21 @@ function inodeOf(place: string): number {
   return lstatSync(place, { throwIfNoEntry: false })?.ino ?? -1;
 }
 
+/** A path that is too long for the system belongs to the commands that made it. */
+function ownerOf(folder: string): number | undefined {
+  try {
+    return lstatSync(folder, { throwIfNoEntry: false })?.uid;
+  } catch {
+    return process.getuid?.();
+  }
+}
+
 /** What another user closed is closed to commands as well, and nobody needs to hear of it. */
 function concernsUs(folder: string): boolean {
   try {
     accessSync(folder, constants.R_OK | constants.X_OK);
     return true;
   } catch {
-    return lstatSync(folder, { throwIfNoEntry: false })?.uid === process.getuid?.();
+    return ownerOf(folder) === process.getuid?.();
   }
 }

@@ -78,7 +78,16 @@ export async function sweep(
     const aside = act(place, found);
     if (aside !== undefined) planted.push(aside);
   }
+  planted.push(...replacedLinks(place, before));
   return { planted: outermost(planted), unseen: seen.unseen.filter(isOpen) };
+}
+
+/** Links on the way to something protected that are another thing by now: that leads elsewhere. */
+function replacedLinks(place: SweptPlace, { loose, places }: Before): readonly SetAside[] {
+  return [...loose].flatMap(([link, stamp]) => {
+    const isOnTheWay = !places.has(link) && statusAt(link) !== undefined;
+    return isOnTheWay && stampOf(link) !== stamp ? (setAside(place, link) ?? []) : [];
+  });
 }
 
 function isTheirs({ places, loose, covered }: Before, place: string): boolean {
