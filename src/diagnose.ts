@@ -82,8 +82,9 @@ export async function diagnose(environment: Environment, cwd: string): Promise<D
   const own = await attempt(() => loadConfig({ cwd, environment }));
   const settled = await attempt(async () => own.value && settleHere(own.value, environment));
   const config = settled.value?.config ?? own.value?.own;
-  const { enforcement, models, node, programs } = await diagnoseMachine(environment, config);
+  // First: the database knows in which folders agents have worked, and no program there is tried.
   const database = await lookAtDatabase(environment, config);
+  const { enforcement, models, node, programs } = await diagnoseMachine(environment, config);
   return {
     node,
     home: places.home,

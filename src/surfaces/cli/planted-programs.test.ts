@@ -29,6 +29,10 @@ afterEach(() => desk.clear());
 
 /** A process of its own: PATH and current directory are those of a hostile repository. */
 function mandate(...words: string[]): { code: number | null; out: string } {
+  return mandateIn(work, ...words);
+}
+
+function mandateIn(cwd: string, ...words: string[]): { code: number | null; out: string } {
   const hostile = [
     ...[join(work, ".venv/bin"), join(work, "node_modules/.bin"), "./node_modules/.bin"],
     ...["", ".", ...(process.env["PATH"] ?? "").split(":")],
@@ -37,7 +41,7 @@ function mandate(...words: string[]): { code: number | null; out: string } {
     process.execPath,
     ["--no-warnings", program, ...words],
     {
-      ...{ cwd: work, encoding: "utf8", timeout: 90_000 },
+      ...{ cwd, encoding: "utf8", timeout: 90_000 },
       env: {
         ...childEnvironment,
         ...{ HOME: desk.home, MANDATE_HOME: desk.home },
@@ -88,6 +92,11 @@ describe.skipIf(!machine.isUsable)(`programs that an agent wrote${whySkipped}`, 
     expect(mandate("run", "--playbook", harmless, "go")).toMatchObject({ code: 0 });
     expect(mandate("run", "--read-only", "--playbook", harmless, "go")).toMatchObject({ code: 0 });
     expect(mandate("doctor").out).toMatch(/✓ git +\//);
+    // Another folder, with the programs of this one still on PATH.
+    const other = join(desk.folder, "other");
+    mkdirSync(other);
+    expect(mandateIn(other, "run", "--trust-folder", "--playbook", file, "go").code).toBe(0);
+    expect(mandateIn(other, "doctor").out).toMatch(/✓ git +\//);
     expect(existsSync(marker) ? readFileSync(marker, "utf8") : "").toBe("");
     expect(mandate("verify")).toMatchObject({ code: 0 });
   });

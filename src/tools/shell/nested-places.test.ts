@@ -54,6 +54,30 @@ describe.skipIf(!machine.isUsable)(`what a command leaves for git to obey${whySk
     expect(await shell.run("true")).toBe("Exit code 0. No output.");
   });
 
+  it("is what a protected link leads to, through however many others", async () => {
+    mkdirSync(join(root, "conf"));
+    mkdirSync(join(root, "real"));
+    writeFileSync(join(root, "conf/env"), "mine");
+    writeFileSync(join(root, "real/settings.json"), "mine");
+    for (const [link, target] of [
+      [".envrc", "a"],
+      ["a", "conf/env"],
+      [".claude", "mid"],
+      ["mid", "real"],
+    ] as const) {
+      symlinkSync(target, join(root, link));
+    }
+    const { isError } = await shell.call({
+      command:
+        "rm a mid; echo evil > a; mkdir mid; echo evil > mid/settings.json; echo x > conf/env",
+    });
+    expect(isError).toBe(true);
+    expect(existsSync(join(root, ".envrc"))).toBe(false);
+    expect(existsSync(join(root, ".claude/settings.json"))).toBe(false);
+    expect(readFileSync(join(root, "conf/env"), "utf8")).toBe("mine");
+    expect(await shell.run("echo fine > ordinary")).toBe("Exit code 0. No output.");
+  });
+
   it("is a name that a terminal would obey, unless it was there before", async () => {
     writeFileSync(join(root, "mine\r"), "kept");
     const { isError, text } = await shell.call({
