@@ -1,6 +1,7 @@
-import { accessSync, constants, lstatSync, readlinkSync, realpathSync, statSync } from "node:fs";
-import { basename, delimiter, dirname, isAbsolute, join, resolve } from "node:path";
+import { accessSync, constants, realpathSync, statSync } from "node:fs";
+import { basename, delimiter, dirname, isAbsolute, join } from "node:path";
 import { agentFoldersVersion } from "./agent-folders.ts";
+import { linksOnTheWay } from "./links-on-the-way.ts";
 import { folderProblem, isOwnNode, usualFolders } from "./program-folders.ts";
 
 /** A program that may be started: only the functions of this file give one. */
@@ -30,7 +31,6 @@ interface Known {
 }
 
 const known = new Map<string, Known>();
-const mostLinks = 40;
 
 /**
  * Looks a helper program up, along the absolute entries of PATH. One that an agent or a repository
@@ -120,15 +120,9 @@ export function programProblem(file: string): string | undefined {
   return undefined;
 }
 
-/** The file, every link on its way, and what it is in the end. */
+/** The file, every link on its way, folders included, and what it is in the end. */
 function linksFrom(file: string): readonly string[] {
-  const places = [file];
-  let at = file;
-  while (places.length < mostLinks && lstatSync(at).isSymbolicLink()) {
-    at = resolve(dirname(at), readlinkSync(at));
-    places.push(at);
-  }
-  return [...places, realpathSync.native(file)];
+  return [file, ...linksOnTheWay(file), realpathSync.native(file)];
 }
 
 function isExecutable(file: string): boolean {

@@ -1,6 +1,7 @@
-import { lstatSync, readdirSync, readlinkSync, realpathSync } from "node:fs";
-import { basename, dirname, join, parse, resolve, sep } from "node:path";
+import { readdirSync, readlinkSync, realpathSync } from "node:fs";
+import { basename, dirname, join, resolve } from "node:path";
 import { isBelow } from "../../contracts/write-roots.ts";
+import { linksOnTheWay } from "../../processes/links-on-the-way.ts";
 import { firstBelow, stepInto, type Trail, trailOf } from "./protection.ts";
 
 /**
@@ -41,25 +42,10 @@ export function linkTargetOf(link: string): string {
   }
 }
 
-/** As many as the system follows. */
-const mostLinks = 40;
-
-/** The links that a link leads through, itself left out; the folders on the way may be some. */
+/** The links that a link leads through, itself left out; folders on the way may be some. */
 export function linksBehind(link: string): readonly string[] {
-  const passed = new Set<string>();
-  const follow = (path: string): string => {
-    let at = parse(path).root;
-    for (const name of path.slice(at.length).split(sep)) {
-      at = join(at, name);
-      if (passed.size >= mostLinks || passed.has(at) || !isLink(at)) continue;
-      passed.add(at);
-      at = follow(readLink(at));
-    }
-    return at;
-  };
-  follow(join(realFolder(dirname(link)), basename(link)));
-  passed.delete(join(realFolder(dirname(link)), basename(link)));
-  return [...passed];
+  const itself = join(realFolder(dirname(link)), basename(link));
+  return linksOnTheWay(itself).filter((passed) => passed !== itself);
 }
 
 function realFolder(folder: string): string {
@@ -67,14 +53,6 @@ function realFolder(folder: string): string {
     return realpathSync(folder);
   } catch {
     return folder;
-  }
-}
-
-function isLink(place: string): boolean {
-  try {
-    return lstatSync(place, { throwIfNoEntry: false })?.isSymbolicLink() === true;
-  } catch {
-    return false;
   }
 }
 

@@ -42,7 +42,9 @@ async function list(plane: ControlPlane, isJson: boolean, io: Io): Promise<void>
     return;
   }
   if (consents.length === 0) {
-    io.stderr.write("No folder yet. The first run in a folder asks; --trust-folder answers beforehand.\n");
+    io.stderr.write(
+      "No folder yet. The first run in a folder asks; --trust-folder answers beforehand.\n",
+    );
   }
   for (const { folder, mode, updatedAt } of consents) {
     const age = formatAge(io.now() - updatedAt);
