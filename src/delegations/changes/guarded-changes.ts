@@ -3,7 +3,7 @@ import { isBelow } from "../../contracts/write-roots.ts";
 import { foldName } from "../../workspaces/git/copies/case-collisions.ts";
 import { readCopyRecord, type WorkingCopy } from "../../workspaces/git/copies/working-copy.ts";
 import { nearestRealPath } from "../../workspaces/nearest-real-path.ts";
-import { linkedPlaces } from "../../workspaces/protected/linked-places.ts";
+import { linkedWays } from "../../workspaces/protected/linked-places.ts";
 import { protectionOf } from "../../workspaces/protected/protection.ts";
 
 /**
@@ -20,7 +20,7 @@ export function guardedChanges(
   const root = placeOf(copy);
   const at = foldName(root);
   // A replay has the list of its recording, and does not look at the folder of today.
-  const linked = isProtected === isOnTheList ? linkedPlaces(root) : [];
+  const linked = isProtected === isOnTheList ? linkedWays(root) : [];
   const all = [...guarded, ...linked].flatMap((place) => [place, realPathOf(place)]);
   const places = new Set([...all, ...linked].map(foldName));
   return paths.filter((path) => {

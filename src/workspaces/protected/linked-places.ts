@@ -4,23 +4,30 @@ import { isBelow } from "../../contracts/write-roots.ts";
 import { linksOnTheWay } from "../../processes/links-on-the-way.ts";
 import { firstBelow, stepInto, type Trail, trailOf } from "./protection.ts";
 
-/**
- * Where the links at a workspace's root lead, inside it, that are in the place of something
- * protected: the end of each, and every link on the way, which could be made to lead elsewhere.
- */
+/** Where the links at a workspace's root lead, inside it, that are in the place of something protected. */
 export function linkedPlaces(root: string): readonly string[] {
-  return linkedIn(root, trailOf(root)).filter((place) => place !== root && isBelow(place, root));
+  return protectedLinks(root, trailOf(root)).map(linkTargetOf).filter(isInside(root));
 }
 
-function linkedIn(folder: string, trail: Trail): readonly string[] {
+/** The same with every link on the way: replaced by another, it would lead elsewhere. */
+export function linkedWays(root: string): readonly string[] {
+  const links = protectedLinks(root, trailOf(root));
+  return links.flatMap((link) => [linkTargetOf(link), ...linksBehind(link)]).filter(isInside(root));
+}
+
+function isInside(root: string): (place: string) => boolean {
+  return (place) => place !== root && isBelow(place, root);
+}
+
+function protectedLinks(folder: string, trail: Trail): readonly string[] {
   const places: string[] = [];
   for (const entry of entriesOf(folder)) {
     const step = stepInto(trail, entry.name);
     const isWay = firstBelow(step.trail) !== undefined;
     if (step.protection === undefined && !isWay) continue;
     const place = join(folder, entry.name);
-    if (entry.isSymbolicLink()) places.push(linkTargetOf(place), ...linksBehind(place));
-    else if (entry.isDirectory() && isWay) places.push(...linkedIn(place, step.trail));
+    if (entry.isSymbolicLink()) places.push(place);
+    else if (entry.isDirectory() && isWay) places.push(...protectedLinks(place, step.trail));
   }
   return places;
 }
