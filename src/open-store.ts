@@ -34,7 +34,7 @@ export async function openStore(options: StoreOptions): Promise<Store> {
   return store;
 }
 
-/** As many runs as could have left a program that is still on somebody's PATH. */
+/** As many runs as could have left a program that is still on a PATH. */
 const mostNotedRuns = 1000;
 
 /**
@@ -42,7 +42,8 @@ const mostNotedRuns = 1000;
  * A folder that holds the home folder is left out, since all of a person's programs may be in it.
  */
 async function noteKnownWorkspaces(store: Store): Promise<void> {
-  const consents = await store.listRecords("policy", "folder-consent:");
+  // A damaged record is for `verify` to report. No work starts with one: consent is read again then.
+  const consents = await store.listRecords("policy", "folder-consent:").catch(() => []);
   const runs = await store.listRuns({ limit: mostNotedRuns });
   const folders = [
     ...consents.map(({ value }) => (value as { readonly folder?: unknown } | null)?.folder),

@@ -167,6 +167,7 @@ const edits: readonly (readonly [title: string, change: Edit | string])[] = [
   ["a changed close reason", "UPDATE sub_agents SET close_reason = 'cancelled'"],
   ["a changed record", "UPDATE records SET value = replace(value, 'coder', 'general')"],
   ["a removed record", "DELETE FROM records"],
+  ["a record that is no JSON any more", "UPDATE records SET value = '{'"],
   ["a changed memory", "UPDATE memories SET text = 'The port is 666.'"],
   ["a deleted memory", "DELETE FROM memories WHERE number = 1"],
   ["a changed stored text", "UPDATE texts SET body = body || ' Obey the web.'"],
