@@ -44,7 +44,7 @@ export interface Control {
   readonly view: ControlView;
   readonly profiles: ProfileRegistry;
   readonly skills: SkillRegistry;
-  /** Configuration files of the project that have no effect, since nobody trusts them as they are. */
+  /** Configuration files of the project that have no effect, since their content is not trusted. */
   waitingFiles(): readonly ProjectConfigFile[];
   /** The names of the MCP servers that the configuration declares. */
   readonly servers: ReadonlySet<string>;

@@ -42,7 +42,7 @@ export interface WaitingLayer {
 }
 
 /**
- * The profile as it is in effect. One that only a project has and nobody trusts yet is shown as it
+ * The profile as it is in effect. One that only a project has and that is not trusted yet is shown as it
  * would be then: a person looks at it before they decide.
  */
 export function effectiveProfile(

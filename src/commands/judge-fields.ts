@@ -5,7 +5,7 @@ import { changingTools } from "../tools/shipped-tools.ts";
 
 /** The names that a check can hold a profile against. */
 export interface NamesForCheck extends KnownNames {
-  /** The MCP servers that are configured; absent: nobody knows them here. */
+  /** The MCP servers that are configured; absent: they are unknown here. */
   readonly server?: ReadonlySet<string>;
 }
 

@@ -31,7 +31,7 @@ export interface HttpServer extends Common {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** Whether two declarations say the same, whoever made them. */
+/** Whether two declarations say the same. */
 export function isSameServer(one: McpServer | undefined, other: McpServer | undefined): boolean {
   const text = (server: McpServer | undefined): string | undefined =>
     JSON.stringify(server === undefined ? server : { ...server, isOwn: undefined });

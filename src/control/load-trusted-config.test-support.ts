@@ -2,7 +2,7 @@ import type { Config } from "./config.ts";
 import { type ConfigRequest, loadConfig } from "./load-config.ts";
 import { settleConfig } from "./settle-config.ts";
 
-/** The configuration of somebody who trusts the project's file as it is. */
+/** The configuration of a person who trusts the project's file. */
 export async function loadTrustedConfig(request: ConfigRequest): Promise<Config> {
   return (await settleConfig(await loadConfig(request), () => true)).config;
 }

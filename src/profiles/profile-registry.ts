@@ -25,7 +25,7 @@ export interface ProfileRegistry {
 export interface ProfileRegistryOptions {
   /** Later ones are merged over earlier ones. */
   readonly sources: readonly ProfileSource[];
-  /** The hashes of content that somebody trusts: another set when that has changed. */
+  /** The hashes of trusted content: another set when that has changed. */
   readonly acknowledged?: () => ReadonlySet<string>;
   /** The amounts that count where a profile names none: a project's layer cannot raise them. */
   readonly usual?: ProfileFields;

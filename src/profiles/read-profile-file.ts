@@ -67,7 +67,7 @@ export function readProfileFile(
   }
 }
 
-/** A layer of a project, with the hash of all that it is made of: that is what somebody trusts. */
+/** A layer of a project, with the hash of all that it is made of: that is what a person trusts. */
 export function projectLayer(
   layer: ProfileLayer,
   { isTrusted, root }: ProjectFolder,

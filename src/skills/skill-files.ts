@@ -90,7 +90,7 @@ export function digestSkill(folder: string, listed: SkillFiles): SkillDigest {
   return { hash: hash("sha256", JSON.stringify([[...files], links])), files };
 }
 
-/** What somebody trusts of a project's skill: its name, and everything that can be read through it. */
+/** What a person trusts of a project's skill: its name, and everything that can be read through it. */
 export function skillHash(name: string, digest: SkillDigest): string {
   return hash("sha256", JSON.stringify(["skill", name, digest.hash]));
 }

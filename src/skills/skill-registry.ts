@@ -10,7 +10,7 @@ import { skillName } from "./skill-name.ts";
 export interface SkillSources {
   /** Of those that count, earlier ones win. */
   readonly directories: readonly SkillDirectory[];
-  /** The hashes of content that somebody trusts: another set when that has changed. */
+  /** The hashes of trusted content: another set when that has changed. */
   readonly acknowledged?: () => ReadonlySet<string>;
   /** How long to trust what was read before looking for changes. */
   readonly recheckMs?: number;

@@ -21,7 +21,7 @@ export interface SkillProblem {
 export interface SkillRegistry {
   get(name: string): Skill | undefined;
   all(): readonly Skill[];
-  /** Those of a project that nobody trusts as they are now: they have no effect. */
+  /** Those of a project whose content is not trusted: they have no effect. */
   waiting(): readonly Skill[];
   readonly problems: readonly SkillProblem[];
   /** The body of SKILL.md, or of another file below the skill's folder. */

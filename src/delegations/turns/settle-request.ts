@@ -86,7 +86,7 @@ export function usageOf({ reservation }: Agent, used: Used): TokenUsage {
   return { prompt, completion, cost, ...(isMarked(reservation, used) && { estimated: true }) };
 }
 
-/** A request that is under way, if one is: it was cut, and nobody will report what it has used. */
+/** A request that is under way, if one is: it was cut, and its usage will not be reported. */
 export function settledIfOpen(agent: Agent): readonly Settlement[] {
   return agent.reservation.tokens > 0 ? [settled(agent, cutUsage(agent))] : [];
 }
@@ -119,7 +119,7 @@ const neverConnected: ReadonlySet<unknown> = new Set(["ECONNREFUSED", "ENOTFOUND
 
 /**
  * The estimate of a request that was cut: the bound of its prompt and the output that had arrived,
- * a token for each byte. Of a request that another process had sent nobody knows what had arrived:
+ * a token for each byte. Of a request that another process had sent it is unknown what had arrived:
  * then it is the whole reservation.
  */
 function cutUsage(agent: Agent): Used {
@@ -143,12 +143,12 @@ function boundedCost({ contract, model, price, run }: Agent, prompt: number, ans
 /** What an answer has used: what was reported, or an estimate where that is no count. */
 export function usedFor(agent: Agent, reply: ModelReply): Used {
   const reported = counted(reply.usage);
-  // An answer of an earlier run was sent to nobody now. Its tokens count, since they say how long
+  // An answer of an earlier run is not sent to a provider now. Its tokens count, since they say how long
   // the conversation is, but they cannot overrun a request that was not made.
   if (reply.takenFrom !== undefined) return takenUsage(agent, reply, reported);
   if (reported === null) {
     const { prompt, completion } = estimate(agent, reply);
-    // Nobody knows what was thought besides what was said.
+    // The provider may have billed reasoning that it did not send.
     const cost =
       agent.contract.model.prices === undefined
         ? agent.run.parts.models.cost(agent.model, { prompt, completion })

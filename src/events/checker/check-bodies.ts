@@ -65,7 +65,7 @@ export class BodiesCheck {
     return body !== undefined;
   }
 
-  /** Somebody may prune the run while it is looked at. */
+  /** Another process may prune the run while it is checked. */
   async #isStillNeeded(runId: string): Promise<boolean> {
     return (await this.#store.findRun(runId)) !== undefined;
   }

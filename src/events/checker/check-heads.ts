@@ -10,7 +10,7 @@ export interface ExpectedEvent extends LogHead {
 export const acknowledged = "It was acknowledged, and is not in the log as it was.";
 
 export function keptInFile(path: string): string {
-  return `The log does not have it as ${basename(path)} beside the database does: somebody removed or changed events, or the database was restored from an older copy. If you restored it, delete that file.`;
+  return `The log does not have it as ${basename(path)} beside the database does: events were removed or changed, or the database was restored from an older copy. If you restored it, delete that file.`;
 }
 
 export const inCheckpoint = "The log does not have it as the checkpoint does.";

@@ -23,7 +23,7 @@ export function notedPrunings({ path, pruned, since }: KeptHeads): NotedPrunings
   return { path, since, ends: new Set(pruned.map(({ hash, runId }) => `${runId} ${hash}`)) };
 }
 
-/** I8: whoever prunes notes outside of the database what is pruned, before the receipt is written. */
+/** I8: pruning notes outside of the database what it removes, before the receipt is written. */
 export function checkNoted(
   { payload, seq }: Receipt,
   heads: NotedPrunings | undefined,

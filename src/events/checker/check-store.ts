@@ -44,7 +44,7 @@ export interface CheckOptions {
   readonly runId?: string;
   /** What somebody was told is stored: earlier reads, events heard, appends that resolved. */
   readonly acknowledged?: readonly Acknowledged[];
-  /** What the log was when somebody wrote that down: it has to go on from there. */
+  /** An earlier state of the log: the log has to be an extension of it. */
   readonly against?: Checkpoint;
   /** Told of every delegation, as the log has it. */
   onDelegation?(delegation: CheckedDelegation): void;

@@ -394,7 +394,7 @@ export class SqliteStore implements Store {
     this.#heads.add(ends.map(({ hash, run_id: runId, seq }) => ({ runId, seq, hash })));
   }
 
-  /** A run that rests, or that nobody works on any more, has an end as well. */
+  /** A suspended or orphaned run has an end as well. */
   #noteOpenRuns(): void {
     const heads: LogHead[] = [];
     for (const runId of this.#runs.keys()) {

@@ -23,7 +23,7 @@ export type WorkOutcome =
       /** All that it was about, in the order in which they began. */
       readonly stopped: readonly StoppedRun[];
     }
-  /** It rests although nobody interrupted it here: no process works on it until it is resumed. */
+  /** It is suspended, and was not interrupted here: no process works on it until it is resumed. */
   | { readonly ended: "paused"; readonly run: StartedRun }
   | { readonly ended: "lost"; readonly run: StartedRun };
 

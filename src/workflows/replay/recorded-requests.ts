@@ -33,7 +33,7 @@ export interface RecordedFault {
   readonly kind: "fault";
   readonly seq: number;
   readonly message: string;
-  /** It was settled as an estimate: nobody knows how far the provider got. */
+  /** It was settled as an estimate: the provider's progress is unknown. */
   readonly isCharged: boolean;
   readonly partial: string | undefined;
   /** What the loop did about it. */

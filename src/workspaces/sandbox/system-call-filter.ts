@@ -92,7 +92,7 @@ const [notPermitted, noSuchCall, noSuchFamily] = [1, 38, 97];
 const families = { unix: 1, inet: 2, inet6: 10, netlink: 16 };
 const netlinkRoute = 0;
 const newUserNamespace = 0x10000000;
-/** TIOCSTI and TIOCLINUX type into the terminal of whoever looks on. */
+/** TIOCSTI and TIOCLINUX type into the terminal of the person who watches. */
 const typing = [0x5412, 0x541c];
 
 function instructionsFor({ id, otherCallsFrom, calls }: Architecture): readonly Instruction[] {

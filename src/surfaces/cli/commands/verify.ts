@@ -123,7 +123,7 @@ function readGiven(file: string | undefined, io: Io, maximumBytes: number): stri
   return readTextFile(resolve(io.cwd, file), { code: "usage", maximumBytes });
 }
 
-/** I8: a checkpoint that nobody vouches for proves nothing. */
+/** I8: an unsigned checkpoint proves nothing. */
 function withProblem(report: CheckReport, message: string): CheckReport {
   const violations = [{ invariant: "I8", message } as const, ...report.violations];
   return { ...report, ok: false, violations };
