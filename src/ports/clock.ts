@@ -1,16 +1,105 @@
 /**
- * Time as a parameter. `now` is for people and for the log; `monotonic` is for every deadline, so
- * that a clock that jumps, or a laptop that sleeps, expires nothing by itself.
+ * Time and chance as parameters, so that a test can decide both. `now` is for people and for the
+ * log; `monotonic` is for every deadline, so that a clock that jumps, or a laptop that sleeps,
+ * expires nothing by itself.
  */
 export interface Clock {
   /** Milliseconds since 1970. */
   now(): number;
   /** Milliseconds since some fixed moment; never goes back. */
   monotonic(): number;
+  /** Calls `act` once, `ms` from now. */
+  after(ms: number, act: () => void): Timer;
+  /** Calls `act` every `ms`, until it is cancelled. */
+  every(ms: number, act: () => void): Timer;
+  /** From 0 to below 1, to spread out waits. Ids and secrets are not made of it. */
+  random(): number;
+}
+
+export interface Timer {
+  cancel(): void;
+  /** Lets the process end while this timer is waiting. */
+  unref(): Timer;
 }
 
 export const systemClock: Clock = {
   now: () => Date.now(),
   // Whole milliseconds: every deadline is one, and engines keep small integers without a box.
   monotonic: () => Math.floor(performance.now()),
+  after: (ms, act) => new SystemTimer(ms, act, "once"),
+  every: (ms, act) => new SystemTimer(ms, act, "repeated"),
+  random: () => Math.random(),
 };
+
+/** Waits `ms`. An abort rejects with the signal's reason. */
+export function sleep(clock: Clock, ms: number, signal?: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    if (signal?.aborted) {
+      reject(signal.reason);
+      return;
+    }
+    const timer = clock.after(ms, () => {
+      signal?.removeEventListener("abort", stop);
+      resolve();
+    });
+    function stop(): void {
+      timer.cancel();
+      reject(signal?.reason);
+    }
+    signal?.addEventListener("abort", stop, { once: true });
+  });
+}
+
+/** Aborts with a `TimeoutError` in `ms`; does not keep the process alive. */
+export function timeoutSignal(clock: Clock, ms: number): AbortSignal {
+  const controller = new AbortController();
+  const expire = () =>
+    controller.abort(new DOMException(`Not done within ${ms} ms.`, "TimeoutError"));
+  clock.after(ms, expire).unref();
+  return controller.signal;
+}
+
+/** The longest wait that one of Node's timers holds; with a longer one it would go off at once. */
+const longestMs = 2 ** 31 - 1;
+
+class SystemTimer implements Timer {
+  readonly #act: () => void;
+  readonly #mode: "once" | "repeated";
+  readonly #ms: number;
+  #handle: NodeJS.Timeout;
+  #isUnref = false;
+
+  constructor(ms: number, act: () => void, mode: "once" | "repeated") {
+    this.#ms = ms;
+    this.#act = act;
+    this.#mode = mode;
+    this.#handle = this.#wait(ms);
+  }
+
+  cancel(): void {
+    clearTimeout(this.#handle);
+  }
+
+  unref(): this {
+    this.#isUnref = true;
+    this.#handle.unref();
+    return this;
+  }
+
+  #wait(ms: number): NodeJS.Timeout {
+    const handle =
+      ms > longestMs
+        ? setTimeout(() => this.#continue(ms - longestMs), longestMs)
+        : setTimeout(() => this.#fire(), ms);
+    return this.#isUnref ? handle.unref() : handle;
+  }
+
+  #continue(ms: number): void {
+    this.#handle = this.#wait(ms);
+  }
+
+  #fire(): void {
+    if (this.#mode === "repeated") this.#handle = this.#wait(this.#ms);
+    this.#act();
+  }
+}

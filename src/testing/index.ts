@@ -27,5 +27,7 @@ export {
   testProfile,
 } from "./engine-fixture.ts";
 export { exampleContract } from "./example-contract.ts";
+export { ManualClock, type ManualClockOptions } from "./manual-clock.ts";
 export { openRecordedStore } from "./recorded-store.ts";
 export { type StoreUnderTest, storeSuite, type TestRunner } from "./store-suite.ts";
+export { until } from "./until.ts";

@@ -34,7 +34,7 @@ describe("a lease", () => {
   it("is by the clock of the database: one that is an hour off changes nothing", async () => {
     const hour = 3_600_000;
     const shifted = (by: number) => ({
-      clock: { now: () => Date.now() + by, monotonic: systemClock.monotonic },
+      clock: { ...systemClock, now: () => Date.now() + by },
     });
     const stores = [await open(shifted(-hour)), await open(shifted(hour)), await open()];
     const [early, late] = stores as [PostgresStore, PostgresStore, PostgresStore];
