@@ -1,0 +1,81 @@
+import { spawnSync } from "node:child_process";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { afterEach, expect, test } from "vitest";
+
+const folders: string[] = [];
+afterEach(() => {
+  for (const folder of folders.splice(0)) rmSync(folder, { recursive: true });
+});
+
+/** What the check says of a tree with these files in it. */
+function check(files: Readonly<Record<string, string>>): { code: number | null; said: string } {
+  const folder = mkdtempSync(join(tmpdir(), "mandate-time-"));
+  folders.push(folder);
+  for (const [file, text] of Object.entries(files)) {
+    mkdirSync(dirname(join(folder, file)), { recursive: true });
+    writeFileSync(join(folder, file), text);
+  }
+  const script = join(import.meta.dirname, "check-time.mjs");
+  const { status, stdout } = spawnSync(process.execPath, [script, folder], { encoding: "utf8" });
+  return { code: status, said: stdout };
+}
+
+const promised = 'import { setTimeout as delay } from "node:timers/promises";\n';
+
+test("every way to wait for a duration, or to measure one, is found in a test", () => {
+  const texts = [
+    "expect(performance.now() - began).toBeLessThan(1000);",
+    "const began = process.hrtime.bigint();",
+    "expect(Date.now() - began).toBeLessThan(1000);",
+    "expect(end - Date.now()).toBe(0);",
+    "while (Date.now() < end);",
+    "if (end <= Date.now()) return;",
+    "await page.waitForTimeout(100);",
+    "await new Promise((resolve) => setTimeout(resolve, 51));",
+    "await new Promise((resolve) => setTimeout(() => resolve(one(1, 2)), 1_000));",
+    "const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));",
+    "setTimeout(\n  () => child.kill(),\n  Math.random() * 300\n);",
+    `${promised}await delay(1000);`,
+    `${promised}await delay(100 - elapsed);`,
+    'import { setTimeout } from "node:timers/promises";\nawait setTimeout(200);',
+  ];
+  for (const text of texts) {
+    const { code, said } = check({ "src/tools/x.test.ts": text });
+    expect([text, code]).toEqual([text, 1]);
+    expect(said).toContain("src/tools/x.test.ts:");
+  }
+});
+
+test("short pauses, moments and files of deadlines are left alone", () => {
+  const long = "expect(performance.now() - began).toBeLessThan(5000);";
+  expect(
+    check({
+      "src/a.test.ts": "await new Promise((resolve) => setTimeout(resolve, 5));",
+      "src/b.test.ts": `${promised}await delay(50);\nawait delay(seed % 30);`,
+      "src/c.test.ts": "setTimeout(stop, Math.random() * 4);",
+      "src/d.test.ts": "const host = { startedAt: Date.now(), now: () => Date.now() + 60_000 };",
+      "src/e.test.ts": "// took performance.now() - began",
+      "src/f.test.ts": "socket.setTimeout(1000);",
+      "src/recovery.deadline.test.ts": long,
+    }),
+  ).toEqual({ code: 0, said: "" });
+});
+
+test("a source that is given a clock has no time of its own", () => {
+  for (const text of [
+    "const at = Date.now();",
+    "const wait = Math.random() * 5;",
+    "const timer = setTimeout(end, 5);",
+    "setInterval(look, 5).unref();",
+    'import { setTimeout as wait } from "node:timers/promises";',
+    "fetch(url, { signal: AbortSignal.timeout(5) });",
+  ]) {
+    const { code, said } = check({ "src/stores/x.ts": text });
+    expect([text, code]).toEqual([text, 1]);
+    expect(said).toContain("src/ports/clock.ts");
+  }
+  const harmless = 'import { setImmediate as nextTurn } from "node:timers/promises";';
+  expect(check({ "src/stores/x.ts": harmless, "src/bin/x.ts": "Date.now();" }).code).toBe(0);
+});
