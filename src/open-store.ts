@@ -69,7 +69,7 @@ async function openDatabase(options: StoreOptions): Promise<Store> {
   if (url !== undefined) {
     const { PostgresStore } = await import("./stores/postgres/postgres-store.ts");
     const tenant = options.tenant ?? (environment["MANDATE_TENANT"] || undefined);
-    const artifacts = await openBucket(options.artifacts, environment, tenant);
+    const artifacts = await openBucket(options, environment, tenant);
     return PostgresStore.open({
       url,
       ...(tenant !== undefined && { tenant }),
@@ -127,7 +127,7 @@ export async function describeStore(
 }
 
 async function openBucket(
-  config: BucketConfig | undefined,
+  { artifacts: config, clock }: StoreOptions,
   environment: Environment,
   tenant: string | undefined,
 ): Promise<ArtifactStore | undefined> {
@@ -135,7 +135,7 @@ async function openBucket(
   const { S3Artifacts } = await import("./stores/s3/s3-artifacts.ts");
   // Each tenant's bodies are its own, as its rows are.
   const prefix = [config.prefix, tenant].filter((part) => part !== undefined).join("/");
-  return S3Artifacts.open({ ...config, ...(prefix !== "" && { prefix }) }, environment);
+  return S3Artifacts.open({ ...config, ...(prefix !== "" && { prefix }) }, environment, clock);
 }
 
 function databaseUrlOf(options: StoreOptions, environment: Environment): string | undefined {

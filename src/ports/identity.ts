@@ -1,3 +1,4 @@
+import { randomInt } from "node:crypto";
 import { MandateError } from "./mandate-error.ts";
 
 /**
@@ -67,7 +68,7 @@ export function memoryNumberOf(id: string): number | undefined {
  * reports and commits in the same repository, and must not mean different things by one id.
  */
 export function firstNumber(): number {
-  return 1 + Math.floor(Math.random() * (narrow.size / 2));
+  return 1 + randomInt(narrow.size / 2);
 }
 
 function modulo(value: number, size: number): number {

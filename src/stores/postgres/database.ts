@@ -1,5 +1,6 @@
 import type { Socket } from "node:net";
 import type { Client, ClientConfig, Pool, PoolClient } from "pg";
+import { type Clock, systemClock } from "../../ports/clock.ts";
 import { isBroken } from "../../ports/database-fault.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
 import { closed } from "../shared/control-log.ts";
@@ -24,6 +25,7 @@ export interface DatabasePlace {
   readonly poolSize?: number;
   /** After so long without an answer a connection counts as gone. */
   readonly answerMs: number;
+  readonly clock?: Clock;
 }
 
 /** How long a connection may take to end. */
@@ -36,6 +38,7 @@ export class Database {
   readonly schema: SchemaName;
   /** For people. */
   readonly place: string;
+  readonly clock: Clock;
   readonly #driver: Driver;
   readonly #config: ClientConfig;
   readonly #answerMs: number;
@@ -44,11 +47,13 @@ export class Database {
   #patienceMs = defaultPatienceMs;
   #isClosed = false;
 
-  private constructor(driver: Driver, { answerMs, poolSize, tenant, url }: DatabasePlace) {
+  private constructor(driver: Driver, options: DatabasePlace) {
+    const { answerMs, clock = systemClock, poolSize, tenant, url } = options;
     const { connectionString, place } = databaseAddressOf(url);
     this.#driver = driver;
     this.schema = schemaNameOf(tenant);
     this.place = place;
+    this.clock = clock;
     this.#answerMs = answerMs;
     this.#config = {
       ...parseConnection(driver, connectionString),
@@ -78,6 +83,7 @@ export class Database {
   async query(statement: Statement): Promise<readonly Row[]> {
     try {
       return await persist(
+        this.clock,
         async () => {
           if (this.#isClosed) throw closed();
           return rowsOf(await this.#query(statement));
@@ -125,8 +131,10 @@ export class Database {
   async disconnect(client: Client): Promise<void> {
     this.#open.delete(client);
     const ended = client.end().catch(() => undefined);
-    const late = new Promise<void>((resolve) => setTimeout(resolve, farewellMs).unref());
-    await Promise.race([ended, late]);
+    const late = Promise.withResolvers<void>();
+    const timer = this.clock.after(farewellMs, late.resolve).unref();
+    await Promise.race([ended, late.promise]);
+    timer.cancel();
     // Nobody answers there any more; nothing is lost by not saying goodbye.
     const { connection } = client as unknown as { connection?: { stream?: Socket } };
     connection?.stream?.destroy();

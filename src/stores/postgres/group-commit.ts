@@ -95,6 +95,7 @@ export class GroupCommit {
     const { cache, clock, database, line } = this.#parts;
     try {
       const { events } = await persist(
+        clock,
         async () => {
           const states = new Map([[controlRunId, await cache.take(controlRunId)]]);
           return line.run(async (client) => {
@@ -148,10 +149,11 @@ export class GroupCommit {
   }
 
   async #commitTogether(pending: readonly Pending[]): Promise<void> {
-    const { cache, database } = this.#parts;
+    const { cache, clock, database } = this.#parts;
     const group: Group = { pending, tampered: new Set(), texts: [], doubt: undefined };
     try {
       const transaction = await persist(
+        clock,
         () => this.#commitOnce(group),
         () => database.patienceMs,
       );

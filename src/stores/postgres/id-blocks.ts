@@ -1,3 +1,4 @@
+import type { Clock } from "../../ports/clock.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
 import type { Database } from "./database.ts";
 
@@ -19,18 +20,20 @@ interface Block {
  */
 export class IdBlocks {
   readonly #database: Database;
+  readonly #clock: Clock;
   readonly #blocks: Block[] = [];
   #size = firstSize;
-  #takenAt = 0;
+  #takenAt: number | undefined;
   #taking: Promise<void> | undefined;
 
-  constructor(database: Database) {
+  constructor(database: Database, clock: Clock) {
     this.#database = database;
+    this.#clock = clock;
   }
 
   async take(): Promise<void> {
-    const now = performance.now();
-    if (this.#takenAt > 0 && now - this.#takenAt < shortMs) {
+    const now = this.#clock.monotonic();
+    if (this.#takenAt !== undefined && now - this.#takenAt < shortMs) {
       this.#size = Math.min(2 * this.#size, largestSize);
     }
     this.#takenAt = now;

@@ -48,12 +48,13 @@ export class MemoryRows implements MemoryStore {
   }
 
   async save(memory: NewMemory, mostOfRun: number): Promise<SaveOutcome> {
-    const { database, line, settled } = this.#options;
+    const { clock, database, line, settled } = this.#options;
     // What led to a memory is never less durable than the memory.
     await settled();
     try {
       // Done again when its answer was lost, it finds what it saved then.
       return await persist(
+        clock,
         () => line.run((client) => this.#saveNow(client, memory, mostOfRun)),
         () => database.patienceMs,
       );

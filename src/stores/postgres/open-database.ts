@@ -14,6 +14,7 @@ export async function openDatabase(place: DatabasePlace): Promise<Database> {
   const database = await Database.load(place);
   try {
     await persist(
+      database.clock,
       () => prepare(database),
       () => startingPatienceMs,
     );

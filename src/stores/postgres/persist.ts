@@ -1,4 +1,4 @@
-import { setTimeout as wait } from "node:timers/promises";
+import { type Clock, sleep } from "../../ports/clock.ts";
 import { isPassing } from "../../ports/database-fault.ts";
 
 /** How long a database may be away before those who write to it are told. */
@@ -12,17 +12,18 @@ const longestPauseMs = 1_000;
  * double, and differ between processes, so that a database that comes back is not run over.
  */
 export async function persist<Result>(
+  clock: Clock,
   attempt: () => Promise<Result>,
-  patience: () => number = () => defaultPatienceMs,
+  patience: () => number,
 ): Promise<Result> {
-  const start = performance.now();
+  const start = clock.monotonic();
   for (let pause = firstPauseMs; ; pause = Math.min(2 * pause, longestPauseMs)) {
     try {
       return await attempt();
     } catch (error) {
-      const left = start + patience() - performance.now();
+      const left = start + patience() - clock.monotonic();
       if (!isPassing(error) || left <= 0) throw error;
-      await wait(Math.min(left, pause * (0.5 + Math.random())));
+      await sleep(clock, Math.min(left, pause * (0.5 + clock.random())));
     }
   }
 }

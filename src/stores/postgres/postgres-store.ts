@@ -4,7 +4,7 @@ import type { InboxItem } from "../../events/inbox-item.ts";
 import { prepareRecordChanges } from "../../events/prepare-record-changes.ts";
 import { isPaused, type RunState } from "../../events/run-state.ts";
 import type { ArtifactStore } from "../../ports/artifact-store.ts";
-import { type Clock, systemClock } from "../../ports/clock.ts";
+import { type Clock, systemClock, type Timer } from "../../ports/clock.ts";
 import type { IdempotencyStore } from "../../ports/idempotency-store.ts";
 import {
   askIdOf,
@@ -81,6 +81,7 @@ export class PostgresStore implements Store {
   readonly memories: MemoryStore;
   readonly executors: ExecutorRows;
   readonly #database: Database;
+  readonly #clock: Clock;
   readonly #schema: string;
   readonly #lease: WorkerLease;
   readonly #ids: IdBlocks;
@@ -97,18 +98,20 @@ export class PostgresStore implements Store {
   /** Those that this process wrote, and often goes on with. */
   readonly #drawnUp = new RecentValues<string>(2000);
   readonly #bodies = new RecentValues<string>(200);
-  #looking: NodeJS.Timeout | undefined;
+  #looking: Timer | undefined;
   #toldSeq = 0;
   #closing: Promise<void> | undefined;
 
   private constructor({ database, ids, lastSeq, lease }: Start, options: PostgresStoreOptions) {
-    const { clock = systemClock, leaseMs = defaultLeaseMs, pollMs = 500 } = options;
+    const { leaseMs = defaultLeaseMs, pollMs = 500 } = options;
+    const { clock } = database;
     this.#database = database;
+    this.#clock = clock;
     this.#schema = database.schema.quoted;
     this.#lease = lease;
     this.#ids = ids;
     this.#reader = new BatchReader(database);
-    this.#cache = new RunCache(database, this.#reader, lastSeq);
+    this.#cache = new RunCache(database, this.#reader, lastSeq, clock);
     this.#cache.listeners.add((events) => this.#hearPrunings(events));
     this.#line = new WriteLine(database);
     this.#records = new RecordRows(database);
@@ -128,23 +131,23 @@ export class PostgresStore implements Store {
     this.idempotency = new IdempotencyRows(database, lease, clock);
     this.executors = new ExecutorRows({ database, lease, line: this.#line });
     this.#watch = new Watch({
-      ...{ database, lease, leaseMs, pollMs },
+      ...{ database, lease, clock, leaseMs, pollMs },
       onCommit: (seq) => this.#lookFor(seq),
       onPoll: () => this.#lookSoon(),
     });
   }
 
   static async open(options: PostgresStoreOptions): Promise<PostgresStore> {
-    const { leaseMs = defaultLeaseMs, poolSize, tenant, url } = options;
+    const { clock = systemClock, leaseMs = defaultLeaseMs, poolSize, tenant, url } = options;
     const database = await openDatabase({
-      url,
+      ...{ url, clock },
       answerMs: Math.max(2_000, 2 * leaseMs),
       ...(tenant !== undefined && { tenant }),
       ...(poolSize !== undefined && { poolSize }),
     });
     try {
       const lease = new WorkerLease(database, leaseMs);
-      const ids = new IdBlocks(database);
+      const ids = new IdBlocks(database, clock);
       const [last] = await Promise.all([
         database.query({
           text: `SELECT first_seq + count - 1 AS seq FROM ${database.schema.quoted}.event_batches ORDER BY first_seq DESC LIMIT 1`,
@@ -362,7 +365,7 @@ export class PostgresStore implements Store {
   async prune(request: PruneRequest): Promise<PruneReport> {
     if (!this.#isOpen) throw closed();
     const rows = new PrunedRows(this.#database, this.#commits);
-    return pruneRuns(rows, this.#artifacts, request);
+    return pruneRuns(rows, this.#artifacts, request, this.#clock);
   }
 
   close(): Promise<void> {
@@ -372,7 +375,7 @@ export class PostgresStore implements Store {
 
   async #close(): Promise<void> {
     // Idle connections keep no process alive, but one that is still closing has not ended.
-    const alive = setInterval(() => undefined, 1_000);
+    const alive = this.#clock.every(1_000, () => undefined);
     this.#database.hurry(closingPatienceMs);
     await this.#commits.settled();
     await this.#watch.close();
@@ -380,7 +383,7 @@ export class PostgresStore implements Store {
     await Promise.allSettled([this.#lease.dismiss(), this.#ids.giveBack()]);
     await this.#line.close();
     await this.#database.close();
-    clearInterval(alive);
+    alive.cancel();
   }
 
   get #isOpen(): boolean {
@@ -401,11 +404,13 @@ export class PostgresStore implements Store {
    */
   #lookFor(seq: number): void {
     this.#toldSeq = Math.max(this.#toldSeq, seq);
-    this.#looking ??= setTimeout(() => {
-      this.#looking = undefined;
-      const known = Math.max(this.#cache.lastSeq, this.#commits.committing);
-      if (this.#toldSeq > known) this.#lookSoon();
-    }, restMs).unref();
+    this.#looking ??= this.#clock
+      .after(restMs, () => {
+        this.#looking = undefined;
+        const known = Math.max(this.#cache.lastSeq, this.#commits.committing);
+        if (this.#toldSeq > known) this.#lookSoon();
+      })
+      .unref();
   }
 
   /** A look that fails is made up for by the next one. */

@@ -1,4 +1,5 @@
-import { afterEach, beforeEach, expect, it } from "vitest";
+import { afterEach, beforeEach, expect, it, onTestFinished } from "vitest";
+import { systemClock } from "../../ports/clock.ts";
 import { controlRunId, runNumberOf } from "../../ports/identity.ts";
 import { dropDatabase, execute, freshDatabase } from "../../testing/postgres.test-support.ts";
 import { collect, note, StoredRun } from "../../testing/stored-run.ts";
@@ -34,7 +35,7 @@ it("all who take a run at the same time are given one state, also of the control
   const database = await openDatabase({ url, answerMs: 10_000 });
   try {
     for (const id of [controlRunId, run.id]) {
-      const cache = new RunCache(database, new BatchReader(database), 0);
+      const cache = new RunCache(database, new BatchReader(database), 0, systemClock);
       const [first, second] = await Promise.all([cache.take(id), cache.take(id)]);
       expect(first.lastRunSeq).toBe(1);
       expect(second).toBe(first);
@@ -53,6 +54,7 @@ it("a run that was damaged is nothing to the others: they are heard, read and wr
   const warnings: string[] = [];
   const warned = ({ message }: Error): number => warnings.push(message);
   process.on("warning", warned);
+  onTestFinished(() => void process.off("warning", warned));
   const hurt = await StoredRun.start(beside);
   const child = await hurt.child();
   // Both work on it, so it is in the memory of both.
@@ -70,7 +72,6 @@ it("a run that was damaged is nothing to the others: they are heard, read and wr
   await expect(refused).rejects.toMatchObject({ code: "database-unusable" });
   expect(await written).toHaveLength(1);
   await expect(store.append(say)).rejects.toThrow(`The events of run ${hurt.id}`);
-  process.off("warning", warned);
   expect(warnings).toEqual([expect.stringContaining(`The events of run ${hurt.id}`)]);
   expect(heard).toEqual([
     ...(await collect(store, { runId: sound.id })).map(({ seq }) => seq),

@@ -1,5 +1,6 @@
 import type { StoredEvent } from "../../events/event.ts";
 import { applyToRun, emptyRun, type RunState } from "../../events/run-state.ts";
+import type { Clock } from "../../ports/clock.ts";
 import { controlRunId, runIdOf, runNumberOf } from "../../ports/identity.ts";
 import { Listeners } from "../shared/listeners.ts";
 import { type BatchReader, eventsIn, lastSeqOf, pageSize } from "./batch-rows.ts";
@@ -14,6 +15,7 @@ export class RunCache {
   readonly listeners = new Listeners();
   readonly #database: Database;
   readonly #reader: BatchReader;
+  readonly #clock: Clock;
   readonly #runs = new Map<string, RunState>();
   /** Those that ended a moment ago: who waited for that looks at them now. */
   readonly #ended = new Map<string, RunState>();
@@ -24,10 +26,11 @@ export class RunCache {
   #looking: Promise<void> | undefined;
   #next: Promise<void> | undefined;
 
-  constructor(database: Database, reader: BatchReader, lastSeq: number) {
+  constructor(database: Database, reader: BatchReader, lastSeq: number, clock: Clock) {
     this.#database = database;
     this.#reader = reader;
     this.#lastSeq = lastSeq;
+    this.#clock = clock;
   }
 
   /** The last event that was heard of. */
@@ -165,7 +168,7 @@ export class RunCache {
     this.#runs.delete(runId);
     if (run === undefined) return;
     this.#ended.set(runId, run);
-    setTimeout(() => this.#ended.delete(runId), lingerMs).unref();
+    this.#clock.after(lingerMs, () => this.#ended.delete(runId)).unref();
   }
 }
 

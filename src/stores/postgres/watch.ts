@@ -1,10 +1,12 @@
 import type { Client } from "pg";
+import type { Clock, Timer } from "../../ports/clock.ts";
 import { type Database, holdProcess, runAll } from "./database.ts";
 import type { WorkerLease } from "./worker-lease.ts";
 
 export interface WatchOptions {
   readonly database: Database;
   readonly lease: WorkerLease;
+  readonly clock: Clock;
   readonly leaseMs: number;
   readonly pollMs: number;
   /** Somebody committed; this is the last event of it. */
@@ -19,8 +21,8 @@ export interface WatchOptions {
  */
 export class Watch {
   readonly #options: WatchOptions;
-  readonly #beats: NodeJS.Timeout;
-  readonly #polls: NodeJS.Timeout;
+  readonly #beats: Timer;
+  readonly #polls: Timer;
   #client: Client | undefined;
   #connecting: Promise<void> | undefined;
   #failures = 0;
@@ -30,9 +32,9 @@ export class Watch {
 
   constructor(options: WatchOptions) {
     this.#options = options;
-    const { leaseMs, onPoll, pollMs } = options;
-    this.#beats = setInterval(() => void this.beat(), leaseMs / 5).unref();
-    this.#polls = setInterval(onPoll, pollMs).unref();
+    const { clock, leaseMs, onPoll, pollMs } = options;
+    this.#beats = clock.every(leaseMs / 5, () => void this.beat()).unref();
+    this.#polls = clock.every(pollMs, onPoll).unref();
   }
 
   /** Connects now instead of with the first beat. */
@@ -60,14 +62,14 @@ export class Watch {
 
   async close(): Promise<void> {
     this.#isClosed = true;
-    clearInterval(this.#beats);
-    clearInterval(this.#polls);
+    this.#beats.cancel();
+    this.#polls.cancel();
     await this.#drop();
   }
 
   #connect(): Promise<void> {
     if (this.#client !== undefined || this.#isClosed) return Promise.resolve();
-    if (performance.now() < this.#retryAt) return Promise.resolve();
+    if (this.#options.clock.monotonic() < this.#retryAt) return Promise.resolve();
     this.#connecting ??= this.#open().finally(() => (this.#connecting = undefined));
     return this.#connecting;
   }
@@ -102,9 +104,10 @@ export class Watch {
 
   /** Each failure in a row doubles the pause, up to the time between two beats. */
   #backOff(): void {
-    const longest = this.#options.leaseMs / 5;
-    const pause = Math.min(longest, 20 * 2 ** this.#failures++) * (0.5 + Math.random() / 2);
-    this.#retryAt = performance.now() + pause;
-    if (!this.#isClosed) setTimeout(() => void this.beat(), pause + 1).unref();
+    const { clock, leaseMs } = this.#options;
+    const longest = leaseMs / 5;
+    const pause = Math.min(longest, 20 * 2 ** this.#failures++) * (0.5 + clock.random() / 2);
+    this.#retryAt = clock.monotonic() + pause;
+    if (!this.#isClosed) clock.after(pause + 1, () => void this.beat()).unref();
   }
 }

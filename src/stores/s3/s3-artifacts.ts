@@ -1,5 +1,6 @@
 import { sha256 } from "../../events/hash-chain.ts";
 import type { ArtifactStore } from "../../ports/artifact-store.ts";
+import { type Clock, systemClock } from "../../ports/clock.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
 import { type BucketPlace, S3Requests } from "./s3-requests.ts";
 import type { Credentials } from "./sign-request.ts";
@@ -11,8 +12,8 @@ export class S3Artifacts implements ArtifactStore {
   readonly #requests: S3Requests;
   readonly #prefix: string;
 
-  constructor(place: BucketPlace, credentials: Credentials) {
-    this.#requests = new S3Requests(place, credentials);
+  constructor(place: BucketPlace, credentials: Credentials, clock: Clock = systemClock) {
+    this.#requests = new S3Requests(place, credentials, clock);
     const prefix = place.prefix?.replaceAll(/^\/+|\/+$/g, "") ?? "";
     this.#prefix = prefix === "" ? "" : `${prefix}/`;
   }
@@ -21,6 +22,7 @@ export class S3Artifacts implements ArtifactStore {
   static open(
     place: BucketPlace,
     environment: Readonly<Record<string, string | undefined>>,
+    clock: Clock = systemClock,
   ): S3Artifacts {
     const accessKeyId = environment["AWS_ACCESS_KEY_ID"];
     const secretAccessKey = environment["AWS_SECRET_ACCESS_KEY"];
@@ -31,7 +33,7 @@ export class S3Artifacts implements ArtifactStore {
       );
     }
     const sessionToken = environment["AWS_SESSION_TOKEN"] || undefined;
-    return new S3Artifacts(place, { accessKeyId, secretAccessKey, sessionToken });
+    return new S3Artifacts(place, { accessKeyId, secretAccessKey, sessionToken }, clock);
   }
 
   /** Put again each time: so its date says when it was kept last. */

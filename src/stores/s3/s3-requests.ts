@@ -1,5 +1,5 @@
 import { hash } from "node:crypto";
-import { setTimeout as wait } from "node:timers/promises";
+import { type Clock, sleep, timeoutSignal } from "../../ports/clock.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
 import { messageOf } from "../../ports/message-of.ts";
 import { type Credentials, encodePath, signRequest } from "./sign-request.ts";
@@ -32,17 +32,19 @@ const mostBytes = 512 * 1024 * 1024;
 export class S3Requests {
   readonly #place: BucketPlace;
   readonly #credentials: Credentials;
+  readonly #clock: Clock;
 
-  constructor(place: BucketPlace, credentials: Credentials) {
+  constructor(place: BucketPlace, credentials: Credentials, clock: Clock) {
     this.#place = place;
     this.#credentials = credentials;
+    this.#clock = clock;
   }
 
   /** Undefined when there is no such object. Throws a sentence without anything secret in it. */
   async send(request: S3Request): Promise<S3Answer | undefined> {
     let why = "";
     for (let attempt = 0; attempt < tries; attempt++) {
-      if (attempt > 0) await wait(pauseBefore(attempt));
+      if (attempt > 0) await sleep(this.#clock, pauseBefore(attempt, this.#clock));
       let response: Response;
       let bytes: Buffer;
       try {
@@ -77,13 +79,13 @@ export class S3Requests {
     const payloadHash = hash("sha256", body ?? "");
     const { host: _host, ...signed } = signRequest(
       { method, url, headers, payloadHash },
-      { credentials: this.#credentials, region, service: "s3", at: Date.now() },
+      { credentials: this.#credentials, region, service: "s3", at: this.#clock.now() },
     );
     return fetch(url, {
       method,
       headers: signed,
       redirect: "manual",
-      signal: AbortSignal.timeout(answerMs),
+      signal: timeoutSignal(this.#clock, answerMs),
       ...(body !== undefined && { body }),
     });
   }
@@ -94,9 +96,9 @@ export interface S3Answer {
   readonly headers: Headers;
 }
 
-function pauseBefore(attempt: number): number {
+function pauseBefore(attempt: number, clock: Clock): number {
   const pause = Math.min(firstPauseMs * 2 ** (attempt - 1), longestPauseMs);
-  return pause * (0.5 + Math.random());
+  return pause * (0.5 + clock.random());
 }
 
 async function readBytes(response: Response): Promise<Buffer> {

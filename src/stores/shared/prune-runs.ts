@@ -1,4 +1,5 @@
 import type { ArtifactStore } from "../../ports/artifact-store.ts";
+import type { Clock } from "../../ports/clock.ts";
 import { runIdOf } from "../../ports/identity.ts";
 import type { StoredBatch, StoredMemory } from "../../ports/inspection.ts";
 import type { PrunedRun, PruneReport, PruneRequest } from "../../ports/prune.ts";
@@ -42,6 +43,7 @@ export async function pruneRuns(
   rows: PruneRows,
   artifacts: ArtifactStore,
   request: PruneRequest,
+  clock: Clock,
 ): Promise<PruneReport> {
   const { dryRun = false, every } = request;
   const report = { runs: [] as PrunedRun[], damaged: [] as string[], kept: [] as string[] };
@@ -70,7 +72,7 @@ export async function pruneRuns(
   if (waiting.length > 0) await removeWaiting();
   if (listed === undefined) return { ...report, isMore, artifacts: 0 };
   await rows.forgetRequests(request.finishedBefore);
-  const { bodiesBefore = Date.now() - dayMs } = request;
+  const { bodiesBefore = clock.now() - dayMs } = request;
   const removed = await sweepArtifacts(rows, artifacts, listed, bodiesBefore);
   await artifacts.removeTorn?.(bodiesBefore);
   return { ...report, isMore, artifacts: removed };

@@ -3,6 +3,7 @@ import { type FileHandle, open } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { beforeEach, expect, it, onTestFinished, vi } from "vitest";
+import { systemClock } from "../../ports/clock.ts";
 import { ArtifactFolder } from "./artifact-folder.ts";
 import { SqliteStore } from "./sqlite-store.ts";
 
@@ -35,7 +36,7 @@ it.each(["ENOSPC", "EDQUOT"])(
       throw Object.assign(new Error(`${code}: no space left on device, write`), { code });
     });
     onTestFinished(() => spy.mockRestore());
-    const artifacts = new ArtifactFolder(folder);
+    const artifacts = new ArtifactFolder(folder, systemClock);
     await expect(artifacts.keep("body")).rejects.toMatchObject({ code: "storage-full" });
     expect(filesIn(folder)).toEqual([]);
   },
@@ -51,7 +52,7 @@ it("a body is durable with its name, and that with the folder it is in", async (
     await sync.call(this);
   });
   onTestFinished(() => spy.mockRestore());
-  const { hash } = await new ArtifactFolder(folder).keep("body");
+  const { hash } = await new ArtifactFolder(folder, systemClock).keep("body");
   // The file, before it has its name; the folder that names it; and the one that names that folder.
   expect(synced).toEqual(["file", "folder with 1", "folder with 1"]);
   expect(filesIn(folder)).toEqual([hash]);

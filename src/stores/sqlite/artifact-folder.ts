@@ -2,23 +2,26 @@ import { readdir, readFile, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { sha256 } from "../../events/hash-chain.ts";
 import type { ArtifactStore } from "../../ports/artifact-store.ts";
+import type { Clock } from "../../ports/clock.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
 import { isTemporary, writeDurably } from "./write-durably.ts";
 
 /** Bodies too large for the log, named by their hash, so that keeping one twice is keeping it once. */
 export class ArtifactFolder implements ArtifactStore {
   readonly #folder: string | null;
+  readonly #clock: Clock;
   readonly #memory = new Map<string, { readonly body: string; readonly keptAt: number }>();
 
-  constructor(folder: string | null) {
+  constructor(folder: string | null, clock: Clock) {
     this.#folder = folder;
+    this.#clock = clock;
   }
 
   async keep(body: string): Promise<{ hash: string; bytes: number }> {
     const hash = sha256(body);
     const kept = { hash, bytes: Buffer.byteLength(body) };
     if (this.#folder === null) {
-      this.#memory.set(hash, { body, keptAt: Date.now() });
+      this.#memory.set(hash, { body, keptAt: this.#clock.now() });
       return kept;
     }
     try {

@@ -34,20 +34,20 @@ export function openDatabase(options: DatabaseOptions): DatabaseSync {
 
 /** How long to wait for others who write. */
 const patienceMs = 5000;
+const pauseMs = 2;
 
 /**
  * SQLite waits for others wherever it can, but not here: of several processes that make a database
  * write-ahead at once, all but one are told at once that it is locked. So we wait ourselves.
  */
 function turnOnWriteAheadLog(database: DatabaseSync): void {
-  const end = performance.now() + patienceMs;
-  for (;;) {
+  for (let waitedMs = 0; ; waitedMs += pauseMs) {
     try {
       database.exec("PRAGMA journal_mode = WAL");
       return;
     } catch (error) {
-      if (!isBusy(error) || performance.now() > end) throw error;
-      Atomics.wait(nobodyWakes, 0, 0, 2);
+      if (!isBusy(error) || waitedMs > patienceMs) throw error;
+      Atomics.wait(nobodyWakes, 0, 0, pauseMs);
     }
   }
 }

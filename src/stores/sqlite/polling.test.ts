@@ -2,12 +2,14 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync, StatementSync } from "node:sqlite";
-import { afterEach, beforeEach, expect, it, vi } from "vitest";
+import { afterEach, beforeEach, expect, it } from "vitest";
 import { runNumberOf } from "../../ports/identity.ts";
+import { ManualClock } from "../../testing/manual-clock.ts";
 import { collect, note, StoredRun } from "../../testing/stored-run.ts";
 import { SqliteStore } from "./sqlite-store.ts";
 
 let folder: string;
+let clock: ManualClock;
 let store: SqliteStore;
 let beside: SqliteStore;
 let heard: number[];
@@ -17,11 +19,11 @@ const warned = ({ message }: Error): number => warnings.push(message);
 
 beforeEach(() => {
   // Looks are made when a test lets time pass, and at no other moment.
-  vi.useFakeTimers({ toFake: ["setInterval"] });
+  clock = new ManualClock();
   folder = mkdtempSync(join(tmpdir(), "mandate-polling-"));
   const path = join(folder, "mandate.db");
   const options = { path, synchronous: "normal", artifacts: null } as const;
-  store = new SqliteStore({ ...options, pollMs: 10 });
+  store = new SqliteStore({ ...options, clock, pollMs: 10 });
   beside = new SqliteStore({ ...options, pollMs: 1e9 });
   heard = [];
   store.subscribe((events) => heard.push(...events.map(({ seq }) => seq)));
@@ -35,10 +37,7 @@ afterEach(async () => {
   await store.close();
   await beside.close();
   rmSync(folder, { recursive: true, force: true });
-  vi.useRealTimers();
 });
-
-const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 function damage(sql: string): void {
   const database = new DatabaseSync(join(folder, "mandate.db"));
@@ -56,8 +55,7 @@ it("a run that was damaged is nothing to the others: they are heard, read and wr
   const child = await sound.child();
   heard = [];
   damage(`UPDATE event_batches SET events = '[1]' WHERE run = ${runNumberOf(hurt.id)}`);
-  for (let look = 0; look < 3; look++) vi.advanceTimersByTime(10);
-  await nextTurn();
+  await clock.advance(30);
   const [, ...events] = await collect(store, { runId: sound.id });
   expect(heard).toEqual(events.map(({ seq }) => seq));
   expect(warnings).toEqual([expect.stringContaining(`The events of run ${hurt.id}`)]);
@@ -84,7 +82,7 @@ it("a run whose log says what cannot be is shown to nobody by half", async () =>
     `UPDATE event_batches SET events = replace(events, 'agent.interjected', 'run.started') WHERE first_run_seq = 5`,
   );
   const other = await StoredRun.start(beside);
-  vi.advanceTimersByTime(10);
+  await clock.advance(10);
   expect(heard.at(-1)).toBe((await collect(beside, { runId: other.id })).at(-1)?.seq);
   await expect(store.readRun(run.id)).rejects.toMatchObject({ code: "illegal-transition" });
 });
@@ -94,10 +92,9 @@ it("a look that fails ends nobody, is told once, and is made up for by the next 
   StatementSync.prototype.all = () => {
     throw new Error("the disk failed");
   };
-  for (let look = 0; look < 3; look++) vi.advanceTimersByTime(10);
-  await nextTurn();
+  await clock.advance(30);
   expect(warnings).toEqual(["the disk failed"]);
   StatementSync.prototype.all = all;
-  vi.advanceTimersByTime(10);
+  await clock.advance(10);
   expect(heard).toEqual((await collect(beside, { runId: run.id })).map(({ seq }) => seq));
 });

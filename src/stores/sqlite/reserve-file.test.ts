@@ -2,14 +2,14 @@ import fs, { existsSync, mkdtempSync, rmSync, statSync, writeFileSync } from "no
 import { syncBuiltinESMExports } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, expect, onTestFinished, test, vi } from "vitest";
+import { beforeEach, expect, onTestFinished, test, vi } from "vitest";
+import { ManualClock } from "../../testing/manual-clock.ts";
 import { ReserveFile } from "./reserve-file.ts";
 
+let clock: ManualClock;
+
 beforeEach(() => {
-  vi.useFakeTimers({ toFake: ["performance"], now: 5000 });
-});
-afterEach(() => {
-  vi.useRealTimers();
+  clock = new ManualClock();
 });
 
 function makePath(): string {
@@ -21,40 +21,40 @@ function makePath(): string {
 test("a reserve is there before the first write, and one that was cut off is made whole", () => {
   const path = makePath();
   writeFileSync(path, "half");
-  new ReserveFile(path).ensure();
+  new ReserveFile(path, clock).ensure();
   expect(statSync(path).size).toBe(1024 * 1024);
 });
 
-test("a reserve that was given up does not take back the room at once, and is there for the next time", () => {
+test("a reserve that was given up does not take back the room at once, and is there for the next time", async () => {
   const path = makePath();
-  const reserve = new ReserveFile(path);
+  const reserve = new ReserveFile(path, clock);
   for (let shortage = 0; shortage < 3; shortage++) {
     reserve.ensure();
     expect(existsSync(path)).toBe(true);
     reserve.giveUp();
     reserve.ensure();
-    vi.advanceTimersByTime(9000);
+    await clock.advance(9000);
     reserve.ensure();
     expect(existsSync(path)).toBe(false);
     // Whatever still fails begins the wait anew.
     reserve.giveUp();
-    vi.advanceTimersByTime(9000);
+    await clock.advance(9000);
     reserve.ensure();
     expect(existsSync(path)).toBe(false);
-    vi.advanceTimersByTime(1001);
+    await clock.advance(1001);
   }
   reserve.ensure();
   expect(existsSync(path)).toBe(true);
 });
 
-test("a reserve that cannot be made keeps nobody from writing", () => {
-  const reserve = new ReserveFile("/nonexistent/folder/mandate.db-reserve");
+test("a reserve that cannot be made keeps nobody from writing", async () => {
+  const reserve = new ReserveFile("/nonexistent/folder/mandate.db-reserve", clock);
   reserve.ensure();
   reserve.giveUp();
-  vi.advanceTimersByTime(20_000);
+  await clock.advance(20_000);
   reserve.ensure();
-  new ReserveFile(null).ensure();
-  new ReserveFile(null).giveUp();
+  new ReserveFile(null, clock).ensure();
+  new ReserveFile(null, clock).giveUp();
 });
 
 test("a reserve is whole where a disk takes only a part of it at a time", () => {
@@ -65,7 +65,7 @@ test("a reserve is whole where a disk takes only a part of it at a time", () => 
   const spy = vi.spyOn(fs, "writeSync").mockImplementation(writePart as typeof writeSync);
   syncBuiltinESMExports();
   try {
-    new ReserveFile(path).ensure();
+    new ReserveFile(path, clock).ensure();
   } finally {
     spy.mockRestore();
     syncBuiltinESMExports();

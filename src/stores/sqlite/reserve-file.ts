@@ -8,6 +8,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { dirname } from "node:path";
+import type { Clock } from "../../ports/clock.ts";
 
 const size = 1024 * 1024;
 /** Before it is put back there has to be room for much more than itself, and for a while. */
@@ -21,20 +22,22 @@ const quietMs = 10_000;
  */
 export class ReserveFile {
   readonly #path: string | null;
+  readonly #clock: Clock;
   /** When to look next, on a clock that cannot jump; infinite: there is nothing to do. */
   #lookAt = 0;
 
-  constructor(path: string | null) {
+  constructor(path: string | null, clock: Clock) {
     this.#path = path;
+    this.#clock = clock;
   }
 
   /** Called before every write; nearly always there is nothing to do. */
   ensure(): void {
-    if (this.#path === null || performance.now() < this.#lookAt) return;
+    if (this.#path === null || this.#clock.monotonic() < this.#lookAt) return;
     const wasGivenUp = this.#lookAt > 0;
     // Not into the room that it has just made for others.
     if (wasGivenUp && !hasAmpleRoom(this.#path)) {
-      this.#lookAt = performance.now() + quietMs;
+      this.#lookAt = this.#clock.monotonic() + quietMs;
       return;
     }
     this.#lookAt = Number.POSITIVE_INFINITY;
@@ -56,7 +59,7 @@ export class ReserveFile {
 
   giveUp(): void {
     if (this.#path === null) return;
-    this.#lookAt = performance.now() + quietMs;
+    this.#lookAt = this.#clock.monotonic() + quietMs;
     rmSync(this.#path, { force: true });
   }
 }

@@ -6,7 +6,7 @@ import type { StoredEvent } from "../../events/event.ts";
 import type { InboxItem } from "../../events/inbox-item.ts";
 import { prepareRecordChanges } from "../../events/prepare-record-changes.ts";
 import { applyToRun, emptyRun, foldRun, isPaused, type RunState } from "../../events/run-state.ts";
-import { type Clock, systemClock } from "../../ports/clock.ts";
+import { type Clock, systemClock, type Timer } from "../../ports/clock.ts";
 import type { IdempotencyStore } from "../../ports/idempotency-store.ts";
 import {
   askIdOf,
@@ -75,7 +75,7 @@ export class SqliteStore implements Store {
   /** An open run that somebody else works on: who asks about one mostly asks again. */
   #lastLoaded: RunState | undefined;
   readonly #listeners = new Listeners();
-  readonly #poll: NodeJS.Timeout;
+  readonly #poll: Timer;
   #dataVersion: unknown;
   #isDeaf = false;
   #versionStatement: StatementSync | undefined;
@@ -86,10 +86,11 @@ export class SqliteStore implements Store {
   #closed = false;
 
   constructor(options: SqliteStoreOptions) {
+    this.#clock = options.clock ?? systemClock;
     this.#database = openDatabase(options);
     this.#index = new RunIndex(this.#database);
     this.#reader = new BatchReader(this.#database, this.#index);
-    this.#artifacts = new ArtifactFolder(options.artifacts);
+    this.#artifacts = new ArtifactFolder(options.artifacts, this.#clock);
     const { path } = options;
     // Of a database that is linked to, beside the database itself: all who write share one file.
     this.#heads = new HeadFile(path === ":memory:" ? null : `${realpathSync(path)}-head`);
@@ -101,14 +102,13 @@ export class SqliteStore implements Store {
       stateOf: (runId, isNew) => this.#stateOf(runId, isNew),
       catchUp: () => this.#catchUp(),
       committed: (events) => this.#committed(events),
-      reserve: new ReserveFile(options.path === ":memory:" ? null : `${options.path}-reserve`),
+      reserve: new ReserveFile(path === ":memory:" ? null : `${path}-reserve`, this.#clock),
     };
     this.#records = new RecordRows(this.#database);
-    this.#clock = options.clock ?? systemClock;
     this.#inbox = new InboxRows(this.#database, this.#index);
     const rows = { records: this.#records, inbox: this.#inbox };
     this.#commits = new GroupCommit(this.#database, this.#log, rows, this.#clock);
-    this.#poll = setInterval(() => this.#lookAgain(), options.pollMs ?? 100).unref();
+    this.#poll = this.#clock.every(options.pollMs ?? 100, () => this.#lookAgain()).unref();
   }
 
   newDelegationId(): string {
@@ -335,7 +335,7 @@ export class SqliteStore implements Store {
         if (this.#closed) throw closed();
       },
     });
-    return pruneRuns(rows, this.#artifacts, request);
+    return pruneRuns(rows, this.#artifacts, request, this.#clock);
   }
 
   async close(): Promise<void> {
@@ -343,7 +343,7 @@ export class SqliteStore implements Store {
     this.#commits.flushAll();
     this.#noteOpenRuns();
     this.#closed = true;
-    clearInterval(this.#poll);
+    this.#poll.cancel();
     dismissWorker(this.ownership.worker);
     this.#database.close();
   }

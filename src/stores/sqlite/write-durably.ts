@@ -1,3 +1,4 @@
+import { randomBytes } from "node:crypto";
 import { mkdir, open, rename, rm } from "node:fs/promises";
 import { dirname } from "node:path";
 
@@ -5,7 +6,7 @@ import { dirname } from "node:path";
 export async function writeDurably(path: string, body: string): Promise<void> {
   const folder = dirname(path);
   const made = await mkdir(folder, { recursive: true, mode: 0o700 });
-  const temporary = `${path}.${process.pid}.${Math.random().toString(36).slice(2)}`;
+  const temporary = `${path}.${process.pid}.${randomBytes(6).toString("hex")}`;
   try {
     const file = await open(temporary, "wx", 0o600);
     try {
