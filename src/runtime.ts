@@ -116,6 +116,7 @@ export async function createRuntime(options: RuntimeOptions): Promise<Runtime> {
   // What a program gives is judged before anything is opened.
   for (const tool of options.tools ?? []) requireTool(tool);
   for (const profile of options.profiles ?? []) layerOf(profile);
+  const clock = options.clock ?? systemClock;
   const environment = options.environment ?? process.env;
   const cwd = options.cwd ?? process.cwd();
   noteWorkspace(cwd);
@@ -157,7 +158,7 @@ export async function createRuntime(options: RuntimeOptions): Promise<Runtime> {
   for (const name of ["worktrees", "copies"]) noteAgentFolder(join(work.folder, name));
   const records = new GuardRecords(join(work.folder, "guards"));
   await sweepAfterKilled(records);
-  const shell = openShell(config, environment, places.forbidden, mark, records);
+  const shell = openShell(config, environment, places.forbidden, mark, records, clock);
   const { tools: own = [] } = options;
   const shipped = [
     ...builtInTools(config, {
@@ -166,6 +167,7 @@ export async function createRuntime(options: RuntimeOptions): Promise<Runtime> {
       profiles,
       skills: control.hasSkills ? skills : null,
       memories: store,
+      clock,
     }),
     ...(offersShell(config, environment) ? [shell.tool] : []),
   ];
@@ -176,6 +178,7 @@ export async function createRuntime(options: RuntimeOptions): Promise<Runtime> {
   const servers = new McpServers({
     environment,
     mark,
+    clock,
     version: productVersion,
     folder: join(work.folder, "servers"),
     onNotice: ({ delegationId, server, text }) => {
@@ -216,13 +219,13 @@ export async function createRuntime(options: RuntimeOptions): Promise<Runtime> {
     },
     async endStrays(delegations) {
       if (mark === undefined) return;
-      await endMarkedProcesses(options.database ?? places.database, delegations);
+      await endMarkedProcesses(options.database ?? places.database, delegations, clock);
       await sweepAfterKilled(records);
     },
     unwritten,
     toolbox,
     middleware: compose(options.middleware ?? []),
-    clock: options.clock ?? systemClock,
+    clock,
     scheduler: new Scheduler(options.maxConcurrent ?? config.agents.delegation.maxConcurrent),
     limits: {
       ...limitsOf(config, toolbox, models.isAllowed),
@@ -326,10 +329,13 @@ function openShell(
   forbidden: readonly string[],
   mark: DelegationMark | undefined,
   records: GuardRecords,
+  clock: Clock,
 ): Shell {
   const { network, unsandboxed } = config.tools.shell;
   const sandbox = () => detectSandbox(environment);
-  return createShellTool({ sandbox, unsandboxed, network, environment, forbidden, mark, records });
+  return createShellTool({
+    ...{ sandbox, unsandboxed, network, environment, forbidden, mark, records, clock },
+  });
 }
 
 /** A process that was killed could not look at what its commands left: this one does. */

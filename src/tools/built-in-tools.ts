@@ -1,4 +1,5 @@
 import type { Config } from "../control/config.ts";
+import { type Clock, systemClock } from "../ports/clock.ts";
 import type { ProfileRegistry } from "../profiles/profile-registry.ts";
 import type { SkillRegistry } from "../skills/skill.ts";
 import { delegateTaskTool } from "./delegation/delegate-task.ts";
@@ -15,10 +16,10 @@ import { requestReviewTool } from "./delegation/request-review.ts";
 import { spawnTool } from "./delegation/spawn.ts";
 import { spawnAwaitTool } from "./delegation/spawn-await.ts";
 import { spawnSubagentTool } from "./delegation/spawn-subagent.ts";
-import { documentQuery } from "./documents/document-query.ts";
+import { createDocumentQuery } from "./documents/document-query.ts";
 import { editFile } from "./files/edit-file.ts";
 import { globFiles } from "./files/glob-files.ts";
-import { grepFiles } from "./files/grep-files.ts";
+import { createGrepFiles } from "./files/grep-files.ts";
 import { listFiles } from "./files/list-files.ts";
 import { readFile } from "./files/read-file.ts";
 import { writeFile } from "./files/write-file.ts";
@@ -45,12 +46,13 @@ export interface ToolSources {
   readonly skills: SkillRegistry | null;
   /** Where memories are kept; absent: agents have none. */
   readonly memories?: MemorySources;
+  readonly clock?: Clock;
 }
 
 /** The tools that come with the product, as far as the operator left them switched on. */
 export function builtInTools(
   config: Config,
-  { environment, memories, profileNames, profiles, skills }: ToolSources,
+  { clock = systemClock, environment, memories, profileNames, profiles, skills }: ToolSources,
 ): readonly Tool[] {
   const delegation = config.agents.delegation.enabled;
   // Unless it is switched off, other programs' agents get it; ours only when it is switched on.
@@ -61,10 +63,10 @@ export function builtInTools(
     editFile,
     listFiles,
     globFiles,
-    grepFiles,
-    documentQuery,
-    createWebFetch({ allowPrivate: config.network.allowPrivate }),
-    ...createSearchTools(environment),
+    createGrepFiles(clock),
+    createDocumentQuery(clock),
+    createWebFetch({ allowPrivate: config.network.allowPrivate, clock }),
+    ...createSearchTools(environment, { clock }),
     completeTaskTool,
     submitForReviewTool,
     askUserTool,

@@ -12,10 +12,10 @@ import { createWorkingCopy } from "../workspaces/git/copies/create-working-copy.
 import { openWorkingCopy } from "../workspaces/git/copies/working-copy.ts";
 import { detectSandbox } from "../workspaces/sandbox/detect-sandbox.ts";
 import { builtInTools } from "./built-in-tools.ts";
-import { documentQuery } from "./documents/document-query.ts";
+import { createDocumentQuery } from "./documents/document-query.ts";
 import { editFile } from "./files/edit-file.ts";
 import { globFiles } from "./files/glob-files.ts";
-import { grepFiles } from "./files/grep-files.ts";
+import { createGrepFiles } from "./files/grep-files.ts";
 import { listFiles } from "./files/list-files.ts";
 import { readFile } from "./files/read-file.ts";
 import { writeFile } from "./files/write-file.ts";
@@ -48,8 +48,8 @@ const sandbox = detectSandbox(process.env);
 function makeTools(base: string): readonly Tool[] {
   const directories = [{ path: join(base, "skills"), origin: "user" }];
   const skills = loadSkillTool(loadSkills({ directories }));
-  const files = [readFile, writeFile, editFile, listFiles, globFiles, grepFiles];
-  return [...files, documentQuery, skills];
+  const files = [readFile, writeFile, editFile, listFiles, globFiles, createGrepFiles()];
+  return [...files, createDocumentQuery(), skills];
 }
 
 interface Report {

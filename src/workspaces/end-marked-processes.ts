@@ -1,4 +1,4 @@
-import { setTimeout as delay } from "node:timers/promises";
+import { type Clock, sleep, systemClock } from "../ports/clock.ts";
 import { lookForMarked } from "./delegation-mark.ts";
 import { signalProcess } from "./sandbox/process-tree.ts";
 
@@ -14,10 +14,11 @@ const mostDoubts = 10;
 export async function endMarkedProcesses(
   database: string,
   delegations: { has(id: string): boolean },
+  clock: Clock = systemClock,
 ): Promise<void> {
-  const began = performance.now();
+  const began = clock.monotonic();
   let doubts = 0;
-  for (let waitMs = 1; performance.now() - began < patienceMs; ) {
+  for (let waitMs = 1; clock.monotonic() - began < patienceMs; ) {
     let isFree = true;
     const hasSeenAll = lookForMarked(database, (delegationId, pid) => {
       if (!delegations.has(delegationId)) return;
@@ -27,7 +28,7 @@ export async function endMarkedProcesses(
     if (isFree && (hasSeenAll || ++doubts >= mostDoubts)) return;
     if (isFree) continue;
     // Some of them take a moment to go.
-    await delay(waitMs);
+    await sleep(clock, waitMs);
     waitMs = Math.min(waitMs * 2, 20);
   }
 }

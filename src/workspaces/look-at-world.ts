@@ -1,5 +1,6 @@
 import { existsSync, lstatSync, readdirSync, readFileSync, realpathSync } from "node:fs";
 import { basename, join } from "node:path";
+import { type Clock, systemClock } from "../ports/clock.ts";
 import { markedProcesses } from "./delegation-mark.ts";
 import { journalsOf, layoutOf, lockFolderOf, worktreesOf } from "./git/copies/copy-layout.ts";
 import { isHeld, listWorkingCopies } from "./git/copies/list-working-copies.ts";
@@ -46,11 +47,13 @@ export interface Ticket {
 export function lookAtWorld({
   home: named,
   database,
+  clock = systemClock,
 }: {
   readonly home: string;
   readonly database: string;
+  readonly clock?: Clock;
 }): World {
-  const at = Date.now();
+  const at = clock.now();
   const home = existsSync(named) ? realpathSync.native(named) : named;
   const ids = listWorkingCopies(home);
   return {

@@ -4,9 +4,10 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { bindWorkspace } from "../../workspaces/bind-workspace.ts";
 import type { ToolContext, ToolResult } from "../tool.ts";
-import { documentQuery } from "./document-query.ts";
+import { createDocumentQuery } from "./document-query.ts";
 import { makeDocx, makePdf, makeZip, paragraph, tableOf } from "./make-documents.test-support.ts";
 
+const documentQuery = createDocumentQuery();
 let root: string;
 
 beforeEach(() => {

@@ -1,11 +1,12 @@
 import { z } from "zod";
+import { type Clock, systemClock } from "../../ports/clock.ts";
 import { openFile } from "../../workspaces/open-file.ts";
 import { readWholeFile } from "../../workspaces/read-whole-file.ts";
 import { ofWorkspace } from "../exposure-of.ts";
 import { describeFileError } from "../files/describe-file-error.ts";
 import { pathAbout } from "../files/path-about.ts";
 import { requireWorkspace } from "../files/require-workspace.ts";
-import { defineTool, type ToolContext, type ToolResult } from "../tool.ts";
+import { defineTool, type Tool, type ToolContext, type ToolResult } from "../tool.ts";
 import { describeDocument } from "./describe-document.ts";
 import type { DocumentKind, DocumentView } from "./document-request.ts";
 import { kindOfFile, sniffBytes } from "./sniff-kind.ts";
@@ -13,48 +14,56 @@ import { kindOfFile, sniffBytes } from "./sniff-kind.ts";
 const maximumBytes = 20 * 1024 * 1024;
 const passageCount = 8;
 
-export const documentQuery = defineTool({
-  name: "document_query",
-  description:
-    "Read a document of the workspace as text: PDF, DOCX, HTML, Markdown or plain text. With " +
-    "query, returns the passages that fit those words best, each with its place; without, the " +
-    "text itself from page and offset on.",
-  effect: "read",
-  exposure: ofWorkspace,
-  idempotent: true,
-  scopes: ["files:read"],
-  input: z.strictObject({
-    path: z.string().min(1).max(4096).describe("Relative to the workspace's root."),
-    query: z.string().trim().min(1).max(500).optional().describe("Words to look for."),
-    page: z.int().min(1).max(1_000_000).default(1).describe("The page to read from, in a PDF."),
-    offset: z
-      .int()
-      .min(0)
-      .max(100_000_000)
-      .default(0)
-      .describe("The first character to return, counted from the start of the page."),
-    limit: z.int().min(1).max(60_000).default(20_000).describe("How many characters at most."),
-  }),
-  preflight({ path }, context) {
-    openFile(requireWorkspace(context), path).close();
-  },
-  about: ({ path }, context) => pathAbout(path, context),
-  async execute({ path, query, page, offset, limit }, context) {
-    const file = load(path, context);
-    if ("text" in file) return file;
-    const { kind, bytes, shown } = file;
-    if (kind !== "pdf" && page > 1) {
-      return failure(`${shown} has no pages. Use offset to read on in it.`);
-    }
-    const view: DocumentView =
-      query === undefined
-        ? { kind: "window", page, offset, limit }
-        : { kind: "passages", query, count: passageCount };
-    const { readDocument } = await import("./read-document.ts");
-    const reply = await readDocument({ kind, format: "markdown", view }, bytes, context.signal);
-    return describeDocument(reply, { path: shown, kind, view });
-  },
-});
+export function createDocumentQuery(clock: Clock = systemClock): Tool {
+  return defineTool({
+    name: "document_query",
+    description:
+      "Read a document of the workspace as text: PDF, DOCX, HTML, Markdown or plain text. With " +
+      "query, returns the passages that fit those words best, each with its place; without, the " +
+      "text itself from page and offset on.",
+    effect: "read",
+    exposure: ofWorkspace,
+    idempotent: true,
+    scopes: ["files:read"],
+    input: z.strictObject({
+      path: z.string().min(1).max(4096).describe("Relative to the workspace's root."),
+      query: z.string().trim().min(1).max(500).optional().describe("Words to look for."),
+      page: z.int().min(1).max(1_000_000).default(1).describe("The page to read from, in a PDF."),
+      offset: z
+        .int()
+        .min(0)
+        .max(100_000_000)
+        .default(0)
+        .describe("The first character to return, counted from the start of the page."),
+      limit: z.int().min(1).max(60_000).default(20_000).describe("How many characters at most."),
+    }),
+    preflight({ path }, context) {
+      openFile(requireWorkspace(context), path).close();
+    },
+    about: ({ path }, context) => pathAbout(path, context),
+    async execute({ path, query, page, offset, limit }, context) {
+      const file = load(path, context);
+      if ("text" in file) return file;
+      const { kind, bytes, shown } = file;
+      if (kind !== "pdf" && page > 1) {
+        return failure(`${shown} has no pages. Use offset to read on in it.`);
+      }
+      const view: DocumentView =
+        query === undefined
+          ? { kind: "window", page, offset, limit }
+          : { kind: "passages", query, count: passageCount };
+      const { readDocument } = await import("./read-document.ts");
+      const reply = await readDocument(
+        { kind, format: "markdown", view },
+        bytes,
+        context.signal,
+        {},
+        clock,
+      );
+      return describeDocument(reply, { path: shown, kind, view });
+    },
+  });
+}
 
 interface LoadedFile {
   readonly kind: DocumentKind;

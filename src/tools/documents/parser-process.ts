@@ -1,5 +1,6 @@
 import type { Readable, Writable } from "node:stream";
 import { fileURLToPath } from "node:url";
+import { type Clock, systemClock } from "../../ports/clock.ts";
 import { ownNode, type Program } from "../../processes/find-program.ts";
 import { helperEnvironment } from "../../processes/program-environment.ts";
 import { startProgram } from "../../processes/start-program.ts";
@@ -34,6 +35,7 @@ export function runParser(
   document: Uint8Array,
   limits: ParserLimits,
   signal: AbortSignal,
+  clock: Clock = systemClock,
 ): Promise<ParserEnd> {
   signal.throwIfAborted();
   return new Promise((resolve, reject) => {
@@ -44,10 +46,10 @@ export function runParser(
     let length = 0;
     let isLate = false;
     const kill = () => child.kill("SIGKILL");
-    const timer = setTimeout(() => {
+    const timer = clock.after(limits.timeMs, () => {
       isLate = true;
       kill();
-    }, limits.timeMs);
+    });
     signal.addEventListener("abort", kill, { once: true });
     const input = child.stdio[0] as Writable;
     const reply = child.stdio[replyAt] as Readable;
@@ -57,7 +59,7 @@ export function runParser(
       else kill();
     });
     const settle = (end: ParserEnd | Error) => {
-      clearTimeout(timer);
+      timer.cancel();
       signal.removeEventListener("abort", kill);
       if (signal.aborted) reject(signal.reason);
       else if (end instanceof Error) reject(end);

@@ -1,3 +1,4 @@
+import { type Clock, systemClock } from "../../ports/clock.ts";
 import { type DocumentReply, type DocumentRequest, documentReply } from "./document-request.ts";
 import { type ParserLimits, runParser } from "./parser-process.ts";
 import { withParserSlot } from "./parser-slots.ts";
@@ -14,12 +15,13 @@ export async function readDocument(
   document: Uint8Array,
   signal: AbortSignal,
   others: Partial<ParserLimits> = {},
+  clock: Clock = systemClock,
 ): Promise<DocumentReply> {
   const limits = { ...parserLimits, ...others };
   // Early enough to say what was found before the time is up.
   const patienceMs = Math.floor(limits.timeMs * 0.6);
   const line = JSON.stringify({ ...request, patienceMs });
-  const end = await withParserSlot(signal, () => runParser(line, document, limits, signal));
+  const end = await withParserSlot(signal, () => runParser(line, document, limits, signal, clock));
   if (end.kind === "reply") return parseReply(end.body);
   return {
     kind: "problem",

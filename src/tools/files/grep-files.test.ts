@@ -4,11 +4,12 @@ import { join } from "node:path";
 import { describe, expect, test, vi } from "vitest";
 import { namedProgram } from "../../processes/find-program.ts";
 import { callTool, contextFor, makeTree } from "./file-tool.test-support.ts";
-import { grepFiles } from "./grep-files.ts";
+import { createGrepFiles } from "./grep-files.ts";
 import { grepTool } from "./grep-tool.ts";
 import { findRipgrep } from "./search/find-ripgrep.ts";
 
 const ripgrep = await findRipgrep();
+const grepFiles = createGrepFiles();
 
 describe.each([
   ["with ripgrep", findRipgrep, ripgrep !== null],

@@ -1,5 +1,6 @@
 import { statSync } from "node:fs";
 import { z } from "zod";
+import { type Clock, systemClock } from "../../ports/clock.ts";
 import type { Program } from "../../processes/find-program.ts";
 import { openFile } from "../../workspaces/open-file.ts";
 import { resolveInside } from "../../workspaces/resolve-inside.ts";
@@ -47,7 +48,7 @@ const input = z.strictObject({
 type Input = z.infer<typeof input>;
 
 /** `locate` says where ripgrep is; without it the answers are the same and take longer. */
-export function grepTool(locate: () => Promise<Program | null>): Tool {
+export function grepTool(locate: () => Promise<Program | null>, clock: Clock = systemClock): Tool {
   return defineTool({
     name: "grep",
     description:
@@ -70,7 +71,7 @@ export function grepTool(locate: () => Promise<Program | null>): Tool {
       try {
         const denied = deniedPaths("grep", context);
         const pace = new Pace(context.signal);
-        return await search({ workspace, asked, denied, ripgrep: await locate() }, pace);
+        return await search({ workspace, asked, denied, ripgrep: await locate(), clock }, pace);
       } catch (error) {
         if (error instanceof PatternRefused) return { text: error.message, isError: true };
         return describeFileError(error, asked.path);
@@ -84,16 +85,18 @@ interface Search {
   readonly asked: Input;
   readonly denied: DeniedPaths;
   readonly ripgrep: Program | null;
+  readonly clock: Clock;
 }
 
 async function search(request: Search, pace: Pace): Promise<string> {
   pace.signal.throwIfAborted();
-  const { workspace, asked, denied, ripgrep } = request;
+  const { workspace, asked, denied, ripgrep, clock } = request;
   const { output, limit, context } = asked;
   const sought = {
     node: parsePattern(asked.pattern, asked.ignore_case),
     files: filesOf(request),
     ripgrep,
+    clock,
     // One more tells that there are more.
     most: () => (output === "content" ? answer.room + 1 : 1),
     countsAll: output === "count",

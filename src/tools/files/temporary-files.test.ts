@@ -12,10 +12,12 @@ import { temporaryName } from "../../workspaces/temporary-name.ts";
 import { editFile } from "./edit-file.ts";
 import { callTool, contextFor, makeTree } from "./file-tool.test-support.ts";
 import { globFiles } from "./glob-files.ts";
-import { grepFiles } from "./grep-files.ts";
+import { createGrepFiles } from "./grep-files.ts";
 import { listFiles } from "./list-files.ts";
 import { readFile } from "./read-file.ts";
 import { writeFile } from "./write-file.ts";
+
+const grepFiles = createGrepFiles();
 
 test("no tool shows the file in which a sibling's new content is written", async () => {
   const name = temporaryName();

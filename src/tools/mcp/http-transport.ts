@@ -4,6 +4,10 @@ import type {
   Transport,
   TransportSendOptions,
 } from "@modelcontextprotocol/client";
+import type { Clock } from "../../ports/clock.ts";
+import { waitAtMost } from "../wait-at-most.ts";
+
+const politeMs = 500;
 
 /**
  * The SDK's transport, with two ends tied up: a reply stream that breaks fails its request at once
@@ -15,10 +19,12 @@ export class HttpTransport implements Transport {
   onerror?: ((error: Error) => void) | undefined;
   onmessage?: ((message: JSONRPCMessage) => void) | undefined;
   readonly #inner: StreamableHTTPClientTransport;
+  readonly #clock: Clock;
   readonly #waiting = new Map<string | number, AbortController>();
 
-  constructor(inner: StreamableHTTPClientTransport) {
+  constructor(inner: StreamableHTTPClientTransport, clock: Clock) {
     this.#inner = inner;
+    this.#clock = clock;
     inner.onclose = () => this.onclose?.();
     inner.onerror = (error) => this.onerror?.(error);
     inner.onmessage = (message) => {
@@ -59,10 +65,7 @@ export class HttpTransport implements Transport {
 
   async close(): Promise<void> {
     // Politeness towards servers that keep sessions; nothing depends on it.
-    const said = this.#inner.terminateSession().catch(ignore);
-    let timer: NodeJS.Timeout | undefined;
-    await Promise.race([said, new Promise((resolve) => (timer = setTimeout(resolve, 500)))]);
-    clearTimeout(timer);
+    await waitAtMost(this.#clock, politeMs, this.#inner.terminateSession().catch(ignore));
     await this.#inner.close().catch(ignore);
   }
 

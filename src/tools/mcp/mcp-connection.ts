@@ -1,4 +1,5 @@
 import { untilAborted } from "../../models/until-aborted.ts";
+import type { Clock } from "../../ports/clock.ts";
 import type { ToolResult } from "../tool.ts";
 import type { AcceptedTool } from "./accept-tools.ts";
 import type { ExpandedServer } from "./expand-server.ts";
@@ -22,6 +23,7 @@ export interface ConnectionOptions {
   readonly folder: string;
   readonly startTimeoutMs: number;
   readonly failures: FailureLimit;
+  readonly clock: Clock;
 }
 
 export interface CallOptions {
@@ -126,7 +128,7 @@ export class McpConnection {
   }
 
   async #start(): Promise<Session> {
-    const { name, key, server, version, folder, startTimeoutMs, failures } = this.#options;
+    const { clock, name, key, server, version, folder, startTimeoutMs, failures } = this.#options;
     if (this.#isClosed) throw new McpUnavailable(name, "is no longer open for this delegation.");
     const wait = failures.waitFor(key);
     if (wait > 0) {
@@ -140,6 +142,7 @@ export class McpConnection {
         version,
         folder,
         timeoutMs: startTimeoutMs,
+        clock,
         isModern: this.#isModern,
         isClosed: () => this.#isClosed,
         onTransport: (transport) => {

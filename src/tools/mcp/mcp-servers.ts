@@ -1,5 +1,6 @@
 import type { McpServer } from "../../contracts/mcp-server.ts";
 import { serverSlug } from "../../contracts/mcp-tool-name.ts";
+import { type Clock, systemClock } from "../../ports/clock.ts";
 import { messageOf } from "../../ports/message-of.ts";
 import type { DelegationMark } from "../../workspaces/delegation-mark.ts";
 import type { Tool } from "../tool.ts";
@@ -37,6 +38,7 @@ export interface McpServersOptions {
   readonly idleMs?: number;
   /** Says of a process whose it is, where it is one delegation's alone. */
   readonly mark?: DelegationMark | undefined;
+  readonly clock?: Clock;
   onNotice?(notice: McpNotice): void;
 }
 
@@ -65,8 +67,8 @@ export class McpServers {
 
   constructor(options: McpServersOptions) {
     this.#options = options;
-    const { version, folder, mark, idleMs = 60_000 } = options;
-    this.#lines = new ServerLines({ version, folder, idleMs, mark });
+    const { version, folder, mark, idleMs = 60_000, clock = systemClock } = options;
+    this.#lines = new ServerLines({ version, folder, idleMs, mark, clock });
   }
 
   /**

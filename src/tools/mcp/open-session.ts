@@ -4,6 +4,7 @@ import type {
   jsonSchemaValidator,
   Transport,
 } from "@modelcontextprotocol/client";
+import type { Clock } from "../../ports/clock.ts";
 import { cappedFetch } from "./capped-fetch.ts";
 import type { ExpandedServer } from "./expand-server.ts";
 import { HttpTransport } from "./http-transport.ts";
@@ -25,6 +26,7 @@ export interface SessionOptions {
   /** Below this folder a local server gets an empty one to start in. */
   readonly folder: string;
   readonly timeoutMs: number;
+  readonly clock: Clock;
   /** Known from an earlier start of the same server. */
   readonly isModern: boolean;
   onTransport(transport: Session["transport"]): void;
@@ -77,9 +79,11 @@ async function greet(sdk: Sdk, options: SessionOptions, mode: "legacy" | "auto")
 
 function openTransport(
   sdk: Sdk,
-  { server, folder }: SessionOptions,
+  { server, folder, clock }: SessionOptions,
 ): StdioTransport | HttpTransport {
-  if (server.kind === "stdio") return new StdioTransport(server, folder, sdk.deserializeMessage);
+  if (server.kind === "stdio") {
+    return new StdioTransport(server, folder, sdk.deserializeMessage, clock);
+  }
   return new HttpTransport(
     new sdk.StreamableHTTPClientTransport(new URL(server.url), {
       requestInit: { headers: { ...server.headers } },
@@ -87,6 +91,7 @@ function openTransport(
       redirectPolicy: "same-origin",
       onInsufficientScope: "throw",
     }),
+    clock,
   );
 }
 

@@ -3,6 +3,7 @@
  * its own; a descendant that makes itself the leader of another one is out of reach.
  */
 import { readdirSync, readFileSync } from "node:fs";
+import { type Clock, sleep, systemClock } from "../../ports/clock.ts";
 import { findSystemProgram } from "../../processes/find-program.ts";
 import { helperEnvironment } from "../../processes/program-environment.ts";
 import { startProgram } from "../../processes/start-program.ts";
@@ -22,11 +23,15 @@ export function watchGroup(pid: number): void {
 }
 
 /** Resolves when none of it is left, or when it cannot be helped. Never rejects. */
-export async function endGroup(pid: number, graceMs: number): Promise<void> {
+export async function endGroup(
+  pid: number,
+  graceMs: number,
+  clock: Clock = systemClock,
+): Promise<void> {
   signalGroup(pid, "SIGTERM");
-  if (!(await isGoneWithin(pid, graceMs))) {
+  if (!(await isGoneWithin(pid, graceMs, clock))) {
     signalGroup(pid, "SIGKILL");
-    await isGoneWithin(pid, 1000);
+    await isGoneWithin(pid, 1000, clock);
   }
   live.delete(pid);
 }
@@ -51,11 +56,11 @@ function signalGroup(pid: number, signal: "SIGTERM" | "SIGKILL"): void {
   }
 }
 
-async function isGoneWithin(pid: number, ms: number): Promise<boolean> {
-  const end = performance.now() + ms;
+async function isGoneWithin(pid: number, ms: number, clock: Clock): Promise<boolean> {
+  const end = clock.monotonic() + ms;
   for (let wait = 2; exists(pid); wait = Math.min(wait * 2, 64)) {
-    if (performance.now() >= end) return false;
-    await new Promise((resolve) => setTimeout(resolve, wait));
+    if (clock.monotonic() >= end) return false;
+    await sleep(clock, wait);
     if (wait >= 32 && isAllDead(pid)) return true;
   }
   return true;

@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import type { Clock, Timer } from "../../ports/clock.ts";
 import type { DelegationMark } from "../../workspaces/delegation-mark.ts";
 import type { ExpandedServer } from "./expand-server.ts";
 import { FailureLimit } from "./failure-limit.ts";
@@ -11,7 +12,7 @@ export interface ServerLine {
   /** It belongs to one delegation and goes with it. */
   readonly isOwn: boolean;
   readonly key: string;
-  idle?: NodeJS.Timeout;
+  idle?: Timer;
 }
 
 export interface LineRequest {
@@ -28,17 +29,19 @@ export interface LineOptions {
   readonly folder: string;
   readonly idleMs: number;
   readonly mark: DelegationMark | undefined;
+  readonly clock: Clock;
 }
 
 /** The connections of this process: one for each definition, or for each definition and owner. */
 export class ServerLines {
   readonly #options: LineOptions;
   readonly #lines = new Map<string, ServerLine>();
-  readonly #failures = new FailureLimit();
+  readonly #failures: FailureLimit;
   readonly #ending = new Set<Promise<void>>();
 
   constructor(options: LineOptions) {
     this.#options = options;
+    this.#failures = new FailureLimit(options.clock);
   }
 
   /** Nothing is started by this. */
@@ -47,7 +50,7 @@ export class ServerLines {
     const key = owner === null ? definition : hash([definition, owner]);
     const known = this.#lines.get(key);
     if (known !== undefined) return known;
-    const { folder, mark, version } = this.#options;
+    const { clock, folder, mark, version } = this.#options;
     const connection = new McpConnection({
       name,
       key: definition,
@@ -56,6 +59,7 @@ export class ServerLines {
       folder,
       startTimeoutMs,
       failures: this.#failures,
+      clock,
     });
     const line = { key, connection, users: new Set<object>(), isOwn: owner !== null };
     this.#lines.set(key, line);
@@ -63,7 +67,7 @@ export class ServerLines {
   }
 
   join(line: ServerLine, user: object): void {
-    clearTimeout(line.idle);
+    line.idle?.cancel();
     line.users.add(user);
   }
 
@@ -72,9 +76,9 @@ export class ServerLines {
     line.users.delete(user);
     if (line.users.size > 0) return;
     if (line.isOwn || isUseless) return this.#end(line);
-    clearTimeout(line.idle);
-    line.idle = setTimeout(() => void this.#end(line), this.#options.idleMs);
-    line.idle.unref();
+    line.idle?.cancel();
+    const { clock, idleMs } = this.#options;
+    line.idle = clock.after(idleMs, () => void this.#end(line)).unref();
   }
 
   async close(): Promise<void> {
@@ -83,7 +87,7 @@ export class ServerLines {
   }
 
   #end(line: ServerLine): Promise<void> {
-    clearTimeout(line.idle);
+    line.idle?.cancel();
     if (this.#lines.get(line.key) === line) this.#lines.delete(line.key);
     const ending = line.connection.close().finally(() => this.#ending.delete(ending));
     this.#ending.add(ending);

@@ -1,5 +1,7 @@
+import { type Clock, systemClock } from "../../ports/clock.ts";
 import { createPrivateFolder, type PrivateFolder } from "../../processes/private-folder.ts";
 import { type StartedProgram, startProgram } from "../../processes/start-program.ts";
+import { waitAtMost } from "../wait-at-most.ts";
 import type { ExpandedStdio } from "./expand-server.ts";
 import { LineSplitter } from "./line-splitter.ts";
 import { endGroup, watchGroup } from "./process-group.ts";
@@ -8,6 +10,7 @@ import { serverProgram } from "./server-program.ts";
 /** One message, and what may wait to be read by a server that does not read. */
 export const longestMessage = 16 * 1024 * 1024;
 const longestStderr = 8 * 1024;
+const drainMs = 100;
 const politeMs = 500;
 const terminateMs = 1500;
 
@@ -29,6 +32,7 @@ export class ServerProcess {
   /** Undefined where the declaration names a folder. */
   readonly #folder: PrivateFolder | undefined;
   readonly #listener: ProcessListener;
+  readonly #clock: Clock;
   readonly #lines = new LineSplitter(longestMessage);
   readonly #gone: Promise<void>;
   #stderr = "";
@@ -41,6 +45,7 @@ export class ServerProcess {
     server: ExpandedStdio,
     privateFolders: string,
     listener: ProcessListener,
+    clock: Clock = systemClock,
   ): Promise<ServerProcess> {
     const program = serverProgram(server);
     const own = server.cwd === null ? createPrivateFolder(privateFolders) : undefined;
@@ -63,31 +68,30 @@ export class ServerProcess {
       own?.remove();
       throw error;
     }
-    return new ServerProcess(child, own, listener);
+    return new ServerProcess(child, own, listener, clock);
   }
 
   private constructor(
     child: ServerChild,
     folder: PrivateFolder | undefined,
     listener: ProcessListener,
+    clock: Clock,
   ) {
     this.#child = child;
     this.#folder = folder;
     this.#listener = listener;
+    this.#clock = clock;
     this.pid = child.pid ?? 0;
     watchGroup(this.pid);
     this.#gone = new Promise((resolve) => {
       child.once("exit", (code, signal) => {
         const how = signal === null ? `with exit code ${code}` : `by ${signal}`;
         // What it wrote last is still in the pipe. A descendant can hold that open for ever.
-        let timer: NodeJS.Timeout | undefined;
-        const drained = () => {
-          clearTimeout(timer);
+        const closed = new Promise((close) => child.once("close", close));
+        void waitAtMost(clock, drainMs, closed).then(() => {
           this.#end(`ended ${how}`);
           resolve();
-        };
-        timer = setTimeout(drained, 100);
-        child.once("close", drained);
+        });
       });
     });
     child.stdout.on("data", (chunk: Buffer) => this.#read(chunk));
@@ -137,13 +141,8 @@ export class ServerProcess {
     await this.#clear();
   }
 
-  async #goneWithin(ms: number): Promise<void> {
-    let timer: NodeJS.Timeout | undefined;
-    const patience = new Promise((resolve) => {
-      timer = setTimeout(resolve, ms);
-    });
-    await Promise.race([this.#gone, patience]);
-    clearTimeout(timer);
+  #goneWithin(ms: number): Promise<void> {
+    return waitAtMost(this.#clock, ms, this.#gone);
   }
 
   #read(chunk: Buffer): void {
@@ -167,7 +166,7 @@ export class ServerProcess {
 
   /** Also after it ended by itself: what it had started may still run. */
   #clear(): Promise<void> {
-    this.#cleared ??= endGroup(this.pid, terminateMs).then(() => {
+    this.#cleared ??= endGroup(this.pid, terminateMs, this.#clock).then(() => {
       for (const stream of [this.#child.stdin, this.#child.stdout, this.#child.stderr]) {
         stream.destroy();
       }

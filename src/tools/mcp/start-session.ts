@@ -11,13 +11,13 @@ export interface StartOptions extends SessionOptions {
 
 /** Opens a session within the time it has for everything, or says in a sentence why not. */
 export async function startSession(options: StartOptions): Promise<Session> {
-  const { name, timeoutMs } = options;
+  const { clock, name, timeoutMs } = options;
   let transport: Session["transport"] | undefined;
   let isLate = false;
-  const timer = setTimeout(() => {
+  const timer = clock.after(timeoutMs, () => {
     isLate = true;
     void transport?.close();
-  }, timeoutMs);
+  });
   try {
     return await openSession({
       ...options,
@@ -31,7 +31,7 @@ export async function startSession(options: StartOptions): Promise<Session> {
     const cause = isLate ? { code: "REQUEST_TIMEOUT" } : error;
     throw new McpUnavailable(name, explain(cause, transport, options));
   } finally {
-    clearTimeout(timer);
+    timer.cancel();
   }
 }
 

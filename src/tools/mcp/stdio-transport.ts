@@ -1,4 +1,5 @@
 import type { JSONRPCMessage, Transport } from "@modelcontextprotocol/client";
+import type { Clock } from "../../ports/clock.ts";
 import type { ExpandedStdio } from "./expand-server.ts";
 import { ServerProcess } from "./server-process.ts";
 
@@ -15,6 +16,7 @@ export class StdioTransport implements Transport {
   readonly #server: ExpandedStdio;
   readonly #folder: string;
   readonly #deserialize: (line: string) => JSONRPCMessage;
+  readonly #clock: Clock;
   #process: ServerProcess | null = null;
   #isClosed = false;
 
@@ -22,17 +24,20 @@ export class StdioTransport implements Transport {
     server: ExpandedStdio,
     folder: string,
     deserialize: (line: string) => JSONRPCMessage,
+    clock: Clock,
   ) {
     this.#server = server;
     this.#folder = folder;
     this.#deserialize = deserialize;
+    this.#clock = clock;
   }
 
   async start(): Promise<void> {
-    const started = await ServerProcess.start(this.#server, this.#folder, {
-      onLine: (line) => this.#receive(line),
+    const listener = {
+      onLine: (line: Buffer) => this.#receive(line),
       onEnd: () => this.#closed(),
-    });
+    };
+    const started = await ServerProcess.start(this.#server, this.#folder, listener, this.#clock);
     this.#process = started;
     if (this.#isClosed) {
       await started.stop();

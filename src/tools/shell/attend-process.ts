@@ -1,3 +1,4 @@
+import type { Clock } from "../../ports/clock.ts";
 import type { ToolResult } from "../tool.ts";
 import { describeEnd, describeOutput } from "./describe-outcome.ts";
 import type { Outcome, ShellProcess } from "./shell-process.ts";
@@ -7,15 +8,16 @@ export async function waitFor(
   process: ShellProcess,
   ms: number,
   signal: AbortSignal,
+  clock: Clock,
 ): Promise<boolean> {
   const { promise: late, resolve } = Promise.withResolvers<boolean>();
   const giveUp = () => resolve(false);
-  const timer = setTimeout(giveUp, ms);
+  const timer = clock.after(ms, giveUp);
   signal.addEventListener("abort", giveUp, { once: true });
   try {
     return await Promise.race([process.ended.then(() => true), late]);
   } finally {
-    clearTimeout(timer);
+    timer.cancel();
     signal.removeEventListener("abort", giveUp);
   }
 }

@@ -1,5 +1,6 @@
 import { mkdirSync } from "node:fs";
 import { relative } from "node:path";
+import type { Clock } from "../../ports/clock.ts";
 import { messageOf } from "../../ports/message-of.ts";
 import { bindWorkspace } from "../../workspaces/bind-workspace.ts";
 import type { CheckVerdict, MergeCheck } from "../../workspaces/git/integration/merge-check.ts";
@@ -23,21 +24,21 @@ export interface CheckSubject {
 
 type Merged = Parameters<MergeCheck>[0];
 
-const longestTimerMs = 2 ** 31 - 1;
-
 /** The commands that judge one merged tree. */
 export class CheckRun {
   readonly #runner: CommandRunner;
   readonly #about: CheckSubject;
+  readonly #clock: Clock;
   readonly #endsAt: number;
   // Its home and /tmp are new: what the child left in its own must not count here.
   readonly #shell = new DelegationShell();
   #isStopped = false;
 
-  constructor(runner: CommandRunner, about: CheckSubject) {
+  constructor(runner: CommandRunner, about: CheckSubject, clock: Clock) {
     this.#runner = runner;
     this.#about = about;
-    this.#endsAt = performance.now() + about.timeoutMs;
+    this.#clock = clock;
+    this.#endsAt = clock.monotonic() + about.timeoutMs;
   }
 
   async judge(commands: readonly string[], merged: Merged): Promise<CheckVerdict> {
@@ -70,11 +71,11 @@ export class CheckRun {
   async #judgeBy(command: string, merged: Merged): Promise<CheckVerdict> {
     const { signal, timeoutMs } = this.#about;
     const tooLong = `The checks took longer than ${timeoutMs} ms and were ended.`;
-    const left = Math.min(this.#endsAt - performance.now(), longestTimerMs);
+    const left = this.#endsAt - this.#clock.monotonic();
     if (!(left > 0)) return describeFailedCheck(command, tooLong);
     const process = this.#start(command, merged);
     this.#shell.follow(process);
-    if (!(await waitFor(process, left, signal))) await process.end(tooLong);
+    if (!(await waitFor(process, left, signal, this.#clock))) await process.end(tooLong);
     const outcome = await process.ended;
     this.#throwIfStopped();
     if (outcome.code === 0 && outcome.endedBecause === undefined) return { passed: true };

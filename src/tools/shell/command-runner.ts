@@ -1,6 +1,7 @@
 import { unlinkSync } from "node:fs";
 import { release } from "node:os";
 import { join } from "node:path";
+import type { Clock } from "../../ports/clock.ts";
 import { systemShell } from "../../processes/system-shell.ts";
 import type { DelegationMark } from "../../workspaces/delegation-mark.ts";
 import type { SandboxFinding } from "../../workspaces/sandbox/detect-sandbox.ts";
@@ -22,6 +23,7 @@ export interface RunnerOptions {
   readonly maximumProcesses: number;
   readonly mark?: DelegationMark | undefined;
   readonly records?: GuardRecords | undefined;
+  readonly clock: Clock;
 }
 
 export interface CommandRequest {
@@ -45,12 +47,13 @@ export class CommandRunner {
   readonly #options: RunnerOptions;
   readonly #placeholders = new Placeholders();
   readonly #nested: NestedGuards;
-  readonly #sockets = new HostSockets();
+  readonly #sockets: HostSockets;
   readonly #isLimitedBySystem = limitsBySystem();
 
   constructor(options: RunnerOptions) {
     this.#options = options;
     this.#nested = new NestedGuards({ records: options.records });
+    this.#sockets = new HostSockets(options.clock);
   }
 
   /**
@@ -81,12 +84,12 @@ export class CommandRunner {
   }
 
   start(request: CommandRequest): ShellProcess {
-    const { sandbox, maximumProcesses } = this.#options;
+    const { clock, sandbox, maximumProcesses } = this.#options;
     const { cwd, workspace, scratch, delegationId } = request;
     const mark = this.#options.mark?.(delegationId);
     const limit = this.#isLimitedBySystem && sandbox.isUsable ? maximumProcesses : null;
     const argv = ["/bin/sh", "-c", beginning(limit), "sh", ...request.argv];
-    const shared = { graceMs, maximumProcesses: limit === null ? maximumProcesses : null };
+    const shared = { clock, graceMs, maximumProcesses: limit === null ? maximumProcesses : null };
     if (!sandbox.isUsable) {
       const own = this.#environmentOf(scratch);
       return new ShellProcess({

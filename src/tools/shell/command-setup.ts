@@ -1,4 +1,5 @@
 import { resolve } from "node:path";
+import type { Clock } from "../../ports/clock.ts";
 import type { DelegationMark } from "../../workspaces/delegation-mark.ts";
 import { nearestRealPath } from "../../workspaces/nearest-real-path.ts";
 import type { SandboxFinding } from "../../workspaces/sandbox/detect-sandbox.ts";
@@ -35,11 +36,11 @@ export interface CommandSetup {
 }
 
 /** One runner for all commands of a process, made when the first of them comes. */
-export function createCommandSetup(settings: CommandSettings): CommandSetup {
+export function createCommandSetup(settings: CommandSettings, clock: Clock): CommandSetup {
   let prepared: PreparedCommands | undefined;
   return {
     prepare() {
-      prepared ??= make(settings);
+      prepared ??= make(settings, clock);
       return prepared;
     },
     async release(owner) {
@@ -48,7 +49,7 @@ export function createCommandSetup(settings: CommandSettings): CommandSetup {
   };
 }
 
-function make(settings: CommandSettings): PreparedCommands {
+function make(settings: CommandSettings, clock: Clock): PreparedCommands {
   const sandbox = typeof settings.sandbox === "function" ? settings.sandbox() : settings.sandbox;
   const runner = new CommandRunner({
     sandbox,
@@ -57,6 +58,7 @@ function make(settings: CommandSettings): PreparedCommands {
     maximumProcesses: settings.maximumProcesses ?? 1024,
     mark: settings.mark,
     records: settings.records,
+    clock,
   });
   return { runner, sandbox, unsandboxed: settings.unsandboxed ?? false };
 }

@@ -1,3 +1,4 @@
+import type { Clock } from "../../ports/clock.ts";
 import type { MergeCheck } from "../../workspaces/git/integration/merge-check.ts";
 import { CheckRun, type CheckSubject } from "./check-run.ts";
 import type { CommandSetup } from "./command-setup.ts";
@@ -14,7 +15,7 @@ export interface MergeChecks {
   close(): Promise<void>;
 }
 
-export function createMergeChecks(setup: CommandSetup): MergeChecks {
+export function createMergeChecks(setup: CommandSetup, clock: Clock): MergeChecks {
   const runs = new Map<CheckRun, string>();
   let isClosed = false;
 
@@ -28,7 +29,7 @@ export function createMergeChecks(setup: CommandSetup): MergeChecks {
       if (!sandbox.isUsable && !unsandboxed) {
         return { passed: false, reason: explainMissing(sandbox.problem) };
       }
-      const run = new CheckRun(prepared.runner, about);
+      const run = new CheckRun(prepared.runner, about, clock);
       runs.set(run, about.delegationId);
       try {
         return await run.judge(commands, merged);

@@ -1,10 +1,12 @@
 import type { ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import type { Readable, Writable } from "node:stream";
+import { type Clock, sleep } from "../../ports/clock.ts";
 import { messageOf } from "../../ports/message-of.ts";
 import type { Program } from "../../processes/find-program.ts";
 import { startProgram } from "../../processes/start-program.ts";
 import { countTasks, signalProcess } from "../../workspaces/sandbox/process-tree.ts";
+import { waitAtMost } from "../wait-at-most.ts";
 import { HeadAndTail } from "./head-and-tail.ts";
 import { markedScope, namespaceScope, type ProcessScope } from "./process-scope.ts";
 
@@ -39,6 +41,7 @@ export interface ProcessOptions {
   /** What the sandbox reads from descriptor 4. */
   readonly filter?: Uint8Array;
   readonly graceMs: number;
+  readonly clock: Clock;
   /** Asked once nothing of it runs any more, and before anybody hears of its end. */
   readonly afterwards?: () => Promise<Aftermath>;
 }
@@ -144,14 +147,14 @@ export class ShellProcess {
     const { stdio } = this.#child;
     const open = stdio.slice(0, 4).filter((stream) => stream?.closed === false);
     const closed = Promise.all(open.map((stream) => stream && once(stream, "close")));
-    await Promise.race([closed, delay(1000)]);
+    await waitAtMost(this.#options.clock, 1000, closed);
     for (const stream of stdio) stream?.destroy();
   }
 
   async #endAll(): Promise<void> {
     const gone = this.ended.catch(() => undefined);
     for (const pid of this.#processes()) signalProcess(pid, "SIGTERM");
-    await Promise.race([gone, delay(this.#options.graceMs)]);
+    await waitAtMost(this.#options.clock, this.#options.graceMs, gone);
     this.#kill();
     await gone;
   }
@@ -168,10 +171,11 @@ export class ShellProcess {
   }
 
   async #endLeftovers(): Promise<void> {
+    const { clock, graceMs } = this.#options;
     const left = () => this.#processes().filter((pid) => pid > 0);
     for (const pid of this.#processes()) signalProcess(pid, "SIGTERM");
-    const end = performance.now() + this.#options.graceMs;
-    while (left().length > 0 && performance.now() < end) await delay(25);
+    const end = clock.monotonic() + graceMs;
+    while (left().length > 0 && clock.monotonic() < end) await sleep(clock, 25);
     this.#kill();
   }
 
@@ -185,16 +189,16 @@ export class ShellProcess {
 
   /** Looks at every process only when the machine as a whole has many more than before. */
   #watchNumber(): () => void {
-    const { maximumProcesses: maximum } = this.#options;
+    const { clock, maximumProcesses: maximum } = this.#options;
     if (maximum === null || process.platform !== "linux") return () => undefined;
     const before = countTasks();
-    const timer = setInterval(() => {
+    const timer = clock.every(watchMs, () => {
       if (countTasks() - before <= maximum || this.#processes().length <= maximum) return;
       this.#endedBecause ??= `It started more than ${maximum} processes and was ended.`;
       this.#kill();
-    }, watchMs);
+    });
     timer.unref();
-    return () => clearInterval(timer);
+    return () => timer.cancel();
   }
 }
 
@@ -202,10 +206,4 @@ export class ShellProcess {
 function free({ buffer, byteLength }: Buffer): void {
   const isWhole = buffer instanceof ArrayBuffer && buffer.byteLength === byteLength;
   if (isWhole) buffer.transfer(0);
-}
-
-function delay(ms: number): Promise<void> {
-  return new Promise((resolve) => {
-    setTimeout(resolve, ms);
-  });
 }

@@ -1,4 +1,5 @@
 import { statSync } from "node:fs";
+import { type Clock, systemClock } from "../../ports/clock.ts";
 import { resolveInside } from "../../workspaces/resolve-inside.ts";
 import type { WorkspaceBinding } from "../../workspaces/workspace-binding.ts";
 import { requireWorkspace } from "../files/require-workspace.ts";
@@ -16,6 +17,7 @@ import { subjectsOfArguments, subjectsOfCommand } from "./subjects-of-command.ts
 export interface ShellOptions extends CommandSettings {
   /** Lets contracts that reach every host do so from commands as well. */
   readonly network?: boolean;
+  readonly clock?: Clock;
 }
 
 export interface Shell {
@@ -34,10 +36,12 @@ const firstWordsMs = 150;
 
 export function createShellTool(options: ShellOptions): Shell {
   const shells = new Map<string, DelegationShell>();
-  const setup = createCommandSetup(options);
-  const checks = createMergeChecks(setup);
+  const { clock = systemClock } = options;
+  const setup = createCommandSetup(options, clock);
+  const checks = createMergeChecks(setup, clock);
   let isClosed = false;
-  void removeStaleScratchFolders(Date.now());
+  // By the time of the system, which is also the time that folders bear.
+  void removeStaleScratchFolders(systemClock.now());
 
   const tool = defineTool<ShellInput>({
     name: "shell",
@@ -120,12 +124,12 @@ export function createShellTool(options: ShellOptions): Shell {
     if (input.background) {
       const subjects = (await tool.about?.(input, context)) ?? { kind: "text", values: [] };
       const handle = shell.keep({ process: started, subjects });
-      await waitFor(started, firstWordsMs, signal);
+      await waitFor(started, firstWordsMs, signal, clock);
       return tellState(started, `It runs in the background as ${handle}.`);
     }
     try {
       const ms = input.timeout_ms ?? defaultTimeoutMs;
-      if (!(await waitFor(started, ms, signal))) {
+      if (!(await waitFor(started, ms, signal, clock))) {
         await started.end(`It took longer than ${ms} ms and was ended.`);
       }
       return await tellEnd(started);
@@ -152,7 +156,7 @@ export function createShellTool(options: ShellOptions): Shell {
       return failure(`There is no command "${handle}" in the background. There are: ${known}.`);
     }
     if (action === "stop") await process.end("It was stopped.");
-    if (action === "wait") await waitFor(process, input.timeout_ms ?? 30_000, signal);
+    if (action === "wait") await waitFor(process, input.timeout_ms ?? 30_000, signal, clock);
     return tellState(process, "It still runs.");
   }
 

@@ -1,3 +1,4 @@
+import { type Clock, timeoutSignal } from "../../ports/clock.ts";
 import { messageOf } from "../../ports/message-of.ts";
 import { hideValues } from "../mcp/hide-values.ts";
 import { FetchFailure } from "./fetch-failure.ts";
@@ -11,6 +12,7 @@ export interface JsonQuestion {
   /** Must not be seen in anything that comes of it. */
   readonly secrets: readonly string[];
   readonly signal: AbortSignal;
+  readonly clock: Clock;
 }
 
 const maxBytes = 2 * 1024 * 1024;
@@ -18,8 +20,8 @@ const timeMs = 15_000;
 
 /** One question to a service of the operator. Redirects are not followed, so that keys stay. */
 export async function askJson(question: JsonQuestion): Promise<unknown> {
-  const { url, body, secrets, signal } = question;
-  const timeout = AbortSignal.timeout(timeMs);
+  const { url, body, secrets, signal, clock } = question;
+  const timeout = timeoutSignal(clock, timeMs);
   try {
     const response = await fetch(url, {
       method: body === undefined ? "GET" : "POST",
@@ -34,7 +36,7 @@ export async function askJson(question: JsonQuestion): Promise<unknown> {
     });
     const text = await readText(response);
     if (response.ok) return JSON.parse(text);
-    const retry = describeRetryAfter(response.headers.get("retry-after") ?? undefined, Date.now());
+    const retry = describeRetryAfter(response.headers.get("retry-after") ?? undefined, clock.now());
     throw new FetchFailure(`The search service answered ${response.status}. ${retry}`.trim());
   } catch (error) {
     signal.throwIfAborted();

@@ -1,4 +1,5 @@
 import { STATUS_CODES } from "node:http";
+import type { Clock } from "../../ports/clock.ts";
 import type { DocumentKind, DocumentReply } from "../documents/document-request.ts";
 import { readDocument } from "../documents/read-document.ts";
 import { sniffBytes } from "../documents/sniff-kind.ts";
@@ -18,17 +19,18 @@ export async function describePage(
   page: Page,
   view: PageView,
   signal: AbortSignal,
+  clock: Clock,
 ): Promise<ToolResult> {
   const type = mediaTypeOf(page.headers["content-type"]);
   const notes: string[] = [];
-  const body = await renderBody(page, type, view, signal, notes);
+  const body = await renderBody(page, type, view, notes, signal, clock);
   const facts = [
     `${page.status} ${STATUS_CODES[page.status] ?? ""}`.trim(),
     type.name === "" ? "no type" : type.name,
     `${page.body.length} bytes${page.isCut ? ", truncated there" : ""}`,
   ];
   const isError = page.status < 200 || page.status > 299;
-  const retry = isError ? describeRetryAfter(page.headers["retry-after"], Date.now()) : "";
+  const retry = isError ? describeRetryAfter(page.headers["retry-after"], clock.now()) : "";
   if (retry !== "") notes.push(retry);
   const lines = [`[untrusted content from ${page.url.href}: ${facts.join(", ")}]`];
   if (body !== "") lines.push(body);
@@ -40,8 +42,9 @@ async function renderBody(
   page: Page,
   type: MediaType,
   { format, offset, limit }: PageView,
-  signal: AbortSignal,
   notes: string[],
+  signal: AbortSignal,
+  clock: Clock,
 ): Promise<string> {
   const kind = kindOf(page, type, format);
   if (kind === null) {
@@ -64,6 +67,8 @@ async function renderBody(
     },
     page.body,
     signal,
+    {},
+    clock,
   );
   return describeReply(reply, offset, notes);
 }

@@ -1,4 +1,5 @@
 import type { IncomingHttpHeaders } from "node:http";
+import { type Clock, timeoutSignal } from "../../ports/clock.ts";
 import { FetchFailure } from "./fetch-failure.ts";
 import { followRedirect } from "./follow-redirect.ts";
 import { isShownType, mediaTypeOf } from "./media-type.ts";
@@ -18,6 +19,7 @@ export interface PageRequest {
   readonly lookup: Lookup;
   readonly allowPrivate: ReadonlySet<string>;
   readonly limits: PageLimits;
+  readonly clock: Clock;
   readonly signal: AbortSignal;
   /** Throws when policy does not let a redirect lead there. */
   readonly permit: (next: URL) => void;
@@ -34,8 +36,8 @@ export interface Page {
 
 /** Follows redirects, each as strictly checked as the first address. */
 export async function getPage(request: PageRequest): Promise<Page> {
-  const { limits, signal } = request;
-  const timeout = AbortSignal.timeout(limits.totalMs);
+  const { clock, limits, signal } = request;
+  const timeout = timeoutSignal(clock, limits.totalMs);
   try {
     return await follow(request, AbortSignal.any([signal, timeout]));
   } catch (error) {
@@ -48,11 +50,11 @@ export async function getPage(request: PageRequest): Promise<Page> {
 }
 
 async function follow(request: PageRequest, signal: AbortSignal): Promise<Page> {
-  const { lookup, allowPrivate, limits } = request;
+  const { lookup, allowPrivate, clock, limits } = request;
   let { url } = request;
   for (let redirects = 0; redirects <= limits.maxRedirects; redirects++) {
     const addresses = await resolveHost(url, lookup, allowPrivate, signal);
-    const response = await sendGet(url, addresses, limits, signal);
+    const response = await sendGet(url, addresses, limits, signal, clock);
     const { statusCode: status = 0, headers } = response;
     try {
       const next = followRedirect(url, status, headers.location);

@@ -36,10 +36,11 @@ export function searxng(base: URL): NamedProvider {
     name: "SearXNG",
     address,
     secrets,
-    async search(query, { signal }) {
+    async search(query, { signal, clock }) {
       const url = new URL(`${address.href.replace(/\/+$/, "")}/search`);
       url.search = new URLSearchParams({ q: query, format: "json" }).toString();
-      const { results } = read(searxngAnswer, await askJson({ url, headers, secrets, signal }));
+      const answer = await askJson({ url, headers, secrets, signal, clock });
+      const { results } = read(searxngAnswer, answer);
       return results.map(({ title, url: place, content }) => result(title, place, content));
     },
   };
@@ -51,11 +52,11 @@ export function brave(key: string, base = "https://api.search.brave.com"): Named
     name: "Brave",
     address,
     secrets: [key],
-    async search(query, { count, signal }) {
+    async search(query, { count, signal, clock }) {
       const url = new URL("/res/v1/web/search", address);
       url.search = new URLSearchParams({ q: query, count: String(count) }).toString();
       const headers = { "x-subscription-token": key };
-      const answer = await askJson({ url, headers, secrets: [key], signal });
+      const answer = await askJson({ url, headers, secrets: [key], signal, clock });
       const { web } = read(braveAnswer, answer);
       return (web?.results ?? []).map(({ title, url: place, description }) =>
         result(withoutTags(title), place, withoutTags(description)),
@@ -70,11 +71,11 @@ export function tavily(key: string, base = "https://api.tavily.com"): NamedProvi
     name: "Tavily",
     address,
     secrets: [key],
-    async search(query, { count, signal }) {
+    async search(query, { count, signal, clock }) {
       const url = new URL("/search", address);
       const headers = { authorization: `Bearer ${key}` };
       const body = { query, max_results: count, search_depth: "basic" };
-      const answer = await askJson({ url, headers, body, secrets: [key], signal });
+      const answer = await askJson({ url, headers, body, secrets: [key], signal, clock });
       const { results } = read(tavilyAnswer, answer);
       return results.map(({ title, url: place, content }) => result(title, place, content));
     },

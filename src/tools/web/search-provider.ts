@@ -1,3 +1,5 @@
+import type { Clock } from "../../ports/clock.ts";
+
 export interface SearchResult {
   readonly title: string;
   readonly url: string;
@@ -7,6 +9,7 @@ export interface SearchResult {
 export interface SearchOptions {
   readonly count: number;
   readonly signal: AbortSignal;
+  readonly clock: Clock;
 }
 
 /**

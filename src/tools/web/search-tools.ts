@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { type Clock, systemClock } from "../../ports/clock.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
 import type { Redact } from "../../ports/redact-secrets.ts";
 import { cleanLine } from "../mcp/clean-text.ts";
@@ -13,6 +14,7 @@ export interface SearchToolsOptions {
   /** Where the services are, other than where their makers run them. */
   readonly braveUrl?: string;
   readonly tavilyUrl?: string;
+  readonly clock?: Clock;
 }
 
 type Environment = Readonly<Record<string, string | undefined>>;
@@ -29,7 +31,8 @@ export function createSearchTools(
   const provider = chooseProvider(environment, options);
   if (provider === undefined) return [];
   const hide = hideValues(provider.secrets);
-  return ["web_search", "search"].map((name) => searchTool(name, provider, hide));
+  const { clock = systemClock } = options;
+  return ["web_search", "search"].map((name) => searchTool(name, provider, hide, clock));
 }
 
 function chooseProvider(
@@ -55,7 +58,7 @@ function parseOwn(text: string): URL {
   );
 }
 
-function searchTool(name: string, provider: NamedProvider, hide: Redact): Tool {
+function searchTool(name: string, provider: NamedProvider, hide: Redact, clock: Clock): Tool {
   return defineTool({
     name,
     description:
@@ -77,7 +80,7 @@ function searchTool(name: string, provider: NamedProvider, hide: Redact): Tool {
     async execute({ query, count }, { network, signal }): Promise<ToolResult> {
       requireGrantedHost(network, provider.address);
       try {
-        const found = await provider.search(query, { count, signal });
+        const found = await provider.search(query, { count, signal, clock });
         return { text: hide(describeResults(found, query, count, provider.name)) };
       } catch (error) {
         if (error instanceof FetchFailure) return { text: error.message, isError: true };

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { systemClock } from "../../ports/clock.ts";
 import { sendGet } from "./send-get.ts";
 import { serve, type WebServer } from "./web-server.test-support.ts";
 
@@ -13,7 +14,7 @@ afterEach(() => server.close());
 
 function get(host: string, address: string) {
   const url = new URL(`http://${host}:${server.port}/`);
-  return sendGet(url, [{ address, family: 4 }], limits, new AbortController().signal);
+  return sendGet(url, [{ address, family: 4 }], limits, new AbortController().signal, systemClock);
 }
 
 // An address is connected to as it stands, without anybody being asked: the last check alone sees it.

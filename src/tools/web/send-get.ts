@@ -2,6 +2,7 @@ import { type IncomingMessage, request as requestPlain } from "node:http";
 import { request as requestSecure } from "node:https";
 import { isIP, type LookupFunction, type Socket } from "node:net";
 import { portOf } from "../../contracts/covers-host.ts";
+import type { Clock } from "../../ports/clock.ts";
 import { FetchFailure } from "./fetch-failure.ts";
 import { canonicalAddress } from "./public-address.ts";
 import { hostOf } from "./read-address.ts";
@@ -30,6 +31,7 @@ export function sendGet(
   addresses: readonly HostAddress[],
   limits: GetLimits,
   signal: AbortSignal,
+  clock: Clock,
 ): Promise<IncomingMessage> {
   const host = hostOf(url);
   const isSecure = url.protocol === "https:";
@@ -49,17 +51,17 @@ export function sendGet(
     });
     const giveUp = (what: string) => () =>
       request.destroy(new FetchFailure(`${url.host} ${what}.`));
-    const connecting = setTimeout(giveUp("could not be connected to in time"), limits.connectMs);
-    const waiting = setTimeout(giveUp("did not answer in time"), limits.headersMs);
+    const connecting = clock.after(limits.connectMs, giveUp("could not be connected to in time"));
+    const waiting = clock.after(limits.headersMs, giveUp("did not answer in time"));
     const clear = () => {
-      clearTimeout(connecting);
-      clearTimeout(waiting);
+      connecting.cancel();
+      waiting.cancel();
     };
     request.on("socket", (socket: Socket) => {
       socket.once("connect", () => {
         if (!isOneOf(socket.remoteAddress, addresses)) giveUp("changed its address")();
       });
-      socket.once(isSecure ? "secureConnect" : "connect", () => clearTimeout(connecting));
+      socket.once(isSecure ? "secureConnect" : "connect", () => connecting.cancel());
     });
     request.once("response", (response) => {
       clear();

@@ -2,6 +2,7 @@ import { isIP } from "node:net";
 import { z } from "zod";
 import { judgeByRules } from "../../contracts/judge-by-rules.ts";
 import { CallDenied } from "../../ports/call-denied.ts";
+import { type Clock, systemClock } from "../../ports/clock.ts";
 import { defineTool, type Tool, type ToolContext } from "../tool.ts";
 import { FetchFailure } from "./fetch-failure.ts";
 import type { PageLimits } from "./get-page.ts";
@@ -17,6 +18,7 @@ export interface WebFetchOptions {
   readonly allowPrivate?: readonly string[];
   readonly lookup?: Lookup;
   readonly limits?: Partial<PageLimits>;
+  readonly clock?: Clock;
 }
 
 const defaultLimits: PageLimits = {
@@ -32,7 +34,7 @@ const name = "web_fetch";
 export function createWebFetch(options: WebFetchOptions = {}): Tool {
   const allowPrivate = new Set(options.allowPrivate?.map((place) => place.toLowerCase()));
   const limits = { ...defaultLimits, ...options.limits };
-  const lookup = options.lookup ?? systemLookup;
+  const { lookup = systemLookup, clock = systemClock } = options;
   return defineTool({
     name,
     description:
@@ -71,8 +73,10 @@ export function createWebFetch(options: WebFetchOptions = {}): Tool {
       ]);
       const permit = (next: URL) => permitRedirect(address, next, context);
       try {
-        const page = await getPage({ url: address, lookup, allowPrivate, limits, signal, permit });
-        return await describePage(page, view, signal);
+        const page = await getPage({
+          ...{ url: address, lookup, allowPrivate, limits, clock, signal, permit },
+        });
+        return await describePage(page, view, signal, clock);
       } catch (error) {
         if (error instanceof FetchFailure) return { text: error.message, isError: true };
         throw error;

@@ -1,6 +1,6 @@
 import { existsSync, mkdirSync, readdirSync, rmdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
+import { sleep, systemClock } from "../../ports/clock.ts";
 import { identifyThisProcess, isProcessAlive } from "./process-identity.ts";
 
 /**
@@ -13,6 +13,7 @@ export async function acquirePlaceLock(
   folder: string,
   options: { readonly signal?: AbortSignal; readonly pollMs?: number } = {},
 ): Promise<() => void> {
+  const { pollMs = 10, signal } = options;
   const me = identifyThisProcess();
   const choosing = join(folder, `choosing.${me}`);
   // Announced before the numbers are read: who reads them later waits for this choice.
@@ -32,11 +33,8 @@ export async function acquirePlaceLock(
   try {
     // A name that moves while a folder is listed can be missed once, not twice in a row.
     while (!(isFirst(folder, ticket) && isFirst(folder, ticket))) {
-      await sleep(
-        options.pollMs ?? 10,
-        undefined,
-        options.signal ? { signal: options.signal } : {},
-      );
+      // Other processes hold the lock, and their time is the system's.
+      await sleep(systemClock, pollMs, signal);
     }
   } catch (error) {
     release();

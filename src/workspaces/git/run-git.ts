@@ -1,4 +1,5 @@
 import type { ChildProcess } from "node:child_process";
+import { type Clock, systemClock } from "../../ports/clock.ts";
 import { startProgram } from "../../processes/start-program.ts";
 import { findGit } from "./find-git.ts";
 import { type GitContext, gitEnvironment, gitOptions } from "./git-environment.ts";
@@ -16,6 +17,7 @@ export interface GitOptions extends GitContext {
   /** Exit codes that are answers; zero always is. */
   readonly answers?: readonly number[];
   readonly signal?: AbortSignal;
+  readonly clock?: Clock;
 }
 
 export interface GitOutput {
@@ -64,10 +66,8 @@ export function runGit(args: readonly string[], options: GitOptions = {}): Promi
       child.stdout.destroy();
       child.stderr.destroy();
     };
-    const timer = setTimeout(
-      () => end(new GitFailure("timeout", command)),
-      options.timeoutMs ?? 120_000,
-    );
+    const { clock = systemClock, timeoutMs = 120_000 } = options;
+    const timer = clock.after(timeoutMs, () => end(new GitFailure("timeout", command)));
     const abort = (): void => end(new GitFailure("aborted", command));
     options.signal?.addEventListener("abort", abort, { once: true });
 
@@ -89,7 +89,7 @@ export function runGit(args: readonly string[], options: GitOptions = {}): Promi
     child.stdin.end(options.input ?? "");
 
     const settle = (): void => {
-      clearTimeout(timer);
+      timer.cancel();
       options.signal?.removeEventListener("abort", abort);
     };
     child.on("error", (cause) => {

@@ -1,6 +1,7 @@
 import { lstatSync, readFileSync } from "node:fs";
 import { connect } from "node:net";
 import { basename, join } from "node:path";
+import { type Clock, systemClock } from "../../ports/clock.ts";
 import type { WorkspaceBinding } from "../workspace-binding.ts";
 import { ProtectedWalk } from "./nested/protected-walk.ts";
 
@@ -31,7 +32,12 @@ const ofGit = ".git/fsmonitor--daemon.ipc";
  * make themselves stay open to them, and one that no process serves any more can be made again.
  */
 export class HostSockets {
+  readonly #clock: Clock;
   readonly #areas = new Map<string, Area>();
+
+  constructor(clock: Clock = systemClock) {
+    this.#clock = clock;
+  }
 
   /** `seen` are the sockets in the whole workspace, where these are known already. */
   async enter(workspace: WorkspaceBinding, seen?: readonly string[]): Promise<SocketGuard> {
@@ -41,7 +47,7 @@ export class HostSockets {
     // While a command runs, a new socket may be its own.
     const isOld = (place: string) => area.running === 0 || area.served.has(place);
     const asked = [...found, join(root, ofGit)].filter(isOld).slice(0, mostSockets);
-    const places = await servedOf(asked);
+    const places = await servedOf(asked, this.#clock);
     if (area.running === 0) area.served = new Set(places);
     area.running += 1;
     return {
@@ -66,12 +72,12 @@ export class HostSockets {
 }
 
 /** Which of them are served. The kernel's list is asked first: it disturbs no process. */
-async function servedOf(places: readonly string[]): Promise<readonly string[]> {
+async function servedOf(places: readonly string[], clock: Clock): Promise<readonly string[]> {
   const there = places.filter((place) => lstatSync(place, { throwIfNoEntry: false })?.isSocket());
   if (there.length === 0) return [];
   const listed = listedNames();
   const served = await Promise.all(
-    there.map((place) => listed.has(basename(place)) || answers(place)),
+    there.map((place) => listed.has(basename(place)) || answers(place, clock)),
   );
   return there.filter((_, index) => served[index]);
 }
@@ -95,10 +101,10 @@ const unserved: readonly unknown[] = ["ECONNREFUSED", "ENOENT", "EACCES", "ENOTS
  * Whether a process in another network namespace serves it, such as one in a container. Connects
  * and hangs up in order: a server that is cut off in the middle may end.
  */
-function answers(place: string): Promise<boolean> {
+function answers(place: string, clock: Clock): Promise<boolean> {
   return new Promise((resolve) => {
     const socket = connect({ path: place });
-    const timer = setTimeout(() => resolve(true), patienceMs);
+    const timer = clock.after(patienceMs, () => resolve(true));
     socket.on("connect", () => {
       resolve(true);
       socket.resume().end();
@@ -106,7 +112,7 @@ function answers(place: string): Promise<boolean> {
     socket.on("error", ({ code }: NodeJS.ErrnoException) => {
       resolve(!unserved.includes(code));
     });
-    socket.on("close", () => clearTimeout(timer));
+    socket.on("close", () => timer.cancel());
     socket.setTimeout(2000, () => socket.destroy());
     socket.unref();
   });

@@ -1,3 +1,4 @@
+import type { Clock } from "../../../ports/clock.ts";
 import type { FolderFiles } from "../../../workspaces/walk-tree.ts";
 import type { Pace } from "./pace.ts";
 import { filesWithMatches, type RipgrepSearch } from "./run-ripgrep.ts";
@@ -22,6 +23,7 @@ export async function* narrowFiles(
   files: Iterable<SearchableFile | null>,
   search: RipgrepSearch,
   pace: Pace,
+  clock: Clock,
 ): AsyncGenerator<string> {
   const stop = new AbortController();
   const signal = AbortSignal.any([pace.signal, stop.signal]);
@@ -29,7 +31,7 @@ export async function* narrowFiles(
 
   async function narrow(batch: readonly SearchableFile[]): Promise<readonly string[]> {
     const paths = batch.map(({ path }) => path);
-    const found = await filesWithMatches(search, operandsFor(batch), signal);
+    const found = await filesWithMatches(search, operandsFor(batch), signal, clock);
     return found === null ? paths : paths.filter((path) => found.has(path));
   }
 

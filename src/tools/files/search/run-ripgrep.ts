@@ -1,5 +1,6 @@
 import type { ChildProcess } from "node:child_process";
 import { join } from "node:path";
+import { type Clock, systemClock } from "../../../ports/clock.ts";
 import type { Program } from "../../../processes/find-program.ts";
 import { helperEnvironment } from "../../../processes/program-environment.ts";
 import { startProgram } from "../../../processes/start-program.ts";
@@ -34,8 +35,9 @@ export async function filesWithMatches(
   search: RipgrepSearch,
   operands: readonly string[],
   signal: AbortSignal,
+  clock: Clock = systemClock,
 ): Promise<ReadonlySet<string> | null> {
-  const { code, output } = await run(search, operands, signal);
+  const { code, output } = await run(search, operands, signal, clock);
   if (code !== 0 && code !== 1) return null;
   const found = output.toString().split("\0");
   const { length } = join(search.root, "/");
@@ -52,6 +54,7 @@ async function run(
   { program, pattern, root }: RipgrepSearch,
   operands: readonly string[],
   signal: AbortSignal,
+  clock: Clock,
 ): Promise<Ended> {
   signal.throwIfAborted();
   const places = operands.map((operand) => join(root, "/") + operand);
@@ -59,7 +62,7 @@ async function run(
   if (child === null) return { code: null, output: Buffer.alloc(0) };
   const output: Buffer[] = [];
   const end = () => child.kill("SIGKILL");
-  const timer = setTimeout(end, longestRunMs);
+  const timer = clock.after(longestRunMs, end);
   signal.addEventListener("abort", end);
   try {
     const code = await new Promise<number | null>((resolve) => {
@@ -70,7 +73,7 @@ async function run(
     signal.throwIfAborted();
     return { code, output: Buffer.concat(output) };
   } finally {
-    clearTimeout(timer);
+    timer.cancel();
     signal.removeEventListener("abort", end);
   }
 }

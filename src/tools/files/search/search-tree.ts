@@ -1,3 +1,4 @@
+import type { Clock } from "../../../ports/clock.ts";
 import type { Program } from "../../../processes/find-program.ts";
 import type { OpenFile } from "../../../workspaces/open-file.ts";
 import { SiblingOpener } from "../../../workspaces/sibling-opener.ts";
@@ -15,6 +16,7 @@ export interface TreeSearch {
   readonly files: Iterable<SearchableFile | null>;
   /** Where ripgrep is, or null to do without it. */
   readonly ripgrep: Program | null;
+  readonly clock: Clock;
   /** How many lines of the next file are wanted, and whether the others are to be counted. */
   readonly most: () => number;
   readonly countsAll: boolean;
@@ -52,13 +54,13 @@ export async function* searchTree(
 
 function candidates(
   { root }: WorkspaceBinding,
-  { node, files, ripgrep }: TreeSearch,
+  { node, files, ripgrep, clock }: TreeSearch,
   pace: Pace,
 ): AsyncIterable<string> {
   if (ripgrep === null) return allFiles(files, pace);
   const pattern = printForRipgrep(node);
   if (pattern === null) return allFiles(files, pace);
-  return narrowFiles(files, { program: ripgrep, pattern, root }, pace);
+  return narrowFiles(files, { program: ripgrep, pattern, root }, pace, clock);
 }
 
 async function* allFiles(

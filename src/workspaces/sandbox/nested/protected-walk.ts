@@ -1,5 +1,6 @@
 import { type Dirent, lstatSync, readdirSync, type Stats } from "node:fs";
 import { dirname } from "node:path";
+import { type Clock, systemClock } from "../../../ports/clock.ts";
 import { steersTerminal } from "../../hidden-name.ts";
 import { gitDirectoryName, isGitDirectory } from "../../protected/git-directory.ts";
 import { firstBelow, stepInto, type Trail, trailOf } from "../../protected/protection.ts";
@@ -70,9 +71,12 @@ const settledMs = 2000;
 export class ProtectedWalk {
   readonly #listings = new Map<string, Listing>();
   readonly #bounds: WalkBounds;
+  readonly #clock: Clock;
 
-  constructor(bounds: WalkBounds = usualBounds) {
+  /** `clock` is compared with the times of files, so the runtime's own clock is not given here. */
+  constructor(bounds: WalkBounds = usualBounds, clock: Clock = systemClock) {
     this.#bounds = bounds;
+    this.#clock = clock;
   }
 
   /** `root` is the workspace; the tops lie in it. */
@@ -144,7 +148,7 @@ export class ProtectedWalk {
     if (status?.isDirectory() !== true) return "gone";
     const known = this.#listings.get(folder);
     if (known !== undefined && isStill(known, status)) return known;
-    const readAt = Date.now();
+    const readAt = this.#clock.now();
     const entries = entriesOf(folder, mayOpen);
     if (typeof entries === "string") return entries;
     const listing = { ...listingOf(entries, trail), readAt, inode: status.ino };
