@@ -1,6 +1,12 @@
 import { availableParallelism } from "node:os";
 import { defineConfig } from "vitest/config";
 import { LongestFirst } from "./scripts/longest-first.ts";
+import { OneLinePerFile } from "./scripts/test-reporter.ts";
+
+const folders = "{src,scripts,bench,examples,dashboard,deploy}";
+/** Real browsers, terminals, Postgres, workers, git at depth, faults; and promises about time. */
+const deep = `${folders}/**/*.{deep,deadline}.test.ts`;
+const any = `${folders}/**/*.test.ts`;
 
 export default defineConfig({
   // The examples import the package by its name, as its users do.
@@ -15,15 +21,20 @@ export default defineConfig({
     ],
   },
   test: {
-    environment: "node",
-    include: [
-      "src/**/*.test.ts",
-      "scripts/**/*.test.ts",
-      "bench/**/*.test.ts",
-      "examples/**/*.test.ts",
-      "dashboard/**/*.test.ts",
-      "deploy/**/*.test.ts",
+    projects: [
+      {
+        extends: true,
+        // What `npm test` runs. A file leaves nothing behind, so the next one shares its process.
+        test: {
+          name: "quick",
+          include: [any],
+          exclude: [deep, "**/node_modules/**"],
+          isolate: false,
+        },
+      },
+      { extends: true, test: { name: "deep", include: [deep] } },
     ],
+    environment: "node",
     globalSetup: [
       "src/testing/shared-postgres.test-support.ts",
       "dashboard/shared-page.test-support.ts",
@@ -37,11 +48,10 @@ export default defineConfig({
     env: {
       NODE_COMPILE_CACHE: `${import.meta.dirname}/node_modules/.cache/mandate-compiled`,
     },
-    testTimeout: 20_000,
-    hookTimeout: 20_000,
-    // Real browsers, terminals and signals on a machine that is somebody else's too. What fails
-    // there once and then passes is named in the report.
-    retry: process.env["CI"] === undefined ? 0 : 1,
-    reporters: ["default"],
+    // Ceilings for a machine that is busy with other things; nothing should come near them.
+    testTimeout: 60_000,
+    hookTimeout: 60_000,
+    retry: 0,
+    reporters: [new OneLinePerFile()],
   },
 });

@@ -75,7 +75,7 @@ export const threats: Readonly<Record<number, Threat>> = {
     attack: "links",
     tests: [
       "src/workspaces/hostile-paths.test.ts > no path of any shape reads or changes a canary",
-      "src/workspaces/git/copies/collect-changes.test.ts > links that leave the workspace are a problem",
+      "src/workspaces/git/copies/collect-changes.deep.test.ts > links that leave the workspace are a problem",
       "src/tools/gate-paths.test.ts > is not written through by",
     ],
   },
@@ -123,15 +123,15 @@ export const threats: Readonly<Record<number, Threat>> = {
     tests: [
       "src/workspaces/git/hostile-repository.test.ts > a link in the place of a working copy leads nowhere",
       "src/workspaces/git/inspect-repository.test.ts > a branch whose name begins with a dash does no harm",
-      "src/workspaces/git/copies/repository-states.test.ts > submodules run nothing",
-      "src/workspaces/git/copies/repository-states.test.ts > a bare repository among the files is copied",
+      "src/workspaces/git/copies/repository-states.deep.test.ts > submodules run nothing",
+      "src/workspaces/git/copies/repository-states.deep.test.ts > a bare repository among the files is copied",
     ],
   },
   18: {
     attack: "a cleanup that goes too far",
     tests: [
-      "src/workspaces/git/copies/discard-working-copy.test.ts > removing follows no link",
-      "src/workspaces/git/copies/discard-working-copy.test.ts > work that was not merged is kept and reported",
+      "src/workspaces/git/copies/discard-working-copy.deep.test.ts > removing follows no link",
+      "src/workspaces/git/copies/discard-working-copy.deep.test.ts > work that was not merged is kept and reported",
     ],
   },
   19: {
@@ -165,7 +165,7 @@ export const threats: Readonly<Record<number, Threat>> = {
   },
   23: {
     attack: "markup in what is shown",
-    tests: ["dashboard/hostile.test.ts > is text, fits and can be read"],
+    tests: ["dashboard/hostile.deep.test.ts > is text, fits and can be read"],
   },
   24: { attack: "injected instructions, and what they would send out", tests: [] },
   25: {

@@ -34,8 +34,8 @@ export const faults: Readonly<Record<number, Fault>> = {
   4: {
     fault: "a kill in the middle of a merge",
     tests: [
-      "src/workspaces/git/integration/recover-integration.test.ts > the files are the old or the new ones once recovered",
-      "src/workspaces/git/integration/recover-integration.test.ts > killed again while it recovers",
+      "src/workspaces/git/integration/recover-integration.deep.test.ts > the files are the old or the new ones once recovered",
+      "src/workspaces/git/integration/recover-integration.deep.test.ts > killed again while it recovers",
     ],
   },
   5: {
@@ -104,21 +104,21 @@ export const faults: Readonly<Record<number, Fault>> = {
   17: {
     fault: "a Postgres that goes away",
     tests: [
-      "src/stores/postgres/faults.test.ts > when a commit gets no answer",
-      "src/stores/postgres/faults.test.ts > is heard again after its line was cut",
+      "src/stores/postgres/faults.deep.test.ts > when a commit gets no answer",
+      "src/stores/postgres/faults.deep.test.ts > is heard again after its line was cut",
     ],
   },
   18: {
     fault: "a worker that was stopped and comes back",
     tests: [
-      "src/stores/postgres/processes.test.ts > refuse one that was stopped",
-      "src/engines/dbos/dbos-engine.test.ts > refuse it when it comes back",
+      "src/stores/postgres/processes.deep.test.ts > refuse one that was stopped",
+      "src/engines/dbos/dbos-engine.deep.test.ts > refuse it when it comes back",
     ],
   },
   19: {
     fault: "a clock that jumps",
     tests: [
-      "src/stores/postgres/worker-lease.test.ts > one that is an hour off changes nothing",
+      "src/stores/postgres/worker-lease.deep.test.ts > one that is an hour off changes nothing",
       "src/delegations/attempt-timeout.test.ts > what an attempt has used is known after a crash",
     ],
   },
