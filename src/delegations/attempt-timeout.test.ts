@@ -1,9 +1,10 @@
-import { setTimeout as delay } from "node:timers/promises";
-import { describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it } from "vitest";
 import { z } from "zod";
 import type { StoredEvent } from "../events/event.ts";
 import type { Script } from "../models/scripted/scripted-model.ts";
-import { ofType, openEngine, testProfile } from "../testing/engine-fixture.ts";
+import { ofType, openEngine, type TestEngine, testProfile } from "../testing/engine-fixture.ts";
+import { HeldClock } from "../testing/held-clock.test-support.ts";
+import { until } from "../testing/until.ts";
 import { defineTool, type Tool } from "../tools/tool.ts";
 import { attemptTime } from "./recovery/attempt-time.ts";
 
@@ -16,6 +17,11 @@ const profiles = [
   }),
 ];
 
+let clock = new HeldClock();
+beforeEach(() => {
+  clock = new HeldClock();
+});
+
 const config = { execution: { attemptTimeoutMs: 200, maxRetries: 1 } };
 
 const planOf = (fields: object = {}) => ({
@@ -25,8 +31,8 @@ const planOf = (fields: object = {}) => ({
   profile: "plan-runner",
 });
 
-/** Takes as long as the first attempt lasts, and does not listen when it is told to stop. */
-function lingering(finished: string[]): Tool {
+/** Takes longer than an attempt may, and does not listen when it is told to stop. */
+function lingering(mayFinish: Promise<void>, finished: string[]): Tool {
   return defineTool({
     name: "linger",
     description: "Takes its time.",
@@ -35,10 +41,25 @@ function lingering(finished: string[]): Tool {
     scopes: [],
     input: z.object({}),
     async execute() {
-      await delay(400);
+      clock.pass(400);
+      await mayFinish;
       finished.push("linger");
       return "lingered";
     },
+  });
+}
+
+/** The model asks a person; so much time passes before the answer. */
+const asking = { calls: [{ tool: "ask_user", input: { message: "Shall I?" } }] };
+
+function answerAfter(mandate: TestEngine, ms: number): void {
+  mandate.store.subscribe(async (events) => {
+    for (const event of events) {
+      if (event.type !== "agent.asked") continue;
+      await until("nobody is at work", () => mandate.parts.scheduler.running === 0);
+      clock.pass(ms);
+      await mandate.engine.answer(event.payload.ask_id, "Do.");
+    }
   });
 }
 
@@ -47,11 +68,11 @@ const attemptsOf = (events: readonly StoredEvent[]) =>
 
 describe("the time of an attempt at a step", () => {
   it("ends it, and the next attempt has all of it again", async () => {
-    const model: Script = ({ caller }) => ({
-      text: `attempt ${caller.attempt}`,
-      latency_ms: caller.attempt === 1 ? 20_000 : 100,
-    });
-    await using mandate = await openEngine({ profiles, model, config });
+    const model: Script = ({ caller }) => {
+      clock.pass(caller.attempt === 1 ? 250 : 150);
+      return caller.attempt === 1 ? { fault: "stall" } : `attempt ${caller.attempt}`;
+    };
+    await using mandate = await openEngine({ clock, profiles, model, config });
     const { events, result } = await mandate.run(planOf());
     expect(result.result).toMatch(/^Plan completed: all 1 steps\.[\s\S]*attempt 2/);
     expect(attemptsOf(events).map(({ payload }) => payload)).toEqual([
@@ -69,10 +90,12 @@ describe("the time of an attempt at a step", () => {
   });
 
   it("fails the step when no attempt is in time, whatever is left of the whole", async () => {
-    await using mandate = await openEngine({ profiles, model: () => ({ fault: "hang" }), config });
-    const began = performance.now();
+    const model: Script = () => {
+      clock.pass(250);
+      return { fault: "hang" };
+    };
+    await using mandate = await openEngine({ clock, profiles, model, config });
     const { events, result } = await mandate.run(planOf());
-    expect(performance.now() - began).toBeLessThan(5000);
     expect(attemptsOf(events)).toHaveLength(2);
     expect(result).toMatchObject({ status: "failed", closeReason: "exit_rule_unmet" });
     expect(result.result).toContain("timeout: An attempt took longer than 200 ms.");
@@ -80,8 +103,13 @@ describe("the time of an attempt at a step", () => {
   });
 
   it("is what the step says, where it says something", async () => {
-    const model: Script = () => ({ text: "done", latency_ms: 400 });
-    await using mandate = await openEngine({ profiles, model, config });
+    const model: Script = ({ caller }) => {
+      clock.pass(400);
+      // Whoever comes back from a question is looked at again.
+      return caller.turn === 1 ? asking : "done";
+    };
+    await using mandate = await openEngine({ clock, profiles, model, config });
+    answerAfter(mandate, 0);
     const { events, result } = await mandate.run(planOf({ attempt_timeout_ms: 60_000 }));
     expect(result.status).toBe("completed");
     expect(attemptsOf(events)).toHaveLength(1);
@@ -89,16 +117,15 @@ describe("the time of an attempt at a step", () => {
 
   it("leaves a call that it cut with an unknown outcome, and its late result counts for nothing", async () => {
     const finished: string[] = [];
-    const model: Script = ({ caller, messages }) => {
-      if (caller.attempt > 1) return { text: `after ${messages.length} message`, latency_ms: 150 };
-      return { calls: [{ tool: "linger", input: {} }] };
+    const mayFinish = Promise.withResolvers<void>();
+    const model: Script = async ({ caller, messages }) => {
+      if (caller.attempt === 1) return { calls: [{ tool: "linger", input: {} }] };
+      mayFinish.resolve();
+      await until("the late result", () => finished.length > 0);
+      return `after ${messages.length} message`;
     };
-    await using mandate = await openEngine({
-      profiles,
-      model,
-      config: { execution: { attemptTimeoutMs: 300, maxRetries: 1 } },
-      tools: [lingering(finished)],
-    });
+    const tools = [lingering(mayFinish.promise, finished)];
+    await using mandate = await openEngine({ clock, profiles, model, config, tools });
     const { events, result } = await mandate.run(planOf());
     expect(result.result).toContain("after 1 message");
     expect(finished).toEqual(["linger"]);
@@ -111,27 +138,25 @@ describe("the time of an attempt at a step", () => {
 
   it("does not pass while a person is asked", async () => {
     const model: Script = ({ caller, messages }) =>
-      caller.turn === 1
-        ? { calls: [{ tool: "ask_user", input: { message: "Shall I?" } }] }
-        : (messages.at(-1)?.text ?? "");
-    await using mandate = await openEngine({ profiles, model, config });
-    mandate.store.subscribe((events) => {
-      for (const event of events) {
-        if (event.type !== "agent.asked") continue;
-        setTimeout(() => void mandate.engine.answer(event.payload.ask_id, "Do."), 500);
-      }
-    });
+      caller.turn === 1 ? asking : (messages.at(-1)?.text ?? "");
+    await using mandate = await openEngine({ clock, profiles, model, config });
+    answerAfter(mandate, 500);
     const { events, result } = await mandate.run(planOf());
     expect(result.status).toBe("completed");
     expect(attemptsOf(events)).toHaveLength(1);
   });
 
   it("is all of its time for whoever is no step of a plan", async () => {
-    const model: Script = ({ caller }) =>
-      caller.profile === "lead" && caller.turn === 1
-        ? { calls: [{ tool: "delegate_task", input: { profile: "worker", task: "x" } }] }
-        : { text: "done", latency_ms: caller.profile === "worker" ? 300 : 0 };
-    await using mandate = await openEngine({ profiles, model, config });
+    const model: Script = ({ caller }) => {
+      if (caller.turn > 1) return "done";
+      if (caller.profile === "lead") {
+        return { calls: [{ tool: "delegate_task", input: { profile: "worker", task: "x" } }] };
+      }
+      clock.pass(300);
+      return asking;
+    };
+    await using mandate = await openEngine({ clock, profiles, model, config });
+    answerAfter(mandate, 0);
     const { events, result } = await mandate.run({ task: "go", profile: "lead" });
     expect(result.status).toBe("completed");
     const child = attemptsOf(events)[0]?.sub_agent_id ?? "";
@@ -140,11 +165,22 @@ describe("the time of an attempt at a step", () => {
   });
 
   it("yields to whoever cancels at that moment", async () => {
-    const model: Script = () => ({ fault: "hang" });
-    for (const wait of [190, 200, 205]) {
-      await using mandate = await openEngine({ profiles, model, config });
+    // Before it is over, when it is over, and at what is written after that.
+    for (const moment of ["before", "over", "agent.retried", "agent.budget_reserved"]) {
+      const asked = Promise.withResolvers<void>();
+      const model: Script = () => {
+        asked.resolve();
+        return { fault: "hang" };
+      };
+      await using mandate = await openEngine({ clock, profiles, model, config });
       const { result, runId } = await mandate.start(planOf());
-      await delay(wait);
+      await asked.promise;
+      const written = Promise.withResolvers<void>();
+      mandate.store.subscribe((events) => {
+        if (events.some(({ type }) => type === moment)) written.resolve();
+      });
+      if (moment !== "before") clock.pass(250);
+      if (moment.startsWith("agent.")) await written.promise;
       expect(await mandate.engine.cancel(runId, "enough")).toBe("cancelled");
       expect((await result).status).toBe("cancelled");
     }

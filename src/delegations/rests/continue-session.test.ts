@@ -1,10 +1,10 @@
-import { setTimeout as delay } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
 import type { Script } from "../../models/scripted/scripted-model.ts";
 import { listSessions } from "../../sessions/list-sessions.ts";
 import { setSessionWorkspace } from "../../sessions/session-workspace.ts";
 import { alterDatabase, isSpread, notOffered } from "../../testing/alter-database.test-support.ts";
 import { ofType, openEngine, recording, testProfile } from "../../testing/engine-fixture.ts";
+import { until } from "../../testing/until.ts";
 import type { ContinueOptions } from "./continue-session.ts";
 
 const profiles = [
@@ -57,7 +57,7 @@ describe("continuing a session", () => {
     );
     await using mandate = await openEngine({ profiles, model });
     const first = await mandate.start({ task: "hello", profile: "talker" });
-    while (seen.length === 0) await delay(2);
+    await until("the model is asked", () => seen.length > 0);
     await mandate.engine.cancel(first.runId, "for now");
     await first.result;
     hangs = false;
@@ -89,7 +89,7 @@ describe("continuing a session", () => {
     const first = await mandate.run({ task: "hello", profile: "talker" });
     hangs = true;
     const second = await mandate.engine.continueSession(first.runId, "again");
-    while (seen.length < 2) await delay(2);
+    await until("the model is asked again", () => seen.length > 1);
     await mandate.engine.cancel(second.runId, "for now");
     await second.result;
     hangs = false;

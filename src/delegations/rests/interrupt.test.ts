@@ -10,6 +10,8 @@ import type { Script } from "../../models/scripted/scripted-model.ts";
 import { isOnPostgres, isSpread, notOffered } from "../../testing/alter-database.test-support.ts";
 import { ofType, openEngine, type TestEngine, testProfile } from "../../testing/engine-fixture.ts";
 import { initRepository } from "../../testing/git-workspace.test-support.ts";
+import { HeldClock } from "../../testing/held-clock.test-support.ts";
+import { until } from "../../testing/until.ts";
 import { defineTool } from "../../tools/tool.ts";
 
 beforeEach(({ skip }) => skip(isSpread, notOffered.interrupt));
@@ -48,6 +50,7 @@ class Scene {
 
   readonly model: Script = ({ caller, messages }) => {
     this.asked.push(caller.profile);
+    if (caller.task === "elsewhere") return "done";
     if (caller.profile === "lead") {
       const heard = messages.flatMap((each) => (each.role === "tool" ? each.text : []));
       return caller.turn === 1 ? { calls: this.#roots } : `heard ${heard.length}`;
@@ -66,25 +69,21 @@ const delegate = (profile: string, task: string) => ({
   input: { profile, task },
 });
 
-async function until(condition: () => boolean | Promise<boolean>): Promise<void> {
-  for (let waited = 0; !(await condition()); waited += 2) {
-    if (waited > 8000) throw new Error("it did not come to that");
-    await delay(2);
-  }
-}
-
 const openWith = (scene: Scene) => openEngine({ profiles, tools: [busy], model: scene.model });
 
 /** Starts the lead and waits until every agent without children has had some turns. */
 async function startScene(mandate: TestEngine, agents: number) {
   const started = await mandate.start({ task: "go", profile: "lead" });
-  await until(async () => {
+  await until("every agent without children has had some turns", async () => {
     const all = await agentsOf(mandate, started.runId);
     const busyOnes = all.filter(({ id }) => !all.some(({ parentId }) => parentId === id));
     return all.length === agents && busyOnes.every(({ turns }) => turns > 1);
   });
   return started;
 }
+
+const turnsOf = (scene: Scene, profile: string): number =>
+  scene.asked.filter((who) => who === profile).length;
 
 async function agentsOf(mandate: TestEngine, runId: string): Promise<readonly Delegation[]> {
   return [...((await mandate.store.readRun(runId))?.delegations.values() ?? [])];
@@ -130,8 +129,8 @@ describe("an interrupt", () => {
     const { outcome, settled } = await mandate.engine.interrupt(runId, "I have to go");
     expect(outcome).toBe("continuing");
     expect(await statesOf(mandate, runId)).toMatchObject({ lead: "child", ender: "cancelled" });
-    const turns = scene.asked.filter((who) => who === "goer").length;
-    await until(() => scene.asked.filter((who) => who === "goer").length > turns + 2);
+    const turns = turnsOf(scene, "goer");
+    await until("it works on", () => turnsOf(scene, "goer") > turns + 2);
     scene.mayStop = true;
     await settled;
     expect(await result).toMatchObject({ closeReason: "cancelled", result: "I have to go" });
@@ -159,8 +158,11 @@ describe("an interrupt", () => {
     await using mandate = await openWith(scene);
     const { result, runId } = await startScene(mandate, 3);
     expect((await mandate.engine.interrupt(runId, "bye")).outcome).toBe("continuing");
-    await delay(20);
-    expect(await statesOf(mandate, runId)).toMatchObject({ leaf: /^(tool|model|runtime)$/ });
+    const turns = turnsOf(scene, "leaf");
+    await until("the one below works on", () => turnsOf(scene, "leaf") > turns + 2);
+    expect(await statesOf(mandate, runId)).toMatchObject({
+      leaf: expect.stringMatching(/^(tool|model|runtime)$/),
+    });
     scene.mayStop = true;
     await result;
     const found = await mandate.engine.resultOf(runId);
@@ -184,7 +186,8 @@ describe("an interrupt", () => {
     expect(mandate.engine.liveRuns).toEqual([]);
     expect(mandate.parts.scheduler.running).toBe(0);
     expect(await mandate.engine.recover()).toEqual([]);
-    await delay(30);
+    // Another run comes to its end meanwhile.
+    await mandate.run({ task: "elsewhere", profile: "leaf" });
     expect(await mandate.events(runId)).toEqual(paused);
     const [first] = ofType(paused, "agent.interrupted");
     const after = paused.filter(({ seq }) => seq > (ofType(paused, "agent.paused")[0]?.seq ?? 0));
@@ -238,7 +241,7 @@ describe("an interrupt", () => {
       ]);
       expect(resumed.flat()).toHaveLength(1);
       const { length } = scene.asked;
-      await until(() => scene.asked.length > length + 1);
+      await until("it works on", () => scene.asked.length > length + 1);
     }
     scene.mayStop = true;
     expect(await result).toMatchObject({ status: "completed" });
@@ -264,7 +267,9 @@ describe("an interrupt", () => {
     const options = { profiles, tools: [busy], model: scene.model, maxConcurrent: 1 };
     await using mandate = await openEngine(options);
     const { result, runId } = await mandate.start({ task: "go", profile: "lead" });
-    await until(async () => (await agentsOf(mandate, runId)).some(({ turns }, at) => at && turns));
+    await until("one child is at work", async () =>
+      (await agentsOf(mandate, runId)).some(({ turns }, at) => at > 0 && turns > 0),
+    );
     expect((await mandate.engine.interrupt(runId, "later")).outcome).toBe("paused");
     const agents = await agentsOf(mandate, runId);
     expect(agents.map((one) => one.status === "running" && one.waitingOn.on)).toEqual(
@@ -291,16 +296,19 @@ describe("a watcher of a run that rests", () => {
     });
     const request = { task: "go", profile: "lead", watchers: ["eye"] };
     const { result, runId } = await mandate.start(request);
-    const turnsOf = async (who: string) =>
+    const turnsTaken = async (who: string) =>
       (await agentsOf(mandate, runId)).find(({ profile }) => profile === who)?.turns ?? 0;
-    await until(async () => (await turnsOf("eye")) > 0 && (await turnsOf("rester")) > 1);
+    await until(
+      "both are at work",
+      async () => (await turnsTaken("eye")) > 0 && (await turnsTaken("rester")) > 1,
+    );
     expect((await mandate.engine.interrupt(runId, "later")).outcome).toBe("paused");
     expect(await statesOf(mandate, runId)).toMatchObject({ eye: "paused", lead: "paused" });
-    const before = await turnsOf("eye");
+    const before = await turnsTaken("eye");
     scene.mayStop = true;
     await mandate.engine.recover(runId);
     expect(await result).toMatchObject({ status: "completed" });
-    expect(await turnsOf("eye")).toBeGreaterThanOrEqual(before);
+    expect(await turnsTaken("eye")).toBeGreaterThanOrEqual(before);
   });
 });
 
@@ -341,13 +349,13 @@ describe("a run that rests", () => {
       const reply = scene.model(request);
       // Cut in the middle of a request.
       return request.caller.profile === "rester" && request.caller.turn > 2
-        ? { latency_ms: 5000, text: "late" }
+        ? { fault: "stall" }
         : reply;
     };
     await using mandate = await openEngine({ profiles, tools: [busy], model: slow });
     const { runId } = await startScene(mandate, 3);
     const rester = (await agentsOf(mandate, runId)).find(({ profile }) => profile === "rester");
-    await until(async () => {
+    await until("its third request is under way", async () => {
       const now = (await agentsOf(mandate, runId)).find(({ id }) => id === rester?.id);
       return now?.status === "running" && now.waitingOn.on === "model" && now.turns === 2;
     });
@@ -363,18 +371,23 @@ describe("a run that rests", () => {
 
   it("uses no time of its deadlines", async () => {
     const scene = new Scene(delegate("rester", "a"));
-    await using mandate = await openWith(scene);
+    const clock = new HeldClock();
+    const options = { clock, profiles, tools: [busy], model: scene.model };
+    await using mandate = await openEngine(options);
     const started = await mandate.start({ task: "go", profile: "lead", timeoutMs: 1500 });
     const { result, runId } = started;
-    await until(async () => (await agentsOf(mandate, runId))[1]?.turns === 2);
+    await until(
+      "two turns of the child",
+      async () => ((await agentsOf(mandate, runId))[1]?.turns ?? 0) > 1,
+    );
     await mandate.engine.interrupt(runId, "later");
-    await delay(1600);
+    clock.pass(1600);
     await mandate.engine.recover(runId);
     const { length } = scene.asked;
-    await until(() => scene.asked.length > length + 2);
+    await until("it works on", () => scene.asked.length > length + 2);
     // Nor after a crash, when the time used is worked out from the log.
     mandate.abandon();
-    const after = await mandate.another({ profiles, tools: [busy], model: scene.model });
+    const after = await mandate.another(options);
     scene.mayStop = true;
     const [taken] = await after.engine.recover();
     expect(await taken?.result).toMatchObject({ status: "completed" });
@@ -405,7 +418,7 @@ describe("a run that rests", () => {
     await using mandate = await openEngine({ profiles: [...profiles, asker], model });
     const { result, runId } = await mandate.start({ task: "go", profile: "lead" });
     const asked = async () => ofType(await mandate.events(runId), "agent.asked")[0]?.payload;
-    await until(async () => (await asked()) !== undefined);
+    await until("the question", asked);
     expect((await mandate.engine.interrupt(runId, "later")).outcome).toBe("paused");
     expect(await mandate.engine.answer((await asked())?.ask_id ?? "", "the red one")).toBe(true);
     expect(await statesOf(mandate, runId)).toMatchObject({ asker: "paused", lead: "paused" });
@@ -460,7 +473,7 @@ describe("whenever the process dies", () => {
         const next = await mandate.another({ profiles, tools: [busy], model: scene.model });
         const asked = scene.asked.length;
         for (const { result } of await next.engine.recover()) {
-          await Promise.race([result, until(() => isRunPaused(next, runId))]);
+          await Promise.race([result, until("it rests", () => isRunPaused(next, runId))]);
         }
         expect(await statesOf(next, runId)).toMatchObject(ends);
         // The caller had its turn before, and never another one.
@@ -479,7 +492,7 @@ describe("whenever the process dies", () => {
 
 describe("whoever resumes a run", () => {
   // Every moment is a database of its own and three processes.
-  const timeout = isOnPostgres ? 300_000 : 20_000;
+  const timeout = isOnPostgres ? 300_000 : 120_000;
   it("may die at any moment: it rests on, or goes on where it was", { timeout }, async () => {
     for (let point = 0, died = true; died; point++) {
       died = false;
@@ -490,18 +503,20 @@ describe("whoever resumes a run", () => {
       scene.mayStop = true;
       await settled;
       const second = await mandate.another({ profiles, tools: [busy], model: scene.model });
+      const dead = Promise.withResolvers<void>();
       let seen = -1;
       second.store.subscribe((events) => {
         for (const { type } of events) {
           if (type === "run.resumed") seen = 0;
           if (seen >= 0 && !died && seen++ === point) {
             died = true;
+            dead.resolve();
             second.abandon();
           }
         }
       });
       const [resumed] = await second.engine.recover(runId).catch(() => []);
-      if (!died) await Promise.race([resumed?.result, until(() => died)]);
+      if (!died) await Promise.race([resumed?.result, dead.promise]);
       if (!died) break;
       const third = await mandate.another({ profiles, tools: [busy], model: scene.model });
       const isResting = await isRunPaused(third, runId);
@@ -524,14 +539,17 @@ describe("a session of another program that ends", () => {
     const session = await mandate.engine.openSession({ client: "other" });
     const calls = ["goer", "ender"].map((who) => session.call("spawn", call(who)));
     await Promise.all(calls);
-    await until(() => scene.asked.includes("goer") && scene.asked.includes("ender"));
+    await until("both are asked", () => turnsOf(scene, "goer") > 0 && turnsOf(scene, "ender") > 0);
     await session.close();
     await session.close();
     expect(await statesOf(mandate, session.runId)).toMatchObject({ ender: "cancelled" });
     const { length } = scene.asked;
-    await until(() => scene.asked.length > length + 2);
+    await until("they work on", () => scene.asked.length > length + 2);
     scene.mayStop = true;
-    await until(async () => (await mandate.store.readRun(session.runId))?.outcome !== null);
+    await until(
+      "the session ends",
+      async () => (await mandate.store.readRun(session.runId))?.outcome !== null,
+    );
     const ends = Object.values(await statesOf(mandate, session.runId));
     expect(ends.sort()).toEqual(["cancelled", "report_accepted", "report_accepted"]);
     await expect(session.call("spawn", call("goer"))).rejects.toThrow();
@@ -543,7 +561,7 @@ describe("a session of another program that ends", () => {
       await using mandate = await openWith(scene);
       const session = await mandate.engine.openSession({ client: "other" });
       await session.call("spawn", call("goer"));
-      await until(() => scene.asked.length > 2);
+      await until("some turns", () => scene.asked.length > 2);
       if (isPolite) await session.close();
       mandate.abandon();
       scene.mayStop = true;
@@ -560,12 +578,12 @@ describe("a session of another program that ends", () => {
     await using mandate = await openWith(scene);
     const session = await mandate.engine.openSession({ client: "other" });
     await session.call("spawn", call("rester"));
-    await until(() => scene.asked.length > 2);
+    await until("some turns", () => scene.asked.length > 2);
     await session.close();
     expect(await isRunPaused(mandate, session.runId)).toBe(true);
     await mandate.engine.recover(session.runId);
     const { length } = scene.asked;
-    await until(() => scene.asked.length > length + 2);
+    await until("they work on", () => scene.asked.length > length + 2);
     mandate.abandon();
     scene.mayStop = true;
     const next = await mandate.another({ profiles, tools: [busy], model: scene.model });
@@ -590,7 +608,7 @@ describe("work in copies", () => {
       if (profile === "boss") return turn === 1 ? { calls: roots as never } : "all done";
       if (turn === 1)
         return { calls: [{ tool: "write_file", input: { path: `${task}.txt`, content: task } }] };
-      return held.has(task) ? { latency_ms: 60_000, text: "too late" } : `${task} is done`;
+      return held.has(task) ? { fault: "stall" } : `${task} is done`;
     };
   }
 
@@ -603,11 +621,11 @@ describe("work in copies", () => {
     initRepository(mandate.workspace, { "x.txt": "x\n" });
     const { workspace } = mandate;
     const { runId } = await mandate.start({ task: "go", profile: "boss", workspace });
-    await until(async () =>
+    await until("one waits for its merge", async () =>
       (await agentsOf(mandate, runId)).some(({ status }) => status === "waiting_for_merge"),
     );
     expect((await mandate.engine.interrupt(runId, "bye")).outcome).toBe("continuing");
-    await until(async () =>
+    await until("it is closed", async () =>
       (await agentsOf(mandate, runId)).some(({ status }) => status === "closed"),
     );
     expect(read(mandate, "a.txt")).toBe("a");
@@ -625,7 +643,7 @@ describe("work in copies", () => {
     initRepository(mandate.workspace, { "x.txt": "x\n" });
     const { workspace } = mandate;
     const { result, runId } = await mandate.start({ task: "go", profile: "boss", workspace });
-    await until(async () => {
+    await until("both have had a turn", async () => {
       const agents = await agentsOf(mandate, runId);
       return agents.length === 3 && agents.slice(1).every(({ turns }) => turns > 0);
     });

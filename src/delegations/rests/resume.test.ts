@@ -1,9 +1,9 @@
 import { existsSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
-import { setTimeout as delay } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
 import type { Script } from "../../models/scripted/scripted-model.ts";
 import { ofType, openEngine, recording, testProfile } from "../../testing/engine-fixture.ts";
+import { until } from "../../testing/until.ts";
 
 const profiles = [
   testProfile("worker", { tools: ["list_files"] }),
@@ -31,7 +31,7 @@ describe("resuming what was cancelled", () => {
       context: "here",
       workspace,
     });
-    while (seen.length < 2) await delay(2);
+    await until("the second turn", () => seen.length > 1);
     await mandate.engine.cancel(old.runId, "for now");
     expect((await old.result).status).toBe("cancelled");
     const resumed = await mandate.engine.resume(old.delegationId);
@@ -61,7 +61,9 @@ describe("resuming what was cancelled", () => {
     const asker = testProfile("asker", { tools: ["ask_user"] });
     await using mandate = await openEngine({ profiles: [asker], model });
     const old = await mandate.start({ task: "go", profile: "asker" });
-    while (ofType(await mandate.events(old.runId), "agent.asked").length === 0) await delay(2);
+    await until("the question", async () =>
+      ofType(await mandate.events(old.runId), "agent.asked").at(0),
+    );
     await mandate.engine.cancel(old.runId, "for now");
     const resumed = await mandate.engine.resume(old.runId);
     expect((await resumed.result).status).toBe("completed");
@@ -74,7 +76,7 @@ describe("resuming what was cancelled", () => {
     await using mandate = await openEngine({ profiles, model });
     const { workspace } = mandate;
     const old = await mandate.start({ task: "look", profile: "worker", workspace });
-    while (seen.length < 2) await delay(2);
+    await until("the second turn", () => seen.length > 1);
     await mandate.engine.cancel(old.runId, "for now");
     let dead = false;
     const dying: Script = (request) => (dead ? interrupted(request) : { fault: "hang" });
@@ -119,7 +121,7 @@ describe("resuming what was cancelled", () => {
     await using mandate = await openEngine({ profiles, model });
     const request = { task: "go", profile: "lead", maxTokens: 20_000, timeoutMs: 30_000 };
     const old = await mandate.start({ ...request, workspace: mandate.workspace });
-    while (!seen.some(({ caller }) => caller.depth === 1)) await delay(2);
+    await until("the child is at work", () => seen.some(({ caller }) => caller.depth === 1));
     const child = [...((await mandate.store.readRun(old.runId))?.delegations.values() ?? [])][1];
     const before = await mandate.store.readContract(child?.id ?? "");
     await mandate.engine.cancel(old.runId, "for now");
@@ -150,7 +152,7 @@ describe("resuming what was cancelled", () => {
     await using mandate = await openEngine({ profiles: [...profiles, reader], model });
     const { workspace } = mandate;
     const old = await mandate.start({ task: "go", profile: "reader", workspace });
-    while (!seen.some(({ caller }) => caller.depth === 1)) await delay(2);
+    await until("the child is at work", () => seen.some(({ caller }) => caller.depth === 1));
     const child = [...((await mandate.store.readRun(old.runId))?.delegations.values() ?? [])][1];
     await mandate.engine.cancel(old.runId, "for now");
     const resumed = await mandate.engine.resume(child?.id ?? "");
@@ -173,7 +175,7 @@ describe("resuming what was cancelled", () => {
     const thrifty = testProfile("thrifty", { tools: ["spawn", "list_files"], limits });
     await using mandate = await openEngine({ profiles: [...profiles, thrifty], model });
     const old = await mandate.start({ task: "go", profile: "thrifty" });
-    while (!seen.some(({ caller }) => caller.depth === 1)) await delay(2);
+    await until("the child is at work", () => seen.some(({ caller }) => caller.depth === 1));
     const child = [...((await mandate.store.readRun(old.runId))?.delegations.values() ?? [])][1];
     await mandate.engine.cancel(old.runId, "for now");
     const resumed = await mandate.engine.resume(child?.id ?? "");
@@ -194,7 +196,7 @@ describe("resuming what was cancelled", () => {
     const { workspace } = mandate;
     mkdirSync(join(workspace, "docs"));
     const old = await mandate.start({ task: "look", profile: "growing", workspace });
-    while (seen.length < 2) await delay(2);
+    await until("the second turn", () => seen.length > 1);
     await mandate.engine.cancel(old.runId, "for now");
     const grown = testProfile("growing", { tools: "*", mayDelegate: { tools: "*" } });
     const later = await mandate.another({ profiles: [grown], model });
@@ -222,7 +224,7 @@ describe("resuming what was cancelled", () => {
     const lead = testProfile("lead", { tools: ["spawn", "list_files"] });
     await using mandate = await openEngine({ profiles: [lead], model });
     const old = await mandate.start({ task: "go", profile: "lead" });
-    while (!seen.some(({ caller }) => caller.depth === 1)) await delay(2);
+    await until("the child is at work", () => seen.some(({ caller }) => caller.depth === 1));
     const child = [...((await mandate.store.readRun(old.runId))?.delegations.values() ?? [])][1];
     await mandate.engine.cancel(old.runId, "for now");
     hangs = false;
