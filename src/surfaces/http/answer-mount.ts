@@ -1,4 +1,5 @@
 import type { Principal } from "../../control/records/principal.ts";
+import type { Clock } from "../../ports/clock.ts";
 import { requireRole } from "./answer-route.ts";
 import type { MountContext } from "./mount.ts";
 import type { MountPoint } from "./mount-points.ts";
@@ -9,17 +10,21 @@ export async function answerMount(
   point: MountPoint,
   request: Request,
   principal: Principal,
-  context: MountContext,
+  context: MountContext & { readonly clock: Clock },
 ): Promise<Response> {
   requireRole(point, principal);
   const { handle, mostBodyBytes } = point;
-  return handle(await withLimitedBody(request, mostBodyBytes), principal, context);
+  return handle(await withLimitedBody(request, mostBodyBytes, context.clock), principal, context);
 }
 
-async function withLimitedBody(request: Request, mostBytes: number): Promise<Request> {
+async function withLimitedBody(
+  request: Request,
+  mostBytes: number,
+  clock: Clock,
+): Promise<Request> {
   const { method, url, headers, signal } = request;
   if (method === "GET") return request;
-  const body = await readBody(request, mostBytes);
+  const body = await readBody(request, mostBytes, clock);
   return new Request(url, { method, headers, signal, ...(body.length > 0 && { body }) });
 }
 

@@ -38,7 +38,8 @@ export async function answerRoute(
   const url = new URL(request.url);
   const params = parse("path", route.params, routed.params);
   const query = parse("query", route.query ?? nothing, queryOf(url.searchParams));
-  const bytes = await readBody(request, parts.mostBodyBytes);
+  const { clock } = parts.host.runtime.parts;
+  const bytes = await readBody(request, parts.mostBodyBytes, clock);
   const body = bodyOf(route, bytes);
   const act = async (): Promise<Outcome> =>
     actOn(
@@ -54,7 +55,7 @@ export async function answerRoute(
   const target = url.pathname + url.search;
   const { reply, isReplay } = await doOnce(
     { principal: principal.id, key, method: route.method, target, body: bytes },
-    { store: parts.host.runtime.store.idempotency, now: Date.now, log: parts.log },
+    { store: parts.host.runtime.store.idempotency, now: () => clock.now(), log: parts.log },
     act,
   );
   return responseOf(reply, isReplay);

@@ -1,6 +1,5 @@
 import type { HttpBindings } from "@hono/node-server";
 import { type Context, type Handler, Hono } from "hono";
-import { systemClock } from "../../ports/clock.ts";
 import { AllowedHosts } from "./allowed-hosts.ts";
 import { acceptsStream, answerMount } from "./answer-mount.ts";
 import { type AnswerParts, answerRoute } from "./answer-route.ts";
@@ -52,15 +51,16 @@ const usualBodyBytes = 1024 * 1024;
 /** Everything below one address: routes, streams, MCP and files, each behind the same guard. */
 export function createApp(host: Host, options: AppOptions): Hono<Bindings> {
   const { log = logToStderr, open = new OpenRequests() } = options;
-  const { monotonic } = systemClock;
+  const { clock } = host.runtime.parts;
+  const monotonic = (): number => clock.monotonic();
   const pages =
-    options.pages ?? new PageSessions({ now: systemClock.now, store: host.runtime.store });
+    options.pages ?? new PageSessions({ now: () => clock.now(), store: host.runtime.store });
   const port = Number(new URL(host.origin).port || 80);
   const cookieName = pages.cookieName(port);
   const allowed = new AllowedHosts(port, options.allowedHosts);
   const { rate, failureRate } = options;
   const { tokens } = host;
-  const access = new OpenAccess(tokens, pages, options.accessCheckMs);
+  const access = new OpenAccess(tokens, pages, clock, options.accessCheckMs);
   const guard = new Guard({ tokens, pages, allowed, cookieName, monotonic, rate, failureRate });
   const parts: AnswerParts = {
     host,
@@ -109,7 +109,7 @@ export function createApp(host: Host, options: AppOptions): Hono<Bindings> {
     guard.checkPlace(request);
     const address = incoming?.socket.remoteAddress ?? "";
     if (path === pageSessionPath) {
-      return answerPageSession(request, address, { guard, pages, cookieName });
+      return answerPageSession(request, address, { guard, pages, cookieName, clock });
     }
     const caller = await guard.identify(request, address);
     checkForm(request);
@@ -136,7 +136,7 @@ export function createApp(host: Host, options: AppOptions): Hono<Bindings> {
         const params = context.req.param();
         const { outgoing } = context.env ?? {};
         return within(context, ({ signal }) =>
-          answerMount(point, request, principal, { params, outgoing, signal }),
+          answerMount(point, request, principal, { params, outgoing, signal, clock }),
         );
       });
     }
@@ -154,7 +154,7 @@ export function createApp(host: Host, options: AppOptions): Hono<Bindings> {
     });
   }
   add("POST", pageCodePath, async (context) =>
-    createPageCode(context.req.raw, context.get("caller"), pages),
+    createPageCode(context.req.raw, context.get("caller"), { pages, clock }),
   );
   for (const [path, known] of methods) {
     app.all(path, () => {

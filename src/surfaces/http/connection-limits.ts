@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
+import type { Clock, Timer } from "../../ports/clock.ts";
 
 interface Connection {
   /** Requests that are not answered yet. */
@@ -21,11 +22,11 @@ export class ConnectionLimits {
   readonly #stalledMs: number;
   readonly #connections = new WeakMap<Socket, Connection>();
   readonly #open = new Set<Socket>();
-  readonly #timer: NodeJS.Timeout;
+  readonly #timer: Timer;
 
-  constructor(stalledMs: number, everyMs: number = Math.min(lookEveryMs, stalledMs)) {
+  constructor(stalledMs: number, clock: Clock) {
     this.#stalledMs = stalledMs;
-    this.#timer = setInterval(() => this.#look(), everyMs).unref();
+    this.#timer = clock.every(Math.min(lookEveryMs, stalledMs), () => this.#look()).unref();
   }
 
   /** False: the connection is over, and there is nothing to answer. */
@@ -48,7 +49,7 @@ export class ConnectionLimits {
   }
 
   close(): void {
-    clearInterval(this.#timer);
+    this.#timer.cancel();
   }
 
   /** A timeout counts from the last byte that was taken; whoever reads slowly is left alone. */

@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
 import type { AccessTokens } from "../../control/access/access-tokens.ts";
 import type { Principal } from "../../control/records/principal.ts";
+import type { Clock, Timer } from "../../ports/clock.ts";
 import type { Caller } from "./guard.ts";
 import type { PageSessions } from "./page/page-sessions.ts";
 
@@ -19,17 +20,20 @@ const usualCheckMs = 1000;
 export class OpenAccess {
   readonly #tokens: Pick<AccessTokens, "authenticate">;
   readonly #pages: Pick<PageSessions, "tokenOf">;
+  readonly #clock: Clock;
   readonly #checkMs: number;
   readonly #open = new Set<OpenAnswer>();
-  #timer: NodeJS.Timeout | undefined;
+  #timer: Timer | undefined;
 
   constructor(
     tokens: Pick<AccessTokens, "authenticate">,
     pages: Pick<PageSessions, "tokenOf">,
+    clock: Clock,
     checkMs: number = usualCheckMs,
   ) {
     this.#tokens = tokens;
     this.#pages = pages;
+    this.#clock = clock;
     this.#checkMs = checkMs;
   }
 
@@ -37,11 +41,11 @@ export class OpenAccess {
   begin(caller: Caller, cut: () => void): () => void {
     const answer = { caller, cut };
     this.#open.add(answer);
-    this.#timer ??= setInterval(() => void this.#check(), this.#checkMs).unref();
+    this.#timer ??= this.#clock.every(this.#checkMs, () => void this.#check()).unref();
     return () => {
       this.#open.delete(answer);
       if (this.#open.size > 0) return;
-      clearInterval(this.#timer);
+      this.#timer?.cancel();
       this.#timer = undefined;
     };
   }

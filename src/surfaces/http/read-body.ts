@@ -1,4 +1,5 @@
 import { parseStrictJson } from "../../control/records/strict-json.ts";
+import type { Clock } from "../../ports/clock.ts";
 import { HttpProblem } from "./problem.ts";
 
 /** What is checked value by value must not keep everybody else waiting. */
@@ -32,7 +33,11 @@ function isJson(type: string): boolean {
 }
 
 /** The bytes of a body. Counted while they come in, whatever the headers promise. */
-export async function readBody(request: Request, mostBytes: number): Promise<Uint8Array> {
+export async function readBody(
+  request: Request,
+  mostBytes: number,
+  clock: Clock,
+): Promise<Uint8Array> {
   const { headers, body } = request;
   if (Number(headers.get("content-length") ?? 0) > mostBytes) throw tooLarge(mostBytes);
   if (body === null) return new Uint8Array();
@@ -45,7 +50,7 @@ export async function readBody(request: Request, mostBytes: number): Promise<Uin
     bytes += value.length;
     if (bytes > 0 && !headers.has("content-type")) throw notJson();
     if (bytes > mostBytes) {
-      void discardRest(reader);
+      void discardRest(reader, clock);
       throw tooLarge(mostBytes);
     }
     chunks.push(value);
@@ -82,10 +87,10 @@ async function readNext(reader: Reader) {
   }
 }
 
-async function discardRest(reader: Reader): Promise<void> {
-  const end = performance.now() + lingerMs;
+async function discardRest(reader: Reader, clock: Clock): Promise<void> {
+  const end = clock.monotonic() + lingerMs;
   try {
-    while (performance.now() < end) if ((await reader.read()).done) return;
+    while (clock.monotonic() < end) if ((await reader.read()).done) return;
   } catch {
     // Gone, which is as well.
   }

@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
 import { getRequestListener } from "@hono/node-server";
-import { systemClock } from "../../ports/clock.ts";
+import type { Clock } from "../../ports/clock.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
 import { type AppOptions, createApp } from "./app.ts";
 import { answerBrokenRequest, answerRequestError } from "./broken-request.ts";
@@ -81,15 +81,16 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   const address = server.address() as AddressInfo;
   const origin = `http://${isLoopback(hostname) ? shown(hostname) : "127.0.0.1"}:${address.port}`;
   const open = new OpenRequests();
-  const { store } = options.host.runtime;
-  const pages = new PageSessions({ now: systemClock.now, store, key: options.pageKey });
+  const { parts, store } = options.host.runtime;
+  const { clock } = parts;
+  const pages = new PageSessions({ now: () => clock.now(), store, key: options.pageKey });
   const app = createApp({ ...options.host, origin }, { ...options, open, pages });
   const listener = getRequestListener(app.fetch, {
     // Other code of this process keeps the classes it knows.
     overrideGlobalObjects: false,
     errorHandler: answerRequestError,
   });
-  const limits = new ConnectionLimits(timeouts.stalledMs);
+  const limits = new ConnectionLimits(timeouts.stalledMs, clock);
   server.on("request", (incoming, outgoing) => {
     if (limits.admit(incoming, outgoing)) void listener(incoming, outgoing);
   });
@@ -99,7 +100,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     pages,
     async close(graceMs = usualGraceMs) {
       open.stop();
-      await closeServer(server, graceMs);
+      await closeServer(server, graceMs, clock);
       pages.close();
       limits.close();
     },
@@ -121,17 +122,17 @@ async function listen(server: Server, port: number, hostname: string): Promise<v
   }
 }
 
-async function closeServer(server: Server, graceMs: number): Promise<void> {
+async function closeServer(server: Server, graceMs: number, clock: Clock): Promise<void> {
   const closed = once(server, "close");
   server.close();
   // A connection that is kept alive is idle as soon as its last answer is out.
-  const idle = setInterval(() => server.closeIdleConnections(), 20);
-  const cut = setTimeout(() => server.closeAllConnections(), graceMs);
+  const idle = clock.every(20, () => server.closeIdleConnections());
+  const cut = clock.after(graceMs, () => server.closeAllConnections());
   try {
     await closed;
   } finally {
-    clearInterval(idle);
-    clearTimeout(cut);
+    idle.cancel();
+    cut.cancel();
   }
 }
 

@@ -1,4 +1,4 @@
-import { setTimeout as sleep } from "node:timers/promises";
+import type { Clock } from "../../../ports/clock.ts";
 import type { Runtime } from "../../../runtime.ts";
 import { type Labels, type MetricFamily, Reading } from "./metrics-family.ts";
 
@@ -10,11 +10,11 @@ type Figures = readonly (readonly [Labels, number])[];
  */
 export class FleetMetrics {
   readonly families: readonly MetricFamily[];
-  readonly #runtime: Pick<Runtime, "queues" | "store">;
+  readonly #runtime: Pick<Runtime, "parts" | "queues" | "store">;
   #workers: Figures = [];
   #queues: Figures = [];
 
-  constructor(runtime: Pick<Runtime, "queues" | "store">) {
+  constructor(runtime: Pick<Runtime, "parts" | "queues" | "store">) {
     this.#runtime = runtime;
     this.families = [
       new Reading(
@@ -33,10 +33,10 @@ export class FleetMetrics {
   }
 
   async load(): Promise<void> {
-    const { queues, store } = this.#runtime;
+    const { parts, queues, store } = this.#runtime;
     const [workers, overview] = await Promise.all([
-      soon(store.workers?.()),
-      soon(queues?.overview()),
+      soon(parts.clock, store.workers?.()),
+      soon(parts.clock, queues?.overview()),
     ]);
     const counts = new Map<string, number>();
     for (const { executor, isAlive } of workers ?? []) {
@@ -58,7 +58,17 @@ export class FleetMetrics {
 /** A scraper does not wait for a database that is away. */
 const patienceMs = 2000;
 
-async function soon<Value>(value: Promise<Value> | undefined): Promise<Value | undefined> {
-  const late = sleep(patienceMs, undefined, { ref: false });
-  return Promise.race([value, late]).catch(() => undefined);
+async function soon<Value>(
+  clock: Clock,
+  value: Promise<Value> | undefined,
+): Promise<Value | undefined> {
+  const { promise: late, resolve: giveUp } = Promise.withResolvers<undefined>();
+  const timer = clock.after(patienceMs, () => giveUp(undefined)).unref();
+  try {
+    return await Promise.race([value, late]);
+  } catch {
+    return undefined;
+  } finally {
+    timer.cancel();
+  }
 }

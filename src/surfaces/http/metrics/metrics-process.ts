@@ -1,16 +1,20 @@
 import { monitorEventLoopDelay } from "node:perf_hooks";
+import type { Clock } from "../../../ports/clock.ts";
 import { type MetricFamily, Reading } from "./metrics-family.ts";
 
 const resolutionMs = 20;
 
 /** How this process is, and what it is. Gives what ends the watching as well. */
-export function processMetrics(version: string): {
+export function processMetrics(
+  version: string,
+  clock: Clock,
+): {
   readonly families: readonly MetricFamily[];
   stop(): void;
 } {
   const delay = monitorEventLoopDelay({ resolution: resolutionMs });
   delay.enable();
-  const startedAt = Date.now() / 1000 - process.uptime();
+  const startedAt = clock.now() / 1000 - process.uptime();
   const gauge = (name: string, help: string, read: () => number): Reading =>
     new Reading(name, help, "gauge", () => [[{}, read()]]);
   const families = [

@@ -43,7 +43,7 @@ export class Metrics {
   ) {
     this.#store = store;
     this.#fleet = fleet;
-    const { families, stop } = processMetrics(version);
+    const { families, stop } = processMetrics(version, hub.clock);
     this.#families = [
       ...this.#counts.families,
       ...streamMetrics(hub),

@@ -1,3 +1,4 @@
+import type { Clock } from "../../../ports/clock.ts";
 import { provenanceOf } from "../check-provenance.ts";
 import type { Caller } from "../guard.ts";
 import { HttpProblem } from "../problem.ts";
@@ -13,9 +14,9 @@ export const pageCodePath = "/api/v1/page-code";
 export async function createPageCode(
   request: Request,
   { session, token }: Caller,
-  pages: PageSessions,
+  { pages, clock }: { readonly pages: PageSessions; readonly clock: Clock },
 ): Promise<Response> {
-  await readBody(request, 0);
+  await readBody(request, 0, clock);
   // Otherwise a page could go on for ever by opening the next one.
   if (session !== undefined) {
     throw new HttpProblem("forbidden", "A page cannot open another one. Present the token itself.");

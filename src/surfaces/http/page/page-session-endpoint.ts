@@ -1,4 +1,5 @@
 import { z } from "zod";
+import type { Clock } from "../../../ports/clock.ts";
 import type { Guard } from "../guard.ts";
 import { fieldErrors, HttpProblem, invalidRequest } from "../problem.ts";
 import { checkForm, parseBody, readBody } from "../read-body.ts";
@@ -24,7 +25,7 @@ const mostBodyBytes = 4096;
 export async function answerPageSession(
   request: Request,
   address: string,
-  { guard, pages, cookieName }: PageSessionParts,
+  { guard, pages, cookieName, clock }: PageSessionParts,
 ): Promise<Response> {
   guard.checkPage(request);
   const attributes = `Path=/; HttpOnly; SameSite=Strict${isSecure(request) ? "; Secure" : ""}`;
@@ -47,7 +48,7 @@ export async function answerPageSession(
     });
   }
   checkForm(request);
-  const body = parseBody(await readBody(request, mostBodyBytes));
+  const body = parseBody(await readBody(request, mostBodyBytes, clock));
   const parsed = pageSessionBody.safeParse(body);
   if (!parsed.success) throw invalidRequest(fieldErrors("body", parsed.error));
   const session = await pages.exchange(parsed.data.code);
@@ -66,6 +67,7 @@ export async function answerPageSession(
 }
 
 export interface PageSessionParts {
+  readonly clock: Clock;
   readonly guard: Guard;
   readonly pages: PageSessions;
   readonly cookieName: string;

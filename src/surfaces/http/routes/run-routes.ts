@@ -93,7 +93,7 @@ export const runRoutes: readonly Route[] = [
       const { parts, store } = runtime;
       const run = await readRunOf(store, id);
       if (wait === 0 || run.outcome !== null) return describeRun(store, run, parts.clock.now());
-      await untilFinished(store, id, wait, signal);
+      await untilFinished(store, id, wait, signal, parts.clock);
       return describeRun(store, await readRunOf(store, id), parts.clock.now());
     },
   }),

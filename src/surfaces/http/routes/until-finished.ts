@@ -1,3 +1,4 @@
+import type { Clock } from "../../../ports/clock.ts";
 import type { Store } from "../../../ports/store.ts";
 
 /** Waits until the run has finished, the time is over, or nobody waits any more. */
@@ -6,10 +7,11 @@ export function untilFinished(
   runId: string,
   waitMs: number,
   signal: AbortSignal,
+  clock: Clock,
 ): Promise<void> {
   if (waitMs === 0 || signal.aborted) return Promise.resolve();
   return new Promise((resolve) => {
-    const timer = setTimeout(end, waitMs);
+    const timer = clock.after(waitMs, end);
     const unsubscribe = store.subscribe((events) => {
       if (events.some(({ run_id, type }) => run_id === runId && type === "run.finished")) end();
     });
@@ -20,7 +22,7 @@ export function untilFinished(
     }, end);
 
     function end(): void {
-      clearTimeout(timer);
+      timer.cancel();
       unsubscribe();
       signal.removeEventListener("abort", end);
       resolve();

@@ -10,6 +10,7 @@ import { isControlEvent } from "../../../events/control-event.ts";
 import type { StoredEvent } from "../../../events/event.ts";
 import type { InboxItem } from "../../../events/inbox-item.ts";
 import { followInbox } from "../../../inbox/follow-inbox.ts";
+import { type Clock, systemClock } from "../../../ports/clock.ts";
 import { controlRunId } from "../../../ports/identity.ts";
 import type { Store } from "../../../ports/store.ts";
 import type { SseConnection } from "./sse-connection.ts";
@@ -29,6 +30,12 @@ interface Delta {
 
 type Heard = StoredEvent | Delta;
 
+export interface EventHubOptions {
+  readonly limits?: Partial<StreamLimits> | undefined;
+  readonly deltas?: DeltaHub | undefined;
+  readonly clock?: Clock | undefined;
+}
+
 /**
  * The one ear of a server. It hears every event of the store once and tells all streams, however
  * many there are. What it does within a commit is to remember: the rest has a turn of its own.
@@ -37,6 +44,7 @@ export class EventHub {
   readonly events: SseFeed;
   readonly inbox: SseFeed;
   readonly limits: StreamLimits;
+  readonly clock: Clock;
   readonly #store: Store;
   readonly #owners: RunOwners;
   readonly #listeners = new Set<Listener>();
@@ -49,16 +57,18 @@ export class EventHub {
   /** While owners are read: what is heard by then waits for it, so that nothing overtakes. */
   #reading: Promise<void> | undefined;
   #items: Promise<void> = Promise.resolve();
-  #toldAt = 0;
+  /** So that the first thing heard is told at once, wherever the clock begins. */
+  #toldAt = Number.NEGATIVE_INFINITY;
   #deltaClients = 0;
   #unfollow: (() => void) | undefined;
 
-  constructor(store: Store, options: { limits?: Partial<StreamLimits>; deltas?: DeltaHub } = {}) {
+  constructor(store: Store, options: EventHubOptions = {}) {
     this.#store = store;
     this.#owners = runOwnersOf(store);
     this.limits = { ...defaultStreamLimits, ...options.limits };
-    this.events = new SseFeed(storedEvents(store), this.limits);
-    this.inbox = new SseFeed(storedInbox(store), this.limits);
+    this.clock = options.clock ?? systemClock;
+    this.events = new SseFeed(storedEvents(store), this.limits, this.clock);
+    this.inbox = new SseFeed(storedInbox(store), this.limits, this.clock);
     this.#deltas = options.deltas;
     options.deltas?.connect(
       () => this.#deltaClients > 0,
@@ -133,13 +143,23 @@ export class EventHub {
 
   #hear(what: readonly Heard[]): void {
     for (const one of what) this.#heard.push(one);
-    this.#cancelTurn ??= afterwards(this.#toldAt + restMs - performance.now(), () => this.#tell());
+    this.#cancelTurn ??= this.#afterRest(() => this.#tell());
+  }
+
+  #afterRest(act: () => void): () => void {
+    const ms = this.#toldAt + restMs - this.clock.monotonic();
+    if (ms > 0) {
+      const timer = this.clock.after(ms, act);
+      return () => timer.cancel();
+    }
+    const immediate = setImmediate(act);
+    return () => clearImmediate(immediate);
   }
 
   #tell(): void {
     this.#cancelTurn?.();
     this.#cancelTurn = undefined;
-    this.#toldAt = performance.now();
+    this.#toldAt = this.clock.monotonic();
     const heard = this.#heard;
     this.#heard = [];
     if (this.#reading === undefined && (this.events.size === 0 || this.#isKnown(heard))) {
@@ -244,15 +264,6 @@ function passOver(feed: SseFeed, to: number): void {
 
 /** What comes alone is told at once; in a burst, a write to each client is for many events. */
 const restMs = 10;
-
-function afterwards(ms: number, act: () => void): () => void {
-  if (ms > 0) {
-    const timer = setTimeout(act, ms);
-    return () => clearTimeout(timer);
-  }
-  const immediate = setImmediate(act);
-  return () => clearImmediate(immediate);
-}
 
 function entryOfEvent(event: StoredEvent, owner: Owner): Entry {
   return {

@@ -1,4 +1,5 @@
 import type { ServerResponse } from "node:http";
+import type { Clock } from "../../../ports/clock.ts";
 import { controlRunId } from "../../../ports/identity.ts";
 import { MandateError } from "../../../ports/mandate-error.ts";
 import type { Mount, MountContext } from "../mount.ts";
@@ -22,6 +23,7 @@ export interface EventStreams {
 
 /** The streams of one server. Both count towards what one principal may have open. */
 export function eventStreams(hub: EventHub): EventStreams {
+  const { clock } = hub;
   const slots = new StreamSlots(hub.limits);
   return {
     async events(request, principal, context) {
@@ -40,7 +42,7 @@ export function eventStreams(hub: EventHub): EventStreams {
         throw beyondTheEnd(asked, end);
       }
       const stream = { after: asked ?? end, filter, wantsDeltas: query.deltas === true };
-      return open(slots.take(principal.id), outgoing, context, (connection) =>
+      return open(slots.take(principal.id), outgoing, { ...context, clock }, (connection) =>
         hub.serveEvents(stream, connection),
       );
     },
@@ -56,7 +58,7 @@ export function eventStreams(hub: EventHub): EventStreams {
       }
       const filter = { principal, runId: query.run, types: query.kinds && new Set(query.kinds) };
       const stream: StreamRequest = { after: asked ?? end, filter, wantsDeltas: false };
-      return open(slots.take(principal.id), outgoing, context, (connection) =>
+      return open(slots.take(principal.id), outgoing, { ...context, clock }, (connection) =>
         hub.inbox.serve(stream, connection),
       );
     },
@@ -97,14 +99,14 @@ function beyondTheEnd(asked: number, end: number): HttpProblem {
 function open(
   release: () => void,
   outgoing: ServerResponse,
-  { signal }: MountContext,
+  { signal, clock }: MountContext & { readonly clock: Clock },
   serve: (connection: SseConnection) => Promise<void>,
 ): Response {
   if (signal.aborted) {
     release();
     throw new HttpProblem("unavailable", "The server stops, or the client is gone.");
   }
-  const connection = new SseConnection(outgoing, signal);
+  const connection = new SseConnection(outgoing, signal, clock);
   serve(connection)
     // The store was closed, or cannot be read: the client comes back and is told then.
     .catch(() => undefined)

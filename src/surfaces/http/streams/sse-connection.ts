@@ -1,8 +1,10 @@
 import type { ServerResponse } from "node:http";
+import type { Clock } from "../../../ports/clock.ts";
 
 /** The way to one client: whether it takes what it is sent, and when it is gone. */
 export class SseConnection {
   readonly #outgoing: ServerResponse;
+  readonly #clock: Clock;
   #blockedSince: number | null = null;
   #lastWriteAt = 0;
   #isClosed = false;
@@ -10,8 +12,9 @@ export class SseConnection {
   #onDrain: () => void = () => undefined;
   readonly #onClose: (() => void)[] = [];
 
-  constructor(outgoing: ServerResponse, signal: AbortSignal) {
+  constructor(outgoing: ServerResponse, signal: AbortSignal, clock: Clock) {
     this.#outgoing = outgoing;
+    this.#clock = clock;
     outgoing.on("drain", () => this.#drained());
     outgoing.on("close", () => this.#closed());
     // What goes wrong on the way closes it, and that is heard of.
@@ -52,7 +55,7 @@ export class SseConnection {
   /** Gives whether more may follow at once. */
   write(bytes: Buffer): boolean {
     if (this.#isClosed) return false;
-    this.#lastWriteAt = performance.now();
+    this.#lastWriteAt = this.#clock.monotonic();
     const isTaken = this.#outgoing.write(bytes);
     if (!isTaken) this.#blockedSince ??= this.#lastWriteAt;
     return isTaken;
@@ -74,11 +77,11 @@ export class SseConnection {
     if (this.#blockedSince === null || this.#isClosed) return true;
     const { promise, resolve } = Promise.withResolvers<boolean>();
     this.#waiters.push(() => resolve(true));
-    const timer = ms === undefined ? undefined : setTimeout(() => resolve(false), ms);
+    const timer = ms === undefined ? undefined : this.#clock.after(ms, () => resolve(false));
     try {
       return await promise;
     } finally {
-      clearTimeout(timer);
+      timer?.cancel();
     }
   }
 

@@ -1,17 +1,24 @@
+import { type Clock, systemClock, type Timer } from "../../../ports/clock.ts";
+
 /**
  * What models say while they say it, on its way from a runtime to a hub. A runtime is given `hear`
  * as its `onDelta`, before there is a hub; until then, and while nobody listens, it is let go of.
  */
 export class DeltaHub {
   readonly #pending = new Map<string, string>();
-  #timer: NodeJS.Timeout | undefined;
+  readonly #clock: Clock;
+  #timer: Timer | undefined;
   #tell: ((delegationId: string, text: string) => void) | undefined;
   #isWanted: () => boolean = () => false;
+
+  constructor(clock: Clock = systemClock) {
+    this.#clock = clock;
+  }
 
   readonly hear = (delegationId: string, text: string): void => {
     if (!this.#isWanted()) return;
     this.#pending.set(delegationId, (this.#pending.get(delegationId) ?? "") + text);
-    this.#timer ??= setTimeout(() => this.flush(), gatherMs).unref();
+    this.#timer ??= this.#clock.after(gatherMs, () => this.flush()).unref();
   };
 
   connect(isWanted: () => boolean, tell: (delegationId: string, text: string) => void): void {
@@ -21,7 +28,7 @@ export class DeltaHub {
 
   /** Tells what was gathered, before something happens that comes after it. */
   flush(): void {
-    clearTimeout(this.#timer);
+    this.#timer?.cancel();
     this.#timer = undefined;
     for (const [delegationId, text] of this.#pending) this.#tell?.(delegationId, text);
     this.#pending.clear();

@@ -1,5 +1,6 @@
 import { maySee, seesAllRuns } from "../../../control/access/may-see.ts";
 import type { Principal } from "../../../control/records/principal.ts";
+import type { Clock, Timer } from "../../../ports/clock.ts";
 import { type ClientSource, type DropReason, SseClient, type StoredFrame } from "./sse-client.ts";
 import type { SseConnection } from "./sse-connection.ts";
 import type { StreamLimits } from "./sse-limits.ts";
@@ -31,15 +32,17 @@ export interface StreamRequest {
 export class SseFeed {
   readonly #log: StoredLog;
   readonly #limits: StreamLimits;
+  readonly #clock: Clock;
   readonly #ring: FrameRing;
   readonly #readers = new ReadingTurns();
   readonly #clients = new Map<SseClient, StreamRequest>();
   readonly #dropped: Record<DropReason, number> = { lagging: 0, stalled: 0 };
-  #sweeper: NodeJS.Timeout | undefined;
+  #sweeper: Timer | undefined;
 
-  constructor(log: StoredLog, limits: StreamLimits) {
+  constructor(log: StoredLog, limits: StreamLimits, clock: Clock) {
     this.#log = log;
     this.#limits = limits;
+    this.#clock = clock;
     this.#ring = new FrameRing(limits.ringBytes);
   }
 
@@ -93,7 +96,7 @@ export class SseFeed {
     };
     const client = new SseClient(source, connection, after, this.#limits);
     this.#clients.set(client, request);
-    this.#sweeper ??= setInterval(() => this.#sweep(), this.#limits.sweepMs).unref();
+    this.#sweeper ??= this.#clock.every(this.#limits.sweepMs, () => this.#sweep()).unref();
     try {
       await client.run();
     } finally {
@@ -101,7 +104,7 @@ export class SseFeed {
       connection.end();
       this.#clients.delete(client);
       if (this.#clients.size === 0) {
-        clearInterval(this.#sweeper);
+        this.#sweeper?.cancel();
         this.#sweeper = undefined;
       }
     }
@@ -112,7 +115,7 @@ export class SseFeed {
   }
 
   #sweep(): void {
-    const now = performance.now();
+    const now = this.#clock.monotonic();
     for (const client of this.#clients.keys()) {
       const reason = client.judge(now);
       if (reason === undefined) {
