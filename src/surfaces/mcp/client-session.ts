@@ -70,7 +70,8 @@ export class LocalClientSession implements ClientSession {
     this.runtime = seenBy(options.runtime, options.principal);
     this.principal = options.principal;
     this.client = options.client;
-    this.calls = new OpenCalls(this.runtime.store, () => this.#all.map(({ runId }) => runId));
+    const { parts, store } = this.runtime;
+    this.calls = new OpenCalls(store, () => this.#all.map(({ runId }) => runId), parts.clock);
   }
 
   get sessions(): readonly Session[] {
@@ -84,7 +85,7 @@ export class LocalClientSession implements ClientSession {
 
   async takeRoots(uris: readonly string[]): Promise<void> {
     this.#roots = await foldersOfRoots(uris);
-    this.rootsReadAt = Date.now();
+    this.rootsReadAt = this.runtime.parts.clock.now();
   }
 
   async open(workspace?: string): Promise<Session> {

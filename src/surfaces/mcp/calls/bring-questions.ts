@@ -27,7 +27,7 @@ async function bring(
   session: ClientSession,
   { mcpReq }: ServerContext,
 ): Promise<void> {
-  const now = Date.now();
+  const now = session.runtime.parts.clock.now();
   try {
     const response = await mcpReq.send(
       { method: "elicitation/create", params: { ...formFor(question, now) } },

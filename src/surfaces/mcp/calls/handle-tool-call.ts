@@ -156,7 +156,7 @@ async function answerInRounds(call: OpenCall, request: ToolCallRequest): Promise
     if (!canAsk) return finish(call, session);
     const result = await Promise.race([call.result, call.whenQuestion().then(() => undefined)]);
     if (result !== undefined) return finish(call, session);
-    const now = Date.now();
+    const now = session.runtime.parts.clock.now();
     const asked = call.take().map(({ question }): [string, InputRequest] => {
       return [question.id, inputRequired.elicit(formFor(question, now))];
     });

@@ -21,7 +21,7 @@ export async function learnRoots(
   era: Era,
   context: ServerContext,
 ): Promise<InputRequiredResult | undefined> {
-  const age = Date.now() - session.rootsReadAt;
+  const age = session.runtime.parts.clock.now() - session.rootsReadAt;
   if (era === "legacy") return session.rootsReadAt > 0 ? undefined : askNow(session, context);
   return age < trustedMs ? undefined : askInRounds(session, context);
 }

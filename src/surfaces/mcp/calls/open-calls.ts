@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import type { StoredEvent } from "../../../events/event.ts";
+import type { Clock } from "../../../ports/clock.ts";
 import type { Store } from "../../../ports/store.ts";
 import type { McpToolResult } from "../mcp-tool.ts";
 import { OpenCall } from "./open-call.ts";
@@ -24,6 +25,7 @@ const mostCalls = 1000;
 export class OpenCalls {
   readonly #store: QuestionSource;
   readonly #runIds: () => readonly string[];
+  readonly #clock: Clock;
   readonly #calls = new Map<string, OpenCall>();
   /** By question: who shows it. */
   readonly #put = new Map<string, Showing>();
@@ -31,9 +33,10 @@ export class OpenCalls {
   readonly #declined = new Set<string>();
   #unsubscribe: (() => void) | undefined;
 
-  constructor(store: QuestionSource, runIds: () => readonly string[]) {
+  constructor(store: QuestionSource, runIds: () => readonly string[], clock: Clock) {
     this.#store = store;
     this.#runIds = runIds;
+    this.#clock = clock;
   }
 
   /** `asks`: the client can be brought questions while this call is open. */
@@ -55,7 +58,7 @@ export class OpenCalls {
 
   /** Its client may come back to it, or never. */
   keep(call: OpenCall): void {
-    setTimeout(() => this.end(call), patienceMs).unref();
+    this.#clock.after(patienceMs, () => this.end(call)).unref();
   }
 
   /** Its result was handed over, or nobody wants it any more. */

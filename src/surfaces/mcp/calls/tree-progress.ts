@@ -1,3 +1,4 @@
+import type { Clock, Timer } from "../../../ports/clock.ts";
 import type { Store } from "../../../ports/store.ts";
 import type { CallProgress } from "../mcp-tool.ts";
 import { beginning, describeTree, type TreeState } from "./describe-tree.ts";
@@ -9,7 +10,7 @@ const heartbeatMs = 10_000;
 interface TreeProgressOptions {
   readonly store: Pick<Store, "readRun" | "subscribe">;
   readonly report: (progress: CallProgress) => void;
-  readonly now?: () => number;
+  readonly clock: Clock;
 }
 
 /**
@@ -22,7 +23,7 @@ export class TreeProgress {
   #runId: string | undefined;
   #last = 0;
   #lastAt = Number.NEGATIVE_INFINITY;
-  #timer: NodeJS.Timeout | undefined;
+  #timer: Timer | undefined;
   #unsubscribe: (() => void) | undefined;
   #isOver = false;
 
@@ -47,17 +48,17 @@ export class TreeProgress {
   /** The last report comes before the result. */
   async end(): Promise<void> {
     this.#unsubscribe?.();
-    clearTimeout(this.#timer);
+    this.#timer?.cancel();
     this.#isOver = true;
     // A call that was refused has no progress to tell of.
     if (this.#tops.length > 0) this.#report(await this.#state());
   }
 
   #schedule(ms: number): void {
-    const dueIn = Math.max(0, this.#lastAt + ms - this.#now());
-    clearTimeout(this.#timer);
-    this.#timer = setTimeout(() => void this.#tell(), dueIn);
-    this.#timer.unref();
+    const { clock } = this.#options;
+    const dueIn = Math.max(0, this.#lastAt + ms - clock.monotonic());
+    this.#timer?.cancel();
+    this.#timer = clock.after(dueIn, () => void this.#tell()).unref();
   }
 
   async #tell(): Promise<void> {
@@ -69,22 +70,19 @@ export class TreeProgress {
 
   async #state(): Promise<TreeState> {
     if (this.#runId === undefined) return beginning;
-    const run = await this.#options.store.readRun(this.#runId).catch(() => undefined);
-    return run === undefined ? beginning : describeTree(run, this.#tops, this.#now());
+    const { clock, store } = this.#options;
+    const run = await store.readRun(this.#runId).catch(() => undefined);
+    return run === undefined ? beginning : describeTree(run, this.#tops, clock.now());
   }
 
   #report({ message, progress, total }: TreeState): void {
     this.#last = furtherThan(this.#last, progress, total);
-    this.#lastAt = this.#now();
+    this.#lastAt = this.#options.clock.monotonic();
     this.#options.report({
       progress: this.#last,
       total: Math.max(total, this.#last),
       message,
     });
-  }
-
-  #now(): number {
-    return (this.#options.now ?? Date.now)();
   }
 }
 

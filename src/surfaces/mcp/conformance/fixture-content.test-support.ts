@@ -63,9 +63,9 @@ export function registerContent(server: McpServer): void {
     return text("Went on to the end.");
   });
   server.registerTool("test_reconnection", { description: "Drops its stream" }, async (context) => {
-    await after(100);
+    await after(50);
     context.http?.closeSSE?.();
-    await after(100);
+    await after(50);
     return text("Went on without a stream.");
   });
   server.registerTool(

@@ -1,4 +1,3 @@
-import { setTimeout as after } from "node:timers/promises";
 import {
   acceptedContent,
   type CallToolResult,
@@ -7,6 +6,9 @@ import {
   type ServerContext,
 } from "@modelcontextprotocol/server";
 import { z } from "zod";
+import { sleep, systemClock } from "../../../ports/clock.ts";
+import { until } from "../../../testing/until.ts";
+import { LiveTask } from "../tasks/live-task.ts";
 import { taskOf } from "../tasks/task-call.ts";
 
 /** The tools that the suite has done as tasks. */
@@ -26,16 +28,17 @@ export function registerLongTools(server: McpServer): void {
       inputSchema: z.object({ seconds: z.number().max(120), label: z.string().optional() }),
     },
     async ({ seconds, label }, { mcpReq }) => {
-      await after(seconds * 1000, undefined, { signal: mcpReq.signal });
+      // The suite says how long, and looks at the task meanwhile.
+      await sleep(systemClock, seconds * 1000, mcpReq.signal);
       return text(`Computed ${label ?? "it"}.`);
     },
   );
-  server.registerTool("failing_job", { description: "Fails" }, async () => {
-    await after(500);
+  server.registerTool("failing_job", { description: "Fails" }, async (context) => {
+    await untilTask(context);
     return { ...text("It did not work."), isError: true };
   });
-  server.registerTool("protocol_error_job", { description: "Breaks" }, async () => {
-    await after(500);
+  server.registerTool("protocol_error_job", { description: "Breaks" }, async (context) => {
+    await untilTask(context);
     // Not what a tool may give: the server itself has to fail.
     return { content: "broken" } as unknown as CallToolResult;
   });
@@ -60,10 +63,16 @@ export function registerLongTools(server: McpServer): void {
       const user = acceptedContent<{ name: string }>(inputResponses, "user_name");
       if (user === undefined)
         return inputRequired({ inputRequests: { user_name: question("Your name?", "name") } });
-      await after(500);
+      await untilTask(context);
       return text(`Worked for ${user.name}.`);
     },
   );
+}
+
+/** Its client has been answered with a task: what comes now is the task's end. */
+async function untilTask(context: ServerContext): Promise<void> {
+  const task = taskOf(context);
+  if (task instanceof LiveTask) await until("the call becomes a task", () => task.isTask);
 }
 
 function question(message: string, property: string) {

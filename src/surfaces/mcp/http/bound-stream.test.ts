@@ -1,4 +1,5 @@
 import { expect, it, vi } from "vitest";
+import { until } from "../../../testing/until.ts";
 import { boundStream } from "./bound-stream.ts";
 
 const megabyte = new Uint8Array(1024 * 1024);
@@ -34,7 +35,7 @@ it("lets a client go that does not read, after two megabytes", async () => {
   const { response, made, isCancelled } = streaming(1000);
   const onEnd = vi.fn();
   const bounded = boundStream(response, onEnd);
-  await vi.waitFor(() => expect(onEnd).toHaveBeenCalled());
+  await until("the client is let go", () => onEnd.mock.calls.length > 0);
   expect(made()).toBeLessThanOrEqual(4);
   expect(isCancelled()).toBe(true);
   await expect(bounded.text()).rejects.toThrow("does not read");
@@ -51,7 +52,8 @@ it("passes everything on to one that reads", async () => {
     bytes += next.value.byteLength;
   }
   expect(bytes).toBe(20 * megabyte.byteLength);
-  await vi.waitFor(() => expect(onEnd).toHaveBeenCalledOnce());
+  await until("the end is told", () => onEnd.mock.calls.length > 0);
+  expect(onEnd).toHaveBeenCalledOnce();
 });
 
 it("passes one event on that is larger than all that may wait", async () => {

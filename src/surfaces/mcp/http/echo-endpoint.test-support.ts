@@ -1,3 +1,4 @@
+import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { setTimeout as after } from "node:timers/promises";
@@ -29,6 +30,8 @@ export interface EchoEndpoint {
   readonly sessions: readonly EchoSession[];
   /** How many calls of `wait` were begun. */
   readonly begun: number;
+  /** Ends those that wait, and those that are begun later at once. */
+  finishWaits(): void;
   /** How they ended, in order. */
   readonly waits: readonly ("done" | "taken back")[];
   readonly tasks: Tasks;
@@ -42,8 +45,9 @@ export async function startEchoEndpoint(
   options: Partial<McpHttpOptions<EchoSession>> = {},
 ): Promise<EchoEndpoint> {
   const sessions: EchoSession[] = [];
-  const calls: WaitingCalls = { begun: 0, waits: [] };
-  const tasks = new Tasks({ graceMs: 100 });
+  const finished = new AbortController();
+  const calls: WaitingCalls = { begun: 0, waits: [], finished: finished.signal };
+  const tasks = new Tasks({ graceMs: 100, clock: options.clock });
   const handler = createMcpHttpHandler<EchoSession>({
     tasks,
     openSession({ principal, name }) {
@@ -85,6 +89,7 @@ export async function startEchoEndpoint(
     sessions,
     tasks,
     waits: calls.waits,
+    finishWaits: () => finished.abort(),
     get begun() {
       return calls.begun;
     },
@@ -100,6 +105,7 @@ function principalOf(request: Request): Principal {
 interface WaitingCalls {
   begun: number;
   readonly waits: ("done" | "taken back")[];
+  readonly finished: AbortSignal;
 }
 
 function makeServer(session: EchoSession, calls: WaitingCalls): McpServer {
@@ -119,15 +125,13 @@ function makeServer(session: EchoSession, calls: WaitingCalls): McpServer {
       return { content: [{ type: "text", text: JSON.stringify(said) }] };
     },
   );
-  server.registerTool(
-    "wait",
-    { description: "Takes its time", inputSchema: z.object({ ms: z.number() }) },
-    async ({ ms }, { mcpReq }) => {
-      calls.begun++;
-      const isDone = await after(ms, true, { signal: mcpReq.signal }).catch(() => false);
-      calls.waits.push(isDone ? "done" : "taken back");
-      return { content: [{ type: "text", text: isDone ? "Waited." : "Taken back." }] };
-    },
-  );
+  server.registerTool("wait", { description: "Works until it is let go" }, async ({ mcpReq }) => {
+    calls.begun++;
+    const over = AbortSignal.any([calls.finished, mcpReq.signal]);
+    if (!over.aborted) await once(over, "abort");
+    const isDone = !mcpReq.signal.aborted;
+    calls.waits.push(isDone ? "done" : "taken back");
+    return { content: [{ type: "text", text: isDone ? "Waited." : "Taken back." }] };
+  });
   return server;
 }

@@ -1,10 +1,12 @@
+import type { Clock, Timer } from "../../../ports/clock.ts";
+
 export interface KeptSessionsOptions<Session> {
   /** What works although nobody asks about it now. */
   isBusy(session: Session): boolean | Promise<boolean>;
   close(session: Session): void | Promise<void>;
   readonly idleMs: number;
   readonly maxPerOwner: number;
-  readonly now: () => number;
+  readonly clock: Clock;
 }
 
 interface Entry<Session> {
@@ -23,12 +25,12 @@ interface Entry<Session> {
 export class KeptSessions<Session> {
   readonly #options: KeptSessionsOptions<Session>;
   readonly #entries = new Map<string, Entry<Session>>();
-  readonly #sweeper: NodeJS.Timeout;
+  readonly #sweeper: Timer;
 
   constructor(options: KeptSessionsOptions<Session>) {
     this.#options = options;
     const every = Math.max(Math.min(options.idleMs / 4, 60_000), 10);
-    this.#sweeper = setInterval(() => void this.sweep(), every).unref();
+    this.#sweeper = options.clock.every(every, () => void this.sweep()).unref();
   }
 
   /** Counts as used until `release` is called. Undefined: there is none of that owner. */
@@ -52,7 +54,7 @@ export class KeptSessions<Session> {
     // Another request of the same client may have been faster.
     const faster = this.use(owner, key);
     if (faster) return faster;
-    const entry = { owner, session: make(), uses: 0, usedAt: this.#options.now() };
+    const entry = { owner, session: make(), uses: 0, usedAt: this.#options.clock.monotonic() };
     this.#entries.set(key, entry);
     entry.session.catch(() => this.#entries.delete(key));
     return this.#hold(entry);
@@ -71,9 +73,9 @@ export class KeptSessions<Session> {
   }
 
   async sweep(): Promise<void> {
-    const { idleMs, now } = this.#options;
+    const { idleMs, clock } = this.#options;
     for (const [key, entry] of [...this.#entries]) {
-      if (now() - entry.usedAt < idleMs) continue;
+      if (clock.monotonic() - entry.usedAt < idleMs) continue;
       try {
         if (!(await this.#isIdle(entry))) continue;
         if (this.#entries.get(key) === entry) await this.end(entry.owner, key);
@@ -84,7 +86,7 @@ export class KeptSessions<Session> {
   }
 
   stop(): void {
-    clearInterval(this.#sweeper);
+    this.#sweeper.cancel();
   }
 
   #hold(entry: Entry<Session>): { readonly session: Promise<Session>; release(): void } {
@@ -96,7 +98,7 @@ export class KeptSessions<Session> {
         if (!isHeld) return;
         isHeld = false;
         entry.uses--;
-        entry.usedAt = this.#options.now();
+        entry.usedAt = this.#options.clock.monotonic();
       },
     };
   }

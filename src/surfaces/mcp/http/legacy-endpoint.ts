@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { isInitializeRequest } from "@modelcontextprotocol/server";
 import type { Principal } from "../../../control/records/principal.ts";
+import type { Clock } from "../../../ports/clock.ts";
 import { boundStream } from "./bound-stream.ts";
 import {
   clientNameOf,
@@ -16,7 +17,7 @@ import { SessionTransport } from "./session-transport.ts";
 export interface EndpointLimits {
   readonly idleMs: number;
   readonly maxPerOwner: number;
-  readonly now: () => number;
+  readonly clock: Clock;
 }
 
 interface LegacySession<Session> {

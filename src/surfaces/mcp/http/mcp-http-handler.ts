@@ -1,5 +1,6 @@
 import { isLegacyRequest } from "@modelcontextprotocol/server";
 import type { Principal } from "../../../control/records/principal.ts";
+import { type Clock, systemClock } from "../../../ports/clock.ts";
 import { type HttpService, isOwnedBy } from "./http-client.ts";
 import { jsonRpcError } from "./json-rpc-error.ts";
 import { LegacyEndpoint } from "./legacy-endpoint.ts";
@@ -12,7 +13,7 @@ export interface McpHttpOptions<Session> extends HttpService<Session> {
   /** Sessions of one principal, of each generation of the protocol. */
   readonly maxSessionsPerPrincipal?: number | undefined;
   readonly maxMessageBytes?: number | undefined;
-  readonly now?: (() => number) | undefined;
+  readonly clock?: Clock | undefined;
   /** Told what no client did wrong. */
   readonly onError?: ((error: unknown) => void) | undefined;
 }
@@ -33,7 +34,7 @@ export function createMcpHttpHandler<Session>(options: McpHttpOptions<Session>):
   const limits = {
     idleMs: options.idleMs ?? 30 * 60_000,
     maxPerOwner: options.maxSessionsPerPrincipal ?? 64,
-    now: options.now ?? Date.now,
+    clock: options.clock ?? systemClock,
   };
   const maxBytes = options.maxMessageBytes ?? 4 * 1024 * 1024;
   const legacy = new LegacyEndpoint(options, limits);

@@ -1,8 +1,9 @@
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
-import { describe, expect, it, onTestFinished, vi } from "vitest";
+import { describe, expect, it, onTestFinished } from "vitest";
 import { AccessTokens } from "../../../control/access/access-tokens.ts";
 import type { Script } from "../../../models/scripted/scripted-model.ts";
 import { openEngine, type TestEngine } from "../../../testing/engine-fixture.ts";
+import { until } from "../../../testing/until.ts";
 import { startServer } from "../../http/serve.ts";
 import { postModern, type RawAnswer } from "./raw-client.test-support.ts";
 import { serveMandate } from "./serve-mandate.ts";
@@ -65,7 +66,7 @@ async function call(client: Client, name: string, input: Record<string, unknown>
   return { ...result, text: first?.type === "text" ? first.text : "" };
 }
 
-const answering: Script = () => ({ text: "It is done.", latency_ms: 50 });
+const answering: Script = () => ({ text: "It is done.", latency_ms: 10 });
 
 describe.each(["legacy", "auto"] as const)("over HTTP, a client of %s", (mode) => {
   it("finds in one request what it spawned in another, and nobody else does", async () => {
@@ -100,9 +101,11 @@ function resultOf({ message }: RawAnswer): Readonly<Record<string, unknown>> {
 
 describe("a task of a delegation", () => {
   it("answers from the log after a restart, to its principal alone", async () => {
-    const script: Script = ({ messages }) => {
+    const begun = Promise.withResolvers<void>();
+    const script: Script = async ({ messages }) => {
       const isSlow = JSON.stringify(messages).includes("Never");
-      return { text: "It is done.", latency_ms: isSlow ? 60_000 : 600 };
+      if (!isSlow) await begun.promise;
+      return { text: "It is done.", ...(isSlow && { latency_ms: 600_000 }) };
     };
     await using engine = await openEngine({ model: script });
     const first = await serve(engine);
@@ -120,11 +123,11 @@ describe("a task of a delegation", () => {
       postModern({ url, token: by }, 2, "tasks/get", { taskId }, knowsTasks);
     const done = await begin("Look");
     const cut = await begin("Never");
-    const live = await vi.waitFor(async () => {
+    begun.resolve();
+    const { result: live } = await until("the task completes", async () => {
       const task = resultOf(await get(first.url, token, done));
-      expect(task["status"]).toBe("completed");
-      return task["result"];
-    }, 5000);
+      return task["status"] === "completed" && task;
+    });
     engine.abandon();
 
     await using second = await engine.another({ model: script });
@@ -142,13 +145,11 @@ describe("a task of a delegation", () => {
     });
     // Whose client is gone ends as its contract says; the task tells that, too.
     await second.engine.recover();
-    await vi.waitFor(async () => {
+    const ended = await until("the task completes", async () => {
       const task = resultOf(await get(url, token, cut));
-      expect(task).toMatchObject({
-        status: "completed",
-        result: { structuredContent: { status: "failed" } },
-      });
-    }, 5000);
+      return task["status"] === "completed" && task;
+    });
+    expect(ended["result"]).toMatchObject({ structuredContent: { status: "failed" } });
     expect((await get(url, other, done)).message.error?.code).toBe(-32_602);
     await close();
   });
@@ -178,29 +179,28 @@ describe("a task of a delegation", () => {
     const taskId = String(created["taskId"]);
     const get = (capabilities: object) =>
       postModern(sent, 2, "tasks/get", { taskId }, capabilities);
-    const asked = await vi.waitFor(async () => {
+    const asked = await until("the task asks", async () => {
       const task = resultOf(await get(knowsTasks));
-      expect(task["status"]).toBe("input_required");
+      if (task["status"] !== "input_required") return undefined;
       return task["inputRequests"] as Record<string, { params: { message: string } }>;
-    }, 5000);
+    });
     const [[key, request] = []] = Object.entries(asked);
     expect(request?.params.message).toContain("Which colour?");
     const unable = { extensions: knowsTasks.extensions };
     expect(resultOf(await get(unable))).toMatchObject({ status: "working" });
     const inputResponses = { [String(key)]: { action: "accept", content: { answer: "green" } } };
     await postModern(sent, 3, "tasks/update", { taskId, inputResponses }, knowsTasks);
-    const done = await vi.waitFor(async () => {
+    const done = await until("the task completes", async () => {
       const task = resultOf(await get(knowsTasks));
-      expect(task["status"]).toBe("completed");
-      return task["result"];
-    }, 5000);
+      return task["status"] === "completed" && task["result"];
+    });
     expect(JSON.stringify(done)).toContain("green");
     await close();
   });
 
   it("is cancelled with the delegation below it", async () => {
     await using engine = await openEngine({
-      model: () => ({ text: "Never.", latency_ms: 60_000 }),
+      model: () => ({ text: "Never.", latency_ms: 600_000 }),
     });
     const { url, tokenOf, close } = await serve(engine);
     const sent = { url, token: await tokenOf("alice") };
@@ -208,9 +208,8 @@ describe("a task of a delegation", () => {
     const taskId = String(created["taskId"]);
     await postModern(sent, 2, "tasks/cancel", { taskId }, knowsTasks);
     const id = taskId.split(".")[1] ?? "";
-    await vi.waitFor(async () => {
-      expect(await engine.engine.resultOf(id)).toMatchObject({ status: "cancelled" });
-    }, 5000);
+    const ended = await until("the delegation ends", () => engine.engine.resultOf(id));
+    expect(ended).toMatchObject({ status: "cancelled" });
     const after = await postModern(sent, 3, "tasks/get", { taskId }, knowsTasks);
     expect(resultOf(after)).toMatchObject({ status: "cancelled" });
     await close();
@@ -218,40 +217,43 @@ describe("a task of a delegation", () => {
 });
 
 describe("a client that goes away while it waits for a delegation", () => {
-  const slow: Script = () => ({ text: "It is done.", latency_ms: 700 });
-
   async function leave(engine: TestEngine, mode: "legacy" | "auto"): Promise<string> {
     const { url, tokenOf } = await serve(engine);
     const client = await connect(url, await tokenOf("alice"), mode);
     const left = client.callTool(delegate).catch((error: Error) => error.name);
-    const created = await vi.waitFor(async () => {
+    const created = await until("the delegation runs", async () => {
       const [run] = await engine.store.listRuns({ open: true });
       const state = run && (await engine.store.readRun(run.id));
       const child = [...(state?.delegations.values() ?? [])].find(
         ({ parentId }) => parentId !== null,
       );
-      expect(child?.status).toBe("running");
-      return child?.id ?? "";
-    }, 5000);
+      return child?.status === "running" && child.id;
+    });
     await client.transport?.close();
     await left;
     return created;
   }
 
   it("has not taken it back in 2025-11-25: it goes on", async () => {
-    await using engine = await openEngine({ model: slow });
+    const isLeft = Promise.withResolvers<void>();
+    const model = async () => {
+      await isLeft.promise;
+      return { text: "It is done." };
+    };
+    await using engine = await openEngine({ model });
     const id = await leave(engine, "legacy");
-    await vi.waitFor(async () => {
-      expect(await engine.engine.resultOf(id)).toMatchObject({ status: "completed" });
-    }, 5000);
+    isLeft.resolve();
+    const ended = await until("the delegation ends", () => engine.engine.resultOf(id));
+    expect(ended).toMatchObject({ status: "completed" });
   });
 
   it("has taken it back in 2026-07-28: it is cancelled", async () => {
-    await using engine = await openEngine({ model: slow });
+    await using engine = await openEngine({
+      model: () => ({ text: "Never.", latency_ms: 600_000 }),
+    });
     const id = await leave(engine, "auto");
-    await vi.waitFor(async () => {
-      expect(await engine.engine.resultOf(id)).toMatchObject({ status: "cancelled" });
-    }, 5000);
+    const ended = await until("the delegation ends", () => engine.engine.resultOf(id));
+    expect(ended).toMatchObject({ status: "cancelled" });
   });
 });
 
@@ -260,7 +262,7 @@ describe("a token that is revoked", () => {
     "takes what a client of %s has delegated with it",
     async (mode) => {
       await using engine = await openEngine({
-        model: () => ({ text: "Never.", latency_ms: 60_000 }),
+        model: () => ({ text: "Never.", latency_ms: 600_000 }),
       });
       const { url, tokenOf, revoke } = await serve(engine);
       const client = await connect(url, await tokenOf("alice"), mode);
@@ -268,7 +270,7 @@ describe("a token that is revoked", () => {
       const job = (await call(client, "spawn", { profile: "researcher", task: "Look" })).text;
       const kept = (await call(other, "spawn", { profile: "researcher", task: "Look" })).text;
       await revoke("alice");
-      await vi.waitFor(async () => expect(await engine.engine.resultOf(job)).not.toBeNull(), 5000);
+      await until("the job ends", () => engine.engine.resultOf(job));
       await expect(call(client, "list_sub_agents", {})).rejects.toThrow();
       expect(await engine.engine.resultOf(kept)).toBeNull();
       expect((await call(other, "list_sub_agents", {})).text).toContain(kept);

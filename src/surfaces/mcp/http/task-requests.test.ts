@@ -1,13 +1,15 @@
-import { expect, it, vi } from "vitest";
+import { expect, it } from "vitest";
+import { ManualClock } from "../../../testing/manual-clock.ts";
+import { until } from "../../../testing/until.ts";
 import { startEchoEndpoint } from "./echo-endpoint.test-support.ts";
 import { postModern } from "./raw-client.test-support.ts";
 
 const knowsTasks = { extensions: { "io.modelcontextprotocol/tasks": {} } };
-const wait = (ms: number) => ({ name: "wait", arguments: { ms } });
+const wait = { name: "wait", arguments: {} };
 
 it("lets a task go on when its client is gone, for its principal alone", async () => {
-  const { url, waits } = await startEchoEndpoint();
-  const created = await postModern({ url }, 1, "tools/call", wait(400), knowsTasks);
+  const { finishWaits, url, waits } = await startEchoEndpoint();
+  const created = await postModern({ url }, 1, "tools/call", wait, knowsTasks);
   expect(created.message.result).toMatchObject({ resultType: "task", status: "working" });
   expect(created.message.result).not.toHaveProperty("content");
   const taskId = String(created.message.result?.["taskId"]);
@@ -23,7 +25,9 @@ it("lets a task go on when its client is gone, for its principal alone", async (
   expect(unknown.message.error?.code).toBe(-32_602);
   expect(foreign.message.error?.message.replace(taskId, "x")).toBe(unknown.message.error?.message);
   await postModern({ url, token: "bob" }, 3, "tasks/cancel", { taskId }, knowsTasks);
-  await vi.waitFor(() => expect(waits).toEqual(["done"]), 3000);
+  finishWaits();
+  await until("the call ends", () => waits.length > 0);
+  expect(waits).toEqual(["done"]);
   const own = await postModern({ url }, 4, "tasks/get", { taskId }, knowsTasks);
   expect(own.message.result).toMatchObject({
     resultType: "complete",
@@ -33,8 +37,8 @@ it("lets a task go on when its client is gone, for its principal alone", async (
 });
 
 it("shows a task to its principal who is a viewer by now, who can neither end nor answer it", async () => {
-  const { url, waits } = await startEchoEndpoint();
-  const created = await postModern({ url }, 1, "tools/call", wait(400), knowsTasks);
+  const { finishWaits, url, waits } = await startEchoEndpoint();
+  const created = await postModern({ url }, 1, "tools/call", wait, knowsTasks);
   const taskId = String(created.message.result?.["taskId"]);
   const viewer = { url, token: "alice/viewer" };
   const seen = await postModern(viewer, 2, "tasks/get", { taskId }, knowsTasks);
@@ -43,25 +47,37 @@ it("shows a task to its principal who is a viewer by now, who can neither end no
     const refused = await postModern(viewer, 3, method, { taskId }, knowsTasks);
     expect(refused.message.error?.message).toContain("needs an operator");
   }
-  await vi.waitFor(() => expect(waits).toEqual(["done"]), 3000);
+  finishWaits();
+  await until("the call ends", () => waits.length > 0);
+  expect(waits).toEqual(["done"]);
 });
 
 it("answers a client that does not know tasks when the call is done", async () => {
-  const { url } = await startEchoEndpoint();
-  const { message } = await postModern({ url }, 1, "tools/call", wait(300));
+  const clock = new ManualClock();
+  const endpoint = await startEchoEndpoint({ clock });
+  const { url } = endpoint;
+  const answered = postModern({ url }, 1, "tools/call", wait);
+  await until("the call is begun", () => endpoint.begun === 1);
+  // Long after the time in which the call of another client would have become a task.
+  await clock.advance(60_000);
+  endpoint.finishWaits();
+  const { message } = await answered;
   expect(message.result).toMatchObject({ resultType: "complete" });
 });
 
 it("tells who listens how their own tasks go, and ends with the last of them", async () => {
-  const { url } = await startEchoEndpoint();
+  const { finishWaits, url } = await startEchoEndpoint();
   const begin = async (token: string) => {
-    const { message } = await postModern({ url, token }, 1, "tools/call", wait(400), knowsTasks);
+    const { message } = await postModern({ url, token }, 1, "tools/call", wait, knowsTasks);
     return String(message.result?.["taskId"]);
   };
   const [own, foreign] = [await begin("alice"), await begin("bob")];
   const params = { notifications: { taskIds: [own, foreign, "invented"] } };
   const response = await listen(url, params, knowsTasks);
-  const messages = (await response.text()).split("\n").flatMap((line) => {
+  const text = await readAll(response, (soFar) => {
+    if (soFar.includes('"working"')) finishWaits();
+  });
+  const messages = text.split("\n").flatMap((line) => {
     return line.startsWith("data: ") ? [JSON.parse(line.slice("data: ".length))] : [];
   });
   expect(messages.map(({ method, result }) => method ?? result.resultType)).toEqual([
@@ -85,6 +101,16 @@ it("refuses to tell of tasks those who did not say that they know them", async (
   expect(response.status).toBe(400);
   expect(await response.json()).toMatchObject({ id: 9, error: { code: -32_021 } });
 });
+
+async function readAll(response: Response, onText: (soFar: string) => void): Promise<string> {
+  let text = "";
+  const decoder = new TextDecoder();
+  for await (const part of response.body ?? []) {
+    text += decoder.decode(part, { stream: true });
+    onText(text);
+  }
+  return text;
+}
 
 function listen(url: string, params: object, capabilities: object): Promise<Response> {
   const version = "2026-07-28";

@@ -1,4 +1,5 @@
 import type { StoredEvent } from "../../../events/event.ts";
+import type { Timer } from "../../../ports/clock.ts";
 import type { ClientSession } from "../client-session.ts";
 import { delegationParts, delegationUri, runUri } from "./resource-uri.ts";
 
@@ -21,10 +22,11 @@ export function followResources(
   session: Pick<ClientSession, "runtime" | "sessions">,
   listener: ResourceListener,
 ): () => void {
+  const { parts, store } = session.runtime;
   const moved = new Set<string>();
   let isListNew = false;
   let isOfferNew = false;
-  let timer: NodeJS.Timeout | undefined;
+  let timer: Timer | undefined;
   const tell = (): void => {
     timer = undefined;
     const uris = [...moved];
@@ -43,14 +45,14 @@ export function followResources(
     if (event.type === "agent.subagent_created" || event.type === "agent.subagent_closed")
       isListNew = true;
   };
-  const unsubscribe = session.runtime.store.subscribe((events) => {
+  const unsubscribe = store.subscribe((events) => {
     for (const event of events) hear(event);
     if (moved.size === 0 && !isListNew && !isOfferNew) return;
-    timer ??= setTimeout(tell, shortestMs).unref();
+    timer ??= parts.clock.after(shortestMs, tell).unref();
   });
   return () => {
     unsubscribe();
-    clearTimeout(timer);
+    timer?.cancel();
   };
 }
 

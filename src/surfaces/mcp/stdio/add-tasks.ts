@@ -1,5 +1,6 @@
 import type { Server } from "@modelcontextprotocol/server";
 import type { Principal } from "../../../control/records/principal.ts";
+import type { Clock } from "../../../ports/clock.ts";
 import type { Runtime } from "../../../runtime.ts";
 import type { DurableTasks } from "../tasks/durable-tasks.ts";
 import { installTasks } from "../tasks/install-tasks.ts";
@@ -7,10 +8,14 @@ import { Tasks } from "../tasks/tasks.ts";
 import { delegatingNames, longNames } from "../tools/tool-names.ts";
 
 /** The tasks extension for a client over pipes, whose runtime is opened when something needs it. */
-export function addTasks(server: Server, owner: Principal, open: () => Promise<Runtime>): void {
+export function addTasks(
+  server: Server,
+  { owner, clock }: { readonly owner: Principal; readonly clock: Clock },
+  open: () => Promise<Runtime>,
+): void {
   installTasks(server, {
     owner,
-    tasks: new Tasks({ durable: durableLater(open) }),
+    tasks: new Tasks({ durable: durableLater(open), clock }),
     isLong: (tool) => longNames.has(tool),
     delegates: (tool) => delegatingNames.has(tool),
   });

@@ -2,6 +2,7 @@ import type { Readable } from "node:stream";
 import type { Server } from "@modelcontextprotocol/server";
 import { serveStdio as serve } from "@modelcontextprotocol/server/stdio";
 import type { Principal } from "../../../control/records/principal.ts";
+import { type Clock, systemClock } from "../../../ports/clock.ts";
 import { messageOf } from "../../../ports/message-of.ts";
 import { clientNameOf, type Era } from "../client-abilities.ts";
 import type { ClientSession } from "../client-session.ts";
@@ -12,6 +13,8 @@ import { LineTransport } from "./line-transport.ts";
 export interface StdioOptions {
   readonly input: Readable;
   readonly principal: Principal;
+  /** The runtime is opened later, and has the same one. */
+  readonly clock?: Clock | undefined;
   write(text: string): void;
   /** Opens what the client holds; called when something needs it. */
   open(client: string): Promise<OpenedClient>;
@@ -36,6 +39,7 @@ const patienceMs = 4000;
 
 /** Serves one client over pipes, in whichever era of the protocol it begins. */
 export function serveStdio(options: StdioOptions): ServedStdio {
+  const { clock = systemClock } = options;
   let opening: Promise<OpenedClient> | undefined;
   const { promise: ended, resolve: end } = Promise.withResolvers<void>();
   const session = async (client: string): Promise<ClientSession> => {
@@ -53,7 +57,7 @@ export function serveStdio(options: StdioOptions): ServedStdio {
     if (era === "modern") {
       addTasks(
         server,
-        options.principal,
+        { owner: options.principal, clock },
         async () => (await session(clientNameOf(server))).runtime,
       );
     }
@@ -73,7 +77,9 @@ export function serveStdio(options: StdioOptions): ServedStdio {
         const opened = await opening?.catch(() => undefined);
         await opened?.close();
       })();
-      await Promise.race([closing, new Promise((resolve) => setTimeout(resolve, patienceMs))]);
+      const { promise: late, resolve: giveUp } = Promise.withResolvers<void>();
+      const timer = clock.after(patienceMs, giveUp);
+      await Promise.race([closing, late]).finally(() => timer.cancel());
     },
   };
 }

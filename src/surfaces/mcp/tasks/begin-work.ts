@@ -1,5 +1,6 @@
 import type { Result } from "@modelcontextprotocol/server";
 import type { Principal } from "../../../control/records/principal.ts";
+import type { Clock } from "../../../ports/clock.ts";
 import type { LiveTask } from "./live-task.ts";
 
 export interface TaskBeginning {
@@ -23,13 +24,14 @@ export async function beginWork(
   live: LiveTask,
   { delegates = false, signal, work }: TaskBeginning,
   graceMs: number,
+  clock: Clock,
 ): Promise<{ readonly result: Result } | { readonly later: Promise<Finished> }> {
   const takeBack = (): void => live.cancel("The client took its request back.");
   const isTask = new Promise<"task">((resolve) => {
     live.onTask = () => resolve("task");
   });
-  const grace = setTimeout(() => live.endGrace(delegates), graceMs);
-  const limit = setTimeout(() => live.endGrace(false), graceMs + namingMs);
+  const grace = clock.after(graceMs, () => live.endGrace(delegates));
+  const limit = clock.after(graceMs + namingMs, () => live.endGrace(false));
   signal.addEventListener("abort", takeBack, { once: true });
   try {
     const later = settle(work(live));
@@ -37,8 +39,8 @@ export async function beginWork(
     return first === "task" ? { later } : first();
   } finally {
     signal.removeEventListener("abort", takeBack);
-    clearTimeout(grace);
-    clearTimeout(limit);
+    grace.cancel();
+    limit.cancel();
   }
 }
 

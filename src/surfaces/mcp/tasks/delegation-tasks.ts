@@ -23,10 +23,11 @@ const pattern = /^[a-z_]{1,64}\.(?<id>[0-9a-f]{6,8})$/;
 const pollIntervalMs = 1000;
 
 /** Tasks as the log tells them: also those that a process began which is gone. */
-export function delegationTasks(
-  { store, engine }: Pick<Runtime, "store" | "engine">,
-  now: () => number = Date.now,
-): DurableTasks {
+export function delegationTasks({
+  store,
+  engine,
+  parts: { clock },
+}: Pick<Runtime, "store" | "engine" | "parts">): DurableTasks {
   async function find(principal: Principal, taskId: string): Promise<Found | undefined> {
     const { id = "" } = pattern.exec(taskId)?.groups ?? {};
     const seen = storeSeenBy(store, principal);
@@ -50,7 +51,7 @@ export function delegationTasks(
         error: { code: interruptedCode, message: sayInterrupted(delegation.id, run.id) },
       };
     }
-    const inputRequests = requestsOf(found, now());
+    const inputRequests = requestsOf(found, clock.now());
     if (Object.keys(inputRequests).length === 0) return { status: "working" };
     return { status: "input_required", inputRequests };
   }
@@ -67,7 +68,7 @@ export function delegationTasks(
     },
     async questions(owner, taskId) {
       const found = await find(owner, taskId);
-      return found === undefined ? {} : requestsOf(found, now());
+      return found === undefined ? {} : requestsOf(found, clock.now());
     },
     async answer(owner, taskId, key, response) {
       const found = await find(owner, taskId);

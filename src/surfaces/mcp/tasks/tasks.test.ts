@@ -1,7 +1,8 @@
-import { setTimeout as pause } from "node:timers/promises";
 import type { Result } from "@modelcontextprotocol/server";
 import { describe, expect, it } from "vitest";
 import type { Principal } from "../../../control/records/principal.ts";
+import { ManualClock } from "../../../testing/manual-clock.ts";
+import { until } from "../../../testing/until.ts";
 import type { LiveTask } from "./live-task.ts";
 import type { Task } from "./task.ts";
 import { Tasks, type TasksOptions } from "./tasks.ts";
@@ -11,21 +12,31 @@ const bob: Principal = { id: "bob", role: "operator" };
 const done: Result = { content: [] };
 
 async function begin(
-  tasks: Tasks,
+  tasks: Tasks & { readonly clock: ManualClock },
   work: (task: LiveTask) => Promise<Result>,
   signal = new AbortController().signal,
 ): Promise<Task> {
-  const begun = await tasks.begin({ owner: alice, tool: "wait", signal, work });
+  const beginning = tasks.begin({ owner: alice, tool: "wait", signal, work });
+  await tasks.clock.advance(graceMs);
+  const begun = await beginning;
   if (!("task" in begun)) throw new Error("It was answered at once.");
   return begun.task;
 }
 
-const slowly = async (live: LiveTask): Promise<Result> => {
-  await pause(10_000, undefined, { signal: live.signal, ref: false });
-  return done;
-};
+/** Works until it is cancelled. */
+const slowly = (live: LiveTask): Promise<Result> =>
+  new Promise((_resolve, reject) => {
+    const end = (): void => reject(live.signal.reason);
+    if (live.signal.aborted) end();
+    else live.signal.addEventListener("abort", end, { once: true });
+  });
 
-const open = (options: TasksOptions = {}): Tasks => new Tasks({ graceMs: 10, ...options });
+const graceMs = 10;
+
+function open(options: TasksOptions = {}): Tasks & { readonly clock: ManualClock } {
+  const clock = new ManualClock();
+  return Object.assign(new Tasks({ graceMs, clock, ...options }), { clock });
+}
 
 describe("a call", () => {
   it("that is done at once is answered without a task", async () => {
@@ -41,9 +52,9 @@ describe("a call", () => {
   });
 
   it("that is taken back before it is a task is cancelled; afterwards it goes on", async () => {
-    const tasks = open({ graceMs: 50 });
+    const tasks = open();
     const early = new AbortController();
-    const taken = begin(tasks, slowly, early.signal);
+    const taken = tasks.begin({ owner: alice, tool: "t", signal: early.signal, work: slowly });
     early.abort();
     await expect(taken).rejects.toThrow();
     const late = new AbortController();
@@ -64,13 +75,16 @@ describe("a call", () => {
     };
     const tasks = open({ durable });
     const signal = new AbortController().signal;
+    const named = Promise.withResolvers<void>();
     const work = async (live: LiveTask) => {
-      await pause(60);
+      await named.promise;
       live.onDelegation("abc123");
       return slowly(live);
     };
-    const begun = await tasks.begin({ owner: alice, tool: "run", delegates: true, signal, work });
-    expect(begun).toMatchObject({ task: { taskId: "run.abc123", ttlMs: null } });
+    const begun = tasks.begin({ owner: alice, tool: "run", delegates: true, signal, work });
+    await tasks.clock.advance(6 * graceMs);
+    named.resolve();
+    expect(await begun).toMatchObject({ task: { taskId: "run.abc123", ttlMs: null } });
   });
 });
 
@@ -94,12 +108,11 @@ describe("a task", () => {
 
   it("stays cancelled, whatever its call still gives", async () => {
     const tasks = open();
-    const { taskId } = await begin(tasks, async () => {
-      await pause(40);
-      return done;
-    });
+    const given = Promise.withResolvers<Result>();
+    const { taskId } = await begin(tasks, () => given.promise);
     await tasks.cancel(alice, taskId);
-    await pause(80);
+    given.resolve(done);
+    await tasks.clock.advance(graceMs);
     expect((await tasks.get(alice, taskId))?.state).toEqual({ status: "cancelled" });
     expect(await tasks.cancel(alice, taskId)).toBe(true);
   });
@@ -117,24 +130,24 @@ describe("a task", () => {
     );
     await tasks.answer(alice, taskId, { [first]: "one", __proto__: "x", nobody: "asked" });
     await tasks.answer(alice, taskId, { [first]: "again", [second]: "two" });
-    await pause(10);
-    const after = await tasks.get(alice, taskId);
-    expect(after?.state).toEqual({ status: "completed", result: { answers: ["one", "two"] } });
+    const after = await until("the task completes", async () => {
+      const task = await tasks.get(alice, taskId);
+      return task?.state.status === "completed" && task;
+    });
+    expect(after.state).toEqual({ status: "completed", result: { answers: ["one", "two"] } });
   });
 
   it("can be asked for as long as it said, and is forgotten afterwards", async () => {
-    let now = 0;
-    const tasks = open({ now: () => now, ttlMs: 1000 });
-    const { taskId, ttlMs } = await begin(tasks, async () => {
-      await pause(30);
-      return done;
-    });
+    const tasks = open({ ttlMs: 1000 });
+    const given = Promise.withResolvers<Result>();
+    const { taskId, ttlMs } = await begin(tasks, () => given.promise);
     const working = await begin(tasks, slowly);
     expect(ttlMs).toBe(1000);
-    await pause(60);
-    now = 1000;
-    expect(await tasks.get(alice, taskId)).toBeDefined();
-    now = 1001;
+    given.resolve(done);
+    // The first task was begun at 0, and by now two graces have passed.
+    await tasks.clock.advance(1000 - 2 * graceMs);
+    expect((await tasks.get(alice, taskId))?.state.status).toBe("completed");
+    await tasks.clock.advance(1);
     expect(await tasks.get(alice, taskId)).toBeUndefined();
     expect(await tasks.get(alice, working.taskId)).toBeDefined();
   });
@@ -154,12 +167,14 @@ describe("a task", () => {
     const stop = tasks.watch(alice, ({ state, statusMessage }) =>
       heard.push(`${state.status} ${statusMessage}`),
     );
+    const halfway = Promise.withResolvers<void>();
     await begin(tasks, async (live) => {
-      await pause(30);
+      await halfway.promise;
       live.report("half");
       return done;
     });
-    await pause(60);
+    halfway.resolve();
+    await until("the task completes", () => heard.length >= 2);
     stop();
     expect(heard).toEqual(["working half", "completed half"]);
   });

@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { Result } from "@modelcontextprotocol/server";
 import type { Principal } from "../../../control/records/principal.ts";
+import { type Clock, systemClock } from "../../../ports/clock.ts";
 import { beginWork, type Finished, type TaskBeginning } from "./begin-work.ts";
 import type { DurableTasks } from "./durable-tasks.ts";
 import { LiveTask } from "./live-task.ts";
@@ -8,7 +9,7 @@ import { isTerminal, type Task } from "./task.ts";
 
 export interface TasksOptions {
   readonly durable?: DurableTasks | undefined;
-  readonly now?: (() => number) | undefined;
+  readonly clock?: Clock | undefined;
   /** How long a task that no log knows can be asked for, in milliseconds. */
   readonly ttlMs?: number | undefined;
   readonly pollIntervalMs?: number | undefined;
@@ -30,7 +31,7 @@ interface Kept {
  */
 export class Tasks {
   readonly #durable: DurableTasks | undefined;
-  readonly #now: () => number;
+  readonly #clock: Clock;
   readonly #ttlMs: number;
   readonly #pollIntervalMs: number;
   readonly #graceMs: number;
@@ -40,7 +41,7 @@ export class Tasks {
 
   constructor(options: TasksOptions = {}) {
     this.#durable = options.durable;
-    this.#now = options.now ?? Date.now;
+    this.#clock = options.clock ?? systemClock;
     this.#ttlMs = options.ttlMs ?? 3_600_000;
     this.#pollIntervalMs = options.pollIntervalMs ?? 1000;
     this.#graceMs = options.graceMs ?? 250;
@@ -55,8 +56,8 @@ export class Tasks {
 
   /** The call's own result when it is had at once. */
   async begin(beginning: TaskBeginning): Promise<{ task: Task } | { result: Result }> {
-    const live = new LiveTask(beginning.owner, this.#now);
-    const outcome = await beginWork(live, beginning, this.#graceMs);
+    const live = new LiveTask(beginning.owner, () => this.#clock.now());
+    const outcome = await beginWork(live, beginning, this.#graceMs, this.#clock);
     return "later" in outcome ? { task: this.#keep(beginning, live, outcome.later) } : outcome;
   }
 
@@ -144,7 +145,7 @@ export class Tasks {
 
   /** Never before its time is over, and never what is still worked on. */
   #sweep(): void {
-    const now = this.#now();
+    const now = this.#clock.now();
     for (const [taskId, { live }] of this.#kept) {
       if (live.isOver && now - live.createdAt > this.#ttlMs) this.#kept.delete(taskId);
     }

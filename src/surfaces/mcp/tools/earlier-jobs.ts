@@ -1,5 +1,6 @@
 import type { z } from "zod";
 import { isWorkedOn } from "../../../events/is-worked-on.ts";
+import type { Clock } from "../../../ports/clock.ts";
 import type { Store } from "../../../ports/store.ts";
 import { resultOf } from "../../../sessions/delegation-result.ts";
 import type { McpCallContext, McpToolResult } from "../mcp-tool.ts";
@@ -41,14 +42,14 @@ export async function readEarlierJobs(
   waitMs: number,
   { session, signal }: McpCallContext,
 ): Promise<McpToolResult<AwaitedJobs> & { readonly structured: AwaitedJobs }> {
-  const { store } = session.runtime;
+  const { parts, store } = session.runtime;
   const interrupted = new Map<string, string>();
   for (const [id, runId] of jobs) {
     const sentence = await interruptionOf(store, id, runId);
     if (sentence !== undefined) interrupted.set(id, sentence);
   }
   const worked = new Map([...jobs].filter(([id]) => !interrupted.has(id)));
-  await untilClosed(store, worked, waitMs, signal);
+  await untilClosed(store, worked, waitMs, signal, parts.clock);
   const blocks: string[] = [];
   const told: AwaitedJobs["jobs"][number][] = [];
   for (const [id, runId] of jobs) {
@@ -78,11 +79,12 @@ function untilClosed(
   jobs: ReadonlyMap<string, string>,
   waitMs: number,
   signal: AbortSignal,
+  clock: Clock,
 ): Promise<void> {
   if (signal.aborted || jobs.size === 0) return Promise.resolve();
   return new Promise((resolve) => {
     const open = new Set(jobs.keys());
-    const timer = setTimeout(end, waitMs);
+    const timer = clock.after(waitMs, end);
     const unsubscribe = store.subscribe((events) => {
       for (const { sub_agent_id: id, type } of events) {
         if (type === "agent.subagent_closed" && id !== undefined) close(id);
@@ -102,7 +104,7 @@ function untilClosed(
     }
 
     function end(): void {
-      clearTimeout(timer);
+      timer.cancel();
       unsubscribe();
       signal.removeEventListener("abort", end);
       resolve();
