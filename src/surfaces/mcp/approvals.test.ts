@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { until } from "../../testing/until.ts";
 import { callTool, eras, McpDesk } from "./mcp-desk.test-support.ts";
 
 const playbook = `
@@ -49,18 +50,11 @@ describe.each(eras)("where a person has to approve, a client of %s", (era) => {
     desk.addProfile("careful", careful);
     const client = await desk.connect({ era });
     const { text: id } = await callTool(client, "spawn", { profile: "careful", task: "Look" });
-    let askId = "";
-    await expect
-      .poll(
-        async () => {
-          const { structuredContent } = await callTool(client, "read_inbox", { keep: true });
-          const { open } = structuredContent as { open: readonly { ask: { id: string } }[] };
-          askId = open[0]?.ask.id ?? "";
-          return askId;
-        },
-        { timeout: 5000 },
-      )
-      .not.toBe("");
+    const askId = await until("the question is in the inbox", async () => {
+      const { structuredContent } = await callTool(client, "read_inbox", { keep: true });
+      const { open } = structuredContent as { open: readonly { ask: { id: string } }[] };
+      return open[0]?.ask.id;
+    });
     const answered = await callTool(client, "answer", { askId, text: "yes" });
     expect(answered).toMatchObject({
       isError: true,

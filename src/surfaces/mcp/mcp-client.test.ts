@@ -1,8 +1,10 @@
 import { mkdirSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
+import type { Client } from "@modelcontextprotocol/client";
 import { describe, expect, test } from "vitest";
 import { ControlPlane } from "../../control/records/control-plane.ts";
 import { createRuntime } from "../../runtime.ts";
+import { until } from "../../testing/until.ts";
 import { callTool, eras, McpDesk } from "./mcp-desk.test-support.ts";
 
 const playbook = `
@@ -22,9 +24,14 @@ replies:
     latency_ms: 60000
   - when: { task: "brief" }
     text: "Brief and done"
-    latency_ms: 700
+  - when: { task: "Count the files" }
+    text: "Seven"
+    latency_ms: 900
+  - when: { task: "Count the lines" }
+    text: "Ninety"
+    latency_ms: 900
   - text: "I looked into it: {{task}}"
-    latency_ms: 300
+    latency_ms: 20
 `;
 
 interface ListedTool {
@@ -114,7 +121,8 @@ describe.each(eras)("a client of %s", (era) => {
 
   test("spawns, waits for a bounded time, and comes back for what still runs", async () => {
     await using desk = new McpDesk(playbook);
-    const client = await desk.connect({ era });
+    const mayReply = Promise.withResolvers<void>();
+    const client = await desk.connect({ era, replyAfter: mayReply.promise });
     const spawned = await callTool(client, "spawn", { profile: "researcher", task: "brief" });
     const id = spawned.text;
     expect(spawned.structuredContent).toEqual({ job_id: id });
@@ -124,6 +132,7 @@ describe.each(eras)("a client of %s", (era) => {
       jobs: [{ job_id: id, status: "running" }],
       running: 1,
     });
+    mayReply.resolve();
     const late = await callTool(client, "spawn_await", { job_ids: `${id},ffffff` });
     expect(late.text).toBe(`[${id}: OK]\nBrief and done\n\n[ffffff: NOT FOUND]`);
     expect(late.structuredContent).toEqual({
@@ -175,11 +184,13 @@ describe.each(eras)("a client of %s", (era) => {
       onprogress: ({ message }) => message?.includes("model") && control.abort(),
     });
     await expect(call).rejects.toThrow();
-    await expect
-      .poll(async () => (await callTool(client, "list_sub_agents", {})).structuredContent, {
-        timeout: 5000,
-      })
-      .toMatchObject({ subAgents: [{ status: "closed", closeReason: "cancelled" }] });
+    const closed = await until("the delegation closes", async () => {
+      const { structuredContent, text } = await callTool(client, "list_sub_agents", {});
+      return text.includes("closed") && structuredContent;
+    });
+    expect(closed).toMatchObject({
+      subAgents: [{ status: "closed", closeReason: "cancelled" }],
+    });
   });
 
   test("puts a sub-agent's question before its person", async () => {
@@ -204,18 +215,15 @@ describe.each(eras)("a client of %s", (era) => {
     let asked = 0;
     const client = await desk.connect({
       era,
-      limits: { askDeadlineMs: 1000, askDefault: "grey" },
+      limits: { askDeadlineMs: 2000, askDefault: "grey" },
       capabilities: { elicitation: { form: {} } },
       reply: () => ({ action: ++asked > 0 ? "decline" : "cancel" }),
     });
     // What is loaded with the first call shall not count as time to answer.
     await callTool(client, "list_sub_agents", {});
     const call = callTool(client, "delegate_task", { profile: "general", task: "ask" });
-    await expect
-      .poll(async () => (await callTool(client, "read_inbox", { keep: true })).structuredContent, {
-        timeout: 900,
-      })
-      .toMatchObject({ open: [{ kind: "ask", isOpen: true }] });
+    const open = await until("the question is in the inbox", () => firstOpen(client));
+    expect(open).toMatchObject({ kind: "ask", isOpen: true });
     expect((await call).structuredContent).toMatchObject({
       result: expect.stringMatching(/the default is: grey$/),
     });
@@ -226,17 +234,8 @@ describe.each(eras)("a client of %s", (era) => {
     await using desk = new McpDesk(playbook);
     const client = await desk.connect({ era });
     await callTool(client, "spawn", { profile: "general", task: "ask" });
-    let askId = "";
-    await expect
-      .poll(
-        async () => {
-          const { structuredContent } = await callTool(client, "read_inbox", { keep: true });
-          askId = (structuredContent as { open: { ask: { id: string } }[] }).open[0]?.ask.id ?? "";
-          return askId;
-        },
-        { timeout: 5000 },
-      )
-      .not.toBe("");
+    const { ask } = await until("the question is in the inbox", () => firstOpen(client));
+    const askId = ask.id;
     const answered = await callTool(client, "answer", { askId, text: "green" });
     expect(answered.structuredContent).toEqual({ accepted: true });
     expect((await callTool(client, "spawn_await", { job_ids: "*" })).text).toMatch(/It is green/);
@@ -385,7 +384,8 @@ describe.each(eras)("a client of %s", (era) => {
 
 test("A client of 2025-11-25 is told when a resource that it listens to moves", async () => {
   await using desk = new McpDesk(playbook);
-  const client = await desk.connect({ era: "2025-11-25" });
+  const mayReply = Promise.withResolvers<void>();
+  const client = await desk.connect({ era: "2025-11-25", replyAfter: mayReply.promise });
   const updated: string[] = [];
   let lists = 0;
   client.setNotificationHandler("notifications/resources/updated", ({ params }) => {
@@ -398,10 +398,10 @@ test("A client of 2025-11-25 is told when a resource that it listens to moves", 
   const uri = `mandate://delegations/${id}/result`;
   await client.subscribeResource({ uri });
   await expect(client.subscribeResource({ uri: "mandate://runs/r000000" })).rejects.toThrow();
+  mayReply.resolve();
   await callTool(client, "spawn_await", { job_ids: id });
-  await expect.poll(() => updated.length, { timeout: 3000 }).toBeGreaterThan(0);
+  await until("news of the resource and of the list", () => updated.length > 0 && lists > 0);
   expect(new Set(updated)).toEqual(new Set([uri]));
-  expect(lists).toBeGreaterThan(0);
   await client.unsubscribeResource({ uri });
 });
 
@@ -426,7 +426,8 @@ test("What a client of 2025-11-25 takes out of its roots is out of reach for lat
 
 test("A client of 2026-07-28 hears of the resources that its stream asked for", async () => {
   await using desk = new McpDesk(playbook);
-  const client = await desk.connect({ era: "2026-07-28" });
+  const mayReply = Promise.withResolvers<void>();
+  const client = await desk.connect({ era: "2026-07-28", replyAfter: mayReply.promise });
   const updated: string[] = [];
   client.setNotificationHandler("notifications/resources/updated", ({ params }) => {
     updated.push(params.uri);
@@ -435,8 +436,9 @@ test("A client of 2026-07-28 hears of the resources that its stream asked for", 
   const [{ text: id }, { text: other }] = [await spawn(), await spawn()];
   const uri = `mandate://delegations/${id}/result`;
   const stream = await client.listen({ resourceSubscriptions: [uri] });
+  mayReply.resolve();
   await callTool(client, "spawn_await", { job_ids: `${id},${other}` });
-  await expect.poll(() => updated.length, { timeout: 3000 }).toBeGreaterThan(0);
+  await until("news of the resource", () => updated.length > 0);
   expect(new Set(updated)).toEqual(new Set([uri]));
   await stream.close();
 });
@@ -457,6 +459,17 @@ test("A client whose run somebody cancelled goes on in a new one", async () => {
   const found = await callTool(client, "get_delegation_result", { delegationId });
   expect(found.structuredContent).toMatchObject({ delegation: { status: "completed" } });
 });
+
+interface OpenItem {
+  readonly kind: string;
+  readonly isOpen: boolean;
+  readonly ask: { readonly id: string };
+}
+
+async function firstOpen(client: Client): Promise<OpenItem | undefined> {
+  const { structuredContent } = await callTool(client, "read_inbox", { keep: true });
+  return (structuredContent as { readonly open: readonly OpenItem[] }).open[0];
+}
 
 async function openRuntime({ environment, workspace }: McpDesk) {
   const runtime = await createRuntime({ consent: "named", environment, cwd: workspace });

@@ -9,10 +9,14 @@ import { type CallToolResult, Client, type ClientCapabilities } from "@modelcont
 import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
 import { verifyHome } from "../../commands/verify-home.ts";
 import { findPlaces } from "../../control/places.ts";
+import { loadPlaybook } from "../../models/scripted/load-playbook.ts";
+import { scriptedModel } from "../../models/scripted/scripted-model.ts";
 import { openStore } from "../../open-store.ts";
+import type { Model } from "../../ports/model.ts";
 import type { Store } from "../../ports/store.ts";
 import { createRuntime } from "../../runtime.ts";
 import { childEnvironment } from "../../testing/child-environment.test-support.ts";
+import { until } from "../../testing/until.ts";
 import { LocalClientSession } from "./client-session.ts";
 import { PipedTransport } from "./piped-transport.test-support.ts";
 import { serveStdio } from "./stdio/serve-stdio.ts";
@@ -32,6 +36,8 @@ interface ConnectOptions {
   readonly isWithoutConsent?: true;
   /** The only folder that the server may work in. */
   readonly workspace?: string;
+  /** Not with a process: the model does not reply before. */
+  readonly replyAfter?: Promise<void>;
   /** For questions that nobody answers. */
   readonly limits?: { readonly askDeadlineMs: number; readonly askDefault: string };
   readonly capabilities?: ClientCapabilities;
@@ -112,7 +118,7 @@ export class McpDesk implements AsyncDisposable {
     });
   }
 
-  #pipes({ limits, workspace }: ConnectOptions): PipedTransport {
+  #pipes({ limits, replyAfter, workspace }: ConnectOptions): PipedTransport {
     const transport = new PipedTransport();
     const served = serveStdio({
       input: transport.outgoing,
@@ -125,7 +131,7 @@ export class McpDesk implements AsyncDisposable {
           environment: this.environment,
           cwd: this.workspace,
           synchronous: "normal",
-          playbook: { file: this.#playbook },
+          scripted: await this.#model(replyAfter),
           ...(limits && { limits }),
         });
         const session = new LocalClientSession({
@@ -144,6 +150,14 @@ export class McpDesk implements AsyncDisposable {
     });
     this.#closing.push(() => served.close());
     return transport;
+  }
+
+  async #model(replyAfter: Promise<void> | undefined): Promise<Model> {
+    const model = scriptedModel(await loadPlaybook(this.#playbook));
+    return async (request, onPart) => {
+      await replyAfter;
+      return model(request, onPart);
+    };
   }
 
   /** Bare pipes. */
@@ -201,7 +215,6 @@ export class RawServer {
   readonly garbage: string[] = [];
   readonly messages: RawMessage[] = [];
   stderr = "";
-  readonly #waiting = new Set<() => void>();
 
   constructor(child: ChildProcessWithoutNullStreams) {
     this.child = child;
@@ -215,7 +228,6 @@ export class RawServer {
       } catch {
         this.garbage.push(line);
       }
-      for (const wake of this.#waiting) wake();
     });
   }
 
@@ -238,29 +250,13 @@ export class RawServer {
   }
 
   /** The first message that fits, among those that came and those to come. */
-  async next(fits: (message: RawMessage) => boolean, ms = 15_000): Promise<RawMessage> {
-    const until = Date.now() + ms;
-    for (;;) {
-      const found = this.messages.find(fits);
-      if (found) return found;
-      const left = until - Date.now();
-      if (left <= 0) throw new Error(`No such message. Came: ${JSON.stringify(this.messages)}`);
-      await new Promise<void>((resolve) => {
-        const wake = (): void => {
-          clearTimeout(timer);
-          this.#waiting.delete(wake);
-          resolve();
-        };
-        const timer = setTimeout(wake, left);
-        this.#waiting.add(wake);
-      });
-    }
+  next(fits: (message: RawMessage) => boolean): Promise<RawMessage> {
+    return until(`a message for ${fits}`, () => this.messages.find(fits));
   }
 
-  async exit(): Promise<{ readonly code: number | null; readonly ms: number }> {
-    const begun = performance.now();
+  async exit(): Promise<{ readonly code: number | null }> {
     if (this.child.exitCode === null) await once(this.child, "exit");
-    return { code: this.child.exitCode, ms: performance.now() - begun };
+    return { code: this.child.exitCode };
   }
 }
 

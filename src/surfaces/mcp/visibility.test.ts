@@ -4,6 +4,7 @@ import { Inbox } from "../../inbox/inbox.ts";
 import type { Script } from "../../models/scripted/scripted-model.ts";
 import { askIdOf, hexOf, runIdOf } from "../../ports/identity.ts";
 import { openEngine, type TestEngine, testProfile } from "../../testing/engine-fixture.ts";
+import { until } from "../../testing/until.ts";
 import { callTool } from "./call-tool.ts";
 import { LocalClientSession } from "./client-session.ts";
 import type { McpCallContext, McpTool } from "./mcp-tool.ts";
@@ -62,8 +63,10 @@ async function delegate(engine: TestEngine, context: McpCallContext): Promise<Id
   const asking = await callTool(tool, { profile: "asker", task: "ask" }, context);
   await callTool(toolOf(engine, "spawn_await"), { job_ids: done.text }, context);
   const inbox = new Inbox(engine.store);
-  await expect.poll(() => inbox.open()).toHaveLength(1);
-  const [item] = await inbox.open();
+  const [item] = await until("the question is in the inbox", async () => {
+    const open = await inbox.open();
+    return open.length === 1 && open;
+  });
   const runId = item?.runId ?? "";
   return { runId, done: done.text, asking: asking.text, askId: item?.ask?.id ?? "" };
 }

@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { until } from "../../../testing/until.ts";
 import { McpDesk } from "../mcp-desk.test-support.ts";
 
 const playbook = `
@@ -8,7 +9,7 @@ replies:
   - when: { task: "ask", turn: 1 }
     calls: [{ tool: ask_user, input: { message: "Which colour?" } }]
   - text: "{{last}}"
-    latency_ms: 600
+    latency_ms: 20
 `;
 
 const extensions = { "io.modelcontextprotocol/tasks": {} };
@@ -34,25 +35,19 @@ test("A client that knows tasks has a long delegation as one, questions and all"
   const created = await ask("tools/call", { name: "delegate_task", arguments: input });
   expect(created).toMatchObject({ resultType: "task", status: expect.any(String) });
   const { taskId } = created as unknown as { readonly taskId: string };
-  let inputRequests: Record<string, unknown> = {};
-  await expect
-    .poll(
-      async () => {
-        const task = await ask("tasks/get", { taskId });
-        inputRequests = (task?.["inputRequests"] as typeof inputRequests | undefined) ?? {};
-        return task?.["status"];
-      },
-      { timeout: 10_000 },
-    )
-    .toBe("input_required");
+  const inputRequests = await until("the task asks", async () => {
+    const task = await ask("tasks/get", { taskId });
+    return task?.["status"] === "input_required" && (task["inputRequests"] as object);
+  });
   const [key = ""] = Object.keys(inputRequests);
   const reply = { action: "accept", content: { answer: "blue" } };
   await ask("tasks/update", { taskId, inputResponses: { [key]: reply } });
-  await expect
-    .poll(() => ask("tasks/get", { taskId }), { timeout: 10_000 })
-    .toMatchObject({
-      status: "completed",
-      result: { structuredContent: { status: "completed", result: "blue" } },
-    });
+  const done = await until("the task completes", async () => {
+    const task = await ask("tasks/get", { taskId });
+    return task?.["status"] === "completed" && task;
+  });
+  expect(done["result"]).toMatchObject({
+    structuredContent: { status: "completed", result: "blue" },
+  });
   expect(server.garbage).toEqual([]);
 });

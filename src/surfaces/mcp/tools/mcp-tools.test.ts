@@ -2,6 +2,7 @@ import { expect, test } from "vitest";
 import type { Principal } from "../../../control/records/principal.ts";
 import { Inbox } from "../../../inbox/inbox.ts";
 import { openEngine, type TestEngine, testProfile } from "../../../testing/engine-fixture.ts";
+import { until } from "../../../testing/until.ts";
 import { callTool } from "../call-tool.ts";
 import { LocalClientSession } from "../client-session.ts";
 import type { McpCallContext } from "../mcp-tool.ts";
@@ -61,8 +62,10 @@ test("A viewer uses no tool that changes something, not even on runs of their ow
   const [operator, viewer] = [contextOf(engine, "operator"), contextOf(engine, "viewer")];
   await callTool(toolOf("spawn"), { profile: "asker", task: "Ask" }, operator);
   const inbox = new Inbox(engine.store);
-  await expect.poll(() => inbox.open()).toHaveLength(1);
-  const [item] = await inbox.open();
+  const [item] = await until("the question is in the inbox", async () => {
+    const open = await inbox.open();
+    return open.length === 1 && open;
+  });
   expect(await viewer.session.runtime.store.findRun(item?.runId ?? "")).toBe(item?.runId);
   const input = { askId: item?.ask?.id ?? "", text: "the left" };
   const changing = tools.filter(({ annotations }) => annotations.destructiveHint);
