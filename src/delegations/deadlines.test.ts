@@ -2,6 +2,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { beforeEach, describe, expect, it } from "vitest";
 import { z } from "zod";
 import type { Script } from "../models/scripted/scripted-model.ts";
+import { systemClock } from "../ports/clock.ts";
 import type { Model } from "../ports/model.ts";
 import { ofType, openEngine, type TestEngine, testProfile } from "../testing/engine-fixture.ts";
 import { HeldClock } from "../testing/held-clock.test-support.ts";
@@ -212,7 +213,7 @@ describe("fault 14: the total deadline", () => {
   it("ends a child whose tool blocked the event loop, as soon as that lets go", async () => {
     const { state, tool } = slowTool();
     state.began = () => {
-      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 50);
+      for (const end = systemClock.monotonic() + 50; systemClock.monotonic() < end; );
       state.finish();
     };
     const script: Script = ({ caller }) => (caller.turn === 1 ? callSlow() : "made it");

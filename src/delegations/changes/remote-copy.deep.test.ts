@@ -7,6 +7,7 @@ import type { Script } from "../../models/scripted/scripted-model.ts";
 import { ofType, testProfile } from "../../testing/engine-fixture.ts";
 import { type Fleet, type FleetOptions, openFleet } from "../../testing/fleet.test-support.ts";
 import { git, initRepository } from "../../testing/git-workspace.test-support.ts";
+import { until } from "../../testing/until.ts";
 
 const profiles = [
   testProfile("lead", { capabilities: ["primary", "subtask"], tools: "*" }),
@@ -39,13 +40,6 @@ const failures = (events: readonly StoredEvent[]): string[] =>
 
 const file = (fleet: Fleet, path: string): string =>
   readFileSync(join(fleet.client.workspace, path), "utf8");
-
-async function until(isTrue: () => boolean | Promise<boolean>): Promise<void> {
-  for (const end = Date.now() + 20_000; !(await isTrue()); ) {
-    if (Date.now() > end) throw new Error("It did not come to that.");
-    await new Promise((resolve) => setTimeout(resolve, 5));
-  }
-}
 
 const copiesIn = (home: string): string[] =>
   existsSync(join(home, "copies")) ? readdirSync(join(home, "copies")) : [];
@@ -87,7 +81,7 @@ describe("a child whose worker has not its caller's folders", () => {
     expect(merged).toEqual(created.map(({ sub_agent_id: id }) => id));
     expect(created.every(({ payload }) => payload.bundle !== undefined)).toBe(true);
     // What they left there goes when they have ended.
-    await until(() => others.every((home) => copiesIn(home).length === 0));
+    await until("their copies are gone", () => others.every((home) => copiesIn(home).length === 0));
     expect(git(workspace, "log", "--format=%s")).toBe("First");
   });
 
@@ -131,7 +125,7 @@ describe("a child whose worker has not its caller's folders", () => {
     const kept = ofType(events, "agent.worktree_merged").find(
       ({ payload }) => payload.strategy === "conflict",
     );
-    await until(() => copiesIn(home).join() === kept?.sub_agent_id);
+    await until("it is kept", () => copiesIn(home).join() === kept?.sub_agent_id);
     const work = join(home, "worktrees", kept?.sub_agent_id ?? "", "readme.txt");
     expect(readFileSync(work, "utf8")).toBe("by two\n");
   });
@@ -230,20 +224,20 @@ describe("a child whose worker has not its caller's folders", () => {
   });
 });
 
-/** One child, which writes in its second turn, and is long about its third. */
+/** One child, which writes in its second turn. One of its turns is not answered the first time. */
 const slowWriter =
-  (turns: Map<number, number>): Script =>
+  (turns: Map<number, number>, slow: number): Script =>
   ({ caller }) => {
     if (caller.depth === 0) return caller.turn === 1 ? { calls: [delegate("a")] } : "done";
     turns.set(caller.turn, (turns.get(caller.turn) ?? 0) + 1);
-    const isAgain = (turns.get(caller.turn) ?? 0) > 1;
+    if (caller.turn === slow && turns.get(slow) === 1) return { fault: "stall" };
     switch (caller.turn) {
       case 1:
         return { text: "", calls: [call("list_files", { path: "." })], latency_ms: 20 };
       case 2:
-        return { calls: [write("a.txt", "made\n")], latency_ms: isAgain ? 0 : 700 };
+        return { calls: [write("a.txt", "made\n")] };
       case 3:
-        return { calls: [call("read_file", { path: "a.txt" })], latency_ms: isAgain ? 0 : 700 };
+        return { calls: [call("read_file", { path: "a.txt" })] };
       default:
         return "done";
     }
@@ -254,11 +248,11 @@ const childOf = (fleet: Fleet) => fleet.given.find(({ worker }) => worker > 0);
 describe("a machine that is lost", () => {
   it("before anything was written costs nothing: the next one starts from the bundle", async () => {
     const turns = new Map<number, number>();
-    await using fleet = await openMachines(3, { model: slowWriter(turns) });
+    await using fleet = await openMachines(3, { model: slowWriter(turns, 2) });
     const { workspace } = fleet.client;
     initRepository(workspace, { "readme.txt": "here\n" });
     const { runId, result } = await fleet.client.start({ task: "go", profile: "lead", workspace });
-    await until(() => turns.has(2));
+    await until("its second turn", () => turns.has(2));
     fleet.kill(childOf(fleet)?.worker ?? 1);
     await result;
     const events = await fleet.client.events(runId);
@@ -270,11 +264,11 @@ describe("a machine that is lost", () => {
 
   it("with what was written closes the child and says why, and nothing is merged", async () => {
     const turns = new Map<number, number>();
-    await using fleet = await openMachines(3, { model: slowWriter(turns) });
+    await using fleet = await openMachines(3, { model: slowWriter(turns, 3) });
     const { workspace } = fleet.client;
     initRepository(workspace, { "readme.txt": "here\n" });
     const { runId, result } = await fleet.client.start({ task: "go", profile: "lead", workspace });
-    await until(() => turns.has(3));
+    await until("its third turn", () => turns.has(3));
     fleet.kill(childOf(fleet)?.worker ?? 1);
     await result;
     const events = await fleet.client.events(runId);
@@ -293,14 +287,14 @@ describe("a machine that is lost", () => {
       }
       if (caller.turn === 1) return { calls: [delegate("inner")] };
       isMerged = true;
-      return { text: "never", latency_ms: 60_000 };
+      return { fault: "stall" };
     };
     const choose = ({ depth }: { depth: number }) => depth;
     await using fleet = await openMachines(4, { model, choose });
     const { workspace } = fleet.client;
     initRepository(workspace, { "readme.txt": "here\n" });
     const { runId, result } = await fleet.client.start({ task: "go", profile: "lead", workspace });
-    await until(() => isMerged);
+    await until("the merge", () => isMerged);
     fleet.kill(1);
     await result;
     const events = await fleet.client.events(runId);
@@ -310,17 +304,20 @@ describe("a machine that is lost", () => {
 
   it("and comes back goes on with what it has, as nobody else could", async () => {
     const turns = new Map<number, number>();
-    const model = slowWriter(turns);
+    const model = slowWriter(turns, 3);
     await using fleet = await openMachines(3, { model });
     const { workspace } = fleet.client;
     initRepository(workspace, { "readme.txt": "here\n" });
     const { runId, result } = await fleet.client.start({ task: "go", profile: "lead", workspace });
-    await until(() => turns.has(3));
+    await until("its third turn", () => turns.has(3));
     const lost = childOf(fleet)?.worker ?? 1;
     const again = await fleet.workers[lost]?.another({ profiles, config, model });
     fleet.kill(lost);
     const { delegationId = "" } = childOf(fleet) ?? {};
-    await until(async () => (await again?.engine.workOn(runId, delegationId)) === "done");
+    await until(
+      "it is done",
+      async () => (await again?.engine.workOn(runId, delegationId)) === "done",
+    );
     await result;
     const events = await fleet.client.events(runId);
     expect(failures(events)).toEqual([]);
@@ -334,20 +331,23 @@ describe("a machine that is lost", () => {
   ])("of the caller is no loss: %s", async (_name, heir) => {
     let isWritten = false;
     let lead = 0;
-    const model: Script = ({ caller }) => {
+    const callerIsLost = Promise.withResolvers<void>();
+    const model: Script = async ({ caller }) => {
       if (caller.depth === 0) return caller.turn === 1 ? { calls: [delegate("a")] } : "done";
       if (caller.turn === 1) return { calls: [write("a.txt", "made\n")] };
       isWritten = true;
-      return { text: "written", latency_ms: 300 };
+      await callerIsLost.promise;
+      return "written";
     };
     const choose = ({ depth }: { depth: number }) => (depth === 0 ? lead : 3);
     await using fleet = await openMachines(4, { model, choose, atHome: 2 });
     const { workspace } = fleet.client;
     initRepository(workspace, { "readme.txt": "here\n" });
     const { runId, result } = await fleet.client.start({ task: "go", profile: "lead", workspace });
-    await until(() => isWritten);
+    await until("the file is written", () => isWritten);
     lead = heir;
     fleet.kill(0);
+    callerIsLost.resolve();
     expect((await result).status).toBe("completed");
     const events = await fleet.client.events(runId);
     expect(failures(events)).toEqual([]);
@@ -419,7 +419,7 @@ describe("copies on machines that only work", () => {
     initRepository(workspace, { "readme.txt": "here\n" });
     await fleet.client.run({ task: "go", profile: "lead", workspace });
     const there = fleet.workers[1]?.home ?? "";
-    await until(() => copiesIn(home).length === 0);
+    await until("the copy at home is gone", () => copiesIn(home).length === 0);
     const [kept = ""] = copiesIn(there);
     expect(readFileSync(join(there, "worktrees", kept, "a.txt"), "utf8")).toBe("made\n");
   });
@@ -427,16 +427,22 @@ describe("copies on machines that only work", () => {
   it("go when the child is cancelled without having written", async () => {
     const model: Script = ({ caller }) => {
       if (caller.depth === 0) return caller.turn === 1 ? { calls: [delegate("a")] } : "done";
-      return { text: "never", latency_ms: 60_000 };
+      return { fault: "stall" };
     };
     await using fleet = await openMachines(2, { model });
     const { home, workspace } = fleet.client;
     initRepository(workspace, { "readme.txt": "here\n" });
     const { runId, result } = await fleet.client.start({ task: "go", profile: "lead", workspace });
     const there = fleet.workers[1]?.home ?? "";
-    await until(async () => placesOf(await fleet.client.events(runId)).length === 1);
+    await until(
+      "the child has a place",
+      async () => placesOf(await fleet.client.events(runId)).length === 1,
+    );
     await fleet.client.engine.cancel(runId, "enough");
     await result;
-    await until(() => copiesIn(there).length === 0 && copiesIn(home).length === 0);
+    await until(
+      "both copies are gone",
+      () => copiesIn(there).length === 0 && copiesIn(home).length === 0,
+    );
   });
 });

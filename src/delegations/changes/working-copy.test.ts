@@ -2,6 +2,7 @@ import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "no
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import type { Script } from "../../models/scripted/scripted-model.ts";
+import type { ModelRequest } from "../../ports/model.ts";
 import { ofType, openEngine, type TestEngine, testProfile } from "../../testing/engine-fixture.ts";
 import { git, initRepository } from "../../testing/git-workspace.test-support.ts";
 
@@ -30,17 +31,30 @@ const awaitAll: Call = { tool: "spawn_await", input: { job_ids: "*" } };
 /** The boss makes these calls, turn by turn; every other agent does what its task is named after. */
 function play(
   turns: readonly (readonly Call[])[],
-  tasks: Readonly<Record<string, readonly Call[] | { latency: number; calls: readonly Call[] }>>,
+  tasks: Readonly<Record<string, readonly Call[]>>,
 ): Script {
   return ({ caller }) => {
     if (caller.profile === "boss") {
       const calls = turns[caller.turn - 1];
       return calls === undefined ? "all done" : { calls };
     }
-    const task = tasks[caller.task] ?? [];
-    const { calls, latency } = "calls" in task ? task : { calls: task, latency: 0 };
-    return caller.turn === 1 ? { latency_ms: latency, calls } : `${caller.task} is done`;
+    const calls = tasks[caller.task] ?? [];
+    return caller.turn === 1 ? { calls } : `${caller.task} is done`;
   };
+}
+
+/** Who does this task, or takes this turn, waits until another child has handed in its work. */
+function afterAnother(isMeant: (caller: ModelRequest["caller"]) => boolean, model: Script) {
+  const isHandedIn = Promise.withResolvers<void>();
+  const script: Script = async (request) => {
+    if (isMeant(request.caller)) await isHandedIn.promise;
+    return model(request);
+  };
+  const listen = (engine: TestEngine) =>
+    engine.store.subscribe((events) => {
+      if (ofType(events, "agent.subagent_waiting_for_merge").length > 0) isHandedIn.resolve();
+    });
+  return { listen, script };
 }
 
 async function run(engine: TestEngine) {
@@ -112,18 +126,10 @@ test("children are merged in the order of their steps, whoever finishes first", 
     slow: [write("a.txt", "A\n")],
     quick: [write("b.txt", "B\n")],
   });
-  const quickIsDone = Promise.withResolvers<void>();
-  const patient: Script = async (request) => {
-    if (request.caller.task === "slow") await quickIsDone.promise;
-    return model(request);
-  };
-  await using engine = await openEngine({ model: patient, profiles });
+  const { listen, script } = afterAnother(({ task }) => task === "slow", model);
+  await using engine = await openEngine({ model: script, profiles });
   initRepository(engine.workspace, { "a.txt": "a\n", "b.txt": "b\n" });
-  engine.store.subscribe((events) => {
-    if (events.some(({ type }) => type === "agent.subagent_waiting_for_merge")) {
-      quickIsDone.resolve();
-    }
-  });
+  listen(engine);
   const { children, events } = await run(engine);
   const handedIn = ofType(events, "agent.subagent_waiting_for_merge").slice(0, 2);
   expect(handedIn.map((event) => event.sub_agent_id)).toEqual([...children].reverse());
@@ -134,11 +140,13 @@ test("children are merged in the order of their steps, whoever finishes first", 
 
 test("of two that change the same lines one is merged, and the other's work is kept", async () => {
   const model = play([[delegate("first"), delegate("second")]], {
-    first: { latency: 100, calls: [write("a.txt", "one\n")] },
+    first: [write("a.txt", "one\n")],
     second: [write("a.txt", "two\n")],
   });
-  await using engine = await openEngine({ model, profiles });
+  const { listen, script } = afterAnother(({ task }) => task === "first", model);
+  await using engine = await openEngine({ model: script, profiles });
   initRepository(engine.workspace, { "a.txt": "a\n" });
+  listen(engine);
   const { children, events, result } = await run(engine);
   const [first = "", second = ""] = children;
   expect(read(engine, "a.txt")).toBe("one\n");
@@ -160,14 +168,11 @@ test("a child that nobody awaited is merged before its caller ends", async () =>
   const model = play([[spawn("change a")], [{ tool: "list_files", input: {} }]], {
     "change a": [write("a.txt", "A\n")],
   });
-  const slow: Script = async (request) => {
-    if (request.caller.profile === "boss" && request.caller.turn > 1) {
-      await new Promise((resolve) => setTimeout(resolve, 300));
-    }
-    return model(request);
-  };
-  await using engine = await openEngine({ model: slow, profiles });
+  const isLate = ({ profile, turn }: ModelRequest["caller"]) => profile === "boss" && turn > 1;
+  const { listen, script } = afterAnother(isLate, model);
+  await using engine = await openEngine({ model: script, profiles });
   initRepository(engine.workspace, { "a.txt": "a\n" });
+  listen(engine);
   const { result } = await run(engine);
   expect(result.status).toBe("completed");
   expect(read(engine, "a.txt")).toBe("A\n");

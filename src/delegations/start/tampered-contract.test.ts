@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
 import type { Script } from "../../models/scripted/scripted-model.ts";
-import { alterDatabase, isOnPostgres } from "../../testing/alter-database.test-support.ts";
+import { alterDatabase } from "../../testing/alter-database.test-support.ts";
 import { ofType, openEngine, type TestEngine, testProfile } from "../../testing/engine-fixture.ts";
 import { defineTool } from "../../tools/tool.ts";
 
@@ -23,9 +23,7 @@ async function tamper(engine: TestEngine, depth: number): Promise<void> {
 
 describe("a contract that was changed in the database", () => {
   // close.ts, closeWith: the refused append leaves `isEnding` set, and nobody ends it after that.
-  it("is refused at the next transition: the delegation is closed as denied by policy", {
-    timeout: isOnPostgres ? 20_000 : 5000,
-  }, async () => {
+  it("is refused at the next transition: the delegation is closed as denied by policy", async () => {
     const engines: TestEngine[] = [];
     await using mandate = await openEngine({
       profiles,

@@ -10,6 +10,7 @@ import {
   openEngine,
   testProfile,
 } from "../../testing/engine-fixture.ts";
+import { until } from "../../testing/until.ts";
 
 const write = (path: string) => ({ tool: "write_file", input: { path, content: "x" } });
 
@@ -186,16 +187,18 @@ describe("a rule that asks", () => {
     const { workspace } = mandate;
     const { runId } = await mandate.start({ task: "go", profile: "clerk", workspace });
     const asked = async (count: number) => {
-      const read = async () => ofType(await mandate.events(runId), "agent.asked");
-      await expect.poll(async () => (await read()).length).toBe(count);
-      return (await read()).at(-1)?.payload.ask_id ?? "";
+      const asks = await until(`question ${count}`, async () => {
+        const all = ofType(await mandate.events(runId), "agent.asked");
+        return all.length === count && all;
+      });
+      return asks.at(-1)?.payload.ask_id ?? "";
     };
     await mandate.engine.answer(await asked(1), "yes");
     await asked(2);
     mandate.abandon();
     await using second = await mandate.another({ profiles: [profile], model: script });
     await second.engine.recover();
-    await new Promise((resolve) => setTimeout(resolve, 50));
+    await until("it asks again", () => second.engine.liveRuns.some((live) => live.asks.size > 0));
     expect(existsSync(join(workspace, "a"))).toBe(false);
     await second.engine.cancel(runId, "enough");
   });
@@ -205,9 +208,10 @@ describe("a rule that asks", () => {
     const { workspace } = mandate;
     writeFileSync(join(workspace, "x"), "");
     const waiting = await mandate.start({ task: "go", profile: "clerk", workspace });
-    await expect
-      .poll(async () => (await mandate.events(waiting.runId)).at(-1)?.type)
-      .toBe("agent.asked");
+    await until(
+      "the question",
+      async () => (await mandate.events(waiting.runId)).at(-1)?.type === "agent.asked",
+    );
     const other = await mandate.run({ task: "go", profile: "summarizer" });
     expect(other.result.duration).toBeGreaterThanOrEqual(0);
     const asked = ofType(await mandate.events(waiting.runId), "agent.asked")[0];
@@ -219,7 +223,10 @@ describe("a rule that asks", () => {
     await using mandate = await withRules(rules, calling(write("a")));
     const { workspace } = mandate;
     const { runId } = await mandate.start({ task: "go", profile: "clerk", workspace });
-    await expect.poll(async () => (await mandate.events(runId)).at(-1)?.type).toBe("agent.asked");
+    await until(
+      "the question",
+      async () => (await mandate.events(runId)).at(-1)?.type === "agent.asked",
+    );
     const [asked] = ofType(await mandate.events(runId), "agent.asked");
     mandate.abandon();
     await using second = await mandate.another({
