@@ -1,6 +1,8 @@
 import { expect, test } from "vitest";
 import type { Script } from "../../models/scripted/scripted-model.ts";
 import { ofType, openEngine, recording, testProfile } from "../../testing/engine-fixture.ts";
+import { until } from "../../testing/until.ts";
+import { watched } from "./watched.test-support.ts";
 
 const profiles = [
   testProfile("boss", { capabilities: ["primary", "subtask"], tools: ["list_files"] }),
@@ -10,18 +12,16 @@ const profiles = [
   }),
 ];
 const limits = { watchIntervalMs: 1 };
-const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
-/** The boss works in three turns, slowly enough for somebody to look on. */
+/** The boss works in three turns. */
 function play(remark: (text: string) => unknown): Script {
-  return async ({ caller, messages }) => {
+  return ({ caller, messages }) => {
     if (caller.profile === "pair") {
       const last = messages.at(-1);
       if (last?.role === "tool") return "ok";
       const input = remark(last?.text ?? "");
       return input ? { calls: [{ tool: "interject", input }] } : "ok";
     }
-    await pause(120);
     return caller.turn < 4 ? { calls: [{ tool: "list_files", input: {} }] } : "done";
   };
 }
@@ -30,13 +30,12 @@ test.each(["info", "warn"] as const)(
   "what a watcher says as %s reaches the right place",
   async (severity) => {
     let said = false;
-    const { seen, model } = recording(
-      play(() => {
-        if (said) return undefined;
-        said = true;
-        return { severity, message: "You forgot the tests." };
-      }),
-    );
+    const script = play(() => {
+      if (said) return undefined;
+      said = true;
+      return { severity, message: "You forgot the tests." };
+    });
+    const { seen, model } = recording(watched(script));
     await using engine = await openEngine({ model, profiles, limits });
     const { events, result } = await engine.run({
       task: "work",
@@ -56,14 +55,14 @@ test.each(["info", "warn"] as const)(
     const watcher = remark?.payload.from.slice("watcher:".length);
     const [closed] = ofType(events, "agent.subagent_closed", watcher);
     expect(closed?.payload).toMatchObject({ final_status: "completed" });
-    const watched = seen.filter(({ caller }) => caller.profile === "pair");
+    const asked = seen.filter(({ caller }) => caller.profile === "pair");
     expect(
-      watched
+      asked
         .at(-1)
         ?.messages.map(({ text }) => text)
         .join("\n"),
     ).toContain("calls list_files");
-    expect(watched[0]?.tools.map(({ name }) => name).sort()).toEqual(["interject", "read_file"]);
+    expect(asked[0]?.tools.map(({ name }) => name).sort()).toEqual(["interject", "read_file"]);
   },
 );
 
@@ -101,11 +100,16 @@ test("a critical remark stops the next call before it begins, and is read first"
 });
 
 test("a watcher that fails dies alone", async () => {
+  const isDead = Promise.withResolvers<void>();
   const script: Script = async (request) => {
     if (request.caller.profile === "pair") return { fault: "bad-request" } as never;
+    if (request.caller.turn > 1) await isDead.promise;
     return play(() => undefined)(request);
   };
   await using engine = await openEngine({ model: script, profiles, limits });
+  engine.store.subscribe((events) => {
+    if (ofType(events, "agent.subagent_closed").length > 0) isDead.resolve();
+  });
   const { events, result } = await engine.run({
     task: "work",
     profile: "boss",
@@ -118,7 +122,21 @@ test("a watcher that fails dies alone", async () => {
 
 test("one that talks in circles is stopped, and the one it watches goes on", async () => {
   const script = play(() => ({ severity: "warn", message: "Same again." }));
-  await using engine = await openEngine({ model: script, profiles, limits });
+  const turns = new Map<string, number>();
+  const model: Script = async (request) => {
+    const { delegationId, profile, turn } = request.caller;
+    if (profile === "pair") turns.set(delegationId, turn);
+    // Both have spoken by the second turn, and tried it again by the third.
+    const wanted = Math.min(turn - 1, 2) * 2;
+    if (profile === "boss" && turn > 1) {
+      await until(
+        "both watchers are asked",
+        () => turns.size === 2 && [...turns.values()].every((each) => each >= wanted),
+      );
+    }
+    return script(request);
+  };
+  await using engine = await openEngine({ model, profiles, limits });
   const { events, result } = await engine.run({
     task: "work",
     profile: "boss",
@@ -164,8 +182,15 @@ test("a watcher that is taken up after a crash is not shown again what it has se
     ofType(await engine.events(runId), "agent.interjected").filter(
       ({ payload }) => payload.from === "session" && payload.message.includes("list_files gave"),
     );
-  while ((await shown()).length === 0) await pause(5);
-  await pause(50);
+  const [batch] = await until("it is shown the call", async () => {
+    const batches = await shown();
+    return batches.length > 0 && batches;
+  });
+  await until("it has answered", async () =>
+    ofType(await engine.events(runId), "agent.model_turn", batch?.sub_agent_id).some(
+      ({ run_seq: seq }) => seq > (batch?.run_seq ?? 0),
+    ),
+  );
   engine.abandon();
   isRecovered = true;
   await using second = await engine.another({ model, profiles, limits });

@@ -9,10 +9,12 @@ import {
   type TestEngine,
   testProfile,
 } from "../../testing/engine-fixture.ts";
+import { HeldClock } from "../../testing/held-clock.test-support.ts";
+import { until } from "../../testing/until.ts";
 import { defineTool } from "../../tools/tool.ts";
+import { watched } from "./watched.test-support.ts";
 
 const limits = { watchIntervalMs: 1 };
-const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 const boss = testProfile("boss", {
   capabilities: ["primary", "subtask"],
   tools: ["list_files", "delegate_task"],
@@ -25,11 +27,10 @@ const list = (turn: number) => ({
 });
 const isRemark = (from: string) => from.startsWith("watcher:");
 
-/** The boss lists files for so many turns, slowly enough to be watched; nobody else says much. */
-function turns(most: number, ms = 40): Script {
-  return async ({ caller }) => {
+/** Lists files for so many turns; a watcher says not much. */
+function turns(most: number): Script {
+  return ({ caller }) => {
     if (caller.profile === "pair") return "ok";
-    await pause(ms);
     return caller.turn < most ? list(caller.turn) : "done";
   };
 }
@@ -47,10 +48,12 @@ describe("a watcher", () => {
     const tools = ["interject", "read_file", "write_file", "memory_save", "ask_user", "spawn"];
     const ends = ["complete_task", "submit_for_review", "request_review", "submit_plan", "shell"];
     const greedy = pair({ tools: [...tools, ...ends] });
-    const { seen, model } = recording(({ caller, ...request }) =>
-      caller.profile === "pair" && caller.turn === 1
-        ? { calls: [{ tool: "ask_user", input: { message: "May I?" } }] }
-        : turns(4)({ caller, ...request }),
+    const { seen, model } = recording(
+      watched((request) =>
+        request.caller.profile === "pair" && request.caller.turn === 1
+          ? { calls: [{ tool: "ask_user", input: { message: "May I?" } }] }
+          : turns(4)(request),
+      ),
     );
     await using engine = await openEngine({ model, profiles: [boss, greedy], limits });
     const { events, result } = await watchedRun(engine);
@@ -63,8 +66,14 @@ describe("a watcher", () => {
 
   test("lives as long as what it watches, whatever time a task would have", async () => {
     const short = pair({ limits: { timeoutMs: 50 } });
+    const clock = new HeldClock();
+    const model: Script = (request) => {
+      if (request.caller.profile === "boss") clock.pass(20);
+      return turns(6)(request);
+    };
     await using engine = await openEngine({
-      model: turns(6),
+      clock,
+      model: watched(model),
       profiles: [boss, short],
       limits: { ...limits, defaultTimeMs: 10_000 },
     });
@@ -76,35 +85,44 @@ describe("a watcher", () => {
 
   test("takes no slot, neither when it speaks nor afterwards", async () => {
     let hasSpoken = false;
-    const model: Script = async ({ caller }) => {
+    const model: Script = ({ caller }) => {
       if (caller.profile === "worker") return "dug";
       if (caller.profile === "pair") {
         if (hasSpoken) return "ok";
         hasSpoken = true;
         return { calls: [{ tool: "interject", input: { severity: "warn", message: "Hm." } }] };
       }
-      await pause(40);
       if (caller.turn < 3) return list(caller.turn);
       const dig = { tool: "delegate_task", input: { profile: "worker", task: "dig" } };
       return caller.turn < 5 ? { calls: [dig] } : "done";
     };
     const profiles = [boss, pair(), worker];
-    await using engine = await openEngine({ model, profiles, limits, maxConcurrent: 1 });
+    await using engine = await openEngine({
+      model: watched(model),
+      profiles,
+      limits,
+      maxConcurrent: 1,
+    });
     const { result } = await watchedRun(engine);
     expect([hasSpoken, result.status]).toEqual([true, "completed"]);
     expect(engine.parts.scheduler.running).toBe(0);
   });
 
   test("of a child ends with that child, and the run goes on", async () => {
+    const watcherClosed = Promise.withResolvers<void>();
     const model: Script = async (request) => {
       const { profile, turn } = request.caller;
-      if (profile === "worker") return turns(4)(request);
       if (profile === "boss" && turn === 1) {
         return { calls: [{ tool: "delegate_task", input: { profile: "worker", task: "dig" } }] };
       }
+      if (profile === "boss") await watcherClosed.promise;
       return turns(4)(request);
     };
-    await using engine = await openEngine({ model, profiles: [boss, pair(), worker], limits });
+    await using engine = await openEngine({
+      model: watched(model, "worker"),
+      profiles: [boss, pair(), worker],
+      limits,
+    });
     const { workspace } = engine;
     const { delegationId, result, runId } = await engine.start({
       task: "work",
@@ -117,12 +135,11 @@ describe("a watcher", () => {
         ({ depth, status }) => depth === 1 && status === "running",
       )?.id;
     };
-    let childId = await atWork();
-    while (childId === undefined) {
-      await pause(2);
-      childId = await atWork();
-    }
+    const childId = await until("the child is at work", atWork);
     const watcher = await engine.engine.watch(childId, "pair");
+    engine.store.subscribe((events) => {
+      if (closedBy(events, watcher)) watcherClosed.resolve();
+    });
     await expect(engine.engine.watch(watcher, "pair")).rejects.toThrow("is a watcher itself");
     await result;
     const events = await engine.events(runId);
@@ -139,7 +156,7 @@ describe("a watcher", () => {
   ])("is not held to the way in which its tasks end: %j", async (exit) => {
     const bound = pair({ capabilities: ["watcher", "subtask"], exit, tools: "*" });
     await using engine = await openEngine({
-      model: turns(5),
+      model: watched(turns(5)),
       profiles: [boss, bound, worker],
       limits,
     });
@@ -264,7 +281,7 @@ describe("a critical remark", () => {
     const { delegationId, runId } = await engine.start(request);
     const isSaid = async () =>
       ofType(await engine.events(runId), "agent.interjected", delegationId).length > 0;
-    while (!(await isSaid())) await pause(2);
+    await until("the remark", isSaid);
     // The answer is in the log, and what it asks for has not begun.
     const { store } = engine;
     const [reserved] = ofType(await engine.events(runId), "agent.budget_reserved", delegationId)
