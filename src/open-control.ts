@@ -6,6 +6,7 @@ import { type Environment, findPlaces } from "./control/places.ts";
 import { ControlPlane } from "./control/records/control-plane.ts";
 import { ControlView } from "./control/records/control-view.ts";
 import type { ProjectConfigFile } from "./control/settle-config.ts";
+import type { Clock } from "./ports/clock.ts";
 import type { Store } from "./ports/store.ts";
 import { discoverAgentPlaces } from "./profiles/foreign/discover-agent-places.ts";
 import { ForeignSource } from "./profiles/foreign-source.ts";
@@ -37,6 +38,7 @@ export interface ControlOptions {
   readonly profiles?: readonly Profile[];
   /** What is in the workspace counts without anybody having looked at it. */
   readonly trustWorkspace?: boolean;
+  readonly clock?: Clock;
 }
 
 export interface Control {
@@ -60,6 +62,7 @@ export interface Control {
 export async function openControl(options: ControlOptions): Promise<Control> {
   const { config, cwd, environment, store, waiting = [] } = options;
   const places = findPlaces(environment);
+  const clock = options.clock && { clock: options.clock };
   const isTrusted = options.trustWorkspace === true;
   const project = { root: cwd, isTrusted };
   const ofWorkspace = (path: string): ProfileFolder => ({ path, origin: "workspace", project });
@@ -71,6 +74,7 @@ export async function openControl(options: ControlOptions): Promise<Control> {
       refresh: async () => view.refresh(),
     },
     defaultWorkspace: cwd,
+    ...clock,
   });
   const view = new ControlView(plane, store);
   const acknowledged = (): ReadonlySet<string> => view.acknowledged();
@@ -97,9 +101,10 @@ export async function openControl(options: ControlOptions): Promise<Control> {
     ],
     acknowledged,
     usual: usualAmounts(config),
+    ...clock,
   });
   const skillFolders = skillFoldersOf(cwd, environment, isTrusted);
-  const skills = loadSkills({ directories: skillFolders, acknowledged });
+  const skills = loadSkills({ directories: skillFolders, acknowledged, ...clock });
   const hasOwnSkills = existsSync(places.userSkills);
   await view.refresh();
   return {

@@ -125,7 +125,7 @@ export async function createRuntime(options: RuntimeOptions): Promise<Runtime> {
     ? givenConfig(options.config, cwd)
     : await loadConfig({ cwd, environment, flags });
   const places = findPlaces(environment);
-  const scripted = options.scripted ?? (await loadScripted(options.playbook));
+  const scripted = options.scripted ?? (await loadScripted(options));
   // A project's file cannot say where runs are kept, so the store is opened before it counts.
   const { database } = loaded.own;
   const stored: Omit<StoreOptions, "clock"> = {
@@ -136,7 +136,8 @@ export async function createRuntime(options: RuntimeOptions): Promise<Runtime> {
     artifacts: database.artifacts,
     synchronous: options.synchronous ?? database.synchronous,
   };
-  const store = await openStore({ ...stored, ...(options.clock && { clock: options.clock }) });
+  const { clock = systemClock } = options;
+  const store = await openStore({ ...stored, clock });
   const { config, models, waiting } = await settle(loaded, store, options, scripted);
   const watchdog = await watch(options, store, stored, options.database ?? places.database);
   const telemetry = await startTelemetry({
@@ -144,6 +145,7 @@ export async function createRuntime(options: RuntimeOptions): Promise<Runtime> {
     environment,
     version: productVersion,
     telemetry: options.telemetry,
+    clock,
   });
   const control = await openControl({ ...options, config, waiting, cwd, environment, store });
   const { profiles, skills } = control;
@@ -282,6 +284,7 @@ async function settle(
       config: settled.config.models,
       ...(options.models && { models: options.models }),
       ...(scripted && { scripted }),
+      ...(options.clock && { clock: options.clock }),
     });
     return { ...settled, models };
   } catch (error) {
@@ -316,7 +319,8 @@ async function openQueues(
     );
   }
   const { DbosDispatcher } = await import("./engines/dbos/dbos-dispatcher.ts");
-  return DbosDispatcher.open({ url, tenant, config: engine });
+  const { clock } = options;
+  return DbosDispatcher.open({ url, tenant, config: engine, ...(clock && { clock }) });
 }
 
 /** Of an installation that knows of no others. */
@@ -398,12 +402,12 @@ function databaseFiles(database: string | undefined): readonly string[] {
   return ["", "-wal", "-shm", "-journal", "-reserve"].map((suffix) => `${database}${suffix}`);
 }
 
-async function loadScripted(playbook: RuntimeOptions["playbook"]): Promise<Model | undefined> {
+async function loadScripted({ clock, playbook }: RuntimeOptions): Promise<Model | undefined> {
   if (playbook === undefined) return undefined;
   const { loadPlaybook } = await import("./models/scripted/load-playbook.ts");
   const { hasten } = await import("./models/scripted/hasten.ts");
   const { scriptedModel } = await import("./models/scripted/scripted-model.ts");
-  return scriptedModel(hasten(await loadPlaybook(playbook.file), playbook.speed ?? 1));
+  return scriptedModel(hasten(await loadPlaybook(playbook.file), playbook.speed ?? 1), clock);
 }
 
 /** What the operator holds: everything this runtime has, within the configured limits. */

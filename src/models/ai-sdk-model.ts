@@ -1,4 +1,5 @@
 import type { LanguageModelV4, LanguageModelV4CallOptions } from "@ai-sdk/provider";
+import { type Clock, systemClock } from "../ports/clock.ts";
 import type { Model, ModelPart, ModelReply, ModelRequest } from "../ports/model.ts";
 import { AiSdkPrompt } from "./ai-sdk-prompt.ts";
 import { AiSdkReply } from "./ai-sdk-reply.ts";
@@ -21,6 +22,7 @@ export interface AiSdkModelOptions {
   readonly speaksGemini?: boolean;
   /** Values that must never appear in a fault's message: keys, headers. */
   readonly secrets?: readonly string[];
+  readonly clock?: Clock;
 }
 
 /** An AI SDK model, or what loads one at the first request. */
@@ -69,6 +71,7 @@ async function ask(
       model: request.model,
       partial: reply.partial,
       secrets: options.secrets ?? [],
+      now: (options.clock ?? systemClock).now(),
     });
   }
 }

@@ -1,3 +1,4 @@
+import type { Clock } from "../ports/clock.ts";
 import type { Model } from "../ports/model.ts";
 import { aiSdkModel } from "./ai-sdk-model.ts";
 import { callSettings } from "./call-settings.ts";
@@ -5,11 +6,11 @@ import { loadLanguageModel } from "./load-language-model.ts";
 import type { ProviderSettings } from "./resolve-provider.ts";
 
 /** A provider's model; its client is loaded by the first request. */
-export function connectModel(settings: ProviderSettings, modelId: string): Model {
+export function connectModel(settings: ProviderSettings, modelId: string, clock: Clock): Model {
   const { apiKey, headers, kind, provider } = settings;
   let client: ReturnType<typeof loadLanguageModel> | undefined;
   const source = () => {
-    client ??= loadLanguageModel(settings, modelId);
+    client ??= loadLanguageModel(settings, modelId, clock);
     return client;
   };
   return aiSdkModel(source, {
@@ -18,5 +19,6 @@ export function connectModel(settings: ProviderSettings, modelId: string): Model
     // The other providers cache by themselves.
     hasCacheBreakpoints: kind === "anthropic",
     speaksGemini: kind === "google",
+    clock,
   });
 }

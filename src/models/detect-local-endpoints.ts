@@ -1,3 +1,4 @@
+import { type Clock, systemClock, timeoutSignal } from "../ports/clock.ts";
 import { MandateError } from "../ports/mandate-error.ts";
 import { builtInProviders } from "./provider-catalog.ts";
 import { type Environment, resolveProvider } from "./resolve-provider.ts";
@@ -7,6 +8,12 @@ export interface LocalEndpoint {
   readonly baseUrl: string;
   /** As the server lists them. */
   readonly models: readonly string[];
+}
+
+interface DetectOptions {
+  readonly clock?: Clock;
+  /** How long a server may take to answer. */
+  readonly timeoutMs?: number;
 }
 
 const mostModels = 50;
@@ -21,11 +28,11 @@ const modelId = /^[\w.:@/+-]{1,200}$/;
  */
 export async function detectLocalEndpoints(
   environment: Environment,
-  timeoutMs = 500,
+  { clock = systemClock, timeoutMs = 500 }: DetectOptions = {},
 ): Promise<readonly LocalEndpoint[]> {
   const providers = Object.entries(builtInProviders).filter(([, { isLocal }]) => isLocal);
   const found = await Promise.all(
-    providers.map(([provider]) => probe(provider, environment, timeoutMs)),
+    providers.map(([provider]) => probe(provider, environment, timeoutSignal(clock, timeoutMs))),
   );
   return found.filter((endpoint) => endpoint !== null);
 }
@@ -33,12 +40,12 @@ export async function detectLocalEndpoints(
 async function probe(
   provider: string,
   environment: Environment,
-  timeoutMs: number,
+  signal: AbortSignal,
 ): Promise<LocalEndpoint | null> {
   try {
     const { baseUrl } = resolveProvider(provider, environment, {});
     const response = await fetch(`${baseUrl}/models`, {
-      signal: AbortSignal.timeout(timeoutMs),
+      signal,
       redirect: "error",
     });
     const models = response.ok ? listedModels(await readBounded(response)) : null;

@@ -3,6 +3,7 @@ import type { PriceConfig, ProviderConfig } from "../control/config.ts";
 import { createModelAllowlist } from "../control/model-allowlist.ts";
 import { findShippedModel, pricesAsOf } from "../control/shipped-models.ts";
 import { shippedPools } from "../control/shipped-pools.ts";
+import { type Clock, systemClock } from "../ports/clock.ts";
 import { MandateError } from "../ports/mandate-error.ts";
 import type { Model, ModelUsage } from "../ports/model.ts";
 import type { ModelPolicy } from "../profiles/profile.ts";
@@ -65,10 +66,11 @@ export interface ModelRegistryOptions {
   readonly models?: Readonly<Record<string, Model>>;
   /** A playbook is being run: it answers in place of every provider, so that none is paid. */
   readonly scripted?: Model;
+  readonly clock?: Clock;
 }
 
 export function createModelRegistry(options: ModelRegistryOptions): ModelRegistry {
-  const { environment, config = {}, scripted } = options;
+  const { clock = systemClock, environment, config = {}, scripted } = options;
   const named = environment["MANDATE_MODEL"] || config.default;
   const { pools = shippedPools } = config;
   // Ours is no provider's: nothing stands in for it, and no allowlist of models is about it.
@@ -106,7 +108,7 @@ export function createModelRegistry(options: ModelRegistryOptions): ModelRegistr
       scripted ??
       (provider === "scripted"
         ? withoutPlaybook(name, named)
-        : connectModel(resolveProvider(provider, environment, config), modelId));
+        : connectModel(resolveProvider(provider, environment, config), modelId, clock));
     resolved.set(name, model);
     return model;
   }

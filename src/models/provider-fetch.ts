@@ -1,4 +1,4 @@
-import { setTimeout } from "node:timers/promises";
+import { type Clock, sleep } from "../ports/clock.ts";
 import { ModelFault } from "../ports/model-fault.ts";
 import { silentPort } from "./silent-port.ts";
 
@@ -10,11 +10,12 @@ const longestAnswer = 64 * 1024 * 1024;
  * stream without an end, one endless line, a page in place of an error. And nobody is followed to
  * another address: the key and the conversation are for the one that was configured.
  */
-export async function providerFetch(
-  input: Parameters<typeof fetch>[0],
-  init?: Parameters<typeof fetch>[1],
-): Promise<Response> {
-  const response = await reach(input, { ...init, redirect: "manual" });
+export function createProviderFetch(clock: Clock): typeof fetch {
+  return async (input, init) =>
+    bounded(input, await reach(input, { ...init, redirect: "manual" }, clock));
+}
+
+async function bounded(input: Parameters<typeof fetch>[0], response: Response): Promise<Response> {
   const { body, headers, status, statusText } = response;
   if (status >= 300 && status < 400) {
     await body?.cancel();
@@ -40,12 +41,13 @@ const startingMs = 500;
 async function reach(
   input: Parameters<typeof fetch>[0],
   init: NonNullable<Parameters<typeof fetch>[1]>,
+  clock: Clock,
 ): Promise<Response> {
   try {
     return await fetch(input, init);
   } catch (error) {
     if (silentPort(error) === undefined) throw error;
-    await setTimeout(startingMs, undefined, init.signal ? { signal: init.signal } : {});
+    await sleep(clock, startingMs, init.signal ?? undefined);
     return fetch(input, init);
   }
 }

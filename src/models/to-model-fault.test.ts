@@ -15,7 +15,7 @@ function httpError(statusCode: number, body: string, responseHeaders: Record<str
 }
 
 function kindOf(error: unknown): ModelFaultKind {
-  return toModelFault(error, { model: "a/b" }).kind;
+  return toModelFault(error, { model: "a/b", now: 0 }).kind;
 }
 
 test.each<[string, number, string, ModelFaultKind]>([
@@ -69,7 +69,10 @@ test.each([
 });
 
 test.each(["soon", "-5", "", "1e9999"])("retry-after %j says nothing", (value) => {
-  const fault = toModelFault(httpError(429, "slow", { "retry-after": value }), { model: "a/b" });
+  const fault = toModelFault(httpError(429, "slow", { "retry-after": value }), {
+    model: "a/b",
+    now: 0,
+  });
   expect(fault.kind).toBe("spend-cap");
 });
 
@@ -85,7 +88,10 @@ test.each([
   "%s on this machine that does not run is said to be so, and not waited for",
   (model, at, says) => {
     const cause = Object.assign(new Error("connect"), { code: "ECONNREFUSED", ...at });
-    const { kind, message } = toModelFault(new TypeError("fetch failed", { cause }), { model });
+    const { kind, message } = toModelFault(new TypeError("fetch failed", { cause }), {
+      model,
+      now: 0,
+    });
     expect({ kind, message }).toEqual({ kind: "rejected", message: expect.stringContaining(says) });
   },
 );
@@ -100,7 +106,7 @@ test("neither the key nor the conversation can be found anywhere in a fault", ()
     401,
     "Incorrect API key provided: tok-secret-1. See sk-abcdefabcdef12345678",
   );
-  const fault = toModelFault(error, { model: "a/b", secrets: ["tok-secret-1"] });
+  const fault = toModelFault(error, { model: "a/b", now: 0, secrets: ["tok-secret-1"] });
   const everything = `${fault.message} ${fault.stack} ${JSON.stringify(fault)} ${String(fault.cause)}`;
   expect(everything).not.toMatch(/tok-secret-1|sk-abcdef|whole conversation/);
   expect(fault.cause).toBeUndefined();
@@ -109,7 +115,7 @@ test("neither the key nor the conversation can be found anywhere in a fault", ()
 test("a message is one short sentence that names model and status", () => {
   const body = `<html><title>502</title>${"<p>x</p>".repeat(500)}</html>`;
   const error = new APICallError({ ...httpError(502, body), message: body, requestBodyValues: {} });
-  const { message } = toModelFault(error, { model: "openai/gpt" });
+  const { message } = toModelFault(error, { model: "openai/gpt", now: 0 });
   expect(message).toMatch(/^openai\/gpt is overloaded or broken \(502\): 502 x/);
   expect(message.length).toBeLessThan(400);
 });

@@ -10,7 +10,8 @@ export interface FaultContext {
   /** What had arrived before. */
   readonly partial?: string;
   readonly secrets?: readonly string[];
-  readonly now?: number;
+  /** For a date to come back at. */
+  readonly now: number;
 }
 
 /** Whatever a provider's client threw or streamed, by what the loop can do about it. */
@@ -26,8 +27,7 @@ export function toModelFault(error: unknown, context: FaultContext): ModelFault 
     return new ModelFault("rejected", `${sentence} ${remedy}`, { cause: complaint.cause });
   }
   const retryAfterMs =
-    readRetryAfter(complaint.headers ?? {}, context.now ?? Date.now()) ??
-    readRetryDelay(complaint.text);
+    readRetryAfter(complaint.headers ?? {}, context.now) ?? readRetryDelay(complaint.text);
   const kind = classify(complaint, retryAfterMs !== undefined);
   const status = complaint.status === undefined ? "" : ` (${complaint.status})`;
   const detail = excerpt(redactSecrets(complaint.message, context.secrets ?? []));

@@ -38,7 +38,7 @@ async function readBody(request: IncomingMessage): Promise<string> {
 export function sendEvents(
   response: ServerResponse,
   events: readonly object[],
-  after: (response: ServerResponse) => void = (each) => each.end(),
+  after?: (response: ServerResponse) => void,
 ): void {
   response.writeHead(200, { "content-type": "text/event-stream" });
   for (const event of events) {
@@ -46,6 +46,7 @@ export function sendEvents(
     const name = type === undefined ? "" : `event: ${type}\n`;
     response.write(`${name}data: ${JSON.stringify(event)}\n\n`);
   }
+  if (after === undefined) response.end();
   // The events must have left before the connection is cut.
-  setTimeout(() => after(response), 20);
+  else setTimeout(() => after(response), 20);
 }

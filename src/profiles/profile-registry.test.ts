@@ -3,6 +3,7 @@ import { mkdirSync, mkdtempSync, renameSync, rmSync, symlinkSync, writeFileSync 
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { ManualClock } from "../testing/manual-clock.ts";
 import type { Profile } from "./profile.ts";
 import { layerOf, type ProfileLayer } from "./profile-layer.ts";
 import { loadProfiles } from "./profile-registry.ts";
@@ -131,16 +132,16 @@ test("an edit is seen, one that breaks the file keeps the last good version, a d
   expect(registry.names()).toEqual(["b"]);
 });
 
-test("nothing is read again before its time", () => {
+test("nothing is read again before its time", async () => {
   place("one", "a.md", profile("a", "first"));
-  let time = 0;
+  const clock = new ManualClock();
   const sources = [new FolderSource({ path: join(base, "one"), origin: "one" })];
-  const registry = loadProfiles({ sources, recheckMs: 1000, now: () => time });
+  const registry = loadProfiles({ sources, recheckMs: 1000, clock });
   const first = registry.get("a");
   place("one", "a.md", profile("a", "the second"));
-  time = 999;
+  await clock.advance(999);
   expect(registry.get("a")).toBe(first);
-  time = 1000;
+  await clock.advance(1);
   expect(registry.get("a")?.description).toBe("the second");
 });
 

@@ -1,3 +1,4 @@
+import { type Clock, systemClock } from "../ports/clock.ts";
 import { MandateError } from "../ports/mandate-error.ts";
 import { mergeLayers } from "./merge-layers.ts";
 import type { Profile, ProfileFields } from "./profile.ts";
@@ -31,7 +32,7 @@ export interface ProfileRegistryOptions {
   readonly usual?: ProfileFields;
   /** How long to trust what was read before looking for changes. */
   readonly recheckMs?: number;
-  readonly now?: () => number;
+  readonly clock?: Clock;
 }
 
 /**
@@ -42,13 +43,13 @@ export interface ProfileRegistryOptions {
  * that is broken or not trusted has no effect: it neither counts nor keeps a name from being used.
  */
 export function loadProfiles(options: ProfileRegistryOptions): ProfileRegistry {
-  const { sources, acknowledged = () => nobody, recheckMs = 1000, now = Date.now } = options;
-  const { usual = {} } = options;
+  const { sources, acknowledged = () => nobody, recheckMs = 1000 } = options;
+  const { clock = systemClock, usual = {} } = options;
   let loaded: Loaded | undefined;
   let contents: readonly SourceContent[] = [];
   let checkedAt = 0;
   const load = (): Loaded => {
-    const time = now();
+    const time = clock.monotonic();
     const current = loaded?.acknowledged === acknowledged() ? loaded : undefined;
     if (current !== undefined && time - checkedAt < recheckMs) return current;
     checkedAt = time;

@@ -5,6 +5,7 @@ import { isRecord } from "../control/records/read-json.ts";
 import { requireRole } from "../control/records/require-role.ts";
 import { retryOnConflict } from "../control/records/retry-on-conflict.ts";
 import { countCharacters, findHiddenCharacter } from "../control/records/shown-text.ts";
+import type { Clock } from "../ports/clock.ts";
 import { MandateError } from "../ports/mandate-error.ts";
 import type { RecordStore } from "../ports/record-store.ts";
 import type { Store } from "../ports/store.ts";
@@ -48,6 +49,7 @@ export async function renameSession(
   id: string,
   title: string,
   by: Principal,
+  clock?: Clock,
 ): Promise<string> {
   requireRole("rename-session", by);
   const wanted = requireTitle(title);
@@ -59,7 +61,7 @@ export async function renameSession(
     const value = wanted === "" ? null : { title: wanted };
     const expectedVersion = versionOf(record);
     await store.changeRecords([{ resourceType, resourceId, expectedVersion, value }], by.id);
-  });
+  }, clock);
   return head.id;
 }
 

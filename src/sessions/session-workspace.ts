@@ -2,6 +2,7 @@ import { type ControlStore, versionOf } from "../control/records/control-store.t
 import type { Principal } from "../control/records/principal.ts";
 import { requireRole } from "../control/records/require-role.ts";
 import { retryOnConflict } from "../control/records/retry-on-conflict.ts";
+import type { Clock } from "../ports/clock.ts";
 import { MandateError } from "../ports/mandate-error.ts";
 import type { RecordStore } from "../ports/record-store.ts";
 
@@ -30,6 +31,7 @@ export async function setSessionWorkspace(
   session: string,
   mode: WorkspaceMode,
   by: Principal,
+  clock?: Clock,
 ): Promise<void> {
   requireRole("set-workspace", by);
   const resourceId = recordOf(session);
@@ -45,7 +47,7 @@ export async function setSessionWorkspace(
     const value = mode === "writable" ? null : { mode };
     const expectedVersion = versionOf(record);
     await store.changeRecords([{ resourceType, resourceId, expectedVersion, value }], by.id);
-  });
+  }, clock);
 }
 
 function recordOf(session: string): string | undefined {

@@ -1,6 +1,7 @@
 import { mkdirSync, renameSync, symlinkSync } from "node:fs";
 import { describe, expect, it } from "vitest";
-import { repository, TestFolder, testClock, user } from "./skill-folders.test-support.ts";
+import { ManualClock } from "../testing/manual-clock.ts";
+import { repository, TestFolder, user } from "./skill-folders.test-support.ts";
 import { loadSkills } from "./skill-registry.ts";
 
 describe("a repository's skills", () => {
@@ -30,14 +31,14 @@ describe("a repository's skills", () => {
 
   it("count once they are trusted, and no longer when they have changed", async () => {
     using folder = new TestFolder();
-    const clock = testClock();
+    const clock = new ManualClock();
     let acknowledged: ReadonlySet<string> = new Set();
     folder.skill("one", "description: x", "first");
     folder.write("one/more.md", "more");
     const registry = loadSkills({
       directories: [repository(folder)],
       acknowledged: () => acknowledged,
-      now: clock.now,
+      clock,
     });
     expect(registry.all()).toEqual([]);
     await expect(registry.read("one")).rejects.toThrow(/There is no skill "one"/);
@@ -47,7 +48,7 @@ describe("a repository's skills", () => {
     folder.write("one/more.md", "evil");
     // Within the second in which nobody looks again, the file is compared when it is read.
     await expect(registry.read("one", "more.md")).rejects.toThrow(/changed meanwhile/);
-    clock.pass(1000);
+    await clock.advance(1000);
     expect(registry.get("one")).toBeUndefined();
     expect(registry.waiting()[0]?.unacknowledged).toMatch(/^[0-9a-f]{64}$/);
     expect(registry.waiting()[0]?.unacknowledged).not.toBe(unacknowledged);

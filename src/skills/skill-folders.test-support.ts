@@ -37,14 +37,3 @@ export function user(folder: TestFolder, path = "."): SkillDirectory {
 export function repository(folder: TestFolder, path = "."): SkillDirectory {
   return { path: folder.path(path), origin: "workspace", isRepository: true };
 }
-
-/** Time that a test moves. */
-export function testClock() {
-  let time = 0;
-  return {
-    now: () => time,
-    pass(milliseconds: number) {
-      time += milliseconds;
-    },
-  };
-}

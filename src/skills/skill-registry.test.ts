@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { TestFolder, testClock, user } from "./skill-folders.test-support.ts";
+import { ManualClock } from "../testing/manual-clock.ts";
+import { TestFolder, user } from "./skill-folders.test-support.ts";
 import { loadSkills } from "./skill-registry.ts";
 
 describe("skills", () => {
@@ -109,15 +110,13 @@ describe("skills", () => {
     ]);
   });
 
-  it("of 1,000 folders are listed quickly, and looked at again even more quickly", () => {
+  it("of 1,000 folders are all listed, and looked at again", async () => {
     using folder = new TestFolder();
     for (let index = 0; index < 1000; index += 1) folder.skill(`skill-${index}`);
-    const clock = testClock();
-    const registry = loadSkills({ directories: [user(folder)], now: clock.now });
-    const started = performance.now();
+    const clock = new ManualClock();
+    const registry = loadSkills({ directories: [user(folder)], clock });
     expect(registry.all()).toHaveLength(1000);
-    clock.pass(1000);
+    await clock.advance(1000);
     expect(registry.all()).toHaveLength(1000);
-    expect(performance.now() - started).toBeLessThan(3000);
   });
 });

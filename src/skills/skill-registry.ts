@@ -1,4 +1,4 @@
-import { systemClock } from "../ports/clock.ts";
+import { type Clock, systemClock } from "../ports/clock.ts";
 import { MandateError } from "../ports/mandate-error.ts";
 import type { SkillDirectory } from "./find-skill-folders.ts";
 import { readSkillText } from "./read-skill-text.ts";
@@ -14,7 +14,7 @@ export interface SkillSources {
   readonly acknowledged?: () => ReadonlySet<string>;
   /** How long to trust what was read before looking for changes. */
   readonly recheckMs?: number;
-  readonly now?: () => number;
+  readonly clock?: Clock;
 }
 
 const keptBodies = 100;
@@ -42,7 +42,7 @@ class FolderSkills implements SkillRegistry {
     this.#sources = {
       acknowledged: () => nobody,
       recheckMs: 1000,
-      now: systemClock.monotonic,
+      clock: systemClock,
       ...sources,
     };
   }
@@ -75,8 +75,8 @@ class FolderSkills implements SkillRegistry {
   }
 
   #current(): Scan {
-    const { directories, recheckMs } = this.#sources;
-    const now = this.#sources.now();
+    const { clock, directories, recheckMs } = this.#sources;
+    const now = clock.monotonic();
     if (this.#scan === undefined) {
       this.#scan = scanSkills(directories);
       this.#lookedAt = now;

@@ -1,4 +1,5 @@
 import type { Tracer } from "@opentelemetry/api";
+import type { Clock } from "../ports/clock.ts";
 import { type Environment, endpointOf } from "./otlp-endpoint.ts";
 import { SpanIds } from "./span-ids.ts";
 
@@ -9,6 +10,13 @@ export interface Exporter {
   close(): Promise<void>;
 }
 
+interface ExporterParts {
+  readonly environment: Environment;
+  readonly version: string;
+  readonly say: (sentence: string) => void;
+  readonly clock: Clock;
+}
+
 const closingMs = 3000;
 
 /**
@@ -16,9 +24,7 @@ const closingMs = 3000;
  * wants traces installs them, and is told how to when they are missing. Work goes on without.
  */
 export async function startExporter(
-  environment: Environment,
-  version: string,
-  say: (sentence: string) => void,
+  { clock, environment, say, version }: ExporterParts,
   load = loadPackages,
 ): Promise<Exporter | undefined> {
   const url = endpointOf(environment);
@@ -71,9 +77,9 @@ export async function startExporter(
     ids,
     async close() {
       const { promise, resolve } = Promise.withResolvers<void>();
-      const timer = setTimeout(resolve, closingMs);
+      const timer = clock.after(closingMs, resolve);
       await Promise.race([provider.shutdown().catch(() => undefined), promise]);
-      clearTimeout(timer);
+      timer.cancel();
     },
   };
 }

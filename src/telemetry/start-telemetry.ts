@@ -1,4 +1,5 @@
 import type { Tracer } from "@opentelemetry/api";
+import { type Clock, systemClock } from "../ports/clock.ts";
 import { messageOf } from "../ports/message-of.ts";
 import type { Store } from "../ports/store.ts";
 import { type Environment, endpointOf } from "./otlp-endpoint.ts";
@@ -18,6 +19,7 @@ export interface TelemetryParts {
   readonly environment: Environment;
   readonly version: string;
   readonly telemetry?: Telemetry | undefined;
+  readonly clock?: Clock;
   /** Tells a person something about the traces; a warning of the process unless said. */
   readonly say?: ((sentence: string) => void) | undefined;
 }
@@ -32,7 +34,7 @@ export interface RunningTelemetry {
  * operator who named an endpoint. For everybody else nothing is loaded.
  */
 export async function startTelemetry(parts: TelemetryParts): Promise<RunningTelemetry | undefined> {
-  const { store, environment, telemetry, version } = parts;
+  const { clock = systemClock, store, environment, telemetry, version } = parts;
   if (telemetry === false) return undefined;
   const capturesContent = telemetry?.capturesContent ?? wantsContent(environment);
   if (telemetry !== undefined || hasProvider()) {
@@ -45,7 +47,8 @@ export async function startTelemetry(parts: TelemetryParts): Promise<RunningTele
   if (endpointOf(environment) === undefined) return undefined;
   const { startExporter } = await import("./start-exporter.ts");
   const say = parts.say ?? ((sentence) => process.emitWarning(sentence));
-  const exporter = await startExporter(environment, version, say).catch((error: unknown) => {
+  const starting = startExporter({ environment, version, say, clock });
+  const exporter = await starting.catch((error: unknown) => {
     // Nobody's work depends on its traces.
     say(`Traces are not sent: what sends them could not be started (${messageOf(error)}).`);
     return undefined;

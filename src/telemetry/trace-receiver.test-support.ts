@@ -108,11 +108,3 @@ function plainValue(value: Value): unknown {
   if (value.arrayValue) return value.arrayValue.values.map(plainValue);
   return value.stringValue ?? value.doubleValue ?? Number(value.intValue);
 }
-
-export async function until(isTrue: () => boolean, ms = 10_000): Promise<void> {
-  const end = performance.now() + ms;
-  while (!isTrue()) {
-    if (performance.now() > end) throw new Error(`waited ${ms} ms for ${isTrue}`);
-    await new Promise((resolve) => setTimeout(resolve, 5));
-  }
-}

@@ -2,6 +2,7 @@ import { chmodSync, mkdtempSync, readFileSync, statSync, writeFileSync } from "n
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { systemClock } from "../../ports/clock.ts";
 import { controlRunId } from "../../ports/identity.ts";
 import type { Store } from "../../ports/store.ts";
 import { SqliteStore } from "../../stores/sqlite/sqlite-store.ts";
@@ -18,7 +19,7 @@ let tokens: AccessTokens;
 beforeEach(() => {
   store = new SqliteStore({ path: ":memory:", synchronous: "normal", artifacts: null });
   file = join(mkdtempSync(join(tmpdir(), "mandate-tokens-")), "tokens");
-  tokens = new AccessTokens(store, file, () => now);
+  tokens = new AccessTokens(store, file, { ...systemClock, now: () => now });
 });
 afterEach(() => store.close());
 

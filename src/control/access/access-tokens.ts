@@ -1,4 +1,5 @@
 import { timingSafeEqual } from "node:crypto";
+import { type Clock, systemClock } from "../../ports/clock.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
 import type { ControlRecord, RecordStore } from "../../ports/record-store.ts";
 import { type Principal, type Role, roles } from "../records/principal.ts";
@@ -35,12 +36,12 @@ export interface NewAccessToken {
 export class AccessTokens {
   readonly #store: RecordStore;
   readonly #file: string;
-  readonly #now: () => number;
+  readonly #clock: Clock;
 
-  constructor(store: RecordStore, installationTokenFile: string, now: () => number = Date.now) {
+  constructor(store: RecordStore, installationTokenFile: string, clock: Clock = systemClock) {
     this.#store = store;
     this.#file = installationTokenFile;
-    this.#now = now;
+    this.#clock = clock;
   }
 
   /** Undefined for whatever is not a token that holds now. */
@@ -53,7 +54,7 @@ export class AccessTokens {
     }
     const stored = await this.#read(name);
     if (stored === undefined || !isSame(token, stored.hash)) return undefined;
-    if (stored.expiresAt !== null && stored.expiresAt <= this.#now()) return undefined;
+    if (stored.expiresAt !== null && stored.expiresAt <= this.#clock.now()) return undefined;
     const { allRuns, role, scopes } = stored;
     return { id: name, role, scopes, ...(role === "operator" && allRuns && { allRuns }) };
   }
@@ -69,7 +70,7 @@ export class AccessTokens {
     if (!roles.includes(role)) {
       throw new MandateError("usage", `A token's role is one of ${roles.join(", ")}.`);
     }
-    const createdAt = this.#now();
+    const createdAt = this.#clock.now();
     if (expiresAt !== null && !(Number.isSafeInteger(expiresAt) && expiresAt > createdAt)) {
       throw new MandateError("usage", "A token has to expire at some time to come.");
     }

@@ -1,5 +1,5 @@
 import { MandateError } from "../../ports/mandate-error.ts";
-import { acknowledgedPrefix, type ControlStore } from "./control-store.ts";
+import { acknowledgedPrefix, type ControlParts, type ControlStore } from "./control-store.ts";
 import { retryOnConflict } from "./retry-on-conflict.ts";
 import { quote } from "./shown-text.ts";
 
@@ -11,7 +11,7 @@ export interface AcknowledgedFile {
 
 /** Says that exactly this content may count. A file that changes has another hash, and asks again. */
 export function acknowledgeContent(
-  store: ControlStore,
+  { clock, store }: ControlParts,
   hash: string,
   { file, name }: AcknowledgedFile,
   actor: string,
@@ -21,12 +21,12 @@ export function acknowledgeContent(
     if ((await store.readRecord("policy", resourceId)) !== undefined) return;
     const change = { resourceType: "policy", resourceId, expectedVersion: 0 };
     await store.changeRecords([{ ...change, value: { file, name } }], actor);
-  });
+  }, clock);
 }
 
 /** False when it was not acknowledged. */
 export function withdrawContent(
-  store: ControlStore,
+  { clock, store }: ControlParts,
   hash: string,
   actor: string,
 ): Promise<boolean> {
@@ -38,7 +38,7 @@ export function withdrawContent(
     const change = { resourceType: "policy", resourceId, expectedVersion, value: null };
     await store.changeRecords([change], actor);
     return true;
-  });
+  }, clock);
 }
 
 export async function readAcknowledged(store: ControlStore): Promise<ReadonlySet<string>> {

@@ -44,7 +44,7 @@ export function applyDocument(
       pins: Object.keys(pins).length,
       changed: changes.length,
     };
-  });
+  }, parts.clock);
 }
 
 /** Also written when it stays the same and a profile goes: see `deleteProfileRecord`. */

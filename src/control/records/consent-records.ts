@@ -4,7 +4,7 @@ import {
   consentModes,
   type RememberedConsent,
 } from "../folders/decide-consent.ts";
-import { type ControlStore, versionOf } from "./control-store.ts";
+import { type ControlParts, type ControlStore, versionOf } from "./control-store.ts";
 import { isRecord } from "./read-json.ts";
 import { retryOnConflict } from "./retry-on-conflict.ts";
 
@@ -15,7 +15,7 @@ export interface StoredConsent extends RememberedConsent {
 }
 
 export function writeConsent(
-  store: ControlStore,
+  { clock, store }: ControlParts,
   { folder, mode, owner }: RememberedConsent,
   user: string,
 ): Promise<void> {
@@ -28,11 +28,15 @@ export function writeConsent(
       [{ resourceType: "policy", resourceId, expectedVersion, value }],
       user,
     );
-  });
+  }, clock);
 }
 
 /** False when there was no consent for exactly this folder. */
-export function removeConsent(store: ControlStore, folder: string, user: string): Promise<boolean> {
+export function removeConsent(
+  { clock, store }: ControlParts,
+  folder: string,
+  user: string,
+): Promise<boolean> {
   const resourceId = recordIdOf(folder, user);
   return retryOnConflict(async () => {
     const record = await store.readRecord("policy", resourceId);
@@ -41,7 +45,7 @@ export function removeConsent(store: ControlStore, folder: string, user: string)
     const change = { resourceType: "policy", resourceId, expectedVersion, value: null };
     await store.changeRecords([change], user);
     return true;
-  });
+  }, clock);
 }
 
 /** A record that does not parse, or is not the record of its own folder, is no consent. */

@@ -171,12 +171,12 @@ export class ControlPlane {
 
   async acknowledge(hash: string, about: AcknowledgedFile, by: Principal): Promise<void> {
     requireRole("acknowledge", by);
-    await acknowledgeContent(this.#parts.store, hash, about, by.id);
+    await acknowledgeContent(this.#parts, hash, about, by.id);
   }
 
   async withdrawAcknowledgement(hash: string, by: Principal): Promise<boolean> {
     requireRole("acknowledge", by);
-    return withdrawContent(this.#parts.store, hash, by.id);
+    return withdrawContent(this.#parts, hash, by.id);
   }
 
   /** What was acknowledged, with the files that it was then. */
@@ -196,13 +196,13 @@ export class ControlPlane {
   /** Remembers how agents may work in a folder, for the user who says so; replaces an older answer. */
   async consent(consent: RememberedConsent, by: Principal): Promise<void> {
     requireRole("consent", by);
-    await writeConsent(this.#parts.store, consent, by.id);
+    await writeConsent(this.#parts, consent, by.id);
   }
 
   /** False when the user has given none for exactly this folder. */
   async withdrawConsent(folder: string, by: Principal): Promise<boolean> {
     requireRole("consent", by);
-    return removeConsent(this.#parts.store, folder, by.id);
+    return removeConsent(this.#parts, folder, by.id);
   }
 
   profileRecords(): Promise<readonly ControlRecord[]> {

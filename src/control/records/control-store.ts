@@ -1,3 +1,4 @@
+import type { Clock } from "../../ports/clock.ts";
 import type { ControlRecord, RecordStore } from "../../ports/record-store.ts";
 import type { Store } from "../../ports/store.ts";
 import type { IsKnownProfile } from "./check-agents.ts";
@@ -19,6 +20,7 @@ export interface ControlParts {
   readonly profiles: ProfileCatalog;
   /** The workspace of those who do not name one. */
   readonly defaultWorkspace?: string | undefined;
+  readonly clock?: Clock;
 }
 
 export const registryId = "agent-registry:default";

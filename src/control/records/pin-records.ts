@@ -30,7 +30,7 @@ export function writePin(
     const change = { resourceType: "policy", resourceId, expectedVersion, value: { profileId } };
     await parts.store.changeRecords([change], actor);
     return resourceId;
-  });
+  }, parts.clock);
 }
 
 /** Deletes the record; false when there was none. */
@@ -48,7 +48,7 @@ export function removePin(
     const change = { resourceType: "policy", resourceId, expectedVersion, value: null };
     await parts.store.changeRecords([change], actor);
     return true;
-  });
+  }, parts.clock);
 }
 
 /** All pins that apply in this context, the deciding one first. */

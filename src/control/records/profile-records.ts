@@ -44,7 +44,7 @@ export async function deleteProfileRecord(
     const touched = { resourceType: "policy", resourceId: registryId, expectedVersion: version };
     await store.changeRecords([profile, { ...touched, value: registry }], actor);
     return undefined;
-  });
+  }, parts.clock);
   if (refusal !== undefined) throw refusal;
 }
 

@@ -64,7 +64,7 @@ export function changeAgents(
     // Once more as a whole, for what no single entry can be blamed for: the size.
     const next = parseAgentRegistry({ version: 1, agents }, () => true);
     return replaceRegistry(parts, next, version, actor);
-  });
+  }, parts.clock);
 }
 
 /**

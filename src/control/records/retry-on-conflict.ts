@@ -1,4 +1,4 @@
-import { setTimeout as wait } from "node:timers/promises";
+import { type Clock, sleep, systemClock } from "../../ports/clock.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
 
 const maximumTries = 64;
@@ -8,7 +8,10 @@ const maximumWaitMs = 50;
  * For changes that hold whatever the record said before: reads and writes again when somebody else
  * wrote in between. Waits for a random while first, or those who met once would meet again.
  */
-export async function retryOnConflict<Value>(attempt: () => Promise<Value>): Promise<Value> {
+export async function retryOnConflict<Value>(
+  attempt: () => Promise<Value>,
+  clock: Clock = systemClock,
+): Promise<Value> {
   for (let tries = 1; ; tries += 1) {
     try {
       return await attempt();
@@ -16,6 +19,6 @@ export async function retryOnConflict<Value>(attempt: () => Promise<Value>): Pro
       const isConflict = error instanceof MandateError && error.code === "conflict";
       if (!isConflict || tries === maximumTries) throw error;
     }
-    await wait(Math.random() * Math.min(maximumWaitMs, 2 ** tries));
+    await sleep(clock, clock.random() * Math.min(maximumWaitMs, 2 ** tries));
   }
 }

@@ -1,5 +1,6 @@
 import type { DBOSClient } from "@dbos-inc/dbos-sdk";
 import type { EngineConfig } from "../../control/config.ts";
+import { type Clock, sleep, systemClock } from "../../ports/clock.ts";
 import { isPassing } from "../../ports/database-fault.ts";
 import type { DispatchedWork, Dispatcher } from "../../ports/dispatcher.ts";
 import { countQueues } from "./count-queues.ts";
@@ -30,6 +31,7 @@ export interface DispatcherOptions {
   readonly url: string;
   readonly tenant: string;
   readonly config: EngineConfig;
+  readonly clock?: Clock;
 }
 
 /** Puts delegations into the queues of DBOS, from where any worker takes them. */
@@ -37,6 +39,7 @@ export class DbosDispatcher implements Dispatcher {
   readonly #client: DBOSClient;
   readonly #line: EnqueueLine;
   readonly #options: DispatcherOptions;
+  readonly #clock: Clock;
   #isClosed = false;
   #counted: { readonly at: number; readonly overview: Promise<QueueOverview> } | undefined;
 
@@ -44,16 +47,18 @@ export class DbosDispatcher implements Dispatcher {
     this.#client = client;
     this.#line = line;
     this.#options = options;
+    this.#clock = options.clock ?? systemClock;
   }
 
   static async open(options: DispatcherOptions): Promise<DbosDispatcher> {
     const { DBOSClient } = await loadDbos();
-    await migrateEngine(options.url);
+    const { clock = systemClock } = options;
+    await migrateEngine(options.url, clock);
     const client = await DBOSClient.create({
       systemDatabaseUrl: engineAddress(options.url),
       systemDatabaseSchemaName: engineSchema,
       applicationName,
-      logger: quietLogger(() => undefined),
+      logger: quietLogger(() => undefined, clock),
     });
     const { default: pg } = await import("pg");
     const pool = new pg.Pool({
@@ -89,14 +94,14 @@ export class DbosDispatcher implements Dispatcher {
         return;
       } catch (error) {
         if (!isPassing(error)) throw error;
-        await new Promise((resolve) => setTimeout(resolve, delayMs));
+        await sleep(this.#clock, delayMs);
       }
     }
   }
 
   /** How full the queues are. Many may ask at once, and it is counted once for all of them. */
   overview(): Promise<QueueOverview> {
-    const now = performance.now();
+    const now = this.#clock.monotonic();
     if (this.#counted === undefined || now - this.#counted.at > countedForMs) {
       const { config, tenant } = this.#options;
       const overview = countQueues(this.#client, tenant, config);

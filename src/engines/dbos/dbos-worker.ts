@@ -1,5 +1,5 @@
-import { setTimeout as sleep } from "node:timers/promises";
 import type { EngineConfig } from "../../control/config.ts";
+import { type Clock, sleep, systemClock } from "../../ports/clock.ts";
 import { messageOf } from "../../ports/message-of.ts";
 import type { Store } from "../../ports/store.ts";
 import { type DbosDispatcher, type QueuedWork, workflowName } from "./dbos-dispatcher.ts";
@@ -38,6 +38,7 @@ export interface WorkerOptions {
   readonly atOnce: number;
   readonly queues?: readonly string[];
   readonly log: (line: string) => void;
+  readonly clock?: Clock;
 }
 
 export interface DbosWorker {
@@ -50,7 +51,7 @@ export interface DbosWorker {
 
 /** Takes delegations out of the queues and has them worked on, as many at a time as it may. */
 export async function startDbosWorker(options: WorkerOptions): Promise<DbosWorker> {
-  const { log, tenants } = options;
+  const { clock = systemClock, log, tenants } = options;
   const { DBOS } = await loadDbos();
   const [first] = tenants.values();
   if (first === undefined) throw new Error("a worker needs a tenant");
@@ -62,7 +63,7 @@ export async function startDbosWorker(options: WorkerOptions): Promise<DbosWorke
   for (const { store } of tenants.values()) await store.executors?.enlist(executorID);
   DBOS.registerWorkflow(
     async (work: QueuedWork) => {
-      const done = workOn(work, tenants, log, () => isDraining);
+      const done = workOn(work, tenants, { log, clock, isDraining: () => isDraining });
       underWay.add(done);
       await done.finally(() => underWay.delete(done));
     },
@@ -78,13 +79,13 @@ export async function startDbosWorker(options: WorkerOptions): Promise<DbosWorke
     applicationVersion,
     executorID,
     listenQueues: queues.map(({ name }) => name),
-    logger: quietLogger(log),
+    logger: quietLogger(log, clock),
   });
   await DBOS.launch();
   for (const { name, ...parameters } of queues) {
     await DBOS.registerQueue(name, { ...parameters, onConflict: "always_update" });
   }
-  const stopLooking = lookAfterOthers(options, DBOS, executorID);
+  const stopLooking = lookAfterOthers(options, DBOS, executorID, clock);
   return {
     get running() {
       return underWay.size;
@@ -99,12 +100,17 @@ export async function startDbosWorker(options: WorkerOptions): Promise<DbosWorke
   };
 }
 
+interface WorkerState {
+  readonly log: WorkerOptions["log"];
+  readonly clock: Clock;
+  readonly isDraining: () => boolean;
+}
+
 /** Until it has ended, or is its caller's, or another worker's to go on with. */
 async function workOn(
   work: QueuedWork,
   tenants: WorkerOptions["tenants"],
-  log: WorkerOptions["log"],
-  isDraining: () => boolean,
+  { clock, isDraining, log }: WorkerState,
 ): Promise<void> {
   const tenant = tenants.get(work.tenant);
   const { delegationId, runId, sentOn } = work;
@@ -131,7 +137,7 @@ async function workOn(
       return tenant.dispatcher.send({ ...work, sentOn: sentOn + 1 }, undefined, pause(sentOn));
     }
     // Whoever has it lives, or its lease is not over yet. What fails each time is tried seldom.
-    await sleep(Math.min(busyMs * 2 ** failures, longestBusyMs));
+    await sleep(clock, Math.min(busyMs * 2 ** failures, longestBusyMs));
   }
 }
 
@@ -151,18 +157,19 @@ function lookAfterOthers(
   { log, tenants }: WorkerOptions,
   engine: TakenWork,
   self: string,
+  clock: Clock,
 ): () => void {
   let isLooking = false;
   let looks = 0;
   const look = async (): Promise<void> => {
     const isThorough = looks++ % orphanEvery === 0;
     for (const [tenant, { engine: own, store }] of tenants) {
-      await takeOverLost({ engine, tenant, self, store, isThorough });
+      await takeOverLost({ engine, tenant, self, store, clock, isThorough });
       // What was made in the moment before somebody died is in no queue.
       if (isThorough) await own.sendLost();
     }
   };
-  const timer = setInterval(() => {
+  const lookOnce = (): void => {
     if (isLooking) return;
     isLooking = true;
     void look()
@@ -170,8 +177,9 @@ function lookAfterOthers(
       .finally(() => {
         isLooking = false;
       });
-  }, lookMs).unref();
-  return () => clearInterval(timer);
+  };
+  const timer = clock.every(lookMs, lookOnce).unref();
+  return () => timer.cancel();
 }
 
 const lookMs = 1000;

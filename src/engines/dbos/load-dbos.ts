@@ -1,4 +1,5 @@
 import type { DLogger } from "@dbos-inc/dbos-sdk";
+import type { Clock } from "../../ports/clock.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
 
 type Dbos = typeof import("@dbos-inc/dbos-sdk");
@@ -45,14 +46,14 @@ export const applicationVersion = "mandate-1";
  * Its warnings are passed on, each kind now and then: a database that is away is one piece of news,
  * and not one for every queue and every look.
  */
-export function quietLogger(log: (line: string) => void): DLogger {
+export function quietLogger(log: (line: string) => void, clock: Clock): DLogger {
   const lastSaid = new Map<string, number>();
   const say = (entry: unknown): void => {
     const text = entry instanceof Error ? entry.message : String(entry);
     // Who was taken for dead and comes back is told that another did its work: as it should be.
     if (text.includes("no longer owned by this execution")) return;
     const kind = text.slice(0, 24);
-    const now = performance.now();
+    const now = clock.monotonic();
     if (now - (lastSaid.get(kind) ?? Number.NEGATIVE_INFINITY) < sayEveryMs) return;
     lastSaid.set(kind, now);
     log(text);

@@ -1,7 +1,7 @@
 import { AsyncLocalStorage } from "node:async_hooks";
-import { setTimeout as sleep } from "node:timers/promises";
 import { format } from "node:util";
 import type { Client } from "pg";
+import { type Clock, sleep } from "../../ports/clock.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
 import { engineSchema, loadDbos } from "./load-dbos.ts";
 
@@ -15,8 +15,8 @@ const patienceMs = 300_000;
  * together on an empty database, and the engine's steps do not bear being taken by two at once: one
  * takes them, and the others find nothing to do.
  */
-export function migrateEngine(url: string): Promise<void> {
-  const done = last.then(() => migrate(url));
+export function migrateEngine(url: string, clock: Clock): Promise<void> {
+  const done = last.then(() => migrate(url, clock));
   last = done.catch(() => undefined);
   return done;
 }
@@ -24,14 +24,14 @@ export function migrateEngine(url: string): Promise<void> {
 /** One after the other within this process: its output is one. */
 let last: Promise<void> = Promise.resolve();
 
-async function migrate(url: string): Promise<void> {
+async function migrate(url: string, clock: Clock): Promise<void> {
   const { DBOS } = await loadDbos();
   const { default: pg } = await import("pg");
   const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 10_000 });
   client.on("error", () => undefined);
   await client.connect();
   try {
-    await takeLock(client);
+    await takeLock(client, clock);
     await holdBack(() => DBOS.migrate(url, { schemaName: engineSchema }));
   } finally {
     // The lock goes with its connection, and so with this process.
@@ -43,19 +43,19 @@ async function migrate(url: string): Promise<void> {
  * Asked for again and again: who waits for it within the database is waited for by the indexes that
  * are made there meanwhile, and neither would come to an end.
  */
-async function takeLock(client: Client): Promise<void> {
-  const until = performance.now() + patienceMs;
+async function takeLock(client: Client, clock: Clock): Promise<void> {
+  const until = clock.monotonic() + patienceMs;
   for (;;) {
     const text = `SELECT pg_catalog.pg_try_advisory_lock(${lock}) AS taken`;
     const { rows } = await client.query<{ taken: boolean }>(text);
     if (rows[0]?.taken === true) return;
-    if (performance.now() > until) {
+    if (clock.monotonic() > until) {
       throw new MandateError(
         "database-unusable",
         "Another process has been bringing the tables of the queues up to date for five minutes. Start this again when it is done; if it hangs, end it first.",
       );
     }
-    await sleep(askEveryMs);
+    await sleep(clock, askEveryMs);
   }
 }
 

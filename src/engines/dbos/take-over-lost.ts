@@ -1,4 +1,5 @@
 import type { DBOSClient } from "@dbos-inc/dbos-sdk";
+import type { Clock } from "../../ports/clock.ts";
 import type { Store } from "../../ports/store.ts";
 import { applicationName } from "./load-dbos.ts";
 import { isOfTenant, prefixOf } from "./workflow-id.ts";
@@ -12,6 +13,7 @@ export interface TakeOver {
   /** The executor that looks: it lives, whatever became of its lease while it was stopped. */
   readonly self: string;
   readonly store: Pick<Store, "workers" | "executors">;
+  readonly clock: Clock;
   /**
    * Also looks at everything that is taken, for executors that nobody knows: those of a version
    * that did not enlist, or whose tables were restored.
@@ -31,11 +33,11 @@ const lateMs = 2000;
  * on it. A worker of whom nothing is left is forgotten. Gives how many there were.
  */
 export async function takeOverLost(look: TakeOver): Promise<number> {
-  const { self, store } = look;
-  const askedAt = performance.now();
+  const { clock, self, store } = look;
+  const askedAt = clock.monotonic();
   const workers = (await store.workers?.()) ?? [];
   // Those who live say so in a moment; nobody is to be taken for dead until they could.
-  if (performance.now() - askedAt > lateMs) return 0;
+  if (clock.monotonic() - askedAt > lateMs) return 0;
   const enlisted = workers.flatMap(({ executor, isAlive }) => {
     return executor === null ? [] : [{ executor, isAlive }];
   });

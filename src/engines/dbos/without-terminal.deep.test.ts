@@ -1,6 +1,6 @@
-import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { openProcessFleet, type ProcessFleet } from "../../testing/process-fleet.test-support.ts";
+import { until } from "../../testing/until.ts";
 import { openDesk } from "./beside.test-support.ts";
 
 const patience = { timeout: 60_000 };
@@ -52,7 +52,8 @@ describe("a process without a terminal that waits for workers", () => {
     await first.ended;
     const [row] = await fleet.client.store.listRuns({ open: true, limit: 1 });
     // Nobody else sends it while its sender may live.
-    while (await fleet.client.store.isWorkerAlive(row?.worker ?? "")) await sleep(100);
+    const { store } = fleet.client;
+    await until("its lease ends", async () => !(await store.isWorkerAlive(row?.worker ?? "")));
     const impatient = desk.program(`
       for (const run of mandate.recovered) void run.result;
       await mandate.close();

@@ -1,8 +1,9 @@
+import { type Clock, sleep } from "../../ports/clock.ts";
 import type { ModelReply, ModelRequest } from "../../ports/model.ts";
 import { ModelFault } from "../../ports/model-fault.ts";
 import { untilAborted } from "../until-aborted.ts";
 import type { ScriptedFault, ScriptedReply } from "./playbook.ts";
-import { type OnPart, streamText, wait } from "./stream-text.ts";
+import { type OnPart, streamText } from "./stream-text.ts";
 import { callId, toModelReply } from "./to-model-reply.ts";
 
 export async function performFault(
@@ -10,8 +11,9 @@ export async function performFault(
   fault: ScriptedFault,
   request: ModelRequest,
   onPart: OnPart,
+  clock: Clock,
 ): Promise<ModelReply> {
-  if (reply.latency_ms) await wait(reply.latency_ms, request.signal);
+  if (reply.latency_ms) await sleep(clock, reply.latency_ms, request.signal);
   switch (fault) {
     case "rate-limited":
     case "overloaded":

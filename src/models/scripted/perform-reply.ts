@@ -1,3 +1,4 @@
+import type { Clock } from "../../ports/clock.ts";
 import type { ModelReply, ModelRequest } from "../../ports/model.ts";
 import { performFault } from "./perform-fault.ts";
 import type { ScriptedReply } from "./playbook.ts";
@@ -12,10 +13,11 @@ export function performReply(
   reply: ScriptedReply,
   request: ModelRequest,
   onPart: OnPart,
+  clock: Clock,
 ): ModelReply | Promise<ModelReply> {
   if (request.signal.aborted) throw request.signal.reason;
-  if (reply.fault !== undefined) return performFault(reply, reply.fault, request, onPart);
-  if (reply.latency_ms) return performSlowly(reply, reply.latency_ms, request, onPart);
+  if (reply.fault !== undefined) return performFault(reply, reply.fault, request, onPart, clock);
+  if (reply.latency_ms) return performSlowly(reply, reply.latency_ms, request, onPart, clock);
   streamText(reply, onPart);
   return toModelReply(reply, request);
 }
@@ -25,7 +27,8 @@ async function performSlowly(
   latency: number,
   request: ModelRequest,
   onPart: OnPart,
+  clock: Clock,
 ): Promise<ModelReply> {
-  await streamSlowly(reply, latency, request.signal, onPart);
+  await streamSlowly(reply, latency, request.signal, onPart, clock);
   return toModelReply(reply, request);
 }

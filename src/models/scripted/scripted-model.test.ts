@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import type { Message, ModelPart, ModelRequest } from "../../ports/model.ts";
+import { ManualClock } from "../../testing/manual-clock.ts";
 import { exampleRequest, toolResult } from "../example-request.test-support.ts";
 import type { Playbook, PlaybookReply } from "./playbook.ts";
 import { scriptedModel } from "./scripted-model.ts";
@@ -162,9 +163,16 @@ test("usage, served model and finish can be told", async () => {
 });
 
 test("latency is waited for, and an abort ends it with the signal's reason", async () => {
-  const started = performance.now();
-  await heard(playbook({ text: "slow", latency_ms: 30 }));
-  expect(performance.now() - started).toBeGreaterThan(25);
+  const clock = new ManualClock();
+  let isAnswered = false;
+  const slow = scriptedModel(playbook({ text: "slow", latency_ms: 30 }), clock);
+  const answer = slow(exampleRequest(), () => {}).then(() => {
+    isAnswered = true;
+  });
+  await clock.advance(29);
+  expect(isAnswered).toBe(false);
+  await clock.advance(1);
+  await answer;
   const controller = new AbortController();
   const book = playbook({ text: "never", latency_ms: 60_000 });
   const asked = heard(book, exampleRequest({ signal: controller.signal }));

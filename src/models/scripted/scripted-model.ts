@@ -1,3 +1,4 @@
+import { type Clock, systemClock } from "../../ports/clock.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
 import type { Model, ModelReply, ModelRequest } from "../../ports/model.ts";
 import { ModelFault } from "../../ports/model-fault.ts";
@@ -14,15 +15,16 @@ type Answer = ScriptedReply | string;
 
 /**
  * A model that answers from a playbook or from a function, and never from a language model. It keeps
- * nothing between requests.
+ * nothing between requests. Its waits are measured by `clock`.
  */
-export function scriptedModel(script: Playbook | Script): Model {
+export function scriptedModel(script: Playbook | Script, clock: Clock = systemClock): Model {
   const answer = typeof script === "function" ? script : playbookScript(script);
   return (request, onPart) => {
     try {
       const reply = answer(request);
-      if (reply instanceof Promise) return reply.then((each) => perform(each, request, onPart));
-      return Promise.resolve(perform(reply, request, onPart));
+      if (reply instanceof Promise)
+        return reply.then((each) => perform(each, request, onPart, clock));
+      return Promise.resolve(perform(reply, request, onPart, clock));
     } catch (error) {
       return Promise.reject(error);
     }
@@ -33,8 +35,10 @@ function perform(
   answer: Answer,
   request: ModelRequest,
   onPart: OnPart,
+  clock: Clock,
 ): ModelReply | Promise<ModelReply> {
-  return performReply(typeof answer === "string" ? { text: answer } : answer, request, onPart);
+  const reply = typeof answer === "string" ? { text: answer } : answer;
+  return performReply(reply, request, onPart, clock);
 }
 
 function playbookScript(playbook: Playbook): (request: ModelRequest) => ScriptedReply {

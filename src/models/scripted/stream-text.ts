@@ -1,4 +1,4 @@
-import { setTimeout as delay } from "node:timers/promises";
+import { type Clock, sleep } from "../../ports/clock.ts";
 import type { ModelPart } from "../../ports/model.ts";
 import type { ScriptedReply } from "./playbook.ts";
 
@@ -15,22 +15,14 @@ export async function streamSlowly(
   milliseconds: number,
   signal: AbortSignal,
   onPart: OnPart,
+  clock: Clock,
 ): Promise<void> {
   const pieces = piecesOf(reply);
   const pause = milliseconds / Math.max(1, pieces.length);
-  if (pieces.length === 0) await wait(pause, signal);
+  if (pieces.length === 0) await sleep(clock, pause, signal);
   for (const text of pieces) {
-    await wait(pause, signal);
+    await sleep(clock, pause, signal);
     onPart({ type: "text", text });
-  }
-}
-
-/** Waits, and stops waiting when the request is aborted. */
-export async function wait(milliseconds: number, signal: AbortSignal): Promise<void> {
-  try {
-    await delay(milliseconds, undefined, { signal });
-  } catch (error) {
-    throw signal.aborted ? signal.reason : error;
   }
 }
 
