@@ -136,7 +136,6 @@ export async function createRuntime(options: RuntimeOptions): Promise<Runtime> {
     artifacts: database.artifacts,
     synchronous: options.synchronous ?? database.synchronous,
   };
-  const { clock = systemClock } = options;
   const store = await openStore({ ...stored, clock });
   const { config, models, waiting } = await settle(loaded, store, options, scripted);
   const watchdog = await watch(options, store, stored, options.database ?? places.database);
