@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { cases } from "../testing/cases.test-support.ts";
 import { openEngine, type TestEngine, testProfile } from "../testing/engine-fixture.ts";
 import { commandContext } from "./command-context.ts";
 import { completeCommand } from "./complete-command.ts";
@@ -93,7 +94,7 @@ describe("what can be typed next", () => {
           expect(candidate.text.startsWith(text)).toBe(true);
         }
       }),
-      { numRuns: 300 },
+      { numRuns: cases(300) },
     );
   });
 });

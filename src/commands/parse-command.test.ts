@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { cases } from "../testing/cases.test-support.ts";
 import { commandTable } from "./command-table.ts";
 import { parseCommand } from "./parse-command.ts";
 
@@ -293,7 +294,7 @@ describe("whatever the text", () => {
         if (!text.startsWith("/")) expect(parsed).toHaveProperty("usage");
         if ("usage" in parsed) expect(parsed.usage.length).toBeLessThan(1000);
       }),
-      { numRuns: 3000 },
+      { numRuns: cases(3000) },
     );
   });
 });

@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { cases } from "../testing/cases.test-support.ts";
 import { type Authority, authorityExcess, intersectAuthority } from "./authority.ts";
 import { difference, includes, intersect, isSubset, type Selection } from "./selection.ts";
 
@@ -77,7 +78,7 @@ describe("an authority", () => {
         expect(authorityExcess(both, left)).toEqual([]);
         expect(authorityExcess(both, right)).toEqual([]);
       }),
-      { numRuns: 2000 },
+      { numRuns: cases(2000) },
     );
   });
 

@@ -1,11 +1,12 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { cases } from "../testing/cases.test-support.ts";
 import type { Authority } from "./authority.ts";
 import { type Ceiling, type Granted, type Narrowing, narrow } from "./narrow.ts";
 import { askings, ceilingBelow, ceilings, tools } from "./narrowing.test-support.ts";
 import type { Selection } from "./selection.ts";
 
-const cases = Number(process.env["MANDATE_PROPERTY_CASES"] ?? 100_000);
+const tried = cases(100_000);
 
 // Containment in other words than those of the code: what cannot be reached stays unreachable.
 const fields = ["tools", "skills", "mcp_servers", "models", "scopes", "network"] as const;
@@ -104,10 +105,10 @@ describe("narrow, whatever is asked", () => {
           ceiling = ceilingBelow(outcome);
         }
       }),
-      { numRuns: cases / 5 },
+      { numRuns: tried / 5 },
     );
     // A property that mostly refuses would prove little.
-    expect(granted).toBeGreaterThan(cases / 5);
+    expect(granted).toBeGreaterThan(tried / 5);
   });
 
   it("says in the receipt what was asked and left out", () => {
@@ -127,7 +128,7 @@ describe("narrow, whatever is asked", () => {
           expect(lines.get("model")?.reason).toBeTruthy();
         }
       }),
-      { numRuns: cases / 20 },
+      { numRuns: tried / 20 },
     );
   });
 });

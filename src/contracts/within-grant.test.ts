@@ -1,12 +1,13 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
+import { cases } from "../testing/cases.test-support.ts";
 import { authorityExcess } from "./authority.ts";
 import { narrow } from "./narrow.ts";
 import { askings, ceilings } from "./narrowing.test-support.ts";
 import { includes } from "./selection.ts";
 import { withinGrant } from "./within-grant.ts";
 
-const cases = Number(process.env["MANDATE_PROPERTY_CASES"] ?? 5_000);
+const tried = cases(5_000);
 
 test("what two profiles both get is no more than either gets, in any field", () => {
   let compared = 0;
@@ -32,7 +33,7 @@ test("what two profiles both get is no more than either gets, in any field", () 
         expect(both.cost ?? Number.POSITIVE_INFINITY).toBeLessThanOrEqual(most.cost);
       expect(both.canSpawn && !most.canSpawn).toBe(false);
     }),
-    { numRuns: cases },
+    { numRuns: tried },
   );
-  expect(compared).toBeGreaterThan(cases / 20);
+  expect(compared).toBeGreaterThan(tried / 20);
 });

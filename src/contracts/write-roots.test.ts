@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { cases } from "../testing/cases.test-support.ts";
 import { intersectRoots, isBelow, rootsWithin } from "./write-roots.ts";
 
 const segment = fc.constantFrom("a", "b", "ab", "..", ".", "", "a b", "é");
@@ -46,7 +47,7 @@ describe("intersectRoots", () => {
           list.some((root) => isBelow(place, root));
         expect(allows(both)).toBe(allows(left) && allows(right));
       }),
-      { numRuns: 2000 },
+      { numRuns: cases(2000) },
     );
   });
 

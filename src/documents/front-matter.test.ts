@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
+import { cases } from "../testing/cases.test-support.ts";
 import { readFrontMatter } from "./front-matter.ts";
 
 const knownKeys = ["name", "description", "tools", "model", "tags", "hooks", "title", "color"];
@@ -193,7 +194,7 @@ test("whatever the text, it is answered, and what it holds is plain", () => {
       expect(JSON.parse(JSON.stringify(fields))).toEqual(fields);
       expect(problems.every(({ line }) => line >= 1)).toBe(true);
     }),
-    { numRuns: 2000 },
+    { numRuns: cases(2000) },
   );
 });
 

@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { MandateError } from "../ports/mandate-error.ts";
+import { cases } from "../testing/cases.test-support.ts";
 import { parseYaml } from "./read-yaml.ts";
 
 function refusal(text: string, options?: Parameters<typeof parseYaml>[2]): string {
@@ -107,7 +108,7 @@ test("whatever the text, it is read as plain data or refused with a line", () =>
         expect((error as MandateError).message).toMatch(/^f:\d+: /);
       }
     }),
-    { numRuns: 2000 },
+    { numRuns: cases(2000) },
   );
 });
 

@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { hexOf } from "../ports/identity.ts";
+import { cases } from "../testing/cases.test-support.ts";
 import type { NewEvent } from "./event.ts";
 import { eventTypes } from "./example-events.test-support.ts";
 import { canonical, genesis, link } from "./hash-chain.ts";
@@ -53,7 +54,7 @@ describe("the canonical text of an event", () => {
         expect(at).toBe(event.at);
         expect(textOf({ ...event, payload: payload as typeof event.payload })).toBe(text);
       }),
-      { numRuns: 2000 },
+      { numRuns: cases(2000) },
     );
   });
 
@@ -63,7 +64,7 @@ describe("the canonical text of an event", () => {
         const text = textOf(event);
         expect(Buffer.from(text, "utf8").toString("utf8")).toBe(text);
       }),
-      { numRuns: 500 },
+      { numRuns: cases(500) },
     );
   });
 

@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { cases } from "../testing/cases.test-support.ts";
 import type { EventType, NewEvent, StoredEvent } from "./event.ts";
 import { examplePayloads } from "./example-events.test-support.ts";
 import { inboxChangeOf } from "./inbox-change.ts";
@@ -235,7 +236,7 @@ describe("a line of an item", () => {
         expect(line).toBe(line.trim());
         expect(oneLine(line, 240)).toBe(line);
       }),
-      { numRuns: 60 },
+      { numRuns: cases(60) },
     );
   });
 

@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { cases } from "../testing/cases.test-support.ts";
 import { maximumRecordBytes, maximumRecordDepth, recordText } from "./record-text.ts";
 
 const textOf = (value: unknown): string => recordText("policy/a", value);
@@ -40,7 +41,7 @@ describe("the text of a record's value", () => {
         expect(JSON.parse(text)).toEqual(JSON.parse(JSON.stringify(value)));
         expect(JSON.stringify(JSON.parse(text))).toBe(text);
       }),
-      { numRuns: 1000 },
+      { numRuns: cases(1000) },
     );
   });
 

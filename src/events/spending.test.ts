@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
+import { cases } from "../testing/cases.test-support.ts";
 import type { Delegation } from "./delegation.ts";
 import { emptyRun } from "./run-state.ts";
 import { followSpending, spendingAbove } from "./spending.ts";
@@ -41,6 +42,6 @@ test("whoever reads a log comes to the same sums as whoever wrote it, to the las
       expect(sums(writer)).toEqual(sums(reader));
       expect(sums(writer).every(Number.isInteger)).toBe(true);
     }),
-    { numRuns: 500 },
+    { numRuns: cases(500) },
   );
 });

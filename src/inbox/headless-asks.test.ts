@@ -1,9 +1,10 @@
 import { describe, expect, it } from "vitest";
+import { cases } from "../testing/cases.test-support.ts";
 import { ofType, openEngine, type Script, testProfile } from "../testing/index.ts";
 import { Inbox } from "./inbox.ts";
 
 /** The bar is a hundred; ten are enough to see that nothing broke. */
-const rounds = Number(process.env["MANDATE_ROUNDS"] ?? 10);
+const rounds = cases(200, 10);
 
 const askDeadlineMs = 50;
 /** A machine that does other things as well may be late, but not by as much as a person would be. */

@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { cases } from "../testing/cases.test-support.ts";
 import {
   askIdOf,
   askNumberOf,
@@ -24,7 +25,7 @@ describe("an id", () => {
         expect(runNumberOf(runIdOf(value))).toBe(value);
         expect(askNumberOf(askIdOf(value))).toBe(value);
       }),
-      { numRuns: 5000 },
+      { numRuns: cases(5000) },
     );
   });
 

@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
+import { cases } from "../testing/cases.test-support.ts";
 import { parseJson } from "./parse-json.ts";
 
 /** What has to be read first for V8 to take other keys for these. */
@@ -36,7 +37,7 @@ test("everything else is as the language reads it", () => {
       const text = JSON.stringify(data, null, indent);
       expect(JSON.stringify(parseJson(text), null, indent)).toBe(text);
     }),
-    { numRuns: 2000 },
+    { numRuns: cases(2000) },
   );
 });
 

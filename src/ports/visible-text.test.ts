@@ -1,6 +1,7 @@
 import { stripVTControlCharacters } from "node:util";
 import fc from "fast-check";
 import { expect, test } from "vitest";
+import { cases } from "../testing/cases.test-support.ts";
 import {
   findHidden,
   revealHidden,
@@ -24,7 +25,7 @@ test("it leaves what the platform's own function leaves", () => {
       const text = pieces.join("");
       expect(stripTerminalCodes(text)).toBe(stripVTControlCharacters(text));
     }),
-    { numRuns: 3000 },
+    { numRuns: cases(3000) },
   );
 });
 

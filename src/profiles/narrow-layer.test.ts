@@ -1,12 +1,13 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { includes, isSubset, type Selection } from "../contracts/selection.ts";
+import { cases } from "../testing/cases.test-support.ts";
 import { mergeLayers } from "./merge-layers.ts";
 import { narrowLayer } from "./narrow-layer.ts";
 import type { Profile, ProfileFields } from "./profile.ts";
 import type { ProfileLayer } from "./profile-layer.ts";
 
-const cases = Number(process.env["MANDATE_PROPERTY_CASES"] ?? 1_000);
+const tried = cases(1_000);
 
 const maybe = <Value>(value: fc.Arbitrary<Value>): fc.Arbitrary<Value | undefined> =>
   fc.option(value, { nil: undefined });
@@ -240,7 +241,7 @@ describe("a project's layer of a profile that is not the project's", () => {
         const merged = mergeLayers([first, ...theirs, second], usual);
         expect([...excesses(merged, without)]).toEqual([]);
       }),
-      { numRuns: cases },
+      { numRuns: tried },
     );
   });
 
@@ -256,7 +257,7 @@ describe("a project's layer of a profile that is not the project's", () => {
           expect(isSame || isTold || isEmpty, key).toBe(true);
         }
       }),
-      { numRuns: cases },
+      { numRuns: tried },
     );
   });
 

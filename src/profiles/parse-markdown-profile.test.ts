@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { MandateError } from "../ports/mandate-error.ts";
+import { cases } from "../testing/cases.test-support.ts";
 import { parseMarkdownProfile } from "./parse-markdown-profile.ts";
 
 function parse(source: string | Uint8Array) {
@@ -185,6 +186,6 @@ test("whatever the bytes are, it is a profile or a MandateError", () => {
         expect(error).toBeInstanceOf(MandateError);
       }
     }),
-    { numRuns: 500 },
+    { numRuns: cases(500) },
   );
 });

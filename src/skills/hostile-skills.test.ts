@@ -2,6 +2,7 @@ import { execFileSync } from "node:child_process";
 import { mkdirSync, symlinkSync } from "node:fs";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { cases } from "../testing/cases.test-support.ts";
 import { TestFolder, user } from "./skill-folders.test-support.ts";
 import { loadSkills } from "./skill-registry.ts";
 
@@ -109,6 +110,6 @@ test("whatever bytes a SKILL.md has, it is listed or it is a problem", async () 
       expect(skill.name).toMatch(/^[\p{L}\p{M}\p{N}._-]+$/u);
       expect(typeof (await registry.read(skill.name))).toBe("string");
     }),
-    { numRuns: 300 },
+    { numRuns: cases(300) },
   );
 });

@@ -13,6 +13,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { cases } from "../testing/cases.test-support.ts";
 import { bindWorkspace } from "./bind-workspace.ts";
 import { openFile } from "./open-file.ts";
 import { requireReplaceable } from "./open-replaceable.ts";
@@ -182,7 +183,7 @@ test("no path of any shape reads or changes a canary", async () => {
       const paths = await list(hostile).catch(() => []);
       expect(paths.join("\n")).not.toMatch(/unseen$/m);
     }),
-    { numRuns: 500 },
+    { numRuns: cases(500) },
   );
   expect(outsideWorld()).toBe(before);
 });

@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
+import { cases } from "../../testing/cases.test-support.ts";
 import { parseStrictJson } from "./strict-json.ts";
 
 const caps = { bytes: 1000, depth: 4 };
@@ -113,7 +114,7 @@ test("never throws, whatever the text", () => {
   );
   fc.assert(
     fc.property(texts, (text) => void read(text)),
-    { numRuns: 2000 },
+    { numRuns: cases(2000) },
   );
 });
 

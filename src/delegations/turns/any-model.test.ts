@@ -5,6 +5,7 @@ import { z } from "zod";
 import type { ScriptedCall, ScriptedReply } from "../../models/scripted/playbook.ts";
 import type { Script } from "../../models/scripted/scripted-model.ts";
 import type { Message, ModelRequest } from "../../ports/model.ts";
+import { cases } from "../../testing/cases.test-support.ts";
 import {
   type EngineOptions,
   ofType,
@@ -152,10 +153,7 @@ async function ended(mandate: TestEngine, runId: string): Promise<boolean> {
 }
 
 /** More of them for a night: MANDATE_TEST_SEEDS=2000. */
-const seeds = Array.from(
-  { length: Number(process.env["MANDATE_TEST_SEEDS"] ?? 40) },
-  (_, n) => n + 1,
-);
+const seeds = Array.from({ length: cases(400, 12) }, (_, n) => n + 1);
 
 it.each(seeds)("whatever its models do, a run ends, and its log holds (%i)", async (seed) => {
   const options: EngineOptions = {

@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { cases } from "../../testing/cases.test-support.ts";
 import { Account, type Amount } from "./ledger.ts";
 
 const tokens = (count: number): Amount => ({ tokens: count, cost: 0 });
@@ -101,7 +102,7 @@ describe("an account", () => {
           }
         }
       }),
-      { numRuns: 300 },
+      { numRuns: cases(300) },
     );
   });
 });

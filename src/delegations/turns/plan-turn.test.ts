@@ -3,6 +3,7 @@ import { describe, expect, it } from "vitest";
 import { costOf } from "../../contracts/token-price.ts";
 import { findShippedModel } from "../../control/shipped-models.ts";
 import { billionths } from "../../ports/dollars.ts";
+import { cases } from "../../testing/cases.test-support.ts";
 import { Account, type Amount } from "./ledger.ts";
 import { planTurn, promptBound, roomForOutput, type TurnBounds } from "./plan-turn.ts";
 
@@ -64,7 +65,7 @@ describe("planTurn", () => {
         expect(plan.maxOutput).toBeGreaterThan(0);
         expect(plan.maxOutput).toBeLessThanOrEqual(given.maxOutput);
       }),
-      { numRuns: 5000 },
+      { numRuns: cases(5000) },
     );
   });
 
@@ -79,7 +80,7 @@ describe("planTurn", () => {
         const room = sum(available, { tokens: 0, cost: 2 });
         expect(isWithin(sum(kept, plan.reserve), room)).toBe(true);
       }),
-      { numRuns: 5000 },
+      { numRuns: cases(5000) },
     );
   });
 
@@ -90,7 +91,7 @@ describe("planTurn", () => {
         const richer = { ...given, available: given.unspent };
         expect(planTurn(richer).kind).toBe("last");
       }),
-      { numRuns: 5000 },
+      { numRuns: cases(5000) },
     );
   });
 
@@ -114,7 +115,7 @@ describe("planTurn", () => {
           expect(planTurn({ ...given, available: given.unspent }).kind).toBe("exhausted");
         }
       }),
-      { numRuns: 5000 },
+      { numRuns: cases(5000) },
     );
   });
 
@@ -132,7 +133,7 @@ describe("planTurn", () => {
         }
         expect(stage).toBe(2);
       }),
-      { numRuns: 200 },
+      { numRuns: cases(200) },
     );
   });
 });
@@ -166,7 +167,7 @@ describe("a planned reservation", () => {
         const plan = planTurn(bounds);
         if ("reserve" in plan) expect(account.reserve(plan.reserve)).toBe(true);
       }),
-      { numRuns: 5000 },
+      { numRuns: cases(5000) },
     );
   });
 });
@@ -199,7 +200,7 @@ describe("roomForOutput", () => {
         });
         expect(planTurn({ ...given, prompt, unspent: given.available }).kind).toBe("turn");
       }),
-      { numRuns: 5000 },
+      { numRuns: cases(5000) },
     );
   });
 

@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { matchGlob } from "../../contracts/match-glob.ts";
+import { cases } from "../../testing/cases.test-support.ts";
 import { regexToGlobs } from "./file-regex.ts";
 
 const paths = [
@@ -63,6 +64,6 @@ test("no glob ever allows a path that the expression does not", () => {
           expect({ path, globs, fits: regex.test(path) }).toMatchObject({ fits: true });
       }
     }),
-    { numRuns: 5000 },
+    { numRuns: cases(5000) },
   );
 });

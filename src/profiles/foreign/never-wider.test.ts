@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
+import { cases } from "../../testing/cases.test-support.ts";
 import { parseMarkdownProfile } from "../parse-markdown-profile.ts";
 import { findWider, mayHaveChildren } from "./authority-of.test-support.ts";
 import { foreignFiles } from "./foreign-files.test-support.ts";
@@ -269,6 +270,6 @@ test("whatever the bytes, a file is answered, and what it defines is a profile o
         expect(loaded).toEqual({ name, fields });
       }
     }),
-    { numRuns: 1500 },
+    { numRuns: cases(1500) },
   );
 });

@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
+import { cases } from "../../testing/cases.test-support.ts";
 import { parseMarkdownProfile } from "../parse-markdown-profile.ts";
 import type { ProfileFields } from "../profile.ts";
 import { toPlainData } from "./plain-data.ts";
@@ -62,6 +63,6 @@ test("whatever the texts, they come back", () => {
       const fields = { description, prompt, opening, metadata: kept } as ProfileFields;
       expect(again(fields)).toEqual({ name: "a", fields });
     }),
-    { numRuns: 1000 },
+    { numRuns: cases(1000) },
   );
 });

@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { sha256 } from "../../events/hash-chain.ts";
+import { cases } from "../../testing/cases.test-support.ts";
 import { dropDatabase, freshDatabase } from "../../testing/postgres.test-support.ts";
 import { change } from "../../testing/stored-records.ts";
 import { assertSound, note, StoredRun } from "../../testing/stored-run.ts";
@@ -30,7 +31,7 @@ describe("a text that Postgres does not keep", () => {
         expect(stored).not.toContain("\u0000");
         expect(decodeRow({ stored })).toEqual({ stored: one });
       }),
-      { numRuns: 2000 },
+      { numRuns: cases(2000) },
     );
     expect(encodeText("as it is: äöü 😀 \n\t\\")).toBe("as it is: äöü 😀 \n\t\\");
   });

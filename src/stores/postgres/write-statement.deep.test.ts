@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { afterAll, beforeAll, expect, it } from "vitest";
+import { cases } from "../../testing/cases.test-support.ts";
 import { dropDatabase, execute, freshDatabase } from "../../testing/postgres.test-support.ts";
 import { jsonText, WriteStatement } from "./write-statement.ts";
 
@@ -42,7 +43,7 @@ it("brings texts through as they are, also those that are no JSON and hold what 
       const rows = texts.map((one, place) => [place, one] as const);
       expect(await wayThrough(rows)).toEqual(rows);
     }),
-    { numRuns: 100 },
+    { numRuns: cases(100) },
   );
 });
 

@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
 import { sha256 } from "../../events/hash-chain.ts";
+import { cases } from "../../testing/cases.test-support.ts";
 import { KeptTexts } from "./kept-texts.ts";
 
 it("whatever is pruned meanwhile, what an append refers to is there when it is written", () => {
@@ -43,7 +44,7 @@ it("whatever is pruned meanwhile, what an append refers to is there when it is w
         }
       }
     }),
-    { numRuns: 500 },
+    { numRuns: cases(500) },
   );
 });
 

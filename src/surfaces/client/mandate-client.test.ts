@@ -4,6 +4,7 @@ import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import fc from "fast-check";
 import { afterEach, describe, expect, it } from "vitest";
+import { cases } from "../../testing/cases.test-support.ts";
 import { MandateApiError, MandateClient } from "./mandate-client.ts";
 import { readSse } from "./read-sse.ts";
 
@@ -267,7 +268,7 @@ describe("a stream of events", () => {
           expect(read).toEqual(said);
         },
       ),
-      { numRuns: 200 },
+      { numRuns: cases(200) },
     );
   });
 

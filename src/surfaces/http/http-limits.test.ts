@@ -1,6 +1,7 @@
 import { gzipSync } from "node:zlib";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { cases } from "../../testing/cases.test-support.ts";
 import { checkTarget } from "./check-target.ts";
 import { json, openServer, readAll, type TestServer } from "./server.test-support.ts";
 
@@ -170,7 +171,7 @@ describe("a path that is spelled in another way", () => {
           decoded.every((segment) => !/[/\\]/.test(segment) && segment !== ".." && segment !== ".")
         );
       }),
-      { numRuns: 2000 },
+      { numRuns: cases(2000) },
     );
   });
 });

@@ -15,6 +15,7 @@ import { afterAll, expect, test } from "vitest";
 import type { RunRequest } from "../../delegations/start/run-request.ts";
 import { serveHttp, statelessly } from "../../tools/mcp/http-server.test-support.ts";
 import { serve, type WebServer } from "../../tools/web/web-server.test-support.ts";
+import { cases } from "../cases.test-support.ts";
 import { type FinishedRun, ofType, openEngine, type TestEngine } from "../engine-fixture.ts";
 import { disguises, randomFrom, write } from "./injected-text.test-support.ts";
 import {
@@ -36,8 +37,8 @@ import {
 } from "./injection-checks.test-support.ts";
 import { type Battlefield, type Goal, goals } from "./injection-goals.test-support.ts";
 
-/** The bar is 500. `MANDATE_ROUNDS=5000` for more, `MANDATE_SEED=7` for others. */
-const rounds = Math.max(520, Number(process.env["MANDATE_ROUNDS"] ?? 0));
+/** At least 500; `MANDATE_SEED=7` for others. */
+const rounds = cases(2_000, 520);
 const seed = Number(process.env["MANDATE_SEED"] ?? 9);
 
 const base = realpathSync(mkdtempSync(join(tmpdir(), "mandate-injected-")));

@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
+import { cases } from "../../testing/cases.test-support.ts";
 import { htmlToMarkdown } from "./html-to-markdown.ts";
 
 const base = "https://example.org/docs/guide/";
@@ -128,6 +129,6 @@ test("any soup of tags is converted without a fault, and no script survives", as
       const text = await markdown(`${pieces.join("")}<script>stolen()</script>`);
       expect(text).not.toContain("](javascript:");
     }),
-    { numRuns: 500 },
+    { numRuns: cases(500) },
   );
 });

@@ -3,6 +3,7 @@ import { symlinkSync, utimesSync } from "node:fs";
 import { join } from "node:path";
 import fc from "fast-check";
 import { expect, test } from "vitest";
+import { cases } from "../../testing/cases.test-support.ts";
 import { callTool, contextFor, makeTree } from "./file-tool.test-support.ts";
 import { globFiles } from "./glob-files.ts";
 import { findRipgrep } from "./search/find-ripgrep.ts";
@@ -192,7 +193,7 @@ test("ripgrep finds the same files by the same patterns", async (context) => {
       const ours = found.startsWith("No file") ? [] : found.split("\n");
       expect({ text, files: ours.sort() }).toEqual({ text, files: expected.slice(0, -1).sort() });
     }),
-    { numRuns: 150 },
+    { numRuns: cases(150) },
   );
 }, 60_000);
 

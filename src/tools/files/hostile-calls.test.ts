@@ -11,6 +11,7 @@ import { join } from "node:path";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { CallDenied } from "../../ports/call-denied.ts";
+import { cases } from "../../testing/cases.test-support.ts";
 import type { Tool, ToolContext } from "../tool.ts";
 import { editFile } from "./edit-file.ts";
 import { callTool, contextFor, makeTree } from "./file-tool.test-support.ts";
@@ -129,7 +130,7 @@ function hostilePath(base: string): fc.Arbitrary<string> {
     .map(([first, rest]) => first + rest.join("/"));
 }
 
-const attacksOnEach = 1250;
+const attacksOnEach = cases(1250);
 
 test.each(Object.entries(parameters))(
   "1,250 paths of any shape as %s: nothing outside is shown or changed",

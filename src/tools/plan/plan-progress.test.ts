@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it, test } from "vitest";
+import { cases } from "../../testing/cases.test-support.ts";
 import { ownershipOverlaps } from "../../workspaces/git/integration/match-ownership.ts";
 import { PlanProgress, type ProgressOptions, type ScheduledStep } from "./plan-progress.ts";
 
@@ -218,7 +219,7 @@ test("whatever the plan and however its steps end, its promises hold", () => {
         }
       },
     ),
-    { numRuns: 300 },
+    { numRuns: cases(300) },
   );
 });
 

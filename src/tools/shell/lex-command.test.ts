@@ -3,6 +3,7 @@ import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync }
 import { join } from "node:path";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { cases } from "../../testing/cases.test-support.ts";
 import { lexCommand } from "./lex-command.ts";
 import { makeFolder } from "./shell-fixture.test-support.ts";
 import { subjectsOfArguments, subjectsOfCommand } from "./subjects-of-command.ts";
@@ -120,11 +121,12 @@ describe("what a line is said to run", () => {
   });
 
   function compare(shell: string): void {
+    const compared = cases(400, 80);
     const lines = fc
-      .sample(line, { numRuns: 40_000, seed: 7 })
+      .sample(line, { numRuns: compared * 100, seed: 7 })
       .filter((text) => subjectsOfCommand(text) !== undefined)
-      .slice(0, 400);
-    expect(lines.length).toBe(400);
+      .slice(0, compared);
+    expect(lines.length).toBe(compared);
     const driver = `n=0; for line; do LOG="$PWD/log-$n" ${shell} -c "$line"; n=$((n+1)); done; wait`;
     const env = { PATH: join(folder, "bin") };
     spawnSync("/bin/sh", ["-c", driver, "sh", ...lines], { cwd: folder, env, stdio: "ignore" });
@@ -141,6 +143,6 @@ describe("what a line is said to run", () => {
       }
       rmSync(log);
     }
-    expect(ran).toBeGreaterThan(100);
+    expect(ran).toBeGreaterThan(compared / 5);
   }
 });

@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
+import { cases } from "../../testing/cases.test-support.ts";
 import { isPublicAddress } from "./public-address.ts";
 import { hostOf, readAddress } from "./read-address.ts";
 import { requirePublic } from "./resolve-host.ts";
@@ -111,7 +112,7 @@ test("no private IPv4 address passes in any spelling of a URL", () => {
       expect(isPublicAddress(hostOf(url))).toBe(false);
       expect(() => requirePublic(url, [hostOf(url)], new Set())).toThrow(/not a public address/);
     }),
-    { numRuns: 20_000 },
+    { numRuns: cases(20_000) },
   );
 });
 
@@ -122,7 +123,7 @@ test("no private, carried, local or reserved IPv6 address passes", () => {
       expect(isPublicAddress(spelled)).toBe(false);
       expect(isPublicAddress(hostOf(readAddress(`http://[${spelled}]/`)))).toBe(false);
     }),
-    { numRuns: 20_000 },
+    { numRuns: cases(20_000) },
   );
 });
 

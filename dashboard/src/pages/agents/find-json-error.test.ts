@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
+import { cases } from "../../../../src/testing/cases.test-support.ts";
 import { findJsonError } from "./find-json-error.ts";
 
 it("finds nothing in JSON, and something in everything else", () => {
@@ -41,7 +42,7 @@ it("finds nothing in JSON, and something in everything else", () => {
         expect(findJsonError(text) === undefined).toBe(isJson(text));
       },
     ),
-    { numRuns: 3000 },
+    { numRuns: cases(3000) },
   );
 });
 

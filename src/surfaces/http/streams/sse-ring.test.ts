@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import { it } from "vitest";
+import { cases } from "../../../testing/cases.test-support.ts";
 import { type AboutEntry, type Entry, FrameRing } from "./sse-ring.ts";
 
 const entryOf = (id: number, size: number): Entry => ({
@@ -51,7 +52,7 @@ it("gives every place that it still has the rest of what was pushed, and no othe
         }
       }
     }),
-    { numRuns: 150 },
+    { numRuns: cases(150) },
   );
 });
 

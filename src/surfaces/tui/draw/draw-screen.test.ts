@@ -1,6 +1,7 @@
 import { stripVTControlCharacters } from "node:util";
 import fc from "fast-check";
 import { expect, test } from "vitest";
+import { cases } from "../../../testing/cases.test-support.ts";
 import { displayWidth } from "../../cli/display-width.ts";
 import { asked, inbox, openedAt, step, coloured as style } from "../chat-state.test-support.ts";
 import { type AgentLine, type ChatState, openChatState, type Panel } from "../chat-state.ts";
@@ -103,7 +104,7 @@ test("What moves is always lower than the terminal, and no line is as wide as it
         expect(cursor.x).toBeLessThan(state.columns);
       }
     }),
-    { numRuns: 300 },
+    { numRuns: cases(300) },
   );
 });
 
@@ -117,7 +118,7 @@ test("A panel on the other screen has exactly the lines that the terminal has", 
         expect(displayWidth(stripVTControlCharacters(line)), line).toBeLessThan(state.columns);
       }
     }),
-    { numRuns: 300 },
+    { numRuns: cases(300) },
   );
 });
 

@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
+import { cases } from "../../../testing/cases.test-support.ts";
 import { Matcher } from "./matcher.ts";
 import { parsePattern } from "./parse-pattern.ts";
 
@@ -120,6 +121,7 @@ const text = fc.array(fc.constantFrom("a", "b", "c", "é", "😀", "😁", "1", 
 });
 
 test("a line is found exactly when JavaScript finds it", () => {
+  const tried = cases(500);
   let compared = 0;
   fc.assert(
     fc.property(pattern, fc.array(text, { minLength: 3, maxLength: 6 }), (source, texts) => {
@@ -136,9 +138,9 @@ test("a line is found exactly when JavaScript finds it", () => {
         compared += 1;
       }
     }),
-    { numRuns: 500 },
+    { numRuns: tried },
   );
-  expect(compared).toBeGreaterThan(800);
+  expect(compared).toBeGreaterThan(tried);
 });
 
 test.each(["(a*)*b", "(a|aa)+$", "(a|a?)+b", "^(([a-z])+.)+[A-Z]([a-z])+$", "(.*a){12}b"])(

@@ -3,6 +3,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import fc from "fast-check";
 import { expect, test } from "vitest";
+import { cases } from "../../../testing/cases.test-support.ts";
 import { bindWorkspace } from "../../../workspaces/bind-workspace.ts";
 import { contextFor, makeTree } from "../file-tool.test-support.ts";
 import { searchAbout } from "./search-about.ts";
@@ -117,7 +118,7 @@ test("a .gitignore leaves over what git leaves over", () => {
         });
       },
     ),
-    { numRuns: Number(process.env["MANDATE_IGNORE_RUNS"] ?? 60) },
+    { numRuns: cases(60) },
   );
 }, 300_000);
 

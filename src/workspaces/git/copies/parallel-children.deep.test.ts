@@ -3,6 +3,7 @@ import { readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect, test } from "vitest";
+import { cases } from "../../../testing/cases.test-support.ts";
 import { integrate } from "../integration/integrate.ts";
 import {
   type Contents,
@@ -15,8 +16,7 @@ import { collectChanges } from "./collect-changes.ts";
 import { createWorkingCopy } from "./create-working-copy.ts";
 import { discardWorkingCopy } from "./discard-working-copy.ts";
 
-/** More of them, for those who want to be sure: MANDATE_ROUNDS=200. */
-const rounds = Number(process.env["MANDATE_ROUNDS"] ?? 6);
+const rounds = cases(100, 6);
 
 const lines = (first: string, last: string): string => `${first}\n${"-\n".repeat(8)}${last}\n`;
 const before = { "one.txt": "1\n", "two.txt": "2\n", "both.txt": lines("top", "bottom") };

@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
+import { cases } from "../../../testing/cases.test-support.ts";
 import { isOwned, ownershipOverlaps } from "./match-ownership.ts";
 
 test("patterns own what they name", () => {
@@ -46,7 +47,7 @@ test("patterns that own a common path overlap", () => {
       const both = isOwned([left], names.join("/")) && isOwned([right], names.join("/"));
       if (both) expect(ownershipOverlaps([left], [right])).toBe(true);
     }),
-    { numRuns: 5000 },
+    { numRuns: cases(5000) },
   );
   expect(ownershipOverlaps(["src/a"], ["src/b"])).toBe(false);
   expect(ownershipOverlaps(["src/a/**"], ["src/b/*.ts", "docs"])).toBe(false);

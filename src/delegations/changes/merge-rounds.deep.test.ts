@@ -3,11 +3,11 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import type { Script } from "../../models/scripted/scripted-model.ts";
+import { cases } from "../../testing/cases.test-support.ts";
 import { ofType, openEngine, testProfile } from "../../testing/engine-fixture.ts";
 import { git, initRepository } from "../../testing/git-workspace.test-support.ts";
 
-/** A few here; `MANDATE_ROUNDS=200` for the bar. */
-const rounds = Number(process.env["MANDATE_ROUNDS"] ?? 6);
+const rounds = cases(200, 3);
 
 const profiles = [
   testProfile("boss", { capabilities: ["primary", "subtask"], tools: "*" }),

@@ -6,10 +6,10 @@ import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
 import { verifyHome } from "../commands/verify-home.ts";
 import { SqliteStore } from "../stores/sqlite/sqlite-store.ts";
+import { cases } from "./cases.test-support.ts";
 import { git, initRepository } from "./git-workspace.test-support.ts";
 
-/** A few here; `MANDATE_ROUNDS=50` for the bar. */
-const rounds = Number(process.env["MANDATE_ROUNDS"] ?? 3);
+const rounds = cases(50, 3);
 const program = fileURLToPath(new URL("./data-flow.test-support.ts", import.meta.url));
 
 interface Ended {
