@@ -43,7 +43,7 @@ async function crashAndPrune(
     const beside = startBeside(script, [place, artifacts], () => {
       // Wherever it is by then: reading, in a transaction, or removing bodies.
       const isTime = beside.lines.length > kills;
-      if (isTime) setTimeout(() => beside.process.kill("SIGKILL"), Math.random() * 15);
+      if (isTime) setTimeout(() => beside.process.kill("SIGKILL"), 5);
     });
     await beside.ended;
     await still.append(note(id, `after kill ${kills}`));

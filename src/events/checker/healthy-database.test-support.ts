@@ -9,6 +9,7 @@ import {
   type TestEngine,
   testProfile,
 } from "../../testing/index.ts";
+import { until } from "../../testing/until.ts";
 import type { StoredEvent } from "../event.ts";
 
 /**
@@ -200,9 +201,9 @@ async function sleeping(store: Store, runId: string): Promise<void> {
   const isAsleep = (event: StoredEvent, run: Awaited<ReturnType<Store["readRun"]>>): boolean =>
     event.type === "agent.budget_reserved" &&
     run?.delegations.get(event.sub_agent_id ?? "")?.profile === "sleeper";
-  for (;;) {
+  await until("the sleeper has sent its request", async () => {
     const run = await store.readRun(runId);
-    for await (const event of store.readEvents({ runId })) if (isAsleep(event, run)) return;
-    await new Promise((resolve) => setTimeout(resolve, 5));
-  }
+    for await (const event of store.readEvents({ runId })) if (isAsleep(event, run)) return true;
+    return false;
+  });
 }

@@ -1,5 +1,5 @@
 import pg from "pg";
-import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from "vitest";
 import { sha256 } from "../../events/hash-chain.ts";
 import { dropDatabase, execute, freshDatabase } from "../../testing/postgres.test-support.ts";
 import { change } from "../../testing/stored-records.ts";
@@ -101,7 +101,7 @@ describe("tenants of one database", () => {
 
   it("are named in every statement, and no other one is", async () => {
     const { query } = pg.Client.prototype;
-    vi.spyOn(pg.Client.prototype, "query").mockImplementation(function (
+    const spy = vi.spyOn(pg.Client.prototype, "query").mockImplementation(function (
       this: pg.Client,
       ...given: unknown[]
     ) {
@@ -109,12 +109,13 @@ describe("tenants of one database", () => {
       sent.push(typeof first === "string" ? first : String((first as { text?: string }).text));
       return Reflect.apply(query, this, given);
     } as never);
+    onTestFinished(() => spy.mockRestore());
     const store = await PostgresStore.open({ url, tenant: "one" });
     await live(store, "text");
     await all(store);
     await assertSound(store);
     await store.close();
-    vi.restoreAllMocks();
+    spy.mockRestore();
     expect(sent.length).toBeGreaterThan(40);
     const names =
       /\b(?:FROM|JOIN|INTO|UPDATE|TABLE|ON)\s+(?:IF NOT EXISTS\s+)?((?:"[^"]+"|\w+)\.\w+)/g;

@@ -1,7 +1,9 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { systemClock } from "../../ports/clock.ts";
+import { ManualClock } from "../../testing/manual-clock.ts";
 import { dropDatabase, execute, freshDatabase } from "../../testing/postgres.test-support.ts";
 import { assertSound, collect, note, notes, refused, StoredRun } from "../../testing/stored-run.ts";
+import { until } from "../../testing/until.ts";
 import { PostgresStore, type PostgresStoreOptions } from "./postgres-store.ts";
 
 let url: string;
@@ -17,8 +19,9 @@ afterEach(async () => {
   await dropDatabase(url);
 });
 
+/** Its lease ends when a test ends it, however busy the machine is. */
 async function open(options: Partial<PostgresStoreOptions> = {}): Promise<PostgresStore> {
-  const store = await PostgresStore.open({ url, pollMs: 50, ...options });
+  const store = await PostgresStore.open({ url, pollMs: 50, leaseMs: 60_000, ...options });
   opened.push(store);
   return store;
 }
@@ -50,7 +53,7 @@ describe("a lease", () => {
   });
 
   it("that has expired is taken up again when nobody took anything over meanwhile", async () => {
-    const [store, other] = [await open({ leaseMs: 60_000 }), await open()];
+    const [store, other] = [await open(), await open()];
     const run = await StoredRun.start(store);
     const id = await run.child();
     await expire(store.ownership.worker);
@@ -61,7 +64,7 @@ describe("a lease", () => {
   });
 
   it("ends for good when a run is taken over: every append is refused, of every run", async () => {
-    const [store, other] = [await open({ leaseMs: 60_000 }), await open()];
+    const [store, other] = [await open(), await open()];
     const [lost, kept] = [await StoredRun.start(store), await StoredRun.start(store)];
     const [one, two] = [await lost.child(), await kept.child()];
     const { worker } = store.ownership;
@@ -74,18 +77,14 @@ describe("a lease", () => {
     expect(notes(await collect(other))).toEqual([]);
     await assertSound(other);
     // The process itself goes on under another name.
-    const end = performance.now() + 5000;
-    while (store.ownership.worker === worker && performance.now() < end) {
-      await new Promise((resolve) => setTimeout(resolve, 10));
-    }
-    expect(store.ownership.worker).not.toBe(worker);
+    await until("the worker has another name", () => store.ownership.worker !== worker);
     const anew = await StoredRun.start(store);
     await anew.append(note(await anew.child(), "new name"));
     await refused(kept.append(note(two, "zombie")), "fenced");
   });
 
   it("is not taken from who beats between the question and the claim", async () => {
-    const [store, other] = [await open({ leaseMs: 60_000 }), await open()];
+    const [store, other] = [await open(), await open()];
     const run = await StoredRun.start(store);
     const id = await run.child();
     for (let round = 0; round < 20; round++) {
@@ -108,12 +107,17 @@ describe("a lease", () => {
   });
 
   it("is put off by beating, and ends with an orderly end at once", async () => {
-    const [store, other] = [await open({ leaseMs: 500 }), await open()];
+    const clock = new ManualClock();
+    const [store, other] = [await open({ clock, pollMs: 1e9 }), await open()];
     const { worker } = store.ownership;
-    for (let round = 0; round < 8; round++) {
-      await new Promise((resolve) => setTimeout(resolve, 150));
-      expect(await other.isWorkerAlive(worker)).toBe(true);
+    for (let round = 0; round < 4; round++) {
+      await expire(worker);
+      expect(await other.isWorkerAlive(worker)).toBe(false);
+      // A worker beats five times within its lease.
+      await clock.advance(12_000);
+      await until("the worker has beaten", () => other.isWorkerAlive(worker));
     }
+    expect(store.ownership.worker).toBe(worker);
     await store.close();
     expect(await other.isWorkerAlive(worker)).toBe(false);
   });

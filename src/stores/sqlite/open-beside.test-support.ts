@@ -1,7 +1,11 @@
-/** A process that opens a database at a given time: `node open-beside.test-support.ts PATH TIME`. */
+/**
+ * A process that opens a database as soon as a file is there, as others do in the same moment:
+ * `node open-beside.test-support.ts PATH FILE`.
+ */
+import { existsSync } from "node:fs";
 import { openDatabase } from "./open-database.ts";
 
-const [path = "", at = "0"] = process.argv.slice(2);
-// As precisely as others who wait for the same moment.
-while (Date.now() < Number(at));
+const [path = "", start = ""] = process.argv.slice(2);
+process.stdout.write("ready\n");
+while (!existsSync(start));
 openDatabase({ path, synchronous: "normal" }).close();

@@ -13,7 +13,7 @@ import { DatabaseSync } from "node:sqlite";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { migrations } from "./migrations.ts";
 import { openDatabase } from "./open-database.ts";
-import { startBeside } from "./process-beside.test-support.ts";
+import { startBeside, untilTheyHave } from "./process-beside.test-support.ts";
 
 let folder: string;
 let path: string;
@@ -73,13 +73,17 @@ describe("openDatabase", () => {
   it("waits for who makes the same database in this moment", async () => {
     for (let round = 0; round < 3; round++) {
       // Waiting blocks, so those who race have to be others.
-      const at = Date.now() + 500;
+      const start = join(folder, `start-${round}`);
       const openers = Array.from({ length: 5 }, () =>
         startBeside(new URL("./open-beside.test-support.ts", import.meta.url), [
           join(folder, `${round}.db`),
-          at,
+          start,
         ]),
       );
+      await untilTheyHave("got ready", openers, () =>
+        openers.every(({ lines }) => lines.length > 0),
+      );
+      writeFileSync(start, "");
       expect(await Promise.all(openers.map(({ ended }) => ended))).toEqual([0, 0, 0, 0, 0]);
     }
   });

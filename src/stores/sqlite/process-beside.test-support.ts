@@ -2,6 +2,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
+import { until } from "../../testing/until.ts";
 
 /** Another process on the same database, and the lines that it said so far. */
 export interface ProcessBeside {
@@ -32,14 +33,16 @@ export function startBeside(
 }
 
 /** Waits for something that living processes bring about; that one ends first is an error. */
-export async function until(
-  isTrue: () => boolean,
-  processes: readonly ProcessBeside[] = [],
+export async function untilTheyHave(
+  what: string,
+  processes: readonly ProcessBeside[],
+  look: () => boolean,
 ): Promise<void> {
   let ended: number | null | undefined;
   for (const one of processes) void one.ended.then((code) => (ended = code));
-  while (!isTrue()) {
+  await until(what, () => {
+    if (look()) return true;
     if (ended !== undefined) throw new Error(`a process ended too early, with ${ended}`);
-    await new Promise((resolve) => setTimeout(resolve, 2));
-  }
+    return false;
+  });
 }

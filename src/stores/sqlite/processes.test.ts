@@ -4,7 +4,8 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { type Acknowledged, checkStore } from "../../events/checker/check-store.ts";
 import { assertSound, collect, notes, StoredRun } from "../../testing/stored-run.ts";
-import { type ProcessBeside, startBeside, until } from "./process-beside.test-support.ts";
+import { until } from "../../testing/until.ts";
+import { type ProcessBeside, startBeside, untilTheyHave } from "./process-beside.test-support.ts";
 import { SqliteStore } from "./sqlite-store.ts";
 
 let folder: string;
@@ -54,7 +55,7 @@ describe("several processes on one database", () => {
     expect(id).toMatch(/^[0-9a-f]{6}$/);
     const all = await collect(store);
     expect(notes(all)).toHaveLength(450);
-    await until(() => heard.at(-1) === all.at(-1)?.seq);
+    await until("the last event is heard", () => heard.at(-1) === all.at(-1)?.seq);
     expect(heard).toEqual(heard.toSorted((left, right) => left - right));
     expect(new Set(heard).size).toBe(heard.length);
     await store.close();
@@ -64,7 +65,9 @@ describe("several processes on one database", () => {
     const [killed, living] = [startWriter(1e9), startWriter(1e9)];
     try {
       const isUnderWay = ({ acknowledged }: Writer): boolean => acknowledged.length > 40;
-      await until(() => isUnderWay(killed) && isUnderWay(living), [killed, living]);
+      await untilTheyHave("written for a while", [killed, living], () =>
+        [killed, living].every(isUnderWay),
+      );
       const stores = [open(), open()];
       const [lost = "", kept = ""] = [killed, living].map(
         ({ acknowledged }) => acknowledged[0]?.run_id,

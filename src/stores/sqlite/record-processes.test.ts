@@ -1,12 +1,12 @@
 import { copyFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, onTestFinished } from "vitest";
 import { checkStore } from "../../events/checker/check-store.ts";
 import { controlRunId } from "../../ports/identity.ts";
 import { change } from "../../testing/stored-records.ts";
 import { collect } from "../../testing/stored-run.ts";
-import { startBeside, until } from "./process-beside.test-support.ts";
+import { startBeside, untilTheyHave } from "./process-beside.test-support.ts";
 import { SqliteStore } from "./sqlite-store.ts";
 
 let folder: string;
@@ -99,10 +99,11 @@ describe("a change of several records that is cut", () => {
       const killed = startBeside(new URL("./decide-beside.test-support.ts", import.meta.url), [
         path,
       ]);
+      onTestFinished(() => void killed.process.kill("SIGKILL"));
       const enough = 3 * round;
-      await until(() => killed.lines.length >= enough, [killed]);
+      await untilTheyHave("changed often enough", [killed], () => killed.lines.length >= enough);
       // Somewhere within a change, and not just after one.
-      await new Promise((resolve) => setTimeout(resolve, round % 4));
+      await new Promise((resolve) => setTimeout(resolve, 2));
       killed.process.kill("SIGKILL");
       await killed.ended;
       const said = killed.lines.filter((line) => line.endsWith(".")).at(-1) ?? "";
