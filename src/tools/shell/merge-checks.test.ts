@@ -10,6 +10,8 @@ import {
 import { createServer } from "node:net";
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { ManualClock } from "../../testing/manual-clock.ts";
+import { until } from "../../testing/until.ts";
 import { collectChanges } from "../../workspaces/git/copies/collect-changes.ts";
 import { createWorkingCopy } from "../../workspaces/git/copies/create-working-copy.ts";
 import { integrate } from "../../workspaces/git/integration/integrate.ts";
@@ -21,10 +23,12 @@ import {
 } from "../../workspaces/git/repository.test-support.ts";
 import type { CheckSubject } from "./check-run.ts";
 import {
+  daemonNamed,
   machine,
   makeFolder,
   type OpenedShell,
   openShell,
+  untilGone,
   whySkipped,
 } from "./shell-fixture.test-support.ts";
 
@@ -83,18 +87,7 @@ function lines(count: number): readonly string[] {
   return Array.from({ length: count }, (_, index) => `line ${index + 1}`);
 }
 
-const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
-
-/** Two forks, a session of its own, deaf to every polite signal. */
-const daemon = `(setsid sh -c "trap '' TERM HUP INT
-  (while :; do date +%s%N > beat; sleep 0.05; done) &" </dev/null >/dev/null 2>&1 &)
-  while [ ! -e beat ]; do sleep 0.02; done`;
-
-async function isBeating(): Promise<boolean> {
-  const before = readFileSync(join(folder, "beat"), "utf8");
-  await pause(300);
-  return readFileSync(join(folder, "beat"), "utf8") !== before;
-}
+const hasBegun = (file: string) => until(`${file} is there`, () => existsSync(join(folder, file)));
 
 describe.skipIf(!machine.isUsable)(`checks of merged files${whySkipped}`, () => {
   it("pass when every command ends with 0, in order, in one folder", async () => {
@@ -143,13 +136,16 @@ describe.skipIf(!machine.isUsable)(`checks of merged files${whySkipped}`, () => 
   });
 
   it("fail when they take too long together, and nothing of them is left", async () => {
-    const began = performance.now();
-    const verdict = check(["true", `${daemon}; echo begun; sleep 60`], { timeoutMs: 1500 });
+    const clock = new ManualClock();
+    const slow = `${daemonNamed(folder)}; echo begun; touch ready; sleep 60`;
+    const verdict = check(["true", slow], { shell: open({ clock }), timeoutMs: 1500 });
+    await hasBegun("ready");
+    await clock.advance(1500);
+    await clock.advance(2000);
     expect(await reasonOf(verdict)).toMatch(
       /^the check ".*" failed\. The checks took longer than 1500 ms and were ended\. .*\nbegun$/s,
     );
-    expect(performance.now() - began).toBeLessThan(6000);
-    expect(await isBeating()).toBe(false);
+    await untilGone(folder);
     expect(await reasonOf(check(["true"], { timeoutMs: 0 }))).toContain("longer than 0 ms");
   });
 
@@ -157,10 +153,12 @@ describe.skipIf(!machine.isUsable)(`checks of merged files${whySkipped}`, () => 
     const scratch = () => readdirSync(dirname(base)).filter((name) => name.startsWith(ours));
     const ours = `mandate-shell-${process.pid}-`;
     const before = scratch().length;
-    expect(await check([daemon, "echo kept > /tmp/a", "cat /tmp/a && touch ~/b"])).toEqual({
+    expect(
+      await check([daemonNamed(folder), "echo kept > /tmp/a", "cat /tmp/a && touch ~/b"]),
+    ).toEqual({
       passed: true,
     });
-    expect(await isBeating()).toBe(false);
+    await untilGone(folder);
     expect(scratch()).toHaveLength(before);
   });
 
@@ -175,12 +173,12 @@ describe.skipIf(!machine.isUsable)(`checks of merged files${whySkipped}`, () => 
     for (const [stop, message] of stops) {
       rmSync(join(folder, "beat"), { force: true });
       const { signal } = stop === stops[0]?.[0] ? aborter : new AbortController();
-      const running = check([`${daemon}; sleep 60`, "touch later"], { shell, signal });
+      const running = check([`${daemonNamed(folder)}; sleep 60`, "touch later"], { shell, signal });
       const failed = expect(running).rejects.toThrow(message);
-      while (!existsSync(join(folder, "beat"))) await pause(20);
+      await hasBegun("beat");
       await stop();
       await failed;
-      expect(await isBeating()).toBe(false);
+      await untilGone(folder);
     }
     await expect(check(["true"], { shell })).rejects.toThrow("closing");
     expect(existsSync(join(folder, "later"))).toBe(false);
@@ -188,9 +186,11 @@ describe.skipIf(!machine.isUsable)(`checks of merged files${whySkipped}`, () => 
 
   it("are not ended with another delegation", async () => {
     const shell = open();
-    const running = check(["touch begun; sleep 0.5"], { shell });
-    while (!existsSync(join(folder, "begun"))) await pause(20);
+    const command = "touch begun; while [ ! -e go ]; do sleep 0.02; done";
+    const running = check([command], { shell });
+    await hasBegun("begun");
     await shell.release("another");
+    writeFileSync(join(folder, "go"), "");
     expect(await running).toEqual({ passed: true });
   });
 

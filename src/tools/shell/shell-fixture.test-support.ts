@@ -1,6 +1,7 @@
-import { mkdtempSync, realpathSync } from "node:fs";
+import { mkdtempSync, readdirSync, readFileSync, realpathSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { until } from "../../testing/until.ts";
 import { bindWorkspace, type WorkspaceRequest } from "../../workspaces/bind-workspace.ts";
 import { detectSandbox, type SandboxFinding } from "../../workspaces/sandbox/detect-sandbox.ts";
 import type { ToolContext, ToolResult } from "../tool.ts";
@@ -13,6 +14,32 @@ export const whySkipped = machine.isUsable ? "" : ` (skipped: ${machine.problem}
 
 export function makeFolder(name: string): string {
   return realpathSync(mkdtempSync(join(tmpdir(), `mandate-${name}-`)));
+}
+
+/**
+ * A daemon by the book: two forks, a session of its own, deaf to every polite signal. `name` is part
+ * of its command line; there is a file `beat` once it runs.
+ */
+export function daemonNamed(name: string): string {
+  return `(setsid sh -c ": ${name}; trap '' TERM HUP INT QUIT
+  (while :; do date +%s%N > beat; sleep 0.05; done) &" </dev/null >/dev/null 2>&1 &)
+  while [ ! -e beat ]; do sleep 0.02; done`;
+}
+
+/** Processes of the machine whose command line holds this text. */
+export function countProcesses(text: string): number {
+  return readdirSync("/proc").filter((entry) => {
+    try {
+      return /^\d+$/.test(entry) && readFileSync(`/proc/${entry}/cmdline`, "latin1").includes(text);
+    } catch {
+      return false;
+    }
+  }).length;
+}
+
+/** Resolves when no process has this in its command line any more. */
+export async function untilGone(text: string): Promise<void> {
+  await until(`no process of ${text} is left`, () => countProcesses(text) === 0);
 }
 
 export interface Setting {

@@ -1,13 +1,18 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { ManualClock } from "../../testing/manual-clock.ts";
+import { until } from "../../testing/until.ts";
 import {
+  countProcesses,
+  daemonNamed,
   machine,
   makeFolder,
   type OpenedShell,
   openShell,
+  untilGone,
   whySkipped,
 } from "./shell-fixture.test-support.ts";
 
@@ -29,83 +34,72 @@ function open(setting: Partial<Parameters<typeof openShell>[0]> = {}): OpenedShe
   return shell;
 }
 
-const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
-
-/** A daemon by the book: two forks, a session of its own, deaf to every polite signal. */
-const daemon = `(setsid sh -c "trap '' TERM HUP INT QUIT
-  (while :; do date +%s%N > beat; sleep 0.05; done) &" </dev/null >/dev/null 2>&1 &)
-  while [ ! -e beat ]; do sleep 0.02; done`;
-
-async function isBeating(): Promise<boolean> {
-  const beat = join(root, "beat");
-  const before = readFileSync(beat, "utf8");
-  await pause(300);
-  return readFileSync(beat, "utf8") !== before;
-}
-
-/** Processes of the machine whose command line holds this text. */
-function countProcesses(text: string): number {
-  return readdirSync("/proc").filter((entry) => {
-    try {
-      return /^\d+$/.test(entry) && readFileSync(`/proc/${entry}/cmdline`, "latin1").includes(text);
-    } catch {
-      return false;
-    }
-  }).length;
-}
-
 describe.skipIf(!machine.isUsable)(`what a command starts${whySkipped}`, () => {
+  const isThere = (name: string) => until(`${name} is there`, () => existsSync(join(root, name)));
+
   it("ends with it, a daemon too", async () => {
-    expect(await open().run(daemon)).toBe("Exit code 0. No output.");
-    expect(await isBeating()).toBe(false);
+    expect(await open().run(daemonNamed(root))).toBe("Exit code 0. No output.");
+    await untilGone(root);
   });
 
-  it("ends within five seconds of the delegation", async () => {
-    const shell = open();
-    await shell.call({ command: `${daemon}; sleep 1000`, background: true });
-    while (!existsSync(join(root, "beat"))) await pause(20);
-    expect(await isBeating()).toBe(true);
-    const began = performance.now();
-    await shell.release("d");
-    expect(performance.now() - began).toBeLessThan(5000);
-    expect(await isBeating()).toBe(false);
-    expect(countProcesses(root)).toBe(0);
+  it("ends with the delegation", async () => {
+    const clock = new ManualClock();
+    const shell = open({ options: { clock } });
+    const started = shell.call({ command: `${daemonNamed(root)}; sleep 1000`, background: true });
+    await isThere("beat");
+    await clock.advance(150);
+    expect((await started).text).toContain("It runs in the background as bg-1.");
+    expect(countProcesses(root)).toBeGreaterThan(1);
+    const released = shell.release("d");
+    await clock.advance(2000);
+    await released;
+    await untilGone(root);
   });
 
   it("ends with our process, even when that is killed without a word", async () => {
     const script = `
       import { openShell } from ${JSON.stringify(join(import.meta.dirname, "shell-fixture.test-support.ts"))};
       const shell = openShell({ root: ${JSON.stringify(root)} });
-      await shell.call({ command: ${JSON.stringify(`${daemon}; sleep 1000`)} });`;
+      await shell.call({ command: ${JSON.stringify(`${daemonNamed(root)}; sleep 1000`)} });`;
     const node = spawn(process.execPath, ["--input-type=module", "--eval", script], {
       env: { ...process.env, TMPDIR: root },
     });
-    while (!existsSync(join(root, "beat"))) await pause(20);
+    const exited = once(node, "exit");
+    await isThere("beat");
+    expect(countProcesses(root)).toBeGreaterThan(1);
     node.kill("SIGKILL");
-    await once(node, "exit");
-    await pause(200);
-    expect(await isBeating()).toBe(false);
-    expect(countProcesses(root)).toBe(0);
+    await exited;
+    await untilGone(root);
   });
 
   it("is asked politely first", async () => {
-    const { text } = await open().call({
-      command: "trap 'echo saved; exit 0' TERM; echo begun; while :; do sleep 0.05; done",
+    const clock = new ManualClock();
+    const running = open({ options: { clock } }).call({
+      command:
+        "trap 'echo saved; exit 0' TERM; echo begun; touch ready; while :; do sleep 0.05; done",
       timeout_ms: 800,
     });
+    await isThere("ready");
+    await clock.advance(800);
+    const { text } = await running;
     expect(text).toMatch(/^It took longer than 800 ms and was ended\.\nbegun\n/);
     expect(text).toContain("saved\n");
   });
 
   it("is killed when it does not listen", async () => {
-    const began = performance.now();
-    const { text } = await open().call({
-      command: "trap '' TERM; echo deaf; while :; do sleep 0.05; done",
+    const clock = new ManualClock();
+    const running = open({ options: { clock } }).call({
+      command: "trap '' TERM; echo deaf; touch ready; while :; do sleep 0.05; touch alive; done",
       timeout_ms: 800,
     });
-    expect(text).toContain("was ended.\ndeaf\n");
-    expect(performance.now() - began).toBeLessThan(5000);
-    expect(countProcesses(root)).toBe(0);
+    await isThere("ready");
+    await clock.advance(800);
+    // It goes on after it was asked, until its time is up.
+    rmSync(join(root, "alive"), { force: true });
+    await isThere("alive");
+    await clock.advance(2000);
+    expect((await running).text).toContain("was ended.\ndeaf\n");
+    await untilGone(root);
   });
 
   it("cannot become any number of processes", async () => {
