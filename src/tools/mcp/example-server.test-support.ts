@@ -3,7 +3,7 @@ import { McpServer } from "@modelcontextprotocol/server";
 import { z } from "zod";
 
 /** What happened to calls, for tests that share a process with the server. */
-export const seen: { cancelled: number; calls: number } = { cancelled: 0, calls: 0 };
+export const seen = { waiting: 0, cancelled: 0, calls: 0 };
 
 const text = (said: string) => ({ content: [{ type: "text" as const, text: said }] });
 
@@ -53,6 +53,7 @@ export function exampleServer(): McpServer {
   );
   server.registerTool("wait", { description: "Never answers." }, (context) => {
     context.mcpReq.signal.addEventListener("abort", () => seen.cancelled++);
+    seen.waiting++;
     return new Promise<never>(() => {});
   });
   server.registerTool("cancelled", { description: "How many calls were." }, () =>

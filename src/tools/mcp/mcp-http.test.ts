@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, it } from "vitest";
 import type { HttpServer } from "../../contracts/mcp-server.ts";
+import { until } from "../../testing/until.ts";
 import { exampleServer, seen } from "./example-server.test-support.ts";
 import {
   type HttpTestServer,
@@ -8,7 +9,7 @@ import {
   withSessions,
 } from "./http-server.test-support.ts";
 import type { McpServers } from "./mcp-servers.ts";
-import { call, openFor, testServers, until, variable } from "./opened.test-support.ts";
+import { call, openFor, testServers, variable } from "./opened.test-support.ts";
 
 let servers: McpServers;
 const running: HttpTestServer[] = [];
@@ -54,12 +55,13 @@ describe.each(Object.entries(kinds))("a server that speaks %s", (_, kind) => {
     const server = await serve(kind());
     servers = testServers();
     const tools = await openFor(servers, at(server.url));
-    const before = seen.cancelled;
+    const before = { ...seen };
     const abort = new AbortController();
     const waiting = call(tools, "wait", {}, abort.signal);
-    setTimeout(() => abort.abort(new Error("enough")), 50);
+    await until("the call has come", () => seen.waiting > before.waiting);
+    abort.abort(new Error("enough"));
     await expect(waiting).rejects.toThrow("enough");
-    await until(() => seen.cancelled > before);
+    await until("the server has heard of it", () => seen.cancelled > before.cancelled);
     expect(await call(tools, "echo", { text: "on" })).toEqual({ text: "on" });
   });
 });
@@ -168,8 +170,9 @@ describe("a server that misbehaves", () => {
       const body = new ReadableStream({
         start(controller) {
           controller.enqueue(new TextEncoder().encode(": working\n\n"));
-          setTimeout(() => controller.close(), 20);
         },
+        // Asked for more once that has gone out.
+        pull: (controller) => controller.close(),
       });
       return new Response(body, { headers: { "content-type": "text/event-stream" } });
     });

@@ -2,7 +2,8 @@ import { execFile } from "node:child_process";
 import { pathToFileURL } from "node:url";
 import { promisify } from "node:util";
 import { expect, it } from "vitest";
-import { isAlive, until } from "./opened.test-support.ts";
+import { until } from "../../testing/until.ts";
+import { isAlive } from "./opened.test-support.ts";
 import { stdioServerPath } from "./stdio-server.test-support.ts";
 
 const run = promisify(execFile);
@@ -32,7 +33,7 @@ async function runProgram(text: string): Promise<string> {
     const scope = { delegationId: "a", workspace: process.cwd(), isOwn: true };
     ${text}`;
   const args = ["--input-type=module", "-e", program];
-  const { stdout } = await run(process.execPath, args, { timeout: 15_000 });
+  const { stdout } = await run(process.execPath, args, { timeout: 60_000 });
   return stdout.trim();
 }
 
@@ -56,5 +57,5 @@ it.each([
     console.log(JSON.parse(text).pid);
     ${ending}`);
   expect(Number(pid)).toBeGreaterThan(0);
-  await until(() => !isAlive(Number(pid)));
+  await until("the server has ended", () => !isAlive(Number(pid)));
 });

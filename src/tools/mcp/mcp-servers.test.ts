@@ -1,21 +1,18 @@
 import { delimiter } from "node:path";
-import { afterEach, describe, expect, it } from "vitest";
+import { afterEach, describe, expect, it, vi } from "vitest";
 import { programFolders } from "../../processes/program-folders.ts";
+import { ManualClock } from "../../testing/manual-clock.ts";
+import { until } from "../../testing/until.ts";
 import { describeTool } from "../toolbox.ts";
 import type { McpNotice, McpServers } from "./mcp-servers.ts";
 import { McpUnavailable } from "./mcp-unavailable.ts";
-import {
-  call,
-  isAlive,
-  openFor,
-  processOf,
-  testServers,
-  until,
-  variable,
-} from "./opened.test-support.ts";
+import { call, isAlive, openFor, processOf, testServers, variable } from "./opened.test-support.ts";
 
 let servers: McpServers;
-afterEach(() => servers.close());
+afterEach(async () => {
+  vi.unstubAllEnvs();
+  await servers.close();
+});
 
 const pidOf = async (tools: Awaited<ReturnType<typeof openFor>>): Promise<number> =>
   JSON.parse((await call(tools, "where")).text).pid;
@@ -61,10 +58,9 @@ describe("a server that behaves", () => {
     servers = testServers({
       environment: { PATH: process.env["PATH"], HOME: "/home/x", ...canaries, REGION: "north" },
     });
-    process.env["OPENAI_API_KEY"] = "canary-four";
+    vi.stubEnv("OPENAI_API_KEY", "canary-four");
     const env = { WHERE: variable("REGION"), PLAIN: "yes" };
     const tools = await openFor(servers, processOf("legacy", { env }));
-    delete process.env["OPENAI_API_KEY"];
     const { text } = await call(tools, "environment");
     expect(text).not.toContain("canary");
     const { __CF_USER_TEXT_ENCODING, ...got } = JSON.parse(text);
@@ -107,9 +103,13 @@ describe("a server that behaves", () => {
     const tools = await openFor(servers, processOf("legacy"));
     const abort = new AbortController();
     const waiting = call(tools, "wait", {}, abort.signal);
-    setTimeout(() => abort.abort(new Error("stop")), 20);
+    // Messages come in order: by then it has the other one.
+    await call(tools, "echo", { text: "x" });
+    abort.abort(new Error("stop"));
     await expect(waiting).rejects.toThrow("stop");
-    await until(async () => (await call(tools, "cancelled")).text === "1");
+    await until("the server has heard of it", async () => {
+      return (await call(tools, "cancelled")).text === "1";
+    });
   });
 });
 
@@ -125,17 +125,21 @@ describe("sharing", () => {
   });
 
   it("keeps a shared process while somebody uses it, and a while longer", async () => {
-    servers = testServers({ idleMs: 50 });
+    const clock = new ManualClock();
+    servers = testServers({ idleMs: 50, clock });
     const first = await openFor(servers, processOf("legacy"), "agent_1");
     const pid = await pidOf(first);
     await openFor(servers, processOf("legacy"), "agent_2");
     await servers.release("agent_1");
     expect(await call(first, "echo", { text: "x" })).toMatchObject({ isError: true });
-    await new Promise((resolve) => setTimeout(resolve, 150));
-    expect(isAlive(pid)).toBe(true);
+    await clock.advance(1000);
+    expect(await pidOf(await openFor(servers, processOf("legacy"), "agent_3"))).toBe(pid);
+    await servers.release("agent_3");
     await servers.release("agent_2");
+    await clock.advance(49);
     expect(isAlive(pid)).toBe(true);
-    await until(() => !isAlive(pid));
+    await clock.advance(1);
+    await until("the server has ended", () => !isAlive(pid));
   });
 
   it("gives each delegation its own process where that is declared, and ends it with it", async () => {

@@ -1,8 +1,10 @@
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { setTimeout as pause } from "node:timers/promises";
+import { onTestFinished } from "vitest";
 import type { McpServer, StdioServer } from "../../contracts/mcp-server.ts";
+import type { ManualClock } from "../../testing/manual-clock.ts";
+import { until } from "../../testing/until.ts";
 import type { Tool, ToolContext, ToolResult } from "../tool.ts";
 import { McpServers, type McpServersOptions } from "./mcp-servers.ts";
 import { stdioServerPath } from "./stdio-server.test-support.ts";
@@ -12,10 +14,9 @@ const plainEnvironment = {
   HOME: process.env["HOME"],
 };
 
-const folder = mkdtempSync(join(tmpdir(), "mandate-servers-"));
-process.once("exit", () => rmSync(folder, { recursive: true, force: true }));
-
 export function testServers(options: Partial<McpServersOptions> = {}): McpServers {
+  const folder = mkdtempSync(join(tmpdir(), "mandate-servers-"));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
   return new McpServers({ environment: plainEnvironment, version: "0.0.0", folder, ...options });
 }
 
@@ -64,12 +65,18 @@ export function isAlive(pid: number): boolean {
 
 const isLinux = process.platform === "linux";
 
-export async function until(isTrue: () => boolean | Promise<boolean>): Promise<void> {
-  const end = performance.now() + 10_000;
-  while (!(await isTrue())) {
-    if (performance.now() > end) throw new Error("It did not become true within 10 s.");
-    await pause(10);
-  }
+/** Moves the clock on until this has come to its end, whatever it waits for on the way. */
+export async function settle<Value>(clock: ManualClock, work: Promise<Value>): Promise<Value> {
+  let isSettled = false;
+  const note = () => {
+    isSettled = true;
+  };
+  work.then(note, note);
+  await until("it has settled", async () => {
+    await clock.advance(10);
+    return isSettled;
+  });
+  return work;
 }
 
 /** `${NAME}`, as declarations write it. */

@@ -15,7 +15,7 @@ export function makeCertificate(host: string): Certificate {
     const digits = new Date(moment).toISOString().replaceAll(/[-:T]|\.\d+/g, "");
     return element(0x18, Buffer.from(digits));
   };
-  const day = 86_400_000;
+  const [now, day] = [Date.now(), 86_400_000];
   const names = sequence(element(0x82, Buffer.from(host)));
   const isAuthority = sequence(element(0x01, Buffer.from([0xff])));
   const extensions = sequence(
@@ -31,7 +31,7 @@ export function makeCertificate(host: string): Certificate {
     element(0x02, Buffer.from([1])),
     algorithm,
     name,
-    sequence(time(Date.now() - day), time(Date.now() + day)),
+    sequence(time(now - day), time(now + day)),
     name,
     publicKey.export({ type: "spki", format: "der" }),
     element(0xa3, extensions),
