@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { systemClock } from "../../ports/clock.ts";
+import { ManualClock } from "../../testing/manual-clock.ts";
 import { sendGet } from "./send-get.ts";
 import { serve, type WebServer } from "./web-server.test-support.ts";
 
@@ -14,7 +14,13 @@ afterEach(() => server.close());
 
 function get(host: string, address: string) {
   const url = new URL(`http://${host}:${server.port}/`);
-  return sendGet(url, [{ address, family: 4 }], limits, new AbortController().signal, systemClock);
+  return sendGet(
+    url,
+    [{ address, family: 4 }],
+    limits,
+    new AbortController().signal,
+    new ManualClock(),
+  );
 }
 
 // An address is connected to as it stands, without anybody being asked: the last check alone sees it.

@@ -21,7 +21,6 @@ beforeEach(async () => {
 
 afterEach(() => site.close());
 
-const limits = { connectMs: 300, headersMs: 300 };
 const address = (text: string): HostAddress => ({
   address: text,
   family: text.includes(":") ? 6 : 4,
@@ -71,7 +70,7 @@ test("a name that leads inside is denied after it was looked up, and its address
   ]) {
     const { lookup } = nameServer(answer);
     const url = `http://inner.example:${site.port}/`;
-    const denied = fetchPage({ url }, { lookup, limits });
+    const denied = fetchPage({ url }, { lookup });
     await expect(denied).rejects.toMatchObject({
       rule: "address_not_public",
       message: expect.not.stringContaining(answer.at(-1) ?? ""),
@@ -81,7 +80,7 @@ test("a name that leads inside is denied after it was looked up, and its address
 });
 
 test("localhost is looked up as the system does, and denied", async () => {
-  const denied = fetchPage({ url: `http://localhost:${site.port}/` }, { limits });
+  const denied = fetchPage({ url: `http://localhost:${site.port}/` }, {});
   await expect(denied).rejects.toMatchObject({ rule: "address_not_public" });
   expect(site.asked).toEqual([]);
 });
@@ -94,7 +93,7 @@ describe.skipIf(process.platform !== "linux")("a name that changes its address",
     const other = await serve((_request, response) => response.end(), "127.0.0.2", site.port);
     try {
       const { lookup, count } = nameServer(["127.0.0.1"], ["127.0.0.2"]);
-      const options = { lookup, limits, allowPrivate: [`127.0.0.1:${site.port}`] };
+      const options = { lookup, allowPrivate: [`127.0.0.1:${site.port}`] };
       const { text } = await fetchPage({ url: url() }, options);
       expect(text).toContain("secret of the inner network");
       expect(count()).toBe(1);
@@ -110,7 +109,7 @@ describe.skipIf(process.platform !== "linux")("a name that changes its address",
 
   test("does not reach the second address when the first does not answer", async () => {
     const { lookup, count } = nameServer(["127.0.0.3"], ["127.0.0.1"]);
-    const options = { lookup, limits, allowPrivate: [`127.0.0.3:${site.port}`] };
+    const options = { lookup, allowPrivate: [`127.0.0.3:${site.port}`] };
     const result = await fetchPage({ url: url() }, options);
     expect(result).toMatchObject({ isError: true, text: expect.stringContaining("ECONNREFUSED") });
     expect(count()).toBe(1);
@@ -119,7 +118,7 @@ describe.skipIf(process.platform !== "linux")("a name that changes its address",
 });
 
 describe("redirects", () => {
-  const allowed = () => ({ allowPrivate: [`127.0.0.1:${site.port}`], limits });
+  const allowed = () => ({ allowPrivate: [`127.0.0.1:${site.port}`] });
 
   function redirect(to: (path: string) => string | undefined): void {
     handler = (request, response) => {
@@ -174,7 +173,7 @@ describe("redirects", () => {
     try {
       redirect(() => `http://other.example:${other.port}/x`);
       const places = [`127.0.0.1:${site.port}`, `other.example:${other.port}`];
-      const options = { limits, allowPrivate: places, lookup: async () => [address("127.0.0.1")] };
+      const options = { allowPrivate: places, lookup: async () => [address("127.0.0.1")] };
       const ask = (network: readonly string[]) =>
         fetchPage({ url: `${site.origin}/` }, options, { network });
       await expect(ask(["127.0.0.1"])).rejects.toMatchObject({
@@ -212,7 +211,7 @@ test("a host that the contract does not grant is denied before the call begins",
 });
 
 test("an allowed private place is that host and port, and no other", async () => {
-  const options = { allowPrivate: [`127.0.0.1:${site.port}`], limits };
+  const options = { allowPrivate: [`127.0.0.1:${site.port}`] };
   expect((await fetchPage({ url: site.origin }, options)).isError).toBeUndefined();
   for (const place of ["127.0.0.1:81", "127.0.0.2:8080", `localhost.example:${site.port}`]) {
     const url = `http://${place}/`;

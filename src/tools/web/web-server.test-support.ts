@@ -1,5 +1,6 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
+import { ManualClock } from "../../testing/manual-clock.ts";
 import type { ToolContext, ToolResult } from "../tool.ts";
 import { createWebFetch, type WebFetchOptions } from "./web-fetch.ts";
 
@@ -45,13 +46,13 @@ export function contextFor(change: Partial<ToolContext> = {}): ToolContext {
   } as ToolContext;
 }
 
-/** As the gate calls it: schema, preflight, then the tool. */
+/** As the gate calls it: schema, preflight, then the tool. Time stands still, unless a clock is given. */
 export async function fetchPage(
   input: object,
   options: WebFetchOptions,
   change: Partial<ToolContext> = {},
 ): Promise<ToolResult> {
-  const tool = createWebFetch(options);
+  const tool = createWebFetch({ clock: new ManualClock(), ...options });
   const context = contextFor(change);
   const parsed = tool.input.parse(input);
   tool.preflight?.(parsed, context);
