@@ -7,31 +7,31 @@ import { Worker } from "node:worker_threads";
 const swapper = `
   const { renameSync } = require("node:fs");
   const { parentPort, workerData } = require("node:worker_threads");
-  const { folder, link, spare, aside, stop } = workerData;
-  const stopped = new Int32Array(stop);
-  let swaps = 0;
+  const { folder, link, spare, aside, shared } = workerData;
+  const state = new Int32Array(shared);
   function replace(from, to) {
     for (;;) {
       // A write that met the gap creates the folder anew; those would be searched with the rest.
       try { return renameSync(from, to); } catch { renameSync(to, aside + Math.random()); }
     }
   }
-  while (Atomics.load(stopped, 0) === 0) {
+  while (Atomics.load(state, 0) === 0) {
     renameSync(folder, spare);
     replace(link, folder);
     renameSync(folder, link);
     replace(spare, folder);
-    swaps += 1;
+    Atomics.add(state, 1, 1);
   }
-  parentPort.postMessage(swaps);
+  parentPort.postMessage("stopped");
 `;
 
 export interface FolderSwapper {
   readonly root: string;
   /** Holds `a.txt` and `deep/a.txt` with "CANARY", and the file `only-outside`. */
   readonly outside: string;
-  /** Gives how often the folder was swapped. */
-  stop(): Promise<number>;
+  /** How often the folder was swapped so far. */
+  readonly swaps: number;
+  stop(): Promise<void>;
   remove(): void;
 }
 
@@ -51,17 +51,21 @@ export async function startSwapper(): Promise<FolderSwapper> {
   }
   writeFileSync(join(outside, "only-outside"), "");
   symlinkSync(outside, join(root, "link"));
-  const stop = new SharedArrayBuffer(4);
+  const shared = new SharedArrayBuffer(8);
+  const state = new Int32Array(shared);
   const paths = { folder: join(root, "folder"), link: join(root, "link") };
-  const workerData = { ...paths, spare: join(root, "spare"), aside: join(base, "aside-"), stop };
+  const workerData = { ...paths, spare: join(root, "spare"), aside: join(base, "aside-"), shared };
   const worker = new Worker(swapper, { eval: true, workerData });
-  const finished = new Promise<number>((done) => worker.once("message", done));
+  const finished = new Promise<void>((done) => worker.once("message", () => done()));
   await new Promise((online) => worker.once("online", online));
   return {
     root,
     outside,
+    get swaps() {
+      return Atomics.load(state, 1);
+    },
     stop() {
-      Atomics.store(new Int32Array(stop), 0, 1);
+      Atomics.store(state, 0, 1);
       return finished;
     },
     remove: () => rmSync(base, { recursive: true, force: true }),

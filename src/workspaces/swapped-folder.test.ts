@@ -8,6 +8,8 @@ import { readWholeFile } from "./read-whole-file.ts";
 import { replaceFile } from "./replace-file.ts";
 import { walkFolder } from "./walk-folder.ts";
 
+const leastRounds = 5000;
+
 test("a folder that is swapped with a link in a race never lets a call out", async () => {
   const swapper = await startSwapper();
   const { root, outside } = swapper;
@@ -15,8 +17,9 @@ test("a folder that is swapped with a link in a race never lets a call out", asy
   let inside = 0;
   let denied = 0;
   let escapes = 0;
-  const end = Date.now() + 1200;
-  for (let round = 0; round < 20_000 && Date.now() < end; round += 1) {
+  // Until the race was run, and neither side always won.
+  const isEnough = () => swapper.swaps > 1000 && inside > 0 && denied > 0;
+  for (let round = 0; round < leastRounds || !isEnough(); round += 1) {
     // The folder in the middle of a path is what no flag of open(2) protects.
     const path = round % 4 === 0 ? "folder/a.txt" : "folder/deep/a.txt";
     try {
@@ -37,17 +40,12 @@ test("a folder that is swapped with a link in a race never lets a call out", asy
       }
     }
   }
-  const swaps = await swapper.stop();
-
+  await swapper.stop();
   expect(escapes).toBe(0);
   expect(readdirSync(outside).sort()).toEqual(["a.txt", "deep", "only-outside"]);
   expect(existsSync(join(outside, "deep/x"))).toBe(false);
-  // Otherwise the race was not run.
-  expect(swaps).toBeGreaterThan(1000);
-  expect(inside).toBeGreaterThan(0);
-  expect(denied).toBeGreaterThan(0);
   swapper.remove();
-}, 10_000);
+});
 
 async function* listOrNothing(binding: ReturnType<typeof bindWorkspace>) {
   try {

@@ -1,8 +1,8 @@
-import { setTimeout as delay } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
 import { defaultConfig } from "../../control/config.ts";
 import type { ScriptedCall } from "../../models/scripted/playbook.ts";
 import { openEngine, recording, testProfile } from "../../testing/engine-fixture.ts";
+import { until } from "../../testing/until.ts";
 
 const readers = ["peek_result", "search_result", "slice_result"];
 const own = ["delegate_task", "spawn", "spawn_await", "get_delegation_result", "memory_load"];
@@ -123,7 +123,7 @@ describe.each([
     const before = { profiles, model, config: configWith(sealOnComplete) };
     await using mandate = await openEngine(before);
     const { runId } = await mandate.start({ task: "go", profile: "lead" });
-    while (seen.length < 3) await delay(2);
+    await until("the lead asks again", () => seen.length >= 3);
     mandate.abandon();
     isRecovered = true;
     const second = await mandate.another({ ...before, config: configWith(!sealOnComplete) });

@@ -33,8 +33,8 @@ const calls: readonly (readonly [Tool, object])[] = [
   [editFile, { path: "folder/deep/a.txt", old_text: "s", new_text: "s\n", replace_all: true }],
 ];
 
-/** More than the few thousand of a usual run, for those who want to be sure. */
-const leastTries = Number(process.env["MANDATE_SWAP_TRIES"] ?? 0);
+/** More, for those who want to be sure. */
+const leastTries = Number(process.env["MANDATE_SWAP_TRIES"] ?? 1700);
 
 test("no tool shows or changes anything outside while a folder is swapped with a link", async () => {
   const swapper = await startSwapper();
@@ -42,8 +42,9 @@ test("no tool shows or changes anything outside while a folder is swapped with a
   const escapes: string[] = [];
   let answers = 0;
   let denials = 0;
-  const end = Date.now() + 2500;
-  for (let round = 0; round < leastTries || Date.now() < end; round += 1) {
+  // Until the race was run, and neither side always won.
+  const isEnough = () => swapper.swaps > 500 && answers > 10 && denials > 0;
+  for (let round = 0; round < leastTries || !isEnough(); round += 1) {
     const [tool, input] = calls[round % calls.length] ?? [readFile, {}];
     try {
       const output = await tool.execute(tool.input.parse(input), context);
@@ -56,16 +57,12 @@ test("no tool shows or changes anything outside while a folder is swapped with a
       denials += 1;
     }
   }
-  const swaps = await swapper.stop();
+  await swapper.stop();
   expect(escapes).toEqual([]);
   expect(readdirSync(swapper.outside).sort()).toEqual(["a.txt", "deep", "only-outside"]);
   expect(readdirSync(join(swapper.outside, "deep"))).toEqual(["a.txt"]);
   for (const file of ["a.txt", "deep/a.txt"]) {
     expect(readFileSync(join(swapper.outside, file), "utf8")).toBe("CANARY");
   }
-  // Otherwise the race was not run.
-  expect(swaps).toBeGreaterThan(500);
-  expect(answers).toBeGreaterThan(10);
-  expect(denials).toBeGreaterThan(0);
   swapper.remove();
 }, 1_000_000);

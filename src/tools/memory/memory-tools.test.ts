@@ -7,6 +7,7 @@ import type { Script } from "../../models/scripted/scripted-model.ts";
 import type { ModelRequest } from "../../ports/model.ts";
 import type { Profile } from "../../profiles/profile.ts";
 import { ofType, openEngine, type TestEngine, testProfile } from "../../testing/engine-fixture.ts";
+import { until } from "../../testing/until.ts";
 
 const tools = ["memory_save", "memory_load", "delegate_task"];
 const names = ["lead", "writer", "reader", "middle"];
@@ -110,7 +111,7 @@ describe.each(["delegated", "shared"] as const)("a sub-agent that may save as %s
     await using mandate = await openEngine({ profiles, model, config: configWith(scope) });
     const { runId } = await mandate.start({ task: "go", profile: "lead" });
     const reserved = async () => ofType(await mandate.events(runId), "agent.budget_reserved");
-    while ((await reserved()).length < 2) await new Promise((resolve) => setTimeout(resolve, 2));
+    await until("both ask their models", async () => (await reserved()).length >= 2);
     mandate.abandon();
     isRecovered = true;
     const other = scope === "shared" ? "delegated" : "shared";
@@ -351,10 +352,8 @@ it("a call that a crash cut is made again and is one memory", async () => {
 });
 
 async function firstCallOf(read: () => ReturnType<TestEngine["events"]>): Promise<string> {
-  for (;;) {
+  return until("the model has called", async () => {
     const [turn] = ofType(await read(), "agent.model_turn");
-    const id = turn?.payload.calls?.[0]?.id;
-    if (id !== undefined) return id;
-    await new Promise((resolve) => setTimeout(resolve, 5));
-  }
+    return turn?.payload.calls?.[0]?.id;
+  });
 }

@@ -5,6 +5,7 @@ import type { StoredEvent } from "../../events/event.ts";
 import type { Script } from "../../models/scripted/scripted-model.ts";
 import { ofType, openEngine, type TestEngine, testProfile } from "../../testing/engine-fixture.ts";
 import { initRepository } from "../../testing/git-workspace.test-support.ts";
+import { until } from "../../testing/until.ts";
 
 const profiles = [
   testProfile("worker", { tools: ["list_files"] }),
@@ -153,12 +154,17 @@ async function cancelledAtB(mandate: TestEngine, request: Request): Promise<stri
   const { result, runId } = await mandate.start(request);
   const ends = async () => ofType(await mandate.events(runId), "agent.subagent_closed").length;
   const begun = async () => ofType(await mandate.events(runId), "agent.subagent_started").length;
-  while ((await ends()) < 2 || (await begun()) < 4) {
-    await new Promise((resolve) => setTimeout(resolve, 5));
-  }
+  await until("only b is left", async () => (await ends()) >= 2 && (await begun()) >= 4);
   await mandate.engine.cancel(runId, "enough");
   expect((await result).status).toBe("cancelled");
   return runId;
+}
+
+/** Of a plan that was resumed there. */
+async function stuckAtB(mandate: TestEngine, runId: string): Promise<void> {
+  await until("b asks its model", async () => {
+    return ofType(await mandate.events(runId), "agent.budget_reserved").length >= 2;
+  });
 }
 
 /** Writes what it is told; "b" is stuck as long as somebody says so. */
@@ -230,15 +236,11 @@ test("a plan that goes on may be cancelled and resumed again, and its process ma
   const request = { task: JSON.stringify(interruptible), profile: "plan-runner", workspace };
   const first = await cancelledAtB(mandate, request);
   const again = await mandate.engine.resume(first);
-  while (ofType(await mandate.events(again.runId), "agent.budget_reserved").length < 2) {
-    await new Promise((resolve) => setTimeout(resolve, 5));
-  }
+  await stuckAtB(mandate, again.runId);
   await mandate.engine.cancel(again.runId, "enough");
   const dying = await mandate.another({ ...options, model });
   const third = await dying.engine.resume(again.runId);
-  while (ofType(await dying.events(third.runId), "agent.budget_reserved").length < 2) {
-    await new Promise((resolve) => setTimeout(resolve, 5));
-  }
+  await stuckAtB(dying, third.runId);
   dying.abandon();
   state.isStuck = false;
   const { result } = await recoverIn(mandate, model);

@@ -12,6 +12,7 @@ import {
   testProfile,
 } from "../../testing/engine-fixture.ts";
 import { git, initRepository } from "../../testing/git-workspace.test-support.ts";
+import { until } from "../../testing/until.ts";
 
 const profiles = [
   testProfile("lead", {
@@ -335,7 +336,7 @@ describe("submit_plan", () => {
     await using mandate = await open({ model: leadWith([{ approval: true, steps: [step("a")] }]) });
     const { result, runId } = await mandate.start({ task: "go", profile: "lead" });
     const asks = async () => ofType(await mandate.events(runId), "agent.asked");
-    await expect.poll(async () => (await asks()).length).toBe(1);
+    await until("it asks", async () => (await asks()).length === 1);
     const [asked] = await asks();
     expect(asked?.payload).toMatchObject({ kind: "approval", default: null });
     for (const answer of ["maybe", "yes, but smaller", "not yet"]) {
@@ -366,7 +367,7 @@ describe("submit_plan", () => {
     });
     const { runId } = await mandate.start({ task: "go", profile: "lead" });
     const begun = async () => ofType(await mandate.events(runId), "agent.subagent_started").length;
-    await expect.poll(begun).toBe(2);
+    await until("the step has begun", async () => (await begun()) === 2);
     mandate.abandon();
     isStuck = false;
     await using second = await mandate.another({ profiles: asking, model });
@@ -495,19 +496,19 @@ describe("submit_plan", () => {
   });
 
   it("begins nothing more when it is cancelled", async () => {
-    const model = leadWith([{ steps: [step("a"), step("b", { depends_on: ["a"] })] }], () => ({
-      fault: "stall",
-    }));
+    const model = leadWith(
+      [{ steps: [step("a"), step("b", { depends_on: ["a"] })] }],
+      ({ caller }) => (caller.depth > 0 ? { fault: "stall" } : "done"),
+    );
     await using mandate = await open({ model });
     const { runId, result } = await mandate.start({ task: "go", profile: "lead" });
-    for (;;) {
-      const events = await mandate.events(runId);
-      if (ofType(events, "agent.subagent_started").length === 2) break;
-      await new Promise((resolve) => setTimeout(resolve, 5));
-    }
+    await until("the first step has begun", async () => {
+      return ofType(await mandate.events(runId), "agent.subagent_started").length === 2;
+    });
     await mandate.engine.cancel(runId, "enough");
     expect((await result).status).toBe("cancelled");
-    await new Promise((resolve) => setTimeout(resolve, 20));
+    // What the plan still had to do would have been done before a whole other run.
+    await mandate.run({ task: "another", profile: "worker" });
     expect(childrenOf({ events: await mandate.events(runId) })).toHaveLength(1);
   });
 });

