@@ -1,10 +1,10 @@
 import { StatementSync } from "node:sqlite";
-import { setTimeout as delay } from "node:timers/promises";
-import { afterEach, expect, test } from "vitest";
+import { afterEach, expect, test, vi } from "vitest";
 import type { StoredEvent } from "../../events/event.ts";
 import type { Script } from "../../models/scripted/scripted-model.ts";
 import { isOnPostgres, isSpread } from "../../testing/alter-database.test-support.ts";
 import { openEngine, type TestEngine, testProfile } from "../../testing/engine-fixture.ts";
+import { until } from "../../testing/until.ts";
 
 const profiles = [
   testProfile("lead", { tools: ["delegate_task", "list_files"] }),
@@ -35,7 +35,29 @@ const model: Script = ({ caller: { depth, profile, task, turn } }) => {
 const { run } = StatementSync.prototype;
 afterEach(() => {
   StatementSync.prototype.run = run;
+  vi.restoreAllMocks();
 });
+
+interface HeldTimer {
+  readonly ms: number;
+  readonly act: () => void;
+}
+
+/** Timers of these lengths go off when the test says so. */
+function holdTimers(...lengths: readonly number[]): HeldTimer[] {
+  const waiting: HeldTimer[] = [];
+  const set = globalThis.setTimeout;
+  const hold = (act: () => void, ms = 0, ...more: []) => {
+    if (!lengths.includes(ms)) return set(act, ms, ...more);
+    waiting.push({ ms, act });
+    return set(() => undefined, 2 ** 30);
+  };
+  vi.spyOn(globalThis, "setTimeout").mockImplementation(hold as typeof setTimeout);
+  return waiting;
+}
+
+/** How long an end that could not be written waits, time after time. */
+const waits = [250, 500, 1000, 2000, 4000];
 
 /** From the so many-th commit on so many of them fail, as SQLite says it. Gives how many there were. */
 function failCommits(at: number, count: number, errcode: number): () => number {
@@ -101,11 +123,18 @@ test.skipIf(isElsewhere).each(faults)(
       else if (result?.status === "completed") expect(again.status).toBe("completed");
     }
   },
-  60_000,
+  120_000,
 );
 
-async function untilEnded({ store }: TestEngine, runId: string): Promise<void> {
-  while ((await store.readRun(runId))?.outcome === null) await delay(10);
+async function untilEnded(
+  { store }: TestEngine,
+  runId: string,
+  timers: HeldTimer[] = [],
+): Promise<void> {
+  await until("the run ends", async () => {
+    for (const { act } of timers.splice(0)) act();
+    return (await store.readRun(runId))?.outcome !== null;
+  });
 }
 
 /** How often each delegation was closed, and the run was finished. */
@@ -127,8 +156,10 @@ test.skipIf(isElsewhere).each(shortages)(
   "a run whose end could not be written because the disk %s is ended by the same process when it can be, as was told",
   async (_title, code, reason) => {
     const commits = await commitsOfOne();
+    const timers = holdTimers(...waits);
     let late = 0;
     for (let at = 2; at <= commits; at++) {
+      timers.length = 0;
       await using engine = await openEngine({ model, profiles });
       failCommits(at, Number.POSITIVE_INFINITY, code);
       const { result, runId } = await engine.start({ task: "all", profile: "lead" });
@@ -137,7 +168,7 @@ test.skipIf(isElsewhere).each(shortages)(
       if (told.status === "completed") continue;
       late += 1;
       expect(told, `commit ${at}`).toMatchObject({ status: "failed", closeReason: reason });
-      await untilEnded(engine, runId);
+      await untilEnded(engine, runId, timers);
       const events = await engine.events(runId);
       expect(new Set(endsIn(events)), `commit ${at}`).toEqual(new Set([1]));
       const { status, closeReason, result: text } = told;
@@ -151,7 +182,7 @@ test.skipIf(isElsewhere).each(shortages)(
     }
     expect(late).toBeGreaterThan(2);
   },
-  60_000,
+  120_000,
 );
 
 test.skipIf(isElsewhere)(
@@ -159,18 +190,24 @@ test.skipIf(isElsewhere)(
   async () => {
     await using engine = await openEngine({ model, profiles });
     const tried = failCommits(20, Number.POSITIVE_INFINITY, 13);
+    const timers = holdTimers(...waits);
     const runs = [];
     for (let number = 0; number < 8; number++) {
       const started = engine.start({ task: `${number}`, profile: "lead" });
       runs.push(await started.catch(() => undefined));
     }
     await Promise.all(runs.map((one) => one?.result));
-    const atFirst = tried();
-    await delay(1200);
-    // After 250, 500 and 1000 ms.
-    expect(tried() - atFirst).toBeLessThanOrEqual(3);
+    for (const ms of waits.slice(0, 4)) {
+      const timer = await until("one of them waits", () => timers[0]);
+      expect(timers).toMatchObject([{ ms }]);
+      timers.length = 0;
+      const before = tried();
+      timer.act();
+      await until("it is tried, and waits again", () => timers.length > 0);
+      expect(tried() - before).toBe(1);
+    }
     StatementSync.prototype.run = run;
-    for (const one of runs) if (one) await untilEnded(engine, one.runId);
+    for (const one of runs) if (one) await untilEnded(engine, one.runId, timers);
     const rows = await engine.store.listRuns({ open: true });
     expect(rows).toEqual([]);
   },
@@ -181,11 +218,15 @@ test.skipIf(isElsewhere)(
   async () => {
     await using engine = await openEngine({ model, profiles });
     failCommits(4, Number.POSITIVE_INFINITY, 13);
+    const timers = holdTimers(...waits);
     const { result, runId } = await engine.start({ task: "all", profile: "lead" });
     await result;
     StatementSync.prototype.run = run;
+    const timer = await until("its end waits", () => timers[0]);
     expect(await engine.engine.cancel(runId, "It takes too long.")).toBe("cancelled");
-    await delay(600);
+    timer.act();
+    // Whatever it writes comes before the end of a run that starts now.
+    await engine.run({ task: "another", profile: "leaf" });
     const events = await engine.events(runId);
     expect(new Set(endsIn(events))).toEqual(new Set([1]));
     expect(await engine.engine.resultOf(runId)).toMatchObject({ closeReason: "cancelled" });
@@ -195,7 +236,11 @@ test.skipIf(isElsewhere)(
 test.skipIf(isElsewhere)(
   "a call that its program takes back while the disk is full ends, and nothing else does",
   async () => {
-    const slow: Script = () => ({ text: "done", latency_ms: 60_000 });
+    const asked = Promise.withResolvers<void>();
+    const slow: Script = () => {
+      asked.resolve();
+      return { fault: "stall" };
+    };
     await using engine = await openEngine({ model: slow, profiles });
     const session = await engine.engine.openSession({ client: "another program", workspace: null });
     const taking = new AbortController();
@@ -205,7 +250,7 @@ test.skipIf(isElsewhere)(
       { signal: taking.signal },
     );
     const ended = call.catch((error: unknown) => error);
-    await delay(200);
+    await asked.promise;
     failCommits(1, 2, 13);
     taking.abort();
     await ended;
@@ -220,24 +265,24 @@ test.skipIf(isElsewhere)(
 test.skipIf(isElsewhere).each([1, 2, 3])(
   "a run that the disk keeps from being taken up is taken up when there is room: commit %i",
   async (at) => {
-    const slow: Script = ({ caller }) => ({
-      text: "done",
-      latency_ms: caller.try > 1 ? 1 : 60_000,
-    });
+    const asked = Promise.withResolvers<void>();
+    const slow: Script = () => {
+      asked.resolve();
+      return { fault: "stall" };
+    };
     await using engine = await openEngine({ model: slow, profiles });
     const session = await engine.engine.openSession({ client: "another program", workspace: null });
     await engine.start({ task: "one", profile: "leaf" });
-    await delay(100);
+    await asked.promise;
     engine.abandon();
     await session.close().catch(() => undefined);
     await using after = await engine.another({ model: () => "done", profiles });
     failCommits(at, 1, 13);
     await after.engine.recover(undefined, () => undefined);
     StatementSync.prototype.run = run;
-    for (let waited = 0; waited < 5000; waited += 20) {
-      if ((await after.store.listRuns({ open: true })).length === 0) break;
-      await delay(20);
-    }
-    expect(await after.store.listRuns({ open: true })).toEqual([]);
+    await until(
+      "no run is open",
+      async () => (await after.store.listRuns({ open: true })).length === 0,
+    );
   },
 );

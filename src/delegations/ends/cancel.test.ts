@@ -12,6 +12,7 @@ import {
   type TestEngine,
   testProfile,
 } from "../../testing/engine-fixture.ts";
+import { until } from "../../testing/until.ts";
 import { defineTool } from "../../tools/tool.ts";
 
 const busy = defineTool({
@@ -39,6 +40,7 @@ const options = { profiles, tools: [busy] };
 
 /** A tree of four: the lead, two workers of its own, and a middle with one more. All work on and on. */
 const tree: Script = ({ caller }) => {
+  if (caller.task === "elsewhere") return "done";
   const delegate = (profile: string) => ({
     tool: "delegate_task",
     input: { profile, task: profile },
@@ -49,19 +51,15 @@ const tree: Script = ({ caller }) => {
   return { calls: [delegate("worker"), delegate("middle"), delegate("worker")] };
 };
 
-async function until(condition: () => boolean | Promise<boolean>): Promise<void> {
-  for (let waited = 0; !(await condition()); waited += 2) {
-    if (waited > 5000) throw new Error("it did not come to that");
-    await delay(2);
-  }
-}
-
 async function startTree(mandate: TestEngine) {
   const started = await mandate.start({ task: "go", profile: "lead" });
   const state = async () => [
     ...((await mandate.store.readRun(started.runId))?.delegations.values() ?? []),
   ];
-  await until(async () => (await state()).filter(({ turns }) => turns > 1).length >= 3);
+  await until(
+    "all workers have had some turns",
+    async () => (await state()).filter(({ turns }) => turns > 1).length >= 3,
+  );
   return { ...started, state };
 }
 
@@ -85,7 +83,8 @@ describe("cancelling a run", () => {
       closeReason: "cancelled",
       result: "enough",
     });
-    await delay(30);
+    // Another run comes to its end meanwhile.
+    await mandate.run({ task: "elsewhere", profile: "worker" });
     const events = await mandate.events(runId);
     expect(events).toEqual(acknowledged);
     const closed = ofType(events, "agent.subagent_closed");
@@ -160,8 +159,12 @@ describe("cancelling a child", () => {
     skip,
   }) => {
     skip(isSpread, notOffered.order);
-    const { seen, model } = recording(({ caller }) => {
-      if (caller.depth > 0) return { text: caller.task, latency_ms: 30 };
+    const isCancelled = Promise.withResolvers<void>();
+    const { seen, model } = recording(async ({ caller }) => {
+      if (caller.depth > 0) {
+        await isCancelled.promise;
+        return caller.task;
+      }
       const calls = ["a", "b", "c"].map((task) => ({
         tool: "spawn",
         input: { task, profile: "worker" },
@@ -176,10 +179,11 @@ describe("cancelling a child", () => {
     const state = async () => [
       ...((await mandate.store.readRun(runId))?.delegations.values() ?? []),
     ];
-    await until(async () => (await state()).length === 4);
+    await until("all children", async () => (await state()).length === 4);
     const queued = (await state())[2];
     expect(queued?.status).toBe("created");
     expect(await mandate.engine.cancel(queued?.id ?? "", "not needed")).toBe("cancelled");
+    isCancelled.resolve();
     expect((await result).subDelegations).toMatchObject([
       { status: "completed", result: "a" },
       { status: "cancelled", result: "not needed" },

@@ -1,7 +1,7 @@
-import { setTimeout as delay } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
 import type { Script } from "../../models/scripted/scripted-model.ts";
 import { ofType, openEngine, testProfile } from "../../testing/engine-fixture.ts";
+import { until } from "../../testing/until.ts";
 
 const profiles = [
   testProfile("lead", { tools: ["delegate_task"], mayDelegate: { tools: ["list_files"] } }),
@@ -23,14 +23,13 @@ describe("a tree of which another process closed a part a moment ago", () => {
     await using mandate = await openEngine({ profiles, model: script });
     const { runId, result } = await mandate.start({ task: "go", profile: "lead" });
     const second = await mandate.another({ profiles, model: script });
-    let children: string[] = [];
-    while (children.length < 2) {
-      await delay(5);
+    const children = await until("both children are at work", async () => {
       const run = await second.store.readRun(runId);
-      children = [...(run?.delegations.values() ?? [])]
-        .filter(({ depth, status }) => depth === 1 && status === "running")
-        .map(({ id }) => id);
-    }
+      const running = [...(run?.delegations.values() ?? [])].filter(
+        ({ depth, status }) => depth === 1 && status === "running",
+      );
+      return running.length === 2 && running.map(({ id }) => id);
+    });
     expect(await second.engine.cancel(children[0] ?? "", "from beside")).toBe("cancelled");
     // At once: this process has not looked at what the other one wrote.
     expect(await mandate.engine.cancel(runId, "all of it")).toBe("cancelled");

@@ -3,6 +3,7 @@ import { describe, expect, it } from "vitest";
 import { z } from "zod";
 import type { Script } from "../../models/scripted/scripted-model.ts";
 import { ofType, openEngine, testProfile } from "../../testing/engine-fixture.ts";
+import { HeldClock } from "../../testing/held-clock.test-support.ts";
 import { defineTool } from "../../tools/tool.ts";
 
 const busy = defineTool({
@@ -31,12 +32,15 @@ const options = { profiles, tools: [busy] };
 describe("a parent that ends", () => {
   it("by its deadline closes its children with it, before itself", async () => {
     const spawn = { tool: "spawn", input: { task: "x", profile: "worker" } };
+    const clock = new HeldClock();
     const model: Script = ({ caller }) => {
       if (caller.depth > 0) return { calls: [{ tool: "busy", input: { n: caller.turn } }] };
-      return caller.turn === 1 ? { calls: [spawn, spawn] } : { fault: "hang" };
+      if (caller.turn === 1) return { calls: [spawn, spawn] };
+      clock.pass(100);
+      return { fault: "hang" };
     };
-    await using mandate = await openEngine({ ...options, model });
-    const { result, events } = await mandate.run({ task: "go", profile: "lead", timeoutMs: 600 });
+    await using mandate = await openEngine({ ...options, clock, model });
+    const { result, events } = await mandate.run({ task: "go", profile: "lead", timeoutMs: 60 });
     expect(result).toMatchObject({ status: "timeout", closeReason: "timeout" });
     const closed = ofType(events, "agent.subagent_closed").map((event) => event.payload);
     expect(closed).toHaveLength(3);

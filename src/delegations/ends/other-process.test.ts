@@ -11,6 +11,7 @@ import {
   type TestEngine,
   testProfile,
 } from "../../testing/engine-fixture.ts";
+import { until } from "../../testing/until.ts";
 import { defineTool } from "../../tools/tool.ts";
 
 let aborted = 0;
@@ -40,16 +41,15 @@ const options = { profiles, tools: [tick] };
 
 /** A lead whose child ticks on and on. */
 const endless: Script = ({ caller }) => {
+  if (caller.task === "elsewhere") return "done";
   if (caller.depth > 0) return { calls: [{ tool: "tick", input: { n: caller.turn } }] };
   if (caller.turn > 1) return { text: "went on", latency_ms: 5 };
   return { calls: [{ tool: "delegate_task", input: { profile: "worker", task: "tick" } }] };
 };
 
-async function until(condition: () => boolean | Promise<boolean>): Promise<void> {
-  for (let waited = 0; !(await condition()); waited += 2) {
-    if (waited > 5000) throw new Error("it did not come to that");
-    await delay(2);
-  }
+/** Whatever was still going on in this process has had its time when another run is over. */
+async function runElsewhere(mandate: TestEngine): Promise<void> {
+  await mandate.run({ task: "elsewhere", profile: "worker" });
 }
 
 const childOf = (mandate: TestEngine, runId: string) => async () => {
@@ -58,13 +58,12 @@ const childOf = (mandate: TestEngine, runId: string) => async () => {
 };
 
 describe("cancelling a run that another process works on", () => {
-  it("closes it in one append; the other stops within a second and writes nothing more", async () => {
+  it("closes it in one append; the other stops and writes nothing more", async () => {
     ticks = 0;
     await using mandate = await openEngine({ ...options, model: endless });
     const { runId, result } = await mandate.start({ task: "go", profile: "lead" });
-    await until(() => ticks > 2);
+    await until("some ticks", () => ticks > 2);
     const second = await mandate.another({ ...options, model: endless });
-    const asked = performance.now();
     expect(await second.engine.cancel(runId, "enough")).toBe("cancelled");
     const events = await second.events(runId);
     expect(ofType(events, "run.finished")).toHaveLength(1);
@@ -73,9 +72,8 @@ describe("cancelling a run that another process works on", () => {
       closeReason: "cancelled",
       result: "enough",
     });
-    expect(performance.now() - asked).toBeLessThan(1000);
     const ticked = ticks;
-    await delay(60);
+    await runElsewhere(mandate);
     expect(ticks).toBe(ticked);
     expect(await second.events(runId)).toEqual(events);
     expect(await second.engine.cancel(runId, "again")).toBe("already_terminal");
@@ -97,11 +95,11 @@ describe("cancelling a run that another process works on", () => {
     ticks = 0;
     await using mandate = await openEngine({ profiles, tools: [slow], model: endless });
     const { runId, result } = await mandate.start({ task: "go", profile: "lead" });
-    await until(() => ticks === 1);
+    await until("the call", () => ticks === 1);
     const second = await mandate.another({ profiles, tools: [slow], model: endless });
     await second.engine.cancel(runId, "enough");
     expect((await result).status).toBe("cancelled");
-    await until(() => aborted === 1);
+    await until("the abort", () => aborted === 1);
     const [unknown] = ofType(await second.events(runId), "agent.tool_outcome_unknown");
     expect(unknown?.payload.tool).toBe("tick");
   });
@@ -111,7 +109,7 @@ describe("cancelling a run that another process works on", () => {
     const { seen, model } = recording(endless);
     await using mandate = await openEngine({ ...options, model });
     const { runId, result } = await mandate.start({ task: "go", profile: "lead" });
-    await until(() => ticks > 1);
+    await until("some ticks", () => ticks > 1);
     const second = await mandate.another({ ...options, model: endless });
     const id = (await childOf(second, runId)()) ?? "";
     expect(await second.engine.cancel(id, "not this one")).toBe("cancelled");
@@ -135,7 +133,7 @@ describe("cancelling a run that another process works on", () => {
       ticks = 0;
       await using mandate = await openEngine({ ...options, model: endless });
       const { runId, result } = await mandate.start({ task: "go", profile: "lead" });
-      await until(() => ticks > round);
+      await until("some ticks", () => ticks > round);
       const second = await mandate.another({ ...options, model: endless });
       const outcomes = await Promise.all([
         second.engine.cancel(runId, "theirs"),
@@ -158,7 +156,7 @@ describe("fault 15: a cancel by another process that races the end", () => {
       await using mandate = await openEngine({
         ...options,
         async model() {
-          await until(() => second !== undefined && runId !== "");
+          await until("both processes", () => second !== undefined && runId !== "");
           cancelling = second?.engine.cancel(runId, "too late?");
           for (let tick = 0; tick < apart; tick++) await null;
           return "finished";
@@ -167,7 +165,7 @@ describe("fault 15: a cancel by another process that races the end", () => {
       second = await mandate.another({ ...options, model: endless });
       const started = await mandate.start({ task: "go", profile: "worker" });
       runId = started.runId;
-      const result = await Promise.race([started.result, delay(2000)]);
+      const result = await started.result;
       const outcome = await cancelling;
       const finished = ofType(await mandate.events(runId), "run.finished");
       expect(finished).toHaveLength(1);
@@ -185,7 +183,7 @@ describe("a process that lost its run to another", () => {
     ticks = 0;
     await using mandate = await openEngine({ ...options, model: endless });
     const { runId, result } = await mandate.start({ task: "go", profile: "lead" });
-    await until(() => ticks > 2);
+    await until("some ticks", () => ticks > 2);
     // As if it had been stopped for so long that it was taken for dead.
     const second = await mandate.another({ ...options, model: endless });
     const run = await second.store.readRun(runId);
@@ -193,9 +191,9 @@ describe("a process that lost its run to another", () => {
     const events = [{ type: "run.resumed" as const, payload: claim }];
     await second.store.append({ runId, by: claim, events });
     const taken = (await second.events(runId)).length;
-    await until(() => mandate.engine.liveRuns.length === 0);
+    await until("it has let go", () => mandate.engine.liveRuns.length === 0);
     const ticked = ticks;
-    await delay(50);
+    await runElsewhere(mandate);
     expect(ticks).toBe(ticked);
     expect((await second.events(runId)).length).toBe(taken);
     expect(await second.engine.cancel(runId, "ended there")).toBe("cancelled");
