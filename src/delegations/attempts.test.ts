@@ -5,8 +5,10 @@ import {
   ofType,
   openEngine,
   recording,
+  type TestEngine,
   testProfile,
 } from "../testing/engine-fixture.ts";
+import { until } from "../testing/until.ts";
 
 const profiles = [
   testProfile("lead", {
@@ -16,10 +18,15 @@ const profiles = [
   testProfile("patient", { tools: [], limits: { retries: 3 } }),
 ];
 
-async function run(script: Script, options: EngineOptions & { profile?: string } = {}) {
+async function run(
+  script: Script,
+  options: EngineOptions & { profile?: string } = {},
+  listen?: (engine: TestEngine) => void,
+) {
   const { profile = "worker", ...engineOptions } = options;
   const { seen, model } = recording(script);
   await using mandate = await openEngine({ profiles, model, ...engineOptions });
+  listen?.(mandate);
   const { result, events } = await mandate.run({ task: "go", profile });
   return { result, events, seen };
 }
@@ -88,13 +95,15 @@ describe("attempts", () => {
 
 describe("the outcome of a run", () => {
   const leadWith =
-    (steps: readonly object[]): Script =>
-    ({ caller, messages }) => {
+    (steps: readonly object[], childrenEnd: () => Promise<unknown>): Script =>
+    async ({ caller, messages }) => {
       if (caller.profile === "worker")
         return caller.task === "fail" ? { fault: "rejected" } : "fine";
       const step = steps[caller.turn - 1];
-      // Late enough for its children to end before it.
-      if (step === undefined) return { text: "done", latency_ms: 30 };
+      if (step === undefined) {
+        await childrenEnd();
+        return "done";
+      }
       const job =
         messages.find((each) => each.role === "tool" && each.tool === "spawn")?.text ?? "";
       return { calls: [JSON.parse(JSON.stringify(step).replace("JOB", job))] };
@@ -102,8 +111,18 @@ describe("the outcome of a run", () => {
   const spawn = (task: string) => ({ tool: "spawn", input: { task, profile: "worker" } });
   const wait = (more: object = {}) => ({ tool: "spawn_await", input: { job_ids: "*", ...more } });
 
-  async function outcomeOf(...steps: readonly object[]) {
-    const { events, result } = await run(leadWith(steps), { profile: "lead" });
+  async function outcomeOf(...steps: readonly { readonly tool: string; readonly input: object }[]) {
+    const children = steps.filter(({ tool }) => tool === "spawn" || tool === "delegate_task");
+    let closed = 0;
+    const childrenEnd = () => until("its children end", () => closed === children.length);
+    const { events, result } = await run(
+      leadWith(steps, childrenEnd),
+      { profile: "lead" },
+      ({ store }) =>
+        store.subscribe((stored) => {
+          closed += ofType(stored, "agent.subagent_closed").length;
+        }),
+    );
     expect(result.status).toBe("completed");
     return ofType(events, "run.finished").map(({ payload }) => payload);
   }
@@ -113,7 +132,7 @@ describe("the outcome of a run", () => {
     const delegate = { tool: "delegate_task", input: { task: "fail", profile: "worker" } };
     expect(await outcomeOf(delegate)).toMatchObject([{ outcome: "succeeded" }]);
     const get = { tool: "get_delegation_result", input: { delegationId: "JOB" } };
-    expect(await outcomeOf(spawn("fail"), wait({ max_wait_ms: 50 }), get)).toMatchObject([
+    expect(await outcomeOf(spawn("fail"), wait({ max_wait_ms: 30_000 }), get)).toMatchObject([
       { outcome: "succeeded" },
     ]);
   });

@@ -1,6 +1,8 @@
 import { expect, it } from "vitest";
 import { isSpread, notOffered } from "../../testing/alter-database.test-support.ts";
 import { ofType, openEngine, type TestEngine, testProfile } from "../../testing/engine-fixture.ts";
+import { HeldClock } from "../../testing/held-clock.test-support.ts";
+import { until } from "../../testing/until.ts";
 import { findOverdue } from "./find-overdue.ts";
 
 const profiles = [
@@ -11,12 +13,10 @@ const profiles = [
 /** A lead whose child waits for a model that never answers. */
 async function openWaiting(mandate: () => TestEngine) {
   const { runId } = await mandate().start({ task: "go", profile: "lead" });
-  let started: ReturnType<typeof ofType<"agent.subagent_started">> = [];
-  while (started.length < 2) {
-    await new Promise((resolve) => setTimeout(resolve, 5));
-    started = ofType(await mandate().events(runId), "agent.subagent_started");
-  }
-  return { runId, child: started[1]?.sub_agent_id, at: started[1]?.at ?? 0 };
+  const child = await until("the child starts", async () =>
+    ofType(await mandate().events(runId), "agent.subagent_started").at(1),
+  );
+  return { runId, child: child.sub_agent_id, at: child.at };
 }
 
 const model = ({ caller }: { readonly caller: { readonly depth: number } }) =>
@@ -28,7 +28,7 @@ it("finds whoever is out of its whole time and the grace, among those of one wor
   skip,
 }) => {
   skip(isSpread, notOffered.ownership);
-  await using mandate = await openEngine({ profiles, model });
+  await using mandate = await openEngine({ clock: new HeldClock(), profiles, model });
   const { at, child, runId } = await openWaiting(() => mandate);
   const { worker } = mandate.store.ownership;
   const [day, hour] = [86_400_000, 3_600_000];

@@ -1,8 +1,8 @@
-import { setTimeout as delay } from "node:timers/promises";
 import { expect, test } from "vitest";
 import { MandateError } from "../../ports/mandate-error.ts";
 import { isSpread } from "../../testing/alter-database.test-support.ts";
 import { openEngine, type TestEngine, testProfile } from "../../testing/engine-fixture.ts";
+import { until } from "../../testing/until.ts";
 
 const profiles = [
   testProfile("lead", { tools: ["delegate_task"] }),
@@ -50,7 +50,7 @@ test.skipIf(isSpread)(
     leafMayEnd.resolve();
     await hogBegan.promise;
     // The leaf has ended, the hog has the only slot, and the lead wants it back.
-    while (scheduler.queued === 0) await delay(2);
+    await until("the lead queues", () => scheduler.queued > 0);
     await takeOver(mandate, runId);
     hogMayEnd.resolve();
     await hog.result;
@@ -63,22 +63,28 @@ test.skipIf(isSpread)(
 test.skipIf(isSpread)(
   "an agent that was refused, and whose log cannot be read, is ended once it can be",
   async () => {
+    const [asked, mayAnswer] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
     await using mandate = await openEngine({
       profiles,
-      model: () => ({ text: "done", latency_ms: 200 }),
+      async model() {
+        asked.resolve();
+        await mayAnswer.promise;
+        return "done";
+      },
     });
     const { runId, result } = await mandate.start({ task: "alone", profile: "leaf" });
-    await delay(50);
+    await asked.promise;
     const { store } = mandate;
     const { append, readRun } = store;
     const failing = (code: "fenced" | "database-unusable") => () =>
       Promise.reject(new MandateError(code, "Not now."));
     store.append = failing("fenced");
     store.readRun = failing("database-unusable");
+    mayAnswer.resolve();
     expect(await result).toMatchObject({ status: "failed", closeReason: "worker_lost" });
     store.append = append;
     store.readRun = readRun;
-    while ((await store.readRun(runId))?.outcome === null) await delay(20);
+    await until("it is ended", async () => (await store.readRun(runId))?.outcome !== null);
     expect(await mandate.engine.resultOf(runId)).toMatchObject({ closeReason: "worker_lost" });
   },
 );

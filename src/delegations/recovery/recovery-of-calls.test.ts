@@ -1,5 +1,4 @@
 import { rmSync } from "node:fs";
-import { setTimeout as delay } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
 import type { Script } from "../../models/scripted/scripted-model.ts";
@@ -11,6 +10,7 @@ import {
   type TestEngine,
   testProfile,
 } from "../../testing/engine-fixture.ts";
+import { until } from "../../testing/until.ts";
 import { defineTool } from "../../tools/tool.ts";
 import { PathDenied } from "../../workspaces/path-denied.ts";
 
@@ -51,7 +51,10 @@ const profiles = [
 
 /** So many requests are about to leave, and the log says so. */
 async function reserved({ events }: TestEngine, runId: string, count: number): Promise<void> {
-  while (ofType(await events(runId), "agent.budget_reserved").length < count) await delay(2);
+  await until(
+    "the requests leave",
+    async () => ofType(await events(runId), "agent.budget_reserved").length >= count,
+  );
 }
 
 const once: Script = ({ caller, messages }) =>
@@ -227,9 +230,12 @@ describe("calls whose provider gives the same id in every turn", () => {
 
 describe("a process that is closed while a run is going on", () => {
   it("does not leave its caller waiting; the next process takes the run up", async () => {
-    let hang = true;
-    const model: Script = ({ caller }) => {
-      if (caller.depth > 0) return hang ? { text: "slow", latency_ms: 30 } : "did it";
+    const isClosed = Promise.withResolvers<void>();
+    const model: Script = async ({ caller }) => {
+      if (caller.depth > 0) {
+        await isClosed.promise;
+        return "did it";
+      }
       if (caller.turn > 1) return "all done";
       return { calls: [{ tool: "delegate_task", input: { profile: "worker", task: "x" } }] };
     };
@@ -238,8 +244,8 @@ describe("a process that is closed while a run is going on", () => {
     const { runId, result } = await mandate.start({ task: "go", profile: "lead" });
     await reserved(mandate, runId, 2);
     await mandate.close();
+    isClosed.resolve();
     expect(await result).toMatchObject({ status: "failed", closeReason: "worker_lost" });
-    hang = false;
     const second = await mandate.another(options);
     const [recovered] = await second.engine.recover();
     expect(await recovered?.result).toMatchObject({ status: "completed", result: "all done" });

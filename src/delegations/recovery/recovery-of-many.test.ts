@@ -3,25 +3,27 @@ import { once } from "node:events";
 import { expect, onTestFinished, test, vi } from "vitest";
 import type { Script } from "../../models/scripted/scripted-model.ts";
 import { openEngine, testProfile } from "../../testing/engine-fixture.ts";
+import { until } from "../../testing/until.ts";
 import { delegationMark, markedProcesses } from "../../workspaces/delegation-mark.ts";
 import { endMarkedProcesses } from "../../workspaces/end-marked-processes.ts";
 import { signalProcess } from "../../workspaces/sandbox/process-tree.ts";
+import type { StartedRun } from "../start/run-request.ts";
 
 const profiles = [testProfile("lead", { tools: ["list_files"] })];
-const slow: Script = () => ({ text: "too late", latency_ms: 60_000 });
+const slow: Script = () => ({ fault: "stall" });
 const quick: Script = () => "done";
 const isSpread = process.env["MANDATE_TEST_ENGINE"] === "spread";
 
 /** Several runs of a process that died while all of them were at work. */
 async function openAfterDeath(count: number) {
   const first = await openEngine({ model: slow, profiles });
-  const runs = [];
+  const runs: StartedRun[] = [];
   for (let number = 0; number < count; number++) {
     runs.push(await first.start({ task: `task ${number}`, profile: "lead" }));
   }
-  while ((await statusesOf(first, runs)).some((status) => status !== "running")) {
-    await new Promise((resolve) => setTimeout(resolve, 5));
-  }
+  await until("all are at work", async () =>
+    (await statusesOf(first, runs)).every((status) => status === "running"),
+  );
   first.abandon();
   return { first, runs };
 }
@@ -79,8 +81,7 @@ test.skipIf(isSpread)(
       return readContract.call(second.store, id);
     });
     await expect(second.engine.recover()).rejects.toBe(unexpected);
-    while (second.engine.liveRuns.length > 0)
-      await new Promise((resolve) => setTimeout(resolve, 5));
+    await until("the others end", () => second.engine.liveRuns.length === 0);
     vi.restoreAllMocks();
     const ends = await Promise.all(runs.map(({ runId }) => second.engine.resultOf(runId)));
     expect(ends.map((end) => end?.status)).toEqual(["completed", undefined, "completed"]);

@@ -221,11 +221,16 @@ describe("recovery", () => {
   });
 
   it("leaves a run alone that somebody is working on", async () => {
-    const model: Script = () => ({ text: "slowly", latency_ms: 80 });
+    const looked = Promise.withResolvers<void>();
+    const model: Script = async () => {
+      await looked.promise;
+      return "slowly";
+    };
     await using mandate = await openEngine({ ...options, model });
     const { result } = await mandate.start({ task: "go", profile: "leaf" });
     const second = await mandate.another({ ...options, model });
     expect(await second.engine.recover()).toEqual([]);
+    looked.resolve();
     expect(await result).toMatchObject({ status: "completed", result: "slowly" });
   });
 

@@ -7,6 +7,7 @@ import type { DispatchedWork, Dispatcher } from "../../ports/dispatcher.ts";
 import { ofType, openEngine, testProfile } from "../../testing/engine-fixture.ts";
 import { openFleet } from "../../testing/fleet.test-support.ts";
 import { initRepository } from "../../testing/git-workspace.test-support.ts";
+import { until } from "../../testing/until.ts";
 
 const profiles = [
   testProfile("lead", { capabilities: ["primary", "subtask"], tools: "*" }),
@@ -29,13 +30,6 @@ const fanOut: Script = ({ caller, messages }) => {
 
 const workersOf = (events: readonly StoredEvent[]): string[] =>
   ofType(events, "agent.claimed").map(({ payload }) => payload.worker);
-
-async function until(isTrue: () => boolean | Promise<boolean>): Promise<void> {
-  for (const end = Date.now() + 10_000; !(await isTrue()); ) {
-    if (Date.now() > end) throw new Error("It did not come to that.");
-    await new Promise((resolve) => setTimeout(resolve, 5));
-  }
-}
 
 describe("a run that is spread over workers", () => {
   it("is worked on by all of them: a parent on one awaits its children on others", async () => {
@@ -91,12 +85,10 @@ describe("a run that is spread over workers", () => {
 
   it("ends with all below when it is cancelled, from anywhere", async () => {
     const model: Script = ({ caller }) =>
-      caller.depth < 2
-        ? { calls: [delegate(`below ${caller.depth}`)] }
-        : { text: "never", latency_ms: 60_000 };
+      caller.depth < 2 ? { calls: [delegate(`below ${caller.depth}`)] } : { fault: "stall" };
     await using fleet = await openFleet(3, { profiles, model });
     const { runId, result } = await fleet.client.start({ task: "go", profile: "lead" });
-    await until(async () => {
+    await until("the last one asks its model", async () => {
       const run = await fleet.client.store.readRun(runId);
       const last = [...(run?.delegations.values() ?? [])].at(2);
       return last?.status === "running" && last.waitingOn.on === "model";
@@ -105,7 +97,9 @@ describe("a run that is spread over workers", () => {
     expect(await result).toMatchObject({ status: "cancelled", result: "enough" });
     const closed = ofType(await fleet.client.events(runId), "agent.subagent_closed");
     expect(closed.map(({ payload }) => payload.close_reason)).toEqual(Array(3).fill("cancelled"));
-    await until(() => fleet.workers.every(({ engine }) => engine.liveRuns.length === 0));
+    await until("all workers let go", () =>
+      fleet.workers.every(({ engine }) => engine.liveRuns.length === 0),
+    );
   });
 
   it("asks a person from any worker, and the answer reaches it", async () => {
@@ -117,11 +111,11 @@ describe("a run that is spread over workers", () => {
     };
     await using fleet = await openFleet(2, { profiles, model });
     const { runId, result } = await fleet.client.start({ task: "go", profile: "lead" });
-    await until(
-      async () => (await fleet.client.store.readInbox({ limit: 9, openOnly: true })).length > 0,
+    const ask = await until(
+      "the question",
+      async () => (await fleet.client.store.readInbox({ limit: 9, openOnly: true }))[0]?.ask,
     );
-    const [ask] = await fleet.client.store.readInbox({ limit: 9, openOnly: true });
-    expect(await fleet.client.engine.answer(ask?.ask?.id ?? "", "green")).toBe(true);
+    expect(await fleet.client.engine.answer(ask.id, "green")).toBe(true);
     await result;
     const outputs = ofType(await fleet.client.events(runId), "agent.subagent_waiting_for_merge");
     expect(outputs.map(({ payload }) => payload.output)).toContain("It is green");
@@ -131,15 +125,16 @@ describe("a run that is spread over workers", () => {
 describe("a worker that dies", () => {
   it("loses its delegations to others, which go on from the last step that was written", async () => {
     const turns = new Map<string, number>();
-    const model: Script = async ({ caller }) => {
+    const model: Script = ({ caller }) => {
       if (caller.depth === 0) return caller.turn === 1 ? { calls: [delegate("long")] } : "done";
       turns.set(`${caller.turn}`, (turns.get(`${caller.turn}`) ?? 0) + 1);
-      if (caller.turn === 3) return { text: "the end", latency_ms: 300 };
+      // The worker dies while it waits for this answer.
+      if (caller.turn === 3) return turns.get("3") === 1 ? { fault: "stall" } : "the end";
       return { calls: [{ tool: "list_files", input: { path: "." } }] };
     };
     await using fleet = await openFleet(2, { profiles, model });
     const { runId, result } = await fleet.client.start({ task: "go", profile: "lead" });
-    await until(() => turns.has("3"));
+    await until("its third turn", () => turns.has("3"));
     const child = fleet.given.find(
       ({ delegationId }) => delegationId !== fleet.given[0]?.delegationId,
     );
@@ -157,14 +152,16 @@ describe("a worker that dies", () => {
   });
 
   it("and comes back is refused whatever it still wants to write", async () => {
-    const model: Script = ({ caller }) =>
-      caller.depth > 0 ? { text: "late", latency_ms: 40 } : { text: "root", latency_ms: 400 };
+    const model: Script = () => ({ fault: "stall" });
     await using fleet = await openFleet(1, { profiles, model });
     const { runId, delegationId, result } = await fleet.client.start({
       task: "go",
       profile: "lead",
     });
-    await until(async () => workersOf(await fleet.client.events(runId)).length === 1);
+    await until(
+      "a worker claims it",
+      async () => workersOf(await fleet.client.events(runId)).length === 1,
+    );
     // Taken for dead: another has claimed it.
     const { store } = fleet.client;
     const claim = { worker: store.ownership.worker, fence: 2 };
@@ -174,7 +171,7 @@ describe("a worker that dies", () => {
       events: [{ type: "agent.claimed", sub_agent_id: delegationId, payload: claim }],
     });
     const [zombie] = fleet.workers;
-    await until(() => zombie?.engine.liveRuns.length === 0);
+    await until("it lets go", () => zombie?.engine.liveRuns.length === 0);
     const late = zombie?.store.append({
       runId,
       by: { worker: zombie.store.ownership.worker, fence: 1 },
@@ -188,7 +185,11 @@ describe("a worker that dies", () => {
 
 describe("a worker that is given a delegation twice", () => {
   it("works on it once", async () => {
-    const model: Script = () => ({ text: "done", latency_ms: 50 });
+    const isRefused = Promise.withResolvers<void>();
+    const model: Script = async () => {
+      await isRefused.promise;
+      return "done";
+    };
     const sent: DispatchedWork[] = [];
     const dispatcher: Dispatcher = {
       async dispatch(work) {
@@ -198,11 +199,12 @@ describe("a worker that is given a delegation twice", () => {
     await using client = await openEngine({ profiles, model, dispatcher });
     const { runId, delegationId, result } = await client.start({ task: "go", profile: "lead" });
     expect(sent.map((work) => work.delegationId)).toEqual([delegationId]);
-    const outcomes = await Promise.all([
-      client.engine.workOn(runId, delegationId),
-      client.engine.workOn(runId, delegationId),
-    ]);
-    expect(outcomes.toSorted()).toEqual(["busy", "done"]);
+    const outcomes = [1, 2].map(async () => {
+      const outcome = await client.engine.workOn(runId, delegationId);
+      if (outcome === "busy") isRefused.resolve();
+      return outcome;
+    });
+    expect((await Promise.all(outcomes)).toSorted()).toEqual(["busy", "done"]);
     expect((await result).status).toBe("completed");
     expect(ofType(await client.events(runId), "agent.budget_reserved").length).toBe(1);
   });

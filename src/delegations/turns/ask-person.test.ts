@@ -1,4 +1,3 @@
-import { setTimeout as delay } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
 import type { Script } from "../../models/scripted/scripted-model.ts";
 import {
@@ -9,6 +8,8 @@ import {
   type TestEngine,
   testProfile,
 } from "../../testing/engine-fixture.ts";
+import { HeldClock } from "../../testing/held-clock.test-support.ts";
+import { until } from "../../testing/until.ts";
 
 const profiles = [
   testProfile("asker", { tools: ["ask_user"] }),
@@ -22,12 +23,7 @@ const ask: Script = ({ caller, messages }) =>
     : `told: ${messages.at(-1)?.text}`;
 
 async function firstAsk({ events }: Pick<TestEngine, "events">, runId: string) {
-  for (let waited = 0; waited < 3000; waited += 2) {
-    const [asked] = ofType(await events(runId), "agent.asked");
-    if (asked) return asked;
-    await delay(2);
-  }
-  throw new Error("nobody asked");
+  return until("the question", async () => ofType(await events(runId), "agent.asked")[0]);
 }
 
 const options = (more: EngineOptions = {}): EngineOptions => ({ profiles, model: ask, ...more });
@@ -111,8 +107,7 @@ describe("a question to the person behind the run", () => {
     const asked = await firstAsk(mandate, runId);
     const state = await mandate.store.readRun(runId);
     expect(state?.delegations.get(asked.sub_agent_id ?? "")?.depth).toBe(3);
-    await delay(5);
-    expect(mandate.parts.scheduler.running).toBe(0);
+    await until("nobody has a slot", () => mandate.parts.scheduler.running === 0);
     await mandate.engine.answer(asked.payload.ask_id, "green");
     expect((await result).result).toBe("told: green");
   });
@@ -138,16 +133,16 @@ describe("a question to the person behind the run", () => {
     await using mandate = await openEngine(options({ model }));
     const { runId, result } = await mandate.start({ task: "go", profile: "asker" });
     for (const count of [1, 2, 3]) {
-      let asked = ofType(await mandate.events(runId), "agent.asked");
-      while (asked.length < count) {
-        await delay(2);
-        asked = ofType(await mandate.events(runId), "agent.asked");
-      }
-      await delay(5);
-      expect(ofType(await mandate.events(runId), "agent.asked")).toHaveLength(count);
-      await mandate.engine.answer(asked.at(-1)?.payload.ask_id ?? "", `answer ${count}`);
+      const asked = await until(`question ${count}`, async () =>
+        ofType(await mandate.events(runId), "agent.asked").at(count - 1),
+      );
+      await mandate.engine.answer(asked.payload.ask_id, `answer ${count}`);
     }
     await result;
+    const order = (await mandate.events(runId)).flatMap(({ type }) =>
+      type === "agent.asked" || type === "agent.answered" ? type : [],
+    );
+    expect(order).toEqual([1, 2, 3].flatMap(() => ["agent.asked", "agent.answered"]));
     const texts = seen[1]?.messages.flatMap((each) => (each.role === "tool" ? each.text : []));
     expect(texts).toEqual(["answer 1", "answer 2", "answer 3"]);
   });
@@ -167,7 +162,7 @@ describe("a question that is open when its process dies", () => {
     await using mandate = first;
     const second = await mandate.another(options());
     const [recovered] = await second.engine.recover();
-    await delay(20);
+    await until("it asks again", () => second.engine.liveRuns.some(({ asks }) => asks.size > 0));
     expect(await second.engine.answer(asked.payload.ask_id, "green")).toBe(true);
     expect((await recovered?.result)?.result).toBe("told: green");
     expect(ofType(await second.events(runId), "agent.asked")).toHaveLength(1);
@@ -183,12 +178,14 @@ describe("a question that is open when its process dies", () => {
   });
 
   it("keeps its deadline, which may have passed meanwhile", async () => {
+    const clock = new HeldClock();
     const { mandate: first, runId } = await dieAsking({
-      limits: { askDeadlineMs: 60, askDefault: "blue" },
+      clock,
+      limits: { askDeadlineMs: 60_000, askDefault: "blue" },
     });
     await using mandate = first;
-    await delay(70);
-    const second = await mandate.another(options({ limits: { askDeadlineMs: 60_000 } }));
+    clock.pass(60_001);
+    const second = await mandate.another(options({ clock, limits: { askDeadlineMs: 600_000 } }));
     const [recovered] = await second.engine.recover();
     expect((await recovered?.result)?.result).toBe(
       "told: Nobody answered in time; the default is: blue",

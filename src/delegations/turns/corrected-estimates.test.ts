@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { Model } from "../../ports/model.ts";
 import { ofType, openEngine, testProfile } from "../../testing/engine-fixture.ts";
+import { HeldClock } from "../../testing/held-clock.test-support.ts";
 
 const prices = { "late/model": { input: 1, output: 1 } };
 const config = { models: { providers: {}, pools: {}, prices } };
@@ -9,10 +10,12 @@ const reply = { text: "late", calls: [], finish: "stop", served: null } as const
 
 /** Ignores that its first request was ended for its silence, and answers when the second has begun. */
 async function run(late: { prompt: number; completion: number }) {
+  const clock = new HeldClock();
   const second = Promise.withResolvers<void>();
   const answered = Promise.withResolvers<void>();
   const model: Model = async ({ caller }) => {
     if (caller.try === 1) {
+      clock.pass(70);
       await second.promise;
       setImmediate(answered.resolve);
       return { ...reply, usage: late };
@@ -22,6 +25,7 @@ async function run(late: { prompt: number; completion: number }) {
     return { ...reply, text: "done", usage: { prompt: 20, completion: 2 } };
   };
   await using mandate = await openEngine({
+    clock,
     profiles,
     models: { late: model },
     config: {

@@ -8,6 +8,7 @@ import {
   testProfile,
 } from "../../testing/engine-fixture.ts";
 import { openFleet } from "../../testing/fleet.test-support.ts";
+import { until } from "../../testing/until.ts";
 import type { RunRequest } from "../start/run-request.ts";
 
 const prices = {
@@ -266,10 +267,10 @@ async function reservationOf(
   { store }: Awaited<ReturnType<typeof openEngine>>,
   runId: string,
 ): Promise<number> {
-  for (;;) {
+  return until("the reservation", async () => {
     for await (const { payload, type } of store.readEvents({ runId })) {
       if (type === "agent.budget_reserved") return payload.cost ?? 0;
     }
-    await new Promise((resolve) => setTimeout(resolve, 5));
-  }
+    return undefined;
+  });
 }

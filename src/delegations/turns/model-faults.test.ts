@@ -190,13 +190,18 @@ describe("fault 11: the same call again and again", () => {
 
   it("is no loop when it is how one waits for children", async () => {
     const wait = { calls: [{ tool: "spawn_await", input: { job_ids: "*", max_wait_ms: 3 } }] };
+    const enough = Promise.withResolvers<void>();
     await using mandate = await openEngine({
       profiles: [
         testProfile("lead", { tools: ["spawn", "spawn_await"] }),
         testProfile("slow", { tools: [] }),
       ],
-      model: ({ caller, messages }) => {
-        if (caller.depth > 0) return { text: "at last", latency_ms: 60 };
+      model: async ({ caller, messages }) => {
+        if (caller.depth > 0) {
+          await enough.promise;
+          return "at last";
+        }
+        if (caller.turn === 8) enough.resolve();
         if (caller.turn === 1)
           return { calls: [{ tool: "spawn", input: { task: "x", profile: "slow" } }] };
         const { text = "" } = messages.at(-1) ?? {};

@@ -5,6 +5,7 @@ import type { Script } from "../../models/scripted/scripted-model.ts";
 import type { Profile } from "../../profiles/profile.ts";
 import { isSpread } from "../../testing/alter-database.test-support.ts";
 import { ofType, openEngine, testProfile } from "../../testing/engine-fixture.ts";
+import { until } from "../../testing/until.ts";
 import { detectSandbox } from "../../workspaces/sandbox/detect-sandbox.ts";
 
 const finding = detectSandbox(process.env);
@@ -81,11 +82,12 @@ describe.skipIf(!finding.isUsable)(title, () => {
     await using mandate = await open(running({ command: `sleep 303.${process.pid}` }));
     const { workspace } = mandate;
     const started = await mandate.start({ task: "go", profile: "a", workspace });
-    await expect.poll(() => alive(ours("303"))).toBeGreaterThan(0);
+    await until("the command runs", () => alive(ours("303")) > 0);
     await mandate.engine.cancel(started.runId, "enough");
     expect((await started.result).status).toBe("cancelled");
     // Where runs are spread, a delegation is closed in the log first, and then its worker hears of it.
-    await expect.poll(() => alive(ours("303")), { timeout: isSpread ? 5000 : 0 }).toBe(0);
+    if (isSpread) await until("the command is gone", () => alive(ours("303")) === 0);
+    expect(alive(ours("303"))).toBe(0);
   });
 
   it("pass the rules of the contract, command by command", async () => {
