@@ -6,6 +6,7 @@ import { type Options, parseOptions, usage } from "./fuzz/options.ts";
 import { commandFor } from "./fuzz/repeat-command.ts";
 import { type FuzzOutcome, runTarget } from "./fuzz/run-target.ts";
 import type { Target } from "./fuzz/target.ts";
+import { tryProperties } from "./fuzz/try-properties.ts";
 import { Watchdog } from "./fuzz/watchdog.ts";
 
 const foundFolder = join(import.meta.dirname, "..", ".mandate", "fuzz");
@@ -18,6 +19,7 @@ async function main(words: readonly string[]): Promise<number> {
     console.error(`${(error as Error).message}\n\n${usage}`);
     return 2;
   }
+  if (options.isProperties) return tryProperties();
   const targets = chosen(options.only);
   if (targets.length === 0) {
     console.error(`Nothing is called ${options.only.join(", ")}. See --list.`);

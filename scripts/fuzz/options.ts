@@ -8,6 +8,8 @@ export interface Options {
   readonly only: readonly string[];
   readonly path?: string;
   readonly isList: boolean;
+  /** The tests of properties with all their cases, instead of the targets. */
+  readonly isProperties: boolean;
 }
 
 export const usage = `usage: npm run fuzz -- [options]
@@ -16,6 +18,7 @@ export const usage = `usage: npm run fuzz -- [options]
   --only NAME   a target or a surface, by the beginning of its name; may be given several times
   --seed N      the same cases as another time
   --path P      one case of that seed, as a failure names it
+  --properties  the tests of properties, with all their cases, instead
   --list        what there is to fuzz, and what has to hold`;
 
 /** Throws a sentence for people when something is not what it should be. */
@@ -31,6 +34,7 @@ export function parseOptions(
       only: { type: "string", multiple: true, default: [] },
       path: { type: "string" },
       list: { type: "boolean", default: false },
+      properties: { type: "boolean", default: false },
     },
   });
   const [seconds, seed] = [Number(values.seconds), Number(values.seed)];
@@ -39,7 +43,7 @@ export function parseOptions(
     throw new Error(`--seed is a whole number, not "${values.seed}".`);
   }
   return {
-    ...{ seconds, seed, only: values.only, isList: values.list },
+    ...{ seconds, seed, only: values.only, isList: values.list, isProperties: values.properties },
     ...(values.path !== undefined && { path: values.path }),
   };
 }
