@@ -1,12 +1,12 @@
 import { afterAll, expect, it } from "vitest";
-import { Desk } from "../../surfaces/cli/desk.test-support.ts";
 import { dropDatabase, freshDatabase } from "../../testing/postgres.test-support.ts";
+import { Desk } from "./desk.test-support.ts";
 
 // The whole store is tried in `npm run test:all`; this is one delegation from end to end.
 const desk = new Desk();
 afterAll(() => desk.clear());
 
-it("keeps a run that delegates, and its log verifies", async () => {
+it("a run that delegates is kept in Postgres, and its log verifies", async () => {
   const url = await freshDatabase();
   try {
     const environment = { MANDATE_DATABASE_URL: url };
