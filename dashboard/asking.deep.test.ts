@@ -111,7 +111,7 @@ describe("a question that waits", { timeout: 120_000 }, () => {
     await waiting.getByRole("button", { name: "Answer" }).click();
     await log.getByText("Answer: Blue").waitFor();
     await waiting.waitFor({ state: "detached" });
-    await expect.poll(() => page.getByText("Asks you").count()).toBe(0);
+    await expect.poll(() => page.getByText("Asks you").count(), { timeout: 45_000 }).toBe(0);
     expect(faults).toEqual([]);
     await context.close();
     await server.close(100);
@@ -150,19 +150,19 @@ describe("what was said", { timeout: 120_000 }, () => {
       );
     const left = () => place("Math.round(log.scrollHeight - log.scrollTop - log.clientHeight)");
     await log.getByText(`The end of: ${task}`).waitFor();
-    await expect.poll(left).toBe(0);
+    await expect.poll(left, { timeout: 45_000 }).toBe(0);
     for (const message of ["And the buoys?", "And the bells?"]) {
       await page.getByLabel("Message").fill(message);
       await page.getByLabel("Message").press("Enter");
       await log.getByText(`The end of: ${message}`).waitFor();
-      await expect.poll(left).toBe(0);
+      await expect.poll(left, { timeout: 45_000 }).toBe(0);
     }
     // Also when what is around it changes.
     await page.setViewportSize({ width: 1360, height: 500 });
-    await expect.poll(left).toBe(0);
+    await expect.poll(left, { timeout: 45_000 }).toBe(0);
     await log.hover();
     await page.mouse.wheel(0, -400);
-    await expect.poll(left).toBeGreaterThan(100);
+    await expect.poll(left, { timeout: 45_000 }).toBeGreaterThan(100);
     const where = await place("log.scrollTop");
     await page.setViewportSize({ width: 1360, height: 480 });
     await new Promise((resolve) => setTimeout(resolve, 300));

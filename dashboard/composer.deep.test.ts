@@ -46,7 +46,7 @@ describe("the composer", { timeout: 60_000 }, () => {
     await field.click();
     await page.keyboard.type("Compare @tid");
     await files.getByRole("option").first().waitFor();
-    await expect.poll(() => files.getByRole("option").count()).toBe(3);
+    await expect.poll(() => files.getByRole("option").count(), { timeout: 45_000 }).toBe(3);
     expect(await files.getByText("node_modules").count()).toBe(0);
     expect(await findBarriers(page)).toEqual([]);
     if (shots) await page.screenshot({ path: join(shots, "mentions.png") });
@@ -56,16 +56,18 @@ describe("the composer", { timeout: 60_000 }, () => {
     await files.getByText("tides guide.md").waitFor();
     await page.keyboard.press("Tab");
     const text = 'Compare @src/tides.ts with @"docs/tides guide.md" ';
-    await expect.poll(() => field.inputValue()).toBe(text);
+    await expect.poll(() => field.inputValue(), { timeout: 45_000 }).toBe(text);
     // In the middle of the text, and the second one by an arrow.
     await page.keyboard.press("Home");
     await page.keyboard.type("@tide ");
-    await expect.poll(() => field.inputValue()).toBe(`@tide ${text}`);
+    await expect.poll(() => field.inputValue(), { timeout: 45_000 }).toBe(`@tide ${text}`);
     await page.keyboard.press("ArrowLeft");
     await files.getByRole("option").nth(1).waitFor();
     await page.keyboard.press("ArrowDown");
     await page.keyboard.press("Enter");
-    await expect.poll(() => field.inputValue()).toMatch(/^@src\/tide-table\.ts Compare/);
+    await expect
+      .poll(() => field.inputValue(), { timeout: 45_000 })
+      .toMatch(/^@src\/tide-table\.ts Compare/);
     // Escape leaves the text alone; then Enter sends.
     await page.keyboard.press("End");
     await page.keyboard.type("@img");
@@ -116,7 +118,7 @@ describe("the composer", { timeout: 60_000 }, () => {
     await page.keyboard.type("/hel");
     await page.getByRole("listbox", { name: "Commands" }).getByText("/help").waitFor();
     await page.keyboard.press("Enter");
-    await expect.poll(() => field.inputValue()).toBe("/help ");
+    await expect.poll(() => field.inputValue(), { timeout: 45_000 }).toBe("/help ");
     await page.keyboard.press("Escape");
     await page.keyboard.press("Enter");
     await page.getByRole("status").getByText("/agents").first().waitFor();
@@ -141,7 +143,7 @@ describe("the composer", { timeout: 60_000 }, () => {
     await page.getByRole("link", { name: "Inbox" }).click();
     await page.getByText("Nothing to read").waitFor();
     await page.getByRole("link", { name: "Runs" }).click();
-    await expect.poll(() => field.inputValue()).toBe("Look at the tides");
+    await expect.poll(() => field.inputValue(), { timeout: 45_000 }).toBe("Look at the tides");
     expect(await page.getByLabel("Agent", { exact: true }).inputValue()).toBe("worker");
     await page.getByRole("button", { name: "Start run" }).click();
     await page.waitForURL(/\/runs\/r[0-9a-f]+$/);

@@ -84,7 +84,7 @@ describe("the connection", { timeout: 120_000 }, () => {
     await out.waitFor({ state: "detached" });
     const list = page.getByRole("grid", { name: "Runs" });
     await list.getByText("Meanwhile 3").waitFor();
-    await expect.poll(() => list.getByText("Done").count()).toBe(4);
+    await expect.poll(() => list.getByText("Done").count(), { timeout: 45_000 }).toBe(4);
     expect(await page.getByLabel("Task or command").inputValue()).toBe("What I was about to say");
     await startWork(second, 1, "Afterwards");
     await list.getByText("Afterwards 1").waitFor();
@@ -125,7 +125,7 @@ describe("the connection", { timeout: 120_000 }, () => {
     await tab.close();
     // Two notices for each run: more than one page of them was missed.
     await expect
-      .poll(() => page.getByText(/^\d+ new$/).innerText(), { timeout: 15_000 })
+      .poll(() => page.getByText(/^\d+ new$/).innerText(), { timeout: 45_000 })
       .toBe("142 new");
     const runs = page.getByRole("grid", { name: "Runs" });
     await page.getByRole("link", { name: "Runs" }).click();
@@ -185,7 +185,7 @@ describe("the connection", { timeout: 120_000 }, () => {
     // What is stored of a run is read as a stream as well, which ends when that is read.
     await page.goto(`${server.url}/runs/${runId}`);
     await page.getByText("run succeeded").first().waitFor();
-    await expect.poll(async () => (await streams(page)).open).toBe(1);
+    await expect.poll(async () => (await streams(page)).open, { timeout: 45_000 }).toBe(1);
     const tab = await context.newPage();
     await tab.goto(`${server.url}/inbox`);
     await page.goto(`${server.url}/inbox`);

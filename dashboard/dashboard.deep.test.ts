@@ -176,7 +176,7 @@ describe("the dashboard", { timeout: 60_000 }, () => {
     await engine.run({ task: "Afterwards", profile: "worker" });
     await page.getByText("Afterwards").waitFor();
     const list = page.getByRole("grid", { name: "Runs" });
-    await expect.poll(() => list.getByText("Done").count()).toBe(3);
+    await expect.poll(() => list.getByText("Done").count(), { timeout: 45_000 }).toBe(3);
     await list.getByText("In between").click();
     await page.getByRole("treegrid").getByText("Look at the berths").waitFor();
     await page.getByLabel("Every event").check();

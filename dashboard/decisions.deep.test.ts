@@ -57,7 +57,7 @@ describe("what people decide", { timeout: 60_000 }, () => {
     await engine.run({ task: "Go well", profile: "worker" });
     await list.getByText("Go well").waitFor();
     await page.getByRole("button", { name: "Failed" }).click();
-    await expect.poll(() => list.getByText("Go well").count()).toBe(0);
+    await expect.poll(() => list.getByText("Go well").count(), { timeout: 45_000 }).toBe(0);
     await list.getByText("Timed out").waitFor();
     await page.getByText("1 run", { exact: true }).waitFor();
     await page.getByRole("button", { name: "Cancelled" }).click();
@@ -116,7 +116,7 @@ describe("what people decide", { timeout: 60_000 }, () => {
     const address = link(`/delegations/${delegationId}?tab=transcript`);
     const { page, context, faults } = await openPage(opened.browser, address);
     const turns = page.getByRole("button", { name: "Fork from here" });
-    await expect.poll(() => turns.count()).toBe(2);
+    await expect.poll(() => turns.count(), { timeout: 45_000 }).toBe(2);
     await turns.first().click();
     const dialog = page.getByRole("dialog", { name: `Fork ${runId} from here?` });
     await dialog.getByLabel("What you say next").fill("And now the lights");

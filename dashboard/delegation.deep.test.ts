@@ -127,7 +127,9 @@ describe("the page of a delegation", { timeout: 90_000 }, () => {
     await page.getByText(/2 files merged/).waitFor();
     expect(readFileSync(file, "utf8")).toBe(`${changed.join("\n")}\n`);
     await page.getByText("as it was handed in").waitFor();
-    await expect.poll(() => page.getByRole("button", { name: "Merge" }).count()).toBe(0);
+    await expect
+      .poll(() => page.getByRole("button", { name: "Merge" }).count(), { timeout: 45_000 })
+      .toBe(0);
     expect(faults).toEqual([]);
     await context.close();
     await server.close(100);
@@ -155,7 +157,9 @@ describe("the page of a delegation", { timeout: 90_000 }, () => {
       .waitFor();
     await page.getByRole("button", { name: "Discard for good" }).click();
     await page.getByText(`The copy of ${scribe} is gone.`).waitFor();
-    await expect.poll(() => page.getByRole("button", { name: "Discard" }).count()).toBe(0);
+    await expect
+      .poll(() => page.getByRole("button", { name: "Discard" }).count(), { timeout: 45_000 })
+      .toBe(0);
     expect([...faults, ...looker.faults]).toEqual([]);
     await context.close();
     await server.close(100);
@@ -228,9 +232,13 @@ describe("the page of a delegation", { timeout: 90_000 }, () => {
     }
     await page.getByRole("tab", { name: "Transcript" }).click();
     const transcript = page.getByRole("region", { name: "Transcript" });
-    await expect.poll(() => transcript.getByRole("listitem").count()).toBe(100);
+    await expect
+      .poll(() => transcript.getByRole("listitem").count(), { timeout: 45_000 })
+      .toBe(100);
     await transcript.press("End");
-    await expect.poll(() => transcript.getByRole("listitem").count()).toBe(200);
+    await expect
+      .poll(() => transcript.getByRole("listitem").count(), { timeout: 45_000 })
+      .toBe(200);
     await page.goto(`${server.url}/delegations/${large}?tab=artifacts`);
     await page.getByText(/line 30000/).waitFor();
     await page.getByLabel("From line").fill("12345");
@@ -301,9 +309,9 @@ describe("the run again", { timeout: 60_000 }, () => {
     await tree.getByText("Waits for a slot").waitFor();
     await page.getByRole("tab", { name: "Gantt" }).click();
     const gantt = page.getByRole("grid", { name: "Gantt" });
-    await expect.poll(() => gantt.getByRole("row").count()).toBe(2);
+    await expect.poll(() => gantt.getByRole("row").count(), { timeout: 45_000 }).toBe(2);
     await page.getByRole("button", { name: "Play" }).click();
-    await expect.poll(() => gantt.getByRole("row").count(), { timeout: 15_000 }).toBe(5);
+    await expect.poll(() => gantt.getByRole("row").count(), { timeout: 45_000 }).toBe(5);
     await page.getByRole("button", { name: "Pause" }).click();
     await page.getByRole("button", { name: "Now" }).click();
     await gantt

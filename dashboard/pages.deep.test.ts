@@ -69,7 +69,9 @@ const model: Script = ({ caller, messages }) => {
 const open = (): Promise<TestEngine> => openEngine({ profiles, model });
 
 async function untilAsked(engine: TestEngine, count: number): Promise<void> {
-  await expect.poll(async () => (await new Inbox(engine.store).open()).length).toBe(count);
+  await expect
+    .poll(async () => (await new Inbox(engine.store).open()).length, { timeout: 45_000 })
+    .toBe(count);
 }
 
 async function cancelAll({ engine }: TestEngine): Promise<void> {
@@ -90,7 +92,9 @@ describe("the other pages", { timeout: 120_000 }, () => {
     // Nobody reloads anything: both arrive by themselves.
     const question = page.getByRole("article", { name: "harbour-lead asks", exact: true });
     await question.getByText("Which pier first?").waitFor();
-    await expect.poll(() => question.getByText(/\d:\d\d left/).count()).toBe(1);
+    await expect
+      .poll(() => question.getByText(/\d:\d\d left/).count(), { timeout: 45_000 })
+      .toBe(1);
     await question.locator("pre").getByText("…more. …more.").waitFor();
     await question.getByLabel("Your answer").fill("The western one");
     await question.getByRole("button", { name: "Answer" }).click();
@@ -114,7 +118,7 @@ describe("the other pages", { timeout: 120_000 }, () => {
     expect(await list.getByRole("img", { name: "New" }).count()).toBe(0);
     await page.getByLabel("Kind of notice").selectOption("approval");
     await list.getByText("keeper asks for approval").waitFor();
-    await expect.poll(() => list.getByRole("row").count()).toBe(1);
+    await expect.poll(() => list.getByRole("row").count(), { timeout: 45_000 }).toBe(1);
     await list.getByText("keeper asks for approval").click();
     await page.waitForURL(/\/delegations\/[0-9a-f]+$/);
     expect(faults).toEqual([]);
@@ -150,7 +154,7 @@ describe("the other pages", { timeout: 120_000 }, () => {
     // Of every page, and of what is new.
     await page.getByRole("link", { name: "Costs" }).click();
     await engine.start({ task: "Repair the pier", profile: "harbour-lead" });
-    await expect.poll(told).toHaveLength(2);
+    await expect.poll(told, { timeout: 45_000 }).toHaveLength(2);
     expect((await told())[1]).toMatch(/^harbour-lead asks: Which pier first/);
     await cancelAll(engine);
     expect(faults).toEqual([]);

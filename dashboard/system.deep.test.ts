@@ -24,7 +24,7 @@ beforeAll(async () => {
 }, 120_000);
 afterAll(() => opened?.[Symbol.asyncDispose]());
 
-const soon = { timeout: 20_000 };
+const soon = { timeout: 45_000 };
 
 /** The cells of a table's rows, without its head. */
 async function rowsOf(page: Page, table: string): Promise<readonly (readonly string[])[]> {

@@ -51,7 +51,7 @@ it(
     expect((await type(["ls"])).err).not.toContain("nterrupted");
     expect((await type(["tree", runId])).err).not.toContain("Go on");
     await fleet.loseHolder(runId);
-    await expect.poll(() => statesOf(runId), { timeout: 20_000 }).toEqual(all("interrupted"));
+    await expect.poll(() => statesOf(runId), { timeout: 45_000 }).toEqual(all("interrupted"));
     expect((await type(["ls"])).err).toBe(
       "\nInterrupted runs that are spread go on with: mandate worker\n",
     );
@@ -80,7 +80,7 @@ it("has what no worker works on any more sent again, and waits for one", patienc
   const runId = await fleet.startAndLeave("steps 1 1500");
   await fleet.loseHolder(runId);
   const list = async () => (await type(["ls", "--json"])).out;
-  await expect.poll(list, { timeout: 20_000 }).toContain('"state": "interrupted"');
+  await expect.poll(list, { timeout: 45_000 }).toContain('"state": "interrupted"');
   // Who works on its own runs alone sends nothing to workers.
   expect(await type(["resume", runId], "local")).toMatchObject({
     code: 1,

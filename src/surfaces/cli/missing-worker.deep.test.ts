@@ -25,7 +25,7 @@ async function startAndLook(afterMs: number, task = "wait 0") {
 it("says once which queue nobody takes from", async () => {
   const { run } = await startAndLook(50);
   await expect
-    .poll(() => said)
+    .poll(() => said, { timeout: 45_000 })
     .toEqual(["No worker takes from `default`: start `mandate worker`."]);
   await fleet.add();
   expect(await run.result).toMatchObject({ status: "completed" });
@@ -36,7 +36,7 @@ it("says nothing while the only worker is busy, or when nobody looks any more", 
   const { run: first, stop } = await startAndLook(50, "wait 2000");
   stop();
   await fleet.add();
-  await expect.poll(() => fleet.notes(), { timeout: 10_000 }).toHaveLength(1);
+  await expect.poll(() => fleet.notes(), { timeout: 45_000 }).toHaveLength(1);
   const { run } = await startAndLook(50);
   await Promise.all([first.result, run.result]);
   expect(said).toEqual([]);

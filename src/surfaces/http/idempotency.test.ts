@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, it } from "vitest";
-import { counted, json, openServer, type TestServer } from "./server.test-support.ts";
+import { until } from "../../testing/until.ts";
+import { counted, holdRequests, json, openServer, type TestServer } from "./server.test-support.ts";
 
 function post(http: TestServer, key: string, body: object, headers: object = {}) {
   return http.send({
@@ -38,19 +39,28 @@ describe("an idempotency key", () => {
 
   it("says that the first request is still running", async () => {
     await using http = await openServer();
-    const racing = await Promise.all(
-      Array.from({ length: 10 }, () => post(http, "k", { name: "a", waitMs: 600 })),
-    );
+    const held = holdRequests();
+    let answered = 0;
+    const sent = Array.from({ length: 10 }, async () => {
+      const reply = await post(http, "k", { name: "a", isHeld: true });
+      answered++;
+      return reply;
+    });
+    await until("all but one are answered", () => answered === 9);
+    held.release();
+    const racing = await Promise.all(sent);
     expect(counted.times).toBe(1);
     const codes = racing.map((reply) => reply.json()["code"] ?? reply.status).toSorted();
     expect(codes).toEqual([201, ...Array.from({ length: 9 }, () => "request-running")]);
-    expect((await post(http, "k", { name: "a", waitMs: 600 })).status).toBe(201);
+    expect((await post(http, "k", { name: "a", isHeld: true })).status).toBe(201);
   });
 
   it("lets its request end without the client, who comes back for the answer", async () => {
     await using http = await openServer();
+    const held = holdRequests();
     const socket = http.socket();
-    const body = JSON.stringify({ name: "a", waitMs: 100, leaves: true });
+    const asked = { name: "a", isHeld: true, leaves: true };
+    const body = JSON.stringify(asked);
     socket.write(
       [
         "POST /api/v1/things HTTP/1.1",
@@ -63,10 +73,15 @@ describe("an idempotency key", () => {
         body,
       ].join("\r\n"),
     );
-    while (counted.times === 0) await new Promise((resolve) => setTimeout(resolve, 5));
+    await until("the request is begun", () => counted.times === 1);
     socket.destroy();
-    await new Promise((resolve) => setTimeout(resolve, 300));
-    const again = await post(http, "k", { name: "a", waitMs: 100, leaves: true });
+    // What the server answers now it answers after it has noticed that the client is gone.
+    await http.send({ path: "/api/v1/things" });
+    held.release();
+    const again = await until("the request has ended", async () => {
+      const reply = await post(http, "k", asked);
+      return reply.json()["code"] !== "request-running" && reply;
+    });
     expect([again.status, again.headers["idempotent-replay"]]).toEqual([201, "true"]);
     expect(counted.times).toBe(1);
   });
@@ -106,9 +121,10 @@ describe("an idempotency key", () => {
 
   it("is not answered for a request that the server stopped in the middle of", async () => {
     await using http = await openServer();
-    const cut = post(http, "k", { name: "a", waitMs: 5000, leaves: true });
-    while (counted.times === 0) await new Promise((resolve) => setTimeout(resolve, 5));
-    await http.server.close(1000);
+    holdRequests();
+    const cut = post(http, "k", { name: "a", isHeld: true, leaves: true });
+    await until("the request is begun", () => counted.times === 1);
+    await http.server.close(30_000);
     expect([(await cut).status, http.log]).toEqual([503, []]);
     const fingerprint = "any";
     const standing = await http.engine.store.idempotency.begin(

@@ -39,10 +39,12 @@ describe("an answer that goes on", () => {
       (await tokens.create({ name, role: "viewer", expiresAt }, admin)).token;
     const kept = await openStream(http, await make("kept"));
     const revoked = await openStream(http, await make("revoked"));
-    const expiring = await openStream(http, await make("expiring", Date.now() + 400));
+    const expiring = await openStream(http, await make("expiring", Date.now() + 60_000));
     const own = await openStream(http, http.token);
     await tokens.revoke("revoked", admin);
     await revoked.closed;
+    expect(expiring.isOpen()).toBe(true);
+    http.forward(60_000);
     await expiring.closed;
     expect(own.isOpen()).toBe(true);
     rotateInstallationToken(join(http.engine.home, "tokens", "local"));

@@ -1,7 +1,7 @@
+import { once } from "node:events";
 import { Agent, request as httpRequest, type IncomingHttpHeaders } from "node:http";
 import { connect, type Socket } from "node:net";
 import { join } from "node:path";
-import { setTimeout as wait } from "node:timers/promises";
 import { z } from "zod";
 import { AccessTokens } from "../../control/access/access-tokens.ts";
 import { installationToken } from "../../control/access/installation-token.ts";
@@ -18,6 +18,8 @@ export interface TestServer extends AsyncDisposable {
   readonly token: string;
   /** What the server wrote into its log. */
   readonly log: string[];
+  /** Lets tokens run out that expire within so many milliseconds. */
+  forward(ms: number): void;
   tokenFor(role: "viewer" | "operator"): Promise<string>;
   send(sent: Sent): Promise<Received>;
   socket(): Socket;
@@ -44,7 +46,8 @@ export async function openServer(
 ): Promise<TestServer> {
   const engine = await openEngine({ model: () => ({ text: "done" }) });
   const file = join(engine.home, "tokens", "local");
-  const tokens = new AccessTokens(engine.store, file);
+  let forwardMs = 0;
+  const tokens = new AccessTokens(engine.store, file, () => Date.now() + forwardMs);
   const token = installationToken(file);
   const log: string[] = [];
   const server = await startServer({
@@ -63,6 +66,9 @@ export async function openServer(
     tokens,
     token,
     log,
+    forward(ms) {
+      forwardMs += ms;
+    },
     async tokenFor(role) {
       const made = await tokens.create({ name: role, role }, { id: "test", role: "admin" });
       return made.token;
@@ -124,8 +130,21 @@ export async function readAll(socket: Socket): Promise<string> {
   return text;
 }
 
-/** How often `count` was called, for tests of what is done once. */
+/** How often a thing was made, for tests of what is done once. */
 export const counted = { times: 0 };
+
+let letGo = new AbortController();
+
+/** From now on until `release` a request that asks to be held is. */
+export function holdRequests(): { release(): void } {
+  const held = new AbortController();
+  letGo = held;
+  return { release: () => held.abort() };
+}
+
+async function untilReleased(signal: AbortSignal | undefined): Promise<void> {
+  if (!letGo.signal.aborted) await once(letGo.signal, "abort", signal && { signal });
+}
 
 export const testRoutes: readonly Route[] = [
   defineRoute({
@@ -149,7 +168,7 @@ export const testRoutes: readonly Route[] = [
     body: z.strictObject({
       name: z.string().max(2_000_000),
       fail: z.string().optional(),
-      waitMs: z.number().optional(),
+      isHeld: z.boolean().optional(),
       leaves: z.boolean().optional(),
     }),
     status: 201,
@@ -159,7 +178,7 @@ export const testRoutes: readonly Route[] = [
       if (body.fail === "full") throw new MandateError("storage-full", "/secret/path is full.");
       counted.times += 1;
       if (body.fail === "inside") throw new Error("secret of the inside");
-      if (body.waitMs) await wait(body.waitMs, undefined, body.leaves ? { signal } : {});
+      if (body.isHeld) await untilReleased(body.leaves ? signal : undefined);
       return { name: body.name, by: principal.id, count: counted.times };
     },
   }),

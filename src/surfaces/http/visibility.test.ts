@@ -105,7 +105,7 @@ async function serve(
   const ended = await begin("keeper", told.task, 20_000);
   const waiting = await begin("asker", told.open, 0);
   const inbox = new Inbox(engine.store);
-  await expect.poll(() => inbox.open()).toHaveLength(1);
+  await expect.poll(() => inbox.open(), { timeout: 45_000 }).toHaveLength(1);
   const [memory] = await engine.store.memories.find({ limit: 1 });
   const [item] = await inbox.open();
   return {
@@ -215,7 +215,9 @@ test("no list, sum or count of the API tells an operator of the runs of another 
   }
   const read = async (path: string) => JSON.parse((await bob("GET", `/api/v1${path}`)).text);
   // The walk has started one run of bob's own, and no more.
-  await expect.poll(async () => (await read("/runs?limit=1")).items[0]?.state).toBe("succeeded");
+  await expect
+    .poll(async () => (await read("/runs?limit=1")).items[0]?.state, { timeout: 45_000 })
+    .toBe("succeeded");
   expect((await read("/runs")).items).toHaveLength(1);
   expect((await read("/runs?limit=1")).nextCursor).toBeNull();
   expect((await read("/sessions")).items).toHaveLength(1);

@@ -264,7 +264,9 @@ describe("a home that version 0.1.0 recorded", () => {
     const resumed = await mandate.command(`/resume ${paused}`, { id: "ada", role: "operator" });
     expect(resumed).toMatchObject({ ok: true, data: { as: "same", runId: paused } });
     await expect
-      .poll(async () => (await list()).every(({ outcome }) => outcome !== null))
+      .poll(async () => (await list()).every(({ outcome }) => outcome !== null), {
+        timeout: 45_000,
+      })
       .toBe(true);
     for (const id of [paused, waiting?.runId ?? ""]) {
       expect((await mandate.replay(id)).differences).toEqual([]);

@@ -76,6 +76,6 @@ it(
     await fleet.add();
     const again = async () =>
       (await desk.type(["logs", runId], { environment: environment() })).out.match(/took it/g);
-    await expect.poll(again, { timeout: 20_000 }).toHaveLength(2);
+    await expect.poll(again, { timeout: 45_000 }).toHaveLength(2);
   },
 );

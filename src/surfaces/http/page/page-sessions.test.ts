@@ -161,7 +161,7 @@ describe("PageSessions", () => {
     expect(await other.tokenOf(session)).toBe("t");
     await one.end(session);
     expect(await one.tokenOf(session)).toBeUndefined();
-    await expect.poll(() => other.tokenOf(session)).toBeUndefined();
+    await expect.poll(() => other.tokenOf(session), { timeout: 45_000 }).toBeUndefined();
     // Twice is once, and what is no session ends nothing.
     await other.end(session);
     await other.end("nonsense");

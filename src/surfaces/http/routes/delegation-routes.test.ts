@@ -184,7 +184,9 @@ describe("delegations over HTTP", () => {
     const operator = await api.as("operator", "olga");
     const { delegationId, runId } = await operator.startRun({ task: "ask", profile: "asker" });
     await expect
-      .poll(async () => (await api.client.getDelegation({ delegationId })).ask?.question)
+      .poll(async () => (await api.client.getDelegation({ delegationId })).ask?.question, {
+        timeout: 45_000,
+      })
       .toBe("Which one?");
     const { ask } = await api.client.getDelegation({ delegationId });
     const askId = ask?.id ?? "";
@@ -221,7 +223,7 @@ describe("delegations over HTTP", () => {
       );
       return found.flatMap(({ ask, delegationId }) => (ask ? { delegationId, askId: ask.id } : []));
     };
-    await expect.poll(openAsks).toHaveLength(2);
+    await expect.poll(openAsks, { timeout: 45_000 }).toHaveLength(2);
     const [one, two] = await openAsks();
     if (one === undefined || two === undefined) throw new Error("Both should ask.");
     for (const delegationId of [two.delegationId, root]) {

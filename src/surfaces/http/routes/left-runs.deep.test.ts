@@ -58,7 +58,7 @@ it("says that a run is being worked on as long as a worker lives, whoever starte
   expect(await refusal(client.resumeRun({ runId }))).toBe("409 not-resumable");
   await fleet.loseHolder(runId);
   const gone = [["interrupted"], "interrupted", [true], [true], true, ["interrupted"]];
-  await expect.poll(() => describe(runId), { timeout: 20_000 }).toEqual(gone);
+  await expect.poll(() => describe(runId), { timeout: 45_000 }).toEqual(gone);
   await fleet.add();
   expect(await describe(runId)).toEqual(running);
 }, 60_000);

@@ -66,7 +66,9 @@ describe("sessions over HTTP", () => {
     await api.client.startRun({ task: "hello", profile: "writer", wait: 20_000 });
     const asked = await api.client.startRun({ task: "ask", profile: "asker" });
     await expect
-      .poll(async () => (await api.client.listInbox({ openOnly: true })).items.length)
+      .poll(async () => (await api.client.listInbox({ openOnly: true })).items.length, {
+        timeout: 45_000,
+      })
       .toBe(1);
     const inbox = await api.client.listInbox();
     expect(inbox.unread).toBe(inbox.items.length);

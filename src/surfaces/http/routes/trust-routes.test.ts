@@ -69,7 +69,7 @@ describe("trusting what came with a project, over HTTP", () => {
     writeFileSync(file, profile.replace("repository says", "stranger says"));
     // A registry looks at its files again after a second.
     await expect
-      .poll(() => refusal(api.client.trustWaiting({ hash })), { timeout: 5000 })
+      .poll(() => refusal(api.client.trustWaiting({ hash })), { timeout: 45_000 })
       .toBe("409 conflict");
   });
 

@@ -64,7 +64,7 @@ it("lets one of two hundred clients stall without anybody paying for it or missi
   const ask = async <Answer>(line: string): Promise<Answer> => {
     const before = answers.length;
     server.stdin.write(`${line}\n`);
-    await until(() => answers.length > before, 30_000);
+    await until(() => answers.length > before);
     return answers.at(-1) as Answer;
   };
   /** Every client has every byte of the log, and no other. */
@@ -73,7 +73,7 @@ it("lets one of two hundred clients stall without anybody paying for it or missi
     const frames = (await collect(store)).map(eventFrame);
     await store.close();
     const whole = Buffer.concat([openingFrame(0), ...frames]);
-    await until(() => readers.every(({ bytes }) => bytes >= whole.length), 30_000);
+    await until(() => readers.every(({ bytes }) => bytes >= whole.length));
     return createHash("sha256").update(whole).digest("hex");
   };
   const readers: DigestReader[] = [];

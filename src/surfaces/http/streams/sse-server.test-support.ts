@@ -4,12 +4,11 @@ import type { AddressInfo } from "node:net";
 import { createAdaptorServer } from "@hono/node-server";
 import type { Principal } from "../../../control/records/principal.ts";
 import type { Store } from "../../../ports/store.ts";
+import { until as untilTrue } from "../../../testing/until.ts";
 import type { Mount } from "../mount.ts";
 import { HttpProblem, problemOf, problemResponse } from "../problem.ts";
-import { EventHub } from "./event-hub.ts";
+import { EventHub, type EventHubOptions } from "./event-hub.ts";
 import { eventStreams } from "./event-stream.ts";
-import type { DeltaHub } from "./sse-deltas.ts";
-import type { StreamLimits } from "./sse-limits.ts";
 
 export interface StreamServer extends AsyncDisposable {
   readonly hub: EventHub;
@@ -20,7 +19,7 @@ export interface StreamServer extends AsyncDisposable {
 /** `/events` and `/inbox/events`; the header `x-principal` says who asks. */
 export async function openStreams(
   store: Store,
-  options: { readonly limits?: Partial<StreamLimits>; readonly deltas?: DeltaHub } = {},
+  options: EventHubOptions = {},
 ): Promise<StreamServer> {
   const hub = new EventHub(store, options);
   const streams = eventStreams(hub);
@@ -142,10 +141,6 @@ function parseFrame(block: string): Frame {
   return { id: field("id"), event: field("event"), data: field("data"), comment };
 }
 
-export async function until(isTrue: () => boolean, ms = 15_000): Promise<void> {
-  const end = performance.now() + ms;
-  while (!isTrue()) {
-    if (performance.now() > end) throw new Error(`waited ${ms} ms for ${isTrue}`);
-    await new Promise((resolve) => setTimeout(resolve, 5));
-  }
+export function until(isTrue: () => boolean): Promise<true> {
+  return untilTrue(String(isTrue), isTrue);
 }

@@ -8,7 +8,9 @@ import { afterEach, beforeEach, describe, it } from "vitest";
 import { openStore } from "../../../open-store.ts";
 import type { Store } from "../../../ports/store.ts";
 import { startBeside } from "../../../stores/sqlite/process-beside.test-support.ts";
+import { ManualClock } from "../../../testing/manual-clock.ts";
 import { collect, note, StoredRun } from "../../../testing/stored-run.ts";
+import { until as untilTrue } from "../../../testing/until.ts";
 import { openStreams, StreamReader, until } from "./sse-server.test-support.ts";
 
 let folder: string;
@@ -45,9 +47,16 @@ describe("a client that takes nothing", () => {
     const run = await StoredRun.start(store);
     const id = await run.child();
     await write(run, id, 500, 30_000);
-    await using streams = await openStreams(store, { limits: { stallMs: 300, sweepMs: 20 } });
+    const clock = new ManualClock();
+    await using streams = await openStreams(store, {
+      clock,
+      limits: { stallMs: 300, sweepMs: 20 },
+    });
     const socket = await stall(streams.origin, "/events?after=0");
-    await until(() => streams.hub.events.dropped.stalled === 1);
+    await untilTrue("the client is dropped", async () => {
+      await clock.advance(20);
+      return streams.hub.events.dropped.stalled === 1;
+    });
     await until(() => streams.hub.events.size === 0);
     socket.destroy();
     const back = new StreamReader(`${streams.origin}/events?after=0`);
@@ -63,12 +72,13 @@ describe("a client that takes nothing", () => {
   it("is left alone as long as there is little that it did not take", async () => {
     const run = await StoredRun.start(store);
     const id = await run.child();
+    const clock = new ManualClock();
     const limits = { lagMs: 10, sweepMs: 5, stallMs: 50 };
-    await using streams = await openStreams(store, { limits });
+    await using streams = await openStreams(store, { clock, limits });
     const socket = await stall(streams.origin, "/events");
     await until(() => streams.hub.events.size === 1);
     await write(run, id, 20, 30_000);
-    await new Promise((resolve) => setTimeout(resolve, 300));
+    await clock.advance(300);
     assert.equal(streams.hub.events.size, 1);
     const got = await new Promise<number>((resolve) => {
       let bytes = 0;
