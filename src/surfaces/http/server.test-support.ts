@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { z } from "zod";
 import { AccessTokens } from "../../control/access/access-tokens.ts";
 import { installationToken } from "../../control/access/installation-token.ts";
+import { systemClock } from "../../ports/clock.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
 import { openEngine, type TestEngine } from "../../testing/engine-fixture.ts";
 import { defineRoute, type Route } from "./route.ts";
@@ -47,7 +48,8 @@ export async function openServer(
   const engine = await openEngine({ model: () => ({ text: "done" }) });
   const file = join(engine.home, "tokens", "local");
   let forwardMs = 0;
-  const tokens = new AccessTokens(engine.store, file, () => Date.now() + forwardMs);
+  const clock = { ...systemClock, now: () => Date.now() + forwardMs };
+  const tokens = new AccessTokens(engine.store, file, clock);
   const token = installationToken(file);
   const log: string[] = [];
   const server = await startServer({
