@@ -8,10 +8,12 @@ import { afterEach } from "vitest";
 import { hotkeysOf } from "../../commands/hotkeys-of.ts";
 import type { Profile } from "../../profiles/profile.ts";
 import { createRuntime, type Runtime } from "../../runtime.ts";
+import { until } from "../../testing/until.ts";
 import type { Io } from "../cli/io.ts";
 import { styleFor } from "../cli/style.ts";
 import { ChatApp } from "./chat-app.ts";
 import { ChatDriver } from "./chat-driver.ts";
+import type { ChatEffect, ChatInput } from "./chat-input.ts";
 import { openChatState } from "./chat-state.ts";
 import { ChatStore } from "./chat-store.ts";
 import { usableHotkeys } from "./keys/keys.ts";
@@ -43,10 +45,28 @@ export function sitDownWith(
   };
 }
 
+/** Knows what came from the keyboard so far, and has things done that no key asks for. */
+class WatchedStore extends ChatStore {
+  pressed = 0;
+  perform: (effect: ChatEffect) => void = () => undefined;
+
+  override performedBy(perform: (effect: ChatEffect) => void): void {
+    this.perform = perform;
+    super.performedBy(perform);
+  }
+
+  override dispatch(...inputs: readonly ChatInput[]): void {
+    super.dispatch(...inputs);
+    if (inputs.some(({ type }) => type === "key" || type === "text" || type === "paste")) {
+      this.pressed++;
+    }
+  }
+}
+
 /** A chat on a real runtime, drawn by Ink on a screen that tests can read. */
 export class ChatDesk {
   readonly runtime: Runtime;
-  readonly store: ChatStore;
+  readonly store: WatchedStore;
   readonly driver: ChatDriver;
   readonly #screen: ReturnType<typeof render>;
   readonly #folder: string;
@@ -80,7 +100,7 @@ export class ChatDesk {
       onDelta: (id, text) => hear(id, text),
     });
     const io = ioFor(folder, columns, rows);
-    const store = new ChatStore(
+    const store = new WatchedStore(
       openChatState({
         columns,
         rows,
@@ -120,9 +140,10 @@ export class ChatDesk {
 
   async press(...keys: readonly string[]): Promise<void> {
     for (const key of keys) {
+      const { pressed } = this.store;
       this.#screen.stdin.write(key);
-      // Escape is a key by itself when nothing follows for a while.
-      await new Promise((resolve) => setTimeout(resolve, key === escapeKey ? 60 : 5));
+      // Escape is a key by itself when nothing follows for a while: the next key comes after it.
+      await until(`the chat takes ${JSON.stringify(key)}`, () => this.store.pressed > pressed);
     }
   }
 
@@ -130,22 +151,23 @@ export class ChatDesk {
     await this.press(text, enter);
   }
 
-  /** Without a pause between: for measuring. */
-  async pressAndSee(key: string, text: string): Promise<void> {
-    this.#screen.stdin.write(key);
-    while (!this.frame.includes(text)) await new Promise((resolve) => setImmediate(resolve));
+  /** Until what happened so far is in the inbox that is shown. */
+  async settle(): Promise<void> {
+    await until("every run ends", () => this.runtime.engine.liveRuns.length === 0);
+    // The first one may be answered by what was being read already, the second one by the first.
+    for (let time = 0; time < 2; time++) {
+      const { inbox } = this.store.state;
+      this.store.perform({ do: "note-told", items: [] });
+      await until("the inbox is read again", () => this.store.state.inbox !== inbox);
+    }
   }
 
   async see(text: string | RegExp): Promise<string> {
-    const started = performance.now();
     const holds = () =>
       typeof text === "string" ? this.frame.includes(text) : text.test(this.frame);
-    while (!holds()) {
-      if (performance.now() - started > 8000) {
-        throw new Error(`Not seen: ${String(text)}\nThe screen:\n${this.frame}`);
-      }
-      await new Promise((resolve) => setTimeout(resolve, 10));
-    }
+    await until(String(text), holds).catch((cause: unknown) => {
+      throw new Error(`Not seen: ${String(text)}\nThe screen:\n${this.frame}`, { cause });
+    });
     return this.frame;
   }
 

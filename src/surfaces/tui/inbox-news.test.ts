@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from "node:timers/promises";
 import { expect, test } from "vitest";
 import { Inbox } from "../../inbox/inbox.ts";
 import { type ChatDesk, enter, escapeKey, sitDownWith } from "./chat.test-support.ts";
@@ -28,11 +27,11 @@ replies:
 
 const sitDown = sitDownWith(playbook);
 
-/** Not before everything had its time to come up. */
-async function statusLine(chat: ChatDesk): Promise<string> {
+/** Looks at the status line when everything that happened is shown. */
+async function seeStatus(chat: ChatDesk, line: string | RegExp): Promise<void> {
   await chat.see("say something");
-  await sleep(400);
-  return chat.frame.split("\n").findLast((line) => line.includes("^O inbox")) ?? "";
+  await chat.settle();
+  await chat.see(line);
 }
 
 /** What `mandate inbox` would tell. */
@@ -48,7 +47,7 @@ test("What the conversation told is no news, here or on the command line", async
   const chat = await sitDown();
   await chat.say("Please delegate it");
   await chat.see("● Heard it.");
-  expect(await statusLine(chat)).toMatch(/\^O inbox {2}\^T/);
+  await seeStatus(chat, /\^O inbox {2}\^T/);
   expect(await news(chat)).toEqual([]);
   // Nothing was taken out.
   expect(await new Inbox(chat.runtime.store).read()).toHaveLength(3);
@@ -61,7 +60,7 @@ test("The badge does not light up for a moment, either", async () => {
   for (const said of ["one", "two", "three"]) {
     await chat.say(said);
     await chat.see(new RegExp(`› ${said}\\s+● Heard it\\.`));
-    await statusLine(chat);
+    await seeStatus(chat, /\^O inbox {2}\^T/);
   }
   expect([...badges]).toEqual(["0"]);
 });
@@ -72,14 +71,14 @@ test("A question that was answered in the chat is no news, nor is one of another
   await chat.see("Tab answers");
   await chat.press("\t", "blue", enter);
   await chat.see("● Heard it.");
-  expect(await statusLine(chat)).toMatch(/\^O inbox {2}\^T/);
+  await seeStatus(chat, /\^O inbox {2}\^T/);
   expect(await news(chat)).toEqual([]);
   const elsewhere = runElsewhere(chat, "a question");
   await chat.see("Tab answers");
   await chat.press("\t", "green", enter);
   await elsewhere;
   // That it was answered is known; how it ended was told by nobody.
-  expect(await statusLine(chat)).toContain("^O inbox (2 new)");
+  await seeStatus(chat, "^O inbox (2 new)");
   expect(await news(chat)).toEqual([
     "general finished: a question",
     "The run succeeded: a question",
@@ -93,7 +92,7 @@ test("A question that was answered by a command is no news", async () => {
   const [asked] = await new Inbox(chat.runtime.store).open();
   await chat.say(`/answer ${asked?.ask?.id} red`);
   await elsewhere;
-  expect(await statusLine(chat)).toContain("^O inbox (2 new)");
+  await seeStatus(chat, "^O inbox (2 new)");
 });
 
 test("What happened elsewhere stays news, and what was told after it is not counted here", async () => {
@@ -102,7 +101,7 @@ test("What happened elsewhere stays news, and what was told after it is not coun
   await chat.see("(2 new)");
   await chat.say("hello");
   await chat.see("● Heard it.");
-  expect(await statusLine(chat)).toContain("^O inbox (2 new)");
+  await seeStatus(chat, "^O inbox (2 new)");
   // A place has no holes: it stays before what was not seen.
   expect(await news(chat)).toEqual([
     "general finished: something else",
@@ -116,7 +115,7 @@ test("What went wrong further down, and was not told, is news", async () => {
   const chat = await sitDown();
   await chat.say("deep trouble");
   await chat.see("● Heard it.");
-  expect(await statusLine(chat)).toContain("^O inbox (1 new)");
+  await seeStatus(chat, "^O inbox (1 new)");
   expect((await news(chat))[0]).toMatch(/^researcher failed/);
 });
 
@@ -137,6 +136,6 @@ test("What a command started is told in the conversation when it ends, and is no
   const chat = await sitDown();
   await chat.say("/oracle what is this?");
   await chat.see("● Heard it.");
-  expect(await statusLine(chat)).toMatch(/\^O inbox {2}\^T/);
+  await seeStatus(chat, /\^O inbox {2}\^T/);
   expect(await news(chat)).toEqual([]);
 });

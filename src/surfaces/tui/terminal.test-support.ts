@@ -11,6 +11,7 @@ import {
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { afterEach } from "vitest";
+import { until } from "../../testing/until.ts";
 
 export const hasTmux = spawnSync("tmux", ["-V"]).status === 0;
 const program = resolve(import.meta.dirname, "../../bin/mandate.ts");
@@ -74,15 +75,12 @@ export class Terminal {
   }
 
   async see(text: string | RegExp): Promise<string> {
-    const started = performance.now();
-    for (;;) {
+    return until(String(text), () => {
       const screen = this.screen();
-      if (typeof text === "string" ? screen.includes(text) : text.test(screen)) return screen;
-      if (performance.now() - started > 15_000) {
-        throw new Error(`Not seen: ${String(text)}\nThe screen:\n${screen}`);
-      }
-      await new Promise((resolve) => setTimeout(resolve, 50));
-    }
+      return (typeof text === "string" ? screen.includes(text) : text.test(screen)) && screen;
+    }).catch((cause: unknown) => {
+      throw new Error(`Not seen: ${String(text)}\nThe screen:\n${this.screen()}`, { cause });
+    });
   }
 
   resize(columns: number, rows: number): void {
@@ -131,10 +129,11 @@ export class Terminal {
   async close(): Promise<void> {
     spawnSync("tmux", ["-S", this.#socket, "kill-server"]);
     // With its terminal the program loses all that it is there for; it is not waited for.
-    while (this.#isRunning()) {
-      this.killProgram();
-      await new Promise((resolve) => setTimeout(resolve, 10));
-    }
+    await until("the program ends", () => {
+      const isRunning = this.#isRunning();
+      if (isRunning) this.killProgram();
+      return !isRunning;
+    });
     rmSync(this.#above, { recursive: true, force: true, maxRetries: 20, retryDelay: 50 });
   }
 
