@@ -1,17 +1,23 @@
+import { findGit } from "./find-git.ts";
 import { GitFailure } from "./git-failure.ts";
 import { isRecentEnough } from "./is-recent-enough.ts";
 import { askGit } from "./run-git.ts";
 
-let known: Promise<string> | undefined;
+/** By the program's file: with another PATH, another git is used. */
+const known = new Map<string, Promise<string>>();
 
 /** The version of git that is here; fails when there is none, or one that is too old. */
-export function requireGit(): Promise<string> {
-  known ??= readVersion().catch((error: unknown) => {
+export async function requireGit(): Promise<string> {
+  const { file } = findGit("version");
+  const version = known.get(file) ?? readVersion();
+  known.set(file, version);
+  try {
+    return await version;
+  } catch (error) {
     // Asked again next time: it may have been installed by then.
-    known = undefined;
+    known.delete(file);
     throw error;
-  });
-  return known;
+  }
 }
 
 async function readVersion(): Promise<string> {
