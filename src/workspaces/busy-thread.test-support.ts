@@ -3,26 +3,29 @@ import { Worker } from "node:worker_threads";
 const thread = `
   const fs = require("node:fs");
   const { workerData } = require("node:worker_threads");
-  const { place, stop } = workerData;
-  const stopped = new Int32Array(stop);
+  const { place, shared } = workerData;
+  const state = new Int32Array(shared);
   const attempt = (act) => { try { act(); } catch {} };
-  while (Atomics.load(stopped, 0) === 0) { BODY }
+  while (Atomics.load(state, 0) === 0) { BODY; Atomics.add(state, 1, 1); }
 `;
 
 /**
  * Does a thing over and over while another thread does something to the same place, as fast as it
- * can: `fs` and `place` are at hand in `body`, and `attempt`, for what may fail.
+ * can: `fs` and `place` are at hand in `body`, and `attempt`, for what may fail. It ends when both
+ * have done theirs `rounds` times, and `isEnough` says so.
  */
 export async function repeatBeside(
   body: string,
   place: string,
   work: () => Promise<void> | void,
-  milliseconds = 700,
+  rounds: number,
+  isEnough: () => boolean = () => true,
 ): Promise<void> {
-  const stop = new SharedArrayBuffer(4);
+  const shared = new SharedArrayBuffer(8);
+  const state = new Int32Array(shared);
   const worker = new Worker(thread.replace("BODY", body), {
     eval: true,
-    workerData: { place, stop },
+    workerData: { place, shared },
   });
   const ended = new Promise<void>((resolve, reject) => {
     worker.once("exit", () => resolve());
@@ -30,9 +33,12 @@ export async function repeatBeside(
   });
   await new Promise((online) => worker.once("online", online));
   try {
-    for (const end = Date.now() + milliseconds; Date.now() < end; ) await work();
+    const others = () => Atomics.load(state, 1);
+    for (let round = 0; round < rounds || others() < rounds || !isEnough(); round += 1) {
+      await work();
+    }
   } finally {
-    Atomics.store(new Int32Array(stop), 0, 1);
+    Atomics.store(state, 0, 1);
     await ended;
   }
 }

@@ -8,7 +8,7 @@ import { readWholeFile } from "./read-whole-file.ts";
 import { replaceFile } from "./replace-file.ts";
 import { walkFolder } from "./walk-folder.ts";
 
-const leastRounds = 5000;
+const leastRounds = 2000;
 
 test("a folder that is swapped with a link in a race never lets a call out", async () => {
   const swapper = await startSwapper();

@@ -1,6 +1,7 @@
 import { chmodSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterEach, expect, test } from "vitest";
+import { afterEach, expect, test, vi } from "vitest";
+import { ManualClock } from "../../testing/manual-clock.ts";
 import { GitFailure } from "./git-failure.ts";
 import { hashContents } from "./hash-contents.ts";
 import { isRecentEnough } from "./is-recent-enough.ts";
@@ -8,18 +9,18 @@ import { git, makeFolder, makeRepository, writeFiles } from "./repository.test-s
 import { requireGit } from "./require-git.ts";
 import { askGit, runGit } from "./run-git.ts";
 
-const path = process.env["PATH"];
 afterEach(() => {
-  process.env["PATH"] = path;
-  delete process.env["GIT_AUTHOR_NAME"];
+  vi.unstubAllEnvs();
 });
+
+const path = process.env["PATH"];
 
 /** A program called git that does something else. */
 function fakeGit(script: string): void {
   const folder = makeFolder();
   writeFileSync(join(folder, "git"), `#!/bin/sh\n${script}\n`);
   chmodSync(join(folder, "git"), 0o755);
-  process.env["PATH"] = `${folder}:${path}`;
+  vi.stubEnv("PATH", `${folder}:${path}`);
 }
 
 async function failure(run: Promise<unknown>): Promise<GitFailure> {
@@ -29,11 +30,10 @@ async function failure(run: Promise<unknown>): Promise<GitFailure> {
 }
 
 test("git sees none of our environment and none of the machine's configuration", async () => {
-  process.env["GIT_AUTHOR_NAME"] = "Somebody";
-  process.env["SECRET_KEY"] = "secret";
+  vi.stubEnv("GIT_AUTHOR_NAME", "Somebody");
+  vi.stubEnv("SECRET_KEY", "secret");
   fakeGit("env; printf '%s\\n' \"$@\"");
   const said = (await askGit(["status", "--", "a b"])).split("\n");
-  delete process.env["SECRET_KEY"];
   expect(said).toContain("GIT_AUTHOR_NAME=Mandate");
   expect(said).toContain("GIT_CONFIG_GLOBAL=/dev/null");
   expect(said).toContain("GIT_CONFIG_NOSYSTEM=1");
@@ -50,9 +50,15 @@ test("failures say what kind they are, and what git said", async () => {
   expect(exit).toMatchObject({ kind: "exit", exitCode: 128, command: "rev-parse" });
   expect(exit.message).toContain("Needed a single revision");
   fakeGit("sleep 60");
-  expect(await failure(runGit(["status"], { timeoutMs: 100 }))).toMatchObject({ kind: "timeout" });
-  const signal = AbortSignal.timeout(50);
-  expect(await failure(runGit(["status"], { signal }))).toMatchObject({ kind: "aborted" });
+  const clock = new ManualClock();
+  const late = failure(runGit(["status"], { timeoutMs: 100, clock }));
+  await clock.advance(100);
+  expect(await late).toMatchObject({ kind: "timeout" });
+  const controller = new AbortController();
+  const { signal } = controller;
+  const stopped = failure(runGit(["status"], { signal }));
+  controller.abort();
+  expect(await stopped).toMatchObject({ kind: "aborted" });
   expect(await failure(runGit(["status"], { signal }))).toMatchObject({ kind: "aborted" });
 });
 
@@ -73,7 +79,7 @@ test("git that does not read its input is no reason to fail", async () => {
 test("a git that is too old is refused, and asked again later", async () => {
   fakeGit("echo git version 2.37.9");
   expect(await failure(requireGit())).toMatchObject({ kind: "too-old" });
-  process.env["PATH"] = path;
+  vi.unstubAllEnvs();
   expect(await requireGit()).toMatch(/^\d+\.\d+/);
   expect(["2.38.0", "2.100.1", "3.0"].every(isRecentEnough)).toBe(true);
   expect(["1.99", "2.9", "0"].some(isRecentEnough)).toBe(false);

@@ -93,9 +93,10 @@ describe("placeholders", () => {
   it("of several processes at one moment are one", async () => {
     const placeholders = new Placeholders();
     const body = "attempt(() => fs.mkdirSync(place)); attempt(() => fs.rmdirSync(place));";
-    await repeatBeside(body, join(root, "one"), () => {
+    const work = () => {
       placeholders.hold("x", root, at("one"));
       placeholders.release("x");
-    });
+    };
+    await repeatBeside(body, join(root, "one"), work, 1000);
   });
 });

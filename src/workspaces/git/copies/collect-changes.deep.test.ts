@@ -1,19 +1,22 @@
 import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
-import { chmodSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, rmSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
 import { expect, test } from "vitest";
 import {
   type Contents,
   commitAll,
+  editInSameSecond,
   git,
   makeExecutable,
   makeFolder,
   makeRepository,
+  setIndexTimes,
+  timesOf,
   writeFiles,
 } from "../repository.test-support.ts";
 import { collectChanges } from "./collect-changes.ts";
+import { layoutOf } from "./copy-layout.ts";
 import { createWorkingCopy } from "./create-working-copy.ts";
 import { diffOf } from "./diff-of.ts";
 
@@ -74,21 +77,24 @@ test("changes are one commit on the base, with hashes before and after, whatever
 test("a change that keeps the size and the time of a file is found", async () => {
   const copy = await copyOf();
   const path = join(copy.folder, "a.txt");
-  execFileSync("touch", ["-d", "2001-01-01", path]);
+  const long = Date.UTC(2001) / 1000;
+  utimesSync(path, long, long);
   await collectChanges(copy);
-  // Git compares whole seconds; the time of the change itself cannot be forged.
-  await sleep(1100);
+  // As if that had been two seconds earlier; the time of the change itself cannot be forged.
+  const { copyIndex } = layoutOf(copy.home, copy.id);
+  const { changed, modified } = timesOf(path);
+  setIndexTimes(copyIndex, "a.txt", { changed: changed - 2, modified });
   writeFileSync(path, "z\n");
-  execFileSync("touch", ["-d", "2001-01-01", path]);
+  utimesSync(path, long, long);
   expect((await collectChanges(copy)).files.map(({ path }) => path)).toEqual(["a.txt"]);
 });
 
 test("an edit of the same length in the second of the copy's making is found", async () => {
-  await sleep(1000 - (Date.now() % 1000));
   const copy = await copyOf();
-  // In place, so that nothing but the content tells.
-  writeFileSync(join(copy.folder, "a.txt"), "z\n");
-  await sleep(1100);
+  const { copyIndex } = layoutOf(copy.home, copy.id);
+  const itsIndex = join(copy.folder, ".git/index");
+  expect(timesOf(itsIndex).modified).toBe(timesOf(copyIndex).modified);
+  editInSameSecond(copy.folder, "a.txt", "z\n", [copyIndex, itsIndex]);
   expect((await collectChanges(copy)).files.map(({ path }) => path)).toEqual(["a.txt"]);
   expect(git(copy.folder, "status", "--porcelain")).toBe(" M a.txt");
 });

@@ -169,7 +169,7 @@ test("an id that is taken, or no id, is refused", async () => {
   }
 });
 
-test("ten thousand files are copied in under two seconds", { timeout: 120_000 }, async () => {
+test("ten thousand files are copied, with git and without", { timeout: 120_000 }, async () => {
   const plain = join(makeFolder(), "plain");
   for (let index = 0; index < 10_000; index++) {
     const folder = join(plain, `src/d${index % 100}`);
@@ -178,25 +178,13 @@ test("ten thousand files are copied in under two seconds", { timeout: 120_000 },
     writeFileSync(join(folder, `f${index}.ts`), text);
   }
   const home = makeFolder();
-  const copyPlain = (id: string) => timed(() => createWorkingCopy({ source: plain, id, home }));
-  const withoutGit = Math.min(await copyPlain("plain"), await copyPlain("plain-again"));
+  const expected = treeOf(plain);
+  const folder = await createWorkingCopy({ source: plain, id: "folder", home });
+  expect(treeOf(folder.folder)).toEqual(expected);
   git(plain, "init", "-q");
   // All contents in one pack, as in a repository that was cloned.
-  const add = ["-c", "core.bigFileThreshold=1", "add", "-A"];
-  // What git itself needs for the same files, on this machine and at this moment.
-  const added = await timed(async () => git(plain, ...add));
+  git(plain, "-c", "core.bigFileThreshold=1", "add", "-A");
   git(plain, "commit", "-q", "-m", "state");
-  const git1 = await timed(async () => git(home, "clone", "-q", "--shared", plain, "clone"));
-  const first = await timed(() => createWorkingCopy({ source: plain, id: "first", home }));
-  const second = await timed(() => createWorkingCopy({ source: plain, id: "second", home }));
-  const figures = `repository ${first} and ${second} ms, no repository ${withoutGit} ms, git add ${added} ms, git clone ${git1} ms`;
-  process.stdout.write(`working copies of 10,000 files: ${figures}\n`);
-  expect(Math.min(first, second), figures).toBeLessThan(Math.max(2000, 4 * git1));
-  expect(withoutGit, figures).toBeLessThan(Math.max(2000, 4 * (added + git1)));
+  const repository = await createWorkingCopy({ source: plain, id: "repository", home });
+  expect(treeOf(repository.folder)).toEqual(expected);
 });
-
-async function timed(work: () => Promise<unknown>): Promise<number> {
-  const started = performance.now();
-  await work();
-  return Math.round(performance.now() - started);
-}

@@ -1,9 +1,10 @@
 import { spawn } from "node:child_process";
-import { readFileSync, rmSync } from "node:fs";
+import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect, test } from "vitest";
 import { cases } from "../../../testing/cases.test-support.ts";
+import { until } from "../../../testing/until.ts";
 import { integrate } from "../integration/integrate.ts";
 import {
   type Contents,
@@ -31,7 +32,6 @@ test("children that work side by side give the same tree in the same order, whoe
     { "two.txt": null, "both.txt": lines("top", "two"), "new/two": "2\n" },
   ];
   const seen = new Set<string>();
-  const started = performance.now();
   for (let round = 0; round < rounds; round++) {
     const work = left.map(async (files, step) => {
       const copy = await createWorkingCopy({ source, id: `r${round}s${step}`, home });
@@ -48,8 +48,6 @@ test("children that work side by side give the same tree in the same order, whoe
     rmSync(join(source, "new"), { recursive: true });
     writeFiles(source, before);
   }
-  const each = Math.round((performance.now() - started) / rounds);
-  process.stdout.write(`two children side by side: ${rounds} rounds, ${each} ms each\n`);
   const after = {
     "both.txt": lines("one", "two"),
     "new/one": "1\n",
@@ -64,17 +62,16 @@ test("children that work side by side give the same tree in the same order, whoe
 });
 
 const writer = `
-import { renameSync, writeFileSync } from "node:fs";
-const [path] = process.argv.slice(1);
-const end = Date.now() + 700;
+import { existsSync, renameSync, writeFileSync } from "node:fs";
+import { setTimeout as sleep } from "node:timers/promises";
+const [path, stop] = process.argv.slice(1);
 let count = 0;
-while (Date.now() < end) {
+while (!existsSync(stop)) {
   count += 1;
   const text = "person " + count + "\\n" + "-\\n".repeat(8) + "bottom\\n";
   if (count % 2 === 0) writeFileSync(path, text);
   else { writeFileSync(path + "~", text); renameSync(path + "~", path); }
-  const pause = Date.now() + count % 4;
-  while (Date.now() < pause);
+  await sleep(count % 4);
 }
 process.stdout.write(String(count));
 `;
@@ -89,21 +86,24 @@ test("a person who saves the same file all the time loses no save", {
     const copy = await createWorkingCopy({ source, id: `round${round}`, home });
     writeFiles(copy.root, { "both.txt": lines("top", "child"), "one.txt": "child\n" });
     const changes = await collectChanges(copy);
-    const args = ["--input-type=module", "-e", writer, join(source, "both.txt")];
+    const stop = join(home, `stop-${round}`);
+    const both = join(source, "both.txt");
+    const args = ["--input-type=module", "-e", writer, both, stop];
     const child = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "inherit"] });
     let count = "";
     child.stdout.on("data", (chunk) => {
       count += chunk;
     });
     const ended = new Promise((resolve) => child.on("close", resolve));
-    await sleep(100);
-    while (child.exitCode === null) {
+    await until("the person saves", () => readFileSync(both, "utf8").startsWith("person"));
+    for (let merges = 0; child.exitCode === null; merges++) {
+      if (merges === 4) writeFileSync(stop, "");
       // Forgotten, so that it is merged again and again: the next save has thrown it out.
       rmSync(join(home, "copies", copy.id, "outcome.json"), { force: true });
       statuses.push((await integrate({ copy, changes })).status);
     }
     await ended;
-    const [first] = readFileSync(join(source, "both.txt"), "utf8").split("\n");
+    const [first] = readFileSync(both, "utf8").split("\n");
     expect(first).toBe(`person ${count}`);
     expect(Object.keys(treeOf(source)).filter((path) => path.includes("mandate"))).toEqual([]);
   }

@@ -9,14 +9,15 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
 import { expect, onTestFinished, test } from "vitest";
 import { collectChanges } from "../copies/collect-changes.ts";
+import { layoutOf } from "../copies/copy-layout.ts";
 import { createWorkingCopy } from "../copies/create-working-copy.ts";
 import type { WorkingCopy } from "../copies/working-copy.ts";
 import {
   type Contents,
   commitAll,
+  editInSameSecond,
   git,
   makeExecutable,
   makeFolder,
@@ -377,10 +378,8 @@ test("a grandchild's work reaches its parent's copy, and from there the reposito
 
 test("an edit of the person of the same length in the second of the copy's making is part of the merge", async () => {
   const source = makeRepository({ "a.txt": "a\n", "b.txt": "b\n" });
-  await sleep(1000 - (Date.now() % 1000));
   const copy = await childOf(source, { "a.txt": "child's\n" });
-  writeFileSync(join(source, "a.txt"), "z\n");
-  await sleep(1100);
+  editInSameSecond(source, "a.txt", "z\n", [layoutOf(copy.home, copy.id).sourceIndex]);
   expect(await merge(copy)).toMatchObject({ status: "conflict", files: ["a.txt"] });
   expect(treeOf(source)).toEqual({ "a.txt": "z\n", "b.txt": "b\n" });
 });

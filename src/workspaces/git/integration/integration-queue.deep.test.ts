@@ -1,8 +1,9 @@
 import { spawn } from "node:child_process";
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect, test } from "vitest";
+import { until } from "../../../testing/until.ts";
 import { lockFolderOf } from "../copies/copy-layout.ts";
 import { identifyThisProcess, isProcessAlive } from "../process-identity.ts";
 import { makeFolder } from "../repository.test-support.ts";
@@ -37,8 +38,9 @@ test("first come, first served, one at a time for each place; a failure does not
 test("who is cancelled while waiting leaves the line", async () => {
   const queue = new IntegrationQueue(makeFolder());
   const cancel = new AbortController();
-  const first = queue.run("/place", () => sleep(50));
-  const second = queue.run("/place", () => sleep(0), { signal: cancel.signal });
+  const gate = Promise.withResolvers<void>();
+  const first = queue.run("/place", () => gate.promise);
+  const second = queue.run("/place", async () => "second", { signal: cancel.signal });
   cancel.abort();
   const third = queue.run("/place", async () => "third");
   let isFirstDone = false;
@@ -47,6 +49,7 @@ test("who is cancelled while waiting leaves the line", async () => {
   });
   await expect(second).rejects.toThrow();
   expect(isFirstDone).toBe(false);
+  gate.resolve();
   expect(await third).toBe("third");
 });
 
@@ -97,15 +100,18 @@ import { IntegrationQueue } from ${JSON.stringify(join(import.meta.dirname, "int
 const [home, marker] = process.argv.slice(1);
 await new IntegrationQueue(home).run("/place", async () => {
   writeFileSync(marker, "");
-  await new Promise((resolve) => setTimeout(resolve, 600_000));
+  await new Promise(() => setInterval(() => undefined, 1000));
 });`;
   const child = start(holder, home, marker);
-  while (!existsSync(marker)) await sleep(20);
+  await until("the other process holds it", () => existsSync(marker));
   const waiting = new IntegrationQueue(home).run("/place", async () => "mine");
-  await sleep(100);
+  const folder = lockFolderOf(home, "/place", "integration");
+  await until("both are in line", () => {
+    return readdirSync(folder).filter((name) => /^\d/.test(name)).length === 2;
+  });
   child.kill("SIGKILL");
   expect(await waiting).toBe("mine");
-  expect(existsSync(lockFolderOf(home, "/place", "integration"))).toBe(false);
+  expect(existsSync(folder)).toBe(false);
 });
 
 test("a process is known by its start, not by its number alone", () => {

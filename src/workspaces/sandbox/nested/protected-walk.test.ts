@@ -1,8 +1,17 @@
-import { mkdirSync, mkdtempSync, realpathSync, rmSync, utimesSync, writeFileSync } from "node:fs";
+import {
+  mkdirSync,
+  mkdtempSync,
+  realpathSync,
+  rmSync,
+  statSync,
+  utimesSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { setTimeout as delay } from "node:timers/promises";
-import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { ManualClock } from "../../../testing/manual-clock.ts";
+import { until } from "../../../testing/until.ts";
 import { bindWorkspace } from "../../bind-workspace.ts";
 import { enclosePlaces } from "./enclose-places.ts";
 import { NestedGuards } from "./nested-guards.ts";
@@ -15,8 +24,8 @@ beforeEach(() => {
 });
 
 afterEach(() => {
-  vi.useRealTimers();
   rmSync(root, { recursive: true, force: true });
+  rmSync(`${root}.tick`, { force: true });
 });
 
 const at = (...names: string[]) => names.map((name) => join(root, name));
@@ -26,6 +35,16 @@ function write(...names: string[]): void {
     mkdirSync(dirname(place), { recursive: true });
     writeFileSync(place, "");
   }
+}
+
+/** Clocks of file systems tick in steps of some milliseconds: what changes next has a later time. */
+async function tick(): Promise<void> {
+  const stamp = () => {
+    writeFileSync(`${root}.tick`, "");
+    return statSync(`${root}.tick`).ctimeMs;
+  };
+  const before = stamp();
+  await until("the clock of the file system has ticked", () => stamp() > before);
 }
 
 describe("looking for what is obeyed", () => {
@@ -39,16 +58,15 @@ describe("looking for what is obeyed", () => {
 
   it("finds what came since, also when the times were set back", async () => {
     write("a/b/file");
-    const walk = new ProtectedWalk();
     // As if all had been at rest when it was read.
-    vi.useFakeTimers({ now: Date.now() + 60_000, toFake: ["Date"] });
+    const clock = new ManualClock({ now: Date.now() + 60_000 });
+    const walk = new ProtectedWalk(undefined, clock);
     expect((await walk.walk(root, [root])).found).toEqual([]);
-    // Clocks of file systems tick in steps of some milliseconds.
-    await delay(30);
+    await tick();
     write("a/b/.git/HEAD");
     utimesSync(join(root, "a/b"), 1, 1);
     expect((await walk.walk(root, [root])).found).toEqual(at("a/b/.git"));
-    await delay(30);
+    await tick();
     rmSync(join(root, "a/b/.git"), { recursive: true });
     expect((await walk.walk(root, [root])).found).toEqual([]);
   });
