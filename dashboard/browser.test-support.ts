@@ -23,7 +23,7 @@ const flags = [
   "--disable-sync",
 ];
 
-const patienceMs = 10_000;
+const patienceMs = 45_000;
 
 export interface TestBrowser extends AsyncDisposable {
   /** Where the built page lies. */

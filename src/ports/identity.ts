@@ -1,4 +1,3 @@
-import { randomInt } from "node:crypto";
 import { MandateError } from "./mandate-error.ts";
 
 /**
@@ -68,7 +67,9 @@ export function memoryNumberOf(id: string): number | undefined {
  * reports and commits in the same repository, and must not mean different things by one id.
  */
 export function firstNumber(): number {
-  return 1 + randomInt(narrow.size / 2);
+  // The page imports this file too, so not from `node:crypto`.
+  const [drawn = 0] = crypto.getRandomValues(new Uint32Array(1));
+  return 1 + (drawn % (narrow.size / 2));
 }
 
 function modulo(value: number, size: number): number {

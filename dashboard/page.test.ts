@@ -1,0 +1,39 @@
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { openEngine, testProfile } from "../src/testing/engine-fixture.ts";
+import { openBrowser, openPage, serve, type TestBrowser } from "./browser.test-support.ts";
+
+let opened: TestBrowser;
+beforeAll(async () => {
+  opened = await openBrowser();
+}, 120_000);
+afterAll(() => opened?.[Symbol.asyncDispose]());
+
+const profiles = [
+  testProfile("lead", { tools: ["delegate_task"] }),
+  testProfile("worker", { tools: [] }),
+];
+const model = {
+  version: 1 as const,
+  replies: [
+    {
+      when: { profile: "lead", turn: 1 },
+      calls: [{ tool: "delegate_task", input: { profile: "worker", task: "Count the boats" } }],
+    },
+    { text: "Twelve" },
+  ],
+};
+
+it("the page in a browser starts a run, and shows the delegation and how it ends", async () => {
+  await using engine = await openEngine({ profiles, model });
+  const { link, server } = await serve(engine, opened.files);
+  const { page, context, faults } = await openPage(opened.browser, link());
+  await page.getByLabel("Agent").selectOption("lead");
+  await page.getByLabel("Task or command").fill("Ask how many boats there are");
+  await page.getByLabel("Task or command").press("Enter");
+  const tree = page.getByRole("treegrid", { name: "Delegations" });
+  await tree.getByText("Count the boats").waitFor();
+  await page.getByText("run succeeded").first().waitFor();
+  expect(faults).toEqual([]);
+  await context.close();
+  await server.close(100);
+});
