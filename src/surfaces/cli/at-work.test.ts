@@ -2,6 +2,7 @@ import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { openStore } from "../../open-store.ts";
+import { until as untilFound } from "../../testing/until.ts";
 import { Desk, type Typing, until } from "./desk.test-support.ts";
 
 const asking = `
@@ -213,11 +214,10 @@ function atTerminal(task: string): Typing {
 }
 
 async function bothQuestions() {
-  for (;;) {
+  return untilFound("both questions", async () => {
     const { items } = JSON.parse((await desk.type(["inbox", "--open", "--json"])).out);
-    if (items.length === 2) return items as { runId: string; ask: { id: string } }[];
-    await new Promise((resolve) => setTimeout(resolve, 5));
-  }
+    return items.length === 2 && (items as { runId: string; ask: { id: string } }[]);
+  });
 }
 
 async function statesOfRuns(): Promise<readonly string[]> {

@@ -1,6 +1,7 @@
 import { mkdtempSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { until as untilTrue } from "../../testing/until.ts";
 import type { Io, StopSignal } from "./io.ts";
 import { main } from "./main.ts";
 
@@ -45,6 +46,8 @@ function withConsent(words: readonly string[]): readonly string[] {
 export class Desk {
   readonly folder = realpathSync(mkdtempSync(join(tmpdir(), "mandate-desk-")));
   readonly home = realpathSync(mkdtempSync(join(tmpdir(), "mandate-home-")));
+  /** How far the person's time is ahead, in milliseconds. */
+  aheadMs = 0;
 
   clear(): void {
     for (const folder of [this.folder, this.home]) rmSync(folder, { recursive: true, force: true });
@@ -92,7 +95,7 @@ export class Desk {
       cwd: options.cwd ?? this.folder,
       program: "mandate",
       pid: process.pid,
-      now: Date.now,
+      now: () => Date.now() + this.aheadMs,
       ...(options.ask && { ask: options.ask }),
       readInput: async () => Buffer.from(options.input ?? ""),
       onSignal(listener) {
@@ -115,9 +118,5 @@ export class Desk {
 
 /** Waits for something that another part of the program is about to do. */
 export async function until(holds: () => boolean, what = "it"): Promise<void> {
-  const started = performance.now();
-  while (!holds()) {
-    if (performance.now() - started > 20_000) throw new Error(`${what} did not happen`);
-    await new Promise((resolve) => setTimeout(resolve, 5));
-  }
+  await untilTrue(what, holds);
 }

@@ -1,5 +1,6 @@
 import { afterEach, expect, test } from "vitest";
 import { scriptedModel } from "../../models/scripted/scripted-model.ts";
+import { until } from "../../testing/until.ts";
 import { createMandate } from "./create-mandate.ts";
 import type { Mandate } from "./mandate.ts";
 
@@ -43,10 +44,8 @@ test("a program passes on what a person typed, and gets the same fixed replies",
   const started = await opened.command("/note that it rains", by);
   expect(started.reply).toMatch(/^Started scribe#[0-9a-f]{6} in run r[0-9a-f]{6}\.$/);
   const { delegationId } = (started.ok && started.data) as { delegationId: string };
-  while ((await opened.getResult(delegationId)) === null) {
-    await new Promise((resolve) => setTimeout(resolve, 5));
-  }
-  expect((await opened.getResult(delegationId))?.result).toBe("Noted.");
+  const noted = await until("the delegation ends", () => opened.getResult(delegationId));
+  expect(noted.result).toBe("Noted.");
   const viewer = { ...by, role: "viewer" } as const;
   expect(await opened.command("/note that it rains", viewer)).toMatchObject({
     ok: false,

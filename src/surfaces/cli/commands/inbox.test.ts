@@ -1,5 +1,6 @@
 import { stripVTControlCharacters } from "node:util";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { until as untilFound } from "../../../testing/until.ts";
 import { Desk, type Typing, until } from "../desk.test-support.ts";
 
 const book = `
@@ -28,12 +29,10 @@ const inbox = (...words: string[]) => desk.type(["inbox", ...words]);
 const look = (...words: string[]) => desk.type(["inbox", ...words], { terminal });
 
 async function asked(): Promise<string> {
-  for (let tries = 0; tries < 500; tries++) {
+  return untilFound("a question", async () => {
     const { items } = JSON.parse((await inbox("--open", "--json")).out);
-    if (items.length > 0) return items[0].ask.id;
-    await new Promise((resolve) => setTimeout(resolve, 5));
-  }
-  throw new Error("nobody asked");
+    return items[0]?.ask.id as string | undefined;
+  });
 }
 
 test("an empty inbox says so, on standard error, and is no failure", async () => {

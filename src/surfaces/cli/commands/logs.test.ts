@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import {
   openProcessFleet,
@@ -64,10 +63,13 @@ it(
   "says that nobody works on it when the last worker is gone, and what it takes",
   patience,
   async () => {
-    const runId = await fleet.startAndLeave("wait 60000");
+    // Each step takes longer than whoever follows waits between two looks.
+    const runId = await fleet.startAndLeave("steps 100 400");
     const following = follow(runId);
+    const lines = () => following.soFar().out.split("\n").length;
     await until(() => following.soFar().out.includes("started"), "the past");
-    await sleep(600);
+    const past = lines();
+    await until(() => lines() > past + 8, "several steps");
     expect(following.soFar().err).toBe("");
     await fleet.loseHolder(runId);
     const { code, err } = await following.done;

@@ -2,7 +2,7 @@ import { generateKeyPairSync } from "node:crypto";
 import { cpSync, globSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { link, sha256 } from "../../../events/hash-chain.ts";
 import { controlRunId, runIdOf, runNumberOf } from "../../../ports/identity.ts";
 import { Desk, type Typed } from "../desk.test-support.ts";
@@ -67,9 +67,9 @@ async function verifyAfter(change: Edit | string, ...words: string[]): Promise<T
 }
 
 async function pruneAll(): Promise<void> {
-  vi.spyOn(Date, "now").mockReturnValue(Date.now() + 1000 * 24 * 60 * 60 * 1000);
+  desk.aheadMs = 1000 * 24 * 60 * 60 * 1000;
   const { out } = await desk.type(["prune", "--older-than", "90d"]);
-  vi.restoreAllMocks();
+  desk.aheadMs = 0;
   expect(out).toMatch(/^Pruned [1-9]/);
 }
 
