@@ -2,7 +2,15 @@ import { describe, expect, it } from "vitest";
 import { costReport } from "../sessions/cost-report.ts";
 import { readRunOf } from "../sessions/read-run.ts";
 import { readSession } from "../sessions/read-session.ts";
-import { openEngine, type TestEngine, testProfile } from "../testing/engine-fixture.ts";
+import {
+  type EngineOptions,
+  openEngine,
+  type TestEngine,
+  testProfile,
+} from "../testing/engine-fixture.ts";
+import { HeldClock } from "../testing/held-clock.test-support.ts";
+import { ManualClock } from "../testing/manual-clock.ts";
+import { until } from "../testing/until.ts";
 import { recordingOf } from "../workflows/replay/recording.ts";
 import { pruneHome } from "./prune-home.ts";
 import { startRetention } from "./retention.ts";
@@ -12,9 +20,10 @@ const profiles = [
   testProfile("worker", { tools: [] }),
 ];
 
-const open = () =>
+const open = (more: EngineOptions = {}) =>
   openEngine({
     profiles,
+    ...more,
     model: ({ caller }) =>
       caller.depth === 0 && caller.turn === 1
         ? { calls: [{ tool: "delegate_task", input: { profile: "worker", task: "help" } }] }
@@ -69,17 +78,36 @@ describe("a run that was pruned", () => {
 
 describe("retention", () => {
   it("prunes what is old, and nothing where nothing is configured", async () => {
-    await using mandate = await open();
+    const hourMs = 60 * 60 * 1000;
+    const clock = new ManualClock();
+    const startedAt = clock.now();
+    const storeClock = new HeldClock();
+    const passHour = async () => {
+      storeClock.pass(hourMs);
+      await clock.advance(hourMs);
+    };
+    await using mandate = await open({ clock: storeClock });
     await mandate.run({ task: "go", profile: "lead" });
     const said: string[] = [];
+    const { home, store } = mandate;
     const configured = (retention: { days?: number; keepFailed: boolean }) =>
-      startRetention({ config: { retention }, store: mandate.store }, mandate.home, (line) =>
+      startRetention({ config: { retention }, parts: { clock }, store }, home, (line) =>
         said.push(line),
-      ).stop();
+      );
     configured({ keepFailed: false });
-    configured({ days: 1, keepFailed: false });
-    await new Promise((resolve) => setTimeout(resolve, 100));
-    expect(await mandate.store.listRuns({})).toHaveLength(1);
+    expect(clock.waiting).toBe(0);
+    const retention = configured({ days: 1, keepFailed: false });
+    for (let hour = 0; hour < 5; hour++) await passHour();
+    expect(await store.listRuns({})).toHaveLength(1);
     expect(said).toEqual([]);
+    await until("it is old enough and pruned", async () => {
+      await passHour();
+      return said.length > 0;
+    });
+    expect(clock.now() - startedAt).toBeGreaterThanOrEqual(24 * hourMs);
+    expect(said).toEqual([expect.stringMatching(/^Pruned: 1 old runs, /)]);
+    expect(await store.listRuns({})).toEqual([]);
+    retention.stop();
+    expect(clock.waiting).toBe(0);
   });
 });

@@ -1,4 +1,5 @@
 import type { RetentionConfig } from "../control/config.ts";
+import type { Clock } from "../ports/clock.ts";
 import { messageOf } from "../ports/message-of.ts";
 import type { Store } from "../ports/store.ts";
 import { pruneHome } from "./prune-home.ts";
@@ -23,8 +24,13 @@ export interface Retention {
 export function startRetention(
   {
     config,
+    parts: { clock },
     store,
-  }: { readonly config: { readonly retention: RetentionConfig }; readonly store: Store },
+  }: {
+    readonly config: { readonly retention: RetentionConfig };
+    readonly parts: { readonly clock: Clock };
+    readonly store: Store;
+  },
   home: string,
   log: (line: string) => void,
 ): Retention {
@@ -36,7 +42,7 @@ export function startRetention(
         { store, home },
         {
           ...{ actor: "retention", most: mostAtOnce, keepFailed, every: hourMs - slackMs },
-          finishedBefore: Date.now() - days * dayMs,
+          finishedBefore: clock.now() - days * dayMs,
         },
       );
       if (runs.length > 0) log(`Pruned: ${runs.length} old runs, ${artifacts} artifacts.`);
@@ -48,6 +54,6 @@ export function startRetention(
     }
   };
   void prune();
-  const timer = setInterval(() => void prune(), hourMs).unref();
-  return { stop: () => clearInterval(timer) };
+  const timer = clock.every(hourMs, () => void prune()).unref();
+  return { stop: () => timer.cancel() };
 }

@@ -1,7 +1,7 @@
-import { setTimeout as sleep } from "node:timers/promises";
 import type { CheckReport, Violation } from "../events/checker/check-report.ts";
 import { type CheckOptions, checkStore } from "../events/checker/check-store.ts";
 import type { CheckedDelegation } from "../events/checker/checked-delegation.ts";
+import { type Clock, sleep, systemClock } from "../ports/clock.ts";
 import type { Store } from "../ports/store.ts";
 import { checkWorld, type WorldOptions } from "../workspaces/check-world.ts";
 import { lookAtWorld, type World } from "../workspaces/look-at-world.ts";
@@ -14,6 +14,7 @@ export interface VerifyOptions
    * nothing beside it can be told to be its.
    */
   readonly places: { readonly home: string; readonly database: string } | null;
+  readonly clock?: Clock;
 }
 
 /** A process that was told to end may need a moment for it. */
@@ -24,7 +25,7 @@ const waitsMs = [0, 50, 200];
  * work: what it says of the world was so before the log was read, by the log, and still afterwards.
  */
 export async function verifyHome(store: Store, options: VerifyOptions): Promise<CheckReport> {
-  const { acknowledged, against, places, runId, settled = false } = options;
+  const { acknowledged, against, clock = systemClock, places, runId, settled = false } = options;
   const chosen = {
     ...(runId !== undefined && { runId }),
     ...(acknowledged && { acknowledged }),
@@ -48,7 +49,7 @@ export async function verifyHome(store: Store, options: VerifyOptions): Promise<
   let found = check(before);
   for (const waitMs of waitsMs) {
     if (found.length === 0) break;
-    await sleep(waitMs);
+    await sleep(clock, waitMs);
     found = both(found, check(lookAtWorld(places)));
   }
   const violations = [...report.violations, ...found];

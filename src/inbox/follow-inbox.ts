@@ -1,5 +1,6 @@
 import type { InboxItem } from "../events/inbox-item.ts";
 import { isInboxType } from "../events/inbox-types.ts";
+import { type Clock, systemClock } from "../ports/clock.ts";
 import type { InboxStore } from "../ports/inbox-store.ts";
 import { MandateError } from "../ports/mandate-error.ts";
 import type { Store } from "../ports/store.ts";
@@ -16,6 +17,7 @@ const againMs = 1000;
 export function followInbox(
   store: Pick<InboxStore, "readInbox"> & Pick<Store, "subscribe">,
   listener: (item: InboxItem) => void,
+  clock: Clock = systemClock,
 ): () => void {
   let position: number | undefined;
   let isNews = false;
@@ -64,7 +66,7 @@ export function followInbox(
       if (!isWanted || (error instanceof MandateError && error.code === "closed")) return;
       // What could not be read is still there, after the last item that was told.
       isNews = true;
-      setTimeout(lookAgain, againMs).unref();
+      clock.after(againMs, lookAgain).unref();
     });
   }
 

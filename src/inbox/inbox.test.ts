@@ -1,4 +1,3 @@
-import { setTimeout as delay } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
 import type { InboxItem } from "../events/inbox-item.ts";
 import {
@@ -8,6 +7,8 @@ import {
   type TestEngine,
   testProfile,
 } from "../testing/index.ts";
+import { ManualClock } from "../testing/manual-clock.ts";
+import { until } from "../testing/until.ts";
 import { followInbox } from "./follow-inbox.ts";
 import { Inbox } from "./inbox.ts";
 
@@ -29,12 +30,10 @@ const open = (more: EngineOptions = {}): Promise<TestEngine> =>
   openEngine({ profiles, model, ...more });
 
 async function openAsk(inbox: Inbox): Promise<InboxItem & Required<Pick<InboxItem, "ask">>> {
-  for (let waited = 0; waited < 3000; waited += 2) {
+  return until("the question", async () => {
     const [item] = await inbox.open();
-    if (item?.ask) return { ...item, ask: item.ask };
-    await delay(2);
-  }
-  throw new Error("nobody asked");
+    return item?.ask && { ...item, ask: item.ask };
+  });
 }
 
 const kindsOf = (items: readonly InboxItem[]): readonly string[] => items.map(({ kind }) => kind);
@@ -94,10 +93,7 @@ describe("the inbox of a run", () => {
     );
     const items = await inbox.read({ after: last });
     expect(items).toHaveLength(15);
-    for (let waited = 0; waited < 3000; waited += 5) {
-      if (heard.length === 15 && afterwards.length === 15) break;
-      await delay(5);
-    }
+    await until("both have heard of all", () => heard.length >= 15 && afterwards.length >= 15);
     // An ask was open when it was heard of.
     const idsOf = (some: readonly InboxItem[]) => some.map(({ id }) => id);
     expect(idsOf(heard)).toEqual(idsOf(items));
@@ -105,7 +101,7 @@ describe("the inbox of a run", () => {
     await warned;
     stop();
     await mandate.run({ task: "after", profile: "lead" });
-    for (let waited = 0; waited < 3000 && afterwards.length < 20; waited += 5) await delay(5);
+    await until("the other one hears on", () => afterwards.length >= 20);
     expect([heard.length, afterwards.length]).toEqual([15, 20]);
   });
 });
@@ -205,16 +201,22 @@ describe("who follows the inbox", () => {
     const { store } = mandate;
     const told: string[] = [];
     const { readInbox } = store;
-    store.readInbox = () => Promise.reject(new Error("The database is away."));
-    const unfollow = followInbox(store, ({ kind }) => told.push(kind));
+    let refused = 0;
+    store.readInbox = () => {
+      refused += 1;
+      return Promise.reject(new Error("The database is away."));
+    };
+    const clock = new ManualClock();
+    const unfollow = followInbox(store, ({ kind }) => told.push(kind), clock);
     const { result } = await mandate.start({ task: "review", profile: "lead" });
-    await delay(50);
+    await until("it could not be read", () => refused > 0 && clock.waiting === 1);
     store.readInbox = readInbox;
+    await clock.advance(1000);
     const { ask } = await openAsk(new Inbox(store));
     await new Inbox(store).answer(ask.id, "kind");
     await result;
     const stored = kindsOf(await new Inbox(store).read());
-    for (let waited = 0; waited < 3000 && told.length < stored.length; waited += 5) await delay(5);
+    await until("all are told", () => told.length >= stored.length);
     expect(told).toEqual(stored);
     unfollow();
   });
