@@ -1,4 +1,5 @@
 import type { StoredEvent } from "../../events/event.ts";
+import { sleep, systemClock } from "../../ports/clock.ts";
 import type { Store } from "../../ports/store.ts";
 import { compareRuns, type RunDifference } from "./compare-runs.ts";
 import { type Recording, recordingOf } from "./recording.ts";
@@ -60,28 +61,36 @@ function withRecordedAsk(event: StoredEvent, recorded: (id: string) => string): 
 const patienceMs = 400;
 /** And how long it may go on after it has gone another way. */
 const graceMs = 2000;
+/** What one look counts at most: while the machine was busy elsewhere, the replay could not go on. */
+const mostOfALookMs = 5;
 
 /** Until everything recorded has happened again, or nothing happens any more. */
 async function untilOver(replayer: Replayer): Promise<void> {
   const { course } = replayer;
   let { steps } = course;
-  let since = performance.now();
-  let gaveUpAt = Number.POSITIVE_INFINITY;
+  let lastLook = systemClock.monotonic();
+  let stoodMs = 0;
+  let sinceGivenUpMs = 0;
+  let hasGivenUp = false;
   while (course.next !== undefined && !replayer.run.finished) {
     await new Promise((resolve) => setImmediate(resolve));
-    const now = performance.now();
-    if (now - gaveUpAt > graceMs) return;
+    const now = systemClock.monotonic();
+    const passedMs = Math.min(now - lastLook, mostOfALookMs);
+    lastLook = now;
+    stoodMs += passedMs;
+    if (hasGivenUp) sinceGivenUpMs += passedMs;
+    if (sinceGivenUpMs > graceMs) return;
     if (course.steps !== steps) {
       steps = course.steps;
-      since = now;
-    } else if (now - since > patienceMs) {
-      if (gaveUpAt !== Number.POSITIVE_INFINITY) return;
-      gaveUpAt = now;
-      since = now;
+      stoodMs = 0;
+    } else if (stoodMs > patienceMs) {
+      if (hasGivenUp) return;
+      hasGivenUp = true;
+      stoodMs = 0;
       course.giveUp();
-    } else if (now - since > 5) {
+    } else if (stoodMs > 5) {
       // Something is under way that is not in memory alone: no need to spin.
-      await new Promise((resolve) => setTimeout(resolve, 1));
+      await sleep(systemClock, 1);
     }
   }
 }
