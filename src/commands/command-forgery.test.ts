@@ -6,6 +6,7 @@ import { ControlPlane } from "../control/records/control-plane.ts";
 import type { Script } from "../models/scripted/scripted-model.ts";
 import type { Store } from "../ports/store.ts";
 import { openEngine, recording, testProfile } from "../testing/engine-fixture.ts";
+import { until } from "../testing/until.ts";
 import { defineTool } from "../tools/tool.ts";
 import { executeCommand } from "./execute-command.ts";
 import { noSteering } from "./no-steering.test-support.ts";
@@ -91,7 +92,7 @@ describe("the text of a command in a model's reply, a tool's output, a child's r
     expect(await say(mandate, told)).toMatchObject({ ok: true });
     expect(await mandate.store.listRuns({})).toHaveLength(2);
     const isOver = async () => (await mandate.store.listRuns({ open: true })).length === 0;
-    while (!(await isOver())) await new Promise((resolve) => setTimeout(resolve, 5));
+    await until("all runs end", isOver);
   });
 
   it("changes something once a user says it, so that this test could fail", async () => {

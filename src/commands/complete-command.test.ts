@@ -2,6 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { cases } from "../testing/cases.test-support.ts";
 import { openEngine, type TestEngine, testProfile } from "../testing/engine-fixture.ts";
+import { until } from "../testing/until.ts";
 import { commandContext } from "./command-context.ts";
 import { completeCommand } from "./complete-command.ts";
 import { hear, operator, viewer, withoutIds } from "./say.test-support.ts";
@@ -49,9 +50,7 @@ describe("what can be typed next", () => {
     expect(await textsAfter(engine, "/spawnagent @")).toEqual(["/spawnagent @scribe"]);
     expect(await textsAfter(engine, "/spawnagent as")).toEqual(["/spawnagent asks"]);
     const run = await engine.start({ task: "Choose", profile: "asks" });
-    while ((await textsAfter(engine, "/answer ")).length === 0) {
-      await new Promise((resolve) => setTimeout(resolve, 5));
-    }
+    await until("the question", async () => (await textsAfter(engine, "/answer ")).length > 0);
     const context = commandContext(engine, viewer);
     const [ask] = await completeCommand("/answer q", context);
     expect(withoutIds(ask?.text ?? "")).toBe("/answer Q");

@@ -2,6 +2,7 @@ import { expect, test } from "vitest";
 import type { StartedRun } from "../delegations/start/run-request.ts";
 import { setSessionWorkspace, type WorkspaceMode } from "../sessions/session-workspace.ts";
 import { ofType, openEngine, recording, testProfile } from "../testing/engine-fixture.ts";
+import { until } from "../testing/until.ts";
 import { replayAgain } from "../workflows/replay/replay-again.test-support.ts";
 import { Forks } from "./forks.ts";
 
@@ -108,9 +109,11 @@ test("a fork whose worker dies goes on with the conversation that it was forked 
   await second.engine.recover(started.runId);
   const run = await second.store.readRun(started.runId);
   expect(run?.delegations.size).toBeGreaterThan(0);
-  await expect
-    .poll(async () => (await second.store.readRun(started.runId))?.outcome)
-    .toBe("succeeded");
+  const outcome = await until(
+    "the fork ends",
+    async () => (await second.store.readRun(started.runId))?.outcome,
+  );
+  expect(outcome).toBe("succeeded");
   expect(seen.at(-1)?.messages[2]?.text).toContain("first: alone");
 });
 

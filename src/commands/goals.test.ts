@@ -5,6 +5,7 @@ import { expect, test } from "vitest";
 import type { Script } from "../models/scripted/scripted-model.ts";
 import { isSpread, notOffered } from "../testing/alter-database.test-support.ts";
 import { ofType, openEngine, type TestEngine, testProfile } from "../testing/engine-fixture.ts";
+import { until } from "../testing/until.ts";
 import { hear, idsIn, say, withoutIds } from "./say.test-support.ts";
 
 const profiles = [testProfile("worker", { tools: ["list_files"] })];
@@ -13,10 +14,10 @@ const profiles = [testProfile("worker", { tools: ["list_files"] })];
 function planning(open: Set<string>, begun: string[] = []): Script {
   return async ({ caller, messages, signal }) => {
     const { profile, task, turn } = caller;
-    if (profile === "pair") return "ok";
+    if (profile === "pair" || task === "aside") return "ok";
     if (profile === "worker") {
       begun.push(task);
-      while (!open.has(task) && !signal.aborted) await delay(5);
+      await until(`the gate of ${task}`, () => open.has(task) || signal.aborted);
       return `${task} is reached`;
     }
     if (turn > 1) return messages.at(-1)?.text ?? "";
@@ -25,9 +26,8 @@ function planning(open: Set<string>, begun: string[] = []): Script {
   };
 }
 
-async function until(isSo: () => boolean | Promise<boolean>): Promise<void> {
-  while (!(await isSo())) await delay(5);
-}
+/** What was about to begin has begun when a run that waits for no goal is over. */
+const runAside = (engine: TestEngine) => engine.run({ task: "aside", profile: "worker" });
 
 const isOver = async ({ store }: TestEngine) => (await store.listRuns({ open: true })).length === 0;
 
@@ -46,7 +46,7 @@ test("goals are worked off one after the other, each with a plan, a result and a
   ]);
   const runs = replies.map((reply) => idsIn(reply).runId);
   expect(replies[2]?.reply).toContain(`when run ${runs[1]} has ended`);
-  await until(() => begun.length === 1);
+  await until("it begins", () => begun.length === 1);
   const status = await hear(engine, "/status");
   expect(status.split("\n").slice(1)).toEqual([
     "- orchestrator#D queued, 0 tokens, run R: three",
@@ -60,11 +60,11 @@ test("goals are worked off one after the other, each with a plan, a result and a
   // A queued goal is nothing that could be watched, so this is about the one that works.
   expect(await hear(engine, "/pair on")).toBe("pair#D watches R.");
   for (const goal of ["one", "two", "three"]) {
-    await until(() => begun.includes(goal));
+    await until(`${goal} begins`, () => begun.includes(goal));
     expect(begun.at(-1)).toBe(goal);
     open.add(goal);
   }
-  await until(() => isOver(engine));
+  await until("all runs end", () => isOver(engine));
   expect(begun).toEqual(["one", "two", "three"]);
   const ends: (number | undefined)[] = [];
   for (const [place, id] of runs.entries()) {
@@ -91,16 +91,16 @@ test("a goal that waits can be cancelled, and one that fails or is cancelled let
     idsIn(await orchestrate(engine, "three")),
     idsIn(await orchestrate(engine, "four")),
   ];
-  await until(() => begun.length === 1);
+  await until("it begins", () => begun.length === 1);
   expect(await hear(engine, `/cancel ${two.runId}`)).toBe("Cancelled R.");
-  await delay(30);
+  await runAside(engine);
   // The one before it has not ended.
   expect(begun).toEqual(["one"]);
   expect(await hear(engine, `/cancel ${one.delegationId}`)).toBe("Cancelled D.");
-  await until(() => begun.length === 2);
+  await until("it begins", () => begun.length === 2);
   expect(begun).toEqual(["one", "three"]);
   open.add("three").add("four").add("two");
-  await until(() => isOver(engine));
+  await until("all runs end", () => isOver(engine));
   expect(begun).toEqual(["one", "three", "four"]);
   const outcomes = await Promise.all(
     [one, two, three, four].map(async ({ runId }) => (await engine.store.readRun(runId))?.outcome),
@@ -109,7 +109,7 @@ test("a goal that waits can be cancelled, and one that fails or is cancelled let
   const events = await engine.events(two.runId);
   expect(ofType(events, "agent.subagent_started")).toEqual([]);
   expect(await hear(engine, `/resume ${two.runId}`)).toBe("Resumed R as D in run R.");
-  await until(() => isOver(engine));
+  await until("all runs end", () => isOver(engine));
   expect(begun.at(-1)).toBe("two");
 });
 
@@ -117,20 +117,20 @@ test("goals that were queued outlive their process, and keep their order", async
   const [open, begun] = [new Set<string>(), [] as string[]];
   await using engine = await openEngine({ profiles, model: planning(open, begun) });
   for (const goal of ["one", "two", "three"]) await orchestrate(engine, goal);
-  await until(() => begun.length === 1);
+  await until("it begins", () => begun.length === 1);
   engine.abandon();
   const later: string[] = [];
   await using second = await engine.another({ profiles, model: planning(open, later) });
   expect(await hear(second, "/status")).toMatch(/interrupted/);
   const recovered = await second.engine.recover();
   expect(recovered).toHaveLength(3);
-  await until(() => later.length === 1);
-  await delay(30);
+  await until("it begins again", () => later.length === 1);
+  await runAside(second);
   expect(later).toEqual(["one"]);
   expect(withoutIds((await orchestrate(second, "four")).reply)).toMatch(/^Queued/);
   for (const goal of ["one", "two", "three", "four"]) open.add(goal);
   await Promise.all(recovered.map(({ result }) => result));
-  await until(() => isOver(second));
+  await until("all runs end", () => isOver(second));
   expect(later).toEqual(["one", "two", "three", "four"]);
   await second.engine.recover();
   expect(later).toHaveLength(4);
@@ -143,7 +143,7 @@ test("a goal waits for one that another process works on, and for none that nobo
   const [open, begun] = [new Set<string>(), [] as string[]];
   await using engine = await openEngine({ profiles, model: planning(open, begun) });
   await orchestrate(engine, "one");
-  await until(() => begun.length === 1);
+  await until("it begins", () => begun.length === 1);
   const others: string[] = [];
   await using second = await engine.another({ profiles, model: planning(open, others) });
   const { behind } = (await orchestrate(second, "two")).ok
@@ -155,17 +155,17 @@ test("a goal waits for one that another process works on, and for none that nobo
       })
     : { behind: undefined };
   expect(behind).toMatch(/^r/);
-  await delay(30);
+  await runAside(second);
   expect(others).toEqual([]);
   engine.abandon();
   // Nobody works on the first one any more; it stays for whoever takes it up.
   open.add("two").add("three");
-  await until(() => others.length === 2);
+  await until("they begin", () => others.length === 2);
   expect(others).toEqual(["two", "three"]);
-  await until(async () => (await second.store.listRuns({ open: true })).length === 1);
+  await until("both end", async () => (await second.store.listRuns({ open: true })).length === 1);
   open.add("one");
   await Promise.all((await second.engine.recover()).map(({ result }) => result));
-}, 20_000);
+});
 
 test("goals of other workspaces, and runs that are no goals, do not wait", async () => {
   const [open, begun] = [new Set<string>(), [] as string[]];
@@ -180,10 +180,10 @@ test("goals of other workspaces, and runs that are no goals, do not wait", async
   expect(await hear(engine, "/spawnagent orchestrator beside")).toBe(
     "Started orchestrator#D in run R.",
   );
-  await until(() => begun.length === 3);
+  await until("it begins", () => begun.length === 3);
   expect(begun.toSorted()).toEqual(["beside", "far", "one"]);
   for (const goal of ["one", "two", "far", "beside"]) open.add(goal);
-  await until(() => isOver(engine));
+  await until("all runs end", () => isOver(engine));
   expect(begun.at(-1)).toBe("two");
 });
 
@@ -200,7 +200,7 @@ test("goals that are given at the same moment do not begin together", async () =
   };
   await using engine = await openEngine({ profiles, model });
   await Promise.all([...open].map((goal) => orchestrate(engine, goal)));
-  await until(() => isOver(engine));
+  await until("all runs end", () => isOver(engine));
   expect([begun.length, most]).toEqual([5, 1]);
 });
 
@@ -212,7 +212,7 @@ test("a goal that waits has no runs of other folders read", async () => {
   const other = idsIn(await orchestrate(engine, "other", { workspace: elsewhere })).runId;
   const first = idsIn(await orchestrate(engine, "first")).runId;
   await orchestrate(engine, "second");
-  await until(() => begun.length === 2);
+  await until("it begins", () => begun.length === 2);
   const read: string[] = [];
   const { readRun } = engine.store;
   engine.store.readRun = (id) => {
@@ -220,9 +220,9 @@ test("a goal that waits has no runs of other folders read", async () => {
     return readRun.call(engine.store, id);
   };
   // It looks once a second, whether anything happened or not.
-  await until(() => read.includes(first ?? ""));
+  await until("the first one is read", () => read.includes(first ?? ""));
   expect(read).not.toContain(other);
   engine.store.readRun = readRun;
   for (const goal of ["other", "first", "second"]) open.add(`Do ${goal}`).add(goal);
-  await until(() => isOver(engine));
+  await until("all runs end", () => isOver(engine));
 });

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import type { Profile, Triggers } from "../profiles/profile.ts";
 import { openEngine, testProfile } from "../testing/engine-fixture.ts";
+import { until } from "../testing/until.ts";
 import { commandTable } from "./command-table.ts";
 import { hotkeysOf } from "./hotkeys-of.ts";
 import { parseCommand } from "./parse-command.ts";
@@ -35,7 +36,7 @@ describe("the words that profiles bring", () => {
       "Commands:\n/note <task>: The scribe of a test",
     );
     const isOver = async () => (await engine.store.listRuns({ open: true })).length === 0;
-    while (!(await isOver())) await new Promise((resolve) => setTimeout(resolve, 5));
+    await until("all runs end", isOver);
   });
 
   it("are none of ours, and take none of ours away", () => {

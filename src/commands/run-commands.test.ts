@@ -2,6 +2,7 @@ import { expect, test } from "vitest";
 import type { Script } from "../models/scripted/scripted-model.ts";
 import { readSession } from "../sessions/read-session.ts";
 import { openEngine, type TestEngine, testProfile } from "../testing/engine-fixture.ts";
+import { until } from "../testing/until.ts";
 import { hear, idsIn, notesOf, operator, say, viewer, withoutIds } from "./say.test-support.ts";
 
 const profiles = [
@@ -23,14 +24,6 @@ function play(gate: Promise<unknown>): Script {
   };
 }
 
-async function until(holds: () => Promise<boolean>): Promise<void> {
-  for (let tries = 0; tries < 500; tries++) {
-    if (await holds()) return;
-    await new Promise((resolve) => setTimeout(resolve, 5));
-  }
-  throw new Error("it did not happen");
-}
-
 const isWorking = (engine: TestEngine, profile: string) => async () =>
   (await say(engine, "/status")).reply.includes(`${profile}#`);
 
@@ -42,7 +35,7 @@ test("what runs is told line by line, and what it came to afterwards", async () 
   expect(await hear(engine, "/sessions", viewer)).toBe("No sessions yet.");
   expect((await say(engine, "/tree", viewer)).reply).toBe("There are no runs yet.");
   const run = await engine.start({ task: "Find \u001b[31mout", profile: "boss" });
-  await until(isWorking(engine, "helper"));
+  await until("it is at work", isWorking(engine, "helper"));
   const status = withoutIds((await say(engine, "/status", viewer)).reply).split("\n");
   expect(status[0]).toBe("Running:");
   expect(status[1]).toMatch(/^- boss#D running \(child\), \d+ tokens, run R: Find .*out$/);
@@ -88,7 +81,10 @@ test("what was cancelled is resumed, and what is unknown is said to be", async (
   hangs = false;
   const resumed = await say(engine, `/resume ${run.runId}`);
   expect(withoutIds(resumed.reply)).toBe("Resumed R as D in run R.");
-  await until(async () => (await engine.engine.resultOf(idsIn(resumed).runId)) !== null);
+  await until(
+    "the run ends",
+    async () => (await engine.engine.resultOf(idsIn(resumed).runId)) !== null,
+  );
   expect((await say(engine, `/resume ${idsIn(resumed).delegationId}`)).reply).toContain(
     "is completed; there is nothing to resume",
   );
@@ -120,12 +116,19 @@ test("what is resumed where nothing may be written may write nothing", async () 
 test("what a crash interrupted is taken up where it stopped", async () => {
   await using first = await openEngine({ model: () => ({ fault: "hang" }), profiles });
   const { runId } = await first.start({ task: "Wait", profile: "boss" });
-  await until(async () => (await say(first, "/status")).reply.includes("running (model)"));
+  await until("it is running", async () =>
+    (await say(first, "/status")).reply.includes("running (model)"),
+  );
   first.abandon();
   await using second = await first.another({ model: () => "Done.", profiles });
-  await until(async () => (await say(second, "/status")).reply.includes("interrupted"));
+  await until("it is interrupted", async () =>
+    (await say(second, "/status")).reply.includes("interrupted"),
+  );
   expect(await hear(second, `/resume ${runId}`)).toBe("Run R goes on where it stopped.");
-  await until(async () => (await second.engine.resultOf(runId))?.result === "Done.");
+  await until(
+    "the run ends",
+    async () => (await second.engine.resultOf(runId))?.result === "Done.",
+  );
 });
 
 test("an agent is started by a word, works by itself, and its session says so", async () => {
@@ -141,7 +144,7 @@ test("an agent is started by a word, works by itself, and its session says so", 
     expect(withoutIds(reply.reply)).toBe(`Started ${who}#D in run R.`);
     gate.resolve();
     const { delegationId, runId } = idsIn(reply);
-    await until(async () => (await engine.engine.resultOf(runId)) !== null);
+    await until("the run ends", async () => (await engine.engine.resultOf(runId)) !== null);
     const { context } = await readSession(engine.store, delegationId);
     const [word = ""] = text.split(" ");
     expect(context?.trigger).toEqual({ by: "slash", word });
@@ -161,7 +164,7 @@ test("an agent is started by its handle, and nobody is for one that there is not
   expect(withoutIds(reply.reply)).toBe("Started @help as D in run R.");
   const { delegationId, runId } = idsIn(reply);
   expect((await engine.store.readContract(delegationId)).profile.agent).toBe("@help");
-  await until(async () => (await engine.engine.resultOf(runId)) !== null);
+  await until("the run ends", async () => (await engine.engine.resultOf(runId)) !== null);
   expect((await say(engine, "/spawnagent @nobody Count.")).reply).toBe(
     "There is no agent '@nobody'.",
   );
@@ -184,7 +187,7 @@ test("a question is shown, answered once, and by those who may", async () => {
   expect(await hear(engine, "/inbox", viewer)).toBe("Nothing new in the inbox.");
   expect(await hear(engine, "/inbox all", viewer)).toBe("The inbox is empty.");
   const run = await engine.start({ task: "Choose", profile: "boss" });
-  await until(async () => (await hear(engine, "/inbox open")).startsWith("Inbox:"));
+  await until("the question", async () => (await hear(engine, "/inbox open")).startsWith("Inbox:"));
   const line = 'Inbox:\n- warn: boss asks: Which one? (/answer Q …; after TIME: "none") [D]';
   for (const by of [viewer, operator, viewer]) expect(await hear(engine, "/inbox", by)).toBe(line);
   const [, id = ""] = /\/answer (q[0-9a-f]+)/.exec((await say(engine, "/inbox")).reply) ?? [];
@@ -214,7 +217,9 @@ test("an approval is shown with the two answers that it takes, and each of them 
   const { workspace } = engine;
   for (const word of ["yes", "no"]) {
     const run = await engine.start({ task: "Write", profile: "clerk", workspace });
-    await until(async () => (await hear(engine, "/inbox open")).startsWith("Inbox:"));
+    await until("the question", async () =>
+      (await hear(engine, "/inbox open")).startsWith("Inbox:"),
+    );
     expect(await hear(engine, "/inbox open")).toMatch(
       /^Inbox:\n- warn: clerk asks for approval: .* \(\/answer Q yes or \/answer Q no; after TIME: it is refused\) \[D\]$/,
     );
@@ -231,7 +236,7 @@ test("whoever may not spend or steer starts and changes nothing, and the log say
   const gate = Promise.withResolvers<void>();
   await using engine = await openEngine({ model: play(gate.promise), profiles });
   const run = await engine.start({ task: "Find out", profile: "boss" });
-  await until(isWorking(engine, "helper"));
+  await until("it is at work", isWorking(engine, "helper"));
   const stranger = { id: "eve", role: "root" } as never;
   for (const [text, what] of [
     ["/oracle why", "Starting an agent"],

@@ -5,6 +5,7 @@ import { expect, test } from "vitest";
 import type { Script } from "../models/scripted/scripted-model.ts";
 import { isSpread, notOffered } from "../testing/alter-database.test-support.ts";
 import { ofType, openEngine, recording, testProfile } from "../testing/engine-fixture.ts";
+import { until } from "../testing/until.ts";
 import { hear, idsIn, say, withoutIds } from "./say.test-support.ts";
 
 const boss = testProfile("boss", { capabilities: ["primary"], tools: ["list_files"] });
@@ -16,7 +17,7 @@ function playUntil(gate: { isOpen: boolean }): Script {
     await new Promise((resolve) => setTimeout(resolve, 10));
     if (caller.profile !== "boss") return "ok";
     if (caller.turn === 1) return { calls: [{ tool: "list_files", input: {} }] };
-    while (!gate.isOpen) await new Promise((resolve) => setTimeout(resolve, 5));
+    await until("the gate opens", () => gate.isOpen);
     return "Done.";
   };
 }
@@ -39,7 +40,7 @@ test("a pair programmer watches what runs, once, and no longer when it is told s
   expect(await hear(engine, `/pair on ${run.delegationId}`)).toBe("pair#D watches D already.");
   expect(await hear(engine, "/status")).toMatch(/- pair#D watching/);
   const isWatching = () => seen.some(({ caller }) => caller.profile === "pair");
-  while (!isWatching()) await new Promise((resolve) => setTimeout(resolve, 5));
+  await until("the watcher is asked", isWatching);
   expect(await hear(engine, "/pair")).toBe("pair#D no longer watches R.");
   expect(await hear(engine, "/status")).not.toContain("pair");
   const shown = seen.filter(({ caller }) => caller.profile === "pair").length;
@@ -79,11 +80,11 @@ test("a watcher that is ended in the middle of a request asks for nothing more",
   const state = async () =>
     (await engine.store.readRun(run.runId))?.delegations.get(watcher)?.status ?? "";
   const isAsking = async () => (await say(engine, "/status")).reply.includes("watching (model)");
-  while (!(await isAsking())) await new Promise((resolve) => setTimeout(resolve, 5));
+  await until("the watcher asks its model", isAsking);
   expect(await engine.engine.unwatch(run.runId, "pair")).toEqual([watcher]);
   expect(await engine.engine.unwatch(run.runId, "pair")).toEqual([]);
   expect(await state()).toBe("closed");
-  while (aborted === 0) await new Promise((resolve) => setTimeout(resolve, 5));
+  await until("the request is aborted", () => aborted > 0);
   expect((await engine.engine.resultOf(watcher))?.status).toBe("completed");
   gate.isOpen = true;
   expect((await run.result).status).toBe("completed");
@@ -155,7 +156,7 @@ test("a review is given what is not committed, or a range, and nothing where the
     "There is no workspace here, and so there are no changes.",
   );
   const isOver = async () => (await engine.store.listRuns({ open: true })).length === 0;
-  while (!(await isOver())) await new Promise((resolve) => setTimeout(resolve, 5));
+  await until("all runs end", isOver);
   expect((await engine.engine.resultOf(runId))?.result).toBe("VERDICT: approve");
   expect(seen[0]?.messages[0]?.text).toContain("+two");
   expect(await hear(engine, "/inbox")).toContain("reviewer reviewed: Review this change.");
@@ -204,5 +205,5 @@ test("a session's workspace is read-only when somebody says so, for all of its n
   );
   expect(await hear(engine, "/workspace", undefined, bound)).toBe(readonly);
   const isOver = async () => (await engine.store.listRuns({ open: true })).length === 0;
-  while (!(await isOver())) await new Promise((resolve) => setTimeout(resolve, 5));
+  await until("all runs end", isOver);
 });

@@ -84,9 +84,8 @@ test("an answer that is missing in the recording is a finding, and the replay en
       };
     },
   });
-  const { differences, ms } = await replayAgain(forgetful, runId);
+  const { differences } = await replayAgain(forgetful, runId);
   expect(differences.map(({ path }) => path)).toContain("boss › 1 worker");
-  expect(ms).toBeLessThan(5000);
 });
 
 test("a run that is still open is replayed as far as it goes, and said to be open", async () => {

@@ -5,6 +5,7 @@ import { isPaused } from "../../events/run-state.ts";
 import type { Script } from "../../models/scripted/scripted-model.ts";
 import { isSpread, notOffered } from "../../testing/alter-database.test-support.ts";
 import { openEngine, type TestEngine, testProfile } from "../../testing/engine-fixture.ts";
+import { until } from "../../testing/until.ts";
 import { defineTool } from "../../tools/tool.ts";
 import { replayAgain } from "./replay-again.test-support.ts";
 
@@ -30,6 +31,7 @@ const profiles = [
   testProfile("rester", { tools: ["look"], onParentInterrupt: "pause" }),
 ];
 
+/** More than there can be before the interrupt. */
 const turns = 12;
 const working =
   (...children: readonly string[]): Script =>
@@ -50,7 +52,9 @@ async function interrupted(engine: TestEngine) {
   const agents = async () => [
     ...((await engine.store.readRun(started.runId))?.delegations.values() ?? []),
   ];
-  while (!(await agents()).slice(1).some((one) => one.turns > 1)) await delay(1);
+  await until("a child has had some turns", async () =>
+    (await agents()).slice(1).some((one) => one.turns > 1),
+  );
   await (await engine.engine.interrupt(started.runId, "enough")).settled;
   return started;
 }
@@ -110,7 +114,7 @@ test("a session whose children went on without it is replayed with them", async 
   await session.call("spawn", { profile: "goer", task: "goer" });
   await session.close();
   const outcome = async () => (await engine.store.readRun(session.runId))?.outcome;
-  while ((await outcome()) === null) await delay(2);
+  await until("the session ends", async () => (await outcome()) !== null);
   expect(await replayAgain(engine.store, session.runId)).toMatchObject({
     differences: [],
     isFinished: true,

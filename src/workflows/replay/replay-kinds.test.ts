@@ -225,6 +225,8 @@ test("merges, conflicts and questions replay from the log, when the folder is lo
   unsubscribe();
   const merges = ofType(events, "agent.worktree_merged").map(({ payload }) => payload.strategy);
   expect(merges.toSorted()).toEqual(["conflict", "fast-forward", "refused"]);
+  // The copies that are no longer needed go before their folder does.
+  await (await engine.parts.copies()).settled();
   rmSync(engine.workspace, { recursive: true });
   expect(await replayAgain(engine.store, runId)).toMatchObject(same);
 });
@@ -252,6 +254,7 @@ test("a cancel in the middle happens again, at the same place, to the same child
 
 test("a worker that died and one that took over replay as one run", async ({ skip }) => {
   skip(isSpread, notOffered.replay);
+  let isDead = false;
   const script: Script = ({ caller }) => {
     if (caller.profile === "boss") {
       return caller.turn === 1
@@ -259,7 +262,7 @@ test("a worker that died and one that took over replay as one run", async ({ ski
         : "done";
     }
     if (caller.turn === 1) return { calls: [{ tool: "list_files", input: {} }] };
-    return { text: "done", latency_ms: caller.task === "b" ? 300 : 1 };
+    return caller.task === "b" && !isDead ? { fault: "stall" } : "done";
   };
   const profiles = [boss, testProfile("worker", { tools: ["list_files"] })];
   await using engine = await openEngine({ profiles, model: script });
@@ -274,6 +277,7 @@ test("a worker that died and one that took over replay as one run", async ({ ski
     });
   });
   engine.abandon();
+  isDead = true;
   const second = await engine.another({ profiles, model: script });
   const [recovered] = await second.engine.recover(runId);
   expect((await recovered?.result)?.status).toBe("completed");

@@ -1,8 +1,9 @@
-import { setTimeout as delay } from "node:timers/promises";
 import { expect, test } from "vitest";
 import { z } from "zod";
 import type { Script } from "../../models/scripted/scripted-model.ts";
 import { ofType, openEngine, testProfile } from "../../testing/engine-fixture.ts";
+import { HeldClock } from "../../testing/held-clock.test-support.ts";
+import { until } from "../../testing/until.ts";
 import { defineTool } from "../../tools/tool.ts";
 import { replayAgain } from "./replay-again.test-support.ts";
 
@@ -21,15 +22,21 @@ const planOf = (...steps: object[]) => ({
 const config = { execution: { attemptTimeoutMs: 150, maxRetries: 1 } };
 
 test("a step whose first attempt took too long is replayed with both", async () => {
-  const model: Script = ({ caller }) =>
-    caller.attempt === 1 ? { fault: "hang" } : `attempt ${caller.attempt}`;
-  await using engine = await openEngine({ profiles, model, config });
+  const clock = new HeldClock();
+  const model: Script = ({ caller }) => {
+    if (caller.attempt > 1) return `attempt ${caller.attempt}`;
+    clock.pass(200);
+    return { fault: "hang" };
+  };
+  await using engine = await openEngine({ clock, profiles, model, config });
   const { result, runId } = await engine.run(planOf(step("a")));
   expect(result.status).toBe("completed");
   expect((await replayAgain(engine.store, runId)).differences).toEqual([]);
 });
 
 test("a call that the end of an attempt cut is replayed as cut", async () => {
+  const clock = new HeldClock();
+  const mayEnd = Promise.withResolvers<string>();
   const linger = defineTool({
     name: "linger",
     description: "Takes its time.",
@@ -37,22 +44,27 @@ test("a call that the end of an attempt cut is replayed as cut", async () => {
     idempotent: false,
     scopes: [],
     input: z.object({}),
-    execute: async () => {
-      await delay(300);
-      return "late";
+    execute() {
+      clock.pass(200);
+      return mayEnd.promise;
     },
   });
   const model: Script = ({ caller }) =>
     caller.attempt === 1 ? { calls: [{ tool: "linger", input: {} }] } : "in time";
-  await using engine = await openEngine({ profiles, model, config, tools: [linger] });
+  await using engine = await openEngine({ clock, profiles, model, config, tools: [linger] });
   const { result, runId } = await engine.run(planOf(step("a")));
   expect(result.status).toBe("completed");
   expect((await replayAgain(engine.store, runId)).differences).toEqual([]);
-  await delay(300);
+  mayEnd.resolve("late");
 });
 
 test("a step of which no attempt was in time is replayed to its end", async () => {
-  await using engine = await openEngine({ profiles, model: () => ({ fault: "hang" }), config });
+  const clock = new HeldClock();
+  const model: Script = () => {
+    clock.pass(200);
+    return { fault: "hang" };
+  };
+  await using engine = await openEngine({ clock, profiles, model, config });
   const { result, runId } = await engine.run(planOf(step("a")));
   expect(result.closeReason).toBe("exit_rule_unmet");
   expect((await replayAgain(engine.store, runId)).differences).toEqual([]);
@@ -89,7 +101,7 @@ test("a plan that went on after it was cancelled is replayed with what was done 
   await using engine = await openEngine({ profiles, model });
   const { runId } = await engine.start(planOf(step("a"), step("b", { depends_on: ["a"] })));
   const begun = async () => ofType(await engine.events(runId), "agent.subagent_started").length;
-  while ((await begun()) < 3) await delay(5);
+  await until("the second step begins", async () => (await begun()) > 2);
   await engine.engine.cancel(runId, "enough");
   isStuck = false;
   const resumed = await engine.engine.resume(runId);

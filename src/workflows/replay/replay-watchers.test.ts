@@ -3,6 +3,7 @@ import { expect, test } from "vitest";
 import type { Script } from "../../models/scripted/scripted-model.ts";
 import { isSpread, notOffered } from "../../testing/alter-database.test-support.ts";
 import { ofType, openEngine, type TestEngine, testProfile } from "../../testing/engine-fixture.ts";
+import { until } from "../../testing/until.ts";
 import { replayAgain } from "./replay-again.test-support.ts";
 
 const same = { differences: [], isFinished: true };
@@ -23,12 +24,12 @@ async function crashWhen(
   const { runId } = await engine.start({
     ...{ task: "work", profile: "boss", workspace, watchers: ["pair"] },
   });
-  while (!isDue(await engine.events(runId))) await pause(2);
+  await until("the moment to die", async () => isDue(await engine.events(runId)));
   engine.abandon();
   const second = await engine.another({ profiles, model: script(true), limits });
   const [recovered] = await second.engine.recover(runId);
   expect((await recovered?.result)?.status).toBe("completed");
-  while ((await second.store.readRun(runId))?.outcome === null) await pause(2);
+  await until("the run ends", async () => (await second.store.readRun(runId))?.outcome !== null);
   return { engine, second, runId };
 }
 
