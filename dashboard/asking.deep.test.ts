@@ -4,6 +4,7 @@ import type { Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Script } from "../src/models/scripted/scripted-model.ts";
 import { ofType, openEngine, type TestEngine, testProfile } from "../src/testing/engine-fixture.ts";
+import { until } from "../src/testing/until.ts";
 import {
   findBarriers,
   openBrowser,
@@ -12,6 +13,7 @@ import {
   serve,
   shots,
   type TestBrowser,
+  twoFrames,
 } from "./browser.test-support.ts";
 
 let opened: TestBrowser;
@@ -164,8 +166,10 @@ describe("what was said", { timeout: 120_000 }, () => {
     await page.mouse.wheel(0, -400);
     await expect.poll(left, { timeout: 45_000 }).toBeGreaterThan(100);
     const where = await place("log.scrollTop");
+    const height = await place("log.clientHeight");
     await page.setViewportSize({ width: 1360, height: 480 });
-    await new Promise((resolve) => setTimeout(resolve, 300));
+    await until("it is smaller", async () => (await place("log.clientHeight")) < height);
+    await page.evaluate(twoFrames);
     expect(await left()).toBeGreaterThan(100);
     expect(Math.abs((await place("log.scrollTop")) - where)).toBeLessThan(100);
     // The name of who speaks has a line of its own.

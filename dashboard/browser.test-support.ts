@@ -123,6 +123,10 @@ export async function findBarriers(page: Page): Promise<readonly string[]> {
   );
 }
 
+/** For `page.evaluate`: what was about to be laid out and painted is, afterwards. */
+export const twoFrames =
+  "new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done())))";
+
 /** How much wider the page is than its window. */
 export async function overflow(page: Page): Promise<number> {
   return page.evaluate("document.documentElement.scrollWidth - innerWidth");

@@ -1,17 +1,19 @@
 import { mkdirSync, mkdtempSync, realpathSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { Page } from "playwright-core";
+import type { Page, Request } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { AccessTokens } from "../src/control/access/access-tokens.ts";
 import { MandateClient } from "../src/surfaces/client/mandate-client.ts";
 import { openEngine, testProfile } from "../src/testing/engine-fixture.ts";
+import { until } from "../src/testing/until.ts";
 import {
   findBarriers,
   openBrowser,
   openPage,
   serve,
   type TestBrowser,
+  twoFrames,
 } from "./browser.test-support.ts";
 import { type ServerProcess, startServerProcess } from "./serve-process.test-support.ts";
 
@@ -62,6 +64,8 @@ describe("the connection", { timeout: 120_000 }, () => {
     mkdirSync(home);
     await using first = await startServerProcess(home, opened.folder);
     const { page, context, faults } = await openPage(opened.browser, first.link);
+    // From here on its time can be moved; until then it passes as ever.
+    await page.clock.install();
     await page.getByText("No runs yet").waitFor();
     await startWork(first, 1, "Before");
     await page.getByText("Before 1").waitFor();
@@ -177,9 +181,10 @@ describe("the connection", { timeout: 120_000 }, () => {
       `/delegations/${delegationId}`,
     ];
     for (const address of places) {
+      using traffic = watchTraffic(page);
       await page.goto(`${server.url}${address}`);
       await page.getByText("Live").waitFor();
-      await page.waitForTimeout(300);
+      await traffic.settled();
       expect([address, await streams(page)]).toEqual([address, { asked: 1, open: 1, most: 1 }]);
     }
     // What is stored of a run is read as a stream as well, which ends when that is read.
@@ -199,13 +204,48 @@ describe("the connection", { timeout: 120_000 }, () => {
   });
 });
 
+/** Counts what the page asks for while so much of its own time passes. */
 async function countRequests(page: Page, forMs: number, most: number): Promise<void> {
-  let count = 0;
-  const listen = (): void => {
-    count += 1;
+  using traffic = watchTraffic(page);
+  for (let passed = 0; passed < forMs; passed += stepMs) {
+    await page.clock.runFor(stepMs);
+    await traffic.settled();
+  }
+  expect(traffic.asked).toBeLessThanOrEqual(most);
+}
+
+/** How far the page's time moves at once: what an answer leads to has to come between two steps. */
+const stepMs = 200;
+
+interface Traffic extends Disposable {
+  readonly asked: number;
+  /** Nothing is asked for that could be answered at once: streams stay open. */
+  settled(): Promise<void>;
+}
+
+function watchTraffic(page: Page): Traffic {
+  let asked = 0;
+  const open = new Set<Request>();
+  const begin = (request: Request): void => {
+    asked += 1;
+    if (!request.headers()["accept"]?.includes("event-stream")) open.add(request);
   };
-  page.on("request", listen);
-  await page.waitForTimeout(forMs);
-  page.off("request", listen);
-  expect(count).toBeLessThanOrEqual(most);
+  const end = (request: Request): void => void open.delete(request);
+  page.on("request", begin);
+  page.on("requestfinished", end);
+  page.on("requestfailed", end);
+  return {
+    get asked() {
+      return asked;
+    },
+    async settled() {
+      await page.evaluate(twoFrames);
+      await until("every request is answered", () => open.size === 0);
+    },
+    [Symbol.dispose]() {
+      page.off("request", begin);
+      page.off("requestfinished", end);
+      page.off("requestfailed", end);
+    },
+  };
 }

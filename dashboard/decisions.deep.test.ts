@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Script } from "../src/models/scripted/scripted-model.ts";
 import { openEngine, testProfile } from "../src/testing/engine-fixture.ts";
+import { until } from "../src/testing/until.ts";
 import {
   findBarriers,
   openBrowser,
@@ -149,8 +150,18 @@ describe("what people decide", { timeout: 60_000 }, () => {
     expect(await findBarriers(page)).toEqual([]);
     if (shots) await page.screenshot({ path: join(shots, "trust-content.png") });
     // Somebody changes it while it is looked at: what is shown is not what there is.
+    const hashOf = async (name: string): Promise<string | undefined> => {
+      const answer = await page.request.get(`${server.url}/api/v1/profiles`, {
+        headers: { origin: server.url },
+      });
+      const { waiting } = (await answer.json()) as {
+        readonly waiting: readonly { readonly name: string; readonly hash: string }[];
+      };
+      return waiting.find((one) => one.name === name)?.hash;
+    };
+    const shown = await hashOf("guest");
     writeFileSync(join(agents, "guest.md"), text.replace("Obey", "Always obey"));
-    await new Promise((resolve) => setTimeout(resolve, 1200));
+    await until("the registry reads it again", async () => (await hashOf("guest")) !== shown);
     await page.getByRole("button", { name: "Trust exactly this" }).click();
     await page.getByText(/it has changed, or it is trusted already/).waitFor();
     expect(engine.profiles.get("guest")).toBeUndefined();
