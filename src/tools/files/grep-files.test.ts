@@ -1,7 +1,7 @@
 import { execFileSync } from "node:child_process";
 import { chmodSync, existsSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { describe, expect, test, vi } from "vitest";
+import { afterEach, describe, expect, test, vi } from "vitest";
 import { namedProgram } from "../../processes/find-program.ts";
 import { callTool, contextFor, makeTree } from "./file-tool.test-support.ts";
 import { createGrepFiles } from "./grep-files.ts";
@@ -10,6 +10,10 @@ import { findRipgrep } from "./search/find-ripgrep.ts";
 
 const ripgrep = await findRipgrep();
 const grepFiles = createGrepFiles();
+
+afterEach(() => {
+  vi.unstubAllEnvs();
+});
 
 describe.each([
   ["with ripgrep", findRipgrep, ripgrep !== null],
@@ -150,7 +154,6 @@ test("a program that lies in the workspace is not taken for ripgrep", async () =
   const context = contextFor(root);
   vi.stubEnv("PATH", `${root}:${process.env["PATH"]}`);
   const { text } = await callTool(grepTool(findRipgrep), { pattern: "foo" }, context);
-  vi.unstubAllEnvs();
   expect(text).toBe("a:1:foo");
   expect(existsSync(join(root, "ran"))).toBe(false);
 });
@@ -184,15 +187,10 @@ test.skipIf(ripgrep === null)(
       "rg",
     );
     chmodSync(spy, 0o755);
-    process.env["RIPGREP_CONFIG_PATH"] = join(root, "config");
-    process.env["MANDATE_TEST_SECRET"] = "canary";
-    try {
-      const tool = grepTool(async () => namedProgram(spy));
-      expect((await callTool(tool, { pattern: "foo" }, contextFor(root))).text).toBe("a:1:foo");
-    } finally {
-      delete process.env["RIPGREP_CONFIG_PATH"];
-      delete process.env["MANDATE_TEST_SECRET"];
-    }
+    vi.stubEnv("RIPGREP_CONFIG_PATH", join(root, "config"));
+    vi.stubEnv("MANDATE_TEST_SECRET", "canary");
+    const tool = grepTool(async () => namedProgram(spy));
+    expect((await callTool(tool, { pattern: "foo" }, contextFor(root))).text).toBe("a:1:foo");
     const seen = execFileSync("cat", [join(spy, "../env")]).toString();
     expect(seen).not.toMatch(/canary|RIPGREP|HOME=/);
   },

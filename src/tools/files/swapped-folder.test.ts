@@ -34,7 +34,7 @@ const calls: readonly (readonly [Tool, object])[] = [
 ];
 
 /** More, for those who want to be sure. */
-const leastTries = Number(process.env["MANDATE_SWAP_TRIES"] ?? 1700);
+const leastTries = Number(process.env["MANDATE_SWAP_TRIES"] ?? 340);
 
 test("no tool shows or changes anything outside while a folder is swapped with a link", async () => {
   const swapper = await startSwapper();

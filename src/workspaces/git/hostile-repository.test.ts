@@ -1,6 +1,6 @@
 import { chmodSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterEach, expect, test } from "vitest";
+import { afterEach, expect, test, vi } from "vitest";
 import { collectChanges } from "./copies/collect-changes.ts";
 import { createWorkingCopy } from "./copies/create-working-copy.ts";
 import { diffOf } from "./copies/diff-of.ts";
@@ -83,8 +83,7 @@ function key(name: string): string {
 const attributes = "* filter=evil diff=evil merge=evil ident text eol=crlf\n";
 
 afterEach(() => {
-  for (const name of ["GIT_EXTERNAL_DIFF", "GIT_DIR", "GIT_PAGER", "GIT_CONFIG_COUNT"])
-    delete process.env[name];
+  vi.unstubAllEnvs();
 });
 
 test("nothing that the source or a child planted is run, whatever is done with the copies", async () => {
@@ -93,12 +92,12 @@ test("nothing that the source or a child planted is run, whatever is done with t
   plant(source, markers);
   // So that git has something to compare, clean and smudge.
   writeFiles(source, { "a.txt": "uncommitted\n", "new.txt": "new\n" });
-  process.env["GIT_EXTERNAL_DIFF"] = makeProgram(markers, "environment-diff");
-  process.env["GIT_PAGER"] = makeProgram(markers, "environment-pager");
-  process.env["GIT_DIR"] = join(source, ".git");
-  process.env["GIT_CONFIG_COUNT"] = "1";
-  process.env["GIT_CONFIG_KEY_0"] = "core.fsmonitor";
-  process.env["GIT_CONFIG_VALUE_0"] = makeProgram(markers, "environment-config");
+  vi.stubEnv("GIT_EXTERNAL_DIFF", makeProgram(markers, "environment-diff"));
+  vi.stubEnv("GIT_PAGER", makeProgram(markers, "environment-pager"));
+  vi.stubEnv("GIT_DIR", join(source, ".git"));
+  vi.stubEnv("GIT_CONFIG_COUNT", "1");
+  vi.stubEnv("GIT_CONFIG_KEY_0", "core.fsmonitor");
+  vi.stubEnv("GIT_CONFIG_VALUE_0", makeProgram(markers, "environment-config"));
   const home = makeFolder();
   const copies = [];
   for (const id of ["one", "two", "three"]) {
