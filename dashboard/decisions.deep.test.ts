@@ -202,7 +202,10 @@ describe("what people decide", { timeout: 60_000 }, () => {
       expect(new URL(page.url()).pathname).toBe("/agents");
     }
     // The browser asks itself, in words of its own.
-    await page.reload({ timeout: 1500 }).catch(() => undefined);
+    const asked = page.waitForEvent("dialog");
+    void page.reload().catch(() => undefined);
+    await asked;
+    await until("the browser has asked", () => faults.length > 0);
     expect(faults.splice(0)).toEqual(["dialog: "]);
     expect(await editor.inputValue()).toBe('{ "version": 1, "agents": [ ] }');
     await page.getByRole("link", { name: "Costs" }).click();

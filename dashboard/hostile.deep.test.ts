@@ -1,7 +1,7 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Page } from "playwright-core";
-import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { z } from "zod";
 import { defaultConfig } from "../src/control/config.ts";
 import { Inbox } from "../src/inbox/inbox.ts";
@@ -9,6 +9,7 @@ import { type Script, scriptedModel } from "../src/models/scripted/scripted-mode
 import { renameSession } from "../src/sessions/session-title.ts";
 import { openEngine, type TestEngine, testProfile } from "../src/testing/engine-fixture.ts";
 import { initRepository } from "../src/testing/git-workspace.test-support.ts";
+import { until } from "../src/testing/until.ts";
 import { defineTool } from "../src/tools/tool.ts";
 import {
   findBarriers,
@@ -133,13 +134,13 @@ beforeAll(async () => {
   });
   const answered = await engine.start({ task: evil, profile: longName });
   const inbox = new Inbox(store);
-  await vi.waitUntil(async () => (await inbox.open()).length === 1, 10_000);
+  await until("the question", async () => (await inbox.open()).length === 1);
   const [ask] = await inbox.open();
   const by = { id: "ann", role: "admin" } as const;
   await engine.engine.answer(ask?.ask?.id ?? "", `${evil}${"a".repeat(30_000)}`);
   await answered.result;
   const asking = await engine.start({ task: evil, profile: longName });
-  await vi.waitUntil(async () => (await inbox.open()).length === 1, 10_000);
+  await until("the question", async () => (await inbox.open()).length === 1);
   await engine.control.plane.register(
     {
       agentId: "@evil",

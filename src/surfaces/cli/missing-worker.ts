@@ -12,7 +12,7 @@ export function tellOfMissingWorker(
   { delegationId, runId }: StartedRun,
   afterMs = usualMs,
 ): () => void {
-  const { queues, store } = runtime;
+  const { parts, queues, store } = runtime;
   let isStopped = queues === null;
   const look = async (): Promise<void> => {
     const delegation = (await store.readRun(runId))?.delegations.get(delegationId);
@@ -26,10 +26,10 @@ export function tellOfMissingWorker(
     display.say(`No worker takes from ${names}: start \`${io.program} worker\`.`);
   };
   // A database that is away is told of elsewhere.
-  const timer = setTimeout(() => void look().catch(() => undefined), afterMs);
-  if (isStopped) clearTimeout(timer);
+  const timer = parts.clock.after(afterMs, () => void look().catch(() => undefined));
+  if (isStopped) timer.cancel();
   return () => {
     isStopped = true;
-    clearTimeout(timer);
+    timer.cancel();
   };
 }

@@ -1,4 +1,5 @@
 import type { StoredEvent } from "../../events/event.ts";
+import type { Timer } from "../../ports/clock.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
 import { messageOf } from "../../ports/message-of.ts";
 import { listSessions } from "../../sessions/list-sessions.ts";
@@ -28,15 +29,19 @@ export class ChatDriver {
   readonly #queue: InputQueue;
   readonly #conversation: Conversation;
   readonly #commands: ChatCommands;
-  readonly #ticks: NodeJS.Timeout;
+  readonly #ticks: Timer;
   readonly #left = Promise.withResolvers<void>();
   #screen: Redrawable | undefined;
 
   constructor(setting: ChatSetting, store: ChatStore) {
     const { io, runtime } = setting;
+    const { clock } = runtime.parts;
     this.#setting = setting;
     this.#store = store;
-    this.#queue = new InputQueue((inputs) => store.dispatch(...inputs, ...this.#surroundings()));
+    this.#queue = new InputQueue(
+      (inputs) => store.dispatch(...inputs, ...this.#surroundings()),
+      clock,
+    );
     this.#runs = new ChatRuns(runtime, io, {
       event: (event) => this.#hear(event),
       told: (item) => this.#reader.noteTold([item]),
@@ -45,6 +50,7 @@ export class ChatDriver {
       failed: (error) => this.#tell(error),
     });
     this.#reader = new InboxReader(runtime.store, {
+      clock,
       // What is told in a moment is not to be counted as news until then.
       settled: () => this.#queue.flushed(),
       tell: (inbox) => this.#queue.push(this.#now(), { type: "inbox", inbox }),
@@ -54,7 +60,7 @@ export class ChatDriver {
       this.#conversation.joinStarted(run).catch((error) => this.#tell(error));
     });
     store.performedBy((effect) => void this.#perform(effect));
-    this.#ticks = setInterval(() => this.#tick(), tickMs);
+    this.#ticks = clock.every(tickMs, () => this.#tick());
   }
 
   /** Resolves when the person wants to leave. */
@@ -67,7 +73,7 @@ export class ChatDriver {
   }
 
   stop(): void {
-    clearInterval(this.#ticks);
+    this.#ticks.cancel();
     this.#queue.stop();
     this.#reader.stop();
     this.#runs.stop();

@@ -1,4 +1,5 @@
 import { Inbox } from "../../inbox/inbox.ts";
+import type { Clock, Timer } from "../../ports/clock.ts";
 import { mostInboxItems } from "../../ports/inbox-store.ts";
 import type { Store } from "../../ports/store.ts";
 import type { ChatInbox } from "./chat-state.ts";
@@ -7,6 +8,7 @@ import type { ChatInbox } from "./chat-state.ts";
 const settleMs = 20;
 
 interface ReaderSurroundings {
+  readonly clock: Clock;
   /** When everything that has happened so far was shown. */
   readonly settled: () => Promise<void>;
   readonly tell: (inbox: ChatInbox) => void;
@@ -24,7 +26,7 @@ export class InboxReader {
   readonly #stop: () => void;
   /** Ids after the reader's place. */
   readonly #told = new Set<number>();
-  #timer: NodeJS.Timeout | undefined;
+  #timer: Timer | undefined;
 
   constructor(store: Store, around: ReaderSurroundings) {
     this.#store = store;
@@ -35,11 +37,11 @@ export class InboxReader {
   }
 
   refresh(): void {
-    this.#timer ??= setTimeout(() => {
+    this.#timer ??= this.#around.clock.after(settleMs, () => {
       this.#timer = undefined;
       // A store that is busy or closed has nothing to tell; the next item tries again.
       void this.#read().catch(() => undefined);
-    }, settleMs);
+    });
   }
 
   noteTold(items: readonly number[]): void {
@@ -59,7 +61,7 @@ export class InboxReader {
   }
 
   stop(): void {
-    clearTimeout(this.#timer);
+    this.#timer?.cancel();
     this.#stop();
   }
 

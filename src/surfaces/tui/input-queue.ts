@@ -1,3 +1,4 @@
+import type { Clock, Timer } from "../../ports/clock.ts";
 import type { ChatInput } from "./chat-input.ts";
 
 /** What happens by itself is shown this often at most. Keys are shown at once. */
@@ -6,14 +7,16 @@ const flushMs = 50;
 /** Collects what happens, in order, and hands it on in one piece, twenty times a second at most. */
 export class InputQueue {
   readonly #deliver: (inputs: readonly ChatInput[]) => void;
+  readonly #clock: Clock;
   #waiting: ChatInput[] = [];
   #holds = 0;
-  #timer: NodeJS.Timeout | undefined;
+  #timer: Timer | undefined;
   #deliveredAt = Number.NEGATIVE_INFINITY;
   #flushed = Promise.withResolvers<void>();
 
-  constructor(deliver: (inputs: readonly ChatInput[]) => void) {
+  constructor(deliver: (inputs: readonly ChatInput[]) => void, clock: Clock) {
     this.#deliver = deliver;
+    this.#clock = clock;
   }
 
   push(...inputs: readonly ChatInput[]): void {
@@ -45,20 +48,20 @@ export class InputQueue {
   }
 
   stop(): void {
-    clearTimeout(this.#timer);
+    this.#timer?.cancel();
     this.#holds = Number.POSITIVE_INFINITY;
   }
 
   #schedule(): void {
     if (this.#timer !== undefined || this.#holds > 0) return;
-    const wait = Math.max(0, this.#deliveredAt + flushMs - performance.now());
-    this.#timer = setTimeout(() => this.#flush(), wait);
+    const wait = Math.max(0, this.#deliveredAt + flushMs - this.#clock.monotonic());
+    this.#timer = this.#clock.after(wait, () => this.#flush());
   }
 
   #flush(): void {
     this.#timer = undefined;
     if (this.#holds > 0) return;
-    this.#deliveredAt = performance.now();
+    this.#deliveredAt = this.#clock.monotonic();
     this.#deliver(this.takeAll());
     this.#flushed.resolve();
     this.#flushed = Promise.withResolvers();

@@ -108,7 +108,7 @@ function create(asked: Asked): Promise<void> {
         role: (given.text("role") ?? roles[0]) as Role,
         scopes: scopes.length === 0 ? "*" : scopes,
         allRuns: given.flag("all-runs"),
-        expiresAt: days === undefined ? null : Date.now() + days * day,
+        expiresAt: days === undefined ? null : io.now() + days * day,
       },
       owner,
     );
