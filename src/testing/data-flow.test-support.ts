@@ -2,7 +2,7 @@
  * One worker of the orchestrator's example: `node data-flow.test-support.ts HOME WORKSPACE`. It takes
  * up what is there, or begins, and works until the run has ended. It may be killed at any moment.
  */
-
+import { writeSync } from "node:fs";
 import type { Script } from "../models/scripted/scripted-model.ts";
 import { scriptedModel } from "../models/scripted/scripted-model.ts";
 import { createRuntime } from "../runtime.ts";
@@ -76,6 +76,7 @@ const runtime = await createRuntime({
   scripted: scriptedModel(script),
   trustWorkspace: true,
 });
+runtime.store.subscribe(() => writeSync(1, "committed\n"));
 const [recovered] = await runtime.engine.recover();
 const isNew = recovered === undefined && (await runtime.store.listRuns({})).length === 0;
 const run = isNew

@@ -2,12 +2,12 @@ import { type ChildProcess, fork } from "node:child_process";
 import { mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
 import { checkStore } from "../events/checker/check-store.ts";
 import { scriptedModel } from "../models/scripted/scripted-model.ts";
 import { createRuntime, type Runtime } from "../runtime.ts";
 import { childEnvironment } from "./child-environment.test-support.ts";
 import { dropDatabase, freshDatabase } from "./postgres.test-support.ts";
+import { until } from "./until.ts";
 
 export interface FleetOptions {
   readonly workers: number;
@@ -82,7 +82,7 @@ export async function openProcessFleet(options: FleetOptions): Promise<ProcessFl
     async startAndLeave(task) {
       const starter = await open();
       const { runId } = await starter.engine.startRun({ task, profile: "general" });
-      while (asked().length === 0) await sleep(20);
+      await until("a worker takes something", () => asked().length > 0);
       await starter.close();
       return runId;
     },

@@ -1,4 +1,5 @@
 import { connect, createServer, type Server, type Socket } from "node:net";
+import { systemClock } from "../ports/clock.ts";
 
 /** A way to a server that can be cut, stalled and slowed down. */
 export interface TcpProxy extends AsyncDisposable {
@@ -20,6 +21,8 @@ export interface TcpProxy extends AsyncDisposable {
    */
   onRequest(look: ((bytes: Buffer) => "pass" | "cut" | "drop-reply") | undefined): void;
   readonly connections: number;
+  /** How many connections were refused after a `cut`. */
+  readonly refusals: number;
 }
 
 interface Pair {
@@ -33,6 +36,7 @@ export async function startTcpProxy(target: { host?: string; port: number }): Pr
   let isCut = false;
   let isStalled = false;
   let delayMs = 0;
+  let refusals = 0;
   let look: ((bytes: Buffer) => "pass" | "cut" | "drop-reply") | undefined;
 
   const end = (pair: Pair): void => {
@@ -44,11 +48,12 @@ export async function startTcpProxy(target: { host?: string; port: number }): Pr
     const write = (): void => {
       if (!to.destroyed) to.write(bytes);
     };
-    if (delayMs > 0) setTimeout(write, delayMs);
+    if (delayMs > 0) systemClock.after(delayMs, write);
     else write();
   };
   const server: Server = createServer((client) => {
     if (isCut) {
+      refusals += 1;
       client.destroy();
       return;
     }
@@ -117,6 +122,9 @@ export async function startTcpProxy(target: { host?: string; port: number }): Pr
     },
     get connections() {
       return pairs.size;
+    },
+    get refusals() {
+      return refusals;
     },
     async [Symbol.asyncDispose]() {
       endAll();

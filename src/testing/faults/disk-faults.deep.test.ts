@@ -7,7 +7,7 @@ import { nothing } from "./aftermath.test-support.ts";
 import { openFaultHome } from "./fault-home.test-support.ts";
 import { life, turn } from "./fault-scene.test-support.ts";
 
-vi.setConfig({ testTimeout: 60_000 });
+vi.setConfig({ testTimeout: 120_000 });
 
 const small = ["--dev-bind", "/", "/", "--size", "1000000", "--tmpfs", "/mnt", "true"];
 const hasSmallDisks = spawnSync("bwrap", small).status === 0;

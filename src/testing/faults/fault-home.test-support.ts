@@ -42,6 +42,8 @@ export interface FaultJob {
   readonly tools?: readonly string[];
   /** So many of them; absent: one. */
   readonly children?: number;
+  /** After each mark it waits until the file `steps` in its home has a line for it. */
+  readonly isStepwise?: boolean;
   readonly diesInTool?: boolean;
   readonly diesInMerge?: boolean;
   /** When an artifact has been written, and nothing says so yet. */

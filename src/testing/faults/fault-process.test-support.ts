@@ -13,16 +13,17 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { StatementSync } from "node:sqlite";
-import { setTimeout as delay } from "node:timers/promises";
 import { z } from "zod";
 import { defaultConfig } from "../../control/config.ts";
 import type { StartedRun } from "../../delegations/start/run-request.ts";
 import type { ScriptedReply } from "../../models/scripted/playbook.ts";
 import { type Script, scriptedModel } from "../../models/scripted/scripted-model.ts";
+import { sleep, systemClock } from "../../ports/clock.ts";
 import { createRuntime } from "../../runtime.ts";
 import { defineTool, type Tool } from "../../tools/tool.ts";
 import { journalsOf } from "../../workspaces/git/copies/copy-layout.ts";
 import { testProfile } from "../engine-fixture.ts";
+import { until } from "../until.ts";
 import type { FaultJob } from "./fault-home.test-support.ts";
 
 const job = JSON.parse(readFileSync(process.argv[2] ?? "", "utf8")) as FaultJob;
@@ -33,6 +34,12 @@ if (job.diskBytes !== undefined) appendFileSync(marks, "");
 function die(): void {
   process.kill(process.pid, "SIGKILL");
 }
+
+/** Whose call is known to have begun, or to be made again. */
+const written = new Set<string | undefined>();
+
+const linesOf = (path: string): number =>
+  existsSync(path) ? readFileSync(path, "utf8").split("\n").length - 1 : 0;
 
 function tell(message: object): void {
   writeSync(1, `${JSON.stringify(message)}\n`);
@@ -47,14 +54,18 @@ function marking(name: string, idempotent: boolean): Tool {
     idempotent,
     scopes: [],
     input: z.strictObject({ note: z.string().optional() }),
-    async execute() {
+    async execute(_input, { delegationId }) {
       appendFileSync(marks, `${name}\n`);
-      const until = performance.now() + (job.blocksMs ?? 0);
-      while (performance.now() < until);
+      const letsGoAt = systemClock.monotonic() + (job.blocksMs ?? 0);
+      while (systemClock.monotonic() < letsGoAt);
+      if (job.isStepwise) {
+        const made = linesOf(marks);
+        await until("it may go on", () => linesOf(join(home, "steps")) >= made);
+      }
       if (job.diskBytes !== undefined) fillDisk();
       if (!job.diesInTool) return "marked";
       // What says that it began is on disk before it dies, as with a slow tool.
-      await delay(100);
+      await until("its start is written", () => written.has(delegationId));
       die();
       return new Promise(() => undefined);
     },
@@ -149,16 +160,21 @@ if (job.diesKeeping) {
   };
 }
 const acknowledged: string[] = [];
-runtime.store.subscribe((events) => acknowledged.push(...events.map(({ hash }) => hash)));
-const began = performance.now();
+runtime.store.subscribe((events) => {
+  acknowledged.push(...events.map(({ hash }) => hash));
+  for (const { sub_agent_id: id, type } of events) {
+    if (type === "agent.tool_started" || type === "agent.resumed") written.add(id);
+  }
+});
+const began = systemClock.monotonic();
 let recovered = await runtime.engine.recover();
 // Whoever is only stopped counts as alive until its lease is over.
 while (job.recovers === "when lost" && recovered.length === 0) {
-  await delay(100);
+  await sleep(systemClock, 100);
   recovered = await runtime.engine.recover();
 }
 const again = await runtime.engine.recover();
-tell({ recovered: recovered.length, again: again.length, ms: performance.now() - began });
+tell({ recovered: recovered.length, again: again.length, ms: systemClock.monotonic() - began });
 const start = (task: string): Promise<StartedRun> =>
   runtime.engine.startRun({ task, profile: "lead", ...(job.tools && { workspace }) });
 // What every run needs is loaded by the first one.

@@ -25,6 +25,8 @@ export interface Scene extends EngineOptions {
   readonly provider?: string;
   /** What the lead's model says once it has the child's result. */
   readonly leadSays?: ScriptedReply;
+  /** What has to have happened before the lead's model says that. */
+  readonly before?: () => Promise<unknown>;
 }
 
 /** What holds after every fault: one end, one result for the parent, and a lead that goes on. */
@@ -41,7 +43,6 @@ export interface Aftermath {
   readonly child: string;
   /** What the child's model was asked, when it is a script. */
   readonly asked: ReturnType<typeof recording>["seen"];
-  readonly took: number;
 }
 
 const delegate: ScriptedReply = {
@@ -50,8 +51,12 @@ const delegate: ScriptedReply = {
 
 /** Carries the scene out, with the checker over home and database at its end. */
 export async function meetFault(scene: Scene): Promise<Aftermath> {
-  const { answers = [], child, leadSays = { text: "noted" }, provider, ...options } = scene;
-  const lead = recording(({ caller }) => (caller.turn === 1 ? delegate : leadSays));
+  const { answers = [], before, child, leadSays = { text: "noted" }, provider, ...options } = scene;
+  const lead = recording(async ({ caller }) => {
+    if (caller.turn === 1) return delegate;
+    await before?.();
+    return leadSays;
+  });
   const worker = recording(
     typeof answers === "function"
       ? (answers as Script)
@@ -79,9 +84,7 @@ export async function meetFault(scene: Scene): Promise<Aftermath> {
     ],
     limits: { maxRetries: 0, ...options.limits },
   });
-  const began = performance.now();
   const { runId, events, result } = await mandate.run({ task: "go", profile: "lead" });
-  const took = performance.now() - began;
   const id = result.subDelegations?.[0]?.delegationId ?? "";
   const handed = lead.seen.at(-1)?.messages;
   expect(result).toMatchObject({ status: "completed", result: leadSays.text });
@@ -100,7 +103,6 @@ export async function meetFault(scene: Scene): Promise<Aftermath> {
     log: events,
     child: id,
     asked: worker.seen,
-    took,
   };
 }
 

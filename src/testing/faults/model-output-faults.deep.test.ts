@@ -1,25 +1,33 @@
 /** Faults of what a model says, and of how long it says it: state, log, the parent's view, remains. */
-import { setTimeout as delay } from "node:timers/promises";
 import { expect, it } from "vitest";
 import { z } from "zod";
 import type { ScriptedReply } from "../../models/scripted/playbook.ts";
 import { defineTool } from "../../tools/tool.ts";
 import { ofType } from "../engine-fixture.ts";
+import { HeldClock } from "../held-clock.test-support.ts";
+import { until } from "../until.ts";
 import { nothing } from "./aftermath.test-support.ts";
 import { life, meetFault, turn } from "./fault-scene.test-support.ts";
 
 let ticks = 0;
+let ended = 0;
+let clock = new HeldClock();
+let mayEnd = Promise.withResolvers<void>();
 const tick = defineTool({
   name: "tick",
   description: "Counts.",
   effect: "exec",
   idempotent: false,
   scopes: [],
-  input: z.strictObject({ note: z.string().optional(), ms: z.int().default(0) }),
-  async execute({ ms }) {
+  input: z.strictObject({ note: z.string().optional(), lingers: z.boolean().default(false) }),
+  async execute({ lingers }) {
     ticks += 1;
-    // Deaf to its signal, as somebody's own tool may be.
-    if (ms > 0) await delay(ms);
+    if (lingers) {
+      // Deaf to its signal, as somebody's own tool may be.
+      clock.pass(100);
+      await mayEnd.promise;
+    }
+    ended += 1;
     return "ticked";
   },
 });
@@ -126,11 +134,19 @@ function spent(log: Parameters<typeof ofType>[0], id: string) {
 
 it("fault 14: a tool that ignores its signal does not outlast the deadline; its late result is noted", async () => {
   ticks = 0;
+  ended = 0;
+  clock = new HeldClock();
+  mayEnd = Promise.withResolvers();
   const after = await meetFault({
+    clock,
     tools,
     child: { limits: { timeoutMs: 60 } },
-    answers: [call({ ms: 250 })],
-    leadSays: { text: "noted", latency_ms: 500 },
+    answers: [call({ lingers: true })],
+    async before() {
+      expect(ended).toBe(0);
+      mayEnd.resolve();
+      await until("the late result", () => ended > 0);
+    },
   });
   expect(after).toMatchObject({
     state: "closed failed timeout",

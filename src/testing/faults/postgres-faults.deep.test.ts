@@ -1,8 +1,10 @@
 /** A Postgres that goes away, and a worker that was only stopped: state, log, the parent's view, remains. */
-import { setTimeout as delay } from "node:timers/promises";
+import { appendFileSync } from "node:fs";
+import { join } from "node:path";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { dropDatabase, execute, freshDatabase } from "../postgres.test-support.ts";
 import { startTcpProxy, type TcpProxy } from "../tcp-proxy.test-support.ts";
+import { until } from "../until.ts";
 import { lookAround, nothing } from "./aftermath.test-support.ts";
 import { openFaultHome } from "./fault-home.test-support.ts";
 import { life, turn } from "./fault-scene.test-support.ts";
@@ -34,18 +36,17 @@ it("fault 17: a Postgres that restarts, and commits without an answer, lose noth
   await using home = await openFaultHome({ MANDATE_DATABASE_URL: proxy.through(url) });
   const child = Array.from({ length: steps }, (_, index) => ({
     calls: [{ tool: "mark", input: { note: String(index) } }],
-    latency_ms: 150,
   }));
-  const run = home.begin({ child });
+  const run = home.begin({ child, isStepwise: true });
+  const letStep = (count: number) => appendFileSync(join(home.home, "steps"), "on\n".repeat(count));
   let lost = 0;
+  let marks = 1;
   for (const fault of ["drop-reply", "restart", "cut", "away"] as const) {
-    const before = home.marks().length;
-    while (home.marks().length <= before + 1) await delay(10);
+    // It stands between the beginning and the end of a call.
+    await until(`mark ${marks}`, () => home.marks().length === marks);
     if (fault === "restart") await endConnections();
-    else if (fault === "away") {
-      proxy.cut();
-      setTimeout(() => proxy.mend(), 1200);
-    } else {
+    else if (fault === "away") proxy.cut();
+    else {
       proxy.onRequest((bytes) => {
         if (!bytes.includes("COMMIT") || bytes.includes("BEGIN")) return "pass";
         proxy.onRequest(undefined);
@@ -53,7 +54,14 @@ it("fault 17: a Postgres that restarts, and commits without an answer, lose noth
         return fault;
       });
     }
+    letStep(2);
+    marks += 2;
+    if (fault === "away") {
+      await until("it tries in vain", () => proxy.refusals > 2);
+      proxy.mend();
+    }
   }
+  letStep(steps);
   expect(await run.spoken).toMatchObject({ signal: null, result: { status: "completed" } });
   expect(lost).toBe(2);
   const after = await home.after();
@@ -66,7 +74,7 @@ it("fault 17: a Postgres that restarts, and commits without an answer, lose noth
     left: nothing,
   });
   expect(after.marks).toHaveLength(steps);
-}, 60_000);
+}, 120_000);
 
 it("fault 18: a worker that was stopped and comes back is refused, and what it started is gone", async () => {
   await using home = await openFaultHome({ MANDATE_DATABASE_URL: url });
@@ -77,7 +85,7 @@ it("fault 18: a worker that was stopped and comes back is refused, and what it s
     unsandboxed: true,
   };
   const zombie = home.begin(job);
-  while (lookAround(home.home).processes < 2) await delay(20);
+  await until("its processes run", () => lookAround(home.home).processes > 1);
   zombie.process.kill("SIGSTOP");
   const successor = await home.work({ ...job, recovers: "when lost" });
   expect(successor).toMatchObject({ signal: null, recovered: 1, result: { status: "completed" } });
@@ -102,4 +110,4 @@ it("fault 18: a worker that was stopped and comes back is refused, and what it s
     told: [{ status: "completed", closeReason: "integrated" }],
     left: nothing,
   });
-}, 60_000);
+}, 120_000);

@@ -1,7 +1,6 @@
 /** Faults of our own processes, with real ones: state, log, the parent's view, remains. */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { setTimeout as delay } from "node:timers/promises";
 import { expect, it, vi } from "vitest";
 import { git, initRepository } from "../git-workspace.test-support.ts";
 import { lookAround, nothing } from "./aftermath.test-support.ts";
@@ -9,7 +8,7 @@ import { openFaultHome } from "./fault-home.test-support.ts";
 import { life, lostRequest, turn } from "./fault-scene.test-support.ts";
 
 // Each of them starts several processes, on a machine that may have others to run.
-vi.setConfig({ testTimeout: 60_000 });
+vi.setConfig({ testTimeout: 120_000 });
 
 const done = ["waiting_for_merge", "completed"];
 const completed = { status: "completed", closeReason: "report_accepted" };
@@ -53,41 +52,6 @@ it("fault 1: a call that kills every worker is given up after three resumptions"
     left: nothing,
   });
   expect(after.marks).toHaveLength(4);
-});
-
-it("fault 2: when the runtime is killed, its processes end and every child goes on within seconds", async () => {
-  await using home = await openFaultHome();
-  // In a session of its own, so that it outlives whoever started it.
-  const command = "setsid sleep 300 >/dev/null 2>&1 & sleep 300";
-  const job = {
-    child: [{ calls: [{ tool: "shell", input: { command } }] }],
-    children: 3,
-    tools: ["shell"],
-    unsandboxed: true,
-  };
-  const first = home.begin(job);
-  while (lookAround(home.home).processes < 6) await delay(20);
-  first.process.kill("SIGKILL");
-  expect(await first.spoken).toMatchObject({ signal: "SIGKILL" });
-  const second = await home.work({ ...job, recovers: true });
-  expect(second).toMatchObject({ signal: null, recovered: 1, again: 0 });
-  expect(second.ms).toBeLessThan(5000);
-  const one = life(
-    ...turn,
-    ...["tool_started", "resumed", "tool_outcome_unknown"],
-    ...turn,
-    ...["waiting_for_merge", "worktree_merged", "completed"],
-  );
-  const after = await home.after();
-  expect(after).toMatchObject({
-    states: Array(3).fill("closed completed integrated"),
-    events: [one, one, one],
-    ofRun: ["run.started", "run.resumed", "run.finished"],
-    told: Array(3).fill({ status: "completed", closeReason: "integrated" }),
-    left: nothing,
-  });
-  expect(await home.work({ ...job, recovers: true })).toMatchObject({ recovered: 0, again: 0 });
-  expect((await home.after()).log).toHaveLength(after.log.length);
 });
 
 it("fault 3: killed between writing a large output and saying so, there is one output in the end", async () => {
@@ -167,28 +131,6 @@ it.each(["before", "after"] as const)(
   },
 );
 
-it("fault 14: a tool that blocks the event loop beyond the deadline takes its process with it, not the run", async () => {
-  await using home = await openFaultHome();
-  const job = { child: [{ calls: [{ tool: "mark" }] }], timeoutMs: 300 };
-  const first = await home.work({ ...job, blocksMs: 60_000, watchdog: true });
-  expect(first).toMatchObject({ signal: "SIGKILL" });
-  expect(first.result).toBeUndefined();
-  const closed = (await home.after()).log.find(({ type }) => type === "agent.subagent_closed");
-  const started = (await home.after()).log.find(({ type }) => type === "agent.tool_started");
-  // Its deadline, and at most five seconds more.
-  expect((closed?.at ?? 0) - (started?.at ?? 0)).toBeLessThan(5300);
-  expect(await home.work({ ...job, recovers: true })).toMatchObject({ recovered: 1, again: 0 });
-  const after = await home.after();
-  expect(after).toMatchObject({
-    states: ["closed failed timeout"],
-    events: [life(...turn, "tool_started", "tool_outcome_unknown", "failed")],
-    ofRun: ["run.started", "run.resumed", "run.finished"],
-    told: [{ status: "timeout", closeReason: "timeout", result: expect.stringMatching(/300 ms/) }],
-    left: nothing,
-  });
-  expect(after.marks).toHaveLength(1);
-});
-
 it("fault 14: a loop that is blocked for a while, with time left, is left alone", async () => {
   await using home = await openFaultHome();
   const child = [{ calls: [{ tool: "mark" }] }];
@@ -202,27 +144,4 @@ it("fault 14: a loop that is blocked for a while, with time left, is left alone"
     told: [{ ...completed, result: "marked" }],
     left: nothing,
   });
-});
-
-it("fault 14: a command that ignores SIGTERM is killed with all that it started", async () => {
-  await using home = await openFaultHome();
-  const deaf = "trap '' TERM; (setsid sh -c 'trap \"\" TERM; sleep 300' &) ; sleep 300; sleep 300";
-  const job = {
-    child: [{ calls: [{ tool: "shell", input: { command: deaf } }] }],
-    tools: ["shell"],
-    unsandboxed: true,
-    timeoutMs: 600,
-  };
-  const spoken = await home.work(job);
-  expect(spoken).toMatchObject({ signal: null, recovered: 0 });
-  const after = await home.after();
-  expect(after).toMatchObject({
-    states: ["closed failed timeout"],
-    events: [life(...turn, "tool_started", "tool_outcome_unknown", "failed")],
-    told: [{ status: "timeout", closeReason: "timeout" }],
-    left: nothing,
-  });
-  const [failed] = after.log.filter(({ type }) => type === "agent.subagent_failed");
-  const [started] = after.log.filter(({ type }) => type === "agent.tool_started");
-  expect((failed?.at ?? 0) - (started?.at ?? 0)).toBeLessThan(5600);
 });

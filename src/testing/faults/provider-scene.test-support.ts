@@ -8,6 +8,7 @@ import {
   startWireServer,
   type WireServer,
 } from "../../models/wire-server.test-support.ts";
+import { systemClock } from "../../ports/clock.ts";
 import { defineTool } from "../../tools/tool.ts";
 import { type Aftermath, meetFault, type Scene } from "./fault-scene.test-support.ts";
 
@@ -50,7 +51,7 @@ export function openProviderDesk(): ProviderDesk {
       desk.askedAt.length = 0;
       desk.searches = 0;
       server.answer = (response) => {
-        desk.askedAt.push(performance.now());
+        desk.askedAt.push(systemClock.monotonic());
         answers[Math.min(desk.askedAt.length, answers.length) - 1]?.(response);
       };
       return meetFault({

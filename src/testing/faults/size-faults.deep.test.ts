@@ -9,7 +9,7 @@ import { nothing } from "./aftermath.test-support.ts";
 import { openFaultHome } from "./fault-home.test-support.ts";
 import { life, turn } from "./fault-scene.test-support.ts";
 
-vi.setConfig({ testTimeout: 60_000 });
+vi.setConfig({ testTimeout: 120_000 });
 
 const megabyte = 1024 * 1024;
 const merged = ["waiting_for_merge", "worktree_merged", "completed"];
