@@ -23,6 +23,7 @@ const steps = [
   ["unused code and dependencies", () => spawn("knip", ["--no-progress"], options)],
   ["code that only tests use", () => spawn("knip", ["--no-progress", "--production"], options)],
   ["imports follow the tree", () => spawn("node", ["scripts/check-imports.mjs"], options)],
+  ["no real time in tests", () => spawn("node", ["scripts/check-time.mjs"], options)],
   ["one place starts processes", () => spawn("node", ["scripts/check-processes.mjs"], options)],
   [
     "requirements name what exists",

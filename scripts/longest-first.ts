@@ -14,15 +14,15 @@ const longest = [
   "src/delegations/changes/remote-copy.deep.test.ts",
   "dashboard/connection.deep.test.ts",
   "dashboard/system.deep.test.ts",
-  "src/surfaces/mcp/conformance.test.ts",
+  "src/surfaces/mcp/conformance.deep.test.ts",
   "src/testing/attacks/injected-instructions.deep.test.ts",
   "src/workspaces/git/copies/create-working-copy.deep.test.ts",
   "dashboard/dashboard.deep.test.ts",
-  "src/tools/plan/plan-recovery.test.ts",
+  "src/tools/plan/plan-recovery.deep.test.ts",
   "bench/load.deep.test.ts",
   "src/testing/faults/postgres-faults.deep.test.ts",
   "src/stores/postgres/faults.deep.test.ts",
-  "src/tools/documents/hostile-documents.test.ts",
+  "src/tools/documents/hostile-documents.deep.test.ts",
 ];
 
 /** A long file that begins last is one that everybody else waits for. */

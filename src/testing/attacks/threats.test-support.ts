@@ -68,7 +68,7 @@ export const threats: Readonly<Record<number, Threat>> = {
     attack: "a path that only begins like the workspace",
     tests: [
       "src/workspaces/hostile-paths.test.ts > a twin with the same prefix is not",
-      "src/tools/hostile-paths.test.ts > every parameter of every tool that could be a path",
+      "src/tools/hostile-paths.deep.test.ts > every parameter of every tool that could be a path",
     ],
   },
   10: {
@@ -114,15 +114,15 @@ export const threats: Readonly<Record<number, Threat>> = {
   16: {
     attack: "what git would run",
     tests: [
-      "src/workspaces/git/hostile-repository.test.ts > nothing that the source or a child planted is run",
-      "src/workspaces/git/hostile-repository.test.ts > what was planted does run when git is used without",
+      "src/workspaces/git/hostile-repository.deep.test.ts > nothing that the source or a child planted is run",
+      "src/workspaces/git/hostile-repository.deep.test.ts > what was planted does run when git is used without",
     ],
   },
   17: {
     attack: "a hostile repository",
     tests: [
-      "src/workspaces/git/hostile-repository.test.ts > a link in the place of a working copy leads nowhere",
-      "src/workspaces/git/inspect-repository.test.ts > a branch whose name begins with a dash does no harm",
+      "src/workspaces/git/hostile-repository.deep.test.ts > a link in the place of a working copy leads nowhere",
+      "src/workspaces/git/inspect-repository.deep.test.ts > a branch whose name begins with a dash does no harm",
       "src/workspaces/git/copies/repository-states.deep.test.ts > submodules run nothing",
       "src/workspaces/git/copies/repository-states.deep.test.ts > a bare repository among the files is copied",
     ],

@@ -47,13 +47,15 @@ export const faults: Readonly<Record<number, Fault>> = {
   6: {
     fault: "a 429, with and without a word on when to come back",
     tests: [
-      "src/delegations/turns/provider-faults.test.ts > one that asks for more time than there is fails at once",
+      "src/delegations/turns/provider-faults.deep.test.ts > one that asks for more time than there is fails at once",
       "src/models/wire-faults.test.ts > 429 with a date to come back, or milliseconds",
     ],
   },
   7: {
     fault: "a provider that is overloaded",
-    tests: ["src/delegations/turns/provider-faults.test.ts > asked again with jittered, growing"],
+    tests: [
+      "src/delegations/turns/provider-faults.deep.test.ts > asked again with jittered, growing",
+    ],
   },
   8: {
     fault: "a stream that is cut inside a call",
@@ -77,7 +79,7 @@ export const faults: Readonly<Record<number, Fault>> = {
   },
   12: {
     fault: "a conversation that is too long",
-    tests: ["src/delegations/turns/provider-faults.test.ts > and not sent again in vain"],
+    tests: ["src/delegations/turns/provider-faults.deep.test.ts > and not sent again in vain"],
   },
   13: {
     fault: "a budget that is nearly spent",
@@ -126,7 +128,7 @@ export const faults: Readonly<Record<number, Fault>> = {
     fault: "far too much of something",
     tests: [
       "src/delegations/turns/large-output.test.ts > of 100 MB of tool output",
-      "src/surfaces/http/streams/sse-many-clients.test.ts > stall without anybody paying for it",
+      "src/surfaces/http/streams/sse-many-clients.deep.test.ts > stall without anybody paying for it",
       "src/surfaces/http/streams/sse-slow-clients.test.ts > and later misses nothing of it",
     ],
   },
