@@ -6,6 +6,7 @@ import { fileURLToPath } from "node:url";
 import { describe, expect, test } from "vitest";
 import { scriptedModel } from "../models/scripted/scripted-model.ts";
 import { ofType, openEngine, recording, testProfile } from "../testing/engine-fixture.ts";
+import { until } from "../testing/until.ts";
 import { Desk } from "./cli/desk.test-support.ts";
 import { openApi } from "./http/routes/api.test-support.ts";
 import { createMandate } from "./library/create-mandate.ts";
@@ -56,10 +57,13 @@ describe("a program that delegates", () => {
   const worker = testProfile("worker", { tools: [] });
 
   test("learns the outcome of the run beside the result of its root", async () => {
-    const scripted = scriptedModel(({ caller }) => {
+    const scripted = scriptedModel(async ({ caller, messages }) => {
       if (caller.depth > 0) return { fault: "unauthorized" };
-      if (caller.turn > 1 || caller.task === "alone")
-        return { text: "All is well.", latency_ms: 200 };
+      if (caller.turn > 1) {
+        const [child = ""] = /\b[0-9a-f]{6}\b/.exec(messages.at(-1)?.text ?? "") ?? [];
+        await until("the child fails", () => mandate.getResult(child));
+      }
+      if (caller.turn > 1 || caller.task === "alone") return { text: "All is well." };
       const input = { agentId: "worker", prompt: "x", returnMode: "background" };
       return { calls: [{ tool: "spawn_subagent", input }] };
     });

@@ -48,7 +48,7 @@ test("the tree is redrawn in place, and what matters stays above it", async () =
   expect(text).toMatch(
     /✓ general .*\n├─ ✓ researcher .*done, 1 refused .*\n└─ ✓ summarizer .*done/,
   );
-  expect(text).toMatch(/3 agents · [\d.]+k tokens · \$0 · 0:00/);
+  expect(text).toMatch(/3 agents · [\d.]+k tokens · \$0 · \d:\d\d/);
 });
 
 test("a frame overwrites the one before: nothing is cleared from its first line on", async () => {

@@ -21,7 +21,7 @@ replies:
     text: "${"\u2764\ufe0f".repeat(70)}> forged\\n${"\u0915\u094d\u0937\u093f".repeat(60)}? forged"
   - when: { depth: 0, last: "stream" }
     text: "one two three four five"
-    latency_ms: 900
+    latency_ms: 2000
     chunks: 5
   - when: { depth: 0, last: "/blue/" }
     text: "It is blue."

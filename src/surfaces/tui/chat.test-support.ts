@@ -1,3 +1,4 @@
+import { once } from "node:events";
 import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
@@ -6,6 +7,10 @@ import { render } from "ink-testing-library";
 import { createElement } from "react";
 import { afterEach } from "vitest";
 import { hotkeysOf } from "../../commands/hotkeys-of.ts";
+import { loadPlaybook } from "../../models/scripted/load-playbook.ts";
+import type { Playbook } from "../../models/scripted/playbook.ts";
+import { scriptedModel } from "../../models/scripted/scripted-model.ts";
+import type { Model } from "../../ports/model.ts";
 import type { Profile } from "../../profiles/profile.ts";
 import { createRuntime, type Runtime } from "../../runtime.ts";
 import { until } from "../../testing/until.ts";
@@ -27,6 +32,8 @@ interface ChatDeskOptions {
   readonly rows?: number;
   readonly maxConcurrent?: number;
   readonly profiles?: readonly Profile[];
+  /** Agents with a task answer no earlier; the one that the person talks to does. */
+  readonly childrenAfter?: Promise<void>;
 }
 
 /** A desk for each test, cleared when it has ended. */
@@ -81,20 +88,20 @@ export class ChatDesk {
   }
 
   static async open(options: ChatDeskOptions): Promise<ChatDesk> {
-    const { columns = 80, maxConcurrent, playbook, profiles = [], rows = 24 } = options;
+    const { childrenAfter, columns = 80, maxConcurrent, profiles = [], rows = 24 } = options;
     const above = realpathSync(mkdtempSync(join(tmpdir(), "mandate-chat-")));
     const folder = join(above, "project");
     const home = join(above, "home");
     for (const each of [folder, home]) mkdirSync(each);
     const file = join(above, "playbook.yaml");
-    writeFileSync(file, playbook);
+    writeFileSync(file, options.playbook);
     let hear: (id: string, text: string) => void = () => undefined;
     const runtime = await createRuntime({
       consent: "named",
       environment: { MANDATE_HOME: home, XDG_CONFIG_HOME: home, PATH: process.env["PATH"] },
       cwd: folder,
       database: ":memory:",
-      playbook: { file },
+      scripted: modelOf(await loadPlaybook(file), childrenAfter),
       profiles,
       ...(maxConcurrent !== undefined && { maxConcurrent }),
       onDelta: (id, text) => hear(id, text),
@@ -179,6 +186,20 @@ export class ChatDesk {
     await this.runtime.close();
     rmSync(this.#folder, { recursive: true, force: true });
   }
+}
+
+function modelOf(playbook: Playbook, childrenAfter: Promise<void> | undefined): Model {
+  const model = scriptedModel(playbook);
+  if (childrenAfter === undefined) return model;
+  return async (request, onPart) => {
+    const { caller, signal } = request;
+    signal.throwIfAborted();
+    if (caller.depth > 0) {
+      const aborted = once(signal, "abort").then(() => signal.throwIfAborted());
+      await Promise.race([childrenAfter, aborted]);
+    }
+    return model(request, onPart);
+  };
 }
 
 function ioFor(cwd: string, columns: number, rows: number): Io {

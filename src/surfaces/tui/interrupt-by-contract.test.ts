@@ -13,7 +13,6 @@ replies:
   - when: { depth: 0 }
     text: "Came back: {{last}}"
   - text: "I am through"
-    latency_ms: 1200
 `;
 
 const profiles = [
@@ -23,8 +22,8 @@ const profiles = [
 
 const sitDown = sitDownWith(playbook, { profiles });
 
-async function interrupt(child: string): Promise<ChatDesk> {
-  const desk = await sitDown();
+async function interrupt(child: string, childrenAfter: Promise<void>): Promise<ChatDesk> {
+  const desk = await sitDown({ childrenAfter });
   await desk.say(`ask the ${child}`);
   await desk.see(new RegExp(`${child}#\\w+ running`));
   await desk.press(escapeKey);
@@ -34,18 +33,22 @@ async function interrupt(child: string): Promise<ChatDesk> {
 }
 
 test("Who continues by its contract comes to its end, and the turn ends after it", async () => {
-  const chat = await interrupt("goer");
+  const mayEnd = Promise.withResolvers<void>();
+  const chat = await interrupt("goer", mayEnd.promise);
   await chat.see("ending when those who go on have finished");
+  mayEnd.resolve();
   await chat.see(/✓ goer#\w+ {2}Goes on/);
   await chat.see("Interrupted.");
   expect(chat.frame).not.toContain("Came back");
 });
 
 test("Who pauses by its contract rests with the turn, and /resume goes on with both", async () => {
-  const chat = await interrupt("rester");
+  const mayEnd = Promise.withResolvers<void>();
+  const chat = await interrupt("rester", mayEnd.promise);
   const frame = await chat.see(/Paused\. \/resume r\w+ goes on/);
   const [, run] = /\/resume (r\w+)/.exec(frame) ?? [];
   expect(chat.store.state.turn).toBeNull();
+  mayEnd.resolve();
   await chat.say(`/resume ${run}`);
   await chat.see(/✓ rester#\w+ {2}Rests/);
   await chat.see("● Came back");
