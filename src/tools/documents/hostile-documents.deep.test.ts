@@ -1,6 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import fc from "fast-check";
 import { expect, test, vi } from "vitest";
+import { cases } from "../../testing/cases.test-support.ts";
 import { ManualClock } from "../../testing/manual-clock.ts";
 import { until } from "../../testing/until.ts";
 import type { DocumentKind, DocumentReply } from "./document-request.ts";
@@ -191,6 +192,6 @@ test("no damage to a document is more than a typed problem", async () => {
       const reply = await read(kind, broken.subarray(0, size), 8000);
       expect(["window", "problem"]).toContain(reply.kind);
     }),
-    { numRuns: 16 },
+    { numRuns: cases(16, 4) },
   );
 });
