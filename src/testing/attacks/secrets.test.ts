@@ -1,6 +1,6 @@
 import { globSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import type { ScriptedCall } from "../../models/scripted/playbook.ts";
 import { detectSandbox } from "../../workspaces/sandbox/detect-sandbox.ts";
 import { ofType, openEngine, testProfile } from "../engine-fixture.ts";
@@ -24,7 +24,7 @@ const searching: readonly ScriptedCall[] = [
 ];
 
 test("attack 14: no key is in what an agent sees, in the log, in the database or beside it", async () => {
-  process.env["OPENAI_API_KEY"] = key;
+  vi.stubEnv("OPENAI_API_KEY", key);
   const shown: string[] = [];
   try {
     await using mandate = await openEngine({
@@ -56,7 +56,7 @@ test("attack 14: no key is in what an agent sees, in the log, in the database or
       expect(bytes.includes(key), file.name).toBe(false);
     }
   } finally {
-    delete process.env["OPENAI_API_KEY"];
+    vi.unstubAllEnvs();
   }
 });
 

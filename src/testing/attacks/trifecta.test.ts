@@ -1,6 +1,5 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { setTimeout as delay } from "node:timers/promises";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import type { NetworkConfig } from "../../control/config.ts";
 import type { ScriptedCall } from "../../models/scripted/playbook.ts";
@@ -15,6 +14,7 @@ import {
   type TestEngine,
   testProfile,
 } from "../engine-fixture.ts";
+import { until } from "../until.ts";
 
 /** A site of anybody's, and the attacker's, which only redirects and listens. */
 let site: WebServer;
@@ -103,7 +103,7 @@ test("attack 24: a person can let one call out, and it leads where they were tol
   await using mandate = await open(
     obeying({ agent: [read, visit(`${site.origin}/away`), visit(`${site.origin}/here`)] }),
     {},
-    { limits: { askDeadlineMs: 5000 } },
+    { limits: { askDeadlineMs: 60_000 } },
   );
   writeFileSync(join(mandate.workspace, "notes.md"), "private");
   const { workspace } = mandate;
@@ -185,13 +185,16 @@ test("attack 24: a crash makes nobody forget what was read", async () => {
   writeFileSync(join(mandate.workspace, "notes.md"), "private");
   const { workspace } = mandate;
   const { runId } = await mandate.start({ task: "go", profile: "agent", workspace });
-  while (ofType(await mandate.events(runId), "agent.budget_reserved").length < 2) await delay(2);
+  await until(
+    "its second request",
+    async () => ofType(await mandate.events(runId), "agent.budget_reserved").length > 1,
+  );
   mandate.abandon();
   isSecond = true;
   await using next = await mandate.another(optionsFor(model));
   await next.engine.recover();
   const ended = async () => ofType(await next.events(runId), "run.finished").length > 0;
-  while (!(await ended())) await delay(5);
+  await until("the run ends", ended);
   const denied = ofType(await next.events(runId), "agent.tool_denied");
   expect(denied.map(({ payload }) => payload.rule)).toEqual(["trifecta"]);
   expect(evil.asked).toEqual([]);
@@ -227,13 +230,12 @@ test("attack 24: files that stand in the prompt are somebody else's words as wel
 });
 
 async function answerAll(mandate: TestEngine, runId: string, text: string): Promise<void> {
-  for (;;) {
+  await until("the run ends", async () => {
     const state = await mandate.store.readRun(runId);
-    if (state?.outcome) return;
     for (const delegation of state?.delegations.values() ?? []) {
       const ask = delegation.status === "running" ? delegation.ask : null;
       if (ask) await mandate.engine.answer(ask.id, text);
     }
-    await delay(3);
-  }
+    return state?.outcome;
+  });
 }
