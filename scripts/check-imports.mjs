@@ -114,7 +114,7 @@ const dynamic = /\bimport\(\s*["'](?<path>\.[^"']*)["']\s*\)/g;
 function layerOf(file) {
   return relative(source, file)
     .split(sep)[0]
-    .replace(/\.test(-support)?\.ts$/, ".ts");
+    .replace(/(\.deep|\.deadline)?\.test(-support)?\.ts$/, ".ts");
 }
 
 const isTest = (path) => /\.(test|test-support)\.ts$/.test(path);
