@@ -5,7 +5,7 @@ import { claimsOf, eventsOf } from "./claims.test-support.ts";
 
 /** The lease is five seconds, and survivors look every second; a busy machine takes longer. */
 const takeOverMs = 30_000;
-const patience = { timeout: 120_000 };
+const patience = { timeout: 240_000 };
 
 describe("workers on one Postgres", () => {
   it(

@@ -3,7 +3,7 @@ import { openProcessFleet } from "../../testing/process-fleet.test-support.ts";
 import { until } from "../../testing/until.ts";
 import { claimsOf, eventsOf } from "./claims.test-support.ts";
 
-const patience = { timeout: 120_000 };
+const patience = { timeout: 240_000 };
 
 describe("workers on one Postgres", () => {
   it("share a run: a parent on one awaits children on others", patience, async () => {

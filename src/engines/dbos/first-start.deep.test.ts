@@ -5,7 +5,7 @@ import { openDesk } from "./beside.test-support.ts";
 const rounds = 3;
 
 it("starts a worker, a server and a client at once on an empty database", {
-  timeout: 90_000,
+  timeout: 240_000,
 }, async () => {
   for (let round = 0; round < rounds; round++) {
     const url = await freshDatabase();

@@ -88,7 +88,7 @@ const look = (store: PostgresStore, more: Partial<TakeOver> = {}) =>
 const executorsOf = async (store: PostgresStore) =>
   (await store.workers()).flatMap(({ executor }) => executor ?? []);
 
-describe("takeOverLost", { timeout: 60_000 }, () => {
+describe("takeOverLost", { timeout: 180_000 }, () => {
   it("puts back what the dead had taken, however much the living have", async () => {
     const [survivor, dead] = [await open("survivor"), await open("dead")];
     // Those who live are older, and more than any page.
@@ -164,7 +164,7 @@ describe("takeOverLost", { timeout: 60_000 }, () => {
   });
 });
 
-describe("an overview of the queues", { timeout: 60_000 }, () => {
+describe("an overview of the queues", { timeout: 180_000 }, () => {
   it("counts one tenant's work, and shows the limits that workers registered", async () => {
     await take(3, "worker-one");
     await take(2, "worker-two");

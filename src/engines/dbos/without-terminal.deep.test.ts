@@ -3,14 +3,14 @@ import { openProcessFleet, type ProcessFleet } from "../../testing/process-fleet
 import { until } from "../../testing/until.ts";
 import { openDesk } from "./beside.test-support.ts";
 
-const patience = { timeout: 60_000 };
+const patience = { timeout: 180_000 };
 let fleet: ProcessFleet;
 let desk: ReturnType<typeof openDesk>;
 
 beforeEach(async () => {
   fleet = await openProcessFleet({ workers: 0 });
   desk = openDesk(fleet.url);
-}, 60_000);
+}, 180_000);
 
 afterEach(async () => {
   desk[Symbol.dispose]();
