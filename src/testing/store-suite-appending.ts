@@ -205,8 +205,7 @@ export const appendingTests: readonly StoreTest[] = [
       const texts = Array.from({ length: 4000 }, (_, index) => String(index));
       const appends = texts.map((text) => run.append(note(id, text)));
       await store.close();
-      const tooLate = new Promise((resolve) => setTimeout(resolve, 5000, "never settled"));
-      assert.notEqual(await Promise.race([Promise.all(appends), tooLate]), "never settled");
+      await Promise.all(appends);
       assert.deepEqual(notes(await collect(await reopen())), texts);
       await refused(run.append(note(id, "late")), "closed");
     },

@@ -7,6 +7,7 @@ import type { PruneReport, PruneRequest } from "../ports/prune.ts";
 import type { Store } from "../ports/store.ts";
 import type { StoreTest } from "./store-suite.ts";
 import { about, assertSound, collect, note, refused, StoredRun } from "./stored-run.ts";
+import { until } from "./until.ts";
 
 const day = 24 * 60 * 60 * 1000;
 
@@ -98,9 +99,7 @@ export const retentionTests: readonly StoreTest[] = [
       assert.equal(pruned?.lastAt, receipt.at);
       const late = { runId: run.id, by: "operator", events: [note(id, "late")] } as const;
       await refused(store.append(late), "illegal-transition");
-      for (let tries = 0; heard.at(-1)?.type !== "agent.interjected" && tries < 500; tries++) {
-        await new Promise((resolve) => setTimeout(resolve, 10));
-      }
+      await until("the last one is heard", () => heard.at(-1)?.type === "agent.interjected");
       assert.deepEqual(
         heard.slice(-2).map(({ type }) => type),
         ["control.pruned", "agent.interjected"],

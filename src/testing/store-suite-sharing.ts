@@ -3,6 +3,7 @@ import type { StoredEvent } from "../events/event.ts";
 import type { Ownership, Store } from "../ports/store.ts";
 import type { StoreTest } from "./store-suite.ts";
 import { assertSound, collect, note, notes, refused, StoredRun } from "./stored-run.ts";
+import { until } from "./until.ts";
 
 export const sharingTests: readonly StoreTest[] = [
   {
@@ -149,7 +150,7 @@ export const sharingTests: readonly StoreTest[] = [
         await Promise.all([mine.append(note(one, "m")), theirs.append(note(two, "t"))]);
       }
       const all = await collect(store);
-      await until(() => heard.length >= all.length);
+      await until("other processes' events arrive", () => heard.length >= all.length);
       assert.deepEqual(heard, all);
       unsubscribe();
       await mine.append(note(one, "unheard"));
@@ -194,11 +195,3 @@ export const sharingTests: readonly StoreTest[] = [
     },
   },
 ];
-
-/** Other processes' events arrive when the store next looks, which is soon. */
-async function until(isTrue: () => boolean): Promise<void> {
-  const end = performance.now() + 5000;
-  while (!isTrue() && performance.now() < end) {
-    await new Promise((resolve) => setTimeout(resolve, 10));
-  }
-}
