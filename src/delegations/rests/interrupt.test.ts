@@ -1,107 +1,28 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { setTimeout as delay } from "node:timers/promises";
 import { beforeEach, describe, expect, it } from "vitest";
-import { z } from "zod";
-import type { Delegation } from "../../events/delegation.ts";
 import type { StoredEvent } from "../../events/event.ts";
-import { isPaused } from "../../events/run-state.ts";
 import type { Script } from "../../models/scripted/scripted-model.ts";
-import { isOnPostgres, isSpread, notOffered } from "../../testing/alter-database.test-support.ts";
+import { isSpread, notOffered } from "../../testing/alter-database.test-support.ts";
 import { ofType, openEngine, type TestEngine, testProfile } from "../../testing/engine-fixture.ts";
 import { initRepository } from "../../testing/git-workspace.test-support.ts";
 import { HeldClock } from "../../testing/held-clock.test-support.ts";
 import { until } from "../../testing/until.ts";
-import { defineTool } from "../../tools/tool.ts";
+import { testDeaths } from "./interrupt-deaths.test-support.ts";
+import {
+  agentsOf,
+  busy,
+  delegate,
+  isRunPaused,
+  openWith,
+  profiles,
+  Scene,
+  startScene,
+  statesOf,
+  turnsOf,
+} from "./interrupt-scene.test-support.ts";
 
 beforeEach(({ skip }) => skip(isSpread, notOffered.interrupt));
-
-const busy = defineTool({
-  name: "busy",
-  description: "Is busy for a moment.",
-  effect: "exec",
-  idempotent: false,
-  scopes: [],
-  input: z.strictObject({ n: z.int() }),
-  async execute() {
-    await delay(2);
-    return "done";
-  },
-});
-
-const tools = ["delegate_task", "busy", "spawn", "spawn_await"];
-const profiles = [
-  testProfile("lead", { tools: "*", capabilities: ["primary", "subtask"] }),
-  testProfile("ender", { tools, onParentInterrupt: "cancel" }),
-  testProfile("goer", { tools, onParentInterrupt: "continue" }),
-  testProfile("rester", { tools, onParentInterrupt: "pause" }),
-  testProfile("leaf", { tools: ["busy"] }),
-];
-
-/** Children work turn after turn until they may stop; then they say how many turns it took. */
-class Scene {
-  mayStop = false;
-  readonly asked: string[] = [];
-  readonly #roots: readonly { readonly tool: string; readonly input: object }[];
-
-  constructor(...roots: readonly { readonly tool: string; readonly input: object }[]) {
-    this.#roots = roots;
-  }
-
-  readonly model: Script = ({ caller, messages }) => {
-    this.asked.push(caller.profile);
-    if (caller.task === "elsewhere") return "done";
-    if (caller.profile === "lead") {
-      const heard = messages.flatMap((each) => (each.role === "tool" ? each.text : []));
-      return caller.turn === 1 ? { calls: this.#roots } : `heard ${heard.length}`;
-    }
-    // One with somebody below it: `nest a leaf`.
-    if (caller.task.startsWith("nest") && caller.turn === 1) {
-      return { calls: [delegate("leaf", "below")] };
-    }
-    if (this.mayStop) return `${caller.task} is done`;
-    return { latency_ms: 1, calls: [{ tool: "busy", input: { n: caller.turn } }] };
-  };
-}
-
-const delegate = (profile: string, task: string) => ({
-  tool: "delegate_task",
-  input: { profile, task },
-});
-
-const openWith = (scene: Scene) => openEngine({ profiles, tools: [busy], model: scene.model });
-
-/** Starts the lead and waits until every agent without children has had some turns. */
-async function startScene(mandate: TestEngine, agents: number) {
-  const started = await mandate.start({ task: "go", profile: "lead" });
-  await until("every agent without children has had some turns", async () => {
-    const all = await agentsOf(mandate, started.runId);
-    const busyOnes = all.filter(({ id }) => !all.some(({ parentId }) => parentId === id));
-    return all.length === agents && busyOnes.every(({ turns }) => turns > 1);
-  });
-  return started;
-}
-
-const turnsOf = (scene: Scene, profile: string): number =>
-  scene.asked.filter((who) => who === profile).length;
-
-async function agentsOf(mandate: TestEngine, runId: string): Promise<readonly Delegation[]> {
-  return [...((await mandate.store.readRun(runId))?.delegations.values() ?? [])];
-}
-
-/** Who it was, its status, and how it ended or what it waits on. */
-async function statesOf(mandate: TestEngine, runId: string): Promise<Record<string, string>> {
-  const described = (await agentsOf(mandate, runId)).map((one): [string, string] => {
-    if (one.status === "closed") return [one.profile, one.closeReason];
-    return [one.profile, one.status === "running" ? one.waitingOn.on : one.status];
-  });
-  return Object.fromEntries(described);
-}
-
-async function isRunPaused(mandate: TestEngine, runId: string): Promise<boolean> {
-  const run = await mandate.store.readRun(runId);
-  return run !== undefined && isPaused(run);
-}
 
 const begins = new Set(["agent.tool_started", "agent.budget_reserved", "agent.subagent_created"]);
 
@@ -427,108 +348,8 @@ describe("a run that rests", () => {
   });
 });
 
-describe("whenever the process dies", () => {
-  const scenes = {
-    "those who continue come to their end, and then their caller ends": {
-      roots: [delegate("goer", "nest a"), delegate("ender", "b")],
-      agents: 4,
-      ends: { lead: "cancelled", goer: "report_accepted", ender: "cancelled" },
-    },
-    "those who pause rest, and are not taken up by themselves": {
-      roots: [delegate("rester", "nest a"), delegate("ender", "b")],
-      agents: 4,
-      ends: { lead: "paused", rester: "paused", leaf: "paused", ender: "cancelled" },
-    },
-    "all three are treated as their contracts say": {
-      roots: [delegate("goer", "a"), delegate("rester", "b"), delegate("ender", "c")],
-      agents: 4,
-      ends: { lead: "paused", goer: "report_accepted", rester: "paused", ender: "cancelled" },
-    },
-  };
-  for (const [title, { agents, ends, roots }] of Object.entries(scenes)) {
-    it(title, async () => {
-      // At each event that follows the interrupt, until it dies no more.
-      for (let point = 0, died = true; died; point++) {
-        died = false;
-        const scene = new Scene(...roots);
-        await using mandate = await openWith(scene);
-        const { runId } = await startScene(mandate, agents);
-        let seen = -1;
-        mandate.store.subscribe((events) => {
-          for (const { type } of events) {
-            if (type === "agent.interrupted") {
-              seen = 0;
-              // Before that they could come to an end of their own, which is another story.
-              scene.mayStop = point % 2 === 0;
-            }
-            if (seen >= 0 && !died && seen++ === point) {
-              died = true;
-              mandate.abandon();
-            }
-          }
-        });
-        const interrupted = await mandate.engine.interrupt(runId, "bye").catch(() => undefined);
-        scene.mayStop = true;
-        if (!died) await interrupted?.settled;
-        const next = await mandate.another({ profiles, tools: [busy], model: scene.model });
-        const asked = scene.asked.length;
-        for (const { result } of await next.engine.recover()) {
-          await Promise.race([result, until("it rests", () => isRunPaused(next, runId))]);
-        }
-        expect(await statesOf(next, runId)).toMatchObject(ends);
-        // The caller had its turn before, and never another one.
-        expect(scene.asked.slice(asked)).not.toContain("lead");
-        expect(await next.engine.recover()).toEqual([]);
-        const paused = await isRunPaused(next, runId);
-        expect(paused).toBe(ends.lead === "paused");
-        if (!paused) continue;
-        const [resumed] = await next.engine.recover(runId);
-        expect(await resumed?.result).toMatchObject({ status: "completed" });
-        expect(await statesOf(next, runId)).toMatchObject({ rester: "report_accepted" });
-      }
-    });
-  }
-});
-
-describe("whoever resumes a run", () => {
-  // Every moment is a database of its own and three processes.
-  const timeout = isOnPostgres ? 300_000 : 120_000;
-  it("may die at any moment: it rests on, or goes on where it was", { timeout }, async () => {
-    for (let point = 0, died = true; died; point++) {
-      died = false;
-      const scene = new Scene(delegate("rester", "nest a"), delegate("goer", "b"));
-      await using mandate = await openWith(scene);
-      const { runId } = await startScene(mandate, 4);
-      const { settled } = await mandate.engine.interrupt(runId, "later");
-      scene.mayStop = true;
-      await settled;
-      const second = await mandate.another({ profiles, tools: [busy], model: scene.model });
-      const dead = Promise.withResolvers<void>();
-      let seen = -1;
-      second.store.subscribe((events) => {
-        for (const { type } of events) {
-          if (type === "run.resumed") seen = 0;
-          if (seen >= 0 && !died && seen++ === point) {
-            died = true;
-            dead.resolve();
-            second.abandon();
-          }
-        }
-      });
-      const [resumed] = await second.engine.recover(runId).catch(() => []);
-      if (!died) await Promise.race([resumed?.result, dead.promise]);
-      if (!died) break;
-      const third = await mandate.another({ profiles, tools: [busy], model: scene.model });
-      const isResting = await isRunPaused(third, runId);
-      const taken = await third.engine.recover(isResting ? runId : undefined);
-      await taken[0]?.result;
-      expect(await third.engine.resultOf(runId)).toMatchObject({
-        status: "completed",
-        result: "heard 2",
-      });
-    }
-  });
-});
+// Odd, so that those who go on come to their end after some of the deaths, and not after others.
+testDeaths(5);
 
 describe("a session of another program that ends", () => {
   const call = (profile: string) => ({ profile, task: profile });

@@ -1,0 +1,3 @@
+import { testDeaths } from "./recovery.test-support.ts";
+
+testDeaths(1);

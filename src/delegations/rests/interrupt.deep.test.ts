@@ -1,0 +1,3 @@
+import { testDeaths } from "./interrupt-deaths.test-support.ts";
+
+testDeaths(1);
