@@ -127,7 +127,7 @@ export const faults: Readonly<Record<number, Fault>> = {
   20: {
     fault: "far too much of something",
     tests: [
-      "src/delegations/turns/large-output.test.ts > of 100 MB of tool output",
+      "src/delegations/turns/large-output.deep.test.ts > of 100 MB of tool output",
       "src/surfaces/http/streams/sse-many-clients.deep.test.ts > stall without anybody paying for it",
       "src/surfaces/http/streams/sse-slow-clients.test.ts > and later misses nothing of it",
     ],
