@@ -22,7 +22,7 @@ export const faults: Readonly<Record<number, Fault>> = {
   2: {
     fault: "a runtime that is killed while children run",
     tests: [
-      "src/delegations/recovery/recovery.test.ts > a process may die after any transaction",
+      "src/delegations/recovery/recovery.test-support.ts > a process may die after any transaction",
       "src/stores/sqlite/processes.test.ts > hand those of the killed to one",
       "src/tools/shell/shell-processes.test.ts > even when that is killed without a word",
     ],
@@ -41,7 +41,7 @@ export const faults: Readonly<Record<number, Fault>> = {
   5: {
     fault: "a kill at the moment of an end",
     tests: [
-      "src/delegations/recovery/recovery.test.ts > two processes may die one after the other",
+      "src/delegations/recovery/recovery.test-support.ts > two processes may die one after the other",
     ],
   },
   6: {
