@@ -11,7 +11,7 @@ import { builtInProviders } from "./models/provider-catalog.ts";
 import { keyIn, resolveProvider } from "./models/resolve-provider.ts";
 import { describeStore, openStore } from "./open-store.ts";
 import { MandateError } from "./ports/mandate-error.ts";
-import { noteWorkspace } from "./processes/agent-folders.ts";
+import { noteStartFolder } from "./processes/agent-folders.ts";
 import { findProgram, findSystemProgram } from "./processes/find-program.ts";
 import { GitFailure } from "./workspaces/git/git-failure.ts";
 import { requireGit } from "./workspaces/git/require-git.ts";
@@ -78,7 +78,7 @@ interface ProviderFinding {
 /** Never throws for what it finds, and never returns a key. */
 export async function diagnose(environment: Environment, cwd: string): Promise<Diagnosis> {
   const places = findPlaces(environment);
-  noteWorkspace(cwd);
+  noteStartFolder(cwd);
   const own = await attempt(() => loadConfig({ cwd, environment }));
   const settled = await attempt(async () => own.value && settleHere(own.value, environment));
   const config = settled.value?.config ?? own.value?.own;

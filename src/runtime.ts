@@ -28,7 +28,7 @@ import type { Dispatcher } from "./ports/dispatcher.ts";
 import { MandateError } from "./ports/mandate-error.ts";
 import type { Model } from "./ports/model.ts";
 import type { Store } from "./ports/store.ts";
-import { noteAgentFolder, noteWorkspace } from "./processes/agent-folders.ts";
+import { noteAgentFolder, noteStartFolder } from "./processes/agent-folders.ts";
 import { installationPaths } from "./processes/installation-paths.ts";
 import { productVersion } from "./product-version.ts";
 import type { ModelPolicy, Profile } from "./profiles/profile.ts";
@@ -119,7 +119,7 @@ export async function createRuntime(options: RuntimeOptions): Promise<Runtime> {
   const clock = options.clock ?? systemClock;
   const environment = options.environment ?? process.env;
   const cwd = options.cwd ?? process.cwd();
-  noteWorkspace(cwd);
+  noteStartFolder(cwd);
   const { flags = {} } = options;
   const loaded = options.config
     ? givenConfig(options.config, cwd)

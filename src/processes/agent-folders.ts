@@ -24,6 +24,15 @@ export function noteWorkspace(folder: string): void {
   if (repository !== undefined) add(repository);
 }
 
+/**
+ * Marks the folder that something is started in, which is its workspace unless it names another. A
+ * service that starts at the root has none: every program of the machine would lie in it.
+ */
+export function noteStartFolder(folder: string): void {
+  const place = resolve(folder);
+  if (place !== parse(place).root) noteWorkspace(place);
+}
+
 /** Marks a folder in which agents may write; returns its real path. */
 export function noteAgentFolder(folder: string): string {
   const place = resolve(folder);
@@ -68,11 +77,9 @@ function projectOf(entry: string): string | undefined {
   return existsSync(join(above, "pyvenv.cfg")) ? dirname(above) : undefined;
 }
 
-/** The default workspace of whatever is started here. A service that starts at the root has none. */
 function noteCurrentDirectory(): void {
   try {
-    const current = process.cwd();
-    if (current !== parse(current).root) noteWorkspace(current);
+    noteStartFolder(process.cwd());
   } catch {
     // It was removed: nothing in it can be started.
   }

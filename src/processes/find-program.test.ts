@@ -51,6 +51,14 @@ describe("a helper program", () => {
     });
   });
 
+  it("is found by a service that starts at the root of the file system", async () => {
+    const tool = make("tool");
+    const environment = { HOME: base, MANDATE_HOME: join(base, "home") };
+    const runtime = await createRuntime({ consent: "named", cwd: "/", environment });
+    await runtime.close();
+    expect(find("tool", base)).toMatchObject({ program: { file: tool } });
+  });
+
   it("is looked up again when its folder becomes a workspace", () => {
     make("first/tool");
     const second = make("second/tool");
