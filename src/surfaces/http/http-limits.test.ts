@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import { cases } from "../../testing/cases.test-support.ts";
 import { until } from "../../testing/until.ts";
 import { checkTarget } from "./check-target.ts";
-import { json, openServer, readAll, type TestServer } from "./server.test-support.ts";
+import { json, openServer, readAll, sendLarge, type TestServer } from "./server.test-support.ts";
 
 /** Sends bytes over a connection of their own and gives all that comes back until it ends. */
 async function exchange(http: TestServer, bytes: string): Promise<string> {
@@ -191,7 +191,7 @@ describe("a request that is too large", () => {
       { ...json, "content-length": undefined, "transfer-encoding": "chunked" },
     ]) {
       const [large] = await Promise.all([
-        http.send({ method: "POST", path: "/api/v1/things", headers, body }),
+        sendLarge(http, { method: "POST", path: "/api/v1/things", headers, body }),
         serveOther(http),
       ]);
       expect([large.status, large.json()["code"]]).toEqual([413, "body-too-large"]);
@@ -218,7 +218,7 @@ describe("a request that is too large", () => {
     await using http = await openServer();
     const body = gzipSync(Buffer.alloc(100 * 1024 * 1024));
     const headers = { ...json, "content-encoding": "gzip" };
-    const bomb = await http.send({ method: "POST", path: "/api/v1/things", headers, body });
+    const bomb = await sendLarge(http, { method: "POST", path: "/api/v1/things", headers, body });
     expect(bomb.status).toBe(415);
   });
 

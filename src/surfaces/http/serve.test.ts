@@ -2,7 +2,14 @@ import { describe, expect, it } from "vitest";
 import { until } from "../../testing/until.ts";
 import type { Mount, MountContext } from "./mount.ts";
 import { startServer } from "./serve.ts";
-import { counted, holdRequests, json, openServer, readAll } from "./server.test-support.ts";
+import {
+  counted,
+  holdRequests,
+  json,
+  openServer,
+  readAll,
+  sendLarge,
+} from "./server.test-support.ts";
 
 const slow = JSON.stringify({ name: "slow", isHeld: true });
 
@@ -111,7 +118,7 @@ describe("what is mounted", () => {
     await using http = await openServer({ mcp });
     const send = async (method: string, bytes?: number) => {
       const body = bytes === undefined ? {} : { headers: json, body: "x".repeat(bytes) };
-      const { status, text } = await http.send({ method, path: "/mcp", ...body });
+      const { status, text } = await sendLarge(http, { method, path: "/mcp", ...body });
       return status === 200 ? text : status;
     };
     expect(await send("POST", 2_000_000)).toBe("POST 2000000 for local");

@@ -8,6 +8,7 @@ import { installationToken } from "../../control/access/installation-token.ts";
 import { systemClock } from "../../ports/clock.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
 import { openEngine, type TestEngine } from "../../testing/engine-fixture.ts";
+import { until } from "../../testing/until.ts";
 import { defineRoute, type Route } from "./route.ts";
 import { type RunningServer, type ServerOptions, startServer } from "./serve.ts";
 
@@ -115,6 +116,15 @@ export async function openServer(
       await engine[Symbol.asyncDispose]();
     },
   };
+}
+
+/**
+ * Sends what is too large. Where a busy machine takes long to send it, the server closes the
+ * connection before the client has read the refusal: then it is sent again.
+ */
+export function sendLarge(http: TestServer, sent: Sent): Promise<Received> {
+  const headers = { ...sent.headers, connection: "close" };
+  return until("an answer", () => http.send({ ...sent, headers }).catch(() => undefined));
 }
 
 /** Sends JSON. */

@@ -44,12 +44,16 @@ export async function startFixtureServer(): Promise<FixtureServer> {
     },
   });
   const server = createServer(
-    getRequestListener(async (request) => {
-      const refused =
-        hostHeaderValidationResponse(request, localhostAllowedHostnames()) ??
-        originValidationResponse(request, localhostAllowedOrigins());
-      return refused ?? handler.handle(request, principal);
-    }),
+    getRequestListener(
+      async (request) => {
+        const refused =
+          hostHeaderValidationResponse(request, localhostAllowedHostnames()) ??
+          originValidationResponse(request, localhostAllowedOrigins());
+        return refused ?? handler.handle(request, principal);
+      },
+      // Other tests of this process keep the classes they know.
+      { overrideGlobalObjects: false },
+    ),
   );
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const { port } = server.address() as AddressInfo;

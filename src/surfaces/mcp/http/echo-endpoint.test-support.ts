@@ -74,7 +74,10 @@ export async function startEchoEndpoint(
     ...options,
   });
   const server = createServer(
-    getRequestListener((request) => handler.handle(request, principalOf(request))),
+    getRequestListener((request) => handler.handle(request, principalOf(request)), {
+      // Other tests of this process keep the classes they know.
+      overrideGlobalObjects: false,
+    }),
   );
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   onTestFinished(async () => {
