@@ -3,6 +3,7 @@ import { z } from "zod";
 import type { Script } from "../../models/scripted/scripted-model.ts";
 import { alterDatabase } from "../../testing/alter-database.test-support.ts";
 import { ofType, openEngine, type TestEngine, testProfile } from "../../testing/engine-fixture.ts";
+import { HeldClock } from "../../testing/held-clock.test-support.ts";
 import { defineTool } from "../../tools/tool.ts";
 
 const profiles = [
@@ -65,6 +66,7 @@ describe("a contract that was changed in the database", () => {
 
   it("is found out also while a call is open, which then has an end in the log", async () => {
     const engines: TestEngine[] = [];
+    const clock = new HeldClock();
     const wait = defineTool({
       name: "wait",
       description: "Waits for longer than there is.",
@@ -74,10 +76,12 @@ describe("a contract that was changed in the database", () => {
       input: z.strictObject({}),
       async execute() {
         for (const engine of engines) await tamper(engine, 0);
+        clock.pass(100);
         return new Promise<string>(() => {});
       },
     });
     await using mandate = await openEngine({
+      clock,
       profiles: [testProfile("waiter", { tools: ["wait"] })],
       tools: [wait],
       model: () => ({ calls: [{ tool: "wait" }] }),
@@ -87,7 +91,7 @@ describe("a contract that was changed in the database", () => {
     const { result, events } = await mandate.run({
       task: "go",
       profile: "waiter",
-      timeoutMs: 1500,
+      timeoutMs: 60,
     });
     expect(result).toMatchObject({ status: "failed", closeReason: "policy_denied" });
     expect(ofType(events, "agent.tool_outcome_unknown")).toHaveLength(1);
