@@ -74,5 +74,5 @@ describe("a run that is cut after any of its commits", () => {
       expect(writtenAgain, where).toBe(0);
       expect([result?.status, result?.result], where).toEqual(["completed", undisturbed.result]);
     }
-  }, 30_000);
+  });
 });

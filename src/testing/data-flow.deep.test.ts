@@ -39,7 +39,7 @@ function live(home: string, workspace: string, mostCommits?: number): Promise<En
 }
 
 test(`the orchestrator's example ends in the same tree after a kill at any point, ${rounds} times`, {
-  timeout: 30_000 + rounds * 20_000,
+  timeout: 60_000 + rounds * 20_000,
 }, async () => {
   const trees = new Set<string>();
   let length = 0;

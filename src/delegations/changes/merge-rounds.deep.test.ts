@@ -27,7 +27,7 @@ const model: Script = ({ caller }) => {
 };
 
 test(`two children side by side give the same files in the same order, ${rounds} times`, {
-  timeout: 10_000 + rounds * 3000,
+  timeout: 60_000 + rounds * 3000,
 }, async () => {
   const trees = new Set<string>();
   const orders = new Set<string>();

@@ -21,7 +21,7 @@ function startWith(folder: number, root: string, script: string): ReadonlyMap<st
   const stdio: ("ignore" | "pipe" | number)[] = ["ignore", "pipe", "pipe", folder];
   for (let index = 4; index <= 60; index += 1) stdio.push(index === 60 ? folder : "ignore");
   const { stdout, stderr } = spawnSync(process.execPath, [program, root, script], {
-    ...{ stdio, encoding: "utf8", cwd: root, timeout: 30_000 },
+    ...{ stdio, encoding: "utf8", cwd: root, timeout: 55_000 },
   });
   const said = stdout.split("\n").filter((line) => line.startsWith("{"));
   if (said.length < 3) throw new Error(stderr);
