@@ -36,8 +36,10 @@ export async function listenToTasks(
       if (first.done) return controller.close();
       send(acknowledged(first.value, [...own.keys()]));
       const over = Promise.withResolvers<void>();
+      const told = new Set<string>();
       const tell = (task: Task): void => {
         if (!own.has(task.taskId)) return;
+        told.add(task.taskId);
         send(notification(task, id));
         own.set(task.taskId, task);
         if ([...own.values()].every(({ state }) => isTerminal(state))) over.resolve();
@@ -47,8 +49,11 @@ export async function listenToTasks(
         unwatch();
         over.resolve();
       };
-      // What changed between the call and this stream would be missed without.
-      for (const task of [...own.values()]) tell(task);
+      // Read again, because what changed before anybody watched was told to nobody.
+      for (const [taskId, before] of [...own]) {
+        const task = (await tasks.get(owner, taskId)) ?? before;
+        if (!told.has(taskId)) tell(task);
+      }
       if (own.size === 0) over.resolve();
       void passOn(reader, controller, over.promise).finally(stop);
     },
