@@ -138,7 +138,7 @@ export const threats: Readonly<Record<number, Threat>> = {
     attack: "a process that outlives its delegation",
     tests: [
       "src/tools/shell/shell-processes.test.ts > ends with it, a daemon too",
-      "src/tools/shell/shell-processes.test.ts > ends within five seconds of the delegation",
+      "src/tools/shell/shell-processes.deadline.test.ts > ends within five seconds of the delegation",
     ],
   },
   20: {
