@@ -13,6 +13,7 @@ import {
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { scriptedModel } from "../models/scripted/scripted-model.ts";
 import { createRuntime } from "../runtime.ts";
 import { noteAgentFolder, noteWorkspace } from "./agent-folders.ts";
 import { findProgram, ownNode } from "./find-program.ts";
@@ -55,6 +56,17 @@ describe("a helper program", () => {
     const tool = make("tool");
     const environment = { HOME: base, MANDATE_HOME: join(base, "home") };
     const runtime = await createRuntime({ consent: "named", cwd: "/", environment });
+    await runtime.close();
+    expect(find("tool", base)).toMatchObject({ program: { file: tool } });
+  });
+
+  it("is still found where somebody asked to work, and was refused", async () => {
+    const tool = make("tool");
+    const environment = { HOME: base, MANDATE_HOME: join(base, "home") };
+    const scripted = scriptedModel(() => "done");
+    const runtime = await createRuntime({ consent: "given", cwd: "/", environment, scripted });
+    const asked = runtime.engine.startRun({ task: "go", profile: "general", workspace: base });
+    await expect(asked).rejects.toMatchObject({ code: "refused-by-policy" });
     await runtime.close();
     expect(find("tool", base)).toMatchObject({ program: { file: tool } });
   });

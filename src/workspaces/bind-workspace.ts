@@ -67,7 +67,8 @@ function guardedPlace(place: string): string {
   }
 }
 
-function realFolder(path: string): string {
+/** The real path of a folder that exists; throws a sentence for people otherwise. */
+export function realFolder(path: string): string {
   let root: string;
   try {
     root = realpathSync.native(resolve(path));

@@ -1,4 +1,5 @@
 import type { ConsentMode } from "../../control/folders/decide-consent.ts";
+import { noteWorkspace } from "../../processes/agent-folders.ts";
 import { isReadOnlySession } from "../../sessions/session-workspace.ts";
 import type { EngineParts } from "../engine-parts.ts";
 import { isHandle } from "../start/resolve-profile.ts";
@@ -34,13 +35,19 @@ export async function orderRun(
   };
 }
 
-/** Asked before anything is written: without consent there is no run. */
+/**
+ * Asked before anything is written: without consent there is no run. A folder counts as an agent's
+ * from then on, and not because somebody asked for it: no program is taken from it any more.
+ */
 export async function modeIn(
   { consentTo }: Pick<EngineParts, "consentTo">,
   workspace: string | null,
   { principal }: RunGrant,
 ): Promise<ConsentMode> {
-  return workspace === null ? "in-place" : consentTo(workspace, principal.id);
+  if (workspace === null) return "in-place";
+  const mode = await consentTo(workspace, principal.id);
+  noteWorkspace(workspace);
+  return mode;
 }
 
 /** The profile that the nearest scope has pinned, for those who name none. */

@@ -1,5 +1,5 @@
 import type { DelegationRequest, DelegationResult } from "../../ports/delegator.ts";
-import { bindWorkspace } from "../../workspaces/bind-workspace.ts";
+import { realFolder } from "../../workspaces/bind-workspace.ts";
 import { movedWorkspace } from "./placement.ts";
 import type { RunPrincipal } from "./run-grant.ts";
 
@@ -48,7 +48,7 @@ export interface StartedRun {
 /** One name for one place: links and relative paths are resolved before any contract speaks of it. */
 export function realWorkspace({ isRealWorkspace, workspace }: RequestedWorkspace): string | null {
   if (workspace == null) return null;
-  const { root } = bindWorkspace({ root: workspace, isolation: "shared", allowWrites: false });
+  const root = realFolder(workspace);
   if (isRealWorkspace !== true || root === workspace) return root;
   throw movedWorkspace(workspace);
 }
