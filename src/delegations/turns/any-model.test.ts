@@ -153,7 +153,7 @@ async function ended(mandate: TestEngine, runId: string): Promise<boolean> {
   return ofType(await mandate.events(runId), "run.finished").length > 0;
 }
 
-const seeds = Array.from({ length: cases(400, 12) }, (_, n) => n + 1);
+const seeds = Array.from({ length: cases(400, 4) }, (_, n) => n + 1);
 
 it.each(seeds)("whatever its models do, a run ends, and its log holds (%i)", async (seed) => {
   const options: EngineOptions = {

@@ -61,7 +61,7 @@ export const threats: Readonly<Record<number, Threat>> = {
     tests: [
       "src/delegations/start/tampered-contract.test.ts > is refused at the next transition",
       "src/tools/gate-paths.test.ts > are not written by %s, there or not",
-      "src/tools/shell/shell-escapes.test.ts > what the next start obeys cannot be changed, moved or created",
+      "src/tools/shell/shell-escapes.deep.test.ts > what the next start obeys cannot be changed, moved or created",
     ],
   },
   9: {
@@ -100,15 +100,15 @@ export const threats: Readonly<Record<number, Threat>> = {
   14: {
     attack: "keys in the environment",
     tests: [
-      "src/tools/shell/shell-escapes.test.ts > no key of ours is anywhere in the environment",
+      "src/tools/shell/shell-escapes.deep.test.ts > no key of ours is anywhere in the environment",
       "src/tools/mcp/mcp-servers.test.ts > gets only the environment it needs",
     ],
   },
   15: {
     attack: "a way out of the working copy",
     tests: [
-      "src/tools/shell/shell-escapes.test.ts > does not reach another repository in 200 ways",
-      "src/tools/shell/shell-escapes.test.ts > nothing outside the write roots can be written",
+      "src/tools/shell/shell-escapes.deep.test.ts > does not reach another repository in 200 ways",
+      "src/tools/shell/shell-escapes.deep.test.ts > nothing outside the write roots can be written",
     ],
   },
   16: {
