@@ -69,9 +69,15 @@ function show(agent: Agent, { lines, upTo }: Batch): void {
   );
 }
 
-/** Its session is over, and so is its work. */
+/** Its session is over, and so is its work; after an overrun it ends for that. */
 export function watched(agent: Agent): OutputEnding {
   const said = agent.remarks === 1 ? "1 remark" : `${agent.remarks} remarks`;
   const text = `Watched ${agent.contract.parent.watches ?? "a session"}: ${said}.`;
-  return { kind: "output", text, truncated: false, reason: null };
+  const { isOverrun } = agent.account;
+  return {
+    kind: "output",
+    text,
+    truncated: isOverrun,
+    reason: isOverrun ? "budget_exhausted" : null,
+  };
 }
