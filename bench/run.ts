@@ -19,6 +19,11 @@ const dist = join(root, "dist");
 const pictures = join(root, "docs/pictures");
 
 async function main(words: readonly string[]): Promise<number> {
+  if (words.some((word) => word.startsWith("--bars"))) {
+    // The bars measure the sources, and load the terminal and the browser: only where they are asked for.
+    const { barsWanted, runBars } = await import("./bars/run-bars.ts");
+    return runBars(barsWanted(words) ?? [], (text) => void process.stdout.write(text));
+  }
   let options: Options;
   try {
     options = parseOptions(words, join(root, "bench/RESULTS.md"));

@@ -29,6 +29,7 @@ export const usage = `usage: npm run bench -- [options]
   --measures a,b     which of ${measureNames.join(", ")} (all)
   --reps N           repetitions (5)
   --json FILE        everything measured, as JSON
+  --bars[=TEXT]      only the promises about speed, as ratios; those with TEXT in their name
   --results FILE     the document (bench/RESULTS.md, after a whole benchmark that is not quick)`;
 
 /** Throws a sentence for people when something is not what it should be. */
