@@ -228,6 +228,8 @@ function watchTraffic(page: Page): Traffic {
   const open = new Set<Request>();
   const begin = (request: Request): void => {
     asked += 1;
+    // What the page before had asked for may end without a word.
+    if (request.isNavigationRequest()) open.clear();
     if (!request.headers()["accept"]?.includes("event-stream")) open.add(request);
   };
   const end = (request: Request): void => void open.delete(request);
