@@ -1,6 +1,5 @@
 import { availableParallelism } from "node:os";
 import { defineConfig } from "vitest/config";
-import { LongestFirst } from "./scripts/longest-first.ts";
 import { OneLinePerFile } from "./scripts/test-reporter.ts";
 
 const folders = "{src,scripts,bench,examples,dashboard,deploy}";
@@ -43,7 +42,6 @@ export default defineConfig({
     pool: "forks",
     // More than there are cores: many tests wait for disks, and for processes of their own.
     maxWorkers: Math.max(2, Math.ceil(availableParallelism() * 1.5)),
-    sequence: { sequencer: LongestFirst },
     // Hundreds of processes load the same sources: what one of them compiled, the next one finds.
     env: {
       NODE_COMPILE_CACHE: `${import.meta.dirname}/node_modules/.cache/mandate-compiled`,

@@ -34,12 +34,12 @@ export class OneLinePerFile extends DefaultReporter {
   }
 }
 
+/** With the reason, which many titles name, where no note does. */
 function skippedIn(module: TestModule): string[] {
   const skipped = [...module.children.allTests("skipped")];
-  if (skipped.length === 0) return [];
-  const notes = new Set(skipped.map(noteOf).filter((note) => note !== undefined));
-  const reason = notes.size === 0 ? "" : `: ${[...notes].join("; ")}`;
-  return [`${module.relativeModuleId} (${skipped.length})${reason}`];
+  const [first] = skipped;
+  if (first === undefined) return [];
+  return [`${module.relativeModuleId} (${skipped.length}): ${noteOf(first) ?? first.fullName}`];
 }
 
 function noteOf(test: TestCase): string | undefined {
