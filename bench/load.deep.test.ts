@@ -1,7 +1,7 @@
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { expect, it, onTestFinished } from "vitest";
+import { expect, it } from "vitest";
+import { testFolder } from "../src/testing/test-folder.test-support.ts";
 import { barsOf } from "./load/bars.ts";
 import { measureChildren } from "./load/children/measure-children.ts";
 import { loadDocument } from "./load/document.ts";
@@ -52,9 +52,7 @@ it("serves a home with many runs, and takes up what was open in it", slow, async
 });
 
 it("soaks a server with every kind of visitor, and all of it holds", slow, async () => {
-  const folder = mkdtempSync(join(tmpdir(), "mandate-soak-test-"));
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
-  const csv = join(folder, "soak.csv");
+  const csv = join(testFolder(), "soak.csv");
   const soaked = await measureSoak({ ms: 6000, paceMs: 300, csv, print });
   expect(soaked.visits.failures).toEqual([]);
   expect(soaked.verified.violations).toBe(0);

@@ -1,11 +1,11 @@
-import { mkdirSync, mkdtempSync, realpathSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import type { Page, Request } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { AccessTokens } from "../src/control/access/access-tokens.ts";
 import { MandateClient } from "../src/surfaces/client/mandate-client.ts";
 import { openEngine, testProfile } from "../src/testing/engine-fixture.ts";
+import { testFolder } from "../src/testing/test-folder.test-support.ts";
 import { until } from "../src/testing/until.ts";
 import {
   findBarriers,
@@ -59,8 +59,7 @@ async function startWork(server: ServerProcess, count: number, task: string): Pr
 
 describe("the connection", { timeout: 120_000 }, () => {
   it("outlives a server that is killed and started again, and misses no event", async () => {
-    const root = realpathSync(mkdtempSync(join(tmpdir(), "mandate-restart-")));
-    const home = join(root, "home");
+    const home = join(testFolder(), "home");
     mkdirSync(home);
     await using first = await startServerProcess(home, opened.folder);
     const { page, context, faults } = await openPage(opened.browser, first.link);
@@ -103,7 +102,6 @@ describe("the connection", { timeout: 120_000 }, () => {
     expect(faults).toEqual([]);
     await context.close();
     await second.kill();
-    rmSync(root, { recursive: true, force: true });
   });
 
   it("that was lost for a while tells every event, each once", async () => {

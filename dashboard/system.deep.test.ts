@@ -1,5 +1,4 @@
-import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -8,6 +7,7 @@ import { installationToken } from "../src/control/access/installation-token.ts";
 import { serveRuntime } from "../src/surfaces/http/serve-runtime.ts";
 import { openEngine } from "../src/testing/engine-fixture.ts";
 import { openProcessFleet } from "../src/testing/process-fleet.test-support.ts";
+import { testFolder } from "../src/testing/test-folder.test-support.ts";
 import {
   findBarriers,
   openBrowser,
@@ -44,7 +44,7 @@ async function look(page: Page, name: string): Promise<void> {
 describe("the System page", { timeout: 180_000 }, () => {
   it("shows who takes work and what waits, as it changes, and how to start a worker", async () => {
     await using fleet = await openProcessFleet({ workers: 0, atOnce: 3 });
-    const home = mkdtempSync(join(tmpdir(), "mandate-system-page-"));
+    const home = testFolder();
     const file = join(home, "tokens");
     const runtime = fleet.client;
     const server = await serveRuntime({
@@ -106,7 +106,6 @@ describe("the System page", { timeout: 180_000 }, () => {
     expect(faults).toEqual([]);
     await context.close();
     await server.close(100);
-    rmSync(home, { recursive: true, force: true });
   });
 
   it("says where there are no queues what they would be for", async () => {

@@ -1,18 +1,12 @@
 import { spawnSync } from "node:child_process";
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { afterEach, expect, test } from "vitest";
-
-const folders: string[] = [];
-afterEach(() => {
-  for (const folder of folders.splice(0)) rmSync(folder, { recursive: true });
-});
+import { expect, test } from "vitest";
+import { testFolder } from "../src/testing/test-folder.test-support.ts";
 
 /** What the check says of a source tree with this one file in it. */
 function check(file: string, text: string): { code: number | null; said: string } {
-  const folder = mkdtempSync(join(tmpdir(), "mandate-processes-"));
-  folders.push(folder);
+  const folder = testFolder();
   mkdirSync(dirname(join(folder, file)), { recursive: true });
   writeFileSync(join(folder, file), text);
   const script = join(import.meta.dirname, "check-processes.mjs");

@@ -1,17 +1,10 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import {
-  chmodSync,
-  cpSync,
-  mkdirSync,
-  mkdtempSync,
-  readFileSync,
-  rmSync,
-  writeFileSync,
-} from "node:fs";
-import { hostname, tmpdir } from "node:os";
+import { chmodSync, cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { hostname } from "node:os";
 import { delimiter, dirname, join } from "node:path";
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { beforeEach, describe, expect, test } from "vitest";
+import { testFolder } from "../src/testing/test-folder.test-support.ts";
 
 /** npm's part: notes each call, and brings Node and the hidden lockfile as npm ci does. */
 const standInForNpm = `#!/bin/sh
@@ -29,7 +22,7 @@ ln -s "$REAL_NODE" node_modules/.bin/node
 let clone: string;
 
 beforeEach(() => {
-  clone = mkdtempSync(join(tmpdir(), "mandate-setup-"));
+  clone = testFolder();
   mkdirSync(join(clone, "scripts"));
   mkdirSync(join(clone, "path"));
   for (const file of ["with-setup.mjs", "lock.mjs"]) {
@@ -39,8 +32,6 @@ beforeEach(() => {
   chmodSync(join(clone, "path", "npm"), 0o755);
   writeLockfile("1.0.0");
 });
-
-afterEach(() => rmSync(clone, { recursive: true, force: true }));
 
 function writeLockfile(version: string) {
   const packages = { "": { version: "0.1.0" }, "node_modules/thing": { version } };

@@ -1,16 +1,12 @@
 import { spawnSync } from "node:child_process";
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { beforeEach, expect, test } from "vitest";
+import { testFolder } from "./testing/test-folder.test-support.ts";
 
 let home: string;
 
 beforeEach(() => {
-  home = mkdtempSync(join(tmpdir(), "mandate-import-"));
+  home = testFolder();
 });
-
-afterEach(() => rmSync(home, { recursive: true, force: true }));
 
 const trace = `data:text/javascript,${encodeURIComponent(`
   import { registerHooks } from "node:module";

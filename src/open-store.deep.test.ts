@@ -1,24 +1,20 @@
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { describeStore, openStore } from "./open-store.ts";
 import { PostgresStore } from "./stores/postgres/postgres-store.ts";
 import { dropDatabase, execute, freshDatabase } from "./testing/postgres.test-support.ts";
 import { refused } from "./testing/stored-run.ts";
+import { testFolder } from "./testing/test-folder.test-support.ts";
 
 let folder: string;
 let url: string;
 
 beforeEach(async () => {
-  folder = mkdtempSync(join(tmpdir(), "mandate-open-store-"));
+  folder = testFolder();
   url = await freshDatabase();
 });
 
-afterEach(async () => {
-  rmSync(folder, { recursive: true, force: true });
-  await dropDatabase(url);
-});
+afterEach(() => dropDatabase(url));
 
 describe("a store on Postgres", () => {
   it("is opened where MANDATE_DATABASE_URL says so, and nowhere else", async () => {

@@ -1,20 +1,17 @@
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { beforeEach, expect, it, onTestFinished } from "vitest";
+import { beforeEach, expect, it } from "vitest";
 import { checkStore } from "../events/checker/check-store.ts";
 import type { Checkpoint } from "../events/checkpoint.ts";
 import { SqliteStore } from "../stores/sqlite/sqlite-store.ts";
 import { StoredRun } from "../testing/stored-run.ts";
+import { testFolder } from "../testing/test-folder.test-support.ts";
 import { takeCheckpoint } from "./take-checkpoint.ts";
 
 let path: string;
 
 beforeEach(() => {
-  const folder = mkdtempSync(join(tmpdir(), "mandate-checkpoint-"));
-  path = join(folder, "mandate.db");
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  path = join(testFolder(), "mandate.db");
 });
 
 async function withStore<Value>(use: (store: SqliteStore) => Promise<Value>): Promise<Value> {

@@ -1,8 +1,9 @@
 import { execFileSync } from "node:child_process";
-import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
-import { homedir, tmpdir } from "node:os";
+import { mkdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { homedir } from "node:os";
 import { dirname, join } from "node:path";
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { beforeEach, describe, expect, test } from "vitest";
+import { testFolder } from "../testing/test-folder.test-support.ts";
 import type { ConfigFlags } from "./config-overrides.ts";
 import { loadTrustedConfig } from "./load-trusted-config.test-support.ts";
 
@@ -10,12 +11,10 @@ let base: string;
 let project: string;
 
 beforeEach(() => {
-  base = mkdtempSync(join(tmpdir(), "mandate-config-"));
+  base = testFolder();
   project = join(base, "project/mandate.yaml");
   mkdirSync(join(base, "project/deep/er"), { recursive: true });
 });
-
-afterEach(() => rmSync(base, { recursive: true, force: true }));
 
 interface Given {
   readonly project?: string | Uint8Array;

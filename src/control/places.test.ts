@@ -1,7 +1,8 @@
-import { existsSync, mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
-import { homedir, tmpdir } from "node:os";
+import { existsSync, statSync, writeFileSync } from "node:fs";
+import { homedir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
+import { testFolder } from "../testing/test-folder.test-support.ts";
 import { createHome, findPlaces, userHomeOf } from "./places.ts";
 
 test("each platform has its own data folder", () => {
@@ -38,18 +39,17 @@ test("MANDATE_HOME wins over XDG_DATA_HOME, and a relative XDG folder is ignored
 });
 
 test("the home is created for this user alone, twice without harm", () => {
-  const base = mkdtempSync(join(tmpdir(), "mandate-places-"));
+  const base = testFolder();
   const places = findPlaces({ MANDATE_HOME: join(base, "deep/home") });
   createHome(places);
   createHome(places);
   for (const folder of [places.home, places.artifacts, places.worktrees]) {
     expect(statSync(folder).mode & 0o777).toBe(0o700);
   }
-  rmSync(base, { recursive: true });
 });
 
 test("a home that cannot be is an error that names it and says what to do", () => {
-  const base = mkdtempSync(join(tmpdir(), "mandate-places-"));
+  const base = testFolder();
   writeFileSync(join(base, "file"), "");
   const impossible = [join(base, "file"), join(base, "file/below"), "/proc/mandate"];
   for (const home of impossible.filter((path) => path !== "/proc/mandate" || existsSync("/proc"))) {
@@ -60,5 +60,4 @@ test("a home that cannot be is an error that names it and says what to do", () =
       }),
     );
   }
-  rmSync(base, { recursive: true });
 });

@@ -1,17 +1,16 @@
 import { execFileSync } from "node:child_process";
-import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { chmodSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { beforeEach, expect, test } from "vitest";
+import { testFolder } from "../testing/test-folder.test-support.ts";
 import { loadConfig } from "./load-config.ts";
 import { settleConfig } from "./settle-config.ts";
 
 let base: string;
 beforeEach(() => {
-  base = mkdtempSync(join(tmpdir(), "mandate-settle-"));
+  base = testFolder();
   mkdirSync(join(base, "project/deep"), { recursive: true });
 });
-afterEach(() => rmSync(base, { recursive: true, force: true }));
 
 const load = (cwd = "project") =>
   loadConfig({ cwd: join(base, cwd), environment: { XDG_CONFIG_HOME: join(base, "config") } });

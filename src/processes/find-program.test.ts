@@ -2,19 +2,17 @@ import {
   chmodSync,
   existsSync,
   mkdirSync,
-  mkdtempSync,
   readdirSync,
   realpathSync,
-  rmSync,
   statSync,
   symlinkSync,
   writeFileSync,
 } from "node:fs";
-import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it } from "vitest";
 import { scriptedModel } from "../models/scripted/scripted-model.ts";
 import { createRuntime } from "../runtime.ts";
+import { testFolder } from "../testing/test-folder.test-support.ts";
 import { noteAgentFolder, noteWorkspace } from "./agent-folders.ts";
 import { findProgram, ownNode } from "./find-program.ts";
 import { installationPaths } from "./installation-paths.ts";
@@ -25,10 +23,8 @@ import { runToEnd } from "./start-program.ts";
 let base: string;
 
 beforeEach(() => {
-  base = realpathSync(mkdtempSync(join(tmpdir(), "mandate-program-")));
+  base = testFolder();
 });
-
-afterEach(() => rmSync(base, { recursive: true, force: true }));
 
 function make(path: string): string {
   const file = join(base, path);

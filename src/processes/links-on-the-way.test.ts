@@ -1,16 +1,14 @@
-import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { beforeEach, expect, test } from "vitest";
+import { testFolder } from "../testing/test-folder.test-support.ts";
 import { linksOnTheWay } from "./links-on-the-way.ts";
 
 let root: string;
 
 beforeEach(() => {
-  root = realpathSync(mkdtempSync(join(tmpdir(), "mandate-links-")));
+  root = testFolder();
 });
-
-afterEach(() => rmSync(root, { recursive: true, force: true }));
 
 test("every link is named, of folders and of the file, through however many others", () => {
   mkdirSync(join(root, "real/bin"), { recursive: true });

@@ -1,7 +1,7 @@
-import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { beforeEach, expect, test } from "vitest";
+import { testFolder } from "../testing/test-folder.test-support.ts";
 import { bindWorkspace } from "../workspaces/bind-workspace.ts";
 import { assemblePrompt, type PromptRequest } from "./assemble-prompt.ts";
 import type { Profile } from "./profile.ts";
@@ -10,13 +10,11 @@ let base: string;
 let root: string;
 
 beforeEach(() => {
-  base = realpathSync(mkdtempSync(join(tmpdir(), "mandate-prompt-")));
+  base = testFolder();
   root = join(base, "app");
   mkdirSync(root);
   writeFileSync(join(base, "secret"), "SECRET");
 });
-
-afterEach(() => rmSync(base, { recursive: true, force: true }));
 
 const plain: Profile = {
   name: "p",

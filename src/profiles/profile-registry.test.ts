@@ -1,9 +1,9 @@
 import { execFileSync } from "node:child_process";
-import { mkdirSync, mkdtempSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { beforeEach, expect, test } from "vitest";
 import { ManualClock } from "../testing/manual-clock.ts";
+import { testFolder } from "../testing/test-folder.test-support.ts";
 import type { Profile } from "./profile.ts";
 import { layerOf, type ProfileLayer } from "./profile-layer.ts";
 import { loadProfiles } from "./profile-registry.ts";
@@ -13,10 +13,8 @@ import { shippedProfiles } from "./shipped-profiles.ts";
 let base: string;
 
 beforeEach(() => {
-  base = mkdtempSync(join(tmpdir(), "mandate-profiles-"));
+  base = testFolder();
 });
-
-afterEach(() => rmSync(base, { recursive: true, force: true }));
 
 function place(folder: string, file: string, content: string): void {
   mkdirSync(join(base, folder), { recursive: true });

@@ -1,11 +1,11 @@
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { Store } from "../ports/store.ts";
 import { dropDatabase, freshDatabase } from "../testing/postgres.test-support.ts";
 import { change } from "../testing/stored-records.ts";
 import { about, collect, note, refused, StoredRun } from "../testing/stored-run.ts";
+import { testFolder } from "../testing/test-folder.test-support.ts";
 import { migrateStore } from "./migrate-store.ts";
 import { PostgresStore } from "./postgres/postgres-store.ts";
 import { SqliteStore } from "./sqlite/sqlite-store.ts";
@@ -16,16 +16,13 @@ let artifacts: string;
 let url: string;
 
 beforeEach(async () => {
-  folder = mkdtempSync(join(tmpdir(), "mandate-migrate-"));
+  folder = testFolder();
   from = join(folder, "mandate.db");
   artifacts = join(folder, "artifacts");
   url = await freshDatabase();
 });
 
-afterEach(async () => {
-  rmSync(folder, { recursive: true, force: true });
-  await dropDatabase(url);
-});
+afterEach(() => dropDatabase(url));
 
 const openSource = (): SqliteStore =>
   new SqliteStore({ path: from, synchronous: "normal", artifacts });

@@ -1,11 +1,11 @@
 import { spawnSync } from "node:child_process";
-import { chmodSync, mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { chmodSync, mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, test } from "vitest";
 import { scriptedModel } from "../models/scripted/scripted-model.ts";
 import { ofType, openEngine, recording, testProfile } from "../testing/engine-fixture.ts";
+import { testFolder } from "../testing/test-folder.test-support.ts";
 import { until } from "../testing/until.ts";
 import { Desk } from "./cli/desk.test-support.ts";
 import { openApi } from "./http/routes/api.test-support.ts";
@@ -197,7 +197,7 @@ replies:
     timeout: 90_000,
   }, () => {
     const desk = new Desk();
-    const nothing = realpathSync(mkdtempSync(join(tmpdir(), "mandate-empty-")));
+    const nothing = testFolder();
     desk.write("book.yaml", playbook);
     const run = ["run", "--trust-folder", "--playbook", "book.yaml", "--json", "do it"];
     const { status, stdout, stderr } = typing(desk, nothing, ...run);
@@ -210,7 +210,6 @@ replies:
     // With git the same task succeeds.
     const again = typing(desk, path, ...run);
     expect(JSON.parse(again.stdout)).toMatchObject({ outcome: "succeeded" });
-    rmSync(nothing, { recursive: true });
     desk.clear();
   });
 

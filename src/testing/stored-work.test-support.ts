@@ -1,5 +1,3 @@
-import { mkdtempSync, realpathSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { onTestFinished } from "vitest";
 import type { Contract } from "../contracts/contract.ts";
@@ -11,6 +9,7 @@ import { createWorkingCopy } from "../workspaces/git/copies/create-working-copy.
 import type { WorkingCopy } from "../workspaces/git/copies/working-copy.ts";
 import { exampleContract } from "./example-contract.ts";
 import { about, attempted, StoredRun, started } from "./stored-run.ts";
+import { testFolder } from "./test-folder.test-support.ts";
 
 export interface Shelf {
   readonly store: Store;
@@ -19,16 +18,13 @@ export interface Shelf {
 
 /** A home with a database in it, as the product would have it; one of its own is gone when the test is. */
 export function openShelf(given?: string): Shelf {
-  const home = given ?? realpathSync(mkdtempSync(join(tmpdir(), "mandate-shelf-")));
+  const home = given ?? testFolder();
   const store = new SqliteStore({
     path: join(home, "mandate.db"),
     synchronous: "normal",
     artifacts: join(home, "artifacts"),
   });
-  onTestFinished(async () => {
-    await store.close();
-    if (given === undefined) rmSync(home, { recursive: true, force: true });
-  });
+  onTestFinished(() => store.close());
   return { store, home };
 }
 

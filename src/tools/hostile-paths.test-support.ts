@@ -3,18 +3,15 @@ import {
   linkSync,
   lstatSync,
   mkdirSync,
-  mkdtempSync,
   readdirSync,
   readFileSync,
-  realpathSync,
   rmSync,
   symlinkSync,
   utimesSync,
   writeFileSync,
 } from "node:fs";
-import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { onTestFinished } from "vitest";
+import { testFolder } from "../testing/test-folder.test-support.ts";
 
 /** A workspace with every way out of it that a file system offers, and what lies beside it. */
 export interface Traps {
@@ -39,8 +36,7 @@ const outsideFolders = [
 ];
 
 export function layTraps(): Traps {
-  const base = realpathSync(mkdtempSync(join(tmpdir(), "mandate-traps-")));
-  onTestFinished(() => rmSync(base, { recursive: true, force: true }));
+  const base = testFolder();
   const root = join(base, "app");
   const mark = createHash("sha256").update(base).digest("hex").slice(0, 16);
   const [canary, unseen] = [`CANARY-${mark}`, `unseen-${mark}`];

@@ -1,17 +1,15 @@
-import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { beforeEach, expect, test } from "vitest";
+import { testFolder } from "../testing/test-folder.test-support.ts";
 import { bindWorkspace, type WorkspaceRequest } from "./bind-workspace.ts";
 
 let base: string;
 
 beforeEach(() => {
-  base = realpathSync(mkdtempSync(join(tmpdir(), "mandate-bind-")));
+  base = testFolder();
   mkdirSync(join(base, "app/src"), { recursive: true });
 });
-
-afterEach(() => rmSync(base, { recursive: true, force: true }));
 
 function bind(request: Partial<WorkspaceRequest>) {
   const defaults = { root: join(base, "app"), isolation: "shared", allowWrites: true } as const;

@@ -1,19 +1,16 @@
 import {
   linkSync,
   mkdirSync,
-  mkdtempSync,
   readdirSync,
   readFileSync,
-  realpathSync,
-  rmSync,
   symlinkSync,
   writeFileSync,
 } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { beforeEach, expect, test } from "vitest";
 import { cases } from "../testing/cases.test-support.ts";
+import { testFolder } from "../testing/test-folder.test-support.ts";
 import { bindWorkspace } from "./bind-workspace.ts";
 import { openFile } from "./open-file.ts";
 import { requireReplaceable } from "./open-replaceable.ts";
@@ -28,7 +25,7 @@ let root: string;
 let binding: WorkspaceBinding;
 
 beforeEach(() => {
-  base = realpathSync(mkdtempSync(join(tmpdir(), "mandate-paths-")));
+  base = testFolder();
   root = join(base, "app");
   for (const folder of ["app/src", "app/home", "app-evil", "outside/folder"]) {
     mkdirSync(join(base, folder), { recursive: true });
@@ -57,8 +54,6 @@ beforeEach(() => {
     forbidden: [join(root, "home")],
   });
 });
-
-afterEach(() => rmSync(base, { recursive: true, force: true }));
 
 function read(path: string): string {
   const file = openFile(binding, path);

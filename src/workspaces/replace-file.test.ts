@@ -4,18 +4,15 @@ import {
   chmodSync,
   existsSync,
   mkdirSync,
-  mkdtempSync,
   readdirSync,
   readFileSync,
-  realpathSync,
-  rmSync,
   statSync,
   symlinkSync,
   writeFileSync,
 } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { beforeEach, expect, test } from "vitest";
+import { testFolder } from "../testing/test-folder.test-support.ts";
 import { bindWorkspace } from "./bind-workspace.ts";
 import { PathDenied } from "./path-denied.ts";
 import { replaceFile } from "./replace-file.ts";
@@ -23,10 +20,8 @@ import { replaceFile } from "./replace-file.ts";
 let root: string;
 
 beforeEach(() => {
-  root = realpathSync(mkdtempSync(join(tmpdir(), "mandate-replace-")));
+  root = testFolder();
 });
-
-afterEach(() => rmSync(root, { recursive: true, force: true }));
 
 function write(path: string, content = "new", writeRoots?: readonly string[]) {
   const limits = writeRoots === undefined ? {} : { writeRoots };

@@ -1,11 +1,11 @@
-import { chmodSync, mkdtempSync, readFileSync, statSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { chmodSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { systemClock } from "../../ports/clock.ts";
 import { controlRunId } from "../../ports/identity.ts";
 import type { Store } from "../../ports/store.ts";
 import { SqliteStore } from "../../stores/sqlite/sqlite-store.ts";
+import { testFolder } from "../../testing/test-folder.test-support.ts";
 import type { Principal } from "../records/principal.ts";
 import { AccessTokens } from "./access-tokens.ts";
 import { installationToken, rotateInstallationToken } from "./installation-token.ts";
@@ -18,7 +18,7 @@ let tokens: AccessTokens;
 
 beforeEach(() => {
   store = new SqliteStore({ path: ":memory:", synchronous: "normal", artifacts: null });
-  file = join(mkdtempSync(join(tmpdir(), "mandate-tokens-")), "tokens");
+  file = join(testFolder(), "tokens");
   tokens = new AccessTokens(store, file, { ...systemClock, now: () => now });
 });
 afterEach(() => store.close());

@@ -1,22 +1,17 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { beforeEach, expect, test } from "vitest";
 import { checkStore } from "../../events/checker/check-store.ts";
+import { testFolder } from "../../testing/test-folder.test-support.ts";
 import { agent, openControlPlane, operator, refusalOf } from "./open-control-plane.test-support.ts";
 
-let folder: string;
 let path: string;
 
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), "mandate-registry-"));
-  path = join(folder, "mandate.db");
+  path = join(testFolder(), "mandate.db");
 });
-
-afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
 test("two control planes that register at once lose nothing of each other's", async () => {
   await using left = openControlPlane(path);

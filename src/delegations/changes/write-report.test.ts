@@ -1,14 +1,4 @@
-import {
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  realpathSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-} from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { defaultConfig } from "../../control/config.ts";
@@ -16,6 +6,7 @@ import { type Script, scriptedModel } from "../../models/scripted/scripted-model
 import { isSpread, notOffered } from "../../testing/alter-database.test-support.ts";
 import { crashPoints } from "../../testing/crash-points.ts";
 import { ofType, openEngine, testProfile } from "../../testing/engine-fixture.ts";
+import { testFolder } from "../../testing/test-folder.test-support.ts";
 
 const profiles = [
   testProfile("lead", { tools: ["delegate_task", "list_files"] }),
@@ -104,22 +95,22 @@ describe("the report of a child", () => {
   it.each(["reports", "reports/new"])(
     "is never written through a link at %s that leaves the workspace",
     async (at) => {
-      await using elsewhere = temporaryFolder();
+      const elsewhere = testFolder();
       await using mandate = await openEngine({ profiles, model: script, limits });
       const { workspace } = mandate;
       mkdirSync(dirname(join(workspace, at)), { recursive: true });
-      symlinkSync(elsewhere.path, join(workspace, at));
+      symlinkSync(elsewhere, join(workspace, at));
       const { events, result } = await mandate.run({ task: "go", profile: "lead", workspace });
       expect(result.subDelegations?.[0]?.status).toBe("completed");
       const merges = ofType(events, "agent.subagent_waiting_for_merge");
       for (const { payload } of merges) expect(payload).not.toHaveProperty("output_path");
-      expect(readdirSync(elsewhere.path)).toEqual([]);
+      expect(readdirSync(elsewhere)).toEqual([]);
     },
   );
 
   it("never changes what a link points at that lies in its own place", async () => {
-    await using elsewhere = temporaryFolder();
-    const target = join(elsewhere.path, "precious.md");
+    const elsewhere = testFolder();
+    const target = join(elsewhere, "precious.md");
     writeFileSync(target, "precious");
     await using mandate = await openEngine({ profiles, model: script, limits });
     const { workspace } = mandate;
@@ -128,12 +119,12 @@ describe("the report of a child", () => {
     const { result } = await mandate.run({ task: "go", profile: "lead", workspace });
     expect(result.subDelegations?.[0]?.status).toBe("completed");
     expect(readFileSync(target, "utf8")).toBe("precious");
-    expect(readdirSync(elsewhere.path)).toEqual(["precious.md"]);
+    expect(readdirSync(elsewhere)).toEqual(["precious.md"]);
   });
 
   it("is the same file, whenever the process dies", async () => {
-    await using folder = temporaryFolder();
-    const report = join(folder.path, "reports/new/1.md");
+    const folder = testFolder();
+    const report = join(folder, "reports/new/1.md");
     const written: string[] = [];
     const looking: Script = (request) => {
       const { depth, task, turn } = request.caller;
@@ -151,7 +142,7 @@ describe("the report of a child", () => {
         scripted: scriptedModel(looking),
         limits,
       },
-      { task: "go", profile: "lead", workspace: folder.path },
+      { task: "go", profile: "lead", workspace: folder },
     );
     expect(points.flatMap(({ violations }) => violations)).toEqual([]);
     for (const { result } of points) expect(result?.status).toBe("completed");
@@ -159,13 +150,3 @@ describe("the report of a child", () => {
     expect(new Set(written).size).toBe(1);
   });
 });
-
-function temporaryFolder() {
-  const path = realpathSync(mkdtempSync(join(tmpdir(), "mandate-reports-")));
-  return {
-    path,
-    async [Symbol.asyncDispose]() {
-      rmSync(path, { recursive: true, force: true });
-    },
-  };
-}

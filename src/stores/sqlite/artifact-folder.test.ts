@@ -1,17 +1,16 @@
-import { existsSync, mkdtempSync, readdirSync, rmSync, utimesSync, writeFileSync } from "node:fs";
+import { existsSync, readdirSync, utimesSync, writeFileSync } from "node:fs";
 import { type FileHandle, open } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { beforeEach, expect, it, onTestFinished, vi } from "vitest";
 import { systemClock } from "../../ports/clock.ts";
+import { testFolder } from "../../testing/test-folder.test-support.ts";
 import { ArtifactFolder } from "./artifact-folder.ts";
 import { SqliteStore } from "./sqlite-store.ts";
 
 let folder: string;
 
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), "mandate-artifacts-"));
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  folder = testFolder();
 });
 
 /** What all open files have in common: a disk that fails fails there. */

@@ -1,22 +1,16 @@
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { expect, it, onTestFinished } from "vitest";
+import { expect, it } from "vitest";
 import { checkStore } from "../../events/checker/check-store.ts";
 import { genesis, link } from "../../events/hash-chain.ts";
 import { runNumberOf } from "../../ports/identity.ts";
 import { collect, note, StoredRun } from "../../testing/stored-run.ts";
+import { testFolder } from "../../testing/test-folder.test-support.ts";
 import { SqliteStore } from "./sqlite-store.ts";
 
-function folder(): string {
-  const made = mkdtempSync(join(tmpdir(), "mandate-view-"));
-  onTestFinished(() => rmSync(made, { recursive: true, force: true }));
-  return made;
-}
-
 it("shows every event in SQL, with its line for people", async () => {
-  const path = join(folder(), "mandate.db");
+  const path = join(testFolder(), "mandate.db");
   const store = new SqliteStore({ path, synchronous: "normal", artifacts: null });
   const run = await StoredRun.start(store);
   await run.append(note(await run.child(), "a note"));
@@ -31,7 +25,7 @@ it("shows every event in SQL, with its line for people", async () => {
 });
 
 it("reads events that were stored without their line, and gives them one", async () => {
-  const path = join(folder(), "mandate.db");
+  const path = join(testFolder(), "mandate.db");
   const open = () => new SqliteStore({ path, synchronous: "normal", artifacts: null });
   const store = open();
   const run = await StoredRun.start(store);

@@ -1,24 +1,20 @@
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it } from "vitest";
 import { checkStore } from "../../events/checker/check-store.ts";
 import type { InboxItem } from "../../events/inbox-item.ts";
 import { about, note, StoredRun } from "../../testing/stored-run.ts";
+import { testFolder } from "../../testing/test-folder.test-support.ts";
 import { migrations } from "./migrations.ts";
 import { SqliteStore } from "./sqlite-store.ts";
 
-let folder: string;
 let now: string;
 let old: string;
 
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), "mandate-fill-"));
+  const folder = testFolder();
   [now, old] = [join(folder, "now.db"), join(folder, "old.db")];
 });
-
-afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
 const open = (path: string) => new SqliteStore({ path, synchronous: "normal", artifacts: null });
 

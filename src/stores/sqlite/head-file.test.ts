@@ -1,29 +1,20 @@
-import {
-  appendFileSync,
-  mkdtempSync,
-  readFileSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from "node:fs";
-import { tmpdir } from "node:os";
+import { appendFileSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { beforeEach, describe, expect, it, onTestFinished } from "vitest";
+import { beforeEach, describe, expect, it } from "vitest";
 import { checkStore } from "../../events/checker/check-store.ts";
 import { link } from "../../events/hash-chain.ts";
 import { controlRunId, runNumberOf } from "../../ports/identity.ts";
 import { change } from "../../testing/stored-records.ts";
 import { note, StoredRun } from "../../testing/stored-run.ts";
+import { testFolder } from "../../testing/test-folder.test-support.ts";
 import { HeadFile } from "./head-file.ts";
 import { SqliteStore } from "./sqlite-store.ts";
 
 let path: string;
 
 beforeEach(() => {
-  const folder = mkdtempSync(join(tmpdir(), "mandate-heads-"));
-  path = join(folder, "mandate.db");
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  path = join(testFolder(), "mandate.db");
 });
 
 const open = () => new SqliteStore({ path, synchronous: "normal", artifacts: null });

@@ -1,24 +1,19 @@
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { expect, onTestFinished, test } from "vitest";
 import { systemClock } from "../../ports/clock.ts";
 import type { MemoryStore } from "../../ports/memory-store.ts";
 import { StoredRun } from "../../testing/stored-run.ts";
+import { testFolder } from "../../testing/test-folder.test-support.ts";
 import { MemoryRows } from "./memory-rows.ts";
 import { openDatabase } from "./open-database.ts";
 import { SqliteStore } from "./sqlite-store.ts";
 
 /** A database with these texts, and its file. */
 async function keep(texts: readonly string[]): Promise<{ path: string; memories: MemoryStore }> {
-  const folder = mkdtempSync(join(tmpdir(), "mandate-memories-"));
-  const path = join(folder, "mandate.db");
+  const path = join(testFolder(), "mandate.db");
   const store = new SqliteStore({ path, synchronous: "normal", artifacts: null });
-  onTestFinished(async () => {
-    await store.close();
-    rmSync(folder, { recursive: true });
-  });
+  onTestFinished(() => store.close());
   const run = await StoredRun.start(store);
   const delegationId = await run.child();
   const about = { runId: run.id, delegationId, lineage: [delegationId], profile: "tester" };

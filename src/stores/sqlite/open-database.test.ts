@@ -1,16 +1,8 @@
-import {
-  chmodSync,
-  mkdirSync,
-  mkdtempSync,
-  readFileSync,
-  rmSync,
-  truncateSync,
-  writeFileSync,
-} from "node:fs";
-import { tmpdir } from "node:os";
+import { chmodSync, mkdirSync, readFileSync, truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it } from "vitest";
+import { testFolder } from "../../testing/test-folder.test-support.ts";
 import { migrations } from "./migrations.ts";
 import { openDatabase } from "./open-database.ts";
 import { startBeside, untilTheyHave } from "./process-beside.test-support.ts";
@@ -19,11 +11,9 @@ let folder: string;
 let path: string;
 
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), "mandate-open-"));
+  folder = testFolder();
   path = join(folder, "mandate.db");
 });
-
-afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
 const open = (at = path): DatabaseSync => openDatabase({ path: at, synchronous: "full" });
 

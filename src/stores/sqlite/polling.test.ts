@@ -1,11 +1,10 @@
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync, StatementSync } from "node:sqlite";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { runNumberOf } from "../../ports/identity.ts";
 import { ManualClock } from "../../testing/manual-clock.ts";
 import { collect, note, StoredRun } from "../../testing/stored-run.ts";
+import { testFolder } from "../../testing/test-folder.test-support.ts";
 import { SqliteStore } from "./sqlite-store.ts";
 
 let folder: string;
@@ -20,7 +19,7 @@ const warned = ({ message }: Error): number => warnings.push(message);
 beforeEach(() => {
   // Looks are made when a test lets time pass, and at no other moment.
   clock = new ManualClock();
-  folder = mkdtempSync(join(tmpdir(), "mandate-polling-"));
+  folder = testFolder();
   const path = join(folder, "mandate.db");
   const options = { path, synchronous: "normal", artifacts: null } as const;
   store = new SqliteStore({ ...options, clock, pollMs: 10 });
@@ -36,7 +35,6 @@ afterEach(async () => {
   process.off("warning", warned);
   await store.close();
   await beside.close();
-  rmSync(folder, { recursive: true, force: true });
 });
 
 function damage(sql: string): void {

@@ -1,22 +1,17 @@
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it } from "vitest";
 import { type Acknowledged, checkStore } from "../../events/checker/check-store.ts";
 import { assertSound, collect, notes, StoredRun } from "../../testing/stored-run.ts";
+import { testFolder } from "../../testing/test-folder.test-support.ts";
 import { until } from "../../testing/until.ts";
 import { type ProcessBeside, startBeside, untilTheyHave } from "./process-beside.test-support.ts";
 import { SqliteStore } from "./sqlite-store.ts";
 
-let folder: string;
 let path: string;
 
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), "mandate-processes-"));
-  path = join(folder, "mandate.db");
+  path = join(testFolder(), "mandate.db");
 });
-
-afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
 const open = (): SqliteStore =>
   new SqliteStore({ path, synchronous: "normal", artifacts: null, pollMs: 10 });

@@ -1,24 +1,19 @@
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import fc from "fast-check";
-import { afterEach, beforeEach, expect, it } from "vitest";
+import { beforeEach, expect, it } from "vitest";
 import { checkStore } from "../../events/checker/check-store.ts";
 import type { StoredEvent } from "../../events/event.ts";
 import { controlRunId, runNumberOf } from "../../ports/identity.ts";
 import { assertSound, collect, note, StoredRun } from "../../testing/stored-run.ts";
+import { testFolder } from "../../testing/test-folder.test-support.ts";
 import { SqliteStore } from "./sqlite-store.ts";
 
-let folder: string;
 let path: string;
 
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), "mandate-prune-"));
-  path = join(folder, "mandate.db");
+  path = join(testFolder(), "mandate.db");
 });
-
-afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
 const open = (file = path): SqliteStore =>
   new SqliteStore({ path: file, synchronous: "normal", artifacts: null });

@@ -1,11 +1,10 @@
 import assert from "node:assert/strict";
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
 import { expect, it, onTestFinished, vi } from "vitest";
 import type { StoredEvent } from "../../events/event.ts";
 import { collect, note, StoredRun } from "../../testing/stored-run.ts";
+import { testFolder } from "../../testing/test-folder.test-support.ts";
 import { SqliteStore } from "./sqlite-store.ts";
 
 function open(path = ":memory:"): SqliteStore {
@@ -72,9 +71,7 @@ it("lets others have a turn while it reads a long log", async () => {
 });
 
 it("knows what another process adds to a run that it was asked about before", async () => {
-  const folder = mkdtempSync(join(tmpdir(), "mandate-reading-"));
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
-  const path = join(folder, "mandate.db");
+  const path = join(testFolder(), "mandate.db");
   const [writer, reader] = [open(path), open(path)];
   const run = await StoredRun.start(writer);
   const id = await run.child();

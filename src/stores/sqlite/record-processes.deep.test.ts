@@ -1,11 +1,11 @@
-import { copyFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { copyFileSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it, onTestFinished } from "vitest";
+import { beforeEach, describe, expect, it, onTestFinished } from "vitest";
 import { checkStore } from "../../events/checker/check-store.ts";
 import { controlRunId } from "../../ports/identity.ts";
 import { change } from "../../testing/stored-records.ts";
 import { collect } from "../../testing/stored-run.ts";
+import { testFolder } from "../../testing/test-folder.test-support.ts";
 import { startBeside, untilTheyHave } from "./process-beside.test-support.ts";
 import { SqliteStore } from "./sqlite-store.ts";
 
@@ -13,11 +13,9 @@ let folder: string;
 let path: string;
 
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), "mandate-records-"));
+  folder = testFolder();
   path = join(folder, "mandate.db");
 });
-
-afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
 const open = (at = path): SqliteStore =>
   new SqliteStore({ path: at, synchronous: "normal", artifacts: null, pollMs: 10 });

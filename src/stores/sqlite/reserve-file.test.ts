@@ -1,9 +1,9 @@
-import fs, { existsSync, mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
+import fs, { existsSync, statSync, writeFileSync } from "node:fs";
 import { syncBuiltinESMExports } from "node:module";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { beforeEach, expect, onTestFinished, test, vi } from "vitest";
+import { beforeEach, expect, test, vi } from "vitest";
 import { ManualClock } from "../../testing/manual-clock.ts";
+import { testFolder } from "../../testing/test-folder.test-support.ts";
 import { ReserveFile } from "./reserve-file.ts";
 
 let clock: ManualClock;
@@ -13,9 +13,7 @@ beforeEach(() => {
 });
 
 function makePath(): string {
-  const folder = mkdtempSync(join(tmpdir(), "mandate-reserve-"));
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
-  return join(folder, "mandate.db-reserve");
+  return join(testFolder(), "mandate.db-reserve");
 }
 
 test("a reserve is there before the first write, and one that was cut off is made whole", () => {

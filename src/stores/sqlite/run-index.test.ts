@@ -1,19 +1,16 @@
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { expect, it, onTestFinished } from "vitest";
+import { testFolder } from "../../testing/test-folder.test-support.ts";
 import { openDatabase } from "./open-database.ts";
 import { RunIndex } from "./run-index.ts";
 
 it("an index that cannot be brought up to date, because another process holds the lock, is left", () => {
-  const folder = mkdtempSync(join(tmpdir(), "mandate-index-"));
-  const path = join(folder, "mandate.db");
+  const path = join(testFolder(), "mandate.db");
   const database = openDatabase({ path, synchronous: "normal" });
   const beside = new DatabaseSync(path);
   onTestFinished(() => {
     for (const one of [database, beside]) one.close();
-    rmSync(folder, { recursive: true, force: true });
   });
   // Nobody waits for the one that was stopped in the middle of a transaction.
   database.exec("PRAGMA busy_timeout = 0");

@@ -1,16 +1,7 @@
-import {
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readFileSync,
-  realpathSync,
-  renameSync,
-  rmSync,
-  symlinkSync,
-} from "node:fs";
-import { tmpdir } from "node:os";
+import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { testFolder } from "../../testing/test-folder.test-support.ts";
 import { Desk } from "./desk.test-support.ts";
 
 const playbook = `
@@ -138,13 +129,12 @@ describe("--trust-folder", () => {
     const link = join(desk.folder, "link");
     symlinkSync(project, link);
     expect(await run(["--trust-folder"], { cwd: link })).toMatchObject({ code: 0 });
-    const other = realpathSync(mkdtempSync(join(tmpdir(), "mandate-other-")));
+    const other = testFolder();
     rmSync(link);
     symlinkSync(other, link);
     const { code, err } = await run([], { cwd: link });
     expect(code).toBe(3);
     expect(err).toContain(`Work in "${other}" needs your consent`);
-    rmSync(other, { recursive: true });
   });
 });
 

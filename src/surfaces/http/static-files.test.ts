@@ -1,8 +1,8 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { gunzipSync } from "node:zlib";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it } from "vitest";
+import { testFolder } from "../../testing/test-folder.test-support.ts";
 import { openServer } from "./server.test-support.ts";
 import { type StaticFiles, staticFiles } from "./static-files.ts";
 
@@ -10,7 +10,7 @@ let folder: string;
 let files: StaticFiles;
 
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), "mandate-static-"));
+  folder = testFolder();
   mkdirSync(join(folder, "page", "assets"), { recursive: true });
   writeFileSync(join(folder, "page", "index.html"), "<p>page</p>");
   writeFileSync(join(folder, "page", "assets", "main-1a2b.js"), "run()");
@@ -18,8 +18,6 @@ beforeEach(() => {
   writeFileSync(join(folder, "secret.js"), "secret");
   files = staticFiles(join(folder, "page"));
 });
-
-afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
 const ask = (path: string, headers = {}) =>
   files(new Request(`http://127.0.0.1:1${path}`, { headers }));

@@ -1,10 +1,10 @@
-import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { Contract } from "../../contracts/contract.ts";
 import { scriptedModel } from "../../models/scripted/scripted-model.ts";
 import type { ModelRequest } from "../../ports/model.ts";
+import { testFolder } from "../../testing/test-folder.test-support.ts";
 import { createMandate } from "./create-mandate.ts";
 import type { DelegationParameters, Mandate } from "./mandate.ts";
 
@@ -12,14 +12,13 @@ let folder: string;
 let mandate: Mandate | undefined;
 
 beforeEach(() => {
-  folder = realpathSync(mkdtempSync(join(tmpdir(), "mandate-configured-")));
+  folder = testFolder();
 });
 
 afterEach(async () => {
   const report = await mandate?.verify();
   await mandate?.close();
   mandate = undefined;
-  rmSync(folder, { recursive: true, force: true });
   expect(report?.violations ?? []).toEqual([]);
 });
 

@@ -1,16 +1,8 @@
-import {
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  realpathSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-} from "node:fs";
-import { tmpdir } from "node:os";
+import { existsSync, mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { scriptedModel } from "../../models/scripted/scripted-model.ts";
+import { testFolder } from "../../testing/test-folder.test-support.ts";
 import { createMandate } from "./create-mandate.ts";
 import type { Mandate, MandateOptions } from "./mandate.ts";
 
@@ -20,7 +12,7 @@ let project: string;
 let mandate: Mandate | undefined;
 
 beforeEach(() => {
-  root = realpathSync(mkdtempSync(join(tmpdir(), "mandate-named-")));
+  root = testFolder();
   home = join(root, "anna");
   project = join(home, "project");
   mkdirSync(project, { recursive: true });
@@ -30,7 +22,6 @@ afterEach(async () => {
   const report = await mandate?.verify();
   await mandate?.close();
   mandate = undefined;
-  rmSync(root, { recursive: true, force: true });
   expect(report?.violations ?? []).toEqual([]);
 });
 

@@ -1,9 +1,9 @@
-import { mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { scriptedModel } from "../../models/scripted/scripted-model.ts";
 import { initRepository } from "../../testing/git-workspace.test-support.ts";
+import { testFolder } from "../../testing/test-folder.test-support.ts";
 import { createMandate } from "./create-mandate.ts";
 import type { Mandate, MandateOptions } from "./mandate.ts";
 
@@ -16,7 +16,7 @@ interface Open {
 
 /** A boss whose writer changes a.txt in a copy, while a person changes it in the folder. */
 async function open(more: MandateOptions = {}): Promise<Open> {
-  const root = realpathSync(mkdtempSync(join(tmpdir(), "mandate-kept-")));
+  const root = testFolder();
   const workspace = join(root, "project");
   initRepository(root, { "project/a.txt": "old\n" });
   const write = (text: string): void => writeFileSync(join(workspace, "a.txt"), text);
@@ -45,7 +45,6 @@ async function open(more: MandateOptions = {}): Promise<Open> {
   onTestFinished(async () => {
     const report = await mandate.verify();
     await mandate.close();
-    rmSync(root, { recursive: true, force: true });
     expect(report.violations).toEqual([]);
   });
   return { mandate, workspace, write, read: () => readFileSync(join(workspace, "a.txt"), "utf8") };

@@ -1,13 +1,12 @@
-import { mkdtempSync, realpathSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import type { StoredEvent } from "../../events/event.ts";
 import { scriptedModel } from "../../models/scripted/scripted-model.ts";
+import { testFolder } from "../../testing/test-folder.test-support.ts";
 import { createMandate } from "./create-mandate.ts";
 
 test("a program replays a run, and forks it without running finished children again", async () => {
-  const root = realpathSync(mkdtempSync(join(tmpdir(), "mandate-replay-")));
+  const root = testFolder();
   const profile = { description: "A test", origin: "test" };
   let helped = 0;
   const mandate = await createMandate({
@@ -42,6 +41,5 @@ test("a program replays a run, and forks it without running finished children ag
     await expect(mandate.replay("r000000")).rejects.toMatchObject({ code: "unknown-run" });
   } finally {
     await mandate.close();
-    rmSync(root, { recursive: true, force: true });
   }
 });

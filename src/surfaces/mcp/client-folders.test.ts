@@ -1,13 +1,12 @@
-import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
-import { expect, onTestFinished, test } from "vitest";
+import { expect, test } from "vitest";
+import { testFolder } from "../../testing/test-folder.test-support.ts";
 import { foldersOfRoots, narrowFolders } from "./client-folders.ts";
 
 test("Of a client's roots, folders that exist are left, by their real path", async () => {
-  const root = realpathSync(mkdtempSync(join(tmpdir(), "mandate-roots-")));
-  onTestFinished(() => rmSync(root, { recursive: true, force: true }));
+  const root = testFolder();
   mkdirSync(join(root, "a b"));
   writeFileSync(join(root, "file"), "");
   symlinkSync(join(root, "a b"), join(root, "link"));

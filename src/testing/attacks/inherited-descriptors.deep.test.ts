@@ -1,18 +1,9 @@
 import { spawnSync } from "node:child_process";
-import {
-  closeSync,
-  mkdirSync,
-  mkdtempSync,
-  openSync,
-  readdirSync,
-  realpathSync,
-  rmSync,
-  writeFileSync,
-} from "node:fs";
-import { tmpdir } from "node:os";
+import { closeSync, mkdirSync, openSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { machine, whySkipped } from "../../tools/shell/shell-fixture.test-support.ts";
+import { testFolder } from "../test-folder.test-support.ts";
 
 const program = join(import.meta.dirname, "inherited-descriptors.test-support.ts");
 
@@ -36,7 +27,7 @@ function startWith(folder: number, root: string, script: string): ReadonlyMap<st
 test.skipIf(!machine.isUsable)(
   `attack 15: a folder that the runtime inherited is open to nobody whom it starts${whySkipped}`,
   () => {
-    const base = realpathSync(mkdtempSync(join(tmpdir(), "mandate-inherited-")));
+    const base = testFolder();
     const [root, outside] = [join(base, "work"), join(base, "outside")];
     for (const folder of [root, outside]) mkdirSync(folder);
     writeFileSync(join(outside, "key"), "CANARY");
@@ -53,7 +44,6 @@ test.skipIf(!machine.isUsable)(
       expect(readdirSync(outside)).toEqual(["key"]);
     } finally {
       closeSync(folder);
-      rmSync(base, { recursive: true, force: true });
     }
   },
 );

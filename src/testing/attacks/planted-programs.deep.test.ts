@@ -5,18 +5,15 @@ import {
   existsSync,
   globSync,
   mkdirSync,
-  mkdtempSync,
   readFileSync,
-  realpathSync,
-  rmSync,
   symlinkSync,
   writeFileSync,
 } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { beforeEach, describe, expect, test } from "vitest";
 import { stdioServerPath } from "../../tools/mcp/stdio-server.test-support.ts";
 import { machine } from "../../tools/shell/shell-fixture.test-support.ts";
+import { testFolder } from "../test-folder.test-support.ts";
 import { sites } from "./start-sites.test-support.ts";
 
 const source = join(import.meta.dirname, "..", "..");
@@ -32,7 +29,7 @@ let root: string;
 let marker: string;
 
 beforeEach(() => {
-  base = realpathSync(mkdtempSync(join(tmpdir(), "mandate-planted-")));
+  base = testFolder();
   root = join(base, "work");
   marker = join(base, "executed");
   for (const folder of ["", "bin", ".venv/bin", "node_modules/.bin", "home", "tmp"]) {
@@ -58,8 +55,6 @@ beforeEach(() => {
   writeFileSync(join(root, "home/.gitconfig"), `[core]\n\tfsmonitor = ${join(root, "git")}\n`);
   writeFileSync(join(root, "ripgreprc"), `--pre=${join(root, "rg")}\n`);
 });
-
-afterEach(() => rmSync(base, { recursive: true, force: true }));
 
 function plant(folder: string): void {
   mkdirSync(folder, { recursive: true });

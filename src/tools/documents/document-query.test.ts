@@ -1,7 +1,7 @@
-import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { beforeEach, describe, expect, test } from "vitest";
+import { testFolder } from "../../testing/test-folder.test-support.ts";
 import { bindWorkspace } from "../../workspaces/bind-workspace.ts";
 import type { ToolContext, ToolResult } from "../tool.ts";
 import { createDocumentQuery } from "./document-query.ts";
@@ -11,10 +11,8 @@ const documentQuery = createDocumentQuery();
 let root: string;
 
 beforeEach(() => {
-  root = realpathSync(mkdtempSync(join(tmpdir(), "mandate-document-")));
+  root = testFolder();
 });
-
-afterEach(() => rmSync(root, { recursive: true, force: true }));
 
 function contextOf(change: Partial<ToolContext> = {}): ToolContext {
   const workspace = bindWorkspace({ root, isolation: "shared", allowWrites: false });
@@ -195,21 +193,17 @@ test("what is not a document is said to be none", async () => {
 });
 
 test("nothing outside the workspace is read, by any path", async () => {
-  const outside = mkdtempSync(join(tmpdir(), "mandate-outside-"));
-  try {
-    writeFileSync(join(outside, "secret.txt"), "secret");
-    symlinkSync(join(outside, "secret.txt"), join(root, "link.txt"));
-    mkdirSync(join(root, "folder"));
-    for (const path of [join(outside, "secret.txt"), "../x.pdf", "link.txt", "folder/../../x"]) {
-      expect(() => documentQuery.preflight?.({ path }, contextOf())).toThrow();
-      await expect(ask({ path })).rejects.toMatchObject({ rule: expect.stringMatching(/^path_/) });
-    }
-    await expect(ask({ path: "a" }, { workspace: null })).rejects.toMatchObject({
-      rule: "no_workspace",
-    });
-  } finally {
-    rmSync(outside, { recursive: true });
+  const outside = testFolder();
+  writeFileSync(join(outside, "secret.txt"), "secret");
+  symlinkSync(join(outside, "secret.txt"), join(root, "link.txt"));
+  mkdirSync(join(root, "folder"));
+  for (const path of [join(outside, "secret.txt"), "../x.pdf", "link.txt", "folder/../../x"]) {
+    expect(() => documentQuery.preflight?.({ path }, contextOf())).toThrow();
+    await expect(ask({ path })).rejects.toMatchObject({ rule: expect.stringMatching(/^path_/) });
   }
+  await expect(ask({ path: "a" }, { workspace: null })).rejects.toMatchObject({
+    rule: "no_workspace",
+  });
 });
 
 test("a cancelled call ends at once", async () => {

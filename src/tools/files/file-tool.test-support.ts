@@ -1,14 +1,12 @@
-import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { onTestFinished } from "vitest";
+import { testFolder } from "../../testing/test-folder.test-support.ts";
 import { bindWorkspace, type WorkspaceRequest } from "../../workspaces/bind-workspace.ts";
 import type { Tool, ToolContext, ToolResult } from "../tool.ts";
 
 /** A folder with these files, removed after the test. */
 export function makeTree(files: Readonly<Record<string, string | Uint8Array>> = {}): string {
-  const root = realpathSync(mkdtempSync(join(tmpdir(), "mandate-files-")));
-  onTestFinished(() => rmSync(root, { recursive: true, force: true }));
+  const root = testFolder();
   addFiles(root, files);
   return root;
 }

@@ -1,7 +1,7 @@
-import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { beforeEach, expect, test } from "vitest";
+import { testFolder } from "../../testing/test-folder.test-support.ts";
 import { bindWorkspace } from "../../workspaces/bind-workspace.ts";
 import type { ToolContext } from "../tool.ts";
 import { listFiles } from "./list-files.ts";
@@ -9,7 +9,7 @@ import { listFiles } from "./list-files.ts";
 let root: string;
 
 beforeEach(() => {
-  root = realpathSync(mkdtempSync(join(tmpdir(), "mandate-list-")));
+  root = testFolder();
   for (const folder of ["src/deep", ".git/objects", "node_modules/zod", "empty"]) {
     mkdirSync(join(root, folder), { recursive: true });
   }
@@ -17,8 +17,6 @@ beforeEach(() => {
     writeFileSync(join(root, file), "");
   }
 });
-
-afterEach(() => rmSync(root, { recursive: true, force: true }));
 
 function list(input: object = {}) {
   const workspace = bindWorkspace({ root, isolation: "shared", allowWrites: false });

@@ -1,8 +1,8 @@
 import { execFileSync } from "node:child_process";
-import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { beforeEach, expect, test } from "vitest";
+import { testFolder } from "../../testing/test-folder.test-support.ts";
 import { bindWorkspace } from "../../workspaces/bind-workspace.ts";
 import type { ToolContext, ToolResult } from "../tool.ts";
 import { readFile } from "./read-file.ts";
@@ -10,10 +10,8 @@ import { readFile } from "./read-file.ts";
 let root: string;
 
 beforeEach(() => {
-  root = realpathSync(mkdtempSync(join(tmpdir(), "mandate-read-")));
+  root = testFolder();
 });
-
-afterEach(() => rmSync(root, { recursive: true, force: true }));
 
 async function read(input: object, change: Partial<ToolContext> = {}): Promise<ToolResult> {
   const workspace = bindWorkspace({ root, isolation: "shared", allowWrites: false });

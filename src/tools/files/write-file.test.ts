@@ -1,9 +1,9 @@
 import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdirSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { beforeEach, expect, test } from "vitest";
+import { testFolder } from "../../testing/test-folder.test-support.ts";
 import { bindWorkspace } from "../../workspaces/bind-workspace.ts";
 import { PathDenied } from "../../workspaces/path-denied.ts";
 import type { ToolContext, ToolResult } from "../tool.ts";
@@ -12,10 +12,8 @@ import { writeFile } from "./write-file.ts";
 let root: string;
 
 beforeEach(() => {
-  root = realpathSync(mkdtempSync(join(tmpdir(), "mandate-write-")));
+  root = testFolder();
 });
-
-afterEach(() => rmSync(root, { recursive: true, force: true }));
 
 async function write(input: object, place = root): Promise<ToolResult> {
   const workspace = bindWorkspace({ root: place, isolation: "shared", allowWrites: true });

@@ -1,8 +1,8 @@
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { ManualClock } from "../../testing/manual-clock.ts";
+import { testFolder } from "../../testing/test-folder.test-support.ts";
 import { until } from "../../testing/until.ts";
 import type { McpServers } from "./mcp-servers.ts";
 import {
@@ -19,12 +19,9 @@ import {
 let servers: McpServers;
 let folder: string;
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), "mcp-"));
+  folder = testFolder();
 });
-afterEach(async () => {
-  await servers.close();
-  rmSync(folder, { recursive: true });
-});
+afterEach(() => servers.close());
 
 const stayAlive = "setInterval(() => {}, 1000);";
 

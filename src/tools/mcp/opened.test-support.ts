@@ -1,9 +1,7 @@
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { onTestFinished } from "vitest";
+import { readFileSync } from "node:fs";
 import type { McpServer, StdioServer } from "../../contracts/mcp-server.ts";
 import type { ManualClock } from "../../testing/manual-clock.ts";
+import { testFolder } from "../../testing/test-folder.test-support.ts";
 import { until } from "../../testing/until.ts";
 import type { Tool, ToolContext, ToolResult } from "../tool.ts";
 import { McpServers, type McpServersOptions } from "./mcp-servers.ts";
@@ -15,8 +13,7 @@ const plainEnvironment = {
 };
 
 export function testServers(options: Partial<McpServersOptions> = {}): McpServers {
-  const folder = mkdtempSync(join(tmpdir(), "mandate-servers-"));
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  const folder = testFolder();
   return new McpServers({ environment: plainEnvironment, version: "0.0.0", folder, ...options });
 }
 

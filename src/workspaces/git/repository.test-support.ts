@@ -5,25 +5,20 @@ import {
   existsSync,
   lstatSync,
   mkdirSync,
-  mkdtempSync,
   readdirSync,
   readFileSync,
   readlinkSync,
-  realpathSync,
   rmSync,
   symlinkSync,
   utimesSync,
   writeFileSync,
 } from "node:fs";
-import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { onTestFinished } from "vitest";
+import { testFolder } from "../../testing/test-folder.test-support.ts";
 
 /** A folder that is gone when the test is. */
 export function makeFolder(): string {
-  const folder = realpathSync(mkdtempSync(join(tmpdir(), "mandate-git-")));
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
-  return folder;
+  return testFolder();
 }
 
 /** Text, or where a link leads, or null for what is removed. */

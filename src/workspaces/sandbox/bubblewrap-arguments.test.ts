@@ -1,8 +1,8 @@
-import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterEach, beforeEach, expect, it } from "vitest";
+import { beforeEach, expect, it } from "vitest";
 import { namedProgram } from "../../processes/find-program.ts";
+import { testFolder } from "../../testing/test-folder.test-support.ts";
 import { createBubblewrap } from "./bubblewrap.ts";
 import type { SandboxPolicy } from "./sandbox.ts";
 
@@ -11,15 +11,13 @@ let root: string;
 let out: string;
 
 beforeEach(() => {
-  base = realpathSync(mkdtempSync(join(tmpdir(), "mandate-arguments-")));
+  base = testFolder();
   root = join(base, "work");
   out = join(root, "in/out");
   mkdirSync(out, { recursive: true });
   mkdirSync(join(base, "outside"));
   writeFileSync(join(base, "outside/secret.txt"), "");
 });
-
-afterEach(() => rmSync(base, { recursive: true, force: true }));
 
 /** What may be written, by the arguments of a command that is about to be started. */
 function writable(): readonly string[] {

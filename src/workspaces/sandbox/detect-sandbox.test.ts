@@ -1,16 +1,14 @@
-import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { chmodSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { beforeEach, expect, test } from "vitest";
+import { testFolder } from "../../testing/test-folder.test-support.ts";
 import { detectSandbox } from "./detect-sandbox.ts";
 
 let folder: string;
 
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), "mandate-detect-"));
+  folder = testFolder();
 });
-
-afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
 function program(script: string): string {
   const file = join(folder, "bwrap");

@@ -1,7 +1,7 @@
-import { existsSync, mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it } from "vitest";
+import { testFolder } from "../../testing/test-folder.test-support.ts";
 import { repeatBeside } from "../busy-thread.test-support.ts";
 import { planGuards } from "./guarded-places.ts";
 import { Placeholders } from "./placeholders.ts";
@@ -10,12 +10,10 @@ import type { SandboxPolicy } from "./sandbox.ts";
 let root: string;
 
 beforeEach(() => {
-  root = realpathSync(mkdtempSync(join(tmpdir(), "mandate-guard-")));
+  root = testFolder();
   mkdirSync(join(root, ".git"));
   mkdirSync(join(root, "a/b"), { recursive: true });
 });
-
-afterEach(() => rmSync(root, { recursive: true, force: true }));
 
 const at = (...names: string[]) => names.map((name) => join(root, name));
 

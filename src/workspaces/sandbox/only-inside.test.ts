@@ -1,16 +1,7 @@
-import {
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  realpathSync,
-  renameSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-} from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdirSync, readdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
+import { testFolder } from "../../testing/test-folder.test-support.ts";
 import { detectSandbox } from "./detect-sandbox.ts";
 import { runLine } from "./run-line.test-support.ts";
 import type { SandboxPolicy } from "./sandbox.ts";
@@ -20,7 +11,7 @@ const why = machine.isUsable ? "" : ` (skipped: ${machine.problem})`;
 
 /** A command that is prepared, then finds another folder in the place of `part`, then is run. */
 function runAfterSwap(part: "." | "src", swaps: boolean) {
-  const base = realpathSync(mkdtempSync(join(tmpdir(), "mandate-swap-")));
+  const base = testFolder();
   const [root, secret] = [join(base, "app"), join(base, "secret")];
   for (const folder of ["app/src", "secret", "scratch/tmp", "scratch/home"]) {
     mkdirSync(join(base, folder), { recursive: true });
@@ -39,9 +30,7 @@ function runAfterSwap(part: "." | "src", swaps: boolean) {
     symlinkSync(secret, join(root, part).replace(/\/$/, ""));
   }
   const { stdout, status } = runLine(line);
-  const inSecret = readdirSync(secret);
-  rmSync(base, { recursive: true, force: true });
-  return { stdout, status, inSecret };
+  return { stdout, status, inSecret: readdirSync(secret) };
 }
 
 test.skipIf(!machine.isUsable)(
@@ -60,7 +49,7 @@ test.skipIf(!machine.isUsable)(
 test.skipIf(!machine.isUsable)(
   `a folder around a guarded place that was replaced before it was mounted is not mounted${why}`,
   () => {
-    const base = realpathSync(mkdtempSync(join(tmpdir(), "mandate-swap-")));
+    const base = testFolder();
     const root = join(base, "app");
     // Names that are compared one by one and names that are compared together.
     const folders = ["a", "b c", "é", "x\ny"];
@@ -94,6 +83,5 @@ test.skipIf(!machine.isUsable)(
     expect(run()).toBe("ran\n");
     for (const folder of folders) expect(run(folder)).toBe("");
     expect(readdirSync(join(base, "secret"))).toEqual(["key"]);
-    rmSync(base, { recursive: true, force: true });
   },
 );

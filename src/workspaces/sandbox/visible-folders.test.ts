@@ -1,18 +1,16 @@
-import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdirSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it } from "vitest";
 import { noteAgentFolder } from "../../processes/agent-folders.ts";
+import { testFolder } from "../../testing/test-folder.test-support.ts";
 import { freshEnvironment } from "./fresh-environment.ts";
 import { findProgramPlaces } from "./visible-folders.ts";
 
 let home: string;
 
 beforeEach(() => {
-  home = realpathSync(mkdtempSync(join(tmpdir(), "mandate-home-")));
+  home = testFolder();
 });
-
-afterEach(() => rmSync(home, { recursive: true, force: true }));
 
 function make(...folders: string[]): void {
   for (const folder of folders) mkdirSync(join(home, folder), { recursive: true });

@@ -1,5 +1,3 @@
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { AccessTokens } from "../../../control/access/access-tokens.ts";
@@ -8,6 +6,7 @@ import {
   openProcessFleet,
   type ProcessFleet,
 } from "../../../testing/process-fleet.test-support.ts";
+import { testFolder } from "../../../testing/test-folder.test-support.ts";
 import { MandateClient } from "../../client/mandate-client.ts";
 import { createApp } from "../app.ts";
 import { routes } from "./all-routes.ts";
@@ -15,14 +14,12 @@ import { refusal } from "./api.test-support.ts";
 
 const origin = "http://127.0.0.1:4747";
 
-let home: string;
 let fleet: ProcessFleet;
 let client: MandateClient;
 
 beforeEach(async () => {
-  home = mkdtempSync(join(tmpdir(), "mandate-http-"));
   fleet = await openProcessFleet({ workers: 1, atOnce: 1 });
-  const file = join(home, "token");
+  const file = join(testFolder(), "token");
   const tokens = new AccessTokens(fleet.client.store, file);
   const host = { runtime: fleet.client, tokens, workspaces: [], startedAt: Date.now(), origin };
   const app = createApp(host, { routes, checkReplies: true, rate: { perSecond: 1e6, burst: 1e6 } });
@@ -32,10 +29,7 @@ beforeEach(async () => {
   });
 }, 60_000);
 
-afterEach(async () => {
-  await fleet[Symbol.asyncDispose]();
-  rmSync(home, { recursive: true, force: true });
-});
+afterEach(() => fleet[Symbol.asyncDispose]());
 
 /** What each description of a run, or of its only delegation, says of it. */
 async function describe(runId: string): Promise<readonly unknown[]> {

@@ -1,8 +1,8 @@
-import { mkdtempSync, rmSync, symlinkSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { type EngineOptions, testProfile } from "../../../testing/engine-fixture.ts";
+import { testFolder } from "../../../testing/test-folder.test-support.ts";
 import { openApi, refusal } from "./api.test-support.ts";
 
 const profiles = [
@@ -175,7 +175,7 @@ describe("runs over HTTP", () => {
 
   it("work in the server's folders alone, also those that were begun elsewhere", async () => {
     await using api = await openApi(options);
-    const outside = mkdtempSync(join(tmpdir(), "mandate-outside-"));
+    const outside = testFolder();
     symlinkSync(outside, join(api.engine.workspace, "link"));
     for (const workspace of [outside, "..", "/", "link", "missing"]) {
       const call = api.client.startRun({ task: "x", profile: "worker", workspace });
@@ -203,7 +203,6 @@ describe("runs over HTTP", () => {
     }
     const typed = await api.client.executeCommand({ text: `/resume ${runId}` });
     expect(typed).toMatchObject({ ok: false, code: "refused-by-policy" });
-    rmSync(outside, { recursive: true });
   });
 
   it("are not found by ids that are none, or nobody's", async () => {

@@ -1,6 +1,4 @@
 import assert from "node:assert/strict";
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
 import { afterEach, beforeEach, describe, it } from "vitest";
@@ -8,6 +6,7 @@ import type { StoredEvent } from "../../../events/event.ts";
 import { openStore } from "../../../open-store.ts";
 import type { Store } from "../../../ports/store.ts";
 import { about, collect, note, StoredRun } from "../../../testing/stored-run.ts";
+import { testFolder } from "../../../testing/test-folder.test-support.ts";
 import type { Mount } from "../mount.ts";
 import { openServer } from "../server.test-support.ts";
 import { EventHub } from "./event-hub.ts";
@@ -19,14 +18,11 @@ let folder: string;
 let store: Store;
 
 beforeEach(async () => {
-  folder = mkdtempSync(join(tmpdir(), "mandate-streams-"));
+  folder = testFolder();
   store = await open();
 });
 
-afterEach(async () => {
-  await store.close();
-  rmSync(folder, { recursive: true, force: true });
-});
+afterEach(() => store.close());
 
 function open(): Promise<Store> {
   return openStore({ database: join(folder, "log.db"), synchronous: "normal" });

@@ -2,16 +2,15 @@ import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { createHash } from "node:crypto";
 import { once } from "node:events";
-import { mkdtempSync, rmSync } from "node:fs";
 import { request as httpRequest } from "node:http";
 import { connect } from "node:net";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { it } from "vitest";
 import { openStore } from "../../../open-store.ts";
 import { collect } from "../../../testing/stored-run.ts";
+import { testFolder } from "../../../testing/test-folder.test-support.ts";
 import { eventFrame, openingFrame } from "./sse-frame.ts";
 import { StreamReader, until } from "./sse-server.test-support.ts";
 
@@ -50,8 +49,7 @@ class DigestReader {
 }
 
 it("lets one of two hundred clients stall without anybody paying for it or missing anything", async () => {
-  const folder = mkdtempSync(join(tmpdir(), "mandate-clients-"));
-  const database = join(folder, "log.db");
+  const database = join(testFolder(), "log.db");
   const script = fileURLToPath(new URL("./sse-process.test-support.ts", import.meta.url));
   // The room for young objects has its whole size from the beginning: growing it is nobody's cost.
   const flags = ["--expose-gc", "--min-semi-space-size=16", "--max-semi-space-size=16"];
@@ -133,6 +131,5 @@ it("lets one of two hundred clients stall without anybody paying for it or missi
     for (const reader of readers) reader.close();
     server.stdin.end();
     await once(server, "exit");
-    rmSync(folder, { recursive: true, force: true });
   }
 }, 90_000);

@@ -1,8 +1,6 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
-import { mkdtempSync, rmSync } from "node:fs";
 import { connect, type Socket } from "node:net";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, it } from "vitest";
 import { openStore } from "../../../open-store.ts";
@@ -10,6 +8,7 @@ import type { Store } from "../../../ports/store.ts";
 import { startBeside } from "../../../stores/sqlite/process-beside.test-support.ts";
 import { ManualClock } from "../../../testing/manual-clock.ts";
 import { collect, note, StoredRun } from "../../../testing/stored-run.ts";
+import { testFolder } from "../../../testing/test-folder.test-support.ts";
 import { until as untilTrue } from "../../../testing/until.ts";
 import { openStreams, StreamReader, until } from "./sse-server.test-support.ts";
 
@@ -17,14 +16,11 @@ let folder: string;
 let store: Store;
 
 beforeEach(async () => {
-  folder = mkdtempSync(join(tmpdir(), "mandate-slow-"));
+  folder = testFolder();
   store = await openStore({ database: join(folder, "log.db"), synchronous: "normal" });
 });
 
-afterEach(async () => {
-  await store.close();
-  rmSync(folder, { recursive: true, force: true });
-});
+afterEach(() => store.close());
 
 /** A client that asks, and takes nothing of the answer. */
 async function stall(origin: string, path: string): Promise<Socket> {

@@ -1,34 +1,23 @@
 import { execFileSync } from "node:child_process";
-import {
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  realpathSync,
-  renameSync,
-  rmSync,
-  writeFileSync,
-} from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdirSync, readdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { beforeEach, expect, test } from "vitest";
+import { testFolder } from "../../../testing/test-folder.test-support.ts";
 import { bindWorkspace } from "../../bind-workspace.ts";
 import { GuardRecords } from "./guard-records.ts";
 import { NestedGuards } from "./nested-guards.ts";
 
-let base: string;
 let root: string;
 let folder: string;
 let records: GuardRecords;
 
 beforeEach(() => {
-  base = realpathSync(mkdtempSync(join(tmpdir(), "mandate-records-")));
+  const base = testFolder();
   root = join(base, "work");
   folder = join(base, "guards");
   mkdirSync(root);
   records = new GuardRecords(folder);
 });
-
-afterEach(() => rmSync(base, { recursive: true, force: true }));
 
 function write(...paths: string[]): void {
   for (const path of paths) {

@@ -2,17 +2,15 @@ import { execFileSync } from "node:child_process";
 import {
   existsSync,
   mkdirSync,
-  mkdtempSync,
   readdirSync,
-  realpathSync,
   renameSync,
   rmSync,
   symlinkSync,
   writeFileSync,
 } from "node:fs";
-import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it } from "vitest";
+import { testFolder } from "../../../testing/test-folder.test-support.ts";
 import { bindWorkspace } from "../../bind-workspace.ts";
 import { NestedGuards } from "./nested-guards.ts";
 
@@ -20,12 +18,10 @@ let base: string;
 let root: string;
 
 beforeEach(() => {
-  base = realpathSync(mkdtempSync(join(tmpdir(), "mandate-nested-")));
+  base = testFolder();
   root = join(base, "work");
   mkdirSync(root);
 });
-
-afterEach(() => rmSync(base, { recursive: true, force: true }));
 
 const at = (...names: string[]) => names.map((name) => join(root, name));
 

@@ -1,16 +1,8 @@
-import {
-  mkdirSync,
-  mkdtempSync,
-  realpathSync,
-  rmSync,
-  statSync,
-  utimesSync,
-  writeFileSync,
-} from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdirSync, rmSync, statSync, utimesSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { ManualClock } from "../../../testing/manual-clock.ts";
+import { testFolder } from "../../../testing/test-folder.test-support.ts";
 import { until } from "../../../testing/until.ts";
 import { bindWorkspace } from "../../bind-workspace.ts";
 import { enclosePlaces } from "./enclose-places.ts";
@@ -20,13 +12,10 @@ import { ProtectedWalk } from "./protected-walk.ts";
 let root: string;
 
 beforeEach(() => {
-  root = realpathSync(mkdtempSync(join(tmpdir(), "mandate-walk-")));
+  root = testFolder();
 });
 
-afterEach(() => {
-  rmSync(root, { recursive: true, force: true });
-  rmSync(`${root}.tick`, { force: true });
-});
+afterEach(() => rmSync(`${root}.tick`, { force: true }));
 
 const at = (...names: string[]) => names.map((name) => join(root, name));
 
