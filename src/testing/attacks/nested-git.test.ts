@@ -1,14 +1,14 @@
 import { execFileSync } from "node:child_process";
-import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { beforeEach, describe, expect, test } from "vitest";
 import {
   machine,
-  makeFolder,
   type OpenedShell,
-  openShell,
   whySkipped,
 } from "../../tools/shell/shell-fixture.test-support.ts";
+import { testShell } from "../../tools/shell/test-shell.test-support.ts";
+import { testFolder } from "../test-folder.test-support.ts";
 
 let base: string;
 let root: string;
@@ -16,19 +16,14 @@ let marker: string;
 let shell: OpenedShell;
 
 beforeEach(() => {
-  base = makeFolder("nested-git");
+  base = testFolder();
   root = join(base, "work");
   marker = join(base, "RUN-ON-THE-HOST");
   write("work/file.txt", "mine\n");
   git(root, "init", "--quiet");
   git(root, "add", ".");
   git(root, "commit", "--quiet", "-m", "first");
-  shell = openShell({ root });
-});
-
-afterEach(async () => {
-  await shell.close();
-  rmSync(base, { recursive: true, force: true });
+  shell = testShell({ root });
 });
 
 function write(path: string, text: string): void {

@@ -5,22 +5,21 @@ import {
   mkdirSync,
   readdirSync,
   readFileSync,
-  rmSync,
   writeFileSync,
 } from "node:fs";
 import { dirname, join } from "node:path";
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { editFile } from "../../tools/files/edit-file.ts";
 import { callTool, contextFor } from "../../tools/files/file-tool.test-support.ts";
 import { writeFile } from "../../tools/files/write-file.ts";
 import {
   machine,
-  makeFolder,
   type OpenedShell,
-  openShell,
   whySkipped,
 } from "../../tools/shell/shell-fixture.test-support.ts";
+import { testShell } from "../../tools/shell/test-shell.test-support.ts";
 import { protectedPaths } from "../../workspaces/protected/protected-paths.ts";
+import { testFolder } from "../test-folder.test-support.ts";
 
 let base: string;
 let root: string;
@@ -28,17 +27,12 @@ let marker: string;
 let shell: OpenedShell;
 
 beforeEach(() => {
-  base = makeFolder("protected");
+  base = testFolder();
+  onTestFinished(() => void execFileSync("chmod", ["-R", "u+rwx", base]));
   root = join(base, "work");
   marker = join(base, "RUN-ON-THE-HOST");
   write("file.txt", "mine\n");
-  shell = openShell({ root });
-});
-
-afterEach(async () => {
-  await shell.close();
-  execFileSync("chmod", ["-R", "u+rwx", base]);
-  rmSync(base, { recursive: true, force: true });
+  shell = testShell({ root });
 });
 
 function write(path: string, text: string): void {

@@ -1,11 +1,19 @@
 import { spawnSync } from "node:child_process";
-import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { cases } from "../../testing/cases.test-support.ts";
 import { lexCommand } from "./lex-command.ts";
-import { makeFolder } from "./shell-fixture.test-support.ts";
 import { subjectsOfArguments, subjectsOfCommand } from "./subjects-of-command.ts";
 
 describe("the simple commands of a line", () => {
@@ -45,7 +53,7 @@ describe("what a line is said to run", () => {
   let folder: string;
 
   beforeAll(() => {
-    folder = makeFolder("lexer");
+    folder = mkdtempSync(join(tmpdir(), "mandate-lexer-"));
     mkdirSync(join(folder, "bin"));
     for (const name of ["git", "rm", "a", "b", "x"]) {
       const file = join(folder, "bin", name);

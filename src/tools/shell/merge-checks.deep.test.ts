@@ -9,8 +9,9 @@ import {
 } from "node:fs";
 import { createServer } from "node:net";
 import { dirname, join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it } from "vitest";
 import { ManualClock } from "../../testing/manual-clock.ts";
+import { testFolder } from "../../testing/test-folder.test-support.ts";
 import { until } from "../../testing/until.ts";
 import { collectChanges } from "../../workspaces/git/copies/collect-changes.ts";
 import { createWorkingCopy } from "../../workspaces/git/copies/create-working-copy.ts";
@@ -25,21 +26,20 @@ import type { CheckSubject } from "./check-run.ts";
 import {
   daemonNamed,
   machine,
-  makeFolder,
   type OpenedShell,
-  openShell,
+  type Setting,
   untilGone,
   whySkipped,
 } from "./shell-fixture.test-support.ts";
+import { testShell } from "./test-shell.test-support.ts";
 
 const canary = "sk-canary-1234567890";
 let base: string;
 let home: string;
 let folder: string;
-const opened: OpenedShell[] = [];
 
 beforeEach(() => {
-  base = makeFolder("checks");
+  base = testFolder();
   home = join(base, "home");
   folder = join(home, "worktrees/one.merged");
   write("home/mandate.db", canary);
@@ -47,21 +47,14 @@ beforeEach(() => {
   write("home/worktrees/one.merged/a.txt", "a\n");
 });
 
-afterEach(async () => {
-  await Promise.all(opened.splice(0).map((shell) => shell.close()));
-  rmSync(base, { recursive: true, force: true });
-});
-
 function write(path: string, text: string): void {
   mkdirSync(dirname(join(base, path)), { recursive: true });
   writeFileSync(join(base, path), text);
 }
 
-function open(options: Parameters<typeof openShell>[0]["options"] = {}): OpenedShell {
+function open(options: Setting["options"] = {}): OpenedShell {
   const environment = { ...process.env, ANTHROPIC_API_KEY: canary };
-  const shell = openShell({ root: base, options: { environment, forbidden: [home], ...options } });
-  opened.push(shell);
-  return shell;
+  return testShell({ root: base, options: { environment, forbidden: [home], ...options } });
 }
 
 function check(

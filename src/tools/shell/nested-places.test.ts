@@ -4,32 +4,22 @@ import {
   mkdirSync,
   readdirSync,
   readFileSync,
-  rmSync,
   symlinkSync,
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it } from "vitest";
+import { testFolder } from "../../testing/test-folder.test-support.ts";
 import { steersTerminal } from "../../workspaces/hidden-name.ts";
-import {
-  machine,
-  makeFolder,
-  type OpenedShell,
-  openShell,
-  whySkipped,
-} from "./shell-fixture.test-support.ts";
+import { machine, type OpenedShell, whySkipped } from "./shell-fixture.test-support.ts";
+import { testShell } from "./test-shell.test-support.ts";
 
 let root: string;
 let shell: OpenedShell;
 
 beforeEach(() => {
-  root = makeFolder("nested");
-  shell = openShell({ root });
-});
-
-afterEach(async () => {
-  await shell.close();
-  rmSync(root, { recursive: true, force: true });
+  root = testFolder();
+  shell = testShell({ root });
 });
 
 const setAside = (folder: string, name: string) =>
@@ -120,10 +110,9 @@ describe.skipIf(!machine.isUsable)(`what a command leaves for git to obey${whySk
   });
 
   it("is left alone in a working copy, whose changes are looked at when they are merged", async () => {
-    const copy = openShell({ root, request: { isolation: "sandbox" } });
+    const copy = testShell({ root, request: { isolation: "sandbox" } });
     expect(await copy.run("git init -q a")).toBe("Exit code 0. No output.");
     expect(existsSync(join(root, "a/.git"))).toBe(true);
-    await copy.close();
   });
 
   it("cannot come from a command whose delegation ended while it was being prepared", async () => {

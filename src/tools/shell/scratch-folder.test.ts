@@ -1,26 +1,23 @@
 import { spawnSync } from "node:child_process";
-import { existsSync, mkdirSync, readdirSync, rmSync, symlinkSync, utimesSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, symlinkSync, utimesSync } from "node:fs";
 import { chmod } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { testFolder } from "../../testing/test-folder.test-support.ts";
 import {
   createScratchFolder,
   removeScratchFolder,
   removeStaleScratchFolders,
 } from "./scratch-folder.ts";
-import { makeFolder } from "./shell-fixture.test-support.ts";
 
 let temporary: string;
 
 beforeEach(() => {
-  temporary = makeFolder("scratch");
+  temporary = testFolder();
   vi.stubEnv("TMPDIR", temporary);
 });
 
-afterEach(() => {
-  vi.unstubAllEnvs();
-  rmSync(temporary, { recursive: true, force: true });
-});
+afterEach(() => void vi.unstubAllEnvs());
 
 test("it is removed whole, and nothing that a link in it leads to", async () => {
   const outside = join(temporary, "outside");

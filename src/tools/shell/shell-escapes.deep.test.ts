@@ -6,29 +6,28 @@ import {
   mkdirSync,
   readdirSync,
   readFileSync,
-  rmSync,
   symlinkSync,
   writeFileSync,
 } from "node:fs";
 import { createServer } from "node:net";
 import { dirname, join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it } from "vitest";
+import { testFolder } from "../../testing/test-folder.test-support.ts";
 import { detectSandbox } from "../../workspaces/sandbox/detect-sandbox.ts";
 import {
   machine,
-  makeFolder,
   type OpenedShell,
-  openShell,
+  type Setting,
   whySkipped,
 } from "./shell-fixture.test-support.ts";
+import { testShell } from "./test-shell.test-support.ts";
 
 const canary = "sk-canary-1234567890";
 let base: string;
 let root: string;
-const opened: OpenedShell[] = [];
 
 beforeEach(() => {
-  base = makeFolder("escape");
+  base = testFolder();
   root = join(base, "home/work");
   write("home/work/file.txt", "mine\n");
   write("home/.ssh/id_ed25519", canary);
@@ -37,17 +36,12 @@ beforeEach(() => {
   write("outside/secret.txt", canary);
 });
 
-afterEach(async () => {
-  await Promise.all(opened.splice(0).map((shell) => shell.close()));
-  rmSync(base, { recursive: true, force: true });
-});
-
 function write(path: string, text: string): void {
   mkdirSync(dirname(join(base, path)), { recursive: true });
   writeFileSync(join(base, path), text);
 }
 
-function open(setting: Partial<Parameters<typeof openShell>[0]> = {}): OpenedShell {
+function open(setting: Partial<Setting> = {}): OpenedShell {
   const environment = {
     ...process.env,
     HOME: join(base, "home"),
@@ -56,13 +50,8 @@ function open(setting: Partial<Parameters<typeof openShell>[0]> = {}): OpenedShe
     AWS_SECRET_ACCESS_KEY: canary,
   };
   const sandbox = detectSandbox(environment);
-  const shell = openShell({
-    root,
-    ...setting,
-    options: { environment, sandbox, ...setting.options },
-  });
-  opened.push(shell);
-  return shell;
+  const options = { environment, sandbox, ...setting.options };
+  return testShell({ root, ...setting, options });
 }
 
 /** Everything below a folder, with contents. */
@@ -99,14 +88,15 @@ describe.skipIf(!machine.isUsable)(`from inside the sandbox${whySkipped}`, () =>
 
   it("nothing outside the write roots can be written", async () => {
     const before = snapshot(base);
-    const text = await open().run(
+    const shell = open();
+    const text = await shell.run(
       `for place in ${base}/outside / /usr /usr/bin /etc /opt /var /dev /proc \
          /proc/sys/kernel /run; do touch $place/planted && echo "wrote $place"; done
        touch ${base}/planted ${base}/home/planted; echo evil >> ~/.bashrc; echo evil >> ${base}/home/.bashrc; rm -rf ${base}/outside
        echo 1 > /proc/sys/vm/drop_caches; ln ${base}/outside/secret.txt stolen; true`,
     );
     expect(text).not.toContain("wrote");
-    await opened.pop()?.close();
+    await shell.close();
     expect(snapshot(base)).toBe(before);
   });
 

@@ -1,6 +1,4 @@
-import { mkdtempSync, readdirSync, readFileSync, realpathSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { readdirSync, readFileSync } from "node:fs";
 import { until } from "../../testing/until.ts";
 import { bindWorkspace, type WorkspaceRequest } from "../../workspaces/bind-workspace.ts";
 import { detectSandbox, type SandboxFinding } from "../../workspaces/sandbox/detect-sandbox.ts";
@@ -11,10 +9,6 @@ export const machine: SandboxFinding = detectSandbox(process.env);
 
 /** Part of a title, so that a summary says why tests were left out. */
 export const whySkipped = machine.isUsable ? "" : ` (skipped: ${machine.problem})`;
-
-export function makeFolder(name: string): string {
-  return realpathSync(mkdtempSync(join(tmpdir(), `mandate-${name}-`)));
-}
 
 /**
  * A daemon by the book: two forks, a session of its own, deaf to every polite signal. `name` is part

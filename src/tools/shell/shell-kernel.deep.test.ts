@@ -1,16 +1,12 @@
 import { once } from "node:events";
-import { existsSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { createServer, type Server } from "node:net";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it } from "vitest";
+import { testFolder } from "../../testing/test-folder.test-support.ts";
 import { systemCallFilter } from "../../workspaces/sandbox/system-call-filter.ts";
-import {
-  machine,
-  makeFolder,
-  type OpenedShell,
-  openShell,
-  whySkipped,
-} from "./shell-fixture.test-support.ts";
+import { machine, type OpenedShell, whySkipped } from "./shell-fixture.test-support.ts";
+import { testShell } from "./test-shell.test-support.ts";
 
 const isFiltered = machine.isUsable && systemCallFilter() !== undefined;
 const python = "/usr/bin/python3";
@@ -20,13 +16,8 @@ let root: string;
 let shell: OpenedShell;
 
 beforeEach(() => {
-  root = makeFolder("kernel");
-  shell = openShell({ root });
-});
-
-afterEach(async () => {
-  await shell.close();
-  rmSync(root, { recursive: true, force: true });
+  root = testFolder();
+  shell = testShell({ root });
 });
 
 async function runPython(text: string): Promise<string> {
@@ -93,13 +84,12 @@ describe.skipIf(!machine.isUsable)(`sockets in the workspace${whySkipped}`, () =
     mkdirSync(join(root, "deep/er"), { recursive: true });
     const paths = ["host.sock", "deep/er/host.sock"];
     const servers = await Promise.all(paths.map((path) => serve(join(root, path))));
-    const opened = openShell({ root, request: { allowWrites } });
+    const opened = testShell({ root, request: { allowWrites } });
     for (const path of paths) {
       const said = await opened.run(ask(path));
       expect(said).not.toContain("SECRET");
       expect(said).toContain("refused");
     }
-    await opened.close();
     for (const server of servers) server.close();
   });
 

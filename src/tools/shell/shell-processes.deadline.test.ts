@@ -1,16 +1,16 @@
-import { existsSync, rmSync } from "node:fs";
+import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it } from "vitest";
+import { testFolder } from "../../testing/test-folder.test-support.ts";
 import { until } from "../../testing/until.ts";
 import {
   daemonNamed,
   machine,
-  makeFolder,
   type OpenedShell,
-  openShell,
   untilGone,
   whySkipped,
 } from "./shell-fixture.test-support.ts";
+import { testShell } from "./test-shell.test-support.ts";
 
 /** Five seconds are promised; a machine that is busy with other things may take three times as long. */
 const ceilingMs = 15_000;
@@ -19,13 +19,8 @@ let root: string;
 let shell: OpenedShell;
 
 beforeEach(() => {
-  root = makeFolder("processes");
-  shell = openShell({ root });
-});
-
-afterEach(async () => {
-  await shell.close();
-  rmSync(root, { recursive: true, force: true });
+  root = testFolder();
+  shell = testShell({ root });
 });
 
 describe.skipIf(!machine.isUsable)(`what a command starts${whySkipped}`, () => {

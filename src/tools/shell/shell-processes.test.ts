@@ -2,37 +2,27 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it } from "vitest";
 import { ManualClock } from "../../testing/manual-clock.ts";
+import { testFolder } from "../../testing/test-folder.test-support.ts";
 import { until } from "../../testing/until.ts";
 import {
   countProcesses,
   daemonNamed,
   machine,
-  makeFolder,
-  type OpenedShell,
-  openShell,
+  type Setting,
   untilGone,
   whySkipped,
 } from "./shell-fixture.test-support.ts";
+import { testShell } from "./test-shell.test-support.ts";
 
 let root: string;
-const opened: OpenedShell[] = [];
 
 beforeEach(() => {
-  root = makeFolder("processes");
+  root = testFolder();
 });
 
-afterEach(async () => {
-  await Promise.all(opened.splice(0).map((shell) => shell.close()));
-  rmSync(root, { recursive: true, force: true });
-});
-
-function open(setting: Partial<Parameters<typeof openShell>[0]> = {}): OpenedShell {
-  const shell = openShell({ root, ...setting });
-  opened.push(shell);
-  return shell;
-}
+const open = (setting: Partial<Setting> = {}) => testShell({ root, ...setting });
 
 describe.skipIf(!machine.isUsable)(`what a command starts${whySkipped}`, () => {
   const isThere = (name: string) => until(`${name} is there`, () => existsSync(join(root, name)));

@@ -3,40 +3,24 @@ import {
   mkdirSync,
   readdirSync,
   readFileSync,
-  rmSync,
   symlinkSync,
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it } from "vitest";
 import { ManualClock } from "../../testing/manual-clock.ts";
+import { testFolder } from "../../testing/test-folder.test-support.ts";
 import { until } from "../../testing/until.ts";
-import {
-  machine,
-  makeFolder,
-  type OpenedShell,
-  openShell,
-  untilGone,
-  whySkipped,
-} from "./shell-fixture.test-support.ts";
+import { machine, type Setting, untilGone, whySkipped } from "./shell-fixture.test-support.ts";
+import { testShell } from "./test-shell.test-support.ts";
 
 let root: string;
-const opened: OpenedShell[] = [];
 
 beforeEach(() => {
-  root = makeFolder("shell");
+  root = testFolder();
 });
 
-afterEach(async () => {
-  await Promise.all(opened.splice(0).map((shell) => shell.close()));
-  rmSync(root, { recursive: true, force: true });
-});
-
-function open(setting: Partial<Parameters<typeof openShell>[0]> = {}): OpenedShell {
-  const shell = openShell({ root, ...setting });
-  opened.push(shell);
-  return shell;
-}
+const open = (setting: Partial<Setting> = {}) => testShell({ root, ...setting });
 
 /** Its command says so by a file `ready`. */
 const isReady = () => until("the command is ready", () => existsSync(join(root, "ready")));
