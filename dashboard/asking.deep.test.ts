@@ -1,26 +1,21 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import type { Page } from "playwright-core";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import type { Script } from "../src/models/scripted/scripted-model.ts";
 import { ofType, openEngine, type TestEngine, testProfile } from "../src/testing/engine-fixture.ts";
 import { until } from "../src/testing/until.ts";
 import {
   findBarriers,
-  openBrowser,
   openPage,
   overflow,
   serve,
   shots,
-  type TestBrowser,
   twoFrames,
 } from "./browser.test-support.ts";
+import { testBrowser } from "./test-browser.test-support.ts";
 
-let opened: TestBrowser;
-beforeAll(async () => {
-  opened = await openBrowser();
-}, 120_000);
-afterAll(() => opened?.[Symbol.asyncDispose]());
+const opened = testBrowser();
 
 const profiles = [
   testProfile("harbour-lead", { tools: ["ask_user"] }),

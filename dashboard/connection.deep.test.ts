@@ -1,27 +1,17 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import type { Page, Request } from "playwright-core";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { AccessTokens } from "../src/control/access/access-tokens.ts";
 import { MandateClient } from "../src/surfaces/client/mandate-client.ts";
 import { openEngine, testProfile } from "../src/testing/engine-fixture.ts";
 import { testFolder } from "../src/testing/test-folder.test-support.ts";
 import { until } from "../src/testing/until.ts";
-import {
-  findBarriers,
-  openBrowser,
-  openPage,
-  serve,
-  type TestBrowser,
-  twoFrames,
-} from "./browser.test-support.ts";
+import { findBarriers, openPage, serve, twoFrames } from "./browser.test-support.ts";
 import { type ServerProcess, startServerProcess } from "./serve-process.test-support.ts";
+import { testBrowser } from "./test-browser.test-support.ts";
 
-let opened: TestBrowser;
-beforeAll(async () => {
-  opened = await openBrowser();
-}, 120_000);
-afterAll(() => opened?.[Symbol.asyncDispose]());
+const opened = testBrowser();
 
 const profiles = [testProfile("worker", { tools: [] })];
 const model = () => ({ text: "done" });

@@ -1,22 +1,11 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { openEngine, testProfile } from "../src/testing/engine-fixture.ts";
-import {
-  findBarriers,
-  openBrowser,
-  openPage,
-  overflow,
-  serve,
-  shots,
-  type TestBrowser,
-} from "./browser.test-support.ts";
+import { findBarriers, openPage, overflow, serve, shots } from "./browser.test-support.ts";
+import { testBrowser } from "./test-browser.test-support.ts";
 
-let opened: TestBrowser;
-beforeAll(async () => {
-  opened = await openBrowser();
-}, 120_000);
-afterAll(() => opened?.[Symbol.asyncDispose]());
+const opened = testBrowser();
 
 const lead = testProfile("lead", { tools: ["delegate_task"] });
 const worker = testProfile("worker", { tools: [] });

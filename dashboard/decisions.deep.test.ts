@@ -1,24 +1,13 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import type { Script } from "../src/models/scripted/scripted-model.ts";
 import { openEngine, testProfile } from "../src/testing/engine-fixture.ts";
 import { until } from "../src/testing/until.ts";
-import {
-  findBarriers,
-  openBrowser,
-  openPage,
-  overflow,
-  serve,
-  shots,
-  type TestBrowser,
-} from "./browser.test-support.ts";
+import { findBarriers, openPage, overflow, serve, shots } from "./browser.test-support.ts";
+import { testBrowser } from "./test-browser.test-support.ts";
 
-let opened: TestBrowser;
-beforeAll(async () => {
-  opened = await openBrowser();
-}, 120_000);
-afterAll(() => opened?.[Symbol.asyncDispose]());
+const opened = testBrowser();
 
 const profiles = [
   testProfile("lead", { tools: ["delegate_task"] }),

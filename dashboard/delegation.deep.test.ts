@@ -1,26 +1,15 @@
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Page } from "playwright-core";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { AccessTokens } from "../src/control/access/access-tokens.ts";
 import type { Script } from "../src/models/scripted/scripted-model.ts";
 import { openEngine, type TestEngine, testProfile } from "../src/testing/engine-fixture.ts";
 import { initRepository } from "../src/testing/git-workspace.test-support.ts";
-import {
-  findBarriers,
-  openBrowser,
-  openPage,
-  overflow,
-  serve,
-  shots,
-  type TestBrowser,
-} from "./browser.test-support.ts";
+import { findBarriers, openPage, overflow, serve, shots } from "./browser.test-support.ts";
+import { testBrowser } from "./test-browser.test-support.ts";
 
-let opened: TestBrowser;
-beforeAll(async () => {
-  opened = await openBrowser();
-}, 120_000);
-afterAll(() => opened?.[Symbol.asyncDispose]());
+const opened = testBrowser();
 
 const profiles = [
   testProfile("boss", { tools: ["delegate_task", "write_file", "read_file"] }),

@@ -6,17 +6,10 @@ import { afterAll, beforeAll, expect, it, vi } from "vitest";
 import { createSampleProject } from "../src/surfaces/cli/demonstration/sample-project.ts";
 import { demoApplication, demoPlaybook } from "../src/surfaces/cli/playbook-application.ts";
 import { openEngine, type TestEngine } from "../src/testing/engine-fixture.ts";
-import {
-  findBarriers,
-  openBrowser,
-  openPage,
-  overflow,
-  serve,
-  shots,
-  type TestBrowser,
-} from "./browser.test-support.ts";
+import { findBarriers, openPage, overflow, serve, shots } from "./browser.test-support.ts";
+import { testBrowser } from "./test-browser.test-support.ts";
 
-let opened: TestBrowser;
+const opened = testBrowser();
 const lmStudio = createServer((_, response) =>
   response.end(JSON.stringify({ data: [{ id: "text-embedding" }, { id: "qwen3-8b" }] })),
 );
@@ -32,13 +25,11 @@ beforeAll(async () => {
   for (const name of ["ANTHROPIC", "OPENAI", "GOOGLE_GENERATIVE_AI", "OPENROUTER"]) {
     vi.stubEnv(`${name}_API_KEY`, "");
   }
-  opened = await openBrowser();
 }, 120_000);
 
 afterAll(async () => {
   lmStudio.close();
   vi.unstubAllEnvs();
-  await opened?.[Symbol.asyncDispose]();
 });
 
 /** What `npm start` shows; at its own pace where pictures of it are made. */

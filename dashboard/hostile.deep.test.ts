@@ -13,14 +13,13 @@ import { until } from "../src/testing/until.ts";
 import { defineTool } from "../src/tools/tool.ts";
 import {
   findBarriers,
-  openBrowser,
   openPage,
   overflow,
   serve,
   shots,
-  type TestBrowser,
   type TestServer,
 } from "./browser.test-support.ts";
+import { testBrowser } from "./test-browser.test-support.ts";
 
 /**
  * Every field that somebody else fills, filled by somebody who means harm: markup, control
@@ -28,7 +27,7 @@ import {
  * both themes, down to the narrowest phone, with every dialog and menu open: nothing runs, nothing
  * is wider than the window, and nobody is shut out.
  */
-let opened: TestBrowser;
+const opened = testBrowser();
 let engine: TestEngine;
 let served: TestServer;
 const ids = { run: "", liar: "", open: "", boss: "", scribe: "", spill: "", asker: "" };
@@ -112,7 +111,6 @@ const model: Script = ({ caller, messages }) => {
 };
 
 beforeAll(async () => {
-  opened = await openBrowser();
   engine = await openEngine({
     ...{ profiles, tools: [spill], config: spacious },
     models: { evil: scriptedModel(model) },
@@ -175,7 +173,6 @@ afterAll(async () => {
   for (const { id } of engine?.engine.liveRuns ?? []) await engine.engine.cancel(id, "the end");
   await served?.server.close(100);
   await engine?.[Symbol.asyncDispose]();
-  await opened?.[Symbol.asyncDispose]();
 });
 
 interface Place {

@@ -1,12 +1,9 @@
-import { afterAll, beforeAll, expect, it } from "vitest";
+import { expect, it } from "vitest";
 import { openEngine, testProfile } from "../src/testing/engine-fixture.ts";
-import { openBrowser, openPage, serve, type TestBrowser } from "./browser.test-support.ts";
+import { openPage, serve } from "./browser.test-support.ts";
+import { testBrowser } from "./test-browser.test-support.ts";
 
-let opened: TestBrowser;
-beforeAll(async () => {
-  opened = await openBrowser();
-}, 120_000);
-afterAll(() => opened?.[Symbol.asyncDispose]());
+const opened = testBrowser();
 
 const profiles = [
   testProfile("lead", { tools: ["delegate_task"] }),

@@ -1,25 +1,15 @@
 import { mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Page } from "playwright-core";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { AccessTokens } from "../src/control/access/access-tokens.ts";
 import { Inbox } from "../src/inbox/inbox.ts";
 import type { Script } from "../src/models/scripted/scripted-model.ts";
 import { openEngine, type TestEngine, testProfile } from "../src/testing/engine-fixture.ts";
-import {
-  findBarriers,
-  openBrowser,
-  openPage,
-  serve,
-  shots,
-  type TestBrowser,
-} from "./browser.test-support.ts";
+import { findBarriers, openPage, serve, shots } from "./browser.test-support.ts";
+import { testBrowser } from "./test-browser.test-support.ts";
 
-let opened: TestBrowser;
-beforeAll(async () => {
-  opened = await openBrowser();
-}, 120_000);
-afterAll(() => opened?.[Symbol.asyncDispose]());
+const opened = testBrowser();
 
 const evil = `<img src=x onerror=alert(1)>"><svg/onload=alert(1)> \u202egnp.exe\u001b[31m`;
 const evilName = "stranger";

@@ -1,20 +1,17 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { z } from "zod";
 import { defaultConfig } from "../src/control/config.ts";
 import type { Script } from "../src/models/scripted/scripted-model.ts";
 import { openEngine, testProfile } from "../src/testing/engine-fixture.ts";
 import { until } from "../src/testing/until.ts";
 import { defineTool } from "../src/tools/tool.ts";
-import { openBrowser, openPage, serve, type TestBrowser } from "./browser.test-support.ts";
+import { openPage, serve } from "./browser.test-support.ts";
+import { testBrowser } from "./test-browser.test-support.ts";
 
-let opened: TestBrowser;
-beforeAll(async () => {
-  opened = await openBrowser();
-}, 120_000);
-afterAll(() => opened?.[Symbol.asyncDispose]());
+const opened = testBrowser();
 
 const limits = { ...defaultConfig.limits, runTokens: 1e9, maxChildren: 100_000 };
 const { delegation } = defaultConfig.agents;

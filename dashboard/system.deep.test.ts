@@ -1,28 +1,17 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import type { Page } from "playwright-core";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { AccessTokens } from "../src/control/access/access-tokens.ts";
 import { installationToken } from "../src/control/access/installation-token.ts";
 import { serveRuntime } from "../src/surfaces/http/serve-runtime.ts";
 import { openEngine } from "../src/testing/engine-fixture.ts";
 import { openProcessFleet } from "../src/testing/process-fleet.test-support.ts";
 import { testFolder } from "../src/testing/test-folder.test-support.ts";
-import {
-  findBarriers,
-  openBrowser,
-  openPage,
-  overflow,
-  serve,
-  shots,
-  type TestBrowser,
-} from "./browser.test-support.ts";
+import { findBarriers, openPage, overflow, serve, shots } from "./browser.test-support.ts";
+import { testBrowser } from "./test-browser.test-support.ts";
 
-let opened: TestBrowser;
-beforeAll(async () => {
-  opened = await openBrowser();
-}, 120_000);
-afterAll(() => opened?.[Symbol.asyncDispose]());
+const opened = testBrowser();
 
 const soon = { timeout: 45_000 };
 
