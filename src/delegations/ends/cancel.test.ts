@@ -1,6 +1,4 @@
-import { setTimeout as delay } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
-import { z } from "zod";
 import { isOpen } from "../../events/delegation.ts";
 import type { StoredEvent } from "../../events/event.ts";
 import type { Script } from "../../models/scripted/scripted-model.ts";
@@ -14,29 +12,7 @@ import {
 } from "../../testing/engine-fixture.ts";
 import { until } from "../../testing/until.ts";
 import { defineTool } from "../../tools/tool.ts";
-
-const busy = defineTool({
-  name: "busy",
-  description: "Is busy for a moment.",
-  effect: "exec",
-  idempotent: false,
-  scopes: [],
-  input: z.strictObject({ n: z.int() }),
-  async execute() {
-    await delay(3);
-    return "done";
-  },
-});
-
-const profiles = [
-  testProfile("lead", {
-    tools: ["delegate_task", "spawn", "spawn_await"],
-    mayDelegate: { tools: ["delegate_task", "busy"] },
-  }),
-  testProfile("middle", { tools: ["delegate_task", "busy"] }),
-  testProfile("worker", { tools: ["busy"] }),
-];
-const options = { profiles, tools: [busy] };
+import { busy, busyTeam } from "../busy-tool.test-support.ts";
 
 /** A tree of four: the lead, two workers of its own, and a middle with one more. All work on and on. */
 const tree: Script = ({ caller }) => {
@@ -73,7 +49,7 @@ function begunAfter(events: readonly StoredEvent[], seq: number): readonly strin
 
 describe("cancelling a run", () => {
   it("is acknowledged when every delegation of it is closed, and nothing begins after that", async () => {
-    await using mandate = await openEngine({ ...options, model: tree });
+    await using mandate = await openEngine({ ...busyTeam, model: tree });
     const { runId, result, state } = await startTree(mandate);
     expect(await mandate.engine.cancel(runId, "enough")).toBe("cancelled");
     const acknowledged = await mandate.events(runId);
@@ -98,7 +74,7 @@ describe("cancelling a run", () => {
   });
 
   it("twice is once", async () => {
-    await using mandate = await openEngine({ ...options, model: tree });
+    await using mandate = await openEngine({ ...busyTeam, model: tree });
     const { runId, delegationId } = await startTree(mandate);
     const outcomes = await Promise.all([
       mandate.engine.cancel(runId, "first"),
@@ -114,7 +90,7 @@ describe("cancelling a run", () => {
   });
 
   it("that does not exist is said so", async () => {
-    await using mandate = await openEngine({ ...options, model: tree });
+    await using mandate = await openEngine({ ...busyTeam, model: tree });
     for (const id of ["ffffff", "rffffff", "", "../x", "r", "nonsense"]) {
       expect(await mandate.engine.cancel(id, "why not")).toBe("not_found");
     }
@@ -124,7 +100,7 @@ describe("cancelling a run", () => {
 describe("cancelling a child", () => {
   it("covers what is below it and nothing else; its caller is told and goes on", async () => {
     const { seen, model } = recording(tree);
-    await using mandate = await openEngine({ ...options, model });
+    await using mandate = await openEngine({ ...busyTeam, model });
     const { runId, result, state } = await startTree(mandate);
     const all = await state();
     const middle = all.find(({ profile }) => profile === "middle");
@@ -174,7 +150,7 @@ describe("cancelling a child", () => {
         ? { calls: [{ tool: "spawn_await", input: { job_ids: "*" } }] }
         : "done";
     });
-    await using mandate = await openEngine({ ...options, model, maxConcurrent: 1 });
+    await using mandate = await openEngine({ ...busyTeam, model, maxConcurrent: 1 });
     const { runId, result } = await mandate.start({ task: "go", profile: "lead" });
     const state = async () => [
       ...((await mandate.store.readRun(runId))?.delegations.values() ?? []),
@@ -204,7 +180,7 @@ describe("fault 15: a cancel that races the end", () => {
       let cancelling: Promise<string> | undefined;
       let cancel: () => Promise<string> = async () => "nobody";
       await using mandate = await openEngine({
-        ...options,
+        ...busyTeam,
         async model() {
           queueMicrotask(async () => {
             for (let tick = 0; tick < apart * 2; tick++) await null;

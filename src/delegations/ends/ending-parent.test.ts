@@ -1,33 +1,8 @@
-import { setTimeout as delay } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
-import { z } from "zod";
 import type { Script } from "../../models/scripted/scripted-model.ts";
-import { ofType, openEngine, testProfile } from "../../testing/engine-fixture.ts";
+import { ofType, openEngine } from "../../testing/engine-fixture.ts";
 import { HeldClock } from "../../testing/held-clock.test-support.ts";
-import { defineTool } from "../../tools/tool.ts";
-
-const busy = defineTool({
-  name: "busy",
-  description: "Is busy for a moment.",
-  effect: "exec",
-  idempotent: false,
-  scopes: [],
-  input: z.strictObject({ n: z.int() }),
-  async execute() {
-    await delay(3);
-    return "done";
-  },
-});
-
-const profiles = [
-  testProfile("lead", {
-    tools: ["delegate_task", "spawn", "spawn_await"],
-    mayDelegate: { tools: ["delegate_task", "busy"] },
-  }),
-  testProfile("middle", { tools: ["delegate_task", "busy"] }),
-  testProfile("worker", { tools: ["busy"] }),
-];
-const options = { profiles, tools: [busy] };
+import { busyTeam } from "../busy-tool.test-support.ts";
 
 describe("a parent that ends", () => {
   it("by its deadline closes its children with it, before itself", async () => {
@@ -39,7 +14,7 @@ describe("a parent that ends", () => {
       clock.pass(100);
       return { fault: "hang" };
     };
-    await using mandate = await openEngine({ ...options, clock, model });
+    await using mandate = await openEngine({ ...busyTeam, clock, model });
     const { result, events } = await mandate.run({ task: "go", profile: "lead", timeoutMs: 60 });
     expect(result).toMatchObject({ status: "timeout", closeReason: "timeout" });
     const closed = ofType(events, "agent.subagent_closed").map((event) => event.payload);
@@ -57,7 +32,7 @@ describe("a parent that ends", () => {
       const spawn = { tool: "spawn", input: { task: "x", profile: "worker" } };
       return { calls: [spawn, spawn] };
     };
-    await using mandate = await openEngine({ ...options, model });
+    await using mandate = await openEngine({ ...busyTeam, model });
     const { result, events } = await mandate.run({ task: "go", profile: "lead" });
     expect(result).toMatchObject({ status: "completed", result: "I am done already" });
     expect(result.subDelegations).toMatchObject([

@@ -1,8 +1,8 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import { isOnPostgres, isSpread, notOffered } from "../../testing/alter-database.test-support.ts";
 import { until } from "../../testing/until.ts";
+import { busy } from "../busy-tool.test-support.ts";
 import {
-  busy,
   delegate,
   isRunPaused,
   openWith,

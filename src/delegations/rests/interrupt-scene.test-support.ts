@@ -1,24 +1,9 @@
-import { setTimeout as delay } from "node:timers/promises";
-import { z } from "zod";
 import type { Delegation } from "../../events/delegation.ts";
 import { isPaused } from "../../events/run-state.ts";
 import type { Script } from "../../models/scripted/scripted-model.ts";
 import { openEngine, type TestEngine, testProfile } from "../../testing/engine-fixture.ts";
 import { until } from "../../testing/until.ts";
-import { defineTool } from "../../tools/tool.ts";
-
-export const busy = defineTool({
-  name: "busy",
-  description: "Is busy for a moment.",
-  effect: "exec",
-  idempotent: false,
-  scopes: [],
-  input: z.strictObject({ n: z.int() }),
-  async execute() {
-    await delay(2);
-    return "done";
-  },
-});
+import { busy } from "../busy-tool.test-support.ts";
 
 const tools = ["delegate_task", "busy", "spawn", "spawn_await"];
 export const profiles = [

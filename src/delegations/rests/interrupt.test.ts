@@ -8,10 +8,10 @@ import { ofType, openEngine, type TestEngine, testProfile } from "../../testing/
 import { initRepository } from "../../testing/git-workspace.test-support.ts";
 import { HeldClock } from "../../testing/held-clock.test-support.ts";
 import { until } from "../../testing/until.ts";
+import { busy } from "../busy-tool.test-support.ts";
 import { testDeaths } from "./interrupt-deaths.test-support.ts";
 import {
   agentsOf,
-  busy,
   delegate,
   isRunPaused,
   openWith,
