@@ -169,9 +169,12 @@ describe("what was said", { timeout: 120_000 }, () => {
     expect(Math.abs((await place("log.scrollTop")) - where)).toBeLessThan(100);
     // The name of who speaks has a line of its own.
     const list = page.getByRole("navigation", { name: "Sessions" });
-    const name = await list.getByText("keeper-of-the-harbour-lights").boundingBox();
-    expect(name?.width).toBeGreaterThan(100);
-    expect((await list.getByText("tokens").boundingBox())?.y).toBeGreaterThan(name?.y ?? 1e9);
+    // The list is drawn anew while news arrives, and what is replaced has no box.
+    const boxOf = (text: string) =>
+      until(`a box of ${text}`, () => list.getByText(text).boundingBox());
+    const name = await boxOf("keeper-of-the-harbour-lights");
+    expect(name.width).toBeGreaterThan(100);
+    expect((await boxOf("tokens")).y).toBeGreaterThan(name.y);
     await page.setViewportSize({ width: 1360, height: 800 });
     await look(page, "session-end");
     expect(faults).toEqual([]);

@@ -1,4 +1,6 @@
 import { describe, expect, test } from "vitest";
+import { ManualClock } from "../../testing/manual-clock.ts";
+import { until } from "../../testing/until.ts";
 import { displayWidth } from "../cli/display-width.ts";
 import { enter, escapeKey, sitDownWith } from "./chat.test-support.ts";
 
@@ -38,14 +40,27 @@ replies:
 
 const sitDown = sitDownWith(playbook);
 
+/** Lets models that wait go on by one step. */
+async function pass(clock: ManualClock, models: number, ms: number): Promise<void> {
+  await until(`${models} models wait`, () => clock.waiting === models);
+  await clock.advance(ms);
+}
+
+/** Lets the model that streams say so many of its five pieces. */
+async function stream(clock: ManualClock, pieces: number): Promise<void> {
+  for (let piece = 0; piece < pieces; piece++) await pass(clock, 1, 400);
+}
+
 describe.each([
   [80, 24],
   [40, 20],
 ])("At %i by %i", (columns, rows) => {
   test("a conversation with children is told in order, and no line is wider than the screen", async () => {
-    const chat = await sitDown({ columns, rows });
+    const modelClock = new ManualClock();
+    const chat = await sitDown({ columns, rows, modelClock });
     await chat.say("Please delegate it");
     await chat.see(/researcher#\w+ running|\+2/);
+    await pass(modelClock, 2, 150);
     const frame = await chat.see("● Both are done.");
     const places = [
       "› Please delegate it",
@@ -81,9 +96,12 @@ describe.each([
 });
 
 test("An answer is shown while it is given, and once when it is there", async () => {
-  const chat = await sitDown();
+  const modelClock = new ManualClock();
+  const chat = await sitDown({ modelClock });
   await chat.say("stream it");
+  await stream(modelClock, 2);
   await chat.see(/● one two(?! three four five)/);
+  await stream(modelClock, 3);
   await chat.see("● one two three four five");
   await chat.see("say something");
   expect(chat.frame.match(/one two three four five/g)).toHaveLength(1);
@@ -101,11 +119,14 @@ test("A question of an agent is answered where it is asked", async () => {
 });
 
 test("What is typed while it works is said when it has ended", async () => {
-  const chat = await sitDown();
+  const modelClock = new ManualClock();
+  const chat = await sitDown({ modelClock });
   await chat.say("stream it");
+  await stream(modelClock, 2);
   await chat.see("● one");
   await chat.say("and then?");
   await chat.see("next: and then?");
+  await stream(modelClock, 3);
   await chat.see("● Heard: and then?");
   const said = chat.frame;
   expect(said.indexOf("five")).toBeLessThan(said.indexOf("› and then?"));

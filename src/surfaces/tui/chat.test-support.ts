@@ -8,8 +8,8 @@ import { createElement } from "react";
 import { afterEach } from "vitest";
 import { hotkeysOf } from "../../commands/hotkeys-of.ts";
 import { loadPlaybook } from "../../models/scripted/load-playbook.ts";
-import type { Playbook } from "../../models/scripted/playbook.ts";
 import { scriptedModel } from "../../models/scripted/scripted-model.ts";
+import type { Clock } from "../../ports/clock.ts";
 import type { Model } from "../../ports/model.ts";
 import type { Profile } from "../../profiles/profile.ts";
 import { createRuntime, type Runtime } from "../../runtime.ts";
@@ -34,6 +34,8 @@ interface ChatDeskOptions {
   readonly profiles?: readonly Profile[];
   /** Agents with a task answer no earlier; the one that the person talks to does. */
   readonly childrenAfter?: Promise<void>;
+  /** What the playbook's latencies are measured by. */
+  readonly modelClock?: Clock;
 }
 
 /** A desk for each test, cleared when it has ended. */
@@ -88,7 +90,8 @@ export class ChatDesk {
   }
 
   static async open(options: ChatDeskOptions): Promise<ChatDesk> {
-    const { childrenAfter, columns = 80, maxConcurrent, profiles = [], rows = 24 } = options;
+    const { childrenAfter, columns = 80, maxConcurrent, modelClock, profiles = [] } = options;
+    const { rows = 24 } = options;
     const above = realpathSync(mkdtempSync(join(tmpdir(), "mandate-chat-")));
     const folder = join(above, "project");
     const home = join(above, "home");
@@ -101,7 +104,7 @@ export class ChatDesk {
       environment: { MANDATE_HOME: home, XDG_CONFIG_HOME: home, PATH: process.env["PATH"] },
       cwd: folder,
       database: ":memory:",
-      scripted: modelOf(await loadPlaybook(file), childrenAfter),
+      scripted: modelOf(scriptedModel(await loadPlaybook(file), modelClock), childrenAfter),
       profiles,
       ...(maxConcurrent !== undefined && { maxConcurrent }),
       onDelta: (id, text) => hear(id, text),
@@ -188,8 +191,7 @@ export class ChatDesk {
   }
 }
 
-function modelOf(playbook: Playbook, childrenAfter: Promise<void> | undefined): Model {
-  const model = scriptedModel(playbook);
+function modelOf(model: Model, childrenAfter: Promise<void> | undefined): Model {
   if (childrenAfter === undefined) return model;
   return async (request, onPart) => {
     const { caller, signal } = request;

@@ -5,6 +5,7 @@ import { z } from "zod";
 import { defaultConfig } from "../../control/config.ts";
 import type { Script } from "../../models/scripted/scripted-model.ts";
 import { ofType, openEngine, recording, testProfile } from "../../testing/engine-fixture.ts";
+import { until } from "../../testing/until.ts";
 import { defineTool } from "../tool.ts";
 import { Toolbox } from "../toolbox.ts";
 import { spawnTool } from "./spawn.ts";
@@ -28,12 +29,19 @@ const tick = defineTool({
   execute: () => "tock",
 });
 
-/** A lead that makes the given calls, one turn each, and a child that says who it is. */
+/** A lead that makes the given calls, one turn each, and ends when its children are at work. */
 function leadThat(...inputs: readonly object[]): Script {
-  return ({ caller }) => {
-    if (caller.depth > 0) return { text: `did: ${caller.task}`, latency_ms: 20 };
+  let begun = 0;
+  return async ({ caller, messages }) => {
+    if (caller.depth > 0) {
+      begun++;
+      return { fault: "stall" };
+    }
     const input = inputs[caller.turn - 1];
-    return input === undefined ? "done" : { calls: [{ tool: "spawn", input }] };
+    if (input !== undefined) return { calls: [{ tool: "spawn", input }] };
+    const spawned = messages.filter((one) => one.role === "tool" && !one.isError).length;
+    await until("every child is at work", () => begun === spawned);
+    return "done";
   };
 }
 
