@@ -99,7 +99,7 @@ test("An answer is shown while it is given, and once when it is there", async ()
   const modelClock = new ManualClock();
   const chat = await sitDown({ modelClock });
   await chat.say("stream it");
-  await chat.see(/general#\w+ works/);
+  await chat.hear("agent.budget_reserved");
   await stream(modelClock, 2);
   await chat.see(/● one two(?! three four five)/);
   await stream(modelClock, 3);
@@ -123,7 +123,7 @@ test("What is typed while it works is said when it has ended", async () => {
   const modelClock = new ManualClock();
   const chat = await sitDown({ modelClock });
   await chat.say("stream it");
-  await chat.see(/general#\w+ works/);
+  await chat.hear("agent.budget_reserved");
   await stream(modelClock, 2);
   await chat.see("● one");
   await chat.say("and then?");

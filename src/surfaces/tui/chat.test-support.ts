@@ -7,6 +7,7 @@ import { render } from "ink-testing-library";
 import { createElement } from "react";
 import { afterEach } from "vitest";
 import { hotkeysOf } from "../../commands/hotkeys-of.ts";
+import type { EventType } from "../../events/event.ts";
 import { loadPlaybook } from "../../models/scripted/load-playbook.ts";
 import { scriptedModel } from "../../models/scripted/scripted-model.ts";
 import type { Clock } from "../../ports/clock.ts";
@@ -170,6 +171,18 @@ export class ChatDesk {
       this.store.perform({ do: "note-told", items: [] });
       await until("the inbox is read again", () => this.store.state.inbox !== inbox);
     }
+  }
+
+  /** Until the chat has taken in an event of this type in the turn that it shows. */
+  async hear(type: EventType): Promise<void> {
+    await until(`the chat hears of ${type}`, async () => {
+      const { turn } = this.store.state;
+      if (turn === null) return false;
+      for await (const event of this.runtime.store.readEvents({ runId: turn.runId })) {
+        if (event.type === type && event.run_seq <= turn.seq) return true;
+      }
+      return false;
+    });
   }
 
   async see(text: string | RegExp): Promise<string> {
