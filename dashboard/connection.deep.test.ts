@@ -1,6 +1,6 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
-import type { Page, Request } from "playwright-core";
+import type { Page, Request, Response } from "playwright-core";
 import { describe, expect, it } from "vitest";
 import { AccessTokens } from "../src/control/access/access-tokens.ts";
 import { MandateClient } from "../src/surfaces/client/mandate-client.ts";
@@ -216,11 +216,15 @@ function watchTraffic(page: Page): Traffic {
   const open = new Set<Request>();
   const begin = (request: Request): void => {
     asked += 1;
-    // What the page before had asked for may end without a word.
-    if (request.isNavigationRequest()) open.clear();
     if (!request.headers()["accept"]?.includes("event-stream")) open.add(request);
   };
   const end = (request: Request): void => void open.delete(request);
+  // What the page before had asked for may end without a word.
+  const forget = (): void => open.clear();
+  page.on("framenavigated", forget);
+  // A body that nobody reads does not end the request.
+  const answered = (response: Response): void => end(response.request());
+  page.on("response", answered);
   page.on("request", begin);
   page.on("requestfinished", end);
   page.on("requestfailed", end);
@@ -233,6 +237,8 @@ function watchTraffic(page: Page): Traffic {
       await until("every request is answered", () => open.size === 0);
     },
     [Symbol.dispose]() {
+      page.off("framenavigated", forget);
+      page.off("response", answered);
       page.off("request", begin);
       page.off("requestfinished", end);
       page.off("requestfailed", end);
