@@ -134,7 +134,7 @@ export const engineBars: readonly Bar[] = [
   {
     name: "engine: recovery of a run whose process was killed",
     about: "opening and recovery with 400 children over those with 50",
-    atMost: 8,
+    atMost: 10,
     async measure() {
       const ratios: number[] = [];
       for (let round = 0; round < 3; round += 1) {

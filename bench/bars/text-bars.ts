@@ -181,7 +181,7 @@ export const textBars: readonly Bar[] = [
   {
     name: "text: an agent file",
     about: "reading the file over parsing its front matter",
-    atMost: 10,
+    atMost: 16,
     measure() {
       const path = join(import.meta.dirname, "../../src/profiles/shipped/reviewer.md");
       const [, yaml = ""] = readFileSync(path, "utf8").split("---\n");
