@@ -26,6 +26,11 @@ export interface Contract {
      * one could read. Absent: neither.
      */
     readonly carries?: readonly Carried[];
+    /**
+     * Addresses in its task that no agent composed after untrusted input: they may be fetched as they
+     * are without asking. Absent: none.
+     */
+    readonly addresses?: readonly string[];
     readonly step_idx: number;
     readonly depth: number;
     readonly task_prompt: string;
@@ -71,6 +76,8 @@ export interface Contract {
     readonly allowed_tools: readonly string[];
     readonly can_spawn_children: boolean;
     readonly max_delegation_depth: number;
+    /** Tools that it lacks only because no level of delegation is left; absent: none. */
+    readonly beyond_depth?: readonly string[];
     readonly skills: Selection;
     readonly mcp_servers: Selection;
     readonly scopes: Selection;
@@ -98,6 +105,8 @@ export interface Contract {
     readonly report_format: "markdown";
     /** Null: the report is kept in the log only. */
     readonly report_path_pattern: string | null;
+    /** What `<idx>` is in the pattern: of a step's further try `2-2`, below another planner `1.2`. */
+    readonly report_index?: string;
     /** Its caller may read what it said and did, once it is closed; absent: that is sealed. */
     readonly transcript?: true;
   };
@@ -156,6 +165,14 @@ export const memoryPermissions = ["none", "delegated", "shared"] as const;
  * and the log has only its calls.
  */
 export const externalProvider = "external";
+
+/** The profile in such a contract. No profile can have this name: see `clientOf` for the program's. */
+export const externalProfile = "external";
+
+/** The name of the program that runs the agent; undefined for an agent that Mandate runs. */
+export function clientOf({ model }: Pick<Contract, "model">): string | undefined {
+  return model.provider === externalProvider ? model.model : undefined;
+}
 
 /** What the holder of a contract may use itself. */
 export function mayUse(contract: Contract): Authority {

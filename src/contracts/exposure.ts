@@ -7,8 +7,11 @@ export interface Exposure {
   readonly untrusted: boolean;
   /** What it returns can be nobody else's business; `workspace`: where there is a workspace. */
   readonly private: boolean | "workspace";
-  /** What it is given can leave the machine; `any_host`: where the contract may reach every host. */
-  readonly wayOut: boolean | "any_host";
+  /**
+   * What it is given can leave the machine; `any_host`: where the contract may reach every host;
+   * `address`: nothing leaves but a request for the addresses that its `destinations` name.
+   */
+  readonly wayOut: boolean | "any_host" | "address";
 }
 
 /** A tool that hands nothing in and nothing out. */

@@ -12,6 +12,7 @@ export function narrowServers(
   receipt: ReceiptLine[],
 ): readonly string[] | Refused {
   const { ownServers = none } = profile;
+  const claimed = claimedServers(profile, rules);
   const twin = ownServers.find((own) =>
     rules.servers.some((server) => rules.serverPattern(server) === rules.serverPattern(own)),
   );
@@ -22,11 +23,9 @@ export function narrowServers(
       reason: `"${profile.name}" brings an MCP server of its own called ${twin}, which is the name of a configured one: a grant for the one must not be taken for the other. Rename it.`,
     };
   }
-  const asked = profile.mcp_servers ?? unsaidServers(profile, rules);
-  const unknown =
-    asked === "*"
-      ? []
-      : asked.filter((server) => !rules.servers.includes(server) && !ownServers.includes(server));
+  const unknown = claimed.filter(
+    (server) => !rules.servers.includes(server) && !ownServers.includes(server),
+  );
   if (unknown.length > 0) {
     return {
       allowed: false,
@@ -34,8 +33,7 @@ export function narrowServers(
       reason: `"${profile.name}" needs the MCP server ${unknown.join(", ")}, which is not configured. Declare it under mcp.servers, or take it out of the profile.`,
     };
   }
-  const claimed = asked === "*" ? [...rules.servers, ...ownServers] : asked;
-  const held = intersect([...new Set(claimed)], ceiling.authority.mcp_servers);
+  const held = intersect(claimed, ceiling.authority.mcp_servers);
   const allowed = entry?.allowedMcpServers ? intersect(held, entry.allowedMcpServers) : held;
   const granted = entry ? intersect(entry.defaultMcpServers ?? none, allowed) : allowed;
   const wanted = profile.mcp_servers ?? ownServers;
@@ -55,9 +53,19 @@ export function narrowServers(
 
 const none: readonly string[] = Object.freeze([]);
 
+/** The servers that a profile asks for: those it names, or those that follow from its tools. */
+export function claimedServers(
+  profile: Pick<ProfileClaims, "mcp_servers" | "ownServers" | "tools">,
+  rules: Pick<NarrowingRules, "serverPattern" | "servers">,
+): readonly string[] {
+  const asked = profile.mcp_servers ?? unsaidServers(profile, rules);
+  const all = asked === "*" ? [...rules.servers, ...(profile.ownServers ?? none)] : asked;
+  return [...new Set(all)];
+}
+
 function unsaidServers(
-  { ownServers = none, tools }: ProfileClaims,
-  { serverPattern, servers }: NarrowingRules,
+  { ownServers = none, tools }: Pick<ProfileClaims, "ownServers" | "tools">,
+  { serverPattern, servers }: Pick<NarrowingRules, "serverPattern" | "servers">,
 ): Selection {
   if (tools === undefined || tools === "*") return everything;
   const named = servers.filter((server) => {

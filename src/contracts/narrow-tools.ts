@@ -12,11 +12,14 @@ export interface ToolNarrowing extends Narrowing {
   readonly within: Authority;
 }
 
+export interface HeldTools {
+  readonly tools: readonly string[];
+  /** Tools that it would hold if a level of delegation were left. */
+  readonly beyondDepth: readonly string[];
+}
+
 /** The tools of the child, written out: names, and a pattern for each MCP server it may use. */
-export function narrowTools(
-  narrowing: ToolNarrowing,
-  receipt: ReceiptLine[],
-): readonly string[] | Refused {
+export function narrowTools(narrowing: ToolNarrowing, receipt: ReceiptLine[]): HeldTools | Refused {
   const { ceiling, profile, request, rules, within } = narrowing;
   const offered =
     request.tools !== undefined && rules.explicitTools === "override"
@@ -25,23 +28,29 @@ export function narrowTools(
   const selected = request.tools === undefined ? offered : intersect(request.tools, offered);
   // The root's tools were written out when it was created; without that list nothing is granted.
   const concrete = selected === "*" ? [] : selected;
+  const isDenied = (tool: string): boolean => isDeniedOutright(within.rules ?? [], tool);
   const tools = settle(concrete, serverTools(narrowing, selected), (tool) => {
-    return maySpawn(narrowing, tool) && !isDeniedOutright(within.rules ?? [], tool);
+    const hasLevel = narrowing.depth > 0 || !rules.spawningTools.has(tool);
+    return hasLevel && maySpawn(narrowing, tool) && !isDenied(tool);
   });
+  const beyondDepth = beyond(narrowing, concrete, isDenied);
   const asked = request.tools ?? profile.tools ?? [];
-  const denied = (asked === "*" ? [] : asked).filter((tool) =>
-    isDeniedOutright(within.rules ?? [], tool),
-  );
+  const denied = (asked === "*" ? [] : asked).filter(isDenied);
   const dropped = [...new Set([...difference(asked, tools), ...denied])];
   if (request.tools !== undefined || dropped.length > 0) {
     receipt.push({
       field: "tools",
       requested: asked,
       granted: tools,
-      ...(dropped.length > 0
-        ? { dropped, reason: "not in what the profile and the caller allow" }
-        : {}),
+      ...(dropped.length > 0 ? { dropped, reason: whyDropped(dropped, beyondDepth) } : {}),
     });
+  }
+  if (tools.length === 0 && asked.length > 0 && beyondDepth.length > 0) {
+    return {
+      allowed: false,
+      rule: "depth_exhausted",
+      reason: `"${profile.name}" could only delegate (${list(beyondDepth)}), and no level of delegation is left for that. Do its work yourself, or delegate from higher up.`,
+    };
   }
   if (tools.length === 0 && asked.length > 0) {
     return {
@@ -50,8 +59,29 @@ export function narrowTools(
       reason: `None of the tools asked for "${profile.name}" (${list(asked)}) can be granted: there is no such tool here, or its caller may not hand it on.`,
     };
   }
-  return tools;
+  return { tools, beyondDepth };
 }
+
+function whyDropped(dropped: readonly string[], beyondDepth: readonly string[]): string {
+  return dropped.every((tool) => beyondDepth.includes(tool))
+    ? "no level of delegation is left below it"
+    : "not in what the profile and the caller allow";
+}
+
+/** What of `tools` is held back because no level of delegation is left, and for no other reason. */
+function beyond(
+  narrowing: ToolNarrowing,
+  tools: readonly string[],
+  isDenied: (tool: string) => boolean,
+): readonly string[] {
+  if (narrowing.depth > 0) return nothing;
+  const { spawningTools } = narrowing.rules;
+  return tools.filter(
+    (tool) => spawningTools.has(tool) && maySpawn(narrowing, tool) && !isDenied(tool),
+  );
+}
+
+const nothing: readonly string[] = Object.freeze([]);
 
 /** The same list when nothing is to be changed: a thousand siblings share it. */
 function settle(
@@ -92,12 +122,11 @@ function serverTools(
 
 /** Delegating further is never inherited in silence: a profile or a call has to name it. */
 function maySpawn(
-  { depth, inheritsSpawning, profile, request, rules }: ToolNarrowing,
+  { inheritsSpawning, profile, request, rules }: ToolNarrowing,
   tool: string,
 ): boolean {
   if (!rules.spawningTools.has(tool)) return true;
-  const isNamed = profile.tools !== undefined || request.tools !== undefined;
-  return depth > 0 && (isNamed || inheritsSpawning);
+  return inheritsSpawning || profile.tools !== undefined || request.tools !== undefined;
 }
 
 function list(selection: Selection): string {

@@ -201,7 +201,9 @@ describe("lists", () => {
     });
     expect(grant(ceiling, { tools: "*", skills: "*" }).mayUse.skills).toBe("*");
     const registered = { entry: { allowedForwardSkills: [] }, request: { forwardSkills: ["a"] } };
-    expect(grant(ceiling, {}, registered).mayUse.skills).toEqual([]);
+    expect(() => grant(ceiling, {}, registered)).toThrow(/^None of the skills asked for/);
+    const none = { entry: {}, request: { forwardSkills: [] } };
+    expect(grant(ceiling, {}, none).mayUse.skills).toEqual([]);
     expect(grant(ceiling, {}, { entry: {} }).mayUse).toMatchObject({ skills: [], mcp_servers: [] });
   });
 

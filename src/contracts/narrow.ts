@@ -113,6 +113,8 @@ export interface Granted {
   readonly timeMs: number;
   readonly depth: number;
   readonly canSpawn: boolean;
+  /** Tools that it would hold if a level of delegation were left. */
+  readonly beyondDepth: readonly string[];
   readonly receipt: readonly ReceiptLine[];
 }
 
@@ -131,9 +133,11 @@ export function narrow(narrowing: Narrowing): Granted | Refused {
   const servers = narrowServers(narrowing, receipt);
   if ("allowed" in servers) return servers;
 
-  const tools = narrowTools({ ...narrowing, depth, servers, within: withinCeiling }, receipt);
-  if (!Array.isArray(tools)) return tools as Refused;
+  const held = narrowTools({ ...narrowing, depth, servers, within: withinCeiling }, receipt);
+  if ("allowed" in held) return held;
+  const { beyondDepth, tools } = held;
   const skills = narrowSkills(narrowing, withinCeiling.skills, receipt);
+  if (typeof skills === "object" && "allowed" in skills) return skills;
 
   const permitted = narrowModels(narrowing, receipt);
   if ("allowed" in permitted) return permitted;
@@ -168,6 +172,7 @@ export function narrow(narrowing: Narrowing): Granted | Refused {
     timeMs,
     depth: canSpawn ? depth : 0,
     canSpawn,
+    beyondDepth,
     receipt,
   };
 }
@@ -227,7 +232,7 @@ function narrowSkills(
   { entry, profile, request }: Narrowing,
   withinCeiling: Selection,
   receipt: ReceiptLine[],
-): Selection {
+): Selection | Refused {
   const forwarded =
     request.forwardSkills ?? (entry ? (entry.defaultForwardSkills ?? []) : undefined);
   const allowed = entry?.allowedForwardSkills
@@ -236,6 +241,13 @@ function narrowSkills(
   const granted = forwarded === undefined ? allowed : intersect(forwarded, allowed);
   if (request.forwardSkills !== undefined) {
     const dropped = difference(request.forwardSkills, granted);
+    if (granted.length === 0 && dropped.length > 0) {
+      return {
+        allowed: false,
+        rule: "skills",
+        reason: `None of the skills asked for "${profile.name}" (${dropped.join(", ")}) can be granted: its caller, its profile or its registry entry does not allow them.`,
+      };
+    }
     receipt.push({
       field: "skills",
       requested: request.forwardSkills,

@@ -106,7 +106,8 @@ const entries: fc.Arbitrary<EntryClaims> = fc.record(
 
 const requests: fc.Arbitrary<RequestClaims> = fc.record({
   tools: maybe(listOf(tools)),
-  forwardSkills: maybe(listOf(names)),
+  // Refused when none of them is left, so most forward none.
+  forwardSkills: fc.oneof({ weight: 4, arbitrary: fc.constant(undefined) }, listOf(names)),
   modelOverride: maybe(fc.constantFrom(...models, "x/unknown", "")),
   tokens: maybe(amountTo(100_000)),
   // With none to hand on it is refused, so most ask for none in particular.

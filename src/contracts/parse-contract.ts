@@ -62,6 +62,7 @@ const contractSchema = z.strictObject({
     run_id: z.string().min(1),
     sub_agent_id: z.string().min(1).nullable(),
     watches: z.string().optional(),
+    addresses: z.array(z.string()).optional(),
     carries: z.array(z.enum(["untrusted", "private"])).optional(),
     step_idx: count,
     depth: count,
@@ -98,6 +99,7 @@ const contractSchema = z.strictObject({
     allowed_tools: z.array(z.string()),
     can_spawn_children: z.boolean(),
     max_delegation_depth: count,
+    beyond_depth: z.array(z.string()).optional(),
     skills: selection,
     mcp_servers: selection,
     scopes: selection,
@@ -118,6 +120,7 @@ const contractSchema = z.strictObject({
   outputs: z.strictObject({
     report_format: z.literal("markdown"),
     report_path_pattern: z.string().nullable(),
+    report_index: z.string().max(200).optional(),
     transcript: z.literal(true).optional(),
   }),
   budget: z.strictObject({ tokens: count, cost: z.number().nullable(), reserve: count }),

@@ -4,11 +4,11 @@ import { exampleContract } from "../testing/example-contract.ts";
 import type { Contract } from "./contract.ts";
 import { type Exposure, fullExposure, noExposure } from "./exposure.ts";
 import type { Selection } from "./selection.ts";
-import { isWayOpen, trifectaOf } from "./trifecta.ts";
+import { isWayOpen, trifectaOf, type WayOut } from "./trifecta.ts";
 
 const kinds: Readonly<Record<string, Exposure>> = {
   read_file: { untrusted: true, private: "workspace", wayOut: false },
-  web_fetch: { untrusted: true, private: false, wayOut: true },
+  web_fetch: { untrusted: true, private: false, wayOut: "address" },
   ledger: { untrusted: false, private: true, wayOut: false },
   shell: { untrusted: true, private: "workspace", wayOut: "any_host" },
   complete_task: noExposure,
@@ -108,6 +108,20 @@ describe("a way out", () => {
     expect(isWayOpen(contract, "read_file", { tool: "shell" }, exposureOf)).toBe(false);
     const none = { tool: "web_fetch", destinations: [] };
     expect(isWayOpen(contract, "read_file", none, exposureOf)).toBe(false);
+  });
+
+  it("is open to origins that were named, and by a tool that sends addresses to known ones", () => {
+    const known = { ...fetched, isKnown: (url: URL) => url.href === evil.href };
+    const isOpen = (open: Selection, call: WayOut) =>
+      isWayOpen(contractOf({ tools: [...tools, "own"], open }), "read_file", call, exposureOf);
+    expect(isOpen(["https://evil.example"], fetched)).toBe(true);
+    expect(isOpen(["http://evil.example", "https://evil.example:8443"], fetched)).toBe(false);
+    expect(isOpen(["mcp__*"], known)).toBe(true);
+    expect(
+      isOpen(["mcp__*"], { ...known, destinations: [evil, new URL("https://b.example")] }),
+    ).toBe(false);
+    expect(isOpen(["mcp__*"], { ...known, tool: "own" })).toBe(false);
+    expect(isOpen([], known)).toBe(false);
   });
 
   it("that is closed is not opened by more tools, by a workspace or by what was carried along", () => {

@@ -24,6 +24,10 @@ export interface WayOut {
   readonly tool: string;
   /** Where it leads; absent: that cannot be told before it is made. */
   readonly destinations?: readonly URL[] | undefined;
+  /** Whether an address is in the agent's conversation already, and no agent composed it. */
+  readonly isKnown?: ((url: URL) => boolean) | undefined;
+  /** A message can have brought private data that the agent's own tools and contract could not. */
+  readonly wasToldPrivate?: boolean | undefined;
 }
 
 /** A contract that holds all three is marked: in it the rule below can close something. */
@@ -46,12 +50,14 @@ export function trifectaOf(contract: Contract, exposureOf: FindExposure): Trifec
 
 /** Whether a tool can carry something out under this contract. */
 export function leadsOut({ permissions }: Contract, { wayOut }: Exposure): boolean {
-  return wayOut === "any_host" ? permissions.network === "*" : wayOut;
+  return wayOut === "any_host" ? permissions.network === "*" : wayOut !== false;
 }
 
 /**
  * Whether a call that leads out may be made without a person's word, for an agent that has read
- * `untrusted` (the tool that brought it; null: nothing yet). What the operator left open stays so.
+ * `untrusted` (the tool that brought it; null: nothing yet). Open stay the hosts and tools that the
+ * person configured, the origins that the person named in the task, and known addresses. A contract
+ * with an empty list leaves nothing open.
  */
 export function isWayOpen(
   contract: Contract,
@@ -62,11 +68,18 @@ export function isWayOpen(
   if (untrusted === null) return true;
   const { ways_out: open = [] } = contract.permissions;
   if (includes(open, call.tool)) return true;
-  const { destinations = [] } = call;
-  const leadsToOpen = destinations.every((url) => coversHost(open, url));
+  const { destinations = [], isKnown } = call;
+  // Of a tool that sends more than the address, a known address says nothing of the rest.
+  const sendsAddress = exposureFor(call.tool, exposureOf).wayOut === "address";
+  const leadsToOpen = destinations.every(
+    (url) =>
+      coversHost(open, url) ||
+      includes(open, url.origin) ||
+      (open.length > 0 && sendsAddress && isKnown?.(url) === true),
+  );
   if (destinations.length > 0 && leadsToOpen) return true;
   // The call is the way out and the words have come in, by whatever way: one is left to ask about.
-  return !trifectaOf(contract, exposureOf).private;
+  return call.wasToldPrivate !== true && !trifectaOf(contract, exposureOf).private;
 }
 
 function exposureFor(tool: string, exposureOf: FindExposure): Exposure {

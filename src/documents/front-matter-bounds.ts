@@ -1,3 +1,4 @@
+import { headOf } from "../text.ts";
 import type { FrontMatterProblem } from "./front-matter.ts";
 import type { EntryLine } from "./front-matter-entries.ts";
 import { dashes, isKnownKey, nextText, opensAt, unwrap } from "./front-matter-opening.ts";
@@ -37,7 +38,7 @@ export function findFrontMatter(
   if (warning !== undefined) warn(start, warning);
   const first = text[start] ?? "";
   if (/^---\s*[^-\s#]/.test(first)) {
-    return refuse(start, `the first line must be --- alone; "${first.slice(0, 40)}" is not read`);
+    return refuse(start, `the first line must be --- alone; "${headOf(first, 40)}" is not read`);
   }
   if (/^---\s*(?:#.*)?$/.test(first) || (dashes.test(first) && opensAt(text, start, known))) {
     if (start > 0 && problems.length === 0)
@@ -72,7 +73,7 @@ function close(
   const line = text[end] ?? "";
   const glued = /^-{3,}\s*([^-\s].*)$/.exec(line)?.[1];
   if (!/^(?:---|\.{3})\s*$/.test(line)) {
-    const message = `the front matter is closed by "${line.trim().slice(0, 20)}" in place of ---`;
+    const message = `the front matter is closed by "${headOf(line.trim(), 20)}" in place of ---`;
     problems.push({ severity: "warning", line: end + 1, message });
   }
   const body = text.slice(end + 1);

@@ -1,3 +1,4 @@
+import { headOf } from "../text.ts";
 import type { FrontMatterProblem } from "./front-matter.ts";
 import type { EntryLine } from "./front-matter-entries.ts";
 import { nearestKey } from "./nearest-key.ts";
@@ -106,7 +107,7 @@ function slippedLines(body: readonly string[]): readonly string[] {
 }
 
 function describe(key: string, line: string): string {
-  const shown = line.trim().slice(0, 40);
+  const shown = headOf(line.trim(), 40);
   if (!/^\s/.test(line)) return `"${shown}" is not read as "${key}"; write "${key}: …"`;
   return `"${shown}" is part of the value before it; begin the line with "${key}:"`;
 }

@@ -11,6 +11,7 @@ import {
   Parser,
 } from "yaml";
 import { MandateError, type MandateErrorCode } from "../ports/mandate-error.ts";
+import { clip } from "../text.ts";
 import { maximumDepth, type Refuse, toPlainValue } from "./yaml-plain-value.ts";
 
 export type YamlPath = readonly (string | number)[];
@@ -77,7 +78,7 @@ export function parseYaml(text: string, file: string, options: YamlOptions = {})
 
 /** Some of them quote the file, and a line of it can be all of it. */
 function shorten(problem: string): string {
-  return problem.length <= 300 ? problem : `${problem.slice(0, 300).toWellFormed()}…`;
+  return clip(problem, 301);
 }
 
 function compose(text: string, lineCounter: LineCounter, refuse: Refuse): Document.Parsed {

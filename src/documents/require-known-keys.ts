@@ -1,4 +1,5 @@
 import { MandateError } from "../ports/mandate-error.ts";
+import { headOf } from "../text.ts";
 import { nearestKey } from "./nearest-key.ts";
 
 /** Every key of an options object, so that the compiler says when one is forgotten, or is gone. */
@@ -18,6 +19,6 @@ export function requireKnownKeys(call: string, given: unknown, known: object): v
     const keys = Object.keys(known);
     const nearest = nearestKey(key, keys);
     const hint = nearest ? `Did you mean "${nearest}"?` : `It takes: ${keys.join(", ")}.`;
-    throw new MandateError("usage", `${call}: "${key.slice(0, 80)}" is not known here. ${hint}`);
+    throw new MandateError("usage", `${call}: "${headOf(key, 80)}" is not known here. ${hint}`);
   }
 }

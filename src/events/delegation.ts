@@ -1,5 +1,6 @@
+import type { Cause } from "./cause.ts";
 import type { CloseReason } from "./close-reason.ts";
-import type { ArtifactReference, TokenUsage } from "./event.ts";
+import type { ArtifactReference, SentMessage, TokenUsage } from "./event.ts";
 import type { Seal } from "./seal.ts";
 
 /** What an open delegation waits on: exactly one thing, and never «nothing in particular». */
@@ -23,6 +24,8 @@ interface Common {
   readonly stepIdx: number;
   readonly depth: number;
   readonly profile: string;
+  /** Of an agent that another program runs: the name of that program. */
+  readonly client?: string;
   readonly title: string;
   readonly contractHash: string;
   readonly resumedFrom: string | null;
@@ -40,7 +43,12 @@ interface Common {
   readonly overrun?: true;
   /** Only in a run that is spread over workers. */
   readonly share?: Share;
+  /** Messages to it that are not delivered, in the order in which they were sent; absent: none. */
+  readonly mail?: readonly SentMessage[];
 }
+
+/** So many messages can wait for one delegation. A lower number would make stored logs illegal. */
+export const mostMail = 100;
 
 /** Who works on a delegation of a run that is spread, and how much of the run's budget is its own. */
 export interface Share {
@@ -66,6 +74,8 @@ export interface OpenAsk {
   readonly callId: string;
   /** Whether the call may be made at all; absent: the call itself asks. */
   readonly kind?: "approval";
+  /** A hash of what the runtime asks about; absent: an agent asks, or an earlier version did. */
+  readonly about?: string;
   readonly question: string;
   readonly deadlineAt: number;
   readonly default: string | null;
@@ -80,6 +90,8 @@ export interface Running {
   readonly ask: OpenAsk | null;
   /** How often it was taken up after a crash since it last made progress. */
   readonly resumptions: number;
+  /** Set when its caller was interrupted. `resumed`: those below it were resumed without it. */
+  readonly interruption: { readonly cause: Cause; readonly resumed: boolean } | null;
   readonly lastEventAt: number;
 }
 
@@ -91,10 +103,13 @@ export interface Output {
   readonly reason: CloseReason | null;
   /** Set when it was too large to be poured into the caller's conversation. */
   readonly artifact: ArtifactReference | null;
+  /** Its background children when it answered: it closes after them. Absent: none ran. */
+  readonly running?: readonly string[];
 }
 
 export interface Failure {
   readonly code: CloseReason;
+  readonly cause: Cause;
   readonly error: string;
 }
 
@@ -105,8 +120,10 @@ export type Delegation =
   | (Common & {
       readonly status: "waiting_for_merge";
       readonly output: Output;
-      /** Whether its changes may be taken over. */
+      /** Whether its changes may be merged. */
       readonly ask: OpenAsk | null;
+      /** Its background children were paused, and it waits until a person resumes the run. */
+      readonly isPaused?: true;
     })
   | (Common & {
       readonly status: "completed";
@@ -129,6 +146,16 @@ export type Delegation =
     });
 
 export type DelegationStatus = Delegation["status"];
+
+interface Named {
+  readonly profile: string;
+  readonly client?: string | undefined;
+}
+
+/** The name that people know it by: that of the program which runs it, or of its profile. */
+export function shownName({ client, profile }: Named): string {
+  return client ?? profile;
+}
 
 export function isOpen(delegation: Delegation): boolean {
   return delegation.status !== "closed";

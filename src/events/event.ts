@@ -3,7 +3,9 @@
  * costs, its timeline) is a fold of these facts. Token deltas are streamed and never stored, so they
  * are not here.
  */
+import type { Carried } from "../contracts/exposure.ts";
 import type { ReceiptLine } from "../contracts/receipt.ts";
+import type { CallCause, Cause, LateCause, Reminder, RunCause } from "./cause.ts";
 import type { CloseReason } from "./close-reason.ts";
 import type { RunOutcome } from "./run-outcome.ts";
 import type { Seal } from "./seal.ts";
@@ -36,6 +38,27 @@ export interface ArtifactReference {
 export interface MemoryReference {
   readonly id: string;
   readonly hash: string;
+}
+
+/** `state`: it asks how children stand; `results`: it takes their results, which has them merged. */
+export type Polls = "state" | "results";
+
+/**
+ * What the definition of a tool says of its calls, as far as folds of the log need it. Except for
+ * `changes`, what does not apply is absent. Events of earlier versions get it when they are read.
+ */
+export interface StartedTool {
+  /**
+   * What the call itself may change in the workspace: nothing, the files that its completion names,
+   * or any file. Always there: a start without it is one of an earlier version.
+   */
+  readonly changes: "none" | "reported" | "any";
+  /** It waits for children. */
+  readonly joins?: true;
+  /** Making the same call again is how an agent waits. */
+  readonly polls?: Polls;
+  /** It can save a memory. */
+  readonly saves_memory?: true;
 }
 
 /** One step of a plan. A child carries it out: its `call_id` is the plan's, a `/`, and the key. */
@@ -74,10 +97,25 @@ export interface EventPayloads {
   "run.planned": {
     readonly by: string;
     readonly call_id: string;
+    /**
+     * The index of the first step; the others follow in the order of the plan. Absent in earlier
+     * versions, where children were counted as they were made.
+     */
+    readonly first_step?: number;
+    /** The places of the steps in the order of their merges; absent: the order of the plan. */
+    readonly merge_order?: readonly number[];
     readonly steps: readonly PlannedStep[];
   };
-  "run.late_result": { readonly sub_agent_id: string; readonly detail: string };
-  "run.finished": { readonly outcome: RunOutcome; readonly reason: string };
+  "run.late_result": {
+    readonly sub_agent_id: string;
+    readonly cause: LateCause;
+    readonly detail: string;
+  };
+  "run.finished": {
+    readonly outcome: RunOutcome;
+    readonly cause: RunCause;
+    readonly reason: string;
+  };
 
   // The lifecycle of one delegation (what the tables and tools call sub-agent).
   "agent.subagent_created": {
@@ -86,6 +124,11 @@ export interface EventPayloads {
     readonly step_idx: number;
     readonly depth: number;
     readonly profile: string;
+    /**
+     * Of an agent that another program runs: the name of that program. Earlier versions recorded it
+     * as the profile.
+     */
+    readonly client?: string;
     readonly title: string;
     readonly contract_hash: string;
     /** In a run that is spread: what it may spend, so that every worker holds it to that. */
@@ -115,6 +158,8 @@ export interface EventPayloads {
     readonly artifact?: ArtifactReference;
     /** What it changed in its copy, where that may lie on another machine than its caller's. */
     readonly bundle?: ArtifactReference;
+    /** Its children that still run: it has answered, and closes after them. */
+    readonly running?: readonly string[];
   };
   "agent.worktree_merged": {
     readonly strategy: string;
@@ -127,7 +172,11 @@ export interface EventPayloads {
     readonly diff?: ArtifactReference;
   };
   "agent.subagent_completed": { readonly integrator: string; readonly reason: CloseReason };
-  "agent.subagent_failed": { readonly code: CloseReason; readonly error: string };
+  "agent.subagent_failed": {
+    readonly code: CloseReason;
+    readonly cause: Cause;
+    readonly error: string;
+  };
   "agent.subagent_closed": {
     readonly sub_agent_id: string;
     readonly step_idx: number;
@@ -182,7 +231,7 @@ export interface EventPayloads {
     readonly replaces: TokenUsage;
     readonly overrun?: true;
   };
-  "agent.tool_started": { readonly call_id: string; readonly tool: string };
+  "agent.tool_started": { readonly call_id: string; readonly tool: string } & StartedTool;
   "agent.tool_completed": {
     readonly call_id: string;
     readonly tool: string;
@@ -209,6 +258,7 @@ export interface EventPayloads {
   "agent.tool_failed": {
     readonly call_id: string;
     readonly tool: string;
+    readonly cause: CallCause;
     readonly error: string;
     /** A child could not be started because of the machine: a missing git, a read-only folder. */
     readonly spawn_failed?: true;
@@ -224,6 +274,7 @@ export interface EventPayloads {
   "agent.tool_outcome_unknown": {
     readonly call_id: string;
     readonly tool: string;
+    readonly cause: CallCause;
     readonly error: string;
   };
   "agent.asked": {
@@ -231,6 +282,8 @@ export interface EventPayloads {
     readonly call_id: string;
     /** It is asked whether the call may be made; absent: the call itself asks. */
     readonly kind?: "approval";
+    /** What a question of the runtime is about, as a hash: it is the same one however it is worded. */
+    readonly about?: string;
     readonly question: string;
     readonly deadline_at: number;
     readonly default: string | null;
@@ -243,24 +296,56 @@ export interface EventPayloads {
   "agent.retried": {
     /** `model`: the next one of those that may answer is asked. */
     readonly what: "request" | "attempt" | "model";
+    readonly cause: Cause;
+    /** The model that is asked next. */
+    readonly next?: string;
     readonly reason: string;
     readonly delay_ms: number;
   };
   "agent.resumed": { readonly fence: number; readonly resumption: number };
-  /** A sentence that enters the agent's conversation from outside: a watcher's, or the runtime's own. */
+  /**
+   * A message to an agent that has not ended. Until `agent.interjected` delivers it, it is in the
+   * agent's mail and not in its conversation.
+   */
+  "agent.message_sent": SentMessage;
+  /**
+   * A sentence that enters the agent's conversation from outside: a watcher's, the runtime's own, or
+   * a message that was sent to it.
+   */
   "agent.interjected": {
     readonly from: string;
     readonly severity: "info" | "warn" | "critical";
+    /** Of what the runtime itself says. */
+    readonly cause?: Reminder;
     readonly message: string;
     /** Of what a watcher is shown: the last event that it tells about. */
     readonly up_to?: number;
+    /** Of a message that was sent to the agent: this delivers it. */
+    readonly message_id?: string;
+    /** As in `agent.message_sent`. */
+    readonly carries?: readonly Carried[];
   };
-  /** The conversation was shortened by the pure function `compact`, so it can be rebuilt. */
-  "agent.compacted": { readonly before_messages: number };
+  /** The conversation was shortened by a pure function of these numbers, so it can be rebuilt. */
+  "agent.compacted": {
+    readonly before_messages: number;
+    /** Lengths are in characters. Absent in events of the first version, which had one way to shorten. */
+    readonly shortening?: {
+      /** The results of so many latest turns are recent, those of earlier turns are old. */
+      readonly keep: number;
+      readonly old: number;
+      /** Absent: recent results stay whole. */
+      readonly recent?: number;
+      /** Of earlier answers, and of each argument of their calls. */
+      readonly said?: number;
+      /** So many latest turns are left. */
+      readonly turns?: number;
+    };
+  };
   /** Why it rests: `budget`, until others have settled; `interrupt`, until somebody resumes the run. */
-  "agent.paused": { readonly reason: string };
+  "agent.paused": { readonly reason: "budget" | "interrupt" };
   /** Its caller stopped: it takes no further turn, and ends when those below it have. */
   "agent.interrupted": {
+    readonly cause: Cause;
     readonly reason: string;
     readonly closes_as: CloseReason;
     /** Somebody resumed those below it, and not itself: they go on, whatever their contracts say. */
@@ -309,6 +394,21 @@ export interface EventPayloads {
     readonly actor: string;
     readonly outcome: string;
   };
+}
+
+/**
+ * Who sends messages to a running agent: `caller`, an agent above it or the program behind the run;
+ * `person`, a person who typed the message at a surface of ours.
+ */
+export type MessageSender = "caller" | "person";
+
+export interface SentMessage {
+  /** Unique among the messages to one delegation. */
+  readonly message_id: string;
+  readonly from: MessageSender;
+  readonly message: string;
+  /** `untrusted`: its sender had read untrusted input. `private`: the sender could also read private data. */
+  readonly carries?: readonly Carried[];
 }
 
 /** Numbers that follow each other: the first one, and how many. */

@@ -15,6 +15,8 @@ export class Evidence {
   spawnFailure: string | null = null;
   /** The tool, or whoever spoke, by which a stranger's words first came in; null: none did. */
   untrusted: string | null = null;
+  /** A message brought what its sender could read of private data. */
+  holdsPrivate = false;
   #calls: Map<string, number> | null = null;
   #exits: number[] | null = null;
   #files: readonly FileEvidence[] | null = null;
@@ -47,6 +49,8 @@ export class Evidence {
         // Servers and watchers speak of what they have read themselves.
         if (payload.from === "mcp" || payload.from.startsWith("watcher:"))
           this.untrusted ??= payload.from;
+        if (payload.carries?.includes("untrusted")) this.untrusted ??= "a message from its caller";
+        if (payload.carries?.includes("private")) this.holdsPrivate = true;
         return;
       default:
     }

@@ -1,12 +1,12 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { cases } from "../testing/cases.test-support.ts";
+import { storedLine } from "../text.ts";
 import type { EventType, NewEvent, StoredEvent } from "./event.ts";
 import { examplePayloads } from "./example-events.test-support.ts";
 import { inboxChangeOf } from "./inbox-change.ts";
 import type { InboxItem } from "./inbox-item.ts";
 import { isInboxType, touchesInbox } from "./inbox-types.ts";
-import { oneLine } from "./one-line.ts";
 import { applyToRun, emptyRun } from "./run-state.ts";
 
 const id = "c00000";
@@ -60,6 +60,32 @@ function closing(status: string, reason: string, summary: string): object {
 }
 
 describe("what is in the inbox", () => {
+  it("is what was said to agents, in order, and what they never read", () => {
+    const sent = (from: string, message: string) =>
+      about("agent.message_sent", { message_id: message, from, message });
+    const read = about("agent.interjected", { from: "caller", message: "one", message_id: "one" });
+    const deep = running({ depth: 3 });
+    const { items } = inboxOf(
+      ...deep,
+      sent("caller", "one"),
+      sent("person", "two"),
+      read,
+      ...completed("all"),
+    );
+    expect(items.map(({ kind, severity, title, text }) => [kind, severity, title, text])).toEqual([
+      ["interjection", "info", "Message to coder from its caller", "one"],
+      ["interjection", "info", "Message to coder from a person", "two"],
+      ["finished", "info", "coder finished without reading a message: write it", "all"],
+    ]);
+    const [end] = inboxOf(
+      ...deep,
+      sent("caller", "one"),
+      sent("caller", "two"),
+      ...failed("cancelled"),
+    ).items.slice(-1);
+    expect(end?.title).toBe("coder was cancelled without reading 2 messages: write it");
+  });
+
   it("is a question with its deadline and default, and how it was answered", () => {
     const { items } = inboxOf(
       ...running(),
@@ -139,7 +165,7 @@ describe("what is in the inbox", () => {
     const { items } = inboxOf(
       ...running({ depth: 1 }),
       ...failed("cancelled"),
-      ofRun("run.finished", { outcome: "failed", reason: "cancelled: enough" }),
+      ofRun("run.finished", { outcome: "cancelled", reason: "cancelled: enough" }),
     );
     expect(items).toMatchObject([
       { kind: "finished", severity: "warn", title: "coder was cancelled: write it" },
@@ -229,22 +255,24 @@ describe("a line of an item", () => {
     );
     fc.assert(
       fc.property(anything, (text) => {
-        const line = oneLine(text, 240);
+        const line = storedLine(text, 240);
         expect(line.length).toBeLessThanOrEqual(240);
         expect(line.isWellFormed()).toBe(true);
         expect(line).not.toMatch(/[\p{Cc}\p{Zl}\p{Zp}\u202a-\u202e\u2066-\u2069]/u);
         expect(line).toBe(line.trim());
-        expect(oneLine(line, 240)).toBe(line);
+        expect(storedLine(line, 240)).toBe(line);
       }),
       { numRuns: cases(60) },
     );
   });
 
   it("says where it was cut, and keeps no half of a character", () => {
-    expect(oneLine("a".repeat(240), 240)).toBe("a".repeat(240));
-    expect(oneLine("a".repeat(241), 240)).toBe(`${"a".repeat(239)}…`);
-    expect(oneLine(`${"a".repeat(238)}😀😀`, 240)).toBe(`${"a".repeat(238)}…`);
-    expect(oneLine("\u001b[31mred\u001b[0m\u0000 and\r\n\tmore\u202e", 240)).toBe("red and more");
-    expect(oneLine("a\u{e0041}\u061c\u180e\u00adb", 240)).toBe("ab");
+    expect(storedLine("a".repeat(240), 240)).toBe("a".repeat(240));
+    expect(storedLine("a".repeat(241), 240)).toBe(`${"a".repeat(239)}…`);
+    expect(storedLine(`${"a".repeat(238)}😀😀`, 240)).toBe(`${"a".repeat(238)}…`);
+    expect(storedLine("\u001b[31mred\u001b[0m\u0000 and\r\n\tmore\u202e", 240)).toBe(
+      "red and more",
+    );
+    expect(storedLine("a\u{e0041}\u061c\u180e\u00adb", 240)).toBe("ab");
   });
 });

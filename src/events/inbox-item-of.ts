@@ -1,8 +1,7 @@
-import { type Delegation, openAskOf } from "./delegation.ts";
+import { storedLine } from "../text.ts";
+import { type Delegation, openAskOf, shownName } from "./delegation.ts";
 import type { StoredEvent } from "./event.ts";
 import type { InboxItem } from "./inbox-item.ts";
-import { oneLine } from "./one-line.ts";
-import { runOutcomeOf } from "./run-outcome.ts";
 import type { RunState } from "./run-state.ts";
 
 const longestTitle = 160;
@@ -24,8 +23,8 @@ export function inboxItemOf(
     ...(about !== undefined && { delegationId: about }),
     kind,
     severity,
-    title: oneLine(title, longestTitle),
-    text: oneLine(text, longestText),
+    title: storedLine(title, longestTitle),
+    text: storedLine(text, longestText),
     ...(ask && { isOpen: true, ask }),
   };
 }
@@ -36,7 +35,7 @@ type Said = Pick<InboxItem, "kind" | "severity" | "title" | "text"> & {
 };
 
 function say(event: StoredEvent, run: RunState, before: Delegation | undefined): Said | undefined {
-  const who = before?.profile ?? "an agent";
+  const who = before === undefined ? "an agent" : shownName(before);
   switch (event.type) {
     case "agent.asked": {
       const {
@@ -46,7 +45,7 @@ function say(event: StoredEvent, run: RunState, before: Delegation | undefined):
         kind,
         question,
       } = event.payload;
-      const ask = { id, deadlineAt, default: fallback && oneLine(fallback, longestText) };
+      const ask = { id, deadlineAt, default: fallback && storedLine(fallback, longestText) };
       const title = kind === undefined ? `${who} asks` : `${who} asks for approval`;
       return { kind: kind ?? "ask", severity: "warn", title, text: question, ask };
     }
@@ -54,6 +53,11 @@ function say(event: StoredEvent, run: RunState, before: Delegation | undefined):
       return sayAnswer(event, before, who);
     case "agent.subagent_closed":
       return before && sayEnd(event, before);
+    case "agent.message_sent": {
+      const { from, message } = event.payload;
+      const title = `Message to ${who} from ${from === "person" ? "a person" : "its caller"}`;
+      return { kind: "interjection", severity: "info", title, text: message };
+    }
     case "agent.interjected": {
       const { from, message, severity } = event.payload;
       if (!from.startsWith(watcherPrefix)) return undefined;
@@ -71,13 +75,12 @@ function say(event: StoredEvent, run: RunState, before: Delegation | undefined):
       const count = steps.length === 1 ? "1 step" : `${steps.length} steps`;
       const text = steps
         .slice(0, 20)
-        .map(({ title }) => oneLine(title, longestTitle))
+        .map(({ title }) => storedLine(title, longestTitle))
         .join("; ");
       return { kind: "plan", severity: "info", title: `A plan of ${count}`, text, about: by };
     }
     case "run.finished": {
-      const { reason } = event.payload;
-      const outcome = runOutcomeOf(event.payload);
+      const { outcome, reason } = event.payload;
       const severity = outcome === "succeeded" ? "info" : "warn";
       const end = outcome === "cancelled" ? "was cancelled" : outcome;
       return { kind: "run", severity, title: `The run ${end}: ${run.task}`, text: reason };
@@ -118,19 +121,32 @@ function sayEnd(
   }: StoredEvent<"agent.subagent_closed">,
   before: Delegation,
 ): Said | undefined {
-  const { depth, profile, title } = before;
-  const isNews = status === "failed" && !isConsequence(reason);
+  const { depth, mail = [], profile, title } = before;
+  const who = shownName(before);
+  const isNews = (status === "failed" && !isConsequence(reason)) || mail.length > 0;
   if (depth > depthOfInterest && !isNews) return undefined;
+  const unread = withoutReading(mail.length);
   const error = before.status === "failed" ? before.failure.error : "";
   if (status === "failed") {
     const end = isConsequence(reason) ? "was cancelled" : `failed (${reason})`;
-    const head = `${profile} ${end}: ${title}`;
+    const head = `${who} ${end}${unread}: ${title}`;
     return { kind: "finished", severity: "warn", title: head, text: error || seal.summary };
   }
   const [kind, verb] = isReviewer(profile)
     ? (["review", "reviewed"] as const)
     : (["finished", "finished"] as const);
-  return { kind, severity: "info", title: `${profile} ${verb}: ${title}`, text: seal.summary };
+  return {
+    kind,
+    severity: "info",
+    title: `${who} ${verb}${unread}: ${title}`,
+    text: seal.summary,
+  };
+}
+
+/** Tells the sender that a message came too late. */
+function withoutReading(messages: number): string {
+  if (messages === 0) return "";
+  return ` without reading ${messages === 1 ? "a message" : `${messages} messages`}`;
 }
 
 /** It ended because somebody above it did, or was told to: that end is the news. */

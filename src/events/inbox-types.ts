@@ -5,6 +5,7 @@ const told: ReadonlySet<EventType> = new Set<EventType>([
   "agent.asked",
   "agent.answered",
   "agent.subagent_closed",
+  "agent.message_sent",
   "agent.interjected",
   "run.started",
   "run.planned",

@@ -13,12 +13,14 @@ const activity: readonly EventType[] = eventTypes.filter((type) =>
 /** The specified state machine with `created → failed`, written out once more. */
 const table: Readonly<Record<DelegationStatus, readonly EventType[]>> = {
   created: [
+    "agent.message_sent",
     "agent.subagent_started",
     "agent.subagent_failed",
     "agent.model_clamped",
     "agent.skills_clamped",
   ],
   running: [
+    "agent.message_sent",
     "agent.subagent_attempt",
     "agent.subagent_waiting_for_merge",
     "agent.subagent_failed",
@@ -28,6 +30,8 @@ const table: Readonly<Record<DelegationStatus, readonly EventType[]>> = {
     "agent.budget_corrected",
     "agent.asked",
     "agent.answered",
+    "agent.paused",
+    "agent.resumed",
     "agent.worktree_merged",
     "agent.subagent_completed",
     "agent.subagent_failed",
@@ -120,6 +124,51 @@ describe("the lifecycle", () => {
   });
 });
 
+describe("the mail of a delegation", () => {
+  const sent = (id: string, more: object = {}) =>
+    stored("agent.message_sent", { message_id: id, message: `text of ${id}`, ...more });
+  const delivered = (id: string) =>
+    stored("agent.interjected", { from: "caller", severity: "info", message_id: id });
+  const idsIn = ({ mail }: Delegation) => mail?.map((one) => one.message_id);
+
+  it("holds what was sent before it began and since, in order, until it is delivered", () => {
+    const early = apply(inStatus.created(), sent("m1"));
+    expect(idsIn(early)).toEqual(["m1"]);
+    const both = [started, sent("m2")].reduce(apply, early);
+    expect(idsIn(both)).toEqual(["m1", "m2"]);
+    expect(idsIn(apply(both, delivered("m1")))).toEqual(["m2"]);
+    expect([delivered("m2"), delivered("m1")].reduce(apply, both)).not.toHaveProperty("mail");
+  });
+
+  it("gives out each message once, and nothing that was not sent", () => {
+    const running = lifeOf(started, sent("m1"));
+    const read = apply(running, delivered("m1"));
+    expect(() => apply(read, delivered("m1"))).toThrow(/does not accept/);
+    expect(() => apply(running, delivered("m2"))).toThrow(/does not accept/);
+    expect(() => apply(running, sent("m1"))).toThrow(/does not accept/);
+  });
+
+  it("does not wake or move what waits", () => {
+    const paused = lifeOf(started, stored("agent.paused", { reason: "interrupt" }));
+    const told = apply(paused, { ...sent("m1"), at: 99 });
+    expect(told).toEqual({ ...paused, mail: [sent("m1").payload] });
+    expect(idsIn(apply(told, stored("agent.resumed")))).toEqual(["m1"]);
+  });
+
+  it("is bounded", () => {
+    const full = lifeOf(started, ...Array.from({ length: 100 }, (_, index) => sent(`m${index}`)));
+    expect(() => apply(full, sent("one more"))).toThrow(/100 messages that it has not read yet/);
+    expect(() => apply(apply(full, delivered("m0")), sent("one more"))).not.toThrow();
+  });
+
+  it("is kept by a closed delegation: what it never read", () => {
+    const ends = [failed, stored("agent.subagent_closed")];
+    expect(idsIn(lifeOf(started, sent("m1"), ...ends))).toEqual(["m1"]);
+    const read = lifeOf(started, sent("m1"), delivered("m1"), ...ends);
+    expect(read).not.toHaveProperty("mail");
+  });
+});
+
 describe("a running delegation", () => {
   it("says what it waits on", () => {
     const waitsOn = (...events: readonly StoredEvent[]): unknown => {
@@ -129,16 +178,14 @@ describe("a running delegation", () => {
     expect(waitsOn()).toEqual({ on: "runtime" });
     expect(waitsOn(stored("agent.budget_reserved"))).toEqual({ on: "model" });
     expect(waitsOn(stored("agent.tool_started"))).toEqual({ on: "tool", detail: "read_file" });
-    for (const tool of ["delegate_task", "spawn_await"]) {
-      expect(waitsOn(stored("agent.tool_started", { tool }))).toEqual({
-        on: "child",
-        detail: tool,
-      });
-    }
+    expect(waitsOn(stored("agent.tool_started", { tool: "ask_team", joins: true }))).toEqual({
+      on: "child",
+      detail: "ask_team",
+    });
     expect(waitsOn(asked)).toEqual({ on: "answer", detail: "q1" });
     expect(waitsOn(stored("agent.retried", {}, { at: 100 }))).toEqual({ on: "model", until: 150 });
     expect(waitsOn(stored("agent.paused"))).toEqual({ on: "budget" });
-    expect(waitsOn(stored("agent.paused", { reason: "operator" }))).toEqual({ on: "paused" });
+    expect(waitsOn(stored("agent.paused", { reason: "interrupt" }))).toEqual({ on: "paused" });
   });
 
   it("that rests rests on, whatever reaches it, until it is resumed", () => {

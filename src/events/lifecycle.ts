@@ -3,8 +3,20 @@
  * all fold events through `apply`, so no transition can hide anywhere else.
  */
 import { MandateError } from "../ports/mandate-error.ts";
-import type { Delegation, DelegationStatus, OpenAsk, Output, WaitingOn } from "./delegation.ts";
-import type { EventPayloads, EventType, StoredEvent, TokenUsage } from "./event.ts";
+import {
+  type Delegation,
+  type DelegationStatus,
+  mostMail,
+  type OpenAsk,
+  type Output,
+  type WaitingOn,
+} from "./delegation.ts";
+import type { EventPayloads, EventType, NewEvent, TokenUsage } from "./event.ts";
+
+/** What the fold needs of an event: what happened, and when by the clock of who wrote it. */
+export type TimedEvent<Type extends EventType = EventType> = NewEvent<Type> & {
+  readonly at: number;
+};
 
 const activity: readonly EventType[] = [
   "agent.model_turn",
@@ -29,6 +41,7 @@ const activity: readonly EventType[] = [
 const accepts: Readonly<Record<DelegationStatus, ReadonlySet<EventType>>> = {
   created: new Set<EventType>([
     "agent.claimed",
+    "agent.message_sent",
     "agent.subagent_started",
     "agent.subagent_failed",
     "agent.model_clamped",
@@ -36,6 +49,7 @@ const accepts: Readonly<Record<DelegationStatus, ReadonlySet<EventType>>> = {
   ]),
   running: new Set<EventType>([
     "agent.claimed",
+    "agent.message_sent",
     "agent.subagent_attempt",
     "agent.subagent_waiting_for_merge",
     "agent.subagent_failed",
@@ -46,6 +60,9 @@ const accepts: Readonly<Record<DelegationStatus, ReadonlySet<EventType>>> = {
     "agent.budget_corrected",
     "agent.asked",
     "agent.answered",
+    // Its background children rest, or continue.
+    "agent.paused",
+    "agent.resumed",
     "agent.worktree_merged",
     "agent.subagent_completed",
     "agent.subagent_failed",
@@ -62,22 +79,12 @@ const onBudget: WaitingOn = { on: "budget" };
 const onPause: WaitingOn = { on: "paused" };
 const onGoing: WaitingOn = { on: "child", detail: "interrupted" };
 
-/** Tools that wait for children: what the parent waits on is then a child, not a tool. */
-const joiningTools: ReadonlySet<string> = new Set([
-  "delegate_task",
-  "delegate_to_agent",
-  "spawn_await",
-  "spawn_subagent",
-  "request_review",
-  "submit_plan",
-]);
-
 function accepted(status: DelegationStatus, type: EventType): boolean {
   return accepts[status].has(type);
 }
 
 /** The first event of a delegation makes it. */
-export function create(event: StoredEvent<"agent.subagent_created">): Delegation {
+export function create(event: TimedEvent<"agent.subagent_created">): Delegation {
   const { payload } = event;
   const created: Delegation = {
     status: "created",
@@ -98,16 +105,21 @@ export function create(event: StoredEvent<"agent.subagent_created">): Delegation
     toolCalls: 0,
     attempt: 0,
   };
-  // Only those of spread runs have one, and only theirs are copied for it.
-  const { budget } = payload;
-  if (budget === undefined) return created;
-  return { ...created, share: { ...budget, worker: null, fence: 0 } };
+  // Few have either, and only those are copied for it.
+  const { budget, client } = payload;
+  if (budget === undefined && client === undefined) return created;
+  return {
+    ...created,
+    ...(client !== undefined && { client }),
+    ...(budget && { share: { ...budget, worker: null, fence: 0 } }),
+  };
 }
 
 /** Every later event moves it, or is illegal. */
-export function apply(delegation: Delegation, event: StoredEvent): Delegation {
+export function apply(delegation: Delegation, event: TimedEvent): Delegation {
   if (!accepted(delegation.status, event.type)) throw illegalTransition(delegation, event.type);
   if (event.type === "agent.claimed") return claim(delegation, event);
+  if (event.type === "agent.message_sent") return receive(delegation, event);
   switch (delegation.status) {
     case "created":
       return applyToCreated(delegation, event);
@@ -127,7 +139,7 @@ export function apply(delegation: Delegation, event: StoredEvent): Delegation {
 
 type In<Status extends DelegationStatus> = Extract<Delegation, { status: Status }>;
 
-function applyToCreated(delegation: In<"created">, event: StoredEvent): Delegation {
+function applyToCreated(delegation: In<"created">, event: TimedEvent): Delegation {
   switch (event.type) {
     case "agent.subagent_started":
       return {
@@ -139,6 +151,7 @@ function applyToCreated(delegation: In<"created">, event: StoredEvent): Delegati
         requests: 0,
         ask: null,
         resumptions: 0,
+        interruption: null,
         lastEventAt: event.at,
       };
     case "agent.subagent_failed":
@@ -149,7 +162,7 @@ function applyToCreated(delegation: In<"created">, event: StoredEvent): Delegati
 }
 
 /** Answers and the like still reach one that was paused; it rests on until somebody resumes it. */
-function applyToRunning(delegation: In<"running">, event: StoredEvent): Delegation {
+function applyToRunning(delegation: In<"running">, event: TimedEvent): Delegation {
   const next = moveRunning(delegation, event);
   const isResting = delegation.waitingOn.on === "paused" && !wakes.has(event.type);
   return isResting && next.status === "running" ? { ...next, waitingOn: onPause } : next;
@@ -157,7 +170,7 @@ function applyToRunning(delegation: In<"running">, event: StoredEvent): Delegati
 
 const wakes: ReadonlySet<EventType> = new Set(["agent.resumed", "agent.interrupted"]);
 
-function moveRunning(delegation: In<"running">, event: StoredEvent): Delegation {
+function moveRunning(delegation: In<"running">, event: TimedEvent): Delegation {
   const lastEventAt = event.at;
   switch (event.type) {
     case "agent.subagent_attempt":
@@ -188,8 +201,8 @@ function moveRunning(delegation: In<"running">, event: StoredEvent): Delegation 
         lastEventAt,
       };
     case "agent.tool_started": {
-      const { tool } = event.payload;
-      const on = joiningTools.has(tool) ? "child" : "tool";
+      const { joins, tool } = event.payload;
+      const on = joins ? "child" : "tool";
       return { ...delegation, waitingOn: { on, detail: tool }, lastEventAt };
     }
     case "agent.tool_completed":
@@ -226,6 +239,7 @@ function moveRunning(delegation: In<"running">, event: StoredEvent): Delegation 
       return {
         ...delegation,
         resumptions: event.payload.resumption,
+        interruption: null,
         waitingOn: onRuntime,
         lastEventAt,
       };
@@ -236,11 +250,18 @@ function moveRunning(delegation: In<"running">, event: StoredEvent): Delegation 
         lastEventAt,
       };
     case "agent.interrupted":
-      return { ...delegation, waitingOn: onGoing, lastEventAt };
+      return {
+        ...delegation,
+        interruption: { cause: event.payload.cause, resumed: event.payload.resumed === true },
+        waitingOn: onGoing,
+        lastEventAt,
+      };
+    case "agent.interjected":
+      return { ...deliver(delegation, event.payload), lastEventAt };
     case "agent.subagent_waiting_for_merge":
       return {
         ...common(delegation),
-        ...handedIn(delegation),
+        ...handedIn(delegation, event.payload),
         status: "waiting_for_merge",
         output: outputOf(event.payload),
         ask: null,
@@ -252,7 +273,7 @@ function moveRunning(delegation: In<"running">, event: StoredEvent): Delegation 
   }
 }
 
-function applyToWaiting(delegation: In<"waiting_for_merge">, event: StoredEvent): Delegation {
+function applyToWaiting(delegation: In<"waiting_for_merge">, event: TimedEvent): Delegation {
   switch (event.type) {
     case "agent.budget_corrected":
       return { ...delegation, ...correct(delegation, event.payload) };
@@ -262,6 +283,12 @@ function applyToWaiting(delegation: In<"waiting_for_merge">, event: StoredEvent)
       if (delegation.ask?.id !== event.payload.ask_id)
         throw illegalTransition(delegation, event.type);
       return { ...delegation, ask: null };
+    case "agent.paused":
+      return { ...delegation, isPaused: true };
+    case "agent.resumed": {
+      const { isPaused: _, ...resumed } = delegation;
+      return resumed;
+    }
     case "agent.subagent_completed": {
       const { output } = delegation;
       const { reason } = event.payload;
@@ -274,18 +301,19 @@ function applyToWaiting(delegation: In<"waiting_for_merge">, event: StoredEvent)
   }
 }
 
-function askOf(payload: StoredEvent<"agent.asked">["payload"]): OpenAsk {
+export function askOf(payload: TimedEvent<"agent.asked">["payload"]): OpenAsk {
   return {
     id: payload.ask_id,
     callId: payload.call_id,
     ...(payload.kind && { kind: payload.kind }),
+    ...(payload.about !== undefined && { about: payload.about }),
     question: payload.question,
     deadlineAt: payload.deadline_at,
     default: payload.default,
   };
 }
 
-function applyClose(delegation: In<"completed"> | In<"failed">, event: StoredEvent): Delegation {
+function applyClose(delegation: In<"completed"> | In<"failed">, event: TimedEvent): Delegation {
   if (event.type !== "agent.subagent_closed") throw illegalTransition(delegation, event.type);
   const { payload } = event;
   if (payload.final_status !== delegation.status) throw illegalTransition(delegation, event.type);
@@ -303,15 +331,15 @@ function applyClose(delegation: In<"completed"> | In<"failed">, event: StoredEve
 
 function fail(
   delegation: Delegation,
-  event: StoredEvent<"agent.subagent_failed">,
+  event: TimedEvent<"agent.subagent_failed">,
   output: Output | null,
 ): Delegation {
-  const { code, error } = event.payload;
-  return { ...common(delegation), status: "failed", failure: { code, error }, output };
+  const { cause, code, error } = event.payload;
+  return { ...common(delegation), status: "failed", failure: { code, cause, error }, output };
 }
 
 /** Whoever claims it writes from there on, one fence higher than whoever did before. */
-function claim(delegation: Delegation, { payload }: StoredEvent<"agent.claimed">): Delegation {
+function claim(delegation: Delegation, { payload }: TimedEvent<"agent.claimed">): Delegation {
   const { share } = delegation;
   if (share === undefined || payload.fence !== share.fence + 1) {
     throw illegalTransition(delegation, "agent.claimed");
@@ -319,17 +347,53 @@ function claim(delegation: Delegation, { payload }: StoredEvent<"agent.claimed">
   return { ...delegation, share: { ...share, ...payload } };
 }
 
+/** A message changes the mail and nothing else: a paused delegation stays paused. */
+function receive(
+  delegation: Delegation,
+  { payload, type }: TimedEvent<"agent.message_sent">,
+): Delegation {
+  const { mail = [] } = delegation;
+  if (mail.some((one) => one.message_id === payload.message_id)) {
+    throw illegalTransition(delegation, type);
+  }
+  if (mail.length >= mostMail) {
+    throw new MandateError(
+      "refused-by-policy",
+      `${delegation.id} has ${mostMail} messages that it has not read yet, and takes no more. Send again after its next turn.`,
+    );
+  }
+  return { ...delegation, mail: [...mail, payload] };
+}
+
+/** Each message once: the first delivery takes it out of the mail. */
+function deliver(
+  delegation: In<"running">,
+  { message_id: id }: EventPayloads["agent.interjected"],
+): In<"running"> {
+  if (id === undefined) return delegation;
+  const { mail = [], ...others } = delegation;
+  const left = mail.filter((one) => one.message_id !== id);
+  if (left.length === mail.length) throw illegalTransition(delegation, "agent.interjected");
+  return left.length === 0 ? others : { ...others, mail: left };
+}
+
 /** What was handed in is the caller's to take over, and so is its worker's part in it. */
-function handedIn(delegation: Delegation): Pick<Delegation, "share"> | undefined {
-  const { parentId, share } = delegation;
-  return share && parentId !== null ? { share: { ...share, worker: null } } : undefined;
+function handedIn(
+  { parentId, share }: Delegation,
+  { running }: EventPayloads["agent.subagent_waiting_for_merge"],
+): Pick<Delegation, "share"> | undefined {
+  if (share === undefined || parentId === null || running !== undefined) return undefined;
+  return { share: { ...share, worker: null } };
 }
 
 /** What stays when a status ends: the fields of the next status are added by the caller. */
 function common(delegation: Delegation): Omit<In<"created">, "status"> {
-  const { estimates, overrun, share } = delegation;
+  const { client, estimates, mail, overrun, share } = delegation;
   return {
+    ...(client !== undefined && { client }),
     ...(share && { share }),
+    // A closed delegation keeps its unread messages, so that surfaces can show them.
+    ...(mail && { mail }),
     ...(estimates && { estimates }),
     ...(overrun && { overrun }),
     id: delegation.id,
@@ -351,7 +415,7 @@ function common(delegation: Delegation): Omit<In<"created">, "status"> {
   };
 }
 
-function outputOf(payload: StoredEvent<"agent.subagent_waiting_for_merge">["payload"]): Output {
+function outputOf(payload: TimedEvent<"agent.subagent_waiting_for_merge">["payload"]): Output {
   return {
     text: payload.output,
     hash: payload.output_hash,
@@ -359,16 +423,19 @@ function outputOf(payload: StoredEvent<"agent.subagent_waiting_for_merge">["payl
     truncated: payload.truncated ?? false,
     reason: payload.reason ?? null,
     artifact: payload.artifact ?? null,
+    ...(payload.running && { running: payload.running }),
   };
 }
 
 type Spent = Pick<Delegation, "estimates" | "overrun" | "usage">;
 
 function settle(
-  { estimates = 0, usage }: Delegation,
+  { estimates = 0, reservation, usage }: In<"running">,
   { completion, cost, estimated, overrun, prompt }: EventPayloads["agent.budget_settled"],
 ): Spent {
-  const open = estimates + (estimated ? 1 : 0);
+  // Earlier versions settled without a bound of the prompt, and marked nothing as an estimate.
+  const isEstimate = estimated === true && reservation?.prompt !== undefined;
+  const open = estimates + (isEstimate ? 1 : 0);
   return {
     usage: {
       prompt: usage.prompt + prompt,

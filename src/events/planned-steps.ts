@@ -29,3 +29,26 @@ export function openSteps(plan: Planned, isCompleted: (callId: string) => boolea
     .filter(({ done_by: earlier, key }) => earlier === undefined && !isDone(key))
     .map(({ key }) => key);
 }
+
+/** The places of its steps in the order in which what they made is merged. */
+export function orderOfMerges({ merge_order: order, steps }: Planned): readonly number[] {
+  return order ?? [...steps.keys()];
+}
+
+/** The step that a child of a plan works for. */
+export interface StepOfKey {
+  /** Its place in the plan, from 0. */
+  readonly place: number;
+  /** What the child is besides the first try: "", "-2", "-review", "-2-review". */
+  readonly suffix: string;
+}
+
+/** Finds the step by the key of one of its children; `places` are the keys of the steps. */
+export function stepOfKey(places: ReadonlyMap<string, number>, key: string): StepOfKey | undefined {
+  const place = places.get(key);
+  if (place !== undefined) return { place, suffix: "" };
+  const suffix = /(?:-review|-\d+)$/.exec(key)?.[0];
+  if (suffix === undefined) return undefined;
+  const step = stepOfKey(places, key.slice(0, -suffix.length));
+  return step && { place: step.place, suffix: `${step.suffix}${suffix}` };
+}

@@ -1,5 +1,6 @@
 import { MandateError } from "../ports/mandate-error.ts";
 import type { RecordChange } from "../ports/record-store.ts";
+import { headOf } from "../text.ts";
 import { recordText } from "./record-text.ts";
 
 /** A change that is fit to be stored, if the record is still at the version it was made for. */
@@ -34,7 +35,7 @@ function prepare({ resourceType, resourceId, expectedVersion, value }: RecordCha
   // Without a slash in it, so that a type and an id can be told apart where they stand as one name.
   if (!/^[a-z][a-z0-9_-]{0,63}$/.test(resourceType)) {
     throw usage(
-      `"${resourceType.slice(0, 80)}" is no type of record: it is a short word in lower case.`,
+      `"${headOf(resourceType, 80)}" is no type of record: it is a short word in lower case.`,
     );
   }
   checkText(`The id of a ${resourceType} record`, resourceId, 2000);

@@ -1,4 +1,5 @@
 import { MandateError } from "../ports/mandate-error.ts";
+import { headOf } from "../text.ts";
 
 /** Records are settings, not documents: what is larger belongs elsewhere and is named here. */
 export const maximumRecordBytes = 256 * 1024;
@@ -72,7 +73,7 @@ function isPlain(value: object): boolean {
 }
 
 function notJson({ name, keys }: Walk, what: string): MandateError {
-  const place = keys.length === 0 ? "" : ` at ${keys.join(".").slice(0, 200)}`;
+  const place = keys.length === 0 ? "" : ` at ${headOf(keys.join("."), 200)}`;
   return refusal(name, `is not JSON: ${what}${place}. Give plain objects, lists, texts, numbers`);
 }
 

@@ -1,11 +1,11 @@
 import { controlRunId } from "../ports/identity.ts";
 import { MandateError } from "../ports/mandate-error.ts";
 import { isControlEvent } from "./control-event.ts";
-import type { Delegation } from "./delegation.ts";
+import { type Delegation, isOpen } from "./delegation.ts";
 import type { StoredEvent } from "./event.ts";
 import { genesis } from "./hash-chain.ts";
 import { apply, create } from "./lifecycle.ts";
-import { type RunOutcome, runOutcomeOf } from "./run-outcome.ts";
+import type { RunOutcome } from "./run-outcome.ts";
 import { followSpending, requireFunds, type SpendingTotals } from "./spending.ts";
 
 /**
@@ -95,7 +95,7 @@ export function applyToRun(run: RunState, event: StoredEvent): void {
       run.fence = event.payload.fence;
       break;
     case "run.finished":
-      run.outcome = runOutcomeOf(event.payload);
+      run.outcome = event.payload.outcome;
       run.finishedAt = event.at;
       break;
     case "agent.subagent_created": {
@@ -142,7 +142,21 @@ export function foldRun(id: string, events: Iterable<StoredEvent>): RunState {
 /** It rests until somebody resumes it: no process takes it up by itself, and none works on it. */
 export function isPaused({ delegations, outcome }: RunState): boolean {
   const [root] = delegations.values();
-  return outcome === null && root?.status === "running" && root.waitingOn.on === "paused";
+  if (outcome !== null || root === undefined) return false;
+  if (root.status === "waiting_for_merge") return root.isPaused === true;
+  return root.status === "running" && root.waitingOn.on === "paused";
+}
+
+/**
+ * Background children that still run below a delegation that has given its final answer: it closes
+ * after them. Empty: it has not answered yet, or nothing runs any more.
+ */
+export function childrenAfterAnswer(run: RunState, delegation: Delegation): readonly Delegation[] {
+  if (delegation.status !== "waiting_for_merge") return [];
+  return (delegation.output.running ?? []).flatMap((id) => {
+    const child = run.delegations.get(id);
+    return child === undefined || !isOpen(child) ? [] : [child];
+  });
 }
 
 export function childrenOf(run: RunState, parentId: string | null): readonly Delegation[] {

@@ -16,7 +16,7 @@ export interface Spending extends Readonly<Amounts> {
 /** The same of a whole subtree; null stands for the run. */
 export type SpendingTotals = Map<string | null, Amounts>;
 
-interface Amounts {
+export interface Amounts {
   settled: number;
   reserved: number;
   cost: number;
@@ -95,14 +95,15 @@ function add(
   grow(null);
 }
 
-function ownOf(delegation: Delegation): Amounts {
+/** What one delegation has used by itself, and holds back. */
+export function ownOf(delegation: Delegation): Amounts {
   const { usage } = delegation;
   const settled = usage.prompt + usage.completion;
   return { settled, cost: billionths(usage.cost), ...heldBackBy(delegation) };
 }
 
 /** What the request that a delegation has under way may cost at most. */
-export function heldBackBy(delegation: Delegation): Pick<Spending, "reserved" | "reservedCost"> {
+function heldBackBy(delegation: Delegation): Pick<Spending, "reserved" | "reservedCost"> {
   const held = delegation.status === "running" ? delegation.reservation : null;
   return { reserved: held?.tokens ?? 0, reservedCost: billionths(held?.cost ?? 0) };
 }

@@ -82,7 +82,7 @@ describe("a summary", () => {
       [
         stored("agent.subagent_failed", { code: "cancelled", error: "enough" }),
         stored("agent.subagent_closed", { final_status: "failed", close_reason }),
-        stored("run.finished", { outcome: "failed", reason: "cancelled: enough" }),
+        stored("run.finished", { outcome: "cancelled", reason: "cancelled: enough" }),
       ].map(summarize),
     ).toEqual(["cancelled: enough", "closed (cancelled)", "run cancelled: enough"]);
   });

@@ -1,6 +1,5 @@
-import type { EventPayloads, EventType, NewEvent } from "./event.ts";
-import { oneLine } from "./one-line.ts";
-import { runOutcomeOf } from "./run-outcome.ts";
+import { storedLine } from "../text.ts";
+import type { EventPayloads, EventType, MessageSender, NewEvent } from "./event.ts";
 
 /** One line for a condensed timeline. A new event type does not compile without its line. */
 const lines: { readonly [T in EventType]: (payload: EventPayloads[T]) => string } = {
@@ -9,11 +8,11 @@ const lines: { readonly [T in EventType]: (payload: EventPayloads[T]) => string 
   "run.planned": (p) => `plan of ${p.steps.length} steps accepted`,
   "run.late_result": (p) => `late, of ${p.sub_agent_id}: ${short(p.detail)}`,
   "run.finished": (p) => {
-    const outcome = runOutcomeOf(p);
     // The reason of a cancelled run begins with that word.
-    return `run ${outcome === "cancelled" ? "" : `${outcome}: `}${short(p.reason)}`;
+    return `run ${p.outcome === "cancelled" ? "" : `${p.outcome}: `}${short(p.reason)}`;
   },
-  "agent.subagent_created": (p) => `created as ${p.profile}: ${short(p.title)}`,
+  "agent.subagent_created": (p) =>
+    `created as ${p.client === undefined ? p.profile : short(p.client)}: ${short(p.title)}`,
   "agent.subagent_started": (p) => `started (${p.strategy})`,
   "agent.subagent_attempt": (p) => `attempt ${p.attempt} of ${p.of}`,
   "agent.subagent_waiting_for_merge": (p) =>
@@ -57,7 +56,11 @@ const lines: { readonly [T in EventType]: (payload: EventPayloads[T]) => string 
   "agent.retried": (p) => `${p.what} retried in ${p.delay_ms} ms: ${short(p.reason)}`,
   "agent.resumed": (p) =>
     p.resumption > 0 ? `taken up again (${p.resumption})` : "taken up again",
-  "agent.interjected": (p) => `${p.from} (${p.severity}): ${short(p.message)}`,
+  "agent.message_sent": (p) => `message from ${senders[p.from]}: ${short(p.message)}`,
+  "agent.interjected": (p) =>
+    p.message_id === undefined
+      ? `${p.from} (${p.severity}): ${short(p.message)}`
+      : `reads the message from ${senders[p.from as MessageSender]}: ${short(p.message)}`,
   "agent.compacted": (p) => `conversation of ${p.before_messages} messages shortened`,
   "agent.interrupted": (p) => `interrupted: ${short(p.reason)}`,
   "agent.paused": (p) => `paused: ${short(p.reason)}`,
@@ -68,6 +71,11 @@ const lines: { readonly [T in EventType]: (payload: EventPayloads[T]) => string 
   "control.pruned": (p) =>
     `run ${p.run} pruned by ${p.actor}: ${p.events} events, ${p.outcome} ${new Date(p.finished_at).toISOString().slice(0, 10)}`,
   "command.executed": (p) => `${p.actor} ran ${short(p.command)}: ${short(p.outcome)}`,
+};
+
+const senders: Readonly<Record<MessageSender, string>> = {
+  caller: "its caller",
+  person: "a person",
 };
 
 export function summarize({ payload, type }: NewEvent): string {
@@ -87,5 +95,5 @@ export function isEventType(word: string): word is EventType {
 
 /** It is stored, and shown in terminals: one line, with nothing in it that a terminal obeys. */
 function short(text: string): string {
-  return oneLine(text, 120);
+  return storedLine(text, 120);
 }

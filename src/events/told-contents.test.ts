@@ -11,7 +11,7 @@ beforeEach(() => {
 });
 
 function write(before: string | null, after: string): void {
-  contents.beginCall("1", "write_file");
+  contents.beginCall("1", "reported");
   contents.endCall("1", folder, change(before, after));
 }
 
@@ -49,7 +49,7 @@ describe("ToldContents", () => {
 
   it("says nothing more once a command could have changed anything", () => {
     merge(null, "1");
-    contents.beginCall("c", "shell");
+    contents.beginCall("c", "any");
     contents.endCall("c", folder, []);
     expect(merge("9", "2")).toBeUndefined();
     expect(merge("1", "3")).toBeUndefined();
@@ -57,7 +57,7 @@ describe("ToldContents", () => {
 
   it("starts anew after a call of which nobody knows what it did", () => {
     merge(null, "1");
-    contents.beginCall("c", "write_file");
+    contents.beginCall("c", "reported");
     contents.loseCall("c");
     expect(merge("9", "2")).toBeUndefined();
     expect(merge("9", "3")).toBe("a");
@@ -65,7 +65,7 @@ describe("ToldContents", () => {
 
   it("does not decide between a write and a merge at the same time", () => {
     merge(null, "1");
-    contents.beginCall("c", "write_file");
+    contents.beginCall("c", "reported");
     expect(merge("2", "3")).toBeUndefined();
     contents.endCall("c", folder, change("1", "2"));
     expect(merge("3", "4")).toBeUndefined();

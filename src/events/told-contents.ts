@@ -1,20 +1,11 @@
 import { join } from "node:path";
-import type { FileEvidence } from "./event.ts";
-
-/** Tools that change no file without saying so in `files`. Any other one may have changed any. */
-const telling: ReadonlySet<string> = new Set([
-  ...["read_file", "write_file", "edit_file", "list_files", "glob", "grep", "document_query"],
-  ...["delegate_task", "delegate_to_agent", "spawn", "spawn_await", "list_sub_agents"],
-  ...["get_delegation_result", "cancel_delegation", "peek_result", "search_result", "slice_result"],
-  ...["load_skill", "ask_user", "complete_task", "submit_for_review", "web_fetch", "web_search"],
-]);
-
-const writing: ReadonlySet<string> = new Set(["write_file", "edit_file"]);
+import type { FileEvidence, StartedTool } from "./event.ts";
 
 /**
  * The contents of one working copy, as far as the log tells them for certain. Only the delegations
  * that work in a copy change it, and those that are merged into it. What they do is in the log,
- * until one of them calls a tool that does not tell: a command may even run on in the background.
+ * until one of them calls a tool that may change any file: a command may even run on in the
+ * background.
  */
 export class ToldContents {
   readonly #contents = new Map<string, string | null>();
@@ -23,9 +14,9 @@ export class ToldContents {
   readonly #merging = new Map<string, { isClear: boolean }>();
   #isLost = false;
 
-  beginCall(id: string, tool: string): void {
-    if (!telling.has(tool)) this.#isLost = true;
-    if (writing.has(tool)) this.#writers.set(id, { isClear: true });
+  beginCall(id: string, changes: StartedTool["changes"]): void {
+    if (changes === "reported") this.#writers.set(id, { isClear: true });
+    else if (changes !== "none") this.#isLost = true;
   }
 
   endCall(id: string, folder: string, files: readonly FileEvidence[]): void {

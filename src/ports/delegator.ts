@@ -30,6 +30,11 @@ export interface DelegationRequest {
   readonly resumedAt?: number | undefined;
   /** Patterns, relative to the workspace, that every path it changes must match. */
   readonly owns?: readonly string[] | undefined;
+  /**
+   * Its words hold what children said who had read untrusted input. Absent: so it is taken as soon
+   * as its call was given such a result.
+   */
+  readonly untrusted?: boolean | undefined;
   /** Tells the children of one call apart, so that each is found again after a crash. */
   readonly key?: string | undefined;
 }
@@ -38,6 +43,8 @@ export interface DelegationRequest {
 export interface DelegationResult {
   readonly delegationId: string;
   readonly profile: string;
+  /** Of an agent that another program runs: the name of that program. */
+  readonly client?: string;
   readonly status: "completed" | "failed" | "timeout" | "cancelled";
   /**
    * Of the root of a run: how the whole run ended. A run can fail although its root completed, by a
@@ -69,6 +76,8 @@ export interface DelegationInfo {
   readonly delegationId: string;
   readonly parentId: string | null;
   readonly profile: string;
+  /** Of an agent that another program runs: the name of that program. */
+  readonly client?: string;
   readonly title: string;
   readonly status: DelegationStatus;
   /** Of a closed one: as the log records its end. */
@@ -81,6 +90,8 @@ export interface DelegationInfo {
   readonly waitingOn?: WaitingOn;
   readonly depth: number;
   readonly attempt: number;
+  /** Messages that were sent to it and that it has not read; of a closed one: never read. Absent: none. */
+  readonly unreadMessages?: number;
   readonly tokens: number;
   readonly cost: number;
   /** Part of both was not reported by a provider: they are at most so much. */
@@ -143,21 +154,34 @@ export interface Delegator {
   delivered(ids: readonly string[]): void;
   /** Own children that no call has been given the result of yet, in spawn order. */
   notYetJoined(): Promise<readonly string[]>;
-  isMine(id: string): boolean;
+  /** Below it in the tree, in this message of its session or an earlier one. */
+  isMine(id: string): Promise<boolean>;
   /** The profile that a name or handle leads to, for rules that speak of it. */
   profileBehind(name: string): string | undefined;
   list(): Promise<readonly DelegationInfo[]>;
   result(id: string): Promise<DelegationResult | null>;
   cancel(id: string, reason: string): Promise<CancelOutcome>;
-  /** An approval is answered by yes or no, by a person alone, and is refused when nobody does. */
-  ask(question: string, kind?: "approval"): Promise<AskOutcome>;
+  /**
+   * Sends a message to a sub-agent of one's own, which reads it before its next turn. Once for this
+   * call: what a crash repeats is not sent again. Says why when it was not sent.
+   */
+  send(id: string, message: string): Promise<string | undefined>;
+  /**
+   * An approval is answered by yes or no, by a person alone, and is refused when nobody does.
+   * `about`: a hash of what is approved, by which an answer is found again after a crash.
+   */
+  ask(question: string, kind?: "approval", about?: string): Promise<AskOutcome>;
   /** For watchers: a remark to the agent that is watched. Says why when it was not made. */
   interject(severity: "info" | "warn" | "critical", message: string): Promise<string | undefined>;
   /**
    * Records the steps that the following delegations carry out, once for this call: what a crash
    * repeats is not recorded again. A later plan of the same agent supersedes the one before.
+   * `mergeOrder`: the places of the steps in the order of their merges. Returns the order that
+   * counts, which is the recorded one.
    */
-  plan(steps: readonly PlannedStep[]): Promise<void>;
+  plan(steps: readonly PlannedStep[], mergeOrder?: readonly number[]): Promise<readonly number[]>;
+  /** This step of the recorded plan gets no further child whose work is merged: later ones go on. */
+  stepSettled(key: string): void;
   /** What this agent changed, or what lies in a range of commits. */
   changes(
     range?: string,

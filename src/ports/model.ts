@@ -1,14 +1,24 @@
 /**
- * Who answers. The loop sees a model as one function: it gets a request and gives a reply, or
+ * Who answers. The loop sees a model as a function: it gets a request and gives a reply, or
  * throws a `ModelFault`. It never retries by itself, never throws anything else that is part of
  * normal life, and stops soon after `signal` aborts. A setting that a model does not take, such as
  * temperature or effort, is left out instead of failing the request. Parts are streamed to `onPart`
  * while they arrive; they are for people who wait and for the stall deadline, not for the record.
  */
-export type Model = (
-  request: ModelRequest,
-  onPart: (part: ModelPart) => void,
-) => Promise<ModelReply>;
+export interface Model {
+  (request: ModelRequest, onPart: (part: ModelPart) => void): Promise<ModelReply>;
+  /**
+   * The most tokens that the provider can count for a prompt. Undefined: that is not known, and a
+   * token for each byte is the bound. Asked only where that bound does not fit the budget.
+   */
+  countTokens?(prompt: PromptToCount): Promise<number | undefined>;
+}
+
+/** A request before it is known what its answer may cost. */
+export interface PromptToCount extends Omit<ModelRequest, "caller"> {
+  /** What the provider reported for the prompt and answer before, and what was said since. */
+  readonly counted: { readonly tokens: number; readonly since: readonly Message[] } | null;
+}
 
 export interface ModelRequest {
   /** `provider/model`. */
@@ -40,7 +50,12 @@ export interface ModelCaller {
 }
 
 export type Message =
-  | { readonly role: "user"; readonly text: string }
+  | {
+      readonly role: "user";
+      readonly text: string;
+      /** A person said it, or the person or program behind the run; absent: the runtime or an agent. */
+      readonly from?: "person" | "caller";
+    }
   | {
       readonly role: "assistant";
       readonly text: string;

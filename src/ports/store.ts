@@ -70,6 +70,8 @@ export interface Store extends RecordStore, InboxStore {
   /** What this process presents for runs that it starts. */
   readonly ownership: Ownership;
   isWorkerAlive(worker: string): Promise<boolean>;
+  /** The number of a worker's process on this machine, where its id says it. */
+  pidOf?(worker: string): number | undefined;
   /** Every process that shares the store, where it knows them; also those that are gone. */
   workers?(): Promise<readonly WorkerRow[]>;
   /** Those who take work out of queues, where there are queues. */

@@ -75,7 +75,7 @@ export class BodiesCheck {
 export class BodyReferences implements RunCheck {
   readonly references: Reference[] = [];
   readonly #named = new Set<string>();
-  /** Plans that an agent asked to run by their hash, by call. */
+  /** Stored plans that a call can be about, by call: the event of the plan says which one was. */
   readonly #plans = new Map<string, string>();
 
   readonly see: RunCheck["see"] = (event, delegation) => {
@@ -84,7 +84,7 @@ export class BodyReferences implements RunCheck {
     if (type === "agent.subagent_created") this.#seeContract(event, delegation);
     else if (type === "agent.model_turn") {
       for (const call of payload.calls ?? []) {
-        const plan = call.name === "submit_plan" ? planIn(call.input) : undefined;
+        const plan = planIn(call.input);
         if (plan !== undefined) this.#plans.set(`${id} ${call.id}`, plan);
       }
     } else if (type === "run.planned") {

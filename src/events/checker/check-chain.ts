@@ -3,6 +3,7 @@ import { parseJson } from "../../ports/parse-json.ts";
 import type { NewEvent, StoredEvent } from "../event.ts";
 import { genesis, link } from "../hash-chain.ts";
 import { summarize } from "../summarize.ts";
+import { upcast } from "../upcast.ts";
 import type { Report } from "./check-report.ts";
 
 /**
@@ -83,9 +84,10 @@ function toEvent(
   runId: string,
   batch: StoredBatch,
   index: number,
-  [type, subAgentId, at, payload, summary]: Row,
+  [storedType, subAgentId, at, stored, summary]: Row,
   hash: string,
 ): StoredEvent {
+  const { payload, type } = upcast({ type: storedType, payload: stored } as NewEvent);
   return {
     seq: batch.firstSeq + index,
     run_seq: batch.firstRunSeq + index,

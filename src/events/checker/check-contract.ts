@@ -1,3 +1,4 @@
+import { type Contract, clientOf } from "../../contracts/contract.ts";
 import { numberOf } from "../../ports/identity.ts";
 import type { CheckedRun, Known, RunCheck } from "./checked-run.ts";
 
@@ -36,6 +37,14 @@ function problemOf(run: CheckedRun, { id, created, contract }: Known): string | 
     parent.sub_agent_id === created.parent_id &&
     parent.step_idx === created.step_idx &&
     parent.depth === created.depth &&
-    profile.id === created.profile;
+    profile.id === created.profile &&
+    isSameClient(contract, created);
   return isSame ? undefined : "Its contract names another place in the run than its creation.";
+}
+
+/** Events of earlier versions have the program's name as the profile's. */
+function isSameClient(contract: Contract, { client, profile }: Known["created"]): boolean {
+  const named = clientOf(contract);
+  if (client !== undefined) return client === named;
+  return named === undefined || named === profile;
 }

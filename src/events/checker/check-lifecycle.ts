@@ -31,8 +31,10 @@ const steps: Readonly<Record<Phase, Partial<Record<EventType, Phase>>>> = {
 
 const openPhases: ReadonlySet<Phase> = new Set(["created", "running", "waiting"]);
 
-/** A person may be asked whether what it made is to be taken over; a provider may report late. */
+/** A person may be asked about its merge, a provider may report late, its children may rest. */
 const whileWaiting: ReadonlySet<EventType> = new Set([
+  "agent.paused",
+  "agent.resumed",
   "agent.asked",
   "agent.answered",
   "agent.budget_corrected",
@@ -96,6 +98,8 @@ export class LifecycleCheck {
 function stepOf(phase: Phase, type: EventType): Phase | undefined {
   // Workers come and go as long as there is something to do.
   if (type === "agent.claimed") return openPhases.has(phase) ? phase : undefined;
+  // A message can be sent before its delegation has begun; once it hands in, it reads no more.
+  if (type === "agent.message_sent" && phase === "created") return phase;
   if (lifecycle.has(type)) return steps[phase][type];
   if (phase === "waiting" && whileWaiting.has(type)) return phase;
   // Whatever else a delegation does, it does while it runs.

@@ -1,10 +1,10 @@
 import type { Contract } from "../../contracts/contract.ts";
-import { includes } from "../../contracts/selection.ts";
 import { memoryNumberOf } from "../../ports/identity.ts";
 import type { StoredMemory } from "../../ports/inspection.ts";
-import type { StoredEvent } from "../event.ts";
+import type { RecordedCall, StoredEvent } from "../event.ts";
 import { storedMemoryHash } from "../memory-hash.ts";
 import { memorySlot } from "../memory-slot.ts";
+import { couldSaveMemories, memoryNamedIn } from "../upcast.ts";
 import { type CheckedRun, type Known, type RunCheck, withAncestors } from "./checked-run.ts";
 
 /**
@@ -18,6 +18,8 @@ export function checkMemories(run: CheckedRun): RunCheck {
   const saving = new Set<string>();
   const saved = new Map<string, StoredEvent>();
   const asked = new Map<string, string>();
+  /** Texts in the calls of each agent's latest turn. */
+  const texts = new Map<string, ReadonlyMap<string, string>>();
   const hashes = new Map<string, string>();
   let workspace: string | null | undefined;
   return {
@@ -26,17 +28,20 @@ export function checkMemories(run: CheckedRun): RunCheck {
       if (delegation === undefined) return;
       const place = (callId: string): string => `${delegation.id} ${callId}`;
       if (event.type === "agent.model_turn") {
-        for (const { id, input, name } of event.payload.calls ?? []) {
-          const text = name === "memory_save" ? textIn(input) : undefined;
-          if (text !== undefined) asked.set(place(id), text);
-        }
-      } else if (event.type === "agent.tool_started" && event.payload.tool === "memory_save") {
-        saving.add(place(event.payload.call_id));
-      } else if (event.type === "agent.tool_completed" && event.payload.tool === "memory_save") {
-        const id = /^Saved as (m[0-9a-f]+)[,.]/.exec(event.payload.output)?.[1];
-        if (id !== undefined) saved.set(`${id} ${place(event.payload.call_id)}`, event);
-        const { memory } = event.payload;
-        if (memory) hashes.set(`${memory.id} ${place(event.payload.call_id)}`, memory.hash);
+        texts.set(delegation.id, textsIn(event.payload.calls ?? []));
+      } else if (event.type === "agent.tool_started" && event.payload.saves_memory) {
+        const { call_id: id } = event.payload;
+        saving.add(place(id));
+        const text = texts.get(delegation.id)?.get(id);
+        if (text !== undefined) asked.set(place(id), text);
+      } else if (event.type === "agent.tool_completed") {
+        const { call_id: callId, memory, output } = event.payload;
+        if (!saving.has(place(callId))) return;
+        const id = memory?.id ?? memoryNamedIn(output);
+        if (id !== undefined) saved.set(`${id} ${place(callId)}`, event);
+        if (memory) hashes.set(`${memory.id} ${place(callId)}`, memory.hash);
+      } else if (event.type === "agent.subagent_closed") {
+        texts.delete(delegation.id);
       }
     },
     end() {
@@ -69,6 +74,15 @@ export function checkMemories(run: CheckedRun): RunCheck {
       }
     },
   };
+}
+
+function textsIn(calls: readonly RecordedCall[]): ReadonlyMap<string, string> {
+  const texts = new Map<string, string>();
+  for (const { id, input } of calls) {
+    const text = textIn(input);
+    if (text !== undefined) texts.set(id, text);
+  }
+  return texts;
 }
 
 function textIn(input: unknown): string | undefined {
@@ -120,15 +134,19 @@ function originProblem(
 
 function scopeExcess({ scope }: StoredMemory, { contract, created }: Known): string | undefined {
   if (contract === undefined) return undefined;
-  if (!includes(contract.permissions.allowed_tools, "memory_save")) {
-    return "its contract does not let it save any.";
-  }
+  if (!maySaveAny(contract)) return "its contract does not let it save any.";
   if (scope !== "shared") {
     return scope === "delegated" ? undefined : `nobody knows for whom ${scope} is.`;
   }
   return maySaveForAll(contract, created)
     ? undefined
     : "it is for all, and its contract lets it save for its own line only.";
+}
+
+/** In a contract that is older than the field, its tools say so. */
+function maySaveAny({ permissions }: Contract): boolean {
+  const { allowed_tools: tools, memory } = permissions;
+  return memory === undefined ? couldSaveMemories(tools) : memory !== "none";
 }
 
 function maySaveForAll({ permissions }: Contract, created: Known["created"]): boolean {

@@ -1,4 +1,4 @@
-import type { StoredEvent } from "../event.ts";
+import type { EventPayloads, StoredEvent } from "../event.ts";
 import type { CheckedRun, Known, RunCheck } from "./checked-run.ts";
 
 /** What became of a child, by sequence numbers. */
@@ -15,13 +15,13 @@ interface Call {
   isAlone: boolean;
 }
 
+/** By planner: at which rank each step of its plans is merged, where that is not its own index. */
+type Ranks = Map<string, Map<number, number>>;
+
 interface Calls {
   readonly open: Map<string, Call>;
   askedLast: number;
 }
-
-/** Calls that name children and have them taken over. */
-const asking: ReadonlySet<string> = new Set(["spawn_await", "get_delegation_result"]);
 
 /**
  * I16: children that one call waits for are taken over by step, whoever finished first. Only where
@@ -31,6 +31,9 @@ const asking: ReadonlySet<string> = new Set(["spawn_await", "get_delegation_resu
 export function checkMergeOrder(run: CheckedRun): RunCheck {
   const courses = new Map<Known, Course>();
   const callsOf = new Map<Known, Calls>();
+  const ranks: Ranks = new Map();
+  const rankOf = ({ created }: Known): number =>
+    ranks.get(created.parent_id ?? "")?.get(created.step_idx) ?? created.step_idx;
 
   function begin(parent: Known, { payload, seq }: StoredEvent<"agent.tool_started">): void {
     const calls = callsOf.get(parent) ?? { open: new Map<string, Call>(), askedLast: 0 };
@@ -38,7 +41,7 @@ export function checkMergeOrder(run: CheckedRun): RunCheck {
     const call = { started: seq, askedBefore: calls.askedLast, isAlone: calls.open.size === 0 };
     for (const other of calls.open.values()) other.isAlone = false;
     calls.open.set(payload.call_id, call);
-    if (asking.has(payload.tool)) calls.askedLast = seq;
+    if (payload.polls === "results") calls.askedLast = seq;
   }
 
   function* outOfOrder(parent: Known, call: Call, ids: readonly string[]): Generator<Known> {
@@ -48,7 +51,7 @@ export function checkMergeOrder(run: CheckedRun): RunCheck {
       .sort((left, right) => mergedAt(left) - mergedAt(right));
     let highest: Known | undefined;
     for (const child of children) {
-      const isLate = highest !== undefined && child.created.step_idx < highest.created.step_idx;
+      const isLate = highest !== undefined && rankOf(child) < rankOf(highest);
       if (!isLate) highest = child;
       else if (highest !== undefined && isAskedForBy(call, highest)) yield child;
     }
@@ -62,6 +65,7 @@ export function checkMergeOrder(run: CheckedRun): RunCheck {
 
   return {
     see(event, delegation) {
+      if (event.type === "run.planned") noteRanks(ranks, event.payload);
       if (delegation === undefined) return;
       if (event.type === "agent.subagent_created") {
         if (delegation.contract?.workspace.copy === undefined) return;
@@ -92,6 +96,10 @@ export function checkMergeOrder(run: CheckedRun): RunCheck {
           }
           break;
         }
+        case "agent.interrupted":
+          // Children that continue are merged, and steps before them begin when it is resumed.
+          for (const call of callsOf.get(delegation)?.open.values() ?? []) call.isAlone = false;
+          break;
         case "agent.tool_failed":
         case "agent.tool_outcome_unknown":
           callsOf.get(delegation)?.open.delete(event.payload.call_id);
@@ -103,4 +111,12 @@ export function checkMergeOrder(run: CheckedRun): RunCheck {
       }
     },
   };
+}
+
+function noteRanks(ranks: Ranks, plan: EventPayloads["run.planned"]): void {
+  const { by, first_step: first, merge_order: order } = plan;
+  if (first === undefined || order === undefined) return;
+  const of = ranks.get(by) ?? new Map<number, number>();
+  ranks.set(by, of);
+  for (const [rank, place] of order.entries()) of.set(first + place, first + rank);
 }

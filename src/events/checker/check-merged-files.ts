@@ -37,7 +37,7 @@ export function checkMergedFiles({ report }: CheckedRun): RunCheck {
       const { copy, root } = contract.workspace;
       switch (event.type) {
         case "agent.tool_started":
-          contentsAround(delegation)?.beginCall(callOf(event, id), event.payload.tool);
+          contentsAround(delegation)?.beginCall(callOf(event, id), event.payload.changes);
           break;
         case "agent.tool_completed": {
           const { files = [] } = event.payload;

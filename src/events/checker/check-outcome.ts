@@ -1,3 +1,4 @@
+import { givenUp } from "../cause.ts";
 import type { EventPayloads, StoredEvent } from "../event.ts";
 import { openSteps, standingPlans } from "../planned-steps.ts";
 import { isEventType } from "../summarize.ts";
@@ -11,6 +12,8 @@ import { type CheckedRun, type Known, type RunCheck, withAncestors } from "./che
 export function checkOutcome(run: CheckedRun): RunCheck {
   const failed = new Set<Known>();
   const delivered = new Set<Known>();
+  /** Background children that ran when their callers answered. */
+  const leftRunning = new Set<string>();
   const plans: EventPayloads["run.planned"][] = [];
   let last: "nothing" | "started" | "finished" = "nothing";
 
@@ -75,10 +78,15 @@ export function checkOutcome(run: CheckedRun): RunCheck {
         case "run.planned":
           plans.push(event.payload);
           break;
+        case "agent.subagent_waiting_for_merge":
+          for (const id of event.payload.running ?? []) leftRunning.add(id);
+          break;
         case "agent.subagent_failed":
           // Who only watches decides nothing.
           if (delegation && delegation.contract?.profile.capability !== "watcher") {
             failed.add(delegation);
+            const isGivenUp = givenUp.has(event.payload.cause?.code);
+            if (isGivenUp && leftRunning.has(delegation.id)) delivered.add(delegation);
           }
           break;
         case "agent.tool_completed":

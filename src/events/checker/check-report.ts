@@ -8,11 +8,11 @@ import type { RunEnd } from "../checkpoint.ts";
  * I5 one close, nothing after it · I6 the end that was recorded is the end that happened · I7 stored
  * state is the fold, a stored record what its last event says, and a stored memory, text or artifact
  * what its hash names · I8 nothing acknowledged is missing, nor what a head or a checkpoint has ·
- * I9 fencing and one output · I10 tool calls, and that memories are of one · I11 containment ·
- * I12 budget · I13 parents close last · I14 the run's outcome · I15 results agree ·
- * I16 merges: once, in order, of what could be written; and in the world beside the database no
- * process, working copy, unfinished merge or lock that nobody is left to own · I17 nothing begins
- * after a cancel · I18 recovering twice writes nothing.
+ * I9 fencing and one output · I10 tool calls, that memories are of one, and that messages are
+ * delivered once and as they were sent · I11 containment · I12 budget · I13 parents close last · I14
+ * the run's outcome · I15 results agree · I16 merges: once, in order, of what could be written; and
+ * in the world beside the database no process, working copy, unfinished merge or lock that nobody is
+ * left to own · I17 nothing begins after a cancel · I18 recovering twice writes nothing.
  */
 export type Invariant =
   | "I1"

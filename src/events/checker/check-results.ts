@@ -62,6 +62,9 @@ function count(event: StoredEvent, tally: Tally): string | undefined {
     case "agent.tool_failed":
       tally.isMarked ||= event.payload.untrusted === true;
       return undefined;
+    case "agent.interjected":
+      tally.isMarked ||= event.payload.carries?.includes("untrusted") === true;
+      return undefined;
     case "agent.subagent_waiting_for_merge":
       tally.outputHash = event.payload.output_hash;
       return outputProblem(event.payload);

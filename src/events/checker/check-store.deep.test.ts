@@ -18,6 +18,7 @@ import { forgedShares, soundShares } from "./forged-shares.test-support.ts";
 import { forgedWork } from "./forged-work.test-support.ts";
 import { type HealthyRuns, makeHealthyDatabase } from "./healthy-database.test-support.ts";
 import { addMerges } from "./merged-run.test-support.ts";
+import { soundMessages } from "./sound-messages.test-support.ts";
 import { tamperings } from "./tamperings.test-support.ts";
 
 let folder: string;
@@ -80,6 +81,10 @@ describe("checkStore", () => {
   });
 
   it.each(soundPlans)("finds nothing wrong with a plan: $title", async ({ change }) => {
+    expect((await reportAfter(change)).violations).toEqual([]);
+  });
+
+  it.each(soundMessages)("finds nothing wrong with a message: $title", async ({ change }) => {
     expect((await reportAfter(change)).violations).toEqual([]);
   });
 

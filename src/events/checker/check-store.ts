@@ -28,6 +28,7 @@ import { LifecycleCheck } from "./check-lifecycle.ts";
 import { checkMemories } from "./check-memories.ts";
 import { checkMergeOrder } from "./check-merge-order.ts";
 import { checkMergedFiles } from "./check-merged-files.ts";
+import { checkMessages } from "./check-messages.ts";
 import { checkNumbering } from "./check-numbering.ts";
 import { checkOutcome } from "./check-outcome.ts";
 import { checkOwnership } from "./check-ownership.ts";
@@ -229,6 +230,7 @@ async function checkRun(
     checkEnding(run),
     checkOwnership(run),
     checkTools(run),
+    checkMessages(run),
     checkBudget(run),
     checkClosing(run),
     checkCancel(run),

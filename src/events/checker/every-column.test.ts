@@ -60,7 +60,7 @@ async function runWithArtifact(store: SqliteStore): Promise<void> {
   const child = await run.child();
   const artifact = await store.keepArtifact("a body that is too large for the log");
   const call = { call_id: "c1", tool: "grep" };
-  await run.append(about(child, "agent.tool_started", call));
+  await run.append(about(child, "agent.tool_started", { ...call, changes: "none" }));
   const completed = { ...call, output: "a body", bytes: artifact.bytes, artifact };
   await run.append(about(child, "agent.tool_completed", completed));
 }
@@ -68,7 +68,8 @@ async function runWithArtifact(store: SqliteStore): Promise<void> {
 async function runWithMemory(store: SqliteStore): Promise<string> {
   const run = await StoredRun.start(store);
   const child = await run.child();
-  await run.append(about(child, "agent.tool_started", { call_id: "c1", tool: "memory_save" }));
+  const saving = { call_id: "c1", tool: "remember", changes: "none", saves_memory: true } as const;
+  await run.append(about(child, "agent.tool_started", saving));
   const origin = { runId: run.id, delegationId: child, callId: "c1", lineage: [child] };
   const said = { text: "kept for long", tags: ["a"], key: "k", scope: "delegated" } as const;
   await store.memories.save({ ...origin, ...said, profile: "tester", workspace: null }, 10);

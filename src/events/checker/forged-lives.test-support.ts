@@ -15,6 +15,9 @@ export const forgedLives: readonly SeededBug[] = [
   inRun("rich", "a delegation is created twice", "I2", (events, find) =>
     repeat(events, find("agent.subagent_created", "middle")),
   ),
+  inRun("rich", "a delegation of ours passes for another program's", "I2", (events, find) =>
+    patch(events, find("agent.subagent_created", "middle"), { client: "desk" }),
+  ),
   inRun("rich", "a delegation starts before it is created", "I2", (events, find) =>
     move(events, find("agent.subagent_started", "flaky"), find("agent.subagent_created", "flaky")),
   ),
@@ -48,6 +51,40 @@ export const forgedLives: readonly SeededBug[] = [
   ),
   inRun("rich", "a question is answered twice", "I4", (events, find) =>
     repeat(events, find("agent.answered", "asker")),
+  ),
+  inRun("rich", "a message is delivered twice", "I10", (events, find) =>
+    repeat(events, find("agent.interjected", "asker")),
+  ),
+  inRun("rich", "a message is delivered that was not sent", "I10", (events, find) =>
+    events.toSpliced(find("agent.message_sent", "asker"), 1),
+  ),
+  inRun("rich", "a message is delivered before it is sent", "I10", (events, find) =>
+    move(events, find("agent.interjected", "asker"), find("agent.message_sent", "asker")),
+  ),
+  inRun("rich", "a message is delivered to another agent", "I10", (events, find) => {
+    const other = events[find("agent.subagent_started", "middle")]?.sub_agent_id ?? "";
+    return events.map((event, at) =>
+      at === find("agent.interjected", "asker") ? { ...event, sub_agent_id: other } : event,
+    );
+  }),
+  inRun("rich", "a message is delivered in other words", "I10", (events, find) =>
+    patch(events, find("agent.interjected", "asker"), { message: "one thing less" }),
+  ),
+  inRun("rich", "a person's message is delivered as its caller's", "I10", (events, find) =>
+    patch(events, find("agent.interjected", "asker"), { from: "caller" }),
+  ),
+  inRun("rich", "a message is sent twice", "I10", (events, find) =>
+    repeat(events, find("agent.message_sent", "asker")),
+  ),
+  inRun("rich", "a message is sent a second time once it was read", "I10", (events, find) => {
+    const sent = events.slice(find("agent.message_sent", "asker")).slice(0, 1);
+    return events.toSpliced(find("agent.interjected", "asker", 2) + 1, 0, ...sent);
+  }),
+  inRun("rich", "a message is sent to one that has handed in", "I4", (events, find) =>
+    insert(events, find("agent.subagent_completed", "asker"), {
+      type: "agent.message_sent",
+      payload: { message_id: "m", from: "person", message: "too late" },
+    }),
   ),
   inRun("rich", "usage is told after the close", "I5", (events, find) => {
     const closed = find("agent.subagent_closed", "greedy");

@@ -1,4 +1,4 @@
-import type { EventType } from "../event.ts";
+import type { EventType, NewEvent } from "../event.ts";
 import type { Invariant } from "./check-report.ts";
 import type { LooseEvent } from "./forged-log.test-support.ts";
 import { addMerges, endWithin, type Merged, type MergedRun } from "./merged-run.test-support.ts";
@@ -117,6 +117,27 @@ export const forgedMerges: readonly SeededBug[] = [
   }),
   inMerges("a later step is merged first", "I16", /after a later one/, (events, _find, { ids }) =>
     endWithin(events, ids.first),
+  ),
+  inMerges(
+    "the recorded order of a plan is not kept",
+    "I16",
+    /after a later one/,
+    (events, find, { ids }) => {
+      const at = find("agent.subagent_created", "first");
+      const made = events[at] as NewEvent<"agent.subagent_created">;
+      const steps = ["one", "two"].map((key) => ({
+        ...{ key, title: key, profile: "leaf", depends_on: [], owns: [] },
+      }));
+      const plan = { by: ids.lead, call_id: "c", first_step: made.payload.step_idx, steps };
+      const planned = { type: "run.planned", sub_agent_id: undefined } as const;
+      return insert(
+        events,
+        at,
+        { ...planned, payload: { ...plan, merge_order: [1, 0] } },
+        // The plan that counts in the end has no step, so that none is open.
+        { ...planned, payload: { by: ids.lead, call_id: "d", steps: [] } },
+      );
+    },
   ),
   inMerges("a merge passes over what its caller wrote", "I16", /another n /, (events, find) =>
     patch(events, find(merged, "nested"), { files: [{ path: "n", before: null, after: "n2" }] }),

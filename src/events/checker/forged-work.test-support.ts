@@ -35,6 +35,9 @@ export const forgedWork: readonly SeededBug[] = [
   inRun("rich", "a tool runs that the model did not call", "I10", (events, find) =>
     insert(events, find("agent.tool_denied", "greedy"), ...called("own", "list_files")),
   ),
+  inRun("remembered", "a memory comes from a call that saves none", "I10", (events, find) =>
+    patch(events, find("agent.tool_started", "keeper"), { saves_memory: undefined }),
+  ),
   withContract("a tool runs that the contract does not grant", "I10", "asker", (contract) => {
     contract.permissions.allowed_tools = [];
   }),

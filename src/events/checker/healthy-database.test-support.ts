@@ -15,9 +15,9 @@ import type { StoredEvent } from "../event.ts";
 /**
  * A database with a bit of everything, written by the real engine: a run with nesting, a retry, a
  * denial, a question, a failure that was delivered and spawned children; a run with a subtree that
- * was cancelled; a run that was taken up after its process was gone; a run with an estimate and an
- * overrun; a run that was answered while a child still worked; memories, one of them promoted;
- * records that were made, changed, deleted and made again.
+ * was cancelled, with a message that was not read; a run that was taken up after its process was
+ * gone; a run with an estimate and an overrun; a run that was answered while a child still worked;
+ * memories, one of them promoted; records that were made, changed, deleted and made again.
  */
 export async function makeHealthyDatabase(into: string): Promise<HealthyRuns> {
   await using mandate = await openEngine({
@@ -37,11 +37,11 @@ export async function makeHealthyDatabase(into: string): Promise<HealthyRuns> {
   const cancelled = await runAndCancel(mandate);
   const resumed = await crashAndRecover(mandate);
   const overrun = await mandate.run({ task: "spend", profile: "spender", workspace });
-  const answered = await mandate.run({ task: "answer", profile: "poser", workspace });
+  const answered = await answerAndCancel(mandate);
   const copy = new DatabaseSync(mandate.database);
   copy.prepare("VACUUM INTO ?").run(into);
   copy.close();
-  const own = { overrun: overrun.runId, answered: answered.runId };
+  const own = { overrun: overrun.runId, answered };
   return { rich: rich.runId, cancelled, resumed, remembered, ...own, control: controlRunId };
 }
 
@@ -139,10 +139,24 @@ const script: Script = ({ caller, messages }) => {
   }
 };
 
+/** The child is cancelled after its caller has answered. */
+async function answerAndCancel({ engine, store, workspace }: TestEngine): Promise<string> {
+  const run = await engine.startRun({ task: "answer", profile: "poser", workspace });
+  await run.answer;
+  const [, child] = (await store.readRun(run.runId))?.delegations.keys() ?? [];
+  await engine.cancel(child ?? "", "not needed any more");
+  await run.result;
+  return run.runId;
+}
+
 function answerEverything({ engine, store }: TestEngine): () => void {
   return store.subscribe((events) => {
     for (const event of events) {
-      if (event.type === "agent.asked") void engine.answer(event.payload.ask_id, "yes");
+      if (event.type !== "agent.asked") continue;
+      const { ask_id: askId } = event.payload;
+      const id = event.sub_agent_id ?? "";
+      const told = ["one thing", "and another"].map((text) => engine.send(id, text, "person"));
+      void Promise.all(told).then(() => engine.answer(askId, "yes"));
     }
   });
 }
@@ -178,6 +192,8 @@ async function runAndCancel(mandate: TestEngine): Promise<string> {
   await sleeping(mandate.store, runId);
   const run = await mandate.store.readRun(runId);
   const middle = [...(run?.delegations.values() ?? [])].find(({ depth }) => depth === 1);
+  const sleeper = [...(run?.delegations.values() ?? [])].find(({ depth }) => depth === 2);
+  await mandate.engine.send(sleeper?.id ?? "", "wake up", "caller");
   await mandate.engine.cancel(middle?.id ?? "", "enough");
   await result;
   return runId;

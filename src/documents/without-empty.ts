@@ -1,0 +1,59 @@
+import { z } from "zod";
+
+/**
+ * `""` and `null` mean "not given" wherever something may be left out: models and forms fill in
+ * optional fields that way. An empty list stays: it means none. Required fields stay as they are, and
+ * so does a `null` that the schema itself accepts.
+ */
+export function withoutEmpty(schema: z.ZodType, given: unknown): unknown {
+  const inner = unwrap(schema);
+  if (inner instanceof z.ZodArray && Array.isArray(given)) {
+    const element = inner.element as z.ZodType;
+    return given.map((item) => withoutEmpty(element, item));
+  }
+  if (!(inner instanceof z.ZodObject) || !isRecord(given)) return given;
+  const shape: Readonly<Record<string, z.ZodType>> = inner.shape;
+  const kept = Object.entries(given).flatMap(([key, value]): [string, unknown][] => {
+    const field = Object.hasOwn(shape, key) ? shape[key] : undefined;
+    if (field === undefined) return [[key, value]];
+    return isEmpty(value) && isOptional(field, value) ? [] : [[key, withoutEmpty(field, value)]];
+  });
+  return Object.fromEntries(kept);
+}
+
+/** The same for what a program gives: `required` fields stay. */
+export function withoutEmptyFields<Given extends object>(
+  given: Given,
+  required: readonly (keyof Given)[],
+): Given {
+  const fields = Object.entries(given).filter(
+    ([key, value]) => !isEmpty(value) || required.includes(key as keyof Given),
+  );
+  return Object.fromEntries(fields) as Given;
+}
+
+function isEmpty(value: unknown): boolean {
+  return value === "" || value === null;
+}
+
+function isOptional(field: z.ZodType, value: unknown): boolean {
+  if (!field.safeParse(undefined).success) return false;
+  return value !== null || !field.safeParse(null).success;
+}
+
+function unwrap(schema: z.ZodType): z.ZodType {
+  let inner: z.ZodType = schema;
+  while (
+    inner instanceof z.ZodOptional ||
+    inner instanceof z.ZodDefault ||
+    inner instanceof z.ZodNullable ||
+    inner instanceof z.ZodReadonly
+  ) {
+    inner = inner.unwrap() as z.ZodType;
+  }
+  return inner;
+}
+
+function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}

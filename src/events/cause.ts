@@ -1,0 +1,456 @@
+/**
+ * Why something stopped, failed, was cancelled, refused or retried, as codes with typed details.
+ * Programs decide by these; the sentences for people and models are made from them here, and nothing
+ * reads a sentence back. A `text` is what a person, a provider, a tool or git said.
+ */
+import { unpriced } from "../contracts/narrow-models.ts";
+import type { ModelFaultKind } from "../ports/model-fault.ts";
+import type { CloseReason } from "./close-reason.ts";
+
+/** Why a delegation, or one attempt at it, ended without an accepted result. */
+export type Cause =
+  // Deadlines, in milliseconds. `blocked`: its process did nothing else meanwhile.
+  | { readonly code: "total_deadline"; readonly ms: number; readonly blocked?: true }
+  | { readonly code: "attempt_deadline"; readonly ms: number }
+  | { readonly code: "idle"; readonly ms: number }
+  | { readonly code: "model_stalled"; readonly token: "first" | "next"; readonly ms: number }
+
+  // Ended by others: a person or program, its caller, another process.
+  | { readonly code: "cancelled"; readonly text: string }
+  | { readonly code: "call_withdrawn" }
+  | { readonly code: "token_revoked" }
+  | { readonly code: "not_watchable"; readonly text: string }
+  | { readonly code: "caller_cancelled" }
+  | { readonly code: "caller_interrupted" }
+  | { readonly code: "caller_closed" }
+  /** Its caller was closed from outside, as this. */
+  | { readonly code: "caller_ended"; readonly closed_as: CloseReason }
+  | { readonly code: "watched_closed" }
+  | { readonly code: "session_closed" }
+  | { readonly code: "program_gone" }
+  | { readonly code: "ended_outside" }
+  | { readonly code: "already_closed" }
+  | { readonly code: "paused" }
+
+  // The machine, the store, the process.
+  | { readonly code: "storage_full"; readonly text: string }
+  | { readonly code: "store_failed"; readonly text: string }
+  | { readonly code: "end_not_written" }
+  | { readonly code: "log_conflict" }
+  | { readonly code: "owned_elsewhere" }
+  | { readonly code: "resumptions_exhausted"; readonly times: number }
+  | { readonly code: "working_copy_gone" }
+  | { readonly code: "not_recoverable"; readonly text: string }
+  | { readonly code: "unexpected_error"; readonly text: string }
+  | { readonly code: "contract_invalid"; readonly text: string }
+  | { readonly code: "middleware_ended" }
+  | { readonly code: "middleware_failed"; readonly text: string }
+
+  // The model.
+  | {
+      readonly code: "model_unavailable";
+      /** Absent in logs of earlier versions. */
+      readonly fault?: ModelFaultKind;
+      readonly text: string;
+      /** The provider asked to wait longer than the delegation had left. */
+      readonly wait_ms?: number;
+    }
+  | { readonly code: "model_mismatch"; readonly pinned: readonly string[]; readonly served: string }
+  | { readonly code: "window_exceeded"; readonly text: string }
+  | { readonly code: "turn_refused"; readonly text: string }
+  | { readonly code: "answer_filtered" }
+  | { readonly code: "answer_cut" }
+  | { readonly code: "answer_empty" }
+  | { readonly code: "same_call"; readonly times: number }
+  | { readonly code: "denied_streak"; readonly calls: number }
+  | { readonly code: "invalid_streak"; readonly calls: number }
+
+  // The budget. Amounts of money in dollars.
+  | { readonly code: "model_unpriced"; readonly model: string; readonly cost: number }
+  | { readonly code: "budget_overrun" }
+  | { readonly code: "cost_spent" }
+  | { readonly code: "cost_too_small"; readonly needed: number; readonly left: number }
+  | { readonly code: "tokens_too_small"; readonly needed: number }
+
+  // The exit rule. Where a model said something last, the sentence ends with that.
+  | { readonly code: "exit_missing"; readonly tools: readonly string[]; readonly text: string }
+  | { readonly code: "exit_unanswered"; readonly tools: readonly string[] }
+  | { readonly code: "review_missing"; readonly profile: string; readonly text: string }
+  | { readonly code: "evidence_missing"; readonly evidence: "tool_calls" | "files" }
+  | { readonly code: "schema_unmet"; readonly text: string }
+  | { readonly code: "plan_incomplete"; readonly steps: readonly string[] }
+  /** `refused`: by a rule or a person, so nothing is wrong with the plan itself. */
+  | { readonly code: "plan_not_run"; readonly refused: boolean; readonly text: string }
+
+  // Its changes.
+  | { readonly code: "wrote_outside"; readonly paths: readonly string[]; readonly total: number }
+  | { readonly code: "wrote_protected"; readonly paths: readonly string[]; readonly total: number }
+  /** `answered`: a person said no; otherwise the question expired. */
+  | { readonly code: "merge_not_approved"; readonly answered: boolean }
+  | { readonly code: "changes_too_many"; readonly files: number }
+  | { readonly code: "changes_not_packed"; readonly text: string }
+  | { readonly code: "changes_not_merged"; readonly text: string }
+  | { readonly code: "changes_refused"; readonly text: string }
+  | { readonly code: "merge_conflict"; readonly text: string }
+  | { readonly code: "ownership_violation"; readonly text: string }
+  | { readonly code: "check_failed"; readonly text: string }
+  | { readonly code: "merge_refused"; readonly text: string }
+
+  /** Written by an earlier version, in words that none of the codes above stands for. */
+  | { readonly code: "unclassified"; readonly closed_as: CloseReason; readonly text: string };
+
+/** Who cancels says why in words, unless a rule of the product cancels. */
+export type Cancellation = string | CauseOf<"call_withdrawn" | "token_revoked">;
+
+type CauseOf<Code extends Cause["code"]> = Extract<Cause, { readonly code: Code }>;
+
+/** The close reason of each cause, and its sentence. A new code does not compile without both. */
+const causes: {
+  readonly [Code in Cause["code"]]: readonly [
+    closesAs: CloseReason | ((cause: CauseOf<Code>) => CloseReason),
+    sentence: string | ((cause: CauseOf<Code>) => string),
+  ];
+} = {
+  total_deadline: [
+    "timeout",
+    ({ blocked, ms }) =>
+      blocked
+        ? `It took longer than ${ms} ms, and kept its process from doing anything else.`
+        : `It took longer than ${ms} ms.`,
+  ],
+  attempt_deadline: ["timeout", ({ ms }) => `An attempt took longer than ${ms} ms.`],
+  idle: ["timeout", ({ ms }) => `Nothing happened for ${ms} ms.`],
+  model_stalled: [
+    "timeout",
+    ({ ms, token }) =>
+      `The model gave no ${token === "first" ? "first" : "further"} token for ${ms} ms.`,
+  ],
+
+  cancelled: ["cancelled", textOf],
+  call_withdrawn: ["cancelled", "The program that asked for it took its call back."],
+  token_revoked: ["cancelled", "Its token was revoked."],
+  not_watchable: ["cancelled", ({ text }) => `It cannot be watched: ${text}`],
+  caller_cancelled: ["cancelled", "Its caller was cancelled."],
+  caller_interrupted: ["cancelled", "Its caller was interrupted."],
+  caller_closed: ["parent_closed", "Its caller ended before it did."],
+  caller_ended: [({ closed_as: reason }) => reason, "Its caller was ended."],
+  watched_closed: ["parent_closed", "The session that it watched is over."],
+  session_closed: ["report_accepted", "The session ended."],
+  program_gone: ["parent_crash", "The program that held this session is gone."],
+  ended_outside: ["cancelled", "It was ended from outside."],
+  already_closed: ["cancelled", "It has ended."],
+  paused: ["cancelled", "It is paused."],
+
+  storage_full: ["storage_full", textOf],
+  store_failed: ["worker_lost", textOf],
+  end_not_written: ["worker_lost", "Its end could not be written."],
+  log_conflict: ["worker_lost", "Its log and this process could not agree."],
+  owned_elsewhere: ["worker_lost", "Another process works on it now."],
+  resumptions_exhausted: [
+    "worker_lost",
+    ({ times }) => `It was taken up ${times} times without getting any further.`,
+  ],
+  working_copy_gone: ["worker_lost", "Its working copy is gone."],
+  not_recoverable: ["worker_lost", textOf],
+  unexpected_error: ["worker_lost", ({ text }) => `An unexpected error ended the work: ${text}`],
+  contract_invalid: ["policy_denied", textOf],
+  middleware_ended: ["policy_denied", "The delegation was ended by middleware."],
+  middleware_failed: ["policy_denied", textOf],
+
+  model_unavailable: [
+    "provider_unavailable",
+    ({ text, wait_ms: wait }) =>
+      wait === undefined
+        ? text
+        : `${text} It asks to wait ${wait} ms, which is longer than the delegation has left.`,
+  ],
+  model_mismatch: [
+    "model_mismatch",
+    ({ pinned, served }) => `The contract pins ${pinned.join(", then ")}, but ${served} answered.`,
+  ],
+  window_exceeded: [
+    "no_progress",
+    ({ text }) => `The conversation does not fit the model's window: ${text}`,
+  ],
+  turn_refused: ["policy_denied", ({ text }) => `The turn was refused: ${text}`],
+  answer_filtered: ["truncated", "The provider's filter ended the answer."],
+  answer_cut: ["truncated", "The provider cut the answer at its length limit, twice."],
+  answer_empty: ["empty_output", "The model answered with nothing, twice."],
+  same_call: ["no_progress", ({ times }) => `It made the same call ${times} times in a row.`],
+  denied_streak: [
+    "policy_denied",
+    ({ calls }) => `${calls} calls in a row were refused by the contract.`,
+  ],
+  invalid_streak: [
+    "invalid_model_output",
+    ({ calls }) => `${calls} calls in a row were unknown or malformed.`,
+  ],
+
+  model_unpriced: ["budget_exhausted", ({ cost, model }) => unpriced(model, cost)],
+  budget_overrun: [
+    "budget_exhausted",
+    "The provider reported more tokens than the request allowed, so nothing more is sent, and there is no answer yet.",
+  ],
+  cost_spent: ["budget_exhausted", "What it may cost is spent, and there is no answer yet."],
+  cost_too_small: [
+    "budget_exhausted",
+    ({ left, needed }) =>
+      `A single answer may cost ${dollars(needed)} here, and ${dollars(left)} are left of what it may cost.`,
+  ],
+  tokens_too_small: [
+    "budget_exhausted",
+    ({ needed }) =>
+      `The budget is too small for a single answer, which may take ${needed} tokens here.`,
+  ],
+
+  exit_missing: [
+    "exit_rule_unmet",
+    ({ text, tools }) => `It ended without calling ${tools.join(" or ")}. It said last: ${text}`,
+  ],
+  exit_unanswered: [
+    "exit_rule_unmet",
+    ({ tools }) =>
+      `It stopped without calling ${tools.join(" or ")}, and nobody said what it shall do.`,
+  ],
+  review_missing: [
+    "exit_rule_unmet",
+    ({ profile, text }) =>
+      `What it makes has to be approved by "${profile}", and was not handed in for that. It said last: ${text}`,
+  ],
+  evidence_missing: [
+    "exit_rule_unmet",
+    ({ evidence }) =>
+      evidence === "files"
+        ? "The contract asks for changed files as evidence, and nothing was changed."
+        : "The contract asks for evidence, and not a single tool call was completed.",
+  ],
+  schema_unmet: [
+    "invalid_model_output",
+    ({ text }) => `The result does not fit the schema it was asked for, after one repair: ${text}`,
+  ],
+  plan_incomplete: [
+    "exit_rule_unmet",
+    ({ steps }) => `Not completed of the plan: ${firstNames(steps)}.`,
+  ],
+  plan_not_run: [({ refused }) => (refused ? "policy_denied" : "invalid_model_output"), textOf],
+
+  wrote_outside: [
+    "policy_denied",
+    (cause) =>
+      `It changed ${pathsIn(cause)}, where its contract does not let it write. Nothing of it was taken over.`,
+  ],
+  wrote_protected: [
+    "policy_denied",
+    (cause) =>
+      `It changed ${pathsIn(cause)}, which is configuration that the next start obeys. Nothing of it was taken over.`,
+  ],
+  merge_not_approved: [
+    "policy_denied",
+    ({ answered }) =>
+      answered
+        ? "A person did not want its changes merged."
+        : "Nobody said in time that its changes may be merged.",
+  ],
+  changes_too_many: [
+    "policy_denied",
+    ({ files }) =>
+      `A person has to approve its changes, and even their names are too many to be shown (${files} files).`,
+  ],
+  changes_not_packed: [
+    "merge_interrupted",
+    ({ text }) => `Its changes could not be handed in: ${text}`,
+  ],
+  changes_not_merged: [
+    "merge_interrupted",
+    ({ text }) => `Its changes could not be taken over: ${text}`,
+  ],
+  changes_refused: ["policy_denied", textOf],
+  merge_conflict: ["merge_conflict", textOf],
+  ownership_violation: ["ownership_violation", textOf],
+  check_failed: ["exit_rule_unmet", textOf],
+  merge_refused: ["merge_interrupted", textOf],
+
+  unclassified: [({ closed_as: reason }) => reason, textOf],
+};
+
+export function closeReasonOf(cause: Cause): CloseReason {
+  const [closesAs] = entryOf(cause);
+  return typeof closesAs === "string" ? closesAs : closesAs(cause);
+}
+
+export function describeCause(cause: Cause): string {
+  const [, sentence] = entryOf(cause);
+  return typeof sentence === "string" ? sentence : sentence(cause);
+}
+
+/** The table is total over the union; the pairing of code and details is what the compiler loses. */
+function entryOf({ code }: Cause): readonly [Table<CloseReason>, Table<string>] {
+  // A stored code may be that of a later version.
+  const entry = Object.hasOwn(causes, code) ? causes[code] : (["worker_lost", code] as const);
+  return entry as readonly [Table<CloseReason>, Table<string>];
+}
+
+type Table<Value extends string> = Value | ((cause: Cause) => Value);
+
+/** Why a call failed, or has no result. */
+export type CallCause =
+  /** The text of the event is the tool's own. */
+  | { readonly code: "tool_error" }
+  /** The same, and it failed because a person did not consent. */
+  | { readonly code: "not_approved" }
+  /** The delegation was closed while the call ran. */
+  | { readonly code: "delegation_closed" }
+  | { readonly code: "tool_deadline"; readonly tool: string; readonly ms: number }
+  /** The process died while the call ran, and it is not repeated by this rule. */
+  | { readonly code: "call_interrupted"; readonly rule: string; readonly text: string };
+
+/** `isUnknown`: whether the call did anything. */
+export function describeCallCause(
+  cause: Exclude<CallCause, { code: "tool_error" | "not_approved" }>,
+  tool: string,
+  isUnknown: boolean,
+): string {
+  switch (cause.code) {
+    case "delegation_closed":
+      return isUnknown
+        ? "Interrupted: its outcome is unknown."
+        : "Interrupted: the delegation ended.";
+    case "tool_deadline":
+      return `${cause.tool} took longer than ${cause.ms} ms and was stopped.`;
+    case "call_interrupted":
+      return `The call of ${tool} was interrupted and its outcome is unknown. ${cause.text}`;
+    default:
+      return cause satisfies never;
+  }
+}
+
+/** What the runtime says to a model of its own accord. */
+export type Reminder =
+  | { readonly code: "answer_empty" }
+  | { readonly code: "answer_cut" }
+  | { readonly code: "exit_required"; readonly tools: readonly string[] }
+  | { readonly code: "schema_unmet"; readonly text: string }
+  /** Before its first final answer. */
+  | { readonly code: "children_running"; readonly children: readonly ChildName[] }
+  /** A background child of an earlier message. */
+  | {
+      readonly code: "child_ended";
+      readonly child: ChildName;
+      readonly outcome: "completed" | "failed";
+    }
+  | {
+      readonly code: "server_unavailable";
+      /** Absent in logs of earlier versions. */
+      readonly server?: string;
+      readonly text: string;
+    };
+
+/** Why a background child was ended on purpose: no agent waits for its result. */
+export const givenUp: ReadonlySet<string> = new Set<Cause["code"]>([
+  "cancelled",
+  "caller_interrupted",
+]);
+
+export interface ChildName {
+  readonly id: string;
+  readonly profile: string;
+  readonly title: string;
+}
+
+export function describeReminder(reminder: Reminder): string {
+  switch (reminder.code) {
+    case "answer_empty":
+      return "Your answer was empty. Continue, or give your result.";
+    case "answer_cut":
+      return "Your answer was cut at the length limit. Give it again, shorter.";
+    case "exit_required":
+      return `You may stop only by calling ${reminder.tools.join(" or ")}. Go on working, or call it.`;
+    case "schema_unmet":
+      return `Your result does not fit the schema it was asked for: ${reminder.text} Give it again as JSON only.`;
+    case "children_running": {
+      const names = reminder.children.map(
+        ({ id, profile, title }) => `${id} (${profile}: ${title})`,
+      );
+      return `Your answer does not end the sub-agents that still run: ${names.join("; ")}. You can wait for them, cancel them, or leave them: give your final answer again, and they continue. Their results reach the inbox, and you with the next message.`;
+    }
+    case "child_ended": {
+      const { id, profile, title } = reminder.child;
+      return `Your sub-agent ${id} (${profile}: ${title}) has ended: ${reminder.outcome}. You can ask for its result by its id.`;
+    }
+    case "server_unavailable":
+      return `${reminder.text} Its tools are not available to you.`;
+    default:
+      return reminder satisfies never;
+  }
+}
+
+/** What arrived when nothing waited for it any more. */
+export type LateCause =
+  | { readonly code: "late_answer" }
+  | { readonly code: "late_tool_result"; readonly tool: string }
+  | { readonly code: "merged_before_end" }
+  | { readonly code: "caller_was_interrupted" };
+
+export function describeLateCause(cause: LateCause): string {
+  switch (cause.code) {
+    case "late_answer":
+      return "an answer of its model came too late and was discarded";
+    case "late_tool_result":
+      return `the result of ${cause.tool} came too late and was discarded`;
+    case "merged_before_end":
+      return "its changes had been merged when it was ended";
+    case "caller_was_interrupted":
+      return "its caller had been interrupted when it ended: its result is kept, not delivered";
+    default:
+      return cause satisfies never;
+  }
+}
+
+/** Why a run finished as it did: its root's cause, or what was left undone below a root that completed. */
+export type RunCause =
+  | Cause
+  | { readonly code: "all_closed" }
+  | { readonly code: "steps_open"; readonly steps: readonly string[] }
+  | { readonly code: "failures_undelivered"; readonly delegations: readonly string[] }
+  | { readonly code: "child_not_started"; readonly text: string };
+
+/** Whether a run ended as its root did. */
+export function isOfRoot(cause: RunCause): cause is Cause {
+  return Object.hasOwn(causes, cause.code);
+}
+
+export function describeRunCause(cause: RunCause): string {
+  switch (cause.code) {
+    case "all_closed":
+      return "every delegation is closed";
+    case "steps_open":
+      return `not completed of the plan: ${firstNames(cause.steps)}`;
+    case "failures_undelivered":
+      return `the failure of ${cause.delegations.join(", ")} never reached its caller`;
+    case "child_not_started":
+      return `a sub-agent could not be started: ${cause.text}`;
+    default:
+      return `${closeReasonOf(cause)}: ${describeCause(cause)}`;
+  }
+}
+
+function textOf({ text }: { readonly text: string }): string {
+  return text;
+}
+
+/** Of very many the first. */
+function firstNames(steps: readonly string[]): string {
+  return steps.length > 10 ? `${steps.slice(0, 10).join(", ")}, …` : steps.join(", ");
+}
+
+function pathsIn({ paths, total }: CauseOf<"wrote_outside" | "wrote_protected">): string {
+  const shown = paths.slice(0, 5).map((path) => `"${path}"`);
+  const more = total - shown.length;
+  return more > 0 ? `${shown.join(", ")} and ${more} more` : shown.join(", ");
+}
+
+/** Cents of cents, and of cheap models what there is. */
+function dollars(amount: number): string {
+  const digits = amount >= 0.01 ? 4 : 9;
+  return `$${amount.toFixed(digits).replace(/(\.\d{2,}?)0+$/, "$1")}`;
+}
