@@ -23,7 +23,7 @@ export class AiSdkPrompt {
     this.#hasBreakpoints = hasBreakpoints;
   }
 
-  messages(request: ModelRequest): LanguageModelV4Prompt {
+  messages(request: Pick<ModelRequest, "messages" | "model" | "system">): LanguageModelV4Prompt {
     const prompt: LanguageModelV4Prompt = [];
     if (request.system !== "") prompt.push({ role: "system", content: request.system });
     for (const message of request.messages) {

@@ -1,6 +1,7 @@
 import type { LanguageModelV4StreamPart } from "@ai-sdk/provider";
 import type { FinishReason, ModelPart, ModelReply, ModelRequest } from "../ports/model.ts";
 import { ModelFault } from "../ports/model-fault.ts";
+import { headOf } from "../text.ts";
 import { toModelUsage } from "./model-usage.ts";
 import type { ProviderData } from "./provider-data.ts";
 import { ReplyBlocks } from "./reply-blocks.ts";
@@ -99,7 +100,7 @@ export class AiSdkReply {
   }
 
   #cutOff(message: string): ModelFault {
-    const partial = this.partial.slice(0, alwaysAllowed);
+    const partial = headOf(this.partial, alwaysAllowed);
     return new ModelFault("connection", message, { partial });
   }
 

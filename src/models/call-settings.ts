@@ -21,7 +21,7 @@ type CallSettings = Pick<
  */
 export function callSettings(
   target: CallTarget,
-  request: ModelRequest,
+  request: Omit<ModelRequest, "caller">,
   isBare = false,
 ): CallSettings {
   const { temperature, topP, maxOutputTokens } = request;

@@ -1,6 +1,4 @@
 import type { LanguageModelV4 } from "@ai-sdk/provider";
-import type { Clock } from "../ports/clock.ts";
-import { createProviderFetch } from "./provider-fetch.ts";
 import type { ProviderSettings } from "./resolve-provider.ts";
 
 /**
@@ -10,10 +8,9 @@ import type { ProviderSettings } from "./resolve-provider.ts";
 export async function loadLanguageModel(
   settings: ProviderSettings,
   modelId: string,
-  clock: Clock,
+  fetch: typeof globalThis.fetch,
 ): Promise<LanguageModelV4> {
   const { provider: name, baseUrl: baseURL } = settings;
-  const fetch = createProviderFetch(clock);
   const headers = { ...settings.headers };
   // Never left out: without one the clients would take a key from the environment, and send it
   // wherever this provider lives.

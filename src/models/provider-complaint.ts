@@ -1,3 +1,5 @@
+import { headOf } from "../text.ts";
+
 /** The common shape of what goes wrong: HTTP errors, error parts of a stream, network failures. */
 export interface ProviderComplaint {
   readonly status: number | undefined;
@@ -29,7 +31,7 @@ export function readComplaint(error: unknown): ProviderComplaint {
   return {
     status: httpStatus(fields["statusCode"]) ?? httpStatus(fields["code"]),
     headers: fields["responseHeaders"] as Record<string, unknown> | undefined,
-    message: said || body.slice(0, 500),
+    message: said || headOf(body, 500),
     text: words.map(asText).join(" "),
     cause: isRequestCarrier(error) ? cause : error,
   };

@@ -1,5 +1,6 @@
 import { ModelFault, type ModelFaultKind } from "../ports/model-fault.ts";
 import { redactSecrets } from "../ports/redact-secrets.ts";
+import { clip, oneLine } from "../text.ts";
 import { builtInProviders } from "./provider-catalog.ts";
 import { type ProviderComplaint, readComplaint } from "./provider-complaint.ts";
 import { readRetryAfter, readRetryDelay } from "./retry-after.ts";
@@ -98,10 +99,6 @@ function classifyByWords(text: string): ModelFaultKind {
 }
 
 function excerpt(message: string): string {
-  const line = message
-    .replaceAll(/<[^>]*>/g, " ")
-    .replaceAll(/\s+/g, " ")
-    .trim();
-  if (line === "") return "no reason given";
-  return line.length > 300 ? `${line.slice(0, 300)}…` : line;
+  const line = oneLine(message.replaceAll(/<[^>]*>/g, " "));
+  return line === "" ? "no reason given" : clip(line, 301);
 }

@@ -7,18 +7,31 @@ export interface WireServer {
   /** What was asked, newest last. */
   readonly bodies: string[];
   answer: (response: ServerResponse) => void;
+  /** What was asked of the endpoints that count tokens, newest last. */
+  readonly counts: { readonly path: string; readonly body: string }[];
+  /** Absent: there are no such endpoints. */
+  count?: (response: ServerResponse) => void;
   close(): void;
 }
 
 export async function startWireServer(): Promise<WireServer> {
   const server = createServer(async (request, response) => {
-    wire.bodies.push(await readBody(request));
+    const body = await readBody(request);
+    const path = request.url ?? "";
+    if (/count_tokens|countTokens|input_tokens/.test(path)) {
+      wire.counts.push({ path, body });
+      if (wire.count) wire.count(response);
+      else response.writeHead(404).end("{}");
+      return;
+    }
+    wire.bodies.push(body);
     wire.answer(response);
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const wire: WireServer = {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     bodies: [],
+    counts: [],
     answer: (response) => response.end(),
     close: () => {
       server.closeAllConnections();

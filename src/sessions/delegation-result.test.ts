@@ -3,7 +3,7 @@ import { closeReasons } from "../events/close-reason.ts";
 import type { StoredEvent } from "../events/event.ts";
 import { stored } from "../events/example-events.test-support.ts";
 import { foldRun } from "../events/run-state.ts";
-import { infoOf, resultOf, statusOf } from "./delegation-result.ts";
+import { earlyAnswerIn, infoOf, resultOf, statusOf } from "./delegation-result.ts";
 
 function life(id: string, parent: string | null, ...more: readonly StoredEvent[]): StoredEvent[] {
   return [
@@ -71,11 +71,30 @@ describe("infoOf", () => {
     );
     const info = (id: string) => {
       const delegation = run.delegations.get(id);
-      return delegation && infoOf(delegation);
+      return delegation && infoOf(run, delegation);
     };
     expect(info("new")).toMatchObject({ status: "created", waitingOn: { on: "slot" } });
     expect(info("busy")).toMatchObject({ waitingOn: { on: "runtime" }, tokens: 5, cost: 0.5 });
     expect(info("over")).toMatchObject({ status: "closed", closeReason: "timeout" });
     expect(info("over")).not.toHaveProperty("waitingOn");
+  });
+
+  it("says of one that has answered which of its children it still waits for", () => {
+    const output = { output: "the text", running: ["b", "c"] };
+    const both = [
+      ...life("a", null),
+      ...life("b", "a"),
+      ...life("c", "a"),
+      stored("agent.subagent_waiting_for_merge", output, { id: "a" }),
+    ];
+    const waits = (...more: readonly StoredEvent[]) => {
+      const run = fold(...both, ...more);
+      const root = run.delegations.get("a");
+      return [root && infoOf(run, root).waitingOn, earlyAnswerIn(run)?.running];
+    };
+    expect(waits()).toEqual([{ on: "child", detail: "b, c" }, ["b", "c"]]);
+    expect(waits(...failed("b"))).toEqual([{ on: "child", detail: "c" }, ["c"]]);
+    const merged = { on: "lock", detail: "its turn to be merged" };
+    expect(waits(...failed("b"), ...completed("c"))).toEqual([merged, undefined]);
   });
 });

@@ -1,6 +1,6 @@
 import type { CloseReason } from "../events/close-reason.ts";
-import { type Delegation, isOpen } from "../events/delegation.ts";
-import { childrenOf, type RunState } from "../events/run-state.ts";
+import { type Delegation, isOpen, type WaitingOn } from "../events/delegation.ts";
+import { childrenAfterAnswer, childrenOf, type RunState } from "../events/run-state.ts";
 import { spentOf } from "../events/spent.ts";
 import type { DelegationInfo, DelegationResult } from "../ports/delegator.ts";
 
@@ -12,6 +12,7 @@ export function resultOf(run: RunState, id: string): DelegationResult | null {
   return {
     delegationId: delegation.id,
     profile: delegation.profile,
+    ...clientOf(delegation),
     status: statusOf(delegation.finalStatus, delegation.closeReason),
     ...(isRoot(delegation) && run.outcome !== null && { outcome: run.outcome }),
     result:
@@ -28,6 +29,10 @@ export function resultOf(run: RunState, id: string): DelegationResult | null {
   };
 }
 
+function clientOf({ client }: Delegation): Pick<Delegation, "client"> | undefined {
+  return client === undefined ? undefined : { client };
+}
+
 function isRoot({ depth, parentId }: Delegation): boolean {
   return parentId === null && depth === 0;
 }
@@ -42,17 +47,23 @@ export function statusOf(
 }
 
 /** `isInterrupted`: no process works on its run, so an open delegation waits for nothing. */
-export function infoOf(delegation: Delegation, isInterrupted = false): DelegationInfo {
+export function infoOf(
+  run: RunState,
+  delegation: Delegation,
+  isInterrupted = false,
+): DelegationInfo {
   return {
     delegationId: delegation.id,
     parentId: delegation.parentId,
     profile: delegation.profile,
+    ...clientOf(delegation),
     title: delegation.title,
     status: delegation.status,
     ...endOf(delegation),
-    ...(isInterrupted && isOpen(delegation) ? { isInterrupted } : waitingOf(delegation)),
+    ...(isInterrupted && isOpen(delegation) ? { isInterrupted } : waitingOf(run, delegation)),
     depth: delegation.depth,
     attempt: delegation.attempt,
+    ...(delegation.mail && { unreadMessages: delegation.mail.length }),
     ...spentOf(delegation),
   };
 }
@@ -65,17 +76,53 @@ function endOf(
   return { finalStatus, outcome: statusOf(finalStatus, closeReason), closeReason };
 }
 
-function waitingOf(delegation: Delegation): Pick<DelegationInfo, "waitingOn"> | undefined {
+function waitingOf(
+  run: RunState,
+  delegation: Delegation,
+): Pick<DelegationInfo, "waitingOn"> | undefined {
   switch (delegation.status) {
     case "created":
       return { waitingOn: { on: "slot" } };
     case "running":
       return { waitingOn: delegation.waitingOn };
     case "waiting_for_merge":
-      return delegation.ask === null
-        ? { waitingOn: { on: "lock", detail: "its turn to be merged" } }
-        : { waitingOn: { on: "approval", detail: delegation.ask.id } };
+      return { waitingOn: afterOutput(run, delegation) };
     default:
       return undefined;
   }
+}
+
+function afterOutput(
+  run: RunState,
+  delegation: Extract<Delegation, { status: "waiting_for_merge" }>,
+): WaitingOn {
+  if (delegation.ask !== null) return { on: "approval", detail: delegation.ask.id };
+  if (delegation.isPaused) return { on: "paused" };
+  const children = childrenAfterAnswer(run, delegation);
+  if (children.length === 0) return { on: "lock", detail: "its turn to be merged" };
+  return { on: "child", detail: children.map(({ id }) => id).join(", ") };
+}
+
+/** A final answer that is there before its delegation has closed. */
+export interface EarlyAnswer {
+  readonly text: string;
+  readonly truncated: boolean;
+  /** Its background children that still run. */
+  readonly running: readonly string[];
+}
+
+/** Null where there is no answer yet, and where the delegation waits for no background child. */
+export function earlyAnswerOf(run: RunState, id: string): EarlyAnswer | null {
+  const delegation = run.delegations.get(id);
+  if (delegation?.status !== "waiting_for_merge") return null;
+  const running = childrenAfterAnswer(run, delegation).map((child) => child.id);
+  if (running.length === 0) return null;
+  const { text, truncated } = delegation.output;
+  return { text, truncated, running };
+}
+
+/** That of its root. */
+export function earlyAnswerIn(run: RunState): EarlyAnswer | null {
+  const root = [...run.delegations.values()].find(isRoot);
+  return root === undefined ? null : earlyAnswerOf(run, root.id);
 }

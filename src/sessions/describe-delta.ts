@@ -1,4 +1,5 @@
 import type { StoredEvent } from "../events/event.ts";
+import { clip, headOf } from "../text.ts";
 import { harmlessLine, harmlessText } from "./harmless-text.ts";
 
 /** What one event means to somebody who watches a session; undefined: nothing to see. */
@@ -25,6 +26,11 @@ export function describeDelta(event: StoredEvent): string | undefined {
     case "agent.answered":
       if (event.payload.by !== "person") return "nobody answered in time";
       return `the person answered: ${cut(event.payload.answer ?? "", 300)}`;
+    case "agent.interjected": {
+      const { from, message, message_id: id } = event.payload;
+      if (id === undefined) return undefined;
+      return `${from === "person" ? "the person" : "its caller"} says: ${cut(message, 2000)}`;
+    }
     default:
       // Remarks of watchers above all: two of them must not begin to talk to each other.
       return undefined;
@@ -38,7 +44,7 @@ export function describeDeltas(lines: readonly string[], most: number): string {
   for (const line of lines.toReversed()) {
     length += line.length + 1;
     if (length > most && shown.length > 0) break;
-    shown.unshift(line.length > most ? `${line.slice(0, most)}…` : line);
+    shown.unshift(clip(line, most + 1));
   }
   const left = lines.length - shown.length;
   return [...(left > 0 ? [`(${left} earlier entries left out)`] : []), ...shown].join("\n");
@@ -58,6 +64,6 @@ function nameOf(tool: string): string {
  * or read in a session can pass for another entry, least of all for what the person answered.
  */
 function cut(text: string, most: number): string {
-  const plain = harmlessText(text.slice(0, most)).replaceAll("\n", "\n    ");
+  const plain = harmlessText(headOf(text, most)).replaceAll("\n", "\n    ");
   return text.length > most ? `${plain}…` : plain;
 }

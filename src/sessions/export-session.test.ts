@@ -3,6 +3,7 @@ import { join } from "node:path";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
+import { noExposure } from "../contracts/exposure.ts";
 import type { StoredEvent } from "../events/event.ts";
 import type { Script } from "../models/scripted/scripted-model.ts";
 import { alterDatabase, isOnPostgres, notOffered } from "../testing/alter-database.test-support.ts";
@@ -18,6 +19,7 @@ const dump = defineTool({
   name: "dump",
   description: "Says much.",
   effect: "read",
+  exposure: noExposure,
   idempotent: true,
   scopes: [],
   input: z.strictObject({ size: z.number() }),

@@ -2,7 +2,9 @@
  * What models, tools and files said is shown in terminals, pages and editors. Hidden characters are
  * made visible here: nothing is obeyed, and nothing that was there is lost.
  */
+
 import { revealHidden, visibleJson } from "../ports/visible-text.ts";
+import { clip, oneLine } from "../text.ts";
 
 /** Lines and tabs stay. */
 export function harmlessText(text: string): string {
@@ -11,12 +13,7 @@ export function harmlessText(text: string): string {
 
 /** One line of so many characters at most; only as much is looked at as could be shown. */
 export function harmlessLine(text: string, most: number): string {
-  const line = revealHidden(text.slice(0, most * 8))
-    .replaceAll(/\s+/g, " ")
-    .trim();
-  if (line.length <= most) return line;
-  // Half a character is none.
-  return `${line.slice(0, most - 1).replace(/[\ud800-\udbff]$/, "")}…`;
+  return clip(oneLine(revealHidden(text.slice(0, most * 8))), most);
 }
 
 /** The same data, with escapes in place of what a terminal might obey: reading it gives it back. */

@@ -10,6 +10,8 @@ export function isFurtherMessage(
   ended: Delegation | undefined,
   task: string,
 ): boolean {
-  const isCompleted = ended?.status === "closed" && ended.finalStatus === "completed";
+  const isCompleted =
+    ended?.status === "waiting_for_merge" ||
+    (ended?.status === "closed" && ended.finalStatus === "completed");
   return isCompleted || before.step.description !== task;
 }

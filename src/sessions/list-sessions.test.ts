@@ -171,10 +171,17 @@ async function storeRun(store: SqliteStore, workspace: string): Promise<void> {
     ...{ tool_calls: 0, attempts: 1, served: [] },
   };
   await run.append(
-    about(id, "agent.subagent_failed", { code: "timeout", error: "too slow" }),
+    about(id, "agent.subagent_failed", {
+      code: "timeout",
+      cause: { code: "idle", ms: 5 },
+      error: "too slow",
+    }),
     about(id, "agent.subagent_closed", {
       ...{ sub_agent_id: id, step_idx: 0, final_status: "failed", close_reason: "timeout", seal },
     }),
-    { type: "run.finished", payload: { outcome: "failed", reason: "test" } },
+    {
+      type: "run.finished",
+      payload: { outcome: "failed", cause: { code: "idle", ms: 5 }, reason: "test" },
+    },
   );
 }

@@ -93,5 +93,7 @@ async function describe(
   const title = titleLine(titleOf(links, titles));
   const { cost, estimated, tokens } = spent;
   const amounts = { tokens, cost, ...(estimated && { estimated }) };
-  return { ...now, id: head.id, profile: head.profile, title, ...amounts, runs: links.length };
+  const { client, id, profile } = head;
+  const who = client === undefined ? { profile } : { profile, client };
+  return { ...now, id, ...who, title, ...amounts, runs: links.length };
 }

@@ -1,5 +1,5 @@
 import type { Contract } from "../contracts/contract.ts";
-import type { StoredEvent } from "../events/event.ts";
+import type { EventPayloads, SentMessage, StoredEvent } from "../events/event.ts";
 import { messageOf } from "../ports/message-of.ts";
 import { makeBreadcrumb } from "./breadcrumb.ts";
 import { statusOf } from "./delegation-result.ts";
@@ -9,6 +9,12 @@ import type { LostEvents } from "./surviving-events.ts";
 
 type Writable<Entry> = { -readonly [Key in keyof Entry]: Entry[Key] };
 type Question = Extract<SessionEntry, { kind: "question" }>;
+
+interface BegunChild {
+  readonly profile: string;
+  readonly callId: string | null;
+  error: string | null;
+}
 
 /**
  * What was said to and by one agent in one run, from the events of that run. All attempts are in
@@ -22,7 +28,9 @@ export class SessionEntries {
   readonly #children: ReadonlyMap<string, SessionCapability | null>;
   readonly #calls = new Map<string, Writable<CallEntry>>();
   readonly #questions = new Map<string, Writable<Question>>();
-  readonly #begun = new Map<string, { readonly profile: string; error: string | null }>();
+  /** Messages that it has not been given yet, by their ids. */
+  readonly #mail = new Map<string, SentMessage>();
+  readonly #begun = new Map<string, BegunChild>();
 
   constructor(id: string, children: ReadonlyMap<string, SessionCapability | null>) {
     this.#id = id;
@@ -69,8 +77,12 @@ export class SessionEntries {
         if (question) question.answer = event.payload.answer;
         break;
       }
+      case "agent.message_sent":
+        this.#mail.set(event.payload.message_id, event.payload);
+        break;
       case "agent.interjected": {
-        const { from, message: text, severity } = event.payload;
+        const { from, message: text, message_id: id, severity } = event.payload;
+        if (id !== undefined) this.#mail.delete(id);
         this.#add({ kind: "remark", at, from, severity, text });
         break;
       }
@@ -87,7 +99,7 @@ export class SessionEntries {
         this.#note(at, `It failed (${event.payload.code}): ${event.payload.error}`);
         break;
       case "agent.subagent_closed":
-        this.#note(at, `It ended: ${event.payload.final_status} (${event.payload.close_reason}).`);
+        this.#end(at, event.payload);
         break;
       default: {
         const outcome = callOutcome(event);
@@ -114,6 +126,7 @@ export class SessionEntries {
     const question: Writable<Question> = {
       kind: "question",
       at,
+      ...(payload.kind === undefined && { callId: payload.call_id }),
       text: payload.question,
       answer: null,
     };
@@ -121,11 +134,23 @@ export class SessionEntries {
     this.#add(question);
   }
 
+  #end(
+    at: number,
+    { close_reason: reason, final_status: end }: EventPayloads["agent.subagent_closed"],
+  ): void {
+    for (const { from, message } of this.#mail.values()) {
+      const sender = from === "person" ? "a person" : "its caller";
+      this.#note(at, `It ended before it read this message from ${sender}: ${message}`);
+    }
+    this.#add({ kind: "note", at, text: `It ended: ${end} (${reason}).`, end });
+  }
+
   /** Of children only how they ended; of their lives nothing is kept. */
   #seeOther(event: StoredEvent): void {
     const id = event.sub_agent_id ?? "";
     if (event.type === "agent.subagent_created" && this.#children.has(id)) {
-      this.#begun.set(id, { profile: event.payload.profile, error: null });
+      const { call_id: callId, profile } = event.payload;
+      this.#begun.set(id, { profile, callId, error: null });
       return;
     }
     const child = this.#begun.get(id);
@@ -142,7 +167,8 @@ export class SessionEntries {
       summary: final === "failed" && child.error !== null ? child.error : seal.summary,
       at: event.at,
     });
-    this.#add({ kind: "child", at: event.at, breadcrumb });
+    const { callId } = child;
+    this.#add({ kind: "child", at: event.at, ...(callId !== null && { callId }), breadcrumb });
   }
 }
 

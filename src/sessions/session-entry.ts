@@ -23,13 +23,27 @@ export type SessionEntry =
   | {
       readonly kind: "question";
       readonly at: number;
+      /** The call that asks; absent: the runtime asks whether something may be done. */
+      readonly callId?: string;
       readonly text: string;
       /** Null while nobody has answered, and when nobody did in time. */
       readonly answer: string | null;
     }
-  | { readonly kind: "child"; readonly at: number; readonly breadcrumb: SessionBreadcrumb }
+  | {
+      readonly kind: "child";
+      readonly at: number;
+      /** The call that made it, with `/` and a key where it made several. */
+      readonly callId?: string;
+      readonly breadcrumb: SessionBreadcrumb;
+    }
   /** What happened to the session: another attempt, a conversation that was shortened, an end. */
-  | { readonly kind: "note"; readonly at: number; readonly text: string }
+  | {
+      readonly kind: "note";
+      readonly at: number;
+      readonly text: string;
+      /** Of its end: how it ended. */
+      readonly end?: "completed" | "failed";
+    }
   /** Something stood here and cannot be read. */
   | { readonly kind: "lost"; readonly text: string };
 

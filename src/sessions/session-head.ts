@@ -1,3 +1,4 @@
+import { clientOf } from "../contracts/contract.ts";
 import type { StoredEvent } from "../events/event.ts";
 import { MandateError } from "../ports/mandate-error.ts";
 import type { Store } from "../ports/store.ts";
@@ -10,6 +11,8 @@ export interface SessionHead {
   readonly runId: string;
   readonly isRoot: boolean;
   readonly profile: string;
+  /** Of an agent that another program runs: the name of that program. */
+  readonly client?: string;
   readonly title: string;
   /** The delegation whose conversation it opened with. */
   readonly resumedFrom: string | null;
@@ -43,12 +46,13 @@ export async function readHead(store: Store, id: string): Promise<SessionHead | 
 }
 
 function headOf(event: StoredEvent<"agent.subagent_created">): SessionHead {
-  const { depth, parent_id: parentId, profile, title } = event.payload;
+  const { client, depth, parent_id: parentId, profile, title } = event.payload;
   return {
     id: event.sub_agent_id ?? "",
     runId: event.run_id,
     isRoot: parentId === null && depth === 0,
     profile,
+    ...(client !== undefined && { client }),
     title,
     resumedFrom: event.payload.resumed_from ?? null,
     resumedAt: event.payload.resumed_at ?? null,
@@ -74,7 +78,9 @@ async function salvageHead(
     const isRoot = parent.sub_agent_id === null && parent.depth === 0;
     if (id === runId && !isRoot) continue;
     const about = { id: candidate, runId, isRoot, profile: profile.id, title: step.title };
-    return { ...about, resumedFrom: null, resumedAt: null };
+    const client = clientOf(contract);
+    const named = client === undefined ? about : { ...about, client };
+    return { ...named, resumedFrom: null, resumedAt: null };
   }
   return undefined;
 }

@@ -16,6 +16,8 @@ export interface SessionRow {
   readonly runId: string;
   readonly title: string;
   readonly profile: string;
+  /** Of an agent that another program runs: the name of that program. */
+  readonly client?: string;
   /** One line, at most 120 characters: what the agent said last, or what it was last asked. */
   readonly lastMessage: string;
   /** `interrupted`: nobody works on it any more. `unreadable`: its log is damaged. */

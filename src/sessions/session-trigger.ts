@@ -1,4 +1,4 @@
-import { type Contract, externalProvider } from "../contracts/contract.ts";
+import { type Contract, clientOf } from "../contracts/contract.ts";
 import type { Delegation } from "../events/delegation.ts";
 import type { StoredEvent } from "../events/event.ts";
 
@@ -33,8 +33,8 @@ export function triggerOf(
   const { watches } = contract.parent;
   if (watches !== undefined) return { by: "watcher", watches };
   if (callId === null) {
-    const isForeign = contract.model.provider === externalProvider;
-    return isForeign ? { by: "program", name: contract.profile.id } : { by: "person" };
+    const name = clientOf(contract);
+    return name === undefined ? { by: "person" } : { by: "program", name };
   }
   const [, word] = /^(\/[^#/\s]+)/.exec(callId) ?? [];
   if (word !== undefined) return { by: "slash", word };

@@ -216,7 +216,7 @@ describe("how a session came to be", () => {
       ...{ by: "watcher", watches: "a" },
     });
     const external = exampleContract({ model: { provider: "external" } });
-    expect(by(null, external)).toEqual({ by: "program", name: "tester" });
+    expect(by(null, external)).toEqual({ by: "program", name: "test" });
   });
 
   it("is never another agent's call of the same id", () => {

@@ -1,4 +1,4 @@
-import type { Contract } from "../contracts/contract.ts";
+import { type Contract, clientOf } from "../contracts/contract.ts";
 import type { Selection } from "../contracts/selection.ts";
 import type { CloseReason } from "../events/close-reason.ts";
 import type { Delegation } from "../events/delegation.ts";
@@ -26,7 +26,7 @@ export interface AgentSessionContext {
   /** The delegation whose session it is, and the point from which it can be continued. */
   readonly sessionId: string;
   readonly runId: string;
-  /** The handle that it was asked by, or else its profile. */
+  /** The handle that it was asked by, or the program that runs it, or else its profile. */
   readonly agentId: string;
   readonly profile: string;
   readonly capability: SessionCapability;
@@ -74,7 +74,7 @@ export function sessionContext(facts: SessionFacts): AgentSessionContext {
   return {
     sessionId: delegation.id,
     runId: run.id,
-    agentId: profile.agent ?? profile.id,
+    agentId: profile.agent ?? clientOf(contract) ?? profile.id,
     profile: profile.id,
     capability: capabilityOf(contract),
     title,

@@ -1,6 +1,7 @@
 import type { NewEvent, StoredEvent } from "../events/event.ts";
 import { genesis, link } from "../events/hash-chain.ts";
 import { summarize } from "../events/summarize.ts";
+import { upcast } from "../events/upcast.ts";
 import type { StoredBatch } from "../ports/inspection.ts";
 import { MandateError } from "../ports/mandate-error.ts";
 import { messageOf } from "../ports/message-of.ts";
@@ -65,7 +66,8 @@ function* eventsOf(
     if (!Array.isArray(rows)) throw new TypeError("it is no list");
     for (const [index, row] of rows.entries()) {
       head = link(head, JSON.stringify(row));
-      const [type, subAgentId, at, payload, said] = row as readonly unknown[];
+      const [storedType, subAgentId, at, stored, said] = row as readonly unknown[];
+      const { payload, type } = upcast({ type: storedType, payload: stored } as NewEvent);
       const numbers = { seq: firstSeq + index, run_seq: firstRunSeq + index, run_id: runId };
       if (numbers.seq <= after) continue;
       const about = subAgentId === null ? {} : { sub_agent_id: subAgentId };

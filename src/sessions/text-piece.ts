@@ -1,3 +1,5 @@
+import { headOf, tailOf } from "../text.ts";
+
 /** A part of a long text, bounded whatever the text is. */
 export interface TextPiece {
   readonly characters: number;
@@ -22,8 +24,8 @@ export function textPiece(text: string, request: PieceRequest): TextPiece {
   if (request.view === "peek") {
     const half = longestPiece / 2;
     if (text.length <= longestPiece) return { ...about, text, isCut: false };
-    const ends = `${text.slice(0, half)}\n[…]\n${text.slice(-half)}`;
-    return { ...about, text: ends.toWellFormed(), isCut: true };
+    const ends = `${headOf(text, half)}\n[…]\n${tailOf(text, half)}`;
+    return { ...about, text: ends, isCut: true };
   }
   const chosen =
     request.view === "slice"
@@ -33,5 +35,5 @@ export function textPiece(text: string, request: PieceRequest): TextPiece {
           .filter((_, index) => all[index]?.toLowerCase().includes(request.query.toLowerCase()));
   const shown = chosen.slice(0, request.lines).join("\n");
   const isCut = chosen.length > request.lines || shown.length > longestPiece;
-  return { ...about, text: shown.slice(0, longestPiece).toWellFormed(), isCut };
+  return { ...about, text: headOf(shown, longestPiece), isCut };
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { NewEvent, RecordedCall } from "../events/event.ts";
+import type { NewEvent, Polls, RecordedCall } from "../events/event.ts";
 import type { Script } from "../models/scripted/scripted-model.ts";
 import type { Message } from "../ports/model.ts";
 import { ofType, openEngine, recording, testProfile } from "../testing/engine-fixture.ts";
@@ -28,9 +28,9 @@ const done = (id: string, output = `result of ${id}`): NewEvent => ({
   type: "agent.tool_completed",
   payload: { call_id: id, tool: "read_file", output },
 });
-const begun = (id: string): NewEvent => ({
+const begun = (id: string, polls?: Polls): NewEvent => ({
   type: "agent.tool_started",
-  payload: { call_id: id, tool: "read_file" },
+  payload: { call_id: id, tool: "read_file", changes: "none", ...(polls && { polls }) },
 });
 const attempt: NewEvent = { type: "agent.subagent_attempt", payload: { attempt: 2, of: 2 } };
 
@@ -92,6 +92,23 @@ describe("a conversation", () => {
     expect(textsOf(transcript).slice(2)).toEqual(["first", "result of b"]);
   });
 
+  it("is shortened as its event says, and as the first version did where the event does not say", () => {
+    const long = "x".repeat(900);
+    const before = ["a", "b", "c", "d"].flatMap((id) => [turn("look", call(id)), done(id, long)]);
+    const lengths = (shortening?: { keep: number; old: number }): number[] => {
+      const payload = { before_messages: 9, ...(shortening && { shortening }) };
+      const short = transcriptOf(...before, { type: "agent.compacted", payload });
+      expect(short).toMatchObject({ countedTokens: null, compactions: 1 });
+      expect(short.bytesSince).toBe(short.bytes);
+      return short.messages.flatMap(({ role, text }) => (role === "tool" ? text.length : []));
+    };
+    const stub = "\n[… shortened to save space; call the tool again if it is needed]".length;
+    expect(lengths()).toEqual([200 + stub, 900, 900, 900]);
+    const [first = 0, ...others] = lengths({ keep: 1, old: 100 });
+    expect(first).toBeLessThan(200);
+    expect(others).toEqual([first, first, 900]);
+  });
+
   it("has no empty messages, which providers refuse", () => {
     const transcript = transcriptOf(turn(""), turn(""));
     expect(textsOf(transcript)).toEqual(["Task:\nx"]);
@@ -107,6 +124,19 @@ describe("a conversation", () => {
       bestText: "better",
       repeats: 0,
     });
+  });
+
+  it("counts the same call in a row, unless calling it again is how one waits", () => {
+    const repeatsAfter = (polls?: Polls): number => {
+      const transcript = new Transcript("Task:\nx");
+      for (const id of ["a", "b", "c"]) {
+        for (const event of [turn("", call(id)), begun(id, polls), done(id)])
+          transcript.apply(event);
+      }
+      transcript.apply(turn("", call("d")));
+      return transcript.repeats;
+    };
+    expect([repeatsAfter(), repeatsAfter("state"), repeatsAfter("results")]).toEqual([4, 1, 1]);
   });
 
   it("counts bytes since the provider last counted", () => {
@@ -167,7 +197,10 @@ describe("the log", () => {
       if (profile === "flaky")
         return { text: "", calls: [{ tool: "complete_task", input: { summary: "ok" } }] };
       if (number === 1)
-        return { text: "all at once", calls: [{ tool: "list_files" }, { tool: "shell" }] };
+        return {
+          text: "all at once ".repeat(99),
+          calls: [{ tool: "list_files" }, { tool: "shell" }],
+        };
       if (number === 2)
         return caller.try === 1 ? { fault: "context-overflow" } : { fault: "unknown-tool" };
       if (number === 3) return { fault: "empty" };

@@ -1,6 +1,6 @@
 import type { NewEvent, RecordedCall } from "../events/event.ts";
 import type { Message, ToolCall } from "../ports/model.ts";
-import { compact } from "./compact.ts";
+import { shorten, shortenAsBefore, sizeOf, sizeOfAll } from "./compact.ts";
 
 /** A call whose result is not in the conversation yet. */
 export interface PendingCall {
@@ -23,10 +23,16 @@ export class Transcript {
   countedTokens: number | null = null;
   /** Bytes added to the conversation since that count. */
   bytesSince = 0;
+  /** Bytes of the whole conversation. */
+  bytes = 0;
+  /** The last prompt that the provider counted: its tokens, and the bytes of its conversation. */
+  measured: { readonly tokens: number; readonly bytes: number } | null = null;
   /** Calls in a row that no contract could have let through: unknown, malformed, not fitting. */
   invalidStreak = 0;
   /** Calls in a row that the contract refused. */
   deniedStreak = 0;
+  /** Its last call failed because a person did not consent. */
+  wasNotApproved = false;
   /** How often in a row the same calls were made. */
   repeats = 0;
   emptyTurns = 0;
@@ -39,6 +45,8 @@ export class Transcript {
   /** The tool that ended it; null as long as none has. */
   exitTool: string | null = null;
   repairs = 0;
+  /** It was told which of its children still run, before its first final answer. */
+  toldOfChildren = false;
   /** The latest turn was the last that the budget allows: its tools were withdrawn. */
   withdrawn = false;
   /** The turn that nothing has followed from yet. */
@@ -50,15 +58,22 @@ export class Transcript {
   #byId: Map<string, PendingCall> | null = null;
   /** Remarks that came while calls were open. */
   #later: Message[] = [];
+  /** Delivered messages: another attempt begins with the task and these. */
+  readonly #sent: Message[] = [];
   #unanswered = 0;
   /** Bytes of remarks since the request under way was planned: its count will not hold them. */
   #saidMeanwhile = 0;
+  /** Bytes and messages of the conversation that the request under way was planned for. */
+  #planned = 0;
+  #plannedMessages = 0;
+  /** What the last count was about: so many messages, and the answer. */
+  #counted: { readonly messages: number; readonly answer: Message } | null = null;
 
   /** `opening`: what stands before the first turn; a resumed delegation opens with an old one's. */
   constructor(opening: string | readonly Message[]) {
     this.#opening = typeof opening === "string" ? [{ role: "user", text: opening }] : opening;
     this.messages = [...this.#opening];
-    this.bytesSince = totalSize(this.messages);
+    this.#measure();
     for (const message of this.#opening) {
       if (message.role === "assistant") for (const { id } of message.calls) this.#callIds.add(id);
     }
@@ -69,6 +84,8 @@ export class Transcript {
     switch (event.type) {
       case "agent.budget_reserved":
         this.#saidMeanwhile = 0;
+        this.#planned = this.bytes;
+        this.#plannedMessages = this.messages.length;
         break;
       case "agent.subagent_attempt":
         this.#restart();
@@ -79,11 +96,13 @@ export class Transcript {
       case "agent.tool_started": {
         const pending = this.#byId?.get(event.payload.call_id);
         if (pending) pending.started = true;
+        if (event.payload.polls) this.#forgetRepeats();
         break;
       }
       case "agent.tool_completed":
         this.invalidStreak = 0;
         this.deniedStreak = 0;
+        this.wasNotApproved = false;
         if (event.payload.exit !== undefined) {
           this.exit = event.payload.exit;
           this.exitTool = event.payload.tool;
@@ -99,6 +118,7 @@ export class Transcript {
       case "agent.tool_outcome_unknown":
         this.invalidStreak = 0;
         this.deniedStreak = 0;
+        this.wasNotApproved = event.payload.cause.code === "not_approved";
         this.#result(event.payload.call_id, event.payload.tool, event.payload.error, true);
         break;
       case "agent.tool_denied":
@@ -111,22 +131,43 @@ export class Transcript {
       case "agent.interjected":
         if (event.payload.from === "runtime") this.nudges++;
         if (event.payload.from === "person") this.nudges = 0;
-        if (event.payload.from === "repair") {
-          this.repairs++;
+        if (event.payload.from === "repair") this.repairs++;
+        if (event.payload.cause?.code === "children_running") this.toldOfChildren = true;
+        // Another turn follows, so the exit that was called no longer counts.
+        if (isAskedAgain(event.payload)) {
           this.exit = null;
           this.exitTool = null;
         }
         this.#remark(event.payload);
         break;
-      case "agent.compacted":
+      case "agent.compacted": {
+        const { shortening } = event.payload;
         this.compactions++;
-        this.messages = compact(this.messages);
-        // The provider's count is about a conversation that no longer exists.
-        this.countedTokens = null;
-        this.bytesSince = totalSize(this.messages);
+        this.messages = shortening
+          ? shorten(this.messages, shortening)
+          : shortenAsBefore(this.messages);
+        this.#measure();
         break;
+      }
       default:
     }
+  }
+
+  /** What the provider counted last, and the messages that its count does not hold. */
+  get counted(): { readonly tokens: number; readonly since: readonly Message[] } | null {
+    if (this.countedTokens === null || this.#counted === null) return null;
+    const { answer, messages } = this.#counted;
+    const since = this.messages.slice(messages).filter((message) => message !== answer);
+    return { tokens: this.countedTokens, since };
+  }
+
+  /** Bytes that go back to the provider beside the messages, and that no count holds. */
+  get uncountedData(): number {
+    if (this.countedTokens !== null) return 0;
+    return this.messages.reduce((sum, message) => {
+      if (message.role !== "assistant" || message.providerData === undefined) return sum;
+      return sum + Buffer.byteLength(JSON.stringify(message.providerData));
+    }, 0);
   }
 
   /** Providers promise unique ids for calls, and do not always keep that promise. */
@@ -160,18 +201,21 @@ export class Transcript {
         }),
       );
     const done = this.pending.flatMap(({ result }) => result ?? []);
-    const said: Message = { role: "user", text: next };
+    const said: Message =
+      next === interruption
+        ? { role: "user", text: next }
+        : { role: "user", text: next, from: "caller" };
     return [...this.messages, ...done, ...missing, ...this.#later, said];
   }
 
   #restart(): void {
-    this.messages = [...this.#opening];
+    this.messages = [...this.#opening, ...this.#sent];
     this.pending = [];
     this.turns = 0;
-    this.countedTokens = null;
-    this.bytesSince = totalSize(this.messages);
+    this.#measure();
     this.invalidStreak = 0;
     this.deniedStreak = 0;
+    this.wasNotApproved = false;
     this.repeats = 0;
     this.emptyTurns = 0;
     this.cutTurns = 0;
@@ -180,6 +224,7 @@ export class Transcript {
     this.compactions = 0;
     this.exit = null;
     this.exitTool = null;
+    this.toldOfChildren = false;
     this.withdrawn = false;
     this.unjudged = null;
     this.#signature = "";
@@ -191,6 +236,8 @@ export class Transcript {
     this.turns++;
     this.unjudged = payload;
     this.withdrawn = payload.last === true;
+    const { usage } = payload;
+    if (!usage.estimated) this.measured = { tokens: usage.prompt, bytes: this.#planned };
     const calls = payload.calls ?? noCalls;
     const text = payload.text ?? "";
     if (text !== "") this.bestText = text;
@@ -202,14 +249,17 @@ export class Transcript {
     }
     this.emptyTurns = 0;
     this.#countRepeats(calls);
-    this.messages.push({
+    const answer: Message = {
       role: "assistant",
       text,
       calls,
       ...(payload.provider_data === undefined ? {} : { providerData: payload.provider_data }),
-    });
-    this.countedTokens = payload.usage.prompt + payload.usage.completion;
+    };
+    this.messages.push(answer);
+    this.bytes += sizeOf(answer);
+    this.countedTokens = usage.prompt + usage.completion;
     this.bytesSince = this.#saidMeanwhile;
+    this.#counted = { messages: this.#plannedMessages, answer };
     if (calls.length === 0) return;
     for (const { id } of calls) this.#callIds.add(id);
     this.pending = calls.map((call) => ({ call, started: false, result: undefined }));
@@ -219,14 +269,18 @@ export class Transcript {
 
   #countRepeats(calls: readonly RecordedCall[]): void {
     const [only] = calls;
-    if (calls.length !== 1 || only === undefined || pollingTools.has(only.name)) {
-      this.#signature = "";
-      this.repeats = 0;
+    if (calls.length !== 1 || only === undefined) {
+      this.#forgetRepeats();
       return;
     }
     const signature = `${only.name} ${JSON.stringify(only.input)}`;
     this.repeats = signature === this.#signature ? this.repeats + 1 : 1;
     this.#signature = signature;
+  }
+
+  #forgetRepeats(): void {
+    this.#signature = "";
+    this.repeats = 0;
   }
 
   #result(callId: string, tool: string, text: string, isError: boolean): void {
@@ -242,25 +296,64 @@ export class Transcript {
   }
 
   /** A watcher's `info` is for the inbox; nothing comes between calls and their results. */
-  #remark({ from, message, severity }: NewEvent<"agent.interjected">["payload"]): void {
+  #remark(remarked: NewEvent<"agent.interjected">["payload"]): void {
+    const { from, message, message_id: id, severity } = remarked;
     const isWatchers = from.startsWith("watcher:");
     if (isWatchers && severity === "info") return;
     const text = isWatchers
       ? `Somebody who watches your work says (${severity}): ${message}`
       : message;
-    if (this.pending.length > 0) this.#later.push({ role: "user", text });
-    else this.#say({ role: "user", text });
+    const remark: Message =
+      id !== undefined
+        ? messageFrom(remarked)
+        : from === "person"
+          ? { role: "user", text, from }
+          : { role: "user", text };
+    if (id !== undefined) this.#sent.push(remark);
+    if (this.pending.length > 0) this.#later.push(remark);
+    else this.#say(remark);
+  }
+
+  /** The provider's count, if there was one, is about a conversation that no longer exists. */
+  #measure(): void {
+    this.bytes = sizeOfAll(this.messages);
+    this.countedTokens = null;
+    this.bytesSince = this.bytes;
   }
 
   #say(message: Message): void {
     this.messages.push(message);
     const size = sizeOf(message);
+    this.bytes += size;
     this.bytesSince += size;
     this.#saidMeanwhile += size;
   }
 }
 
+/**
+ * A message to the agent, as its model reads it. Addresses in it count as known addresses, unless its
+ * sender had read untrusted input.
+ */
+function messageFrom({
+  carries = [],
+  from,
+  message,
+}: NewEvent<"agent.interjected">["payload"]): Message {
+  if (from === "person") {
+    return { role: "user", text: `Message from the person behind this run: ${message}`, from };
+  }
+  const text = `Message from the agent or program that you work for: ${message}`;
+  return carries.includes("untrusted")
+    ? { role: "user", text }
+    : { role: "user", text, from: "caller" };
+}
+
 const interruption = "You were interrupted here. Go on from where you were.";
+
+/** Whether the agent takes another turn for it, whatever it had handed in. */
+function isAskedAgain({ from, message_id }: NewEvent<"agent.interjected">["payload"]): boolean {
+  return from === "repair" || from === "background" || message_id !== undefined;
+}
 
 /** Whether it can only follow once a turn was judged. Watchers and servers speak at any moment. */
 function isConsequence(event: NewEvent): boolean {
@@ -285,23 +378,3 @@ const modelMistakes: ReadonlySet<string> = new Set([
   "malformed_call",
   "invalid_input",
 ]);
-
-/** Asking the same again is how one waits with these. */
-const pollingTools: ReadonlySet<string> = new Set([
-  "spawn_await",
-  "list_sub_agents",
-  "get_delegation_result",
-]);
-
-function totalSize(messages: readonly Message[]): number {
-  return messages.reduce((sum, message) => sum + sizeOf(message), 0);
-}
-
-function sizeOf(message: Message): number {
-  const text = Buffer.byteLength(message.text) + perMessage;
-  if (message.role !== "assistant" || message.calls.length === 0) return text;
-  return text + Buffer.byteLength(JSON.stringify(message.calls));
-}
-
-/** Roles, separators and ids that a provider adds around each message. */
-const perMessage = 16;

@@ -1,5 +1,6 @@
 import type { Model } from "../../ports/model.ts";
 import { ModelFault } from "../../ports/model-fault.ts";
+import { clip, oneLine } from "../../text.ts";
 import { scriptedModel } from "./scripted-model.ts";
 
 /**
@@ -14,8 +15,7 @@ export const modelWithoutPlaybook: Model = scriptedModel(({ caller }) => {
       "The scripted model has no playbook: give --playbook FILE.",
     );
   }
-  const task = caller.task.replaceAll(/\s+/g, " ").trim();
-  const shown = task.length > 120 ? `${task.slice(0, 120)}…` : task;
+  const shown = clip(oneLine(caller.task), 121);
   return [
     `[scripted model] No playbook is given, so nothing was done about: ${shown}`,
     "Give scripted answers with --playbook FILE, or choose a language model with MANDATE_MODEL.",

@@ -1,12 +1,14 @@
 import { type Clock, systemClock } from "../../ports/clock.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
-import type { Model, ModelReply, ModelRequest } from "../../ports/model.ts";
+import type { Model, ModelReply, ModelRequest, PromptToCount } from "../../ports/model.ts";
 import { ModelFault } from "../../ports/model-fault.ts";
+import { headOf } from "../../text.ts";
 import { createChooseReply } from "./choose-reply.ts";
 import { performReply } from "./perform-reply.ts";
 import type { Playbook, PlaybookReply, ScriptedReply } from "./playbook.ts";
 import type { OnPart } from "./stream-text.ts";
 import { compileInput, compileTemplate, findTemplateProblem } from "./template.ts";
+import { promptTokens } from "./to-model-reply.ts";
 
 /** What to answer, decided in code; a string is a reply of that text. */
 export type Script = (request: ModelRequest) => Answer | Promise<Answer>;
@@ -19,7 +21,7 @@ type Answer = ScriptedReply | string;
  */
 export function scriptedModel(script: Playbook | Script, clock: Clock = systemClock): Model {
   const answer = typeof script === "function" ? script : playbookScript(script);
-  return (request, onPart) => {
+  const model: Model = (request, onPart) => {
     try {
       const reply = answer(request);
       if (reply instanceof Promise)
@@ -29,6 +31,16 @@ export function scriptedModel(script: Playbook | Script, clock: Clock = systemCl
       return Promise.reject(error);
     }
   };
+  return mayTellUsage(script) ? model : Object.assign(model, { countTokens });
+}
+
+/** What a script reports is its own affair: its prompts cannot be counted before. */
+function mayTellUsage(script: Playbook | Script): boolean {
+  return typeof script === "function" || script.replies.some(({ usage }) => usage !== undefined);
+}
+
+async function countTokens(prompt: PromptToCount): Promise<number> {
+  return promptTokens(prompt);
 }
 
 function perform(
@@ -77,7 +89,7 @@ function noReply(playbook: Playbook, { caller, messages }: ModelRequest): ModelF
   const last = messages.at(-1);
   const from =
     last?.role === "tool" ? `the result of ${last.tool}` : `a message of the ${last?.role}`;
-  const excerpt = last === undefined ? "nothing" : `${from}, "${last.text.slice(0, 120)}"`;
+  const excerpt = last === undefined ? "nothing" : `${from}, "${headOf(last.text, 120)}"`;
   const message = `${title(playbook)} has no reply for profile "${caller.profile}", turn ${caller.turn}, attempt ${caller.attempt}, depth ${caller.depth}, try ${caller.try}, after ${excerpt}. Add one to its replies; one without "when" fits always.`;
   return new ModelFault("rejected", message);
 }

@@ -1,6 +1,7 @@
 import { nearestKey } from "../../documents/nearest-key.ts";
 import type { Message, ModelRequest } from "../../ports/model.ts";
 import { ModelFault } from "../../ports/model-fault.ts";
+import { headOf } from "../../text.ts";
 
 /** A text whose placeholders are filled from the request that it answers. */
 export type Template = (request: ModelRequest) => string;
@@ -97,7 +98,7 @@ function fieldOf(text: string, path: readonly string[], name: string): string {
   } catch {
     throw new ModelFault(
       "rejected",
-      `{{${name}}} needs a JSON result, and it is "${text.slice(0, 80)}".`,
+      `{{${name}}} needs a JSON result, and it is "${headOf(text, 80)}".`,
     );
   }
   for (const step of path) value = (value as Record<string, unknown> | null)?.[step];

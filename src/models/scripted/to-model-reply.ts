@@ -38,19 +38,26 @@ function toUsage(usage: ScriptedReply["usage"]): ModelUsage | undefined {
   };
 }
 
-/** Four characters a token, the same every time. */
+/** Four characters a token, the same every time; tools count for nothing. */
+export function promptTokens({
+  messages,
+  system,
+}: Pick<ModelRequest, "messages" | "system">): number {
+  let characters = system.length;
+  for (const message of messages) characters += message.text.length;
+  return tokens(characters);
+}
+
 function estimateUsage(
   request: ModelRequest,
   text: string,
   calls: readonly ToolCall[],
 ): ModelUsage {
-  let prompt = request.system.length;
-  for (const message of request.messages) prompt += message.text.length;
   let completion = text.length;
   for (const call of calls) completion += call.name.length + JSON.stringify(call.input).length;
   // No provider answers with more than it was asked for.
   const most = Math.max(1, request.maxOutputTokens);
-  return { prompt: tokens(prompt), completion: Math.min(tokens(completion), most) };
+  return { prompt: promptTokens(request), completion: Math.min(tokens(completion), most) };
 }
 
 function tokens(characters: number): number {

@@ -1,0 +1,106 @@
+import type { Message, ModelUsage, PromptToCount } from "../ports/model.ts";
+import { AiSdkPrompt } from "./ai-sdk-prompt.ts";
+import { callSettings } from "./call-settings.ts";
+import { countingEndpoints } from "./counting-endpoints.ts";
+import { loadLanguageModel } from "./load-language-model.ts";
+import type { ProviderSettings } from "./resolve-provider.ts";
+import { estimateTokens } from "./token-estimate.ts";
+
+/** What the provider bills beyond what its own endpoint said. */
+const endpointMargin = 1.02;
+/** What stands around texts in a prompt and is in none of them, beside what is estimated for each. */
+const estimateMargin = 1.1;
+
+/** Who is answered so once is answered so always: there is no such endpoint here, or not for this key. */
+const lasting: ReadonlySet<number> = new Set([401, 403, 404, 405, 501]);
+
+/**
+ * Bounds the tokens of prompts for one model: by the provider's counting endpoint, at the same address
+ * and with the same key as every request, else by a tokenizer. When the provider reports more for a
+ * prompt than was counted, every later bound is raised by as much; none is ever lowered.
+ */
+export class TokenCounter {
+  readonly #settings: ProviderSettings;
+  readonly #modelId: string;
+  readonly #fetch: typeof fetch;
+  readonly #prompt: AiSdkPrompt;
+  /** The provider has no such endpoint, or does not take our requests there. */
+  #isRefused = false;
+  /** By how much the reports were above the counts, at most. */
+  readonly #raised = { endpoint: 1, estimate: 1 };
+  readonly #pending = new WeakMap<readonly Message[], Count>();
+
+  constructor(settings: ProviderSettings, modelId: string, fetchFrom: typeof fetch) {
+    this.#settings = settings;
+    this.#modelId = modelId;
+    this.#fetch = fetchFrom;
+    this.#prompt = new AiSdkPrompt(false);
+  }
+
+  readonly count = async (prompt: PromptToCount): Promise<number | undefined> => {
+    const found = (await this.#ask(prompt)) ?? (await this.#estimate(prompt));
+    if (found === undefined) return undefined;
+    this.#pending.set(prompt.messages, found);
+    const margin = found.by === "endpoint" ? endpointMargin : estimateMargin;
+    return found.known + Math.ceil(found.tokens * margin * this.#raised[found.by]);
+  };
+
+  /** Compares what the provider reports with what was counted for the same conversation. */
+  learn(messages: readonly Message[], usage: ModelUsage | null): void {
+    const count = this.#pending.get(messages);
+    if (count === undefined) return;
+    this.#pending.delete(messages);
+    const { by, known, tokens } = count;
+    if (usage === null || tokens === 0) return;
+    this.#raised[by] = Math.max(this.#raised[by], (usage.prompt - known) / tokens);
+  }
+
+  async #estimate(prompt: PromptToCount): Promise<Count | undefined> {
+    const { counted } = prompt;
+    const tokens = await estimateTokens(
+      this.#modelId,
+      counted === null ? prompt : { system: "", tools: [], messages: counted.since },
+    );
+    return tokens === undefined
+      ? undefined
+      : { by: "estimate", known: counted?.tokens ?? 0, tokens };
+  }
+
+  /** The provider's client makes the request that it would send, and another one leaves in its place. */
+  async #ask(prompt: PromptToCount): Promise<Count | undefined> {
+    const { kind, provider } = this.#settings;
+    const endpoint = countingEndpoints[kind];
+    if (endpoint === undefined || this.#isRefused) return undefined;
+    let tokens: number | undefined;
+    const instead: typeof fetch = async (input, init) => {
+      const response = await this.#fetch(endpoint.address(String(input)), {
+        ...init,
+        body: JSON.stringify(endpoint.body(JSON.parse(String(init?.body)), this.#modelId)),
+      });
+      this.#isRefused ||= lasting.has(response.status);
+      if (response.ok) tokens = endpoint.tokensIn(await response.json());
+      else await response.body?.cancel();
+      throw new Error("It was counted, and not sent.");
+    };
+    try {
+      const client = await loadLanguageModel(this.#settings, this.#modelId, instead);
+      await client.doGenerate({
+        prompt: this.#prompt.messages(prompt),
+        ...(prompt.tools.length > 0 && { tools: this.#prompt.tools(prompt.tools) }),
+        ...callSettings({ provider, kind, modelId: this.#modelId }, prompt),
+        abortSignal: prompt.signal,
+      });
+    } catch {
+      // Counted, or not to be had: what is asked for next is another way to bound it.
+    }
+    return tokens === undefined ? undefined : { by: "endpoint", known: 0, tokens };
+  }
+}
+
+interface Count {
+  readonly by: "endpoint" | "estimate";
+  /** What the provider had reported before, of the same conversation. */
+  readonly known: number;
+  /** What was counted now, without any margin. */
+  readonly tokens: number;
+}
