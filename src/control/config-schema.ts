@@ -8,6 +8,7 @@ import {
   serverName,
   workspacePath,
 } from "../profiles/profile-schema.ts";
+import { reportPatternProblem } from "./report-pattern-problem.ts";
 
 /** What a configuration file may say. All of it is optional; nothing else is accepted. */
 
@@ -88,6 +89,11 @@ const check = z
   .max(2000)
   .refine((line) => !line.includes("\0") && line.isWellFormed(), "holds what no command can");
 
+const reportPathPattern = z.string().superRefine((pattern, context) => {
+  const problem = reportPatternProblem(pattern);
+  if (problem !== undefined) context.addIssue(problem);
+});
+
 const queue = z.strictObject({
   profiles: z.array(z.string()).max(1000).optional(),
   providers: z.array(z.string()).max(100).optional(),
@@ -163,6 +169,7 @@ export const configSchema = z.strictObject({
   integration: z
     .strictObject({ checks: z.array(check).max(20).optional(), approval: z.boolean().optional() })
     .optional(),
+  outputs: z.strictObject({ report_path_pattern: reportPathPattern.optional() }).optional(),
   database: z
     .strictObject({
       synchronous: z.enum(["full", "normal"]).optional(),

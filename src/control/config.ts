@@ -1,4 +1,5 @@
 import type { McpServer } from "../contracts/mcp-server.ts";
+import { defaultReportPattern } from "../contracts/report-path.ts";
 import type { Selection } from "../contracts/selection.ts";
 import type { TokenPrice } from "../contracts/token-price.ts";
 import type { ProfileLayer } from "../profiles/profile-layer.ts";
@@ -18,6 +19,7 @@ export interface Config {
   readonly retry: RetryConfig;
   readonly ask: AskConfig;
   readonly integration: IntegrationConfig;
+  readonly outputs: OutputsConfig;
   readonly database: DatabaseConfig;
   readonly retention: RetentionConfig;
   readonly engine: EngineConfig;
@@ -152,6 +154,11 @@ export interface IntegrationConfig {
   readonly approval: boolean;
 }
 
+export interface OutputsConfig {
+  /** Where reports of children are written: `<run>`, `<idx>` and `<id>` are filled in. */
+  readonly report_path_pattern: string;
+}
+
 export interface McpConfig {
   readonly servers: Readonly<Record<string, McpServer>>;
 }
@@ -237,6 +244,7 @@ export const defaultConfig: Omit<Config, "profiles" | "files" | "notTaken"> = {
   retry: { maxAttempts: 5, initialDelayMs: 500, maxDelayMs: 30_000 },
   ask: { deadlineMs: 900_000 },
   integration: { checks: [], approval: false },
+  outputs: { report_path_pattern: defaultReportPattern },
   mcp: { servers: {} },
   network: { allow: "*", allowPrivate: [] },
   database: { synchronous: "full" },

@@ -615,3 +615,51 @@ test("a pipe or a device in place of the file is refused without waiting, a fold
   symlinkSync("/dev/zero", project);
   await expect(load()).rejects.toThrow(/not a regular file/);
 });
+
+const reporting = (pattern: string): string =>
+  `outputs:\n  report_path_pattern: ${JSON.stringify(pattern)}\n`;
+
+test.each([
+  ".orchestrix/step-<idx>-result.md",
+  ".mandate/reports/<run>/<id>.md",
+  "reports/<run>/<idx>/result.MD",
+])("reports may be written by the pattern %s", async (pattern) => {
+  const { outputs } = await load({ user: reporting(pattern) });
+  expect(outputs).toEqual({ report_path_pattern: pattern });
+});
+
+test.each([
+  ["reports/result.md", "must hold <idx> or <id>: otherwise all children would share one file"],
+  ["reports/<run>.md", "must hold <idx> or <id>"],
+  ["../<id>.md", "must be a relative path below the workspace"],
+  ["a/../../<id>.md", "must be a relative path below the workspace"],
+  ["/etc/<id>.md", "must be a relative path below the workspace"],
+  ["~/<id>.md", "must be a relative path below the workspace"],
+  ["a//<id>.md", "must be a relative path below the workspace"],
+  ["a./<id>.md", "must be a relative path below the workspace"],
+  ["C:\\reports\\<id>.md", "holds characters that no file name should have"],
+  ["a\u0000<id>.md", "holds characters that no file name should have"],
+  ["a\u202e<id>.md", "holds characters that no file name should have"],
+  ["<id.md", "must hold <idx> or <id>"],
+  ["<step>/<id>.md", "has the placeholder <step>; there are <run>, <idx>, <id>"],
+  ["src/<id>.ts", "must end with .md: reports are Markdown"],
+  [".git/<id>.md", "leads to .git, which agents cannot write"],
+  [".GIT/hooks/<id>.md", "leads to .git, which agents cannot write"],
+  [".mandate/agents/<id>.md", "leads to .mandate, which agents cannot write"],
+  [".mandate/reports/../agents/<id>.md", "must be a relative path below the workspace"],
+  [".claude/agents/<id>.md", "leads to .claude/agents, which agents cannot write"],
+  ["profiles/<id>.md", "leads to profiles, which Mandate reads at its next start"],
+  ["Skills/<id>/SKILL.md", "leads to Skills, which Mandate reads at its next start"],
+  [`${"a".repeat(300)}<id>.md`, "must have at most 300 characters"],
+])("no report is written by the pattern %j", async (pattern, why) => {
+  const where = `${join(base, "config/mandate/config.yaml")}:2: outputs.report_path_pattern: ${why}`;
+  await expect(load({ user: reporting(pattern) })).rejects.toThrow(where);
+});
+
+test("where the user says how reports are named, a project's file does not", async () => {
+  const project = reporting("theirs/<id>.md");
+  expect((await load({ project })).outputs.report_path_pattern).toBe("theirs/<id>.md");
+  const both = await load({ user: reporting("mine/<id>.md"), project });
+  expect(both.outputs.report_path_pattern).toBe("mine/<id>.md");
+  expect(both.notTaken?.[0]).toContain('outputs.report_path_pattern counts as "mine/<id>.md"');
+});

@@ -104,6 +104,7 @@ function narrowed(said: ConfigFile, own: ConfigFile): FoundSettings {
     writeScopes.indexOf(one) < writeScopes.indexOf(most) ? one : most,
   );
   within([...delegation, "context", "sealOnComplete"], either);
+  lower(["outputs", "report_path_pattern"], (_, most) => most);
   lower(["network", "allow"], (one, most) => intersect(one as Selection, most as Selection));
   lower(["models", "allow"], (one, most) =>
     (one as string[]).filter(createModelAllowlist(most as string[])),

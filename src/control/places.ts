@@ -75,7 +75,7 @@ function absolute(path: string | undefined): string | undefined {
 export function createHome(places: Places): void {
   try {
     for (const folder of [places.home, places.artifacts, places.worktrees]) {
-      makeFolder(folder);
+      makeFolders(folder);
     }
     accessSync(dirname(places.database), constants.R_OK | constants.W_OK | constants.X_OK);
   } catch (cause) {
@@ -90,14 +90,14 @@ export function createHome(places: Places): void {
 }
 
 /** By hand: `recursive` never returns where a folder exists and cannot hold another, as in /proc. */
-function makeFolder(path: string): void {
+function makeFolders(path: string): void {
   try {
     mkdirSync(path, { mode: 0o700 });
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     if (code === "EEXIST" && statSync(path).isDirectory()) return;
     if (code !== "ENOENT" || existsSync(dirname(path))) throw error;
-    makeFolder(dirname(path));
+    makeFolders(dirname(path));
     mkdirSync(path, { mode: 0o700 });
   }
 }

@@ -77,3 +77,42 @@ test("without a workspace there are no default files, and named ones cannot be h
   const named = () => assemble({ systemPromptFile: "P.md" }, { workspace: null });
   expect(named).toThrow(/there is no workspace/);
 });
+
+test("lines for certain tools are there for an agent that is offered all of them", () => {
+  const prompt = [
+    "First.",
+    "",
+    "<!-- with shell -->",
+    "Run `shell`.",
+    "<!-- end -->",
+    "",
+    "<!-- with shell, grep -->",
+    "Use both.",
+    "<!-- end -->",
+    "Last.",
+  ].join("\n");
+  const having = (...tools: string[]) =>
+    assemble({ prompt }, { isOffered: (tool) => tools.includes(tool) });
+  expect(having("shell", "grep")).toBe("First.\n\nRun `shell`.\n\nUse both.\nLast.");
+  expect(having("shell")).toBe("First.\n\nRun `shell`.\n\nLast.");
+  expect(having("grep")).toBe("First.\n\nLast.");
+  expect(assemble({ prompt })).toBe(having("shell", "grep"));
+});
+
+test.each([
+  "<!-- with shell -->\nNo end.",
+  "Text <!-- with shell -->\nin a line\n<!-- end -->",
+  "<!-- with -->\nNo name.\n<!-- end -->",
+  "<!-- end -->\nNo beginning.",
+  "<!-- a comment -->\nOf another kind.\n<!-- end -->",
+])("what is no such block stays as it is: %j", (prompt) => {
+  expect(assemble({ prompt }, { isOffered: () => false })).toBe(prompt);
+});
+
+test("files of the workspace and prompts of a call are taken as they are", () => {
+  const text = "<!-- with shell -->\nRun.\n<!-- end -->";
+  writeFileSync(join(root, "AGENTS.md"), text);
+  expect(assemble({}, { systemPrompt: text, isOffered: () => false })).toBe(
+    `${text}\n\n---\n\n${text}`,
+  );
+});

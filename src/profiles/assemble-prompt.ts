@@ -12,6 +12,8 @@ export interface PromptRequest {
   readonly workspace: WorkspaceBinding | null;
   /** The inline prompt of the call; it takes the place of the profile's. */
   readonly systemPrompt?: string | undefined;
+  /** The agent can call this tool; absent: any. Decides what the profile's prompt says. */
+  readonly isOffered?: ((tool: string) => boolean) | undefined;
   /** Told of every file whose text becomes part of it. */
   readonly onFile?: ((path: string) => void) | undefined;
 }
@@ -37,12 +39,16 @@ export function assemblePrompt(request: PromptRequest): string {
     stages.push(readStage(workspace, profile.systemPromptFile, profile, true) ?? "");
   }
   const inline = request.systemPrompt?.trim() ?? "";
-  stages.push(inline === "" ? profile.prompt : inline);
-  return stages
-    .map((stage) => stage.trim())
-    .filter((stage) => stage !== "")
-    .join("\n\n---\n\n");
+  stages.push(
+    inline === "" ? promptForTools(profile.prompt, request.isOffered ?? (() => true)) : inline,
+  );
+  const said = stages.map((stage) => stage.trim()).filter((stage) => stage !== "");
+  return said.length === 0 ? fallbackPrompt : said.join("\n\n---\n\n");
 }
+
+/** For a job without a profile in a workspace without AGENTS.md. */
+const fallbackPrompt =
+  "You are a sub-agent. Carry out the task that you are given with the tools that you have, and answer with the result.";
 
 function readStage(
   workspace: WorkspaceBinding | null,
@@ -101,4 +107,34 @@ function unusable(profile: string, path: string, problem: string, cause?: unknow
 
 function sentence(profile: string, path: string, problem: string): string {
   return `The prompt of "${profile}" needs the file "${path}": ${problem}`;
+}
+
+const beginning = /^<!-- with ([\w, ]+) -->[ \t]*$/;
+const end = /^<!-- end -->[ \t]*$/;
+
+/**
+ * The text of a prompt for an agent with certain tools: lines between `<!-- with NAME, … -->` and
+ * `<!-- end -->` stay where all of these tools are offered. A prompt must not send a model to a tool
+ * that its contract, the operator or the machine does not give it.
+ * @example
+ * promptForTools("Look.\n<!-- with shell -->\nRun the tests.\n<!-- end -->", () => false); // "Look."
+ */
+export function promptForTools(prompt: string, isOffered: (tool: string) => boolean): string {
+  if (!prompt.includes("<!-- with ")) return prompt;
+  const said: string[] = [];
+  let block: { readonly names: string; readonly at: number } | null = null;
+  for (const line of prompt.split("\n")) {
+    const names: string | undefined = block === null ? beginning.exec(line)?.[1] : undefined;
+    if (names !== undefined) block = { names, at: said.length };
+    if (block === null || !end.test(line)) {
+      // A blank line on each side of what was left out is one blank line.
+      if (line !== "" || said.at(-1) !== "") said.push(line);
+      continue;
+    }
+    const [, ...lines] = said.splice(block.at);
+    const isWanted = block.names.split(",").every((name) => isOffered(name.trim()));
+    if (isWanted) said.push(...lines);
+    block = null;
+  }
+  return said.join("\n");
 }

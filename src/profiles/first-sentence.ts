@@ -1,3 +1,5 @@
+import { headOf } from "../text.ts";
+
 const maximumLength = 200;
 
 /**
@@ -13,5 +15,5 @@ export function firstSentence(prompt: string): string {
   const line = lines.find((each) => !/^(?:#|<|```|~~~)/.test(each)) ?? lines[0] ?? "";
   const text = line.replace(/^(?:[#>*+\s-]|\d+[.)]\s)+/, "").replaceAll(/\*\*|__|`/g, "");
   const sentence = /^.{1,200}?[.!?。！？](?=\s|$)/u.exec(text)?.[0];
-  return (sentence ?? text.slice(0, maximumLength)).toWellFormed().trim();
+  return (sentence ?? headOf(text, maximumLength)).trim();
 }

@@ -1,6 +1,7 @@
 import { decodeText } from "../documents/decode-text.ts";
 import { parseYaml } from "../documents/read-yaml.ts";
 import { MandateError } from "../ports/mandate-error.ts";
+import { headOf } from "../text.ts";
 import { type ParsedProfile, parseProfileDocument } from "./parse-profile-document.ts";
 
 export const maximumProfileBytes = 256 * 1024;
@@ -39,7 +40,7 @@ function split(text: string, file: string) {
       file,
       1,
       first.startsWith("---")
-        ? `the first line must be --- alone, for YAML; "${first.slice(0, 40)}" is not read`
+        ? `the first line must be --- alone, for YAML; "${headOf(first, 40)}" is not read`
         : "the front matter is missing; begin the file with a line ---",
     );
   }

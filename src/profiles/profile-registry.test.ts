@@ -43,6 +43,25 @@ test("nothing is read before someone asks", () => {
   expect(registry.names()).toEqual(["a"]);
 });
 
+test("the name of other programs' agents is no profile's, wherever it is written", () => {
+  const text = { description: "d", prompt: "", origin: "program" };
+  const sentence =
+    'A profile cannot be called "external", which is reserved for agents that other programs run. Choose another name.';
+  place("one", "external.md", "---\ndescription: d\n---\nPrompt.\n");
+  place("one", "named.md", profile("external"));
+  place("one", "other.md", profile("other"));
+  const registry = load(["one"], [{ name: "external", fields: text, origin: "mandate.yaml" }]);
+  expect(registry.names()).toEqual(["other"]);
+  expect(registry.get("external")).toBeUndefined();
+  expect(registry.problems.map(({ message }) => message)).toEqual([
+    `one: ${join(base, "one/external.md")}: ${sentence}`,
+    `${join(base, "one/named.md")}:2: name: must be another name than "external", which is reserved for agents that other programs run`,
+    `mandate.yaml: ${sentence}`,
+  ]);
+  expect(registry.problemOf("external")?.message).toBe(sentence);
+  expect(load([]).problemOf("external")?.message).toBe(sentence);
+});
+
 test("a later place is merged over an earlier one, field by field, and says what came from where", () => {
   const keys = "allowedTools: [shell]\nlimits: {tokens: 10, turns: 5}";
   place("one", "a.md", profile("a", "first", keys));

@@ -5,6 +5,7 @@ import type { Profile, ProfileFields } from "./profile.ts";
 import type { ProfileLayer } from "./profile-layer.ts";
 import { type ProfileSource, type SourceContent, withoutTwins } from "./profile-source.ts";
 import type { ProfileProblem } from "./read-profile-file.ts";
+import { reservedName } from "./reserved-name.ts";
 
 export interface ProfileRegistry {
   get(name: string): Profile | undefined;
@@ -103,7 +104,7 @@ class Loaded {
   ) {
     this.acknowledged = acknowledged;
     for (const content of contents) {
-      const counting = content.layers.filter((layer) => this.#counts(layer));
+      const counting = content.layers.filter((layer) => this.#mayBe(layer) && this.#counts(layer));
       const { layers, problems } = withoutTwins(counting, content.keepsFirst);
       for (const layer of layers) this.#add(layer);
       for (const problem of [...content.problems, ...problems]) {
@@ -130,7 +131,16 @@ class Loaded {
   }
 
   problemOf(name: string): ProfileProblem | undefined {
+    const message = reservedName(name);
+    if (message !== undefined) return { name, file: "", message };
     return this.blocked.get(name) ?? (this.profiles.has(name) ? undefined : this.#unknown);
+  }
+
+  #mayBe({ name, origin }: ProfileLayer): boolean {
+    const reason = reservedName(name);
+    if (reason === undefined) return true;
+    this.problems.push({ name, file: origin, message: `${origin}: ${reason}`, isHarmless: true });
+    return false;
   }
 
   #counts(layer: ProfileLayer): boolean {

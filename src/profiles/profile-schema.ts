@@ -1,5 +1,6 @@
 import { isAbsolute, win32 } from "node:path";
 import { z } from "zod";
+import { howReserved, reservedName } from "./reserved-name.ts";
 
 /**
  * The keys of a profile in our own formats. Every one is known and every restriction can be kept,
@@ -11,7 +12,8 @@ export const profileName = z
   .regex(
     /^[a-z0-9][a-z0-9_-]{0,63}$/,
     "must be 1 to 64 lower-case letters, digits, - or _, and begin with a letter or digit",
-  );
+  )
+  .refine((name) => reservedName(name) === undefined, `must be another name than ${howReserved}`);
 
 /** Names are compared whole; only all the tools of one server can be written as a pattern. */
 const selected = z

@@ -1,3 +1,4 @@
+import { clip, oneLine } from "../text.ts";
 import { escapeXml } from "./escape-xml.ts";
 import type { Profile } from "./profile.ts";
 
@@ -6,20 +7,25 @@ const maximumDescription = 300;
 /**
  * What a parent is told about the profiles it can spawn. Empty when there are none, which saves the
  * tokens. Names and texts come from files, so they are escaped: a description cannot close the tag.
+ * Of a profile's tools it names those that a child can be given: `isGrantable`.
  */
-export function spawnProfilesBlock(profiles: readonly Profile[]): string {
+export function spawnProfilesBlock(
+  profiles: readonly Profile[],
+  isGrantable: (tool: string) => boolean = () => true,
+): string {
   if (profiles.length === 0) return "";
-  const lines = profiles.map(
-    (profile) =>
-      `  <profile name="${escapeXml(profile.name)}">${escapeXml(describe(profile))}</profile>`,
-  );
+  const lines = profiles.map((profile) => {
+    const text = escapeXml(describe(profile, isGrantable));
+    return `  <profile name="${escapeXml(profile.name)}">${text}</profile>`;
+  });
   return ["<available_spawn_profiles>", ...lines, "</available_spawn_profiles>"].join("\n");
 }
 
-function describe({ description, tools }: Profile): string {
-  const line = description.replaceAll(/\s+/g, " ").trim();
-  const short = line.length > maximumDescription ? `${line.slice(0, maximumDescription)}…` : line;
+function describe({ description, tools }: Profile, isGrantable: (tool: string) => boolean): string {
+  const short = clip(oneLine(description), maximumDescription + 1);
   const sentence = /[.!?…]$/.test(short) ? short : `${short}.`;
   if (tools === undefined || tools === "*") return sentence;
-  return `${sentence} Tools: ${tools.length === 0 ? "none" : tools.join(", ")}.`;
+  if (tools.length === 0) return `${sentence} Tools: none.`;
+  const grantable = tools.filter(isGrantable);
+  return grantable.length === 0 ? sentence : `${sentence} Tools: ${grantable.join(", ")}.`;
 }

@@ -1,4 +1,5 @@
 import { readFrontMatter } from "../documents/front-matter.ts";
+import { clip } from "../text.ts";
 import { skillName } from "./skill-name.ts";
 
 /** What the front matter of a SKILL.md says of it. */
@@ -47,7 +48,7 @@ export function parseSkill(text: string, file: string): SkillDocument {
   return {
     head: {
       ...(name === "" ? {} : { name }),
-      description: shorten(description),
+      description: clip(description, maximumDescription + 1),
       isHidden: hides(keys),
     },
     body: body.trim(),
@@ -57,12 +58,6 @@ export function parseSkill(text: string, file: string): SkillDocument {
 function textOf(value: unknown): string {
   if (typeof value === "number") return String(value);
   return typeof value === "string" ? value.trim() : "";
-}
-
-/** By code points, so that a cut leaves no half of a character. */
-function shorten(text: string): string {
-  if (text.length <= maximumDescription) return text;
-  return `${[...text.slice(0, 2 * maximumDescription)].slice(0, maximumDescription).join("")}…`;
 }
 
 /** Whatever is not plainly «false» hides: a misspelt value must not show what was to be hidden. */

@@ -1,4 +1,5 @@
 import { escapeXml } from "../profiles/escape-xml.ts";
+import { oneLine } from "../text.ts";
 import type { Skill } from "./skill.ts";
 
 /**
@@ -15,8 +16,4 @@ export function skillsBlock(skills: readonly Skill[]): string {
         `  <skill name="${escapeXml(name)}">${escapeXml(oneLine(description))}</skill>`,
     );
   return ["<available_skills>", ...lines, "</available_skills>"].join("\n");
-}
-
-function oneLine(text: string): string {
-  return text.replaceAll(/\s+/g, " ").trim();
 }

@@ -10,6 +10,7 @@ import {
   cancelDelegationTool,
   getDelegationResultTool,
   listSubAgentsTool,
+  sendMessageTool,
 } from "./delegation/oversee.ts";
 import { peekResultTool, searchResultTool, sliceResultTool } from "./delegation/read-result.ts";
 import { requestReviewTool } from "./delegation/request-review.ts";
@@ -83,6 +84,7 @@ export function builtInTools(
           listSubAgentsTool,
           getDelegationResultTool,
           cancelDelegationTool,
+          sendMessageTool,
           peekResultTool,
           searchResultTool,
           sliceResultTool,

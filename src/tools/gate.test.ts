@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
+import { noExposure } from "../contracts/exposure.ts";
 import type { ScriptedCall } from "../models/scripted/playbook.ts";
 import type { Profile } from "../profiles/profile.ts";
 import { ofType, openEngine, recording, testProfile } from "../testing/engine-fixture.ts";
@@ -12,6 +13,7 @@ function canary(name: string, more: Partial<Tool> = {}): { tool: Tool; executed:
     name,
     description: "Does something that cannot be undone.",
     effect: "read" as Effect,
+    exposure: noExposure,
     idempotent: false,
     scopes: [],
     input: z.strictObject({}),
@@ -174,11 +176,11 @@ describe("a granted tool", () => {
     const { tool } = canary("canary_tool");
     const { events } = await attempt([{ tool: "canary_tool" }], { tools: [tool] });
     const about = { call_id: "call_1_1", tool: "canary_tool" };
-    expect(ofType(events, "agent.tool_started")[0]?.payload).toEqual(about);
+    const [started] = ofType(events, "agent.tool_started");
+    expect(started?.payload).toEqual({ ...about, changes: "any" });
     expect(ofType(events, "agent.tool_completed")[0]?.payload).toEqual({
       ...about,
       output: "it ran",
-      untrusted: true,
     });
   });
 });
@@ -253,6 +255,7 @@ describe("an exit code", () => {
     name: "echo_result",
     description: "Gives back a result.",
     effect: "read" as Effect,
+    exposure: noExposure,
     idempotent: true,
     scopes: [],
     input: z.strictObject({ result: z.record(z.string(), z.unknown()) }),

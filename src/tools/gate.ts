@@ -3,18 +3,22 @@
  * name, the contract, its scopes, the workspace and its input were judged here, and only after the
  * log says that it began.
  */
+
 import type { Contract } from "../contracts/contract.ts";
 import { type CallSubjects, judgeByRules } from "../contracts/judge-by-rules.ts";
 import { isWayOpen, leadsOut } from "../contracts/trifecta.ts";
+import { type CallCause, describeCallCause } from "../events/cause.ts";
 import { longestApproval } from "../events/consent.ts";
 import type { ArtifactReference, NewEvent } from "../events/event.ts";
 import { CallDenied } from "../ports/call-denied.ts";
 import { messageOf } from "../ports/message-of.ts";
-import type { ToolCall } from "../ports/model.ts";
+import type { Message, ToolCall } from "../ports/model.ts";
 import { visibleJson } from "../ports/visible-text.ts";
-import { exposureOf, exposuresIn } from "./exposure-of.ts";
+import { clip, headOfBytes } from "../text.ts";
+import { exposuresIn } from "./exposure-of.ts";
 import { judgeCall } from "./judge-call.ts";
-import type { Tool, ToolContext, ToolResult } from "./tool.ts";
+import { isKnownAddress } from "./known-address.ts";
+import { startedTool, type Tool, type ToolContext, type ToolResult } from "./tool.ts";
 
 /** Whose call it is, and how what happens to it is written down. */
 export interface GateSubject {
@@ -26,8 +30,10 @@ export interface GateSubject {
   readonly find: (name: string) => Tool | undefined;
   /** Asks a person whether a call may be made; gives false when nobody says so in time. */
   approve(call: ToolCall, question: string): Promise<boolean>;
-  /** Nobody was there when it last asked. */
+  /** No person can be asked: none is connected, or none answered the last time. */
   readonly isUnattended: boolean;
+  /** Its conversation so far. */
+  readonly messages: readonly Message[];
   record(event: NewEvent): void;
   /** Everything recorded so far is on disk. */
   durable(): Promise<void>;
@@ -39,6 +45,8 @@ export interface GateSubject {
   readonly outputBytes: number;
   /** By what a stranger's words have come to it so far; null: by nothing. */
   readonly untrusted: string | null;
+  /** A message can have brought private data that its own tools could not. */
+  readonly wasToldPrivate?: boolean;
   /** Whether the results that this call hands over are of children who had read some. */
   broughtUntrusted(): boolean;
   /** Results that this call hands to the agent. */
@@ -68,9 +76,13 @@ export async function passGate(
   }
   const about = { call_id: call.id, tool: tool.name };
   if (wasStarted && !tool.idempotent) {
-    return outcomeUnknown(subject, call, "Look at what it did before you repeat it.");
+    const text = "Look at what it did before you repeat it.";
+    return outcomeUnknown(subject, call, { code: "call_interrupted", rule: "not_repeated", text });
   }
-  if (!wasStarted) subject.record({ type: "agent.tool_started", sub_agent_id: id, payload: about });
+  if (!wasStarted) {
+    const payload = { ...about, ...startedTool(tool) };
+    subject.record({ type: "agent.tool_started", sub_agent_id: id, payload });
+  }
   // A call that may be repeated may also run ahead of the disk; any other must be known first.
   if (!tool.idempotent) {
     await subject.durable();
@@ -78,19 +90,23 @@ export async function passGate(
     subject.checkStopped();
   }
   let result: ToolResult;
+  let late: CallCause | undefined;
   try {
     const output = endsHere(tool, subject) ? ending(tool, input) : tool.execute(input, context);
     result = asResult(output instanceof Promise ? await subject.within(tool, output) : output);
   } catch (error) {
     subject.checkStopped();
     result = { text: sentence(error), isError: true };
+    if (error instanceof ToolDeadline) late = error.cause;
   }
   if (result.recorded) return result;
   const origin = subject.broughtUntrusted() ? fromStrangers : originOf(tool, result);
   if (result.isError) {
     const { text } = uncapped(result, subject) ?? (await cap(result, subject));
+    const code = result.notApproved ? "not_approved" : "tool_error";
     const failed = {
       ...about,
+      cause: late ?? { code },
       error: text,
       ...(result.spawnFailed && { spawn_failed: true as const }),
       ...exitCodeOf(result),
@@ -105,23 +121,30 @@ export async function passGate(
   return { ...result, text: capped.text };
 }
 
-/** Whether a call of this tool to these places needs nobody's word, after what the agent has read. */
-export function isOpenTo(
-  { contract, find, untrusted }: Pick<GateSubject, "contract" | "find" | "untrusted">,
-  tool: string,
-  destinations: readonly URL[] | undefined,
-): boolean {
-  return isWayOpen(contract, untrusted, { tool, destinations }, exposuresIn(find));
+type Reader = Pick<GateSubject, "contract" | "find" | "messages" | "untrusted" | "wasToldPrivate">;
+
+/** Whether a call of this tool to these places needs no approval, after what the agent has read. */
+function isOpenTo(reader: Reader, tool: string, destinations: readonly URL[] | undefined): boolean {
+  const { contract, find, untrusted, wasToldPrivate } = reader;
+  const isKnown = (url: URL): boolean => isKnownAddress(url, reader);
+  const call = { tool, destinations, isKnown, wasToldPrivate };
+  return isWayOpen(contract, untrusted, call, exposuresIn(find));
+}
+
+/** The same for a redirect. Where a known address leads, its host decides without hearing anything. */
+export function mayRedirect(reader: Reader, tool: string, to: URL, from: URL): boolean {
+  if (isOpenTo(reader, tool, [to])) return true;
+  return isOpenTo(reader, tool, [from]) && isKnownAddress(from, reader);
 }
 
 function isClosedWay(subject: GateSubject, tool: Tool, input: unknown): boolean {
-  if (!leadsOut(subject.contract, exposureOf(tool))) return false;
+  if (!leadsOut(subject.contract, tool.exposure)) return false;
   return !isOpenTo(subject, tool.name, tool.destinations?.(input));
 }
 
 /** Whose words a result may be. */
 function originOf(tool: Tool, { untrusted }: ToolResult): { readonly untrusted?: true } {
-  return untrusted || exposureOf(tool).untrusted ? fromStrangers : {};
+  return untrusted || tool.exposure.untrusted ? fromStrangers : {};
 }
 
 const fromStrangers = Object.freeze({ untrusted: true as const });
@@ -159,28 +182,34 @@ async function passRules(
   const ruling = judgeByRules(permissions.rules ?? [], tool.name, subjects);
   if (ruling === "allow" && !isClosed) return undefined;
   const what = subjects?.values.join(", ") ?? "";
-  const made = what === "" ? tool.name : `${tool.name} for ${clip(what)}`;
+  const made = what === "" ? tool.name : `${tool.name} for ${clip(what, 201)}`;
   if (ruling === "deny") {
     return { rule: "tool_rule", reason: `The rules of "${profile.id}" do not allow ${made}.` };
   }
-  const why = isClosed ? ` It has read what strangers wrote (${subject.untrusted}).` : "";
+  // A wait of a quarter of an hour for each page would end as no answer all the same.
+  if (isClosed && ruling === "allow" && subject.isUnattended) {
+    const reason = `${made} needs a person's approval, and no terminal, page, chat or client is connected that could ask one. ${afterTaint(subject)}`;
+    return { rule: "trifecta", reason };
+  }
+  const why = isClosed ? ` It has read untrusted input (${subject.untrusted}).` : "";
   const shown = shownCall(input);
   if (shown === undefined) {
     const reason = `A person has to allow ${made}, and the call is too long to be shown whole (more than ${longestApproval} characters). Make a shorter call.`;
     return { rule: "cannot_be_shown", reason };
   }
   const question = `May "${profile.id}" call ${tool.name} with ${shown}?${why} (yes or no)`;
-  // Nobody waits a quarter of an hour for each page that nobody is there to allow.
-  const isHopeless = isClosed && ruling === "allow" && subject.isUnattended;
-  const isApproved = !isHopeless && (await subject.approve(call, question));
+  const isApproved = await subject.approve(call, question);
   // Whoever stopped the agent meanwhile was told that nothing more begins.
   subject.checkStopped();
   if (isApproved) return undefined;
   if (isClosed) {
-    const reason = `Nobody allowed ${made}. After what strangers wrote (${subject.untrusted}), nothing leads out unasked but to what the operator left open. Go on without it, or say what you would need.`;
-    return { rule: "trifecta", reason };
+    return { rule: "trifecta", reason: `No person allowed ${made}. ${afterTaint(subject)}` };
   }
   return { rule: "not_approved", reason: `Nobody allowed ${made}. Find another way, or say so.` };
+}
+
+function afterTaint({ untrusted }: GateSubject): string {
+  return `After untrusted input (${untrusted}), calls leave this machine unasked only for hosts that the person configured or named, and for addresses that are already in the conversation, exactly as they are there. Continue without it, or say what you need.`;
 }
 
 interface JudgedCall {
@@ -188,7 +217,7 @@ interface JudgedCall {
   readonly tool: Tool;
   readonly input: unknown;
   readonly context: ToolContext;
-  /** It leads out, and strangers' words have come in. */
+  /** It leads out after untrusted input, to where nothing is open. */
   readonly isClosed: boolean;
 }
 
@@ -214,10 +243,6 @@ function shownCall(input: unknown): string | undefined {
   return text.length > longestApproval ? undefined : text;
 }
 
-function clip(text: string): string {
-  return text.length > 200 ? `${text.slice(0, 200)}…` : text;
-}
-
 interface Refusal {
   readonly rule: string;
   readonly reason: string;
@@ -230,18 +255,30 @@ export function refuse(
   wasStarted: boolean,
   { rule, reason }: Refusal,
 ): ToolResult {
-  return wasStarted ? outcomeUnknown(subject, call, reason) : deny(subject, call, rule, reason);
+  if (!wasStarted) return deny(subject, call, rule, reason);
+  return outcomeUnknown(subject, call, { code: "call_interrupted", rule, text: reason });
 }
 
 function outcomeUnknown(
   subject: Pick<GateSubject, "id" | "record">,
   call: ToolCall,
-  advice: string,
+  cause: Extract<CallCause, { code: "call_interrupted" }>,
 ): ToolResult {
-  const error = `The call of ${call.name} was interrupted and its outcome is unknown. ${advice}`;
-  const payload = { call_id: call.id, tool: call.name, error };
+  const error = describeCallCause(cause, call.name, true);
+  const payload = { call_id: call.id, tool: call.name, cause, error };
   subject.record({ type: "agent.tool_outcome_unknown", sub_agent_id: subject.id, payload });
   return { text: error, isError: true };
+}
+
+/** The tool did not end in time. */
+export class ToolDeadline extends Error {
+  override readonly cause: CallCause;
+
+  constructor(cause: Extract<CallCause, { code: "tool_deadline" }>) {
+    super(describeCallCause(cause, cause.tool, false));
+    this.name = "ToolDeadline";
+    this.cause = cause;
+  }
 }
 
 /** A model's own words can be megabytes, and a reason quotes them. */
@@ -254,7 +291,7 @@ function deny(
   rule: string,
   reason: string,
 ): ToolResult {
-  const error = reason.length > longestReason ? `${reason.slice(0, longestReason)}…` : reason;
+  const error = clip(reason, longestReason + 1);
   const payload = { call_id: call.id, tool: call.name, rule, error };
   subject.record({ type: "agent.tool_denied", sub_agent_id: subject.id, payload });
   return { text: error, isError: true };
@@ -284,12 +321,8 @@ async function cap(result: ToolResult, subject: GateSubject): Promise<Capped> {
   const limit = shownBytesOf(result, subject);
   const bytes = Buffer.byteLength(text);
   const artifact = await subject.keepArtifact(text);
-  const beginning = Buffer.from(text.slice(0, limit))
-    .subarray(0, limit)
-    .toString("utf8")
-    .replace(/\uFFFD$/, "");
   return {
-    text: `${beginning}\n[… cut: ${bytes} bytes in all, kept as ${artifact.hash.slice(0, 12)}]`,
+    text: `${headOfBytes(text, limit)}\n[… cut: ${bytes} bytes in all, kept as ${artifact.hash.slice(0, 12)}]`,
     artifact,
   };
 }

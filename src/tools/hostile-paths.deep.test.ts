@@ -96,6 +96,7 @@ async function call(
     keepArtifact: () => Promise.reject(new Error("nothing here is that large")),
     untrusted: null,
     isUnattended: false,
+    messages: [],
     broughtUntrusted: () => false,
     deliveredBy: () => undefined,
     checkStopped: () => {},

@@ -1,7 +1,9 @@
 import { z } from "zod";
 import type { Contract } from "../contracts/contract.ts";
 import { includes } from "../contracts/selection.ts";
+import { withoutEmpty } from "../documents/without-empty.ts";
 import type { ToolCall } from "../ports/model.ts";
+import { clip } from "../text.ts";
 import type { Tool } from "./tool.ts";
 
 export type CallJudgement =
@@ -41,16 +43,17 @@ export function judgeCall(
   const { permissions } = contract;
   const tool = find(call.name);
   if (tool === undefined) {
-    return refuse("unknown_tool", `There is no tool "${clip(call.name)}". ${offer(contract)}`);
+    return refuse("unknown_tool", `There is no tool "${clip(call.name, 201)}". ${offer(contract)}`);
   }
   if (!includes(permissions.allowed_tools, tool.name)) {
+    if (permissions.beyond_depth?.includes(tool.name)) return beyondDepth(contract, tool.name);
     return refuse(
       "tool_not_granted",
       `"${contract.profile.id}" may not call ${tool.name}. ${offer(contract)}`,
     );
   }
   if (tool.effect === "spawn" && !permissions.can_spawn_children) {
-    return refuse("depth_exhausted", `"${contract.profile.id}" may not delegate any further.`);
+    return beyondDepth(contract, tool.name);
   }
   if (withdrawn && !contract.exit.tools.includes(tool.name)) {
     return refuse("tools_withdrawn", "The budget is nearly spent: answer with what you have.");
@@ -72,10 +75,10 @@ export function judgeCall(
   if (call.malformed !== undefined) {
     return refuse(
       "malformed_call",
-      `The arguments of ${tool.name} are not JSON: ${clip(call.malformed)}`,
+      `The arguments of ${tool.name} are not JSON: ${clip(call.malformed, 201)}`,
     );
   }
-  const parsed = tool.input.safeParse(call.input ?? {});
+  const parsed = tool.input.safeParse(withoutEmpty(tool.input, call.input ?? {}));
   if (!parsed.success) {
     return refuse("invalid_input", describeIssues(tool.name, parsed.error));
   }
@@ -84,6 +87,13 @@ export function judgeCall(
 
 function refuse(rule: CallRule, reason: string): CallJudgement {
   return { allowed: false, rule, reason };
+}
+
+function beyondDepth({ parent, profile }: Contract, tool: string): CallJudgement {
+  return refuse(
+    "depth_exhausted",
+    `"${profile.id}" may not call ${tool}: it works at depth ${parent.depth}, and no level of delegation is left below it. Do the work yourself, or report what is missing.`,
+  );
 }
 
 function offer({ permissions }: Contract): string {
@@ -95,9 +105,5 @@ function offer({ permissions }: Contract): string {
 /** Every name that is not known stands in it, and whoever calls can have made up thousands. */
 function describeIssues(tool: string, error: z.ZodError): string {
   const issues = z.prettifyError(error).replaceAll("\n", " ");
-  return `The arguments of ${tool} do not fit: ${clip(issues, 4000)}`;
-}
-
-function clip(text: string, most = 200): string {
-  return text.length > most ? `${text.slice(0, most).toWellFormed()}…` : text;
+  return `The arguments of ${tool} do not fit: ${clip(issues, 4001)}`;
 }

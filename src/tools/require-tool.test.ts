@@ -8,6 +8,7 @@ const whole = {
   name: "look_up",
   description: "Looks something up.",
   effect: "read",
+  exposure: { untrusted: false, private: false, wayOut: false },
   idempotent: true,
   scopes: [],
   input: z.strictObject({}),
@@ -24,9 +25,17 @@ const faults: readonly (readonly [string, Readonly<Record<string, unknown>>])[] 
   ["idempotent", { idempotent: undefined }],
   ["scopes", { scopes: undefined }],
   ["scopes", { scopes: "web" }],
+  ["exposure", { exposure: undefined }],
   ["exposure", { exposure: { wayOut: true } }],
   ["input", { input: { type: "object" } }],
   ["execute", { execute: undefined }],
+  ["waits", { waits: "children" }],
+  ["polls", { polls: true }],
+  ["changes", { changes: "some" }],
+  ["changes", { changes: "none", effect: "write" }],
+  ["savesMemory", { savesMemory: "yes" }],
+  ["choosesFrom", { choosesFrom: "tools" }],
+  ["onlyFor", { onlyFor: "subtask" }],
 ];
 
 test.each(faults)(
@@ -38,6 +47,15 @@ test.each(faults)(
     expect(() => new Toolbox([tool])).toThrow(sentence);
   },
 );
+
+test("a tool that does not say what it does with information is told what to declare", async () => {
+  const { exposure: _exposure, ...silent } = whole;
+  const tools = [silent as unknown as Tool];
+  const opening = createRuntime({ consent: "named", tools, database: ":memory:", environment: {} });
+  await expect(opening).rejects.toThrow(
+    /"exposure": write \{ untrusted, private, wayOut \}.*untrusted: true where .*private: true where .*wayOut: true where/,
+  );
+});
 
 test("a misspelt field of a definition is told, and an object of a class may hold more", () => {
   expect(() => defineTool({ ...whole, exposre: {} } as unknown as Tool)).toThrow(

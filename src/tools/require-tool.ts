@@ -21,6 +21,15 @@ export function requireTool(tool: Tool): void {
   for (const [field, { isFit, write }] of rules) {
     if (!isFit(tool[field])) refuse(`The tool ${JSON.stringify(name)}`, field, write);
   }
+  for (const [field, words] of traits) {
+    if (tool[field] === undefined || words.includes(tool[field])) continue;
+    const write = `${words.map((word) => JSON.stringify(word)).join(" or ")}, or leave it out`;
+    refuse(`The tool ${JSON.stringify(name)}`, field, write);
+  }
+  if (tool.changes === "none" && tool.effect === "write") {
+    const write = '"reported" where its result names in `files` what it changed, or leave it out';
+    refuse(`The tool ${JSON.stringify(name)}`, "changes", write);
+  }
 }
 
 /** The same for one that is written down as such: a misspelt `exposure` would say nothing. */
@@ -37,8 +46,28 @@ const effects = {
   spawn: true,
 } satisfies Record<Effect, true>;
 
+/** What may be left out: a word that is none of these would say less than it seems to. */
+const traits: readonly (readonly [keyof Tool, readonly unknown[]])[] = [
+  ["mayComeBack", [true]],
+  ["isAlsoUseful", [true]],
+  ["waits", [true]],
+  ["polls", ["state", "results"]],
+  ["changes", ["none", "reported"]],
+  ["savesMemory", [true]],
+  ["describesChildren", [true]],
+  ["choosesFrom", ["profiles", "agents", "skills"]],
+  ["onlyFor", ["watcher", "orchestrator"]],
+];
+
 const rules: readonly (readonly [keyof Tool, Rule])[] = [
   ["description", { isFit: isText, write: "a sentence for the model that may call it" }],
+  [
+    "alongside",
+    {
+      isFit: (value) => value === undefined || isTexts(value),
+      write: "sentences by the name of the other tool, or nothing",
+    },
+  ],
   [
     "effect",
     {
@@ -63,8 +92,9 @@ const rules: readonly (readonly [keyof Tool, Rule])[] = [
   [
     "exposure",
     {
-      isFit: (value) => value === undefined || isExposure(value),
-      write: "{ untrusted, private, wayOut }, all three, or leave it out",
+      isFit: isExposure,
+      write:
+        "{ untrusted, private, wayOut } with a boolean for each (untrusted: true where it can return what strangers wrote; private: true where it can return what is private; wayOut: true where its input can leave the machine)",
     },
   ],
   [
@@ -88,6 +118,7 @@ interface Rule {
 const toolKeys = {
   name: true,
   description: true,
+  alongside: true,
   effect: true,
   idempotent: true,
   exposure: true,
@@ -99,6 +130,12 @@ const toolKeys = {
   shown: true,
   parameters: true,
   waits: true,
+  polls: true,
+  changes: true,
+  savesMemory: true,
+  describesChildren: true,
+  choosesFrom: true,
+  onlyFor: true,
   preflight: true,
   about: true,
   destinations: true,
@@ -109,13 +146,17 @@ function isText(value: unknown): boolean {
   return typeof value === "string" && value !== "";
 }
 
+function isTexts(value: unknown): boolean {
+  return typeof value === "object" && value !== null && Object.values(value).every(isText);
+}
+
 function isExposure(value: unknown): boolean {
   if (typeof value !== "object" || value === null) return false;
   const { private: hidden, untrusted, wayOut } = value as Partial<Exposure>;
   return (
     typeof untrusted === "boolean" &&
     (typeof hidden === "boolean" || hidden === "workspace") &&
-    (typeof wayOut === "boolean" || wayOut === "any_host")
+    (typeof wayOut === "boolean" || wayOut === "any_host" || wayOut === "address")
   );
 }
 

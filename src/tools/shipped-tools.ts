@@ -7,7 +7,7 @@ export const shippedTools: ReadonlySet<string> = new Set([
   ...["shell", "web_fetch", "web_search", "search", "load_skill", "memory_load", "memory_save"],
   ...["delegate_task", "delegate_to_agent", "spawn", "spawn_await", "spawn_subagent"],
   ...["request_review", "submit_plan", "interject", "list_sub_agents", "get_delegation_result"],
-  ...["cancel_delegation", "peek_result", "search_result", "slice_result"],
+  ...["cancel_delegation", "send_message", "peek_result", "search_result", "slice_result"],
   ...["complete_task", "submit_for_review", "ask_user"],
 ]);
 
@@ -20,5 +20,5 @@ export const shippedScopes: ReadonlySet<string> = new Set([
 export const changingTools: ReadonlySet<string> = new Set([
   ...["write_file", "edit_file", "shell", "memory_save", "complete_task", "submit_for_review"],
   ...["delegate_task", "delegate_to_agent", "spawn", "spawn_await", "spawn_subagent"],
-  ...["request_review", "submit_plan", "cancel_delegation", "ask_user"],
+  ...["request_review", "submit_plan", "cancel_delegation", "send_message", "ask_user"],
 ]);

@@ -3,7 +3,7 @@ import type { Exposure } from "../contracts/exposure.ts";
 import type { CallSubjects } from "../contracts/judge-by-rules.ts";
 import type { Selection } from "../contracts/selection.ts";
 import type { RuleSet } from "../contracts/tool-rule.ts";
-import type { FileEvidence, MemoryReference } from "../events/event.ts";
+import type { FileEvidence, MemoryReference, Polls, StartedTool } from "../events/event.ts";
 import type { Delegator } from "../ports/delegator.ts";
 import type { WorkspaceBinding } from "../workspaces/workspace-binding.ts";
 import { requireToolDefinition } from "./require-tool.ts";
@@ -19,11 +19,13 @@ export type Effect = "read" | "write" | "exec" | "network" | "spawn";
 export interface Tool<Input = unknown> {
   readonly name: string;
   readonly description: string;
+  /** Sentences that follow the description where another tool is offered as well, by its name. */
+  readonly alongside?: Readonly<Record<string, string>>;
   readonly effect: Effect;
   /** Whether a call that was cut by a crash may simply be made again. */
   readonly idempotent: boolean;
-  /** What its calls do with information; absent: what its effect lets one expect. */
-  readonly exposure?: Exposure;
+  /** What its calls do with information: see `Exposure`. */
+  readonly exposure: Exposure;
   /** All of these must be in the contract's scopes. */
   readonly scopes: readonly string[];
   readonly input: z.ZodType<Input>;
@@ -40,8 +42,29 @@ export interface Tool<Input = unknown> {
   readonly shown?: z.ZodType;
   /** JSON Schema that models are shown as it is, for tools that others describe. */
   readonly parameters?: Readonly<Record<string, unknown>>;
-  /** May stay open as long as the delegation itself: it waits for children or for people. */
+  /**
+   * May stay open as long as the delegation itself: it waits for people or, with the effect `spawn`,
+   * for children.
+   */
   readonly waits?: true;
+  /**
+   * Calling it again is how an agent waits, so the same call in a row is no sign of a loop.
+   * `results`: it also takes the results of children that other calls made, which has them merged.
+   */
+  readonly polls?: Polls;
+  /**
+   * What a call itself does to the files of the workspace: nothing, or only what its result names in
+   * `files`. Absent: it may change any file.
+   */
+  readonly changes?: "none" | "reported";
+  /** Its calls save memories, which outlive the run. */
+  readonly savesMemory?: true;
+  /** Its results are JSON about children, with ids and times that differ from run to run. */
+  readonly describesChildren?: true;
+  /** What its calls choose from: the prompt of an agent that has the tool lists it. */
+  readonly choosesFrom?: "profiles" | "agents" | "skills";
+  /** Other agents do not get it, whatever their profile says. */
+  readonly onlyFor?: "watcher" | "orchestrator";
   /**
    * Looks at the input against what the context grants (workspace, skills) before the call counts
    * as begun; throws `CallDenied`. What is then opened is checked again, since it can change.
@@ -57,6 +80,16 @@ export interface Tool<Input = unknown> {
   execute(input: Input, context: ToolContext): Promise<ToolOutput> | ToolOutput;
 }
 
+/** What the log keeps of a tool's definition when a call begins: folds of the log know no tools. */
+export function startedTool({ changes, effect, polls, savesMemory, waits }: Tool): StartedTool {
+  return {
+    changes: changes ?? "any",
+    ...(waits && effect === "spawn" && { joins: true }),
+    ...(polls && { polls }),
+    ...(savesMemory && { saves_memory: true }),
+  };
+}
+
 export interface ToolContext {
   readonly runId: string;
   readonly delegationId: string;
@@ -70,9 +103,9 @@ export interface ToolContext {
   readonly rules?: readonly RuleSet[] | undefined;
   /**
    * Whether a call may lead here without a person's word, after all that the agent has read: for
-   * what a call comes to on its way. Absent: nothing is closed.
+   * what a call comes to on its way from the address that it was sent to. Absent: nothing is closed.
    */
-  readonly mayLeadTo?: ((url: URL) => boolean) | undefined;
+  readonly mayLeadTo?: ((url: URL, from: URL) => boolean) | undefined;
   /** Aborts at the tool's deadline, at the delegation's, and when the delegation is cancelled. */
   readonly signal: AbortSignal;
   readonly delegator: Delegator;
@@ -84,6 +117,8 @@ export interface ToolResult {
   readonly text: string;
   /** The model sees an error; the event is `agent.tool_failed`, unless it is recorded already. */
   readonly isError?: boolean;
+  /** Of an error: a person was asked, and did not consent. */
+  readonly notApproved?: true;
   /** Of an error: a child could not be started because of the machine, so the run fails. */
   readonly spawnFailed?: true;
   /** What it did to files, for the evidence in the seal. */

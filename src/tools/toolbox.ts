@@ -45,7 +45,7 @@ export class Toolbox {
     const key = names.join(",");
     let offered = this.#lists.get(key);
     if (offered === undefined || this.#hasChanged(names)) {
-      const descriptions = names.flatMap((name) => this.#describe(name) ?? []);
+      const descriptions = names.flatMap((name) => this.#describe(name, names) ?? []);
       offered = { descriptions, tokens: boundOf(JSON.stringify(descriptions)) };
       this.#lists.set(key, offered);
     }
@@ -59,15 +59,23 @@ export class Toolbox {
     });
   }
 
-  #describe(name: string): ToolDescription | undefined {
+  /** `beside`: all that are offered together. */
+  #describe(name: string, beside: readonly string[]): ToolDescription | undefined {
     const tool = this.#tools.get(name);
     if (tool === undefined) return undefined;
     const { shown } = tool;
-    const known = this.#descriptions.get(name);
-    if (known !== undefined && known.shown === shown) return known.description;
-    const { description } = describeTool(tool);
-    this.#descriptions.set(name, { shown, description });
-    return description;
+    let known = this.#descriptions.get(name);
+    if (known === undefined || known.shown !== shown) {
+      known = { shown, description: describeTool(tool).description };
+      this.#descriptions.set(name, known);
+    }
+    const said = Object.entries(tool.alongside ?? {}).filter(
+      ([other]) => beside.includes(other) && this.#tools.has(other),
+    );
+    if (said.length === 0) return known.description;
+    const { description } = known.description;
+    const whole = [description, ...said.map(([, sentence]) => sentence)].join(" ");
+    return { ...known.description, description: whole };
   }
 }
 

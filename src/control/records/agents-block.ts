@@ -1,6 +1,6 @@
 import { escapeXml } from "../../profiles/escape-xml.ts";
+import { oneLine } from "../../text.ts";
 import type { AgentEntry } from "./agent-registry.ts";
-import { toOneLine } from "./shown-text.ts";
 
 /**
  * What an orchestrator is told about the agents it can delegate to: handle, description, tags.
@@ -10,9 +10,9 @@ import { toOneLine } from "./shown-text.ts";
 export function agentsBlock(entries: readonly AgentEntry[]): string {
   if (entries.length === 0) return "";
   const lines = sortAgents(entries).map(({ agentId, description, tags = [] }) => {
-    const listed = tags.map(toOneLine).join(", ");
+    const listed = tags.map(oneLine).join(", ");
     const attribute = listed === "" ? "" : ` tags="${escapeXml(listed)}"`;
-    const text = escapeXml(toOneLine(description));
+    const text = escapeXml(oneLine(description));
     return `  <agent id="${escapeXml(agentId)}"${attribute}>${text}</agent>`;
   });
   return ["<available_agents>", ...lines, "</available_agents>"].join("\n");

@@ -1,6 +1,7 @@
 import { MandateError } from "../../ports/mandate-error.ts";
 import { parseProfileDocument } from "../../profiles/parse-profile-document.ts";
 import type { ProfileLayer } from "../../profiles/profile-layer.ts";
+import { reservedName } from "../../profiles/reserved-name.ts";
 import { quote } from "./shown-text.ts";
 
 /**
@@ -14,6 +15,8 @@ export function layerOfRecord(id: string, value: unknown): ProfileLayer {
     const rule = "1 to 128 of A-Z, a-z, 0-9, . _ : and -, the first a letter or digit";
     throw new MandateError("profile-invalid", `${quote(id)} cannot be a profile's id: ${rule}.`);
   }
+  const reserved = reservedName(id);
+  if (reserved !== undefined) throw new MandateError("profile-invalid", reserved);
   const { name = id, fields } = parseProfileDocument({ value, lineOf: () => 1 }, `profile/${id}`);
   if (name === id) return { name, fields, origin };
   throw new MandateError(

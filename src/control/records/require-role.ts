@@ -18,6 +18,7 @@ export type ControlAction =
   | "rename-session"
   | "start-work"
   | "steer-work"
+  | "send-message"
   | "answer-ask"
   | "set-workspace"
   | "promote-memory"
@@ -43,6 +44,7 @@ const rules: Readonly<Record<ControlAction, { readonly least: Role; readonly wha
   "rename-session": { least: "operator", what: "Renaming a session" },
   "start-work": { least: "operator", what: "Starting an agent" },
   "steer-work": { least: "operator", what: "Cancelling and resuming agents" },
+  "send-message": { least: "operator", what: "Sending a message to an agent" },
   "answer-ask": { least: "operator", what: "Answering an agent" },
   "set-workspace": { least: "operator", what: "Setting the workspace of a session" },
   "promote-memory": { least: "operator", what: "Promoting a memory" },

@@ -2,7 +2,9 @@
  * Texts of the control plane are shown to models and people, so a text that holds a hidden
  * character is refused.
  */
+
 import { findHidden, visibleJson } from "../../ports/visible-text.ts";
+import { clip } from "../../text.ts";
 
 export interface ShownTextRules {
   /** Tabs and line ends are allowed; whoever shows the text makes one line of it. */
@@ -30,13 +32,7 @@ export function countCharacters(text: string): number {
   return count;
 }
 
-/** One line, so that no text can pretend to be the next line of a reply. */
-export function toOneLine(text: string): string {
-  return text.replaceAll(/\s+/g, " ").trim();
-}
-
 /** What somebody wrote, in an error message: short, in quotes, and without what cannot be seen. */
 export function quote(text: string): string {
-  const short = text.length > 80 ? `${text.slice(0, 79)}…` : text;
-  return visibleJson(short);
+  return visibleJson(clip(text, 80));
 }

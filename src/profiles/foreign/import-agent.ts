@@ -1,3 +1,4 @@
+import { headOf } from "../../text.ts";
 import { maximumProfileBytes } from "../parse-markdown-profile.ts";
 import type { ProfileFields } from "../profile.ts";
 import type { ImportedAgent } from "./agent-file.ts";
@@ -71,7 +72,7 @@ export function importAgent(agent: ForeignAgent, meaning: Meaning = {}): Importe
   const readers = [authority, ours, ...policies];
   for (const key of readers.flatMap((reader) => [...reader.keys])) used.add(key);
   const own: ProfileFields = {
-    ...(title !== undefined && { title: toPlainText(title).slice(0, 256).trim().toWellFormed() }),
+    ...(title !== undefined && { title: headOf(toPlainText(title), 256).trim() }),
     ...texts,
     ...(opening !== undefined && { opening }),
     ...Object.assign({}, ...policies.map((policy) => policy.fields)),
@@ -141,5 +142,5 @@ export function readText(value: unknown): string | undefined {
 function limitText(text: string | undefined, maximum: number, { findings }: ForeignAgent) {
   if (text === undefined || text.length <= maximum) return text;
   findings.lose("description", "narrowed", `cut after ${maximum} characters`);
-  return text.slice(0, maximum).toWellFormed().trim();
+  return headOf(text, maximum).trim();
 }

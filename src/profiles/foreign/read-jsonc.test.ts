@@ -16,7 +16,7 @@ test("a key is found on its line, and what is not there on the line of what it w
   expect(list.lineOf(["a", 7])).toBe(1);
 });
 
-test("a hundred thousand keys that are there twice cost no more than reading them", () => {
+test("a hundred thousand keys that are there twice are all named, with their lines", () => {
   const { duplicates } = read(`{${'"a": 1,\n'.repeat(100_000)}"b": 2}`);
   expect(duplicates).toHaveLength(99_999);
   expect(duplicates.at(-1)?.line).toBe(100_000);

@@ -13,6 +13,7 @@ test.each([
   ["cоder", "file"],
   ["日本語", "file"],
   ["", "file"],
+  ["External!", "external-agent"],
   ["../../etc", "etc"],
   ["__proto__", "proto__".replace(/_+$/, "")],
 ])("%s becomes %s", (original, name) => {

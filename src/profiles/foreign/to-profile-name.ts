@@ -1,3 +1,5 @@
+import { reservedName } from "../reserved-name.ts";
+
 const maximumLength = 64;
 
 /**
@@ -5,6 +7,11 @@ const maximumLength = 64;
  * letters of another script would be lost, look-alikes among them, the file's name is taken.
  */
 export function toProfileName(original: string, fallback: string): string {
+  const name = chooseName(original, fallback);
+  return reservedName(name) === undefined ? name : `${name}-agent`;
+}
+
+function chooseName(original: string, fallback: string): string {
   const own = toSlug(original);
   const other = toSlug(fallback);
   const losesLetters = /(?![A-Za-z])\p{L}/u.test(withoutAccents(original));

@@ -1,3 +1,4 @@
+import { clip } from "../../text.ts";
 import type { Findings } from "./findings.ts";
 
 /** Where a restriction stands, for what is said about it. */
@@ -13,5 +14,5 @@ export interface ToolsPlace {
 
 /** For messages: a file can hold a name of any length. */
 export function shorten(text: string): string {
-  return text.length > 60 ? `${text.slice(0, 57)}…` : text;
+  return clip(text, 60);
 }

@@ -47,7 +47,10 @@ describe("delegate_task", () => {
     [{ task: "x" }, /^The arguments of delegate_task do not fit: .*profile/],
     [{ profile: "worker" }, /^The arguments of delegate_task do not fit: .*task/],
     [{ profile: "worker", task: " " }, /^Error: task is required$/],
-    [{ profile: "nobody", task: "x" }, /^Error: unknown profile 'nobody'$/],
+    [
+      { profile: "nobody", task: "x" },
+      /^Error: unknown profile 'nobody' Known: analyst, .*, worker, writer\.$/,
+    ],
     [{ profile: "worker", task: "x", maxTokens: 0 }, /maxTokens/],
     [{ profile: "worker", task: "x", timeout: -1 }, /timeout/],
     [{ profile: "worker", task: "x", maxDepth: 1.5 }, /maxDepth/],

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { noExposure } from "../../contracts/exposure.ts";
 import type { DelegationResult, Delegator } from "../../ports/delegator.ts";
 import { defineTool } from "../tool.ts";
 import { delegateAbout } from "./delegate-about.ts";
@@ -12,8 +13,12 @@ export const delegateTaskTool = defineTool({
   description:
     "Delegate a task to a sub-agent and wait for its result. It works in its own context and sees only the task and the context you give.",
   effect: "spawn",
+  exposure: noExposure,
   idempotent: true,
   scopes: [],
+  changes: "none",
+  choosesFrom: "profiles",
+  describesChildren: true,
   waits: true,
   input: z.strictObject({
     profile: z.string().describe("Who does it."),

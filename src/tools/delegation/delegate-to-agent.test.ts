@@ -89,11 +89,34 @@ describe("delegate_to_agent", () => {
       await using _ = mandate;
       const { events } = await answers(mandate);
       expect(ofType(events, "agent.tool_failed")[0]?.payload.error).toBe(
-        `Error: unknown agent '${agentId}'`,
+        `Error: unknown agent '${agentId}' Known: @writer.`,
       );
       expect(ofType(events, "agent.subagent_created")).toHaveLength(1);
     },
   );
+
+  it("lists the agents that can be delegated to, and no others", async () => {
+    const chief = testProfile("chief", { capabilities: ["primary"] });
+    const eye = testProfile("eye", { capabilities: ["watcher"] });
+    const gone = testProfile("gone");
+    const { mandate, seen } = await open(leadThat({ ...task, agentId: "@nobody" }), [writer], {
+      profiles: [...profiles, chief, eye],
+    });
+    await using _ = mandate;
+    await using other = await mandate.another({ profiles: [chief, eye, gone], model: () => "" });
+    for (const { name } of [chief, eye, gone]) {
+      const entry = { agentId: `@${name}`, profileId: name, description: "d" };
+      await other.control.plane.register(entry, operator);
+    }
+    await mandate.control.view.refresh(true);
+    const { events } = await answers(mandate);
+    expect(seen[0]?.system).toContain(
+      '<available_agents>\n  <agent id="@writer">Writes &lt;clear&gt; docs.</agent>\n</available_agents>',
+    );
+    expect(ofType(events, "agent.tool_failed")[0]?.payload.error).toBe(
+      "Error: unknown agent '@nobody' Known: @writer.",
+    );
+  });
 
   it("sees an agent that was registered or removed while the run was under way", async () => {
     const { mandate } = await open(({ caller }) => {
@@ -180,9 +203,20 @@ describe("skills of a delegated agent", () => {
     expect((await skilled({}, {})).skills).toEqual([]);
   });
 
-  it("are none where the registry allows none, whatever is forwarded", async () => {
-    const { skills } = await skilled({ allowedForwardSkills: [] }, { forward_skills: ["style"] });
-    expect(skills).toEqual([]);
+  it("are refused where none of those that are forwarded is left, and no child is made", async () => {
+    const entry = { ...writer, allowedForwardSkills: [] };
+    const { mandate } = await open(leadThat({ ...task, forward_skills: ["style"] }), [entry]);
+    await using _ = mandate;
+    const { events } = await answers(mandate);
+    expect(ofType(events, "agent.tool_failed")[0]?.payload.error).toMatch(
+      /^Error: None of the skills asked for "scribe" \(style\) can be granted/,
+    );
+    expect(ofType(events, "agent.subagent_created")).toHaveLength(1);
+  });
+
+  it("are none when the call forwards an empty list, whatever the entry's defaults", async () => {
+    const entry = { defaultForwardSkills: ["skill:tone"] };
+    expect((await skilled(entry, { forward_skills: [] })).skills).toEqual([]);
   });
 
   it("are never more than the parent may hand on", async () => {

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { noExposure } from "../../contracts/exposure.ts";
 import type { ReceiptLine } from "../../contracts/receipt.ts";
 import { defineTool } from "../tool.ts";
 import { delegateAbout } from "./delegate-about.ts";
@@ -12,8 +13,11 @@ export const delegateToAgentTool = defineTool({
     "Delegate a task to a registered agent and wait for its result. The agents are listed in your " +
     "instructions; each runs on its own profile, whatever you ask for.",
   effect: "spawn",
+  exposure: noExposure,
   idempotent: true,
   scopes: [],
+  changes: "none",
+  choosesFrom: "agents",
   waits: true,
   about: ({ agentId }, context) => delegateAbout(agentId, context),
   input: z.strictObject({

@@ -1,4 +1,5 @@
 import type { DelegationResult, Delegator, JoinedOutput } from "../../ports/delegator.ts";
+import { headOfBytes } from "../../text.ts";
 
 /** Three bytes a token is on the safe side for prose and code alike. */
 const bytesPerToken = 3;
@@ -19,11 +20,7 @@ export function fits(text: string, tokens: number): boolean {
  */
 export function fitResult(result: DelegationResult, tokens: number): string {
   if (fits(result.result, tokens)) return result.result;
-  const limit = bytesFor(tokens);
-  const excerpt = Buffer.from(result.result)
-    .subarray(0, limit)
-    .toString("utf8")
-    .replace(/\uFFFD$/, "");
+  const excerpt = headOfBytes(result.result, bytesFor(tokens));
   return `${excerpt}\n[… ${Buffer.byteLength(result.result)} bytes in all. Read on with peek_result, search_result or slice_result, delegationId ${result.delegationId}.]`;
 }
 

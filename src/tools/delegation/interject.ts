@@ -10,6 +10,8 @@ export const interjectTool = defineTool({
   exposure: noExposure,
   idempotent: true,
   scopes: [],
+  changes: "none",
+  onlyFor: "watcher",
   input: z.strictObject({
     severity: z.enum(["info", "warn", "critical"]),
     message: z.string().trim().min(1).max(1000),

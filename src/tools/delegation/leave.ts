@@ -11,6 +11,7 @@ export const completeTaskTool = defineTool({
   exposure: noExposure,
   idempotent: true,
   scopes: [],
+  changes: "none",
   input: z.strictObject({
     summary: z.string().min(1).describe("What was done and found: this is what your caller reads."),
     outputs: z.unknown().optional().describe("Structured output, when it was asked for."),
@@ -37,6 +38,7 @@ export const submitForReviewTool = defineTool({
   exposure: noExposure,
   idempotent: true,
   scopes: [],
+  changes: "none",
   waits: true,
   mayComeBack: true,
   input: z.strictObject({
@@ -56,6 +58,7 @@ export const askUserTool = defineTool({
   exposure: noExposure,
   idempotent: true,
   scopes: [],
+  changes: "none",
   waits: true,
   // Where the exit rule names it, the question is the end, and the caller is the one who answers.
   ends: ({ message }) => message,

@@ -10,6 +10,7 @@ const tools = [
     "list_sub_agents",
     "get_delegation_result",
     "cancel_delegation",
+    "send_message",
   ],
   ...["peek_result", "search_result", "slice_result"],
 ];
@@ -24,7 +25,7 @@ const hand = (profile: string) => ({ tool: "delegate_task", input: { profile, ta
 const spawn = { tool: "spawn", input: { profile: "child", task: "child" } };
 const awaitAll: ScriptedCall = { tool: "spawn_await", input: { job_ids: "*" } };
 
-test("what a sibling delegated is nobody else's to read, to wait for or to cancel", async () => {
+test("what a sibling delegated is nobody else's to read, to wait for, to tell or to cancel", async () => {
   const theirs = Promise.withResolvers<string>();
   const isSeen = Promise.withResolvers<void>();
   const prying = (delegationId: string): ScriptedCall[] => [
@@ -33,6 +34,7 @@ test("what a sibling delegated is nobody else's to read, to wait for or to cance
     { tool: "slice_result", input: { delegationId, from: 1 } },
     { tool: "get_delegation_result", input: { delegationId } },
     { tool: "cancel_delegation", input: { delegationId, reason: "envy" } },
+    { tool: "send_message", input: { delegationId, message: "work for me" } },
     { tool: "spawn_await", input: { job_ids: delegationId } },
     { tool: "list_sub_agents", input: {} },
   ];
@@ -68,6 +70,7 @@ test("what a sibling delegated is nobody else's to read, to wait for or to cance
   expect(told.length).toBe(prying("").length);
   expect(told.map(({ text }) => text).join("\n")).not.toContain("secret of");
   expect(told.at(-1)?.text).toBe("[]");
+  expect(ofType(events, "agent.message_sent")).toEqual([]);
   const ends = ofType(events, "agent.subagent_closed").map(({ payload }) => payload.close_reason);
   expect(ends).toEqual(Array.from({ length: 5 }, () => "report_accepted"));
 });

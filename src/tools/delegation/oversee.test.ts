@@ -1,8 +1,11 @@
+import { isDeepStrictEqual } from "node:util";
 import { describe, expect, it } from "vitest";
+import { defaultConfig } from "../../control/config.ts";
 import type { ScriptedCall } from "../../models/scripted/playbook.ts";
 import type { Script } from "../../models/scripted/scripted-model.ts";
 import type { Message } from "../../ports/model.ts";
 import { ofType, openEngine, recording, testProfile } from "../../testing/engine-fixture.ts";
+import { until } from "../../testing/until.ts";
 
 const tools = [
   "spawn",
@@ -94,6 +97,84 @@ describe("get_delegation_result", () => {
   });
 });
 
+describe("get_delegation_result with wait_ms", () => {
+  /** A lead that starts a sub-agent in the background and asks for its result with these. */
+  function collecting(waits: readonly (number | undefined)[], gate: Promise<void>): Script {
+    return async ({ caller, messages }) => {
+      if (caller.depth > 0) {
+        await gate;
+        return "found it";
+      }
+      if (caller.turn === 1) {
+        const input = { agentId: "worker", prompt: "look", returnMode: "background" };
+        return { calls: [{ tool: "spawn_subagent", input }] };
+      }
+      const [started = "{}"] = resultsOf(messages, "spawn_subagent");
+      const { sessionId } = JSON.parse(started) as { sessionId: string };
+      const wait = waits[caller.turn - 2];
+      if (caller.turn - 2 >= waits.length) return "done";
+      const input = { delegationId: sessionId, ...(wait !== undefined && { wait_ms: wait }) };
+      return { calls: [{ tool: "get_delegation_result", input }] };
+    };
+  }
+
+  const leading = [
+    testProfile("lead", { tools: ["spawn_subagent", "get_delegation_result"] }),
+    testProfile("worker", { tools: [] }),
+  ];
+  const off = {
+    ...defaultConfig.tools,
+    spawn: { enabled: null, explicit_tools: "select" },
+  } as const;
+
+  it("waits for the end, and collects what runs in the background without spawn_await", async () => {
+    const { promise: gate, resolve: open } = Promise.withResolvers<void>();
+    const { seen, model } = recording(collecting([3_600_000], gate));
+    await using mandate = await openEngine({
+      profiles: leading,
+      model,
+      config: { tools: off },
+    });
+    const { result, runId } = await mandate.start({ task: "go", profile: "lead" });
+    const waiting = { on: "child", detail: "get_delegation_result" };
+    await until("its caller waits for it", async () => {
+      const [lead] = (await mandate.store.readRun(runId))?.delegations.values() ?? [];
+      return lead?.status === "running" && isDeepStrictEqual(lead.waitingOn, waiting);
+    });
+    open();
+    expect(await result).toMatchObject({ status: "completed", outcome: "succeeded" });
+    const messages = seen.filter(({ caller }) => caller.depth === 0).at(-1)?.messages ?? [];
+    const [text = "null"] = resultsOf(messages, "get_delegation_result");
+    expect(JSON.parse(text)).toMatchObject({ status: "completed", result: "found it" });
+  });
+
+  it("gives null when the time is over, and the result when it is asked again", async () => {
+    const { promise: gate, resolve: open } = Promise.withResolvers<void>();
+    const script = collecting([1, 3_600_000], gate);
+    const { seen, model } = recording((request) => {
+      if (request.caller.depth === 0 && request.caller.turn === 3) open();
+      return script(request);
+    });
+    await using mandate = await openEngine({ profiles: leading, model });
+    const { result } = await mandate.run({ task: "go", profile: "lead" });
+    expect(result.status).toBe("completed");
+    const messages = seen.filter(({ caller }) => caller.depth === 0).at(-1)?.messages ?? [];
+    const texts = resultsOf(messages, "get_delegation_result");
+    expect(texts.map((text) => JSON.parse(text))).toMatchObject([null, { result: "found it" }]);
+  });
+
+  it.each([0, -1, 2 ** 31, "soon"])("takes %j for no time", async (wait) => {
+    const gate = Promise.resolve();
+    const { seen, model } = recording(collecting([wait as number], gate));
+    await using mandate = await openEngine({ profiles: leading, model });
+    await mandate.run({ task: "go", profile: "lead" });
+    const last = seen.findLast(({ caller }) => caller.depth === 0)?.messages ?? [];
+    expect(last.find(({ role, text }) => role === "tool" && /wait_ms/.test(text))).toMatchObject({
+      isError: true,
+    });
+  });
+});
+
 describe("cancel_delegation", () => {
   const cancel = (delegationId: string | undefined): ScriptedCall => ({
     tool: "cancel_delegation",
@@ -118,6 +199,7 @@ describe("cancel_delegation", () => {
     ]);
     expect(ofType(events, "agent.subagent_failed", ids[0])[0]?.payload).toEqual({
       code: "cancelled",
+      cause: { code: "cancelled", text: "not needed" },
       error: "not needed",
     });
     expect(ofType(events, "agent.subagent_closed", ids[1])[0]?.payload.final_status).toBe(
@@ -127,7 +209,7 @@ describe("cancel_delegation", () => {
 
   it("reaches only what is one's own", async () => {
     const { messages } = await run(leadAfter(["1"], () => cancel("ffffff")));
-    expect(messages.at(-1)).toMatchObject({
+    expect(messages.filter(({ role }) => role === "tool").at(-1)).toMatchObject({
       isError: true,
       text: "Error: you have no sub-agent ffffff",
     });

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { noExposure } from "../../contracts/exposure.ts";
 import { defineTool } from "../tool.ts";
 import { describeResult } from "./delegate-task.ts";
 
@@ -6,8 +7,12 @@ export const listSubAgentsTool = defineTool({
   name: "list_sub_agents",
   description: "List your sub-agents, active and finished, with what each waits on and has used.",
   effect: "spawn",
+  exposure: noExposure,
   idempotent: true,
   scopes: [],
+  changes: "none",
+  polls: "state",
+  describesChildren: true,
   input: z.strictObject({}),
   async execute(_input, { delegator }) {
     return JSON.stringify(await delegator.list());
@@ -16,13 +21,29 @@ export const listSubAgentsTool = defineTool({
 
 export const getDelegationResultTool = defineTool({
   name: "get_delegation_result",
-  description: "Get the result of one of your sub-agents, or null while it still works.",
+  description:
+    "Get the result of one of your sub-agents, or null while it still works. With wait_ms it waits so long for the end; null after that means that it still works: do other work, and call it again.",
   effect: "spawn",
+  exposure: noExposure,
   idempotent: true,
   scopes: [],
-  input: z.strictObject({ delegationId: z.string() }),
-  async execute({ delegationId }, { delegator }) {
-    const result = delegator.isMine(delegationId) ? await delegator.result(delegationId) : null;
+  changes: "none",
+  polls: "results",
+  describesChildren: true,
+  waits: true,
+  input: z.strictObject({
+    delegationId: z.string(),
+    wait_ms: z
+      .int()
+      .positive()
+      .max(2 ** 31 - 1)
+      .optional()
+      .describe("Milliseconds to wait for the end; absent: none."),
+  }),
+  async execute({ delegationId, wait_ms: waitMs }, { delegator }) {
+    const isMine = await delegator.isMine(delegationId);
+    if (isMine && waitMs !== undefined) await delegator.join([delegationId], waitMs);
+    const result = isMine ? await delegator.result(delegationId) : null;
     if (result === null) return "null";
     delegator.delivered([delegationId]);
     return describeResult(result, delegator);
@@ -33,16 +54,40 @@ export const cancelDelegationTool = defineTool({
   name: "cancel_delegation",
   description: "Cancel one of your sub-agents and everything below it. Safe to repeat.",
   effect: "spawn",
+  exposure: noExposure,
   idempotent: true,
   scopes: [],
+  changes: "none",
   input: z.strictObject({ delegationId: z.string(), reason: z.string().optional() }),
   async execute({ delegationId, reason }, { delegator }) {
-    if (!delegator.isMine(delegationId)) {
+    if (!(await delegator.isMine(delegationId))) {
       return { text: `Error: you have no sub-agent ${delegationId}`, isError: true };
     }
     const outcome = await delegator.cancel(delegationId, reason ?? "cancelled by its caller");
     // Whoever ends a child knows how it ended.
     if (outcome === "cancelled") delegator.delivered([delegationId]);
     return JSON.stringify({ delegationId, outcome });
+  },
+});
+
+export const sendMessageTool = defineTool({
+  name: "send_message",
+  description:
+    "Send a message to one of your sub-agents that still works: it reads the message before its next turn. Use it to correct or add to what you asked for. There is no answer but the sub-agent's result.",
+  effect: "spawn",
+  exposure: noExposure,
+  idempotent: true,
+  scopes: [],
+  input: z.strictObject({
+    delegationId: z.string(),
+    message: z.string().describe("What it should know or do, complete in itself."),
+  }),
+  async execute({ delegationId, message }, { delegator }) {
+    if (!(await delegator.isMine(delegationId))) {
+      return { text: `Error: there is no sub-agent ${delegationId} of yours`, isError: true };
+    }
+    const refusal = await delegator.send(delegationId, message);
+    if (refusal !== undefined) return { text: `Error: ${refusal}`, isError: true };
+    return `Sent. ${delegationId} reads it before its next turn.`;
   },
 });

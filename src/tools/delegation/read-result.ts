@@ -1,4 +1,6 @@
 import { z } from "zod";
+import { noExposure } from "../../contracts/exposure.ts";
+import { headOf, tailOf } from "../../text.ts";
 import type { ToolContext, ToolOutput } from "../tool.ts";
 import { defineTool } from "../tool.ts";
 import { readReference } from "./fit-result.ts";
@@ -10,15 +12,17 @@ export const peekResultTool = defineTool({
   name: "peek_result",
   description: "See the beginning and the end of a sub-agent's large result, and how long it is.",
   effect: "spawn",
+  exposure: noExposure,
   idempotent: true,
   scopes: [],
+  changes: "none",
   input: z.strictObject({ delegationId: z.string() }),
   execute: ({ delegationId }, context) =>
     withResult(delegationId, context, (text) => {
       const lines = text.split("\n");
       const half = pieceLimit / 2;
       const ends =
-        text.length <= pieceLimit ? text : `${text.slice(0, half)}\n[…]\n${text.slice(-half)}`;
+        text.length <= pieceLimit ? text : `${headOf(text, half)}\n[…]\n${tailOf(text, half)}`;
       return `${text.length} characters, ${lines.length} lines.\n${ends}`;
     }),
 });
@@ -27,8 +31,10 @@ export const searchResultTool = defineTool({
   name: "search_result",
   description: "Find the lines of a sub-agent's result that contain a text.",
   effect: "spawn",
+  exposure: noExposure,
   idempotent: true,
   scopes: [],
+  changes: "none",
   input: z.strictObject({
     delegationId: z.string(),
     query: z.string().min(1).describe("Plain text; case does not matter."),
@@ -43,7 +49,7 @@ export const searchResultTool = defineTool({
         .filter((line) => line.toLowerCase().includes(wanted))
         .slice(0, limit);
       return found.length > 0
-        ? found.join("\n").slice(0, pieceLimit)
+        ? headOf(found.join("\n"), pieceLimit)
         : `No line contains "${query}".`;
     }),
 });
@@ -52,8 +58,10 @@ export const sliceResultTool = defineTool({
   name: "slice_result",
   description: "Read some lines of a sub-agent's result.",
   effect: "spawn",
+  exposure: noExposure,
   idempotent: true,
   scopes: [],
+  changes: "none",
   input: z.strictObject({
     delegationId: z.string(),
     from: z.int().positive().describe("First line, from 1."),
@@ -66,7 +74,7 @@ export const sliceResultTool = defineTool({
         .slice(from - 1, from - 1 + lines)
         .join("\n");
       return piece.length > pieceLimit
-        ? `${piece.slice(0, pieceLimit)}\n[… cut: ask for fewer lines]`
+        ? `${headOf(piece, pieceLimit)}\n[… cut: ask for fewer lines]`
         : piece;
     }),
 });
@@ -77,7 +85,11 @@ async function withResult(
   view: (text: string) => string,
 ): Promise<ToolOutput> {
   const { id, isTranscript } = readReference(reference);
-  const result = delegator.isMine(id) ? await delegator.result(id) : null;
+  if (!(await delegator.isMine(id))) {
+    const text = `Error: there is no result of ${id}: you have no sub-agent ${id}`;
+    return { text, isError: true };
+  }
+  const result = await delegator.result(id);
   if (result === null) return { text: `Error: there is no result of ${id} yet`, isError: true };
   const text = isTranscript ? await delegator.transcript(id) : result.result;
   if (text === null) return { text: `Error: the transcript of ${id} is sealed`, isError: true };

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { noExposure } from "../../contracts/exposure.ts";
 import { defineTool } from "../tool.ts";
 import { delegateAbout } from "./delegate-about.ts";
 import { fitResult, joinedOutput } from "./fit-result.ts";
@@ -12,8 +13,10 @@ export const requestReviewTool = defineTool({
   description:
     "Have a reviewer look at changes, read-only, and wait for its verdict. Say what to look at: paths, a range of commits (main..HEAD), or nothing for what is not committed yet.",
   effect: "spawn",
+  exposure: noExposure,
   idempotent: true,
   scopes: [],
+  changes: "none",
   waits: true,
   about: (_input, context) => delegateAbout(reviewer, context),
   input: z.strictObject({

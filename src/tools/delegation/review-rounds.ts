@@ -1,4 +1,5 @@
 import type { Delegator } from "../../ports/delegator.ts";
+import { headOf } from "../../text.ts";
 import type { ToolResult } from "../tool.ts";
 import { reviewTask, verdictIn } from "./review-task.ts";
 
@@ -56,7 +57,7 @@ async function decideByPerson(
   round: number,
   delegator: Delegator,
 ): Promise<ToolResult> {
-  const question = `After ${round} reviews nothing is approved yet. It was handed in with: ${message.slice(0, 500)}\n\nThe last review: ${report.slice(0, 2000)}\n\nAnswer "accept" to take it as it is, or say what to do.`;
+  const question = `After ${round} reviews nothing is approved yet. It was handed in with: ${headOf(message, 500)}\n\nThe last review: ${headOf(report, 2000)}\n\nAnswer "accept" to take it as it is, or say what to do.`;
   const outcome = await delegator.ask(question);
   // A default answers questions; whether this is good enough is for a person to say.
   if (!outcome.answered || outcome.by !== "person") {

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { noExposure } from "../../contracts/exposure.ts";
 import type { DelegationResult, Delegator } from "../../ports/delegator.ts";
 import { defineTool } from "../tool.ts";
 import { aboutTranscript, fitResult } from "./fit-result.ts";
@@ -15,8 +16,11 @@ export const spawnAwaitTool = defineTool({
   description:
     "Wait for spawned jobs and get their results. Results stay retrievable; failed jobs are marked in the text.",
   effect: "spawn",
+  exposure: noExposure,
   idempotent: true,
   scopes: [],
+  changes: "none",
+  polls: "results",
   waits: true,
   // A missing argument is answered by the tool itself, in its own words.
   input: z.strictObject({ job_ids: z.string().optional(), max_wait_ms: maxWait }),
@@ -29,7 +33,8 @@ export const spawnAwaitTool = defineTool({
     if (asked === "") return { text: "Error: job_ids is required", isError: true };
     const ids = asked === "*" ? await delegator.notYetJoined() : [...new Set(commaList(asked))];
     if (ids.length === 0) return "No jobs found.";
-    const mine = ids.filter((id) => delegator.isMine(id));
+    const own = await Promise.all(ids.map((id) => delegator.isMine(id)));
+    const mine = ids.filter((_, index) => own[index]);
     const results = await delegator.join(mine, input.max_wait_ms);
     delegator.delivered(mine.filter((id) => results.get(id) !== null));
     const share = Math.floor(delegator.joinTokens / ids.length);

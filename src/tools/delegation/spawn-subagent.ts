@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { noExposure } from "../../contracts/exposure.ts";
 import type { DelegationResult } from "../../ports/delegator.ts";
 import { defineTool } from "../tool.ts";
 import { delegateAbout } from "./delegate-about.ts";
@@ -9,10 +10,17 @@ import { refusedStart } from "./refused-start.ts";
 export const spawnSubagentTool = defineTool({
   name: "spawn_subagent",
   description:
-    "Start a sub-agent on a task. blocking: wait for its summary. background: go on at once; its result is kept, and get_delegation_result or spawn_await give it.",
+    "Start a sub-agent on a task. blocking: wait for its summary. background: return at once with its sessionId.",
+  alongside: {
+    get_delegation_result:
+      "Collect the result of a background sub-agent with get_delegation_result: its sessionId is the delegationId, and wait_ms waits for the end.",
+  },
   effect: "spawn",
+  exposure: noExposure,
   idempotent: true,
   scopes: [],
+  changes: "none",
+  describesChildren: true,
   waits: true,
   about: ({ agentId }, context) => delegateAbout(agentId, context),
   input: z.strictObject({

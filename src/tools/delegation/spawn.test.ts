@@ -2,6 +2,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
+import { noExposure } from "../../contracts/exposure.ts";
 import { defaultConfig } from "../../control/config.ts";
 import type { Script } from "../../models/scripted/scripted-model.ts";
 import { ofType, openEngine, recording, testProfile } from "../../testing/engine-fixture.ts";
@@ -23,24 +24,28 @@ const tick = defineTool({
   name: "tick",
   description: "A tool of the user's own.",
   effect: "read",
+  exposure: noExposure,
   idempotent: true,
   scopes: [],
   input: z.strictObject({}),
   execute: () => "tock",
 });
 
-/** A lead that makes the given calls, one turn each, and ends when its children are at work. */
+/** A lead that makes the given calls, one turn each, and answers while its children are at work. */
 function leadThat(...inputs: readonly object[]): Script {
   let begun = 0;
+  const answered = Promise.withResolvers<void>();
   return async ({ caller, messages }) => {
     if (caller.depth > 0) {
       begun++;
-      return { fault: "stall" };
+      await answered.promise;
+      return "worked";
     }
     const input = inputs[caller.turn - 1];
     if (input !== undefined) return { calls: [{ tool: "spawn", input }] };
     const spawned = messages.filter((one) => one.role === "tool" && !one.isError).length;
     await until("every child is at work", () => begun === spawned);
+    if (caller.turn > inputs.length + 1) answered.resolve();
     return "done";
   };
 }
@@ -97,7 +102,9 @@ describe("spawn", () => {
       await using mandate = await openEngine({ profiles, model });
       const { events } = await mandate.run({ task: "go", profile: "lead" });
       expect(seen[1]?.messages.at(-1)).toMatchObject({
-        text: `Error: unknown profile '${profile}'`,
+        text: expect.stringMatching(
+          new RegExp(`^Error: unknown profile '${profile}' Known: analyst, .*, worker, writer\\.$`),
+        ),
         isError: true,
       });
       expect(ofType(events, "agent.subagent_created")).toHaveLength(1);
@@ -156,7 +163,7 @@ describe("spawn", () => {
     await mandate.run({ task: "go", profile: "lead" });
     const child = seen.find(({ caller }) => caller.depth === 1);
     expect(child?.caller.profile).toBe("spawn");
-    expect(child?.system).toBe("");
+    expect(child?.system).toMatch(/^You are a sub-agent\. Carry out the task/);
     const parent = seen.find(({ caller }) => caller.depth === 0);
     expect(parent?.tools.map(({ name }) => name)).toContain("spawn");
     expect(child?.tools.map(({ name }) => name)).toEqual(["read_file"]);

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { noExposure } from "../../contracts/exposure.ts";
 import { defineTool, type Tool } from "../tool.ts";
 import { delegateAbout } from "./delegate-about.ts";
 import { refusedStart } from "./refused-start.ts";
@@ -9,10 +10,14 @@ export function spawnTool(profileNames: () => readonly string[]): Tool {
   return defineTool({
     name: "spawn",
     description:
-      "Start a sub-agent in the background and get its job id at once. Spawn several for independent work, then wait with spawn_await.",
+      "Start a sub-agent in the background and get its job id at once. Spawn several for independent work.",
+    alongside: { spawn_await: "Then wait with spawn_await." },
     effect: "spawn",
+    exposure: noExposure,
     idempotent: true,
     scopes: [],
+    changes: "none",
+    choosesFrom: "profiles",
     // What is missing or unknown is answered by the tool itself, in its own words.
     input: z.strictObject({
       ...fields,
@@ -36,7 +41,7 @@ export function spawnTool(profileNames: () => readonly string[]): Tool {
           profile: input.profile,
           context: input.context,
           systemPrompt: input.system_prompt,
-          tools: input.tools === undefined ? undefined : commaList(input.tools),
+          tools: listed(input.tools),
         },
         "spawn",
       );
@@ -65,6 +70,12 @@ const fields = {
     .optional()
     .describe("Comma-separated names; selects among what the profile allows."),
 };
+
+/** Undefined where no name is in it: that asks for no tools in particular. */
+function listed(text: string | undefined): readonly string[] | undefined {
+  const names = text === undefined ? [] : commaList(text);
+  return names.length === 0 ? undefined : names;
+}
 
 export function commaList(text: string): string[] {
   return text

@@ -25,6 +25,7 @@ export function createDocumentQuery(clock: Clock = systemClock): Tool {
     exposure: ofWorkspace,
     idempotent: true,
     scopes: ["files:read"],
+    changes: "none",
     input: z.strictObject({
       path: z.string().min(1).max(4096).describe("Relative to the workspace's root."),
       query: z.string().trim().min(1).max(500).optional().describe("Words to look for."),

@@ -1,3 +1,4 @@
+import { headOf, oneLine } from "../../text.ts";
 import { blockNames, droppedNames } from "./html-names.ts";
 
 export interface HtmlElement {
@@ -67,7 +68,7 @@ export async function parseHtml(source: string): Promise<HtmlTree> {
     if (error !== stopped) throw error;
   }
   while (open.length > 1) leave(open.pop(), open.at(-1));
-  return { root, title: title.replaceAll(/\s+/g, " ").trim().slice(0, 300), base };
+  return { root, title: headOf(oneLine(title), 300), base };
 }
 
 export function isElement(node: HtmlNode): node is HtmlElement {

@@ -1,3 +1,4 @@
+import { oneLine } from "../../text.ts";
 import { cleanText } from "../mcp/clean-text.ts";
 import { decodeText } from "./decode-text.ts";
 import { type OpenDocument, singlePart } from "./document-part.ts";
@@ -23,7 +24,7 @@ const openers: Readonly<Record<DocumentKind, Opener>> = {
 export async function openDocument(bytes: Buffer, request: DocumentRequest): Promise<OpenDocument> {
   const { title, pages, parts } = await openers[request.kind](bytes, request);
   return {
-    title: cleanText(title, 300).replaceAll(/\s+/g, " ").trim(),
+    title: oneLine(cleanText(title, 300)),
     pages,
     async *parts(fromPage) {
       for await (const { page, text } of parts(fromPage)) {

@@ -186,14 +186,14 @@ test("a large file and a text that would grow without end are refused before mem
   expect((await edit(root, "x", "y")).text).toMatch(/cannot be edited/);
 });
 
-test("a text made to be slow to find is found as fast as any", async () => {
+test("a text made to be slow to find is looked for to the end", async () => {
   const root = makeTree({ "a.txt": "a".repeat(9_000_000) });
   const { text } = await edit(root, `${"a".repeat(200_000)}b${"a".repeat(200_000)}`, "");
   expect(text).toMatch(/does not occur/);
   expect((await edit(root, "a".repeat(200_000), "")).text).toMatch(/1000 or more times/);
 });
 
-test("many changes in one long line take no longer than the line", async () => {
+test("many changes in one long line are all made", async () => {
   const root = makeTree({ "a.txt": `${"ab".repeat(90_000)}${"c".repeat(5_000_000)}` });
   const { text } = await edit(root, "ab", "a\nb", { replace_all: true });
   expect(text).toMatch(/^Edited a\.txt in 90000 places/);

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { noExposure } from "../../contracts/exposure.ts";
 import { FileChanged } from "../../workspaces/file-changed.ts";
 import { requireReplaceable } from "../../workspaces/open-replaceable.ts";
 import { readReplaceable } from "../../workspaces/read-replaceable.ts";
@@ -9,7 +10,7 @@ import { describeFileError } from "./describe-file-error.ts";
 import { applyEdit, type EditRequest } from "./edit/apply-edit.ts";
 import { describeRefusal } from "./edit/describe-refusal.ts";
 import { renderDiff } from "./edit/render-diff.ts";
-import { oneLine } from "./one-line.ts";
+import { lineSafeName } from "./line-safe-name.ts";
 import { pathAbout } from "./path-about.ts";
 import { requireWorkspace } from "./require-workspace.ts";
 
@@ -29,9 +30,11 @@ export const editFile = defineTool({
     "to occur once; add lines around it until it does, or set replace_all. Line endings, byte " +
     "order mark and permissions stay as they are. Answers with a diff.",
   effect: "write",
+  exposure: noExposure,
   // A second time it fails, or, where the new text contains the old one, changes the file again.
   idempotent: false,
   scopes: ["files:write"],
+  changes: "reported",
   input: z.strictObject({
     path: z.string().min(1).max(4096).describe("Relative to the workspace's root."),
     old_text: text.min(1).describe("What is there now, blanks included, without line numbers."),
@@ -73,7 +76,7 @@ async function edit(
   const file = await replaceFile(workspace, asked, outcome.content, signal, hash);
   const { length } = outcome.regions;
   const often = length === 1 ? "" : ` in ${length} places`;
-  const name = oneLine(path);
+  const name = lineSafeName(path);
   const diff = renderDiff(name, content, outcome.content, outcome.regions);
   return { text: `Edited ${name}${often}.\n${diff}`, files: [file] };
 }

@@ -5,7 +5,7 @@ import { ofWorkspace } from "../exposure-of.ts";
 import { defineTool } from "../tool.ts";
 import { deniedPaths } from "./denied-paths.ts";
 import { describeFileError } from "./describe-file-error.ts";
-import { oneLine } from "./one-line.ts";
+import { lineSafeName } from "./line-safe-name.ts";
 import { PatternRefused } from "./pattern/pattern-node.ts";
 import { requireWorkspace } from "./require-workspace.ts";
 import { Pace } from "./search/pace.ts";
@@ -27,6 +27,7 @@ export const globFiles = defineTool({
   exposure: ofWorkspace,
   idempotent: true,
   scopes: ["files:read"],
+  changes: "none",
   input: z.strictObject({
     pattern: z
       .string()
@@ -81,5 +82,7 @@ export const globFiles = defineTool({
 });
 
 function renderEntry({ path, kind, target }: TreeEntry): string {
-  return kind === "link" ? `${oneLine(path)} -> ${oneLine(target ?? "?")}` : oneLine(path);
+  return kind === "link"
+    ? `${lineSafeName(path)} -> ${lineSafeName(target ?? "?")}`
+    : lineSafeName(path);
 }

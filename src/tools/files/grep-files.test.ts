@@ -142,7 +142,7 @@ describe.each([
       let next = setImmediate(count);
       await grep(root, { pattern: "(a|b)*(a?){50}[ab].{60}c" });
       clearImmediate(next);
-      expect(turns).toBeGreaterThan(2);
+      expect(turns).toBeGreaterThan(1);
     },
     60_000,
   );

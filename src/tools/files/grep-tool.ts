@@ -9,7 +9,7 @@ import { ofWorkspace } from "../exposure-of.ts";
 import { defineTool, type Tool } from "../tool.ts";
 import { type DeniedPaths, deniedPaths } from "./denied-paths.ts";
 import { describeFileError } from "./describe-file-error.ts";
-import { oneLine } from "./one-line.ts";
+import { lineSafeName } from "./line-safe-name.ts";
 import { parsePattern } from "./pattern/parse-pattern.ts";
 import { PatternRefused } from "./pattern/pattern-node.ts";
 import { requireWorkspace } from "./require-workspace.ts";
@@ -59,6 +59,7 @@ export function grepTool(locate: () => Promise<Program | null>, clock: Clock = s
     exposure: ofWorkspace,
     idempotent: true,
     scopes: ["files:read"],
+    changes: "none",
     input,
     preflight({ path }, context) {
       const workspace = requireWorkspace(context);
@@ -103,8 +104,8 @@ async function search(request: Search, pace: Pace): Promise<string> {
   };
   const answer = new SearchAnswer(limit);
   for await (const { path, file, lines, count } of searchTree(workspace, sought, pace)) {
-    if (output === "files") answer.add(oneLine(path), true);
-    else if (output === "count") answer.add(`${oneLine(path)}:${count}`, true);
+    if (output === "files") answer.add(lineSafeName(path), true);
+    else if (output === "count") answer.add(`${lineSafeName(path)}:${count}`, true);
     else {
       if (context > 0 && answer.found > 0) answer.add("--", false);
       const kept = lines.slice(0, answer.room);

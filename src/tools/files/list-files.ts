@@ -7,7 +7,7 @@ import { ofWorkspace } from "../exposure-of.ts";
 import { defineTool, type ToolContext } from "../tool.ts";
 import { deniedPaths } from "./denied-paths.ts";
 import { describeFileError } from "./describe-file-error.ts";
-import { oneLine } from "./one-line.ts";
+import { lineSafeName } from "./line-safe-name.ts";
 import { pathsAbout } from "./paths-about.ts";
 import { requireWorkspace } from "./require-workspace.ts";
 
@@ -24,6 +24,7 @@ export const listFiles = defineTool({
   exposure: ofWorkspace,
   idempotent: true,
   scopes: ["files:read"],
+  changes: "none",
   input: z.strictObject({
     path: z.string().min(1).max(4096).default(".").describe("Relative to the workspace's root."),
     recursive: z.boolean().default(false),
@@ -84,8 +85,8 @@ function listAbout(path: string, recursive: boolean, context: ToolContext): Prom
 }
 
 function renderEntry({ path, kind, target }: FolderEntry): string {
-  const name = oneLine(path);
+  const name = lineSafeName(path);
   if (kind === "folder") return `${name}/`;
-  if (kind === "link") return `${name} -> ${oneLine(target ?? "?")}`;
+  if (kind === "link") return `${name} -> ${lineSafeName(target ?? "?")}`;
   return kind === "file" ? name : `${name} (not a regular file)`;
 }

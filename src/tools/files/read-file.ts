@@ -28,6 +28,7 @@ export const readFile = defineTool({
   exposure: ofWorkspace,
   idempotent: true,
   scopes: ["files:read"],
+  changes: "none",
   input: z.strictObject({
     path: z.string().min(1).max(4096).describe("Relative to the workspace's root."),
     offset: z.int().min(1).default(1).describe("The first line to return, from 1."),

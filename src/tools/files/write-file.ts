@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { noExposure } from "../../contracts/exposure.ts";
 import { requireReplaceable } from "../../workspaces/open-replaceable.ts";
 import { replaceFile } from "../../workspaces/replace-file.ts";
 import { defineTool } from "../tool.ts";
@@ -12,9 +13,11 @@ export const writeFile = defineTool({
     "Create a file in the workspace, or replace all of its content. Missing folders are created. " +
     "The file has the new content or the old one, never a part.",
   effect: "write",
+  exposure: noExposure,
   // The same call again leaves the same file behind.
   idempotent: true,
   scopes: ["files:write"],
+  changes: "reported",
   input: z.strictObject({
     path: z.string().min(1).max(4096).describe("Relative to the workspace's root."),
     content: z

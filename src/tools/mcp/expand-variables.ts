@@ -1,4 +1,5 @@
 import { MandateError } from "../../ports/mandate-error.ts";
+import { headOf } from "../../text.ts";
 
 export interface VariableSource {
   readonly environment: Readonly<Record<string, string | undefined>>;
@@ -38,7 +39,7 @@ function readVariable(inner: string, field: string, source: VariableSource): str
   }
   const [, name, fallback] = environmentForm.exec(inner) ?? [];
   if (name === undefined) {
-    const shown = inner.slice(0, 80);
+    const shown = headOf(inner, 80);
     throw problem(field, `uses \${${shown}}, which is not known here. Use \${NAME} of a variable.`);
   }
   const value = Object.hasOwn(source.environment, name) ? source.environment[name] : undefined;

@@ -1,4 +1,5 @@
 import type { McpServer } from "../../contracts/mcp-server.ts";
+import { headOf } from "../../text.ts";
 
 export interface LimitedServer {
   readonly server: McpServer;
@@ -29,7 +30,7 @@ export function limitProjectServer(server: McpServer): LimitedServer {
   const kept = Object.entries(env ?? {}).filter(([name]) => !loaders.test(name));
   const notes = [
     ...(cwd === undefined ? [] : ["Its cwd is ignored"]),
-    ...ignored.map((name) => `Its env.${name.slice(0, 40)} is ignored`),
+    ...ignored.map((name) => `Its env.${headOf(name, 40)} is ignored`),
   ].map((what) => `${what}: ${why}`);
   return { server: { ...rest, ...(env && { env: Object.fromEntries(kept) }) }, notes };
 }

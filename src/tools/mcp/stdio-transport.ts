@@ -1,5 +1,6 @@
 import type { JSONRPCMessage, Transport } from "@modelcontextprotocol/client";
 import type { Clock } from "../../ports/clock.ts";
+import { headOf } from "../../text.ts";
 import type { ExpandedStdio } from "./expand-server.ts";
 import { ServerProcess } from "./server-process.ts";
 
@@ -83,7 +84,7 @@ export class StdioTransport implements Transport {
       message = this.#deserialize(line);
     } catch {
       // Banners and debug output are common on stdout. Whatever it is, it is not for us.
-      if (line.trim() !== "") this.noise = line.slice(0, 1000);
+      if (line.trim() !== "") this.noise = headOf(line, 1000);
       return;
     }
     this.onmessage?.(message);

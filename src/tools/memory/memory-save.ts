@@ -48,12 +48,14 @@ export function memorySaveTool({ store, scope, secrets }: MemorySaveOptions): To
   return defineTool({
     name: "memory_save",
     description:
-      "Save something worth knowing beyond this task, to be found again with memory_load. Say where " +
-      "it comes from. Never save keys, passwords or other secrets.",
+      "Save something worth knowing beyond this task to memory, where agents find it again. Say " +
+      "where it comes from. Never save keys, passwords or other secrets.",
     effect: "read",
     exposure: noExposure,
     idempotent: true,
     scopes: ["memory:write"],
+    changes: "none",
+    savesMemory: true,
     input,
     preflight: (given) => void prepare(given, secrets),
     async execute(given, { callId, delegationId, runId }): Promise<ToolOutput> {

@@ -336,7 +336,10 @@ it("a call that a crash cut is made again and is one memory", async () => {
       {
         type: "agent.tool_started",
         sub_agent_id: delegationId,
-        payload: { call_id: callId, tool: "memory_save" },
+        payload: {
+          ...{ call_id: callId, tool: "memory_save" },
+          ...{ changes: "none", saves_memory: true },
+        },
       },
     ],
   });

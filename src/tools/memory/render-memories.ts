@@ -1,4 +1,5 @@
 import type { Memory } from "../../ports/memory-store.ts";
+import { headOf } from "../../text.ts";
 
 /** Of all texts together, as JSON: what goes over a call's output is cut where it hurts. */
 const mostBytes = 48_000;
@@ -56,7 +57,7 @@ function cutToFit(text: string, bytes: number): string | undefined {
   if (bytes < leastBytes) return undefined;
   let length = text.length;
   while (bytesOf(text.slice(0, length)) > bytes) length = Math.floor(length * 0.9);
-  return text.slice(0, length).replace(/[\ud800-\udbff]$/, "");
+  return headOf(text, length);
 }
 
 function bytesOf(text: string): number {

@@ -1,7 +1,7 @@
 import type { DelegationResult, Delegator } from "../../ports/delegator.ts";
 import type { Plan, PlanStep } from "./plan.ts";
 import type { PlanProgress, StepTry, TryOutcome } from "./plan-progress.ts";
-import { stepContext } from "./step-context.ts";
+import { isToldUntrusted, stepContext } from "./step-context.ts";
 import type { StepRecord } from "./step-record.ts";
 import { stepRequest } from "./step-request.ts";
 import { stepReview } from "./step-review.ts";
@@ -42,6 +42,7 @@ export function carryOutPlan(
     const { refusal, result } = await delegate(delegator, {
       ...stepRequest(step, context),
       attemptTimeoutMs: step.attemptTimeoutMs ?? attemptTimeoutMs,
+      untrusted: isToldUntrusted(step, records),
       key,
     });
     if (result === undefined) {
@@ -51,7 +52,10 @@ export function carryOutPlan(
     children.push(result.delegationId);
     const record = { tries: number, result };
     records[place] = record;
-    return result.status === "completed" ? review(step, result, begun, record) : "failed";
+    if (result.status !== "completed") return "failed";
+    // Its work is merged. Later steps wait for the review only where that changes files as well.
+    if (!step.reviewerWrites) delegator.stepSettled(step.id);
+    return review(step, result, begun, record);
   }
 
   async function review(
@@ -64,6 +68,7 @@ export function carryOutPlan(
     const review = await delegate(delegator, {
       ...stepReview(plan, step, result, delegator.joinTokens),
       profile: step.reviewer,
+      untrusted: result.evidence.untrusted === true,
       key: `${key}-review`,
     });
     if (review.result) children.push(review.result.delegationId);
@@ -82,7 +87,9 @@ export function carryOutPlan(
         const step = plan.steps[begun.place];
         if (step === undefined) continue;
         carryOut(step, begun).then((outcome) => {
-          progress.settle(begun.place, outcome);
+          for (const place of progress.settle(begun.place, outcome)) {
+            delegator.stepSettled(plan.steps[place]?.id ?? "");
+          }
           advance();
         }, reject);
       }

@@ -103,6 +103,7 @@ test("a step that stays failed fails whoever planned it and the run, whatever th
   expect([read("a"), read("b"), read("c")]).toEqual(["by writer", "old", "old"]);
   expect(ofType(ended.events, "run.finished")[0]?.payload).toEqual({
     outcome: "failed",
+    cause: { code: "plan_incomplete", steps: ["b", "c"] },
     reason: "exit_rule_unmet: Not completed of the plan: b, c.",
   });
 });

@@ -1,4 +1,4 @@
-import { ownershipOverlaps } from "../../workspaces/git/integration/match-ownership.ts";
+import { overlaps } from "../../workspaces/git/integration/match-ownership.ts";
 import { claimsOf } from "./claim.ts";
 import type { Plan } from "./plan.ts";
 
@@ -19,7 +19,7 @@ export function ownershipWaits(
   { steps }: Plan,
   waves: readonly (readonly number[])[],
 ): readonly OwnershipWait[] {
-  const claims = claimsOf(steps, true);
+  const claims = claimsOf(steps, waves.flat(), true);
   const waveOf = new Map<number, number>();
   for (const [wave, places] of waves.entries()) {
     for (const place of places) waveOf.set(place, wave);
@@ -29,9 +29,9 @@ export function ownershipWaits(
     for (const place of places) {
       const before = (steps[place]?.dependsOn ?? []).map((each) => waveOf.get(each) ?? 0);
       if (wave === 0 || before.includes(wave - 1)) continue;
-      const own = claims[place]?.patterns ?? [];
+      const own = claims[place]?.owns ?? [];
       const behind = waves[wave - 1]?.find((other) => {
-        return ownershipOverlaps(own, claims[other]?.patterns ?? []);
+        return overlaps(own, claims[other]?.owns ?? []);
       });
       if (behind !== undefined) waits.push({ place, behind });
       if (waits.length >= mostShown) return waits;

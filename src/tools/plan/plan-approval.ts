@@ -18,8 +18,3 @@ export function objectionIn(outcome: AskOutcome): string | undefined {
   if (consentIn(outcome.answer) === "yes") return undefined;
   return `${notApproved} The person says: ${outcome.answer.trim()}`;
 }
-
-/** Whether that is what whoever submitted a plan was told. */
-export function isObjection(text: string): boolean {
-  return text.startsWith(notInTime) || text.startsWith(notApproved);
-}

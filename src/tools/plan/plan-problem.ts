@@ -1,5 +1,6 @@
 import type { z } from "zod";
 import { nearestKey } from "../../documents/nearest-key.ts";
+import { clip } from "../../text.ts";
 import { nameStep } from "./plan.ts";
 import { planSchema, planStepSchema } from "./plan-schema.ts";
 
@@ -71,9 +72,9 @@ const step = planStepSchema;
 
 function unknownKey(key: string, known: readonly string[]): string {
   const nearest = nearestKey(key, known);
-  if (nearest !== undefined) return `there is no key "${clip(key)}"; did you mean "${nearest}"?`;
+  if (nearest !== undefined) return `there is no key ${quoted(key)}; did you mean "${nearest}"?`;
   const list = known.length === 0 ? "" : `; known are ${known.join(", ")}`;
-  return `there is no key "${clip(key)}"${list}.`;
+  return `there is no key ${quoted(key)}${list}.`;
 }
 
 /** For the sentence alone: what is wrong with it is told apart. */
@@ -87,8 +88,9 @@ export function capital(text: string): string {
   return text.charAt(0).toUpperCase() + text.slice(1);
 }
 
-export function clip(text: string): string {
-  return text.length > 80 ? `${text.slice(0, 79)}…` : text;
+/** A name as a message quotes it. */
+export function quoted(name: string): string {
+  return `"${clip(name, 80)}"`;
 }
 
 export function listed(names: readonly string[]): string {

@@ -1,7 +1,6 @@
+import { PlaceQueue } from "../../events/place-queue.ts";
 import { keyOfTry, mostTries } from "../../events/planned-steps.ts";
-import { ownershipOverlaps } from "../../workspaces/git/integration/match-ownership.ts";
-import { type Claim, claimsOf } from "./claim.ts";
-import { PlaceQueue } from "./place-queue.ts";
+import { mergeSequence, Rivals } from "./merge-sequence.ts";
 import type { PlanStep } from "./plan.ts";
 
 /** What the order of steps depends on. */
@@ -17,6 +16,8 @@ export interface ProgressOptions {
   readonly canWrite: boolean;
   /** Whether the child of this key was made before a crash: it is never left behind. */
   readonly wasBegun: (key: string) => boolean;
+  /** The order of the merges; absent: as it follows from the plan. */
+  readonly sequence?: readonly number[] | undefined;
 }
 
 /** One try at a step; its key names its child. */
@@ -33,9 +34,10 @@ export type TryOutcome = "completed" | "failed" | "refused";
 
 /**
  * How far a plan has come: which steps may start now, given how others ended. Pure: it starts
- * nothing and knows no time. A step may start when all that it depends on is completed, and nothing
- * runs that could change the same paths; lower places first. Each step costs what its own
- * dependencies and rivals cost, however long the plan is.
+ * nothing and knows no time. A step may start when all that it depends on is completed, and no step
+ * before it is open that could change the same paths: what is merged in the order of the plan is
+ * also made in that order. Each step costs what its own dependencies and rivals cost, however long
+ * the plan is.
  */
 export class PlanProgress {
   readonly #steps: readonly ScheduledStep[];
@@ -45,13 +47,15 @@ export class PlanProgress {
   /** How many dependencies are not completed yet. */
   readonly #missing: number[];
   readonly #dependents: number[][];
-  /** By place; null: the step keeps nobody from anything. */
-  readonly #claims: readonly (Claim | null)[];
-  /** Steps without a claim, and of every claim that is free the first step. */
+  /** The order of the merges, and which steps could change the same paths. */
+  readonly #rivals: Rivals;
+  /** Ranks of the steps that can be tried. */
   readonly #ready = new PlaceQueue();
-  /** Claims of running steps, by place; they overlap with none of each other. */
-  readonly #taken = new Map<number, Claim>();
+  /** By place: the steps that wait until this one is over. */
+  readonly #held = new Map<number, number[]>();
   readonly #running = new Set<number>();
+  /** By place: it gets no further child. */
+  readonly #over: boolean[];
   /** Children of before a crash that were not found again yet: they come before anything new. */
   readonly #begun: Set<string>;
   #deferred: number[] = [];
@@ -65,7 +69,9 @@ export class PlanProgress {
     this.#tries = steps.map(() => 1);
     this.#missing = steps.map(({ dependsOn }) => dependsOn.length);
     this.#dependents = steps.map(() => []);
-    this.#claims = claimsOf(steps, options.canWrite);
+    const sequence = options.sequence ?? mergeSequence(steps, options.canWrite);
+    this.#rivals = new Rivals(steps, sequence, options.canWrite);
+    this.#over = steps.map(() => false);
     this.#begun = new Set(steps.flatMap(keysOf).filter(options.wasBegun));
     for (const [place, { dependsOn }] of steps.entries()) {
       for (const each of dependsOn) this.#dependents[each]?.push(place);
@@ -90,9 +96,9 @@ export class PlanProgress {
     const started: StepTry[] = [];
     for (;;) {
       while (this.#running.size < this.#options.atOnce) {
-        const place = this.#ready.take();
-        if (place === undefined) break;
-        const begun = this.#tryStart(place);
+        const rank = this.#ready.take();
+        if (rank === undefined) break;
+        const begun = this.#tryStart(this.#rivals.placeAt(rank));
         if (begun) started.push(begun);
       }
       if (this.#deferred.length === 0) return started;
@@ -104,48 +110,48 @@ export class PlanProgress {
   }
 
   #tryStart(place: number): StepTry | undefined {
-    const claim = this.#claims[place] ?? null;
-    if (claim !== null) {
-      // It was started or held meanwhile; when its claim is free again, the first one is told.
-      if (claim.isBusy || claim.waiting.lowest !== place) return undefined;
-      for (const [rival, other] of this.#taken) {
-        if (!ownershipOverlaps(claim.patterns, other.patterns)) continue;
-        claim.isBusy = true;
-        this.#claims[rival]?.holds.push(claim);
-        return undefined;
-      }
-      claim.waiting.take();
-    }
     const key = this.#keyOf(place);
-    if (this.#stoppedBy !== null && !this.#begun.has(key)) {
+    const isBegun = this.#begun.has(key);
+    if (this.#stoppedBy !== null && !isBegun) {
       this.#leave(place);
-      if (claim !== null) this.#free(claim);
+      return undefined;
+    }
+    const rival = this.#rivalOf(place, isBegun);
+    if (rival !== undefined) {
+      const waiting = this.#held.get(rival);
+      if (waiting) waiting.push(place);
+      else this.#held.set(rival, [place]);
       return undefined;
     }
     this.#begun.delete(key);
     this.#running.add(place);
     this.#states[place] = "running";
-    if (claim !== null) {
-      claim.isBusy = true;
-      this.#taken.set(place, claim);
-    }
     return { place, number: this.#triesOf(place), key };
   }
 
-  /** A try has ended. What that makes possible is told by the next `start`. */
-  settle(place: number, outcome: TryOutcome): void {
-    this.#running.delete(place);
-    const claim = this.#taken.get(place);
-    if (claim !== undefined) {
-      this.#taken.delete(place);
-      for (const held of [claim, ...claim.holds.splice(0)]) this.#free(held);
-    }
-    if (outcome === "completed") this.#complete(place);
-    else this.#fail(place, outcome);
+  /** A step that has to be over first, since both could change the same paths. */
+  #rivalOf(place: number, isBegun: boolean): number | undefined {
+    const isOver = (other: number): boolean => this.#over[other] === true;
+    const before = isBegun ? undefined : this.#rivals.before(place, isOver);
+    // A plan of an earlier version may have begun a later step first.
+    return before ?? this.#rivals.among(place, this.#running);
   }
 
-  #complete(place: number): void {
+  /**
+   * A try has ended. What that makes possible is told by the next `start`. Returns the places of the
+   * steps that get no further child because of it.
+   */
+  settle(place: number, outcome: TryOutcome): readonly number[] {
+    this.#running.delete(place);
+    const over: number[] = [];
+    if (outcome === "completed") this.#complete(place, over);
+    else this.#fail(place, outcome, over);
+    return over;
+  }
+
+  #complete(place: number, over: number[]): void {
     this.#states[place] = "completed";
+    this.#end(place, over);
     for (const dependent of this.#dependents[place] ?? []) {
       const missing = (this.#missing[dependent] ?? 0) - 1;
       this.#missing[dependent] = missing;
@@ -153,43 +159,59 @@ export class PlanProgress {
     }
   }
 
-  #fail(place: number, outcome: "failed" | "refused"): void {
+  #fail(place: number, outcome: "failed" | "refused", over: number[]): void {
     const { onFailure = "fail", retries = 0 } = this.#steps[place] ?? {};
     const tries = this.#triesOf(place);
     if (outcome === "failed" && tries <= retries) {
       this.#states[place] = "waiting";
       this.#tries[place] = tries + 1;
       this.#makeReady(place);
+      // Nothing new begins any more, and another try would be new.
+      if (this.#stoppedBy !== null && !this.#isBegun(place)) this.#end(place, over);
       return;
     }
     this.#states[place] = "failed";
-    if (onFailure === "fail") this.#stoppedBy ??= place;
+    this.#end(place, over);
+    for (const dependent of this.#below(place)) this.#end(dependent, over);
+    if (onFailure !== "fail" || this.#stoppedBy !== null) return;
+    this.#stoppedBy = place;
+    for (const other of this.#steps.keys()) {
+      if (!this.#running.has(other) && !this.#isBegun(other)) this.#end(other, over);
+    }
+  }
+
+  /** All that depends on a step, and can not begin without it. */
+  #below(place: number): ReadonlySet<number> {
+    const found = new Set(this.#dependents[place]);
+    for (const each of found) for (const next of this.#dependents[each] ?? []) found.add(next);
+    return found;
+  }
+
+  #end(place: number, over: number[]): void {
+    if (this.#over[place] === true) return;
+    this.#over[place] = true;
+    over.push(place);
+    for (const waiting of this.#held.get(place) ?? [])
+      this.#ready.add(this.#rivals.rankOf(waiting));
+    this.#held.delete(place);
   }
 
   #makeReady(place: number): void {
     const isNew = !this.#begun.has(this.#keyOf(place));
-    if (isNew && this.#begun.size > 0) {
-      this.#deferred.push(place);
-      return;
-    }
-    const claim = this.#claims[place] ?? null;
-    if (claim === null) {
-      this.#ready.add(place);
-      return;
-    }
-    claim.waiting.add(place);
-    if (!claim.isBusy) this.#free(claim);
-  }
-
-  #free(claim: Claim): void {
-    claim.isBusy = false;
-    const { lowest } = claim.waiting;
-    if (lowest !== undefined) this.#ready.add(lowest);
+    if (isNew && this.#begun.size > 0) this.#deferred.push(place);
+    else this.#ready.add(this.#rivals.rankOf(place));
   }
 
   /** Nothing new begins any more: one that has failed before stays so. */
   #leave(place: number): void {
     if (this.#triesOf(place) > 1) this.#states[place] = "failed";
+  }
+
+  #isBegun(place: number): boolean {
+    const step = this.#steps[place];
+    return (
+      this.#begun.size > 0 && step !== undefined && keysOf(step).some((key) => this.#begun.has(key))
+    );
   }
 
   #triesOf(place: number): number {

@@ -213,6 +213,8 @@ test("a plan that was cancelled goes on at the step that it was in", async () =>
   const events = await mandate.events(resumed.runId);
   const made = ofType(events, "agent.subagent_created").map(({ payload }) => payload.title);
   expect(made.slice(1)).toEqual(["b", "c"]);
+  const indexes = ofType(events, "agent.subagent_created").map(({ payload }) => payload.step_idx);
+  expect(indexes).toEqual([0, 3, 4]);
   const [planned] = ofType(events, "run.planned");
   expect(planned?.payload.steps.map((one) => [one.key, one.done_by])).toEqual([
     ["a", idOf("a")],

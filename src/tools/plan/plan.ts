@@ -31,6 +31,8 @@ export interface PlanStep {
   readonly reviewer: string | null;
   /** Its profile can change files. */
   readonly writes: boolean;
+  /** The profile of its reviewer can. */
+  readonly reviewerWrites: boolean;
 }
 
 export const mostSteps = 10_000;

@@ -1,5 +1,5 @@
-import { oneLine } from "../../events/one-line.ts";
 import type { DelegationResult } from "../../ports/delegator.ts";
+import { storedLine } from "../../text.ts";
 import { fitResult } from "../delegation/fit-result.ts";
 import type { Plan } from "./plan.ts";
 import type { PlanProgress } from "./plan-progress.ts";
@@ -82,7 +82,7 @@ class Report {
   line(place: number): string {
     const { isEarlier, review } = this.#recordOf(place);
     const verdict = review?.result ? `; review: ${review.result.evidence.summary}` : "";
-    return `${this.#head(place, isEarlier ? "COMPLETED EARLIER" : "COMPLETED")}${oneLine(verdict, 120)}`;
+    return `${this.#head(place, isEarlier ? "COMPLETED EARLIER" : "COMPLETED")}${storedLine(verdict, 120)}`;
   }
 
   failed(place: number): string {
@@ -109,7 +109,7 @@ class Report {
   #head(place: number, status: string): string {
     const { id = "", title = "", profile = "" } = this.#plan.steps[place] ?? {};
     const { result } = this.#recordOf(place);
-    return `[${id}: ${status}] ${oneLine(title, 100)} (${result ? who(result) : profile})`;
+    return `[${id}: ${status}] ${storedLine(title, 100)} (${result ? who(result) : profile})`;
   }
 
   #recordOf(place: number): StepRecord {

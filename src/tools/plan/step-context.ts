@@ -1,4 +1,5 @@
 import type { DelegationResult } from "../../ports/delegator.ts";
+import { headOfBytes } from "../../text.ts";
 import { fits } from "../delegation/fit-result.ts";
 import type { Plan, PlanStep } from "./plan.ts";
 import type { StepRecord } from "./step-record.ts";
@@ -23,6 +24,14 @@ export function stepContext(
   return parts.length === 0 ? undefined : parts.join("\n\n");
 }
 
+/** Whether what a step is told holds what children said who had read untrusted input. */
+export function isToldUntrusted({ dependsOn }: PlanStep, records: readonly StepRecord[]): boolean {
+  return dependsOn.some((place) => {
+    const { result, review } = records[place] ?? {};
+    return result?.evidence.untrusted === true || review?.result?.evidence.untrusted === true;
+  });
+}
+
 function described(
   { id, title }: PlanStep,
   { result, review }: StepRecord,
@@ -43,10 +52,7 @@ function described(
 export function boundedResult(result: DelegationResult, tokens: number): string {
   const { artifacts, evidence, result: text } = result;
   if (fits(text, tokens)) return text;
-  const beginning = Buffer.from(text)
-    .subarray(0, Math.max(200, tokens * 3))
-    .toString("utf8")
-    .replace(/\uFFFD$/, "");
+  const beginning = headOfBytes(text, Math.max(200, tokens * 3));
   const hash = artifacts?.[0]?.hash ?? evidence.output_hash;
   const kept = hash === null ? "" : `, kept as ${hash}`;
   return `${beginning}\n[… ${Buffer.byteLength(text)} bytes in all${kept}]`;

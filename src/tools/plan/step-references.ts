@@ -1,6 +1,6 @@
 import { nearestKey } from "../../documents/nearest-key.ts";
 import { nameStep } from "./plan.ts";
-import { capital, clip, listed, type PlanProblem, stepProblem } from "./plan-problem.ts";
+import { capital, listed, type PlanProblem, quoted, stepProblem } from "./plan-problem.ts";
 import type { StepDocument } from "./plan-schema.ts";
 
 /** Comparing names is dear, and nobody reads so many sentences. */
@@ -41,13 +41,13 @@ export class StepReferences {
     const titled = this.#byTitle.get(name) ?? [];
     const found = this.#byId.get(name) ?? (titled.length === 1 ? titled[0] : undefined);
     if (found === place) {
-      const message = `${owner} depends on itself. Take "${clip(name)}" out of its depends_on.`;
+      const message = `${owner} depends on itself. Take ${quoted(name)} out of its depends_on.`;
       return stepProblem("self_dependency", place, "depends_on", message);
     }
     if (found !== undefined) return found;
     if (titled.length > 1) {
       const which = listed(titled.slice(0, 21).map((each) => `"${this.#ids[each]}"`));
-      const message = `${owner} depends on "${clip(name)}", which is the title of ${titled.length} steps. Name the id that you mean: ${which}.`;
+      const message = `${owner} depends on ${quoted(name)}, which is the title of ${titled.length} steps. Name the id that you mean: ${which}.`;
       return stepProblem("ambiguous_dependency", place, "depends_on", message);
     }
     const nearest = this.#hints++ < mostHints ? nearestKey(name, this.#known()) : undefined;
@@ -55,7 +55,7 @@ export class StepReferences {
       nearest === undefined
         ? `Name a step by its id: ${listed(this.#ids)}.`
         : `Did you mean "${nearest}"?`;
-    const message = `${owner} depends on "${clip(name)}", which is no step of this plan. ${hint}`;
+    const message = `${owner} depends on ${quoted(name)}, which is no step of this plan. ${hint}`;
     return stepProblem("unknown_dependency", place, "depends_on", message);
   }
 

@@ -1,11 +1,14 @@
 import { z } from "zod";
+import { noExposure } from "../../contracts/exposure.ts";
 import { longestApproval } from "../../events/consent.ts";
+import { sha256 } from "../../events/hash-chain.ts";
 import type { Delegator } from "../../ports/delegator.ts";
 import type { ProfileRegistry } from "../../profiles/profile-registry.ts";
 import { delegateAbout } from "../delegation/delegate-about.ts";
 import { defineTool, type Tool, type ToolContext, type ToolOutput } from "../tool.ts";
 import { carryOutPlan } from "./carry-out-plan.ts";
 import { earlierSteps } from "./earlier-steps.ts";
+import { mergeSequence } from "./merge-sequence.ts";
 import { longestPlan, type Plan } from "./plan.ts";
 import { objectionIn, questionAbout } from "./plan-approval.ts";
 import { describeProblems } from "./plan-problem.ts";
@@ -35,8 +38,11 @@ export function submitPlanTool(sources: PlanToolSources): Tool {
     description:
       "Run a plan: steps as sub-agents over their dependencies, side by side where what they own does not overlap. Waits for all of them and reports on each. A later plan supersedes the one before.",
     effect: "spawn",
+    exposure: noExposure,
     idempotent: true,
     scopes: [],
+    changes: "none",
+    onlyFor: "orchestrator",
     waits: true,
     input: anything,
     shown: planSchema,
@@ -52,26 +58,32 @@ export function submitPlanTool(sources: PlanToolSources): Tool {
       if (plan.approval) {
         const question = questionAbout(plan);
         if (question.length > longestApproval) return refusal(tooLong);
-        const objection = objectionIn(await delegator.ask(question, "approval"));
-        if (objection !== undefined) return { text: objection, isError: true };
+        const about = sha256(JSON.stringify(plan));
+        const objection = objectionIn(await delegator.ask(question, "approval", about));
+        if (objection !== undefined) return { text: objection, isError: true, notApproved: true };
       }
       const earlier = await earlierSteps(plan, delegator);
-      await delegator.plan(plannedSteps(plan, earlier));
+      const canWrite = workspace?.allowWrites === true;
+      const sequence = await delegator.plan(
+        plannedSteps(plan, earlier),
+        mergeSequence(plan.steps, canWrite),
+      );
       const isEarlier = new Set([...earlier.keys()].map((place) => plan.steps[place]?.id));
       const progress = new PlanProgress(plan.steps, {
         atOnce: Math.max(leastAtOnce, 2 * sources.maxConcurrent),
-        canWrite: workspace?.allowWrites === true,
+        canWrite,
+        sequence,
         wasBegun: (key) => isEarlier.has(key) || delegator.wasBegun(key),
       });
       const { attemptTimeoutMs } = sources;
-      const { children, records } = await carryOutPlan(plan, progress, {
-        delegator,
-        signal,
-        earlier,
-        attemptTimeoutMs,
-      });
-      delegator.delivered(children);
-      return reportPlan(plan, progress, records, delegator.joinTokens);
+      const options = { delegator, signal, earlier, attemptTimeoutMs };
+      try {
+        const { children, records } = await carryOutPlan(plan, progress, options);
+        delegator.delivered(children);
+        return reportPlan(plan, progress, records, delegator.joinTokens);
+      } finally {
+        for (const { id } of plan.steps) delegator.stepSettled(id);
+      }
     },
   });
 }

@@ -1,12 +1,13 @@
 import { nearestKey } from "../../documents/nearest-key.ts";
+import { withoutEmpty } from "../../documents/without-empty.ts";
 import { findCycles } from "./find-cycles.ts";
 import { idProblems } from "./id-problems.ts";
 import { mostSteps, nameStep, type Plan, type PlanStep } from "./plan.ts";
 import {
   capital,
-  clip,
   listed,
   type PlanProblem,
+  quoted,
   schemaProblems,
   stepProblem,
 } from "./plan-problem.ts";
@@ -34,7 +35,7 @@ export function validatePlan(
 ): CheckedPlan {
   const size = sizeProblem(document);
   if (size !== undefined) return { problems: [size] };
-  const parsed = planSchema.safeParse(document);
+  const parsed = planSchema.safeParse(withoutEmpty(planSchema, document));
   if (!parsed.success) return { problems: schemaProblems(parsed.error, document) };
   const { approval = false, goal = null, steps } = parsed.data;
   const problems: PlanProblem[] = childrenProblem(steps, maxChildren);
@@ -47,8 +48,9 @@ export function validatePlan(
     const dependsOn = dependencies[place] ?? [];
     const reviewer = reviewerOf(step);
     const writes = findProfile(step.profile, place, id, "profile", profiles, problems);
-    if (reviewer !== null) findProfile(reviewer, place, id, "review", profiles, problems);
-    return planStep(step, { id, dependsOn, reviewer, writes });
+    const reviewerWrites =
+      reviewer !== null && findProfile(reviewer, place, id, "review", profiles, problems);
+    return planStep(step, { id, dependsOn, reviewer, writes, reviewerWrites });
   });
   if (problems.length > 0) return { problems: problems.sort(byStep) };
   return { plan: { goal, approval, steps: checked } };
@@ -56,7 +58,7 @@ export function validatePlan(
 
 function planStep(
   step: StepDocument,
-  found: Pick<PlanStep, "id" | "dependsOn" | "reviewer" | "writes">,
+  found: Pick<PlanStep, "id" | "dependsOn" | "reviewer" | "writes" | "reviewerWrites">,
 ): PlanStep {
   return {
     ...found,
@@ -125,14 +127,14 @@ function findProfile(
   const owner = capital(nameStep(place, id));
   const role = field === "profile" ? "is for" : "is to be reviewed by";
   if (found !== undefined) {
-    const message = `${owner} ${role} "${clip(name)}", which cannot do it: ${found.problem}`;
+    const message = `${owner} ${role} ${quoted(name)}, which cannot do it: ${found.problem}`;
     problems.push(stepProblem("unusable_profile", place, field, message));
     return true;
   }
   const known = profiles.names();
   const nearest = nearestKey(name, known);
   const hint = nearest === undefined ? `There are: ${listed(known)}.` : `Did you mean ${nearest}?`;
-  const message = `${owner} ${role} "${clip(name)}", which is no profile. ${hint}`;
+  const message = `${owner} ${role} ${quoted(name)}, which is no profile. ${hint}`;
   problems.push(stepProblem("unknown_profile", place, field, message));
   return true;
 }

@@ -1,3 +1,4 @@
+import { tailOf } from "../../text.ts";
 import type { CheckVerdict } from "../../workspaces/git/integration/merge-check.ts";
 import { cleanLine, cleanText } from "../mcp/clean-text.ts";
 import type { HeadAndTail } from "./head-and-tail.ts";
@@ -26,5 +27,5 @@ function lastWords({ head, tail }: HeadAndTail): string {
     .trimEnd()
     .split("\n");
   // Cut at the front: a program says at the end what went wrong.
-  return lines.slice(-shownLines).join("\n").slice(-shownCharacters).toWellFormed().trimStart();
+  return tailOf(lines.slice(-shownLines).join("\n"), shownCharacters).trimStart();
 }

@@ -109,7 +109,7 @@ s=socket.socket(socket.AF_UNIX); s.bind("own.sock"); print("bound")'`;
     );
     await shell.call({ command: `exec ${python} serve.py`, background: true });
     await expect
-      .poll(async () => shell.run(ask("back.sock")), { timeout: 15_000 })
+      .poll(async () => shell.run(ask("back.sock")), { timeout: 45_000 })
       .toContain("pong");
   });
 });

@@ -3,6 +3,7 @@ import { existsSync, mkdirSync, symlinkSync } from "node:fs";
 import { describe, expect, it, test } from "vitest";
 import { z } from "zod";
 import type { Contract } from "../../contracts/contract.ts";
+import { noExposure } from "../../contracts/exposure.ts";
 import type { Selection } from "../../contracts/selection.ts";
 import type { RuleSet } from "../../contracts/tool-rule.ts";
 import type { NewEvent } from "../../events/event.ts";
@@ -30,6 +31,7 @@ function subjectOf(contract: Contract, tool: Tool, events: NewEvent[]): GateSubj
     keepArtifact: () => Promise.reject(new Error("nothing here is that large")),
     untrusted: null,
     isUnattended: false,
+    messages: [],
     broughtUntrusted: () => false,
     deliveredBy: () => undefined,
     checkStopped: () => {},
@@ -220,6 +222,7 @@ test("a tool sees the skills of the contract that it is called under", async () 
     name: "see_skills",
     description: "Says which skills are granted.",
     effect: "read",
+    exposure: noExposure,
     idempotent: true,
     scopes: [],
     input: z.strictObject({}),

@@ -26,6 +26,8 @@ export function loadSkillTool(registry: SkillRegistry): Tool {
     exposure: noExposure,
     idempotent: true,
     scopes: [],
+    changes: "none",
+    choosesFrom: "skills",
     input: z.strictObject({
       name: z.string().min(1).max(256).describe("As in the list of available skills."),
       file: z

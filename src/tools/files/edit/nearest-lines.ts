@@ -1,3 +1,5 @@
+import { headOf } from "../../../text.ts";
+
 /** How much of a file is compared, in characters: enough for any file that people write. */
 const mostCompared = 500_000;
 /** More lines than this are told apart by the most telling one alone. */
@@ -76,7 +78,7 @@ function describe(
   const from = Math.max(0, start - around);
   const shown = lines
     .slice(from, start + length + around)
-    .map((line, offset) => `${from + offset + 1}\t${line.slice(0, longestLine).toWellFormed()}`)
+    .map((line, offset) => `${from + offset + 1}\t${headOf(line, longestLine)}`)
     .join("\n");
   return { line: start + 1, differsInBlanks, shown };
 }

@@ -1,3 +1,4 @@
+import { clip } from "../../../text.ts";
 import type { ReplacedRegion } from "./apply-edit.ts";
 import { type DiffLine, diffLines } from "./diff-lines.ts";
 
@@ -43,7 +44,7 @@ export function renderDiff(
     lines.push(`@@ -${lineNumber},${removed} +${lineNumber + shift},${added} @@`);
     shift += added - removed;
     const room = Math.max(mostLines - lines.length, 20);
-    lines.push(...rendered.slice(0, room).map(({ mark, text }) => mark + clip(text)));
+    lines.push(...rendered.slice(0, room).map(({ mark, text }) => mark + shown(text)));
     if (rendered.length > room) lines.push(`[${rendered.length - room} more lines here]`);
   }
   return lines.join("\n");
@@ -124,7 +125,6 @@ function countLines(content: Buffer, from: number, to: number): number {
   return count;
 }
 
-function clip(line: string): string {
-  const text = line.endsWith("\r") ? line.slice(0, -1) : line;
-  return text.length > longestLine ? `${text.slice(0, longestLine).toWellFormed()}…` : text;
+function shown(line: string): string {
+  return clip(line.endsWith("\r") ? line.slice(0, -1) : line, longestLine + 1);
 }

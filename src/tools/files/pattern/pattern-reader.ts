@@ -1,3 +1,4 @@
+import { clip } from "../../../text.ts";
 import { PatternRefused } from "./pattern-node.ts";
 
 /** Goes through a pattern character by character and knows where it is, for the message. */
@@ -39,7 +40,7 @@ export class PatternReader {
   }
 
   refuse(reason: string): PatternRefused {
-    const shown = this.text.length > 200 ? `${this.text.slice(0, 200)}…` : this.text;
+    const shown = clip(this.text, 201);
     return new PatternRefused(
       `The pattern ${JSON.stringify(shown)} is not understood at character ${this.position}: ${reason}.`,
     );

@@ -1,4 +1,4 @@
-import { oneLine } from "../one-line.ts";
+import { lineSafeName } from "../line-safe-name.ts";
 import { LineReader } from "./line-text.ts";
 import type { MatchedLine } from "./search-file.ts";
 
@@ -18,7 +18,7 @@ export function renderMatches(
   context: number,
 ): readonly RenderedLine[] {
   const reader = new LineReader(descriptor);
-  const name = oneLine(path);
+  const name = lineSafeName(path);
   if (context === 0) {
     return matches.map(({ number, start, matchEnd }) => {
       return { text: `${name}:${number}:${reader.read(start, matchEnd).text}`, isMatch: true };

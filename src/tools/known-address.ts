@@ -1,0 +1,60 @@
+import { addressesIn, originsIn } from "../contracts/addresses-in.ts";
+import type { Contract } from "../contracts/contract.ts";
+import type { Message } from "../ports/model.ts";
+import type { Tool } from "./tool.ts";
+
+/** The conversation in which an address may already be. */
+export interface Conversation {
+  readonly contract: Contract;
+  readonly messages: readonly Message[];
+  find(tool: string): Tool | undefined;
+}
+
+/**
+ * Whether an address is in the conversation already, and not by an agent's hand: in the task, in what
+ * the person or program behind the run said, or in what came from outside. Fetching exactly that
+ * tells its host nothing that its author did not know. What agents can have written (files, memory,
+ * results of sub-agents, refusals that repeat a call) does not count, nor does an address that the
+ * agent itself said first. An address that was fetched before may be fetched again, and what a person
+ * says while it runs opens the hosts that it names.
+ */
+export function isKnownAddress({ href, origin }: URL, conversation: Conversation): boolean {
+  const { contract, find, messages } = conversation;
+  if (contract.parent.addresses?.includes(href)) return true;
+  const calls = new Map<string, unknown>();
+  let isComposed = false;
+  for (const message of messages) {
+    if (message.role === "assistant") {
+      for (const { id, input } of message.calls) calls.set(id, input);
+      isComposed ||= says(message.text, href) || says(JSON.stringify(message.calls), href);
+    } else if (message.role === "user") {
+      if (message.from !== undefined && addressesIn(message.text).has(href)) return true;
+      if (message.from === "person" && originsIn(message.text).includes(origin)) return true;
+    } else {
+      const tool = message.isError ? undefined : find(message.tool);
+      if (tool === undefined || !isFromOutside(tool)) continue;
+      if (wentTo(tool, calls.get(message.callId), href)) return true;
+      if (!isComposed && addressesIn(message.text).has(href)) return true;
+    }
+  }
+  return false;
+}
+
+/** It returns what others wrote elsewhere, and nothing that is kept on this machine. */
+function isFromOutside({ exposure }: Tool): boolean {
+  return exposure.untrusted && exposure.private === false;
+}
+
+function wentTo({ destinations, exposure }: Tool, input: unknown, href: string): boolean {
+  if (exposure.wayOut !== "address") return false;
+  try {
+    return destinations?.(input).some((url) => url.href === href) === true;
+  } catch {
+    return false;
+  }
+}
+
+/** Also where it is a part of another address, escaped as such. */
+function says(text: string, href: string): boolean {
+  return text.includes(href) || text.includes(encodeURIComponent(href));
+}
