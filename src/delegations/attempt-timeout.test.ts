@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import { z } from "zod";
+import { noExposure } from "../contracts/exposure.ts";
 import type { StoredEvent } from "../events/event.ts";
 import type { Script } from "../models/scripted/scripted-model.ts";
 import { ofType, openEngine, type TestEngine, testProfile } from "../testing/engine-fixture.ts";
@@ -37,6 +38,7 @@ function lingering(mayFinish: Promise<void>, finished: string[]): Tool {
     name: "linger",
     description: "Takes its time.",
     effect: "exec",
+    exposure: noExposure,
     idempotent: false,
     scopes: [],
     input: z.object({}),
@@ -81,6 +83,7 @@ describe("the time of an attempt at a step", () => {
     ]);
     expect(ofType(events, "agent.retried")[0]?.payload).toEqual({
       what: "attempt",
+      cause: { code: "attempt_deadline", ms: 200 },
       reason: "timeout: An attempt took longer than 200 ms.",
       delay_ms: 0,
     });

@@ -1,12 +1,10 @@
 import type { EventPayloads } from "../events/event.ts";
-import type { Agent } from "./agent.ts";
-import { event } from "./agent-event.ts";
+import type { LiveDelegation } from "./live-delegation.ts";
+import { event } from "./live-delegation.ts";
 
 /** Its first attempt begins, if it has not begun before: the log says where it works. */
-export function beginWork(agent: Agent): void {
-  if (agent.status !== "created") return;
-  agent.status = "running";
-  agent.attempt = 1;
+export function beginWork(agent: LiveDelegation): void {
+  if (agent.state.status !== "created") return;
   const of = agent.contract.execution.max_retries + 1;
   agent.record(
     event(agent, "agent.subagent_started", startedWith(agent)),
@@ -14,7 +12,7 @@ export function beginWork(agent: Agent): void {
   );
 }
 
-function startedWith({ copy, workspace }: Agent): EventPayloads["agent.subagent_started"] {
+function startedWith({ copy, workspace }: LiveDelegation): EventPayloads["agent.subagent_started"] {
   const strategy = workspace?.isolation ?? "none";
   if (copy === null) return { strategy };
   const branch = `mandate/${copy.id}`;

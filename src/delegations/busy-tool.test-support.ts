@@ -1,5 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { z } from "zod";
+import { noExposure } from "../contracts/exposure.ts";
 import { testProfile } from "../testing/engine-fixture.ts";
 import { defineTool } from "../tools/tool.ts";
 
@@ -7,6 +8,7 @@ export const busy = defineTool({
   name: "busy",
   description: "Is busy for a moment.",
   effect: "exec",
+  exposure: noExposure,
   idempotent: false,
   scopes: [],
   input: z.strictObject({ n: z.int() }),

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { noExposure } from "../contracts/exposure.ts";
 import type { Script } from "../models/scripted/scripted-model.ts";
 import {
   type EngineOptions,
@@ -34,6 +35,7 @@ export function slowTool() {
     name: "slow",
     description: "Is slow.",
     effect: "exec",
+    exposure: noExposure,
     idempotent: false,
     scopes: [],
     input: z.strictObject({ listens: z.boolean().default(false) }),

@@ -1,6 +1,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { beforeEach, describe, expect, it } from "vitest";
 import { z } from "zod";
+import { noExposure } from "../contracts/exposure.ts";
 import type { Script } from "../models/scripted/scripted-model.ts";
 import { systemClock } from "../ports/clock.ts";
 import type { Model } from "../ports/model.ts";
@@ -149,6 +150,7 @@ describe("the idle deadline", () => {
       name: "look",
       description: "Has the engine look for those that are idle.",
       effect: "read",
+      exposure: noExposure,
       idempotent: true,
       scopes: [],
       input: z.strictObject({ n: z.int() }),

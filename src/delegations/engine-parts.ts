@@ -5,6 +5,7 @@ import type { TokenPrice } from "../contracts/token-price.ts";
 import type { ConsentMode } from "../control/folders/decide-consent.ts";
 import type { AgentEntry } from "../control/records/agent-registry.ts";
 import type { EffectivePin, PinContext } from "../control/records/pin.ts";
+import type { EventPayloads, SentMessage } from "../events/event.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Dispatcher } from "../ports/dispatcher.ts";
 import type { Model, ModelUsage } from "../ports/model.ts";
@@ -19,6 +20,7 @@ import type { WorkingCopies } from "../workspaces/git/copies/working-copies.ts";
 import type { MergeCheck } from "../workspaces/git/integration/merge-check.ts";
 import type { IsProtected } from "./changes/guarded-changes.ts";
 import type { UnwrittenEnds } from "./ends/unwritten-ends.ts";
+import type { LiveDelegation } from "./live-delegation.ts";
 import type { Middleware } from "./middleware.ts";
 import type { Scheduler } from "./scheduler.ts";
 
@@ -63,6 +65,16 @@ export interface EngineParts {
   readonly guarded: readonly string[];
   /** Absent: the list decides. A replay refuses what was refused then, by whatever list. */
   readonly isProtected?: IsProtected;
+  /**
+   * Whether a person can be asked: a terminal, a page, a chat or a client that elicits is connected.
+   * Absent: that is not known, as where runs are distributed over machines, and questions wait for
+   * an answer.
+   */
+  isAttended?(): boolean;
+  /** Of a replay: in earlier versions an answer ended the children that were still at work. */
+  endsWithAnswer?(delegationId: string): boolean;
+  /** Of a replay: the messages that were delivered at this place in the recording. Absent: the mail. */
+  mailOf?(agent: LiveDelegation): Promise<readonly SentMessage[]>;
   /** Streams what models say while they say it; never stored. */
   readonly onDelta?: (delegationId: string, text: string) => void;
 }
@@ -74,15 +86,26 @@ export interface CheckAbout {
   readonly signal: AbortSignal;
 }
 
-/** How much of its answer a request had received when it was cut, as its estimate counted it. */
+/** What a replay repeats of one request, since it came from outside or was another version's decision. */
 export interface RecordedEstimate {
+  /** How much of its answer it had received when it was cut, as its estimate counted it. */
   readonly received: number;
   /** Earlier versions did not record the bound of the prompt, and settled without it. */
   readonly isBounded: boolean;
+  /** The bound of its prompt, which depends on how texts were worded then; undefined: not known. */
+  readonly promptBound: number | undefined;
+  /** How its conversation was shortened in this attempt before it was sent. */
+  readonly shortenings: readonly EventPayloads["agent.compacted"][];
+  /** False: its conversation was shortened, and the delegation ended before it was sent. */
+  readonly isSent: boolean;
+  /** Its conversation was too long, and the delegation failed; earlier versions dropped the best text. */
+  readonly hasFailed: boolean;
 }
 
 export interface ModelSource {
   resolve(name: string): Model;
+  /** Tokens of prompt and answer together; undefined when it is not known. */
+  contextWindow?(name: string): number | undefined;
   /** Null: no model is configured. */
   readonly defaultModel: string | null;
   /** The models that a policy allows to run on, in the order in which they are tried. */

@@ -1,14 +1,16 @@
-import type { StoredEvent } from "../events/event.ts";
+import type { Cancellation } from "../events/cause.ts";
+import type { MessageSender, StoredEvent } from "../events/event.ts";
 import { answerAsk } from "../inbox/answer-ask.ts";
 import type { CancelOutcome, DelegationResult } from "../ports/delegator.ts";
 import type { MandateError } from "../ports/mandate-error.ts";
-import type { Agent } from "./agent.ts";
 import { endWatcher } from "./ends/close.ts";
 import type { EngineParts } from "./engine-parts.ts";
+import type { LiveDelegation } from "./live-delegation.ts";
 import type { LiveRun } from "./live-run.ts";
+import { type SentTo, sendMessage } from "./messages.ts";
 import { type ContinueOptions, continuation } from "./rests/continue-session.ts";
 import type { Interrupted } from "./rests/interrupt.ts";
-import { type ResumeLimits, resumption } from "./rests/resumption.ts";
+import type { ResumeLimits } from "./rests/resumption.ts";
 import { agentAtWork } from "./runs/agent-at-work.ts";
 import { BranchWorker } from "./runs/branch-worker.ts";
 import { cancelDelegation } from "./runs/cancel-delegation.ts";
@@ -20,6 +22,7 @@ import { openSession } from "./runs/open-session.ts";
 import { orderRun } from "./runs/order-run.ts";
 import { Recovery } from "./runs/recovery.ts";
 import { refusal } from "./runs/refusal.ts";
+import { resumeRun } from "./runs/resume-run.ts";
 import { sendLost } from "./runs/send-again.ts";
 import { startRun } from "./runs/start-run.ts";
 import { stopIdle } from "./runs/stop-idle.ts";
@@ -30,7 +33,7 @@ import type { NoBranch } from "./spread/branch.ts";
 import { Branches, loseBranch } from "./spread/branches.ts";
 import { requireModel } from "./start/require-model.ts";
 import type { RunGrant, RunPrincipal } from "./start/run-grant.ts";
-import type { RunRequest, SessionRequest, StartedRun } from "./start/run-request.ts";
+import type { Resumed, RunRequest, SessionRequest, StartedRun } from "./start/run-request.ts";
 import { startWatcher } from "./watchers/start-watcher.ts";
 import { watchersOf } from "./watchers/watch.ts";
 
@@ -70,9 +73,14 @@ export class Engine {
     return startRun(this.#own, await orderRun(this.#own, request));
   }
 
-  /** Continues a delegation that was cancelled or failed: a new run on the old conversation. */
-  async resume(id: string, by?: RunPrincipal, limits?: ResumeLimits): Promise<StartedRun> {
-    return goOn(this.#own, await resumption(this.#own.parts.store, id, limits), by);
+  /**
+   * Resumes a run or a delegation. A run that was paused, or that lost its process, continues itself,
+   * under its contract. What was cancelled or failed continues as a new run on the old conversation;
+   * of an agent that another program ran, each sub-agent that did not complete does. Everything else
+   * is refused with the reason.
+   */
+  resume(id: string, by?: RunPrincipal, limits?: ResumeLimits): Promise<Resumed> {
+    return resumeRun(this.#own, this.#recovery, { id, by, limits });
   }
 
   /** The person's next message to a root agent that has ended: a new run on the conversation so far. */
@@ -136,8 +144,16 @@ export class Engine {
   }
 
   /** Ends a delegation, or a run by its id, with everybody below it, whoever works on it. */
-  cancel(id: string, reason: string): Promise<CancelOutcome> {
+  cancel(id: string, reason: Cancellation): Promise<CancelOutcome> {
     return cancelDelegation(this.#own, id, reason);
+  }
+
+  /**
+   * Sends a message to a delegation, or by the id of a run to its root, whichever process works on it:
+   * it reads the message before its next turn. Throws "already-terminal" when it takes no further one.
+   */
+  send(id: string, text: string, from: MessageSender): Promise<SentTo> {
+    return sendMessage(this.#own.parts.store, id, { from, text });
   }
 
   /** True when this answer was the one that counted. */
@@ -175,7 +191,7 @@ export class Engine {
     return (await this.#watchersOf(id, profile)).map((one) => one.id);
   }
 
-  async #watchersOf(id: string, profile: string): Promise<readonly Agent[]> {
+  async #watchersOf(id: string, profile: string): Promise<readonly LiveDelegation[]> {
     return watchersOf(await agentAtWork(this.#own, id), profile);
   }
 
@@ -185,7 +201,7 @@ export class Engine {
   }
 
   get liveRuns(): readonly LiveRun[] {
-    return [...this.#own.runs.all, ...this.#own.branches.all];
+    return [...this.#own.runs.all, ...this.#own.branches.all.map(({ run }) => run)];
   }
 
   close(): void {
@@ -193,7 +209,7 @@ export class Engine {
     this.#recovery.close();
     this.#unsubscribe();
     this.#own.runs.close();
-    for (const run of this.#own.branches.all) loseBranch(run);
+    for (const branch of this.#own.branches.all) loseBranch(branch);
   }
 
   /** What other processes wrote reaches the agents that it is about. */

@@ -2,6 +2,7 @@ import { mkdirSync, readFileSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
+import { noExposure } from "../contracts/exposure.ts";
 import type { Script } from "../models/scripted/scripted-model.ts";
 import type { Model } from "../ports/model.ts";
 import { alterDatabase } from "../testing/alter-database.test-support.ts";
@@ -99,6 +100,7 @@ it("a tool may throw what has no words, and only its call fails", async () => {
     name: "mute",
     description: "Throws.",
     effect: "read",
+    exposure: noExposure,
     idempotent: true,
     scopes: [],
     input: z.strictObject({}),

@@ -1,4 +1,5 @@
-import type { CloseReason } from "../events/close-reason.ts";
+import type { Cause } from "../events/cause.ts";
+import type { Clock, Timer } from "../ports/clock.ts";
 import { Stopped, Suspended } from "./ends/ending.ts";
 
 /**
@@ -9,27 +10,39 @@ export abstract class Interruptible {
   stopReason: Stopped | null = null;
   /** What ended the attempt that is under way, though another one may follow. */
   cut: Stopped | null = null;
+  readonly #clock: Clock;
   #listeners: Set<(reason: Stopped) => void> | null = null;
 
-  abstract readonly status: string;
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  protected abstract readonly isOver: boolean;
+  protected abstract readonly mayRetry: boolean;
 
   /** Ends its work at the next moment it waits for anything. The first reason counts. */
-  stop(code: CloseReason, message: string): void {
-    if (this.stopReason !== null || this.status === "closed") return;
-    this.stopReason = new Stopped(code, message);
+  stop(cause: Cause): void {
+    if (this.stopReason !== null || this.isOver) return;
+    this.stopReason = new Stopped(cause);
     this.#interrupt(this.stopReason);
   }
 
+  /** The time of its attempt is over: another one follows, unless others still work for this one. */
+  endAttempt(cause: Cause): void {
+    if (this.mayRetry) this.cutAttempt(cause);
+    else this.stop(cause);
+  }
+
   /** Ends what the attempt is doing, at the next moment it waits for anything. */
-  cutAttempt(message: string): void {
-    if (this.interruption !== null || this.status === "closed") return;
-    this.cut = new Stopped("timeout", message);
+  cutAttempt(cause: Cause): void {
+    if (this.interruption !== null || this.isOver) return;
+    this.cut = new Stopped(cause);
     this.#interrupt(this.cut);
   }
 
   /** Has it rest at the next moment it waits for anything. It can still be stopped. */
   suspend(reason: Suspended): void {
-    if (this.stopReason !== null || this.status === "closed") return;
+    if (this.stopReason !== null || this.isOver) return;
     this.cut = reason;
     this.#interrupt(reason);
   }
@@ -87,20 +100,20 @@ export abstract class Interruptible {
   }
 
   async sleep(ms: number): Promise<void> {
-    let timer: NodeJS.Timeout | undefined;
+    let timer: Timer | undefined;
     try {
       await this.interruptible(
         new Promise<void>((resolve) => {
-          timer = setTimeout(resolve, ms);
+          timer = this.#clock.after(ms, resolve);
         }),
       );
     } finally {
-      clearTimeout(timer);
+      timer?.cancel();
     }
   }
 
   /** It is over: nobody has to hear of an interruption any more. */
-  protected forgetListeners(): void {
+  forgetListeners(): void {
     this.#listeners = null;
   }
 

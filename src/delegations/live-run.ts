@@ -1,12 +1,14 @@
+import type { Contract } from "../contracts/contract.ts";
+import { openAskOf } from "../events/delegation.ts";
 import type { EventPayloads, NewEvent, StoredEvent } from "../events/event.ts";
-import type { RunState } from "../events/run-state.ts";
 import type { AskOutcome } from "../ports/delegator.ts";
 import type { Append, Ownership } from "../ports/store.ts";
-import type { Agent } from "./agent.ts";
+import type { Budget } from "./budget.ts";
+import { outcomeOf } from "./conversation.ts";
 import type { EngineParts } from "./engine-parts.ts";
-import { SharedAccount } from "./spread/shared-account.ts";
+import type { Execution } from "./execution.ts";
+import type { LiveDelegation } from "./live-delegation.ts";
 import type { RunGrant } from "./start/run-grant.ts";
-import { Account } from "./turns/ledger.ts";
 
 /** A run that this process works on. */
 export class LiveRun {
@@ -15,7 +17,7 @@ export class LiveRun {
   readonly workspace: string | null;
   readonly parts: EngineParts;
   readonly ownership: Ownership;
-  readonly account: Account;
+  readonly budget: Budget;
   readonly grant: RunGrant;
   readonly readOnly: boolean;
   /**
@@ -23,30 +25,26 @@ export class LiveRun {
    * from then on it is in the contracts.
    */
   readonly isReviewed: boolean;
-  /** Its delegations are worked on by whoever has room for them; this process knows some of them. */
-  readonly isSpread: boolean;
-  /** Of a spread run: the delegation that this process works on. The others are known by their log. */
-  here: Agent | null = null;
-  /** Of a spread run: what the log says of it now. */
-  state: RunState | null = null;
-  /** Of a spread run: when this process has nothing more to do for the delegation that it works on. */
-  readonly left: PromiseWithResolvers<void> = Promise.withResolvers();
-  readonly agents = new Map<string, Agent>();
+  readonly execution: Execution;
+  readonly agents = new Map<string, LiveDelegation>();
   /** Results that have reached the agent that was waiting for them. */
   readonly delivered = new Set<string>();
   /** Children whose own call waits for them: no others need to. */
   readonly joining = new Set<string>();
   /** Children by the call that made them: those of plans, and all when a run is taken up again. */
-  readonly byCall = new Map<string, Agent>();
+  readonly byCall = new Map<string, LiveDelegation>();
+  /** What watchers have remarked, by watcher. */
+  readonly remarks = new Map<string, { readonly count: number; readonly last: string }>();
   /** Questions that agents of this run wait to have answered. */
   readonly asks = new Map<string, (outcome: AskOutcome) => void>();
   /** The plans of its orchestrators, in the order in which they were made. */
   readonly plans: EventPayloads["run.planned"][] = [];
   /** Agents that a person, or an agent of another program, delegated to. */
-  readonly topLevel: Agent[] = [];
+  readonly topLevel: LiveDelegation[] = [];
   /** Whose ends could not be written: by the log they are open, and nobody works on them. */
-  readonly abandoned: Agent[] = [];
-  root: Agent | null = null;
+  readonly abandoned: LiveDelegation[] = [];
+  root: LiveDelegation | null = null;
+  /** The index of the next delegation that is no step of a plan: the root has the first. */
   steps = 0;
   /** Delegations that are being made and have no row yet. */
   starting = 0;
@@ -72,22 +70,21 @@ export class LiveRun {
     this.readOnly = run.readOnly;
     this.isReviewed = run.isReviewed === true;
     this.tokens = run.tokens;
-    this.isSpread = run.isSpread === true;
-    this.account = this.isSpread ? new SharedAccount(this, null) : new Account(null, run.tokens);
+    this.execution = run.execute(this);
+    this.budget = this.execution.budget(null, null, run.tokens, null);
   }
 
   /** How many delegations it has, wherever they are worked on. */
   get size(): number {
-    return Math.max(this.agents.size, this.state?.delegations.size ?? 0) + this.starting;
+    return Math.max(this.agents.size, this.execution.log?.delegations.size ?? 0) + this.starting;
   }
 
-  /** Of a spread run: when somebody's request was settled, wherever that was. */
+  /** When a request was settled, wherever that was. */
   released(): Promise<void> {
     return new Promise((resolve) => this.#awaitingFunds.push(resolve));
   }
 
   release(): void {
-    // Every branch is told of every settlement, and few wait for one.
     if (this.#awaitingFunds.length === 0) return;
     for (const resume of this.#awaitingFunds.splice(0)) resume();
   }
@@ -102,18 +99,57 @@ export class LiveRun {
   }
 
   /** A question was answered, or its time is over. */
-  answered({ answer, ask_id: askId, by }: EventPayloads["agent.answered"]): void {
-    const isAnswer = answer !== null && by !== "expired";
-    this.asks.get(askId)?.(isAnswer ? { answered: true, answer, by } : { answered: false });
+  answered(event: StoredEvent<"agent.answered">): void {
+    const { answer, ask_id: askId, by } = event.payload;
+    const agent = this.agents.get(event.sub_agent_id ?? "");
+    if (agent !== undefined && openAskOf(agent.state)?.id === askId) agent.follow([event]);
+    this.asks.get(askId)?.(outcomeOf(answer, by));
+  }
+
+  /** What a run as a whole remembers of its events. */
+  note(event: NewEvent): void {
+    if (event.type === "agent.tool_completed") {
+      for (const id of event.payload.delivered ?? none) this.delivered.add(id);
+    } else if (event.type === "run.planned") this.plans.push(event.payload);
+    else if (event.type === "agent.interjected") this.#noteRemark(event.payload);
+  }
+
+  #noteRemark({ from, message }: EventPayloads["agent.interjected"]): void {
+    if (!from.startsWith("watcher:")) return;
+    const id = from.slice("watcher:".length);
+    this.remarks.set(id, { count: (this.remarks.get(id)?.count ?? 0) + 1, last: message });
+  }
+
+  /** The budget of a delegation, below its caller's. What the root may cost is for the whole run. */
+  budgetFor(caller: LiveDelegation | null, id: string, { budget, parent }: Contract): Budget {
+    const above = caller?.budget ?? this.budget;
+    const own = this.execution.budget(id, above, budget.tokens, budget.cost);
+    if (parent.sub_agent_id === null && parent.watches === undefined) this.budget.cost = own.cost;
+    return own;
+  }
+
+  /** Makes a delegation known to its run. */
+  enlist(agent: LiveDelegation): void {
+    this.agents.set(agent.id, agent);
+    if (agent.parent === null) this.topLevel.push(agent);
+    else agent.parent.process.addChild(agent);
+  }
+
+  /** It was refused when it was written: there is no such delegation. */
+  delist({ id, parent }: LiveDelegation): void {
+    this.agents.delete(id);
+    this.joining.delete(id);
+    if (parent === null) return;
+    parent.process.children = parent.process.children.filter((child) => child.id !== id);
   }
 
   /** Another process works on it now: what is in memory here no longer means anything. */
   giveUp(): void {
     this.lost = true;
     for (const agent of this.agents.values()) {
-      if (agent.isEnding) continue;
-      agent.isEnding = true;
-      agent.stop("worker_lost", "Another process works on it now.");
+      if (agent.process.end.isEnding) continue;
+      agent.process.end.isEnding = true;
+      agent.stop({ code: "owned_elsewhere" });
     }
     this.stir();
   }
@@ -126,6 +162,8 @@ export class LiveRun {
   }
 }
 
+const none: readonly string[] = Object.freeze([]);
+
 export interface RunIdentity {
   readonly id: string;
   readonly task: string;
@@ -135,5 +173,6 @@ export interface RunIdentity {
   readonly grant: RunGrant;
   readonly readOnly: boolean;
   readonly isReviewed?: boolean;
-  readonly isSpread?: boolean;
+  /** How its delegations are executed. */
+  readonly execute: (run: LiveRun) => Execution;
 }

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
+import { noExposure } from "../contracts/exposure.ts";
 import type { Script } from "../models/scripted/scripted-model.ts";
 import { ofType, openEngine, recording, testProfile } from "../testing/engine-fixture.ts";
 import { defineTool } from "../tools/tool.ts";
@@ -10,6 +11,7 @@ const tick = defineTool({
   name: "tick",
   description: "Counts.",
   effect: "exec",
+  exposure: noExposure,
   idempotent: false,
   scopes: [],
   input: z.strictObject({ by: z.int().default(1) }),

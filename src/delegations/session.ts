@@ -1,8 +1,8 @@
 import type { ToolCall } from "../ports/model.ts";
 import type { ToolResult } from "../tools/tool.ts";
-import type { Agent } from "./agent.ts";
-import { event } from "./agent-event.ts";
 import { cancelLive } from "./ends/cancel.ts";
+import type { LiveDelegation } from "./live-delegation.ts";
+import { event } from "./live-delegation.ts";
 import { interruptRoot } from "./rests/interrupt.ts";
 import { performCall } from "./turns/perform-calls.ts";
 import { forgetUnwritten } from "./work.ts";
@@ -17,14 +17,12 @@ export interface SessionCallOptions {
  * An agent that another program runs, as the root of a run of ours. We see its calls, not its turns.
  */
 export class Session {
-  readonly #agent: Agent;
+  readonly #agent: LiveDelegation;
   #calls = 0;
 
-  constructor(agent: Agent) {
+  constructor(agent: LiveDelegation) {
     this.#agent = agent;
-    agent.status = "running";
-    agent.attempt = 1;
-    agent.time.begin();
+    agent.process.time.begin();
     agent.record(
       event(agent, "agent.subagent_started", { strategy: "external" }),
       event(agent, "agent.subagent_attempt", { attempt: 1, of: 1 }),
@@ -54,7 +52,7 @@ export class Session {
     try {
       await forgetUnwritten(this.#agent);
       const result = await performCall(this.#agent, call, false, false);
-      await this.#agent.appends.durable();
+      await this.#agent.process.appends.durable();
       return result;
     } finally {
       forget();
@@ -70,7 +68,7 @@ export class Session {
       const child = run.agents.get(id);
       if (child === undefined) return;
       // That it ends is decided; where that cannot be written now, it is as soon as it can be.
-      cancelLive(child, "The program that asked for it took its call back.").catch(() => undefined);
+      cancelLive(child, { code: "call_withdrawn" }).catch(() => undefined);
     };
     const cancelAll = (): void => started.forEach(cancel);
     const unsubscribe = run.parts.store.subscribe((events) => {
@@ -97,6 +95,6 @@ export class Session {
    */
   async close(): Promise<void> {
     await forgetUnwritten(this.#agent);
-    await interruptRoot(this.#agent, "The session ended.", "report_accepted");
+    await interruptRoot(this.#agent, { code: "session_closed" });
   }
 }

@@ -1,60 +1,85 @@
-import type { Agent } from "./agent.ts";
+import type { Timer } from "../ports/clock.ts";
+import type { LiveDelegation } from "./live-delegation.ts";
+import { standsStill } from "./standing-still.ts";
 
 /**
  * The time that an agent has: of the whole, from its beginning to its end, and of its attempt, which
- * runs only while it has a slot. Waiting for children, people or a slot uses none of an attempt.
+ * runs only while it has a slot. Waiting for children or a slot uses none of an attempt; waiting for
+ * a person, its own question or one of those below it, uses none of either.
  */
 export class WorkingTime {
   hasSlot = false;
-  /** What it had used before this process took it up. */
+  /** What it had used when its time was last counted. */
   usedMs = 0;
   beganAt = 0;
-  /** How long the present attempt was at work before it last got its slot. */
+  /** How long the present attempt was at work when that was last counted. */
   attemptMs = 0;
   /** The request under way: says how long it may still be silent, and ends itself when that is over. */
   watched: { check(): number } | null = null;
-  readonly #agent: Agent;
-  #atWorkSince = 0;
-  #timer: NodeJS.Timeout | undefined;
+  readonly #agent: LiveDelegation;
+  #countedAt = 0;
+  #isStill = false;
+  /** How many of its children stand still. */
+  #below = 0;
+  #timer: Timer | undefined;
+  #isWatching = false;
 
-  constructor(agent: Agent) {
+  constructor(agent: LiveDelegation) {
     this.#agent = agent;
   }
 
   /** Milliseconds of the total deadline that are left, by a clock that cannot jump. */
   left(): number {
-    const { total } = this.#agent.contract.deadlines;
-    if (this.beganAt === 0) return total - this.usedMs;
-    return total - this.usedMs - (this.#now() - this.beganAt);
+    return this.#agent.contract.deadlines.total - this.usedMs - this.#uncounted();
   }
 
   /** Work begins, or goes on after a crash: from here the total deadline runs. */
   begin(): void {
-    this.beganAt = this.#now();
-    if (this.hasSlot) this.#atWorkSince = this.beganAt;
+    this.beginEnd();
     // It may begin again from its log: of two timers one would outlive its end.
     this.#watchAnew();
   }
 
+  /** What was handed in is dealt with after a crash: no deadline is about that. */
+  beginEnd(): void {
+    this.beganAt = this.#now();
+    this.#countedAt = this.beganAt;
+  }
+
   /** The next attempt begins, with all of its time before it. */
   nextAttempt(): void {
+    this.#count();
     this.attemptMs = 0;
-    if (this.#atWorkSince !== 0) this.#atWorkSince = this.#now();
     this.#watchAnew();
   }
 
   /** No deadline is about what follows. */
   end(): void {
-    clearTimeout(this.#timer);
+    this.#isWatching = false;
+    this.#timer?.cancel();
+  }
+
+  /** After every event of it: whether its time runs, which decides about those above it as well. */
+  consider(): void {
+    const { parent, said, state } = this.#agent;
+    const isStill = standsStill(state, said.openCalls, this.#below);
+    if (isStill === this.#isStill) return;
+    this.#count();
+    this.#isStill = isStill;
+    // While it stood still, its deadlines were not what the timer waited for.
+    if (!isStill && this.#isWatching) this.#watchAnew();
+    if (parent !== null) parent.process.time.#considerBelow(isStill ? 1 : -1);
+  }
+
+  #considerBelow(more: number): void {
+    this.#below += more;
+    this.consider();
   }
 
   giveSlot(): void {
     if (!this.hasSlot) return;
+    this.#count();
     this.hasSlot = false;
-    if (this.#atWorkSince !== 0) {
-      this.attemptMs += this.#now() - this.#atWorkSince;
-      this.#atWorkSince = 0;
-    }
     this.#agent.run.parts.scheduler.leave();
   }
 
@@ -71,19 +96,25 @@ export class WorkingTime {
     return waiting.then(() => {
       this.#gotSlot();
       // It ended, rests or went to another process while it queued: the slot goes to the next one.
-      if (agent.isEnding || agent.isParked || agent.run.lost) this.giveSlot();
+      if (agent.process.end.isEnding || agent.isParked || agent.run.lost) this.giveSlot();
     });
   }
 
+  /** Resolves when a request of the run was settled: what it had reserved may be free now. */
+  untilReleased(): Promise<void> {
+    return this.#agent.run.released();
+  }
+
   #gotSlot(): void {
+    this.#count();
     this.hasSlot = true;
-    this.#atWorkSince = this.#now();
     // While it waited, nobody looked after the time of its attempt.
-    if (this.#timer !== undefined && !this.#agent.isEnding) this.#watchAnew();
+    if (this.#timer !== undefined && !this.#agent.process.end.isEnding) this.#watchAnew();
   }
 
   #watchAnew(): void {
-    clearTimeout(this.#timer);
+    this.#isWatching = true;
+    this.#timer?.cancel();
     this.#watch();
   }
 
@@ -94,32 +125,41 @@ export class WorkingTime {
    */
   #watch(): void {
     const { deadlines, execution } = this.#agent.contract;
-    const left = this.left();
+    const left = this.#isStill ? Number.POSITIVE_INFINITY : this.left();
     if (left <= 0) {
-      this.#agent.stop("timeout", `It took longer than ${deadlines.total} ms.`);
+      this.#agent.stop({ code: "total_deadline", ms: deadlines.total });
       return;
     }
-    const attemptLeft = this.#atWorkSince === 0 ? left : this.#attemptLeft();
+    const attemptLeft = this.hasSlot && !this.#isStill ? this.#attemptLeft() : left;
     if (attemptLeft <= 0) {
-      this.#agent.endAttempt(`An attempt took longer than ${execution.attempt_timeout_ms} ms.`);
+      this.#agent.endAttempt({ code: "attempt_deadline", ms: execution.attempt_timeout_ms });
       return;
     }
     const request = this.watched?.check() ?? Math.min(deadlines.first_token, deadlines.stall);
     const next = Math.min(left, attemptLeft, request);
-    this.#timer = setTimeout(() => this.#watch(), Math.min(Math.max(next, 1), longestTimer));
+    const { clock } = this.#agent.run.parts;
+    this.#timer = clock.after(Math.max(next, 1), () => this.#watch());
   }
 
   /** Milliseconds of the attempt that are left. */
   #attemptLeft(): number {
-    const { attempt_timeout_ms: most } = this.#agent.contract.execution;
-    const since = this.#atWorkSince;
-    return most - this.attemptMs - (since === 0 ? 0 : this.#now() - since);
+    const { execution } = this.#agent.contract;
+    return execution.attempt_timeout_ms - this.attemptMs - this.#uncounted();
+  }
+
+  /** Adds up what has passed: whether it counts is about to change. */
+  #count(): void {
+    const passed = this.#uncounted();
+    this.usedMs += passed;
+    if (this.hasSlot) this.attemptMs += passed;
+    this.#countedAt = this.#now();
+  }
+
+  #uncounted(): number {
+    return this.beganAt === 0 || this.#isStill ? 0 : this.#now() - this.#countedAt;
   }
 
   #now(): number {
     return this.#agent.run.parts.clock.monotonic();
   }
 }
-
-/** What a timer can hold. */
-const longestTimer = 2 ** 31 - 1;

@@ -1,10 +1,10 @@
 import { MandateError } from "../../ports/mandate-error.ts";
 import type { UnifiedDiff } from "../../workspaces/git/copies/diff-of.ts";
-import type { Agent } from "../agent.ts";
+import type { LiveDelegation } from "../live-delegation.ts";
 
 /** What an agent changed, or what lies in a range of its repository: a diff to look at. */
 export async function changesOf(
-  { contract, copy, run, workspace }: Agent,
+  { contract, copy, run, workspace }: LiveDelegation,
   range: string | undefined,
 ): Promise<UnifiedDiff | { readonly problem: string }> {
   const root = workspace?.root ?? contract.workspace.root;

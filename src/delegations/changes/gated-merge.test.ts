@@ -2,8 +2,9 @@ import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "n
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { z } from "zod";
+import { noExposure } from "../../contracts/exposure.ts";
 import type { Script } from "../../models/scripted/scripted-model.ts";
-import { ofType, openEngine, testProfile } from "../../testing/engine-fixture.ts";
+import { ofType, openEngine, recording, testProfile } from "../../testing/engine-fixture.ts";
 import { git, initRepository } from "../../testing/git-workspace.test-support.ts";
 import { defineTool, type Tool } from "../../tools/tool.ts";
 import { detectSandbox } from "../../workspaces/sandbox/detect-sandbox.ts";
@@ -27,6 +28,7 @@ function tampering(act: (workspace: WorkspaceBinding) => void): { tool: Tool; mo
     name: "tamper",
     description: "Writes what it wants.",
     effect: "exec",
+    exposure: noExposure,
     idempotent: true,
     scopes: [],
     input: z.strictObject({}),
@@ -107,11 +109,43 @@ test("nobody answering is no approval", async () => {
   expect(result.subDelegations?.[0]?.closeReason).toBe("policy_denied");
 });
 
-test("a change outside of what it owns fails a child, and nothing of it is merged", async () => {
-  const writer = testProfile("writer", { tools: ["write_file"] });
-  const both: Script = ({ caller }) =>
-    caller.turn > 1 ? "done" : { calls: [write("docs/a.md", "A\n"), write("src/b.ts", "B\n")] };
+test("a write outside of what it owns is refused at the call, and the rest is merged", async () => {
+  const tools = ["write_file", "edit_file", "delegate_task"];
+  const writer = testProfile("writer", { tools });
+  const edit = { path: "src/b.ts", old_text: "b", new_text: "B" };
+  const { seen, model: both } = recording(({ caller }) => {
+    if (caller.turn > 1) return "done";
+    const calls = [write("docs/a.md", "A\n"), write("src/new.ts", "N\n")];
+    const further = { tool: "edit_file", input: edit };
+    // Whoever works for it changes nothing else either.
+    return { calls: caller.depth > 0 ? [...calls, further] : [delegate] };
+  });
   await using engine = await openEngine({ model: both, profiles: [writer] });
+  initRepository(engine.workspace, { "docs/a.md": "a\n", "src/b.ts": "b\n" });
+  const { workspace } = engine;
+  const owned = { task: "write the docs", profile: "writer", workspace, owns: ["docs/**"] };
+  const { result, events } = await engine.run(owned);
+  expect(result).toMatchObject({ status: "completed", closeReason: "integrated" });
+  const denied = ofType(events, "agent.tool_denied").map(({ payload }) => payload);
+  expect(denied.map(({ rule, tool }) => [tool, rule])).toEqual([
+    ["write_file", "path_not_owned"],
+    ["edit_file", "path_not_owned"],
+  ]);
+  expect(denied[0]?.error).toMatch(/^"src\/new\.ts" is not yours to change: you own docs\/\*\*\./);
+  expect(git(workspace, "status", "--porcelain")).toBe(" M docs/a.md");
+  expect(seen[0]?.system).toContain(
+    "You own these paths of the workspace and may change no others: docs/**.",
+  );
+});
+
+test("a change outside of what it owns that no file tool made fails a child at its merge", async () => {
+  const { model: script, tool } = tampering(({ root }) => {
+    writeFileSync(join(root, "docs/a.md"), "A\n");
+    mkdirSync(join(root, "src"));
+    writeFileSync(join(root, "src/b.ts"), "B\n");
+  });
+  const writer = testProfile("writer", { tools: ["tamper"] });
+  await using engine = await openEngine({ model: script, profiles: [writer], tools: [tool] });
   initRepository(engine.workspace, { "docs/a.md": "a\n" });
   const { result, events } = await engine.run({
     task: "write the docs",

@@ -7,6 +7,7 @@ import { tellPruned } from "../../events/pruned-runs.ts";
 import { controlRunId } from "../../ports/identity.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
 import type { Store } from "../../ports/store.ts";
+import { headOf, oneLine } from "../../text.ts";
 import {
   readCopyRecord,
   type WorkingCopy,
@@ -45,7 +46,7 @@ export async function findWork(
   const runId = await store.findRun(id);
   const run = runId === undefined ? undefined : await store.readRun(runId);
   if (run === undefined) {
-    const shown = JSON.stringify(id.slice(0, 40));
+    const shown = JSON.stringify(headOf(id, 40));
     const message = (await tellPruned(store, id)) ?? `There is no run or delegation ${shown} here.`;
     throw new MandateError("unknown-delegation", message);
   }
@@ -71,7 +72,7 @@ export async function findWork(
 
 function severalMeant(runId: string, works: readonly Work[]): MandateError {
   const shown = works.slice(0, 20).map(({ delegation: { id, profile, title } }) => {
-    return `\n  ${id}  ${profile}  ${title.replaceAll(/\s+/g, " ").slice(0, 60)}`;
+    return `\n  ${id}  ${profile}  ${headOf(oneLine(title), 60)}`;
   });
   const more = works.length - shown.length;
   const rest = more > 0 ? `\n  and ${more} more` : "";

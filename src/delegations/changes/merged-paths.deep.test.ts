@@ -9,6 +9,7 @@ import {
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { z } from "zod";
+import { noExposure } from "../../contracts/exposure.ts";
 import type { Script } from "../../models/scripted/scripted-model.ts";
 import { openEngine, testProfile } from "../../testing/engine-fixture.ts";
 import { initRepository } from "../../testing/git-workspace.test-support.ts";
@@ -26,6 +27,7 @@ async function delegateTo(
     name: "tamper",
     description: "Writes what it wants.",
     effect: "exec",
+    exposure: noExposure,
     idempotent: true,
     scopes: [],
     input: z.strictObject({}),

@@ -1,6 +1,7 @@
-import type { CloseReason } from "../../events/close-reason.ts";
+import { type Cause, describeCause } from "../../events/cause.ts";
 import { longestApproval } from "../../events/consent.ts";
 import type { EventPayloads, FileEvidence } from "../../events/event.ts";
+import { sha256 } from "../../events/hash-chain.ts";
 import { messageOf } from "../../ports/message-of.ts";
 import { revealHidden, visibleJson } from "../../ports/visible-text.ts";
 import type { ChangeProblem } from "../../workspaces/git/copies/change-problem.ts";
@@ -8,14 +9,10 @@ import type { CollectedChanges } from "../../workspaces/git/copies/collect-chang
 import type { WorkingCopies } from "../../workspaces/git/copies/working-copies.ts";
 import type { WorkingCopy } from "../../workspaces/git/copies/working-copy.ts";
 import type { IntegrationResult } from "../../workspaces/git/integration/integration-result.ts";
-import { namesOf } from "../../workspaces/git/repository-refusal.ts";
-import type { Agent } from "../agent.ts";
-import { Stopped } from "../ends/ending.ts";
+import { type Rejection, Stopped } from "../ends/ending.ts";
+import type { LiveDelegation } from "../live-delegation.ts";
 import { askPerson, isConsent } from "../turns/ask-person.ts";
 import { changesOutside, guardedChanges } from "./guarded-changes.ts";
-import { receiveWork } from "./remote-copy-bundles.ts";
-
-export type Rejection = { readonly code: CloseReason; readonly error: string };
 
 /** What became of the changes that a child made in its copy. */
 export interface TakenOver {
@@ -30,10 +27,10 @@ export interface TakenOver {
  * Brings what a child made in its copy into its caller's folder: when it is its turn, if its
  * contract's conditions hold, and all of it or nothing. What is not taken over stays in the copy.
  */
-export async function takeOver(agent: Agent, copy: WorkingCopy): Promise<TakenOver> {
+export async function takeOver(agent: LiveDelegation, copy: WorkingCopy): Promise<TakenOver> {
   try {
     const copies = await agent.run.parts.copies();
-    const received = await receiveWork(agent, copies, copy);
+    const received = await agent.run.execution.travel.receiveWork(agent, copies, copy);
     const collected = await copies.collect(copy, agent.contract.step.title);
     const changes = withProblems(collected, received?.problems ?? []);
     const files = changes.files.map(({ path, before, after }) => ({ path, before, after }));
@@ -42,17 +39,16 @@ export async function takeOver(agent: Agent, copy: WorkingCopy): Promise<TakenOv
     if (unfit !== undefined) return refused(changes, unfit, { files, diff });
     const denied = await approveChanges(agent, files, patch);
     if (denied !== undefined) return refused(changes, denied, { files, diff });
-    const turn = agent.parent?.merges?.turn(agent.contract.parent.step_idx);
+    const turn = agent.parent?.process.merges?.turn(agent.contract.parent.step_idx, agent.id);
     if (turn) await agent.interruptible(turn);
     agent.throwIfStopped();
-    agent.merging = Promise.withResolvers();
+    agent.process.end.merging = Promise.withResolvers();
     const result = await merge(agent, copies, copy, changes);
     return { files, ...asTakenOver(result, changes.commit, diff) };
   } catch (error) {
     endMerging(agent);
     if (error instanceof Stopped || agent.stopReason !== null) throw agent.stopReason ?? error;
-    const why = `Its changes could not be taken over: ${messageOf(error)}`;
-    return { rejected: { code: "merge_interrupted", error: why } };
+    return { rejected: { cause: { code: "changes_not_merged", text: messageOf(error) } } };
   }
 }
 
@@ -65,20 +61,15 @@ function withProblems(changes: CollectedChanges, told: readonly ChangeProblem[])
 
 /** Conditions of the contract that the changes themselves tell about. */
 function judgeChanges(
-  agent: Agent,
+  agent: LiveDelegation,
   copy: WorkingCopy,
   changes: CollectedChanges,
-): Rejection | undefined {
+): Cause | undefined {
   if (agent.contract.exit.evidence === "files" && changes.files.length === 0) {
-    const error = "The contract asks for changed files as evidence, and nothing was changed.";
-    return { code: "exit_rule_unmet", error };
+    return { code: "evidence_missing", evidence: "files" };
   }
-  const error = objectionTo(
-    agent,
-    copy,
-    changes.files.map(({ path }) => path),
-  );
-  return error === undefined ? undefined : { code: "policy_denied", error };
+  const paths = changes.files.map(({ path }) => path);
+  return objectionTo(agent, copy, paths);
 }
 
 /**
@@ -87,21 +78,25 @@ function judgeChanges(
  * copy; that does not make it right.
  */
 function objectionTo(
-  { contract, run }: Agent,
+  { contract, run }: LiveDelegation,
   copy: WorkingCopy,
   paths: readonly string[],
-): string | undefined {
+): Cause | undefined {
   const outside = changesOutside(copy, paths, contract.permissions.write_roots);
-  if (outside.length > 0) {
-    return `It changed ${namesOf(outside)}, where its contract does not let it write. Nothing of it was taken over.`;
-  }
+  if (outside.length > 0) return { code: "wrote_outside", ...listed(outside) };
   const touched = guardedChanges(copy, paths, run.parts.guarded, run.parts.isProtected);
-  if (touched.length === 0) return undefined;
-  return `It changed ${namesOf(touched)}, which is configuration that the next start obeys. Nothing of it was taken over.`;
+  return touched.length === 0 ? undefined : { code: "wrote_protected", ...listed(touched) };
+}
+
+/** As many as a seal names. */
+const mostPaths = 500;
+
+function listed(paths: readonly string[]): { paths: readonly string[]; total: number } {
+  return { paths: paths.slice(0, mostPaths), total: paths.length };
 }
 
 async function keepDiff(
-  agent: Agent,
+  agent: LiveDelegation,
   copies: WorkingCopies,
   copy: WorkingCopy,
   changes: CollectedChanges,
@@ -114,27 +109,23 @@ async function keepDiff(
 type Patch = Awaited<ReturnType<WorkingCopies["diff"]>>;
 
 async function approveChanges(
-  agent: Agent,
+  agent: LiveDelegation,
   files: readonly FileEvidence[],
   patch: Patch,
-): Promise<Rejection | undefined> {
+): Promise<Cause | undefined> {
   if (agent.contract.workspace.approval !== true || files.length === 0) return undefined;
   const question = questionAbout(agent, files, patch);
-  if (question === undefined) {
-    const error = `A person has to approve its changes, and even their names are too many to be shown (${files.length} files).`;
-    return { code: "policy_denied", error };
-  }
-  const outcome = await askPerson(agent, "merge", question, "approval");
+  if (question === undefined) return { code: "changes_too_many", files: files.length };
+  const about = sha256(JSON.stringify(files));
+  const asked = { callId: "merge", kind: "approval", about, question } as const;
+  const outcome = await askPerson(agent, asked);
   if (isConsent(outcome)) return undefined;
-  const error = outcome.answered
-    ? "A person did not want its changes merged."
-    : "Nobody said in time that its changes may be merged.";
-  return { code: "policy_denied", error };
+  return { code: "merge_not_approved", answered: outcome.answered };
 }
 
 /** All of the changes, or all of their names and where the rest is read; undefined: too many. */
 function questionAbout(
-  { contract: { profile, step }, id }: Agent,
+  { contract: { profile, step }, id }: LiveDelegation,
   files: readonly FileEvidence[],
   { text, truncated }: Patch,
 ): string | undefined {
@@ -148,7 +139,7 @@ function questionAbout(
 }
 
 function merge(
-  agent: Agent,
+  agent: LiveDelegation,
   copies: WorkingCopies,
   copy: WorkingCopy,
   changes: CollectedChanges,
@@ -164,7 +155,10 @@ function merge(
     copy,
     changes,
     signal,
-    objectTo: (paths) => objectionTo(agent, copy, paths),
+    objectTo: (paths) => {
+      const objection = objectionTo(agent, copy, paths);
+      return objection && describeCause(objection);
+    },
     ...(owns.length > 0 && { owns }),
     ...(checks.length > 0 && { check: agent.run.parts.checksFor(checks, about) }),
   });
@@ -191,37 +185,37 @@ function asTakenOver(result: IntegrationResult, commit: string | null, diff: Dif
   const conflicted = status === "conflict" ? files : [];
   return {
     merge: { strategy: status, conflicted_files: conflicted, commit, ...diff },
-    rejected: { code: codeOf(result), error: sentence },
+    rejected: { cause: { code: codeOf(result), text: sentence } },
   };
 }
 
-function codeOf(result: Exclude<IntegrationResult, { status: "merged" }>): CloseReason {
+function codeOf(result: Exclude<IntegrationResult, { status: "merged" }>) {
   if (result.status === "conflict") return "merge_conflict";
   if (result.status === "violation") return "ownership_violation";
-  if (result.reason === "problems") return "policy_denied";
-  return result.reason === "check-failed" ? "exit_rule_unmet" : "merge_interrupted";
+  if (result.reason === "problems") return "changes_refused";
+  return result.reason === "check-failed" ? "check_failed" : "merge_refused";
 }
 
 function refused(
   { commit }: CollectedChanges,
-  rejected: Rejection,
+  cause: Cause,
   { files, diff }: { readonly files: readonly FileEvidence[]; readonly diff: Diff },
 ): TakenOver {
   return {
     merge: { strategy: "refused", conflicted_files: [], commit, ...diff },
     files,
-    rejected,
+    rejected: { cause },
   };
 }
 
-export function endMerging(agent: Agent): void {
-  agent.merging?.resolve();
-  agent.merging = null;
+export function endMerging(agent: LiveDelegation): void {
+  agent.process.end.merging?.resolve();
+  agent.process.end.merging = null;
 }
 
 /** Its delegation has ended, and the log says so. */
-export function retireCopy({ copy, result, run }: Agent): void {
+export function retireCopy({ copy, process, run }: LiveDelegation): void {
   if (copy === null) return;
-  const isMerged = result?.status === "completed";
+  const isMerged = process.end.result?.status === "completed";
   void run.parts.copies().then((copies) => copies.retire(copy, isMerged));
 }

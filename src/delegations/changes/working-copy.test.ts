@@ -1,6 +1,7 @@
 import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
+import { noExposure } from "../../contracts/exposure.ts";
 import type { Script } from "../../models/scripted/scripted-model.ts";
 import type { ModelRequest } from "../../ports/model.ts";
 import { ofType, openEngine, type TestEngine, testProfile } from "../../testing/engine-fixture.ts";
@@ -188,6 +189,7 @@ test("in a folder without git the same holds, deletions included", async () => {
     name: "forget",
     description: "Deletes a file.",
     effect: "write",
+    exposure: noExposure,
     idempotent: true,
     scopes: [],
     input: z.strictObject({ path: z.string() }),
@@ -256,6 +258,7 @@ test("what the next start obeys cannot come back with a merge", async () => {
     name: "plant",
     description: "Writes past the file tools.",
     effect: "exec",
+    exposure: noExposure,
     idempotent: true,
     scopes: [],
     input: z.strictObject({}),

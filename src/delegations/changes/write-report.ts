@@ -1,11 +1,12 @@
 import { mkdirSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
+import { reportPath } from "../../contracts/report-path.ts";
 import { isBelow } from "../../contracts/write-roots.ts";
 import type { Failure } from "../../events/delegation.ts";
 import { bindWorkspace } from "../../workspaces/bind-workspace.ts";
 import { replaceFile } from "../../workspaces/replace-file.ts";
 import { resolveInside } from "../../workspaces/resolve-inside.ts";
-import type { Agent } from "../agent.ts";
+import type { LiveDelegation } from "../live-delegation.ts";
 
 /** What is known of a child's work when its report is written. */
 type ReportState = "handed in" | "completed" | Failure;
@@ -18,16 +19,15 @@ type ReportState = "handed in" | "completed" | Failure;
  * removes the `.gitignore`, which comes with the folder and never again.
  */
 export async function writeReport(
-  agent: Agent,
+  agent: LiveDelegation,
   text: string,
   state: ReportState,
 ): Promise<string | undefined> {
   const pattern = agent.contract.outputs.report_path_pattern;
   const { contract, run } = agent;
-  if (pattern === null || run.workspace === null || agent.depth === 0) return undefined;
-  const path = pattern
-    .replaceAll("<run>", contract.parent.run_id)
-    .replaceAll("<idx>", placeOf(agent));
+  if (pattern === null || run.workspace === null || contract.parent.depth === 0) return undefined;
+  const idx = contract.outputs.report_index ?? placeOf(agent);
+  const path = reportPath(pattern, { run: contract.parent.run_id, id: agent.id, idx });
   try {
     // In the run's own folder, also when the child has a copy: a report is no change to merge.
     const workspace = bindWorkspace({
@@ -39,6 +39,9 @@ export async function writeReport(
     const folder = resolveInside(workspace, dirname(path)).path;
     // No links on the way: a report goes where its contract says, and nowhere else.
     if (folder !== join(workspace.root, dirname(path))) return undefined;
+    // What the next start reads, for instance a folder of profiles that the configuration names.
+    if (run.parts.guarded.some((place) => isBelow(join(folder, basename(path)), place)))
+      return undefined;
     const ours = join(workspace.root, ".mandate", "reports");
     const isNew = isBelow(folder, ours) && mkdirSync(ours, { recursive: true }) !== undefined;
     mkdirSync(folder, { recursive: true });
@@ -68,14 +71,14 @@ async function writeInto(
   return true;
 }
 
-/** Workers count their children's steps each for themselves, and meet in one folder. */
-function placeOf({ contract, id, run }: Agent): string {
+/** In contracts of earlier versions, which counted children as they were made: each worker its own. */
+function placeOf({ contract, id, run }: LiveDelegation): string {
   const { step_idx: step } = contract.parent;
-  return run.isSpread ? `${step}-${id}` : String(step);
+  return run.execution.log === null ? String(step) : `${step}-${id}`;
 }
 
 /** A report never reads as a success that did not happen: its first lines say how the child ended. */
-function reportOf({ contract }: Agent, text: string, state: ReportState): string {
+function reportOf({ contract }: LiveDelegation, text: string, state: ReportState): string {
   const { parent, profile, step } = contract;
   const facts = [
     `- status: ${statusLine(state)}`,

@@ -1,4 +1,4 @@
-import type { CloseReason } from "../../events/close-reason.ts";
+import { type Cause, closeReasonOf, describeRunCause } from "../../events/cause.ts";
 import { type Delegation, type Failure, isOpen } from "../../events/delegation.ts";
 import { worstCaseOf } from "../../events/estimated-usage.ts";
 import type { NewEvent, StoredEvent } from "../../events/event.ts";
@@ -8,7 +8,8 @@ import type { CancelOutcome } from "../../ports/delegator.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
 import type { Store } from "../../ports/store.ts";
 import type { Toolbox } from "../../tools/toolbox.ts";
-import { summaryOf } from "./conclude.ts";
+import { endedCall, summaryOf } from "./conclude.ts";
+import { failureBy } from "./ending.ts";
 
 const patience = 100;
 
@@ -22,9 +23,9 @@ export async function cancelStored(
   toolbox: Pick<Toolbox, "get">,
   runId: string,
   id: string,
-  reason: string,
-  code: CloseReason = "cancelled",
+  cause: Cause,
 ): Promise<CancelOutcome> {
+  const code = closeReasonOf(cause);
   for (let tries = 1; ; tries++) {
     const events: StoredEvent[] = [];
     for await (const event of store.readEvents({ runId })) events.push(event);
@@ -40,13 +41,14 @@ export async function cancelStored(
     const watchers = isWholeRun ? childrenOf(run, null).filter((one) => one !== top) : [];
     const byDelegation = Map.groupBy(events, (event) => event.sub_agent_id);
     const closing = [...watchers, ...subtree(run, top.id)].filter(isOpen).flatMap((delegation) => {
-      const error = delegation === top ? reason : "Its caller was ended.";
       const own = byDelegation.get(delegation.id) ?? [];
-      return closingEvents(delegation, own, toolbox, { code, error });
+      const why = delegation === top ? cause : ({ code: "caller_ended", closed_as: code } as const);
+      return closingEvents(delegation, own, toolbox, failureBy({ cause: why }));
     });
     if (isWholeRun) {
       const outcome = code === "cancelled" ? "cancelled" : "failed";
-      closing.push({ type: "run.finished", payload: { outcome, reason: `${code}: ${reason}` } });
+      const reason = describeRunCause(cause);
+      closing.push({ type: "run.finished", payload: { outcome, cause, reason } });
     }
     try {
       await store.append({ runId, by: "operator", events: closing, ifRunSeq: lastRunSeq });
@@ -66,25 +68,13 @@ function closingEvents(
   delegation: Delegation,
   own: readonly StoredEvent[],
   toolbox: Pick<Toolbox, "get">,
-  { code, error }: Failure,
+  failure: Failure,
 ): NewEvent[] {
   const id = delegation.id;
   const events: NewEvent[] = [];
   for (const [callId, tool] of openCalls(own)) {
-    const about = { call_id: callId, tool };
-    events.push(
-      toolbox.get(tool)?.idempotent
-        ? {
-            type: "agent.tool_failed",
-            sub_agent_id: id,
-            payload: { ...about, error: "Interrupted: the delegation ended." },
-          }
-        : {
-            type: "agent.tool_outcome_unknown",
-            sub_agent_id: id,
-            payload: { ...about, error: "Interrupted: its outcome is unknown." },
-          },
-    );
+    const isHarmless = toolbox.get(tool)?.idempotent === true;
+    events.push(endedCall(id, { callId, tool, isHarmless }));
   }
   let { usage } = delegation;
   if (delegation.status === "running" && delegation.reservation) {
@@ -114,7 +104,7 @@ function closingEvents(
   for (const event of own) evidence.see(event);
   const output = delegation.status === "waiting_for_merge" ? delegation.output : null;
   events.push(
-    { type: "agent.subagent_failed", sub_agent_id: id, payload: { code, error } },
+    { type: "agent.subagent_failed", sub_agent_id: id, payload: failure },
     {
       type: "agent.subagent_closed",
       sub_agent_id: id,
@@ -122,7 +112,7 @@ function closingEvents(
         sub_agent_id: id,
         step_idx: delegation.stepIdx,
         final_status: "failed",
-        close_reason: code,
+        close_reason: failure.code,
         seal: {
           summary: output === null ? "" : summaryOf(output.text),
           output_hash: output?.hash ?? null,

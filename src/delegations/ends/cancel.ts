@@ -1,6 +1,6 @@
+import type { Cause } from "../../events/cause.ts";
 import type { CancelOutcome } from "../../ports/delegator.ts";
-import type { Agent } from "../agent.ts";
-import { endElsewhere, isElsewhere } from "../spread/elsewhere.ts";
+import type { LiveDelegation } from "../live-delegation.ts";
 import { endWork } from "../work.ts";
 import { closeWith } from "./close.ts";
 import { failure } from "./ending.ts";
@@ -9,24 +9,23 @@ import { failure } from "./ending.ts";
  * Cancels a delegation that this process works on, and everything below it. It is acknowledged
  * when the log says so; from then on nothing in that subtree begins.
  */
-export async function cancelLive(agent: Agent, reason: string): Promise<CancelOutcome> {
-  if (isElsewhere(agent)) return endElsewhere(agent, { code: "cancelled", error: reason });
+export async function cancelLive(agent: LiveDelegation, cause: Cause): Promise<CancelOutcome> {
   // Somebody was faster: another cancel, a deadline, the end itself.
-  if (agent.isEnding || agent.stopReason !== null) {
-    await agent.whenClosed();
-    await agent.closing?.catch(() => undefined);
+  if (agent.process.end.isEnding || agent.stopReason !== null) {
+    await agent.process.end.whenClosed();
+    await agent.process.end.closing?.catch(() => undefined);
     return "already_terminal";
   }
-  agent.stop("cancelled", reason);
+  agent.stop(cause);
   // What is being merged comes to its end first; then it has ended by itself, or can be.
-  await agent.merging?.promise;
+  await agent.process.end.merging?.promise;
   try {
-    await closeWith(agent, failure("cancelled", reason));
-    await agent.closing;
+    await closeWith(agent, failure(cause));
+    await agent.process.end.closing;
   } catch (error) {
     // Its own work has been left: it ends here, as it would have there, or as soon as it can be.
     await endWork(agent, error);
     if (agent.run.abandoned.includes(agent)) throw error;
   }
-  return agent.result?.closeReason === "cancelled" ? "cancelled" : "already_terminal";
+  return agent.process.end.result?.closeReason === "cancelled" ? "cancelled" : "already_terminal";
 }

@@ -1,4 +1,5 @@
-import type { CloseReason } from "../../events/close-reason.ts";
+import { externalProvider } from "../../contracts/contract.ts";
+import type { Cause } from "../../events/cause.ts";
 import { isOpen } from "../../events/delegation.ts";
 import type { ArtifactReference, NewEvent } from "../../events/event.ts";
 import type { DelegationResult } from "../../ports/delegator.ts";
@@ -7,22 +8,37 @@ import { resultOf } from "../../sessions/delegation-result.ts";
 import { fits } from "../../tools/delegation/fit-result.ts";
 import { GitFailure } from "../../workspaces/git/git-failure.ts";
 import { RepositoryRefused } from "../../workspaces/git/repository-refusal.ts";
-import type { Agent } from "../agent.ts";
-import { packWork } from "../changes/remote-copy-bundles.ts";
 import { endMerging, retireCopy, takeOver } from "../changes/take-over.ts";
 import { writeReport } from "../changes/write-report.ts";
-import { reload } from "../recovery/hydrate.ts";
 import {
-  endChildrenElsewhere,
-  isElsewhere,
-  isForCaller,
-  isOurs,
-  leave,
-} from "../spread/elsewhere.ts";
-import { knowWholeRun } from "../spread/hydrate-branch.ts";
-import { isWatcher, watched } from "../watchers/watch.ts";
-import { type Accepted, conclude, outputEvent, summaryOf, unfinished } from "./conclude.ts";
-import { type Ending, failure, type OutputEnding, Stopped, Suspended } from "./ending.ts";
+  endTime,
+  findTool,
+  isWatcher,
+  type LiveDelegation,
+  openChildren,
+  outputOf,
+} from "../live-delegation.ts";
+import { reload } from "../recovery/hydrate.ts";
+import { lateResult } from "../turns/late-result.ts";
+import {
+  type Accepted,
+  answerOf,
+  conclude,
+  failedBy,
+  outputEvent,
+  summaryOf,
+  unfinished,
+  watched,
+} from "./conclude.ts";
+import {
+  type Ending,
+  failure,
+  failureBy,
+  isCancelled,
+  type OutputEnding,
+  type Rejection,
+  Stopped,
+} from "./ending.ts";
 import { runFinished } from "./finish-run.ts";
 import { judgePlan } from "./judge-plan.ts";
 
@@ -34,39 +50,52 @@ const patience = 50;
  * to whoever waits, in one transaction. Whatever still runs below it is closed first. When somebody
  * else closed a part of that in the meantime, the rest is closed from what the log then says.
  */
-export async function closeWith(agent: Agent, ending: Ending): Promise<void> {
+export async function closeWith(agent: LiveDelegation, ending: Ending): Promise<void> {
   for (let tries = 1; ; tries++) {
-    if (agent.isEnding) return;
-    const ended: Agent[] = [];
+    if (agent.process.end.isEnding) return;
+    const ended: LiveDelegation[] = [];
     try {
       return await closeOnce(agent, ending, ended);
     } catch (error) {
       // What was not accepted has not ended.
-      for (const one of ended) one.reopen();
+      for (const { process } of ended) process.end.reopen();
       if (!isRace(error) || tries >= patience) throw error;
       await followLog(ended, error);
       // Nothing below it was in the way: it is for the caller to start from the log again.
-      if (!agent.isEnding && ended.length <= 1) throw error;
+      if (!agent.process.end.isEnding && ended.length <= 1) throw error;
     }
   }
 }
 
-async function closeOnce(agent: Agent, ending: Ending, ended: Agent[]): Promise<void> {
+async function closeOnce(
+  agent: LiveDelegation,
+  ending: Ending,
+  ended: LiveDelegation[],
+): Promise<void> {
   if (agent.run.abandoned.length > 0) await readmit(agent);
-  const settling = settleBelow(agent, ending);
+  const rejected = ending.kind === "output" ? objectionTo(agent, ending) : undefined;
+  const settling =
+    ending.kind === "output" && rejected === undefined
+      ? untilChildrenClosed(agent, ending)
+      : untilMerged(agent);
   if (settling) await settling;
-  if (agent.run.isSpread) await endChildrenElsewhere(agent, ending);
+  const { execution } = agent.run;
+  const endingRemote = execution.endRemoteChildren(agent, ending);
+  if (endingRemote) await endingRemote;
   const holding = holders(agent);
   if (holding.length > 0) await Promise.all(holding.map(release));
-  const accepted = await integrate(agent, ending);
+  const accepted =
+    ending.kind === "output" && rejected === undefined
+      ? await integrate(agent, ending)
+      : { ending, ...(rejected && { rejected }) };
   if (accepted === null) return;
-  const { root, state } = agent.run;
-  if (agent === root && state !== null) await knowWholeRun(agent.run, state);
-  if (agent.isEnding && accepted.merge && !accepted.rejected) noteLateMerge(agent);
+  const reading = execution.knowAll(agent);
+  if (reading) await reading;
+  if (agent.process.end.isEnding && accepted.merge && !accepted.rejected) noteLateMerge(agent);
   try {
     await append(agent, accepted, ended);
   } catch (error) {
-    if (accepted.merge && !accepted.rejected) agent.wasMerged = true;
+    if (accepted.merge && !accepted.rejected) agent.process.end.wasMerged = true;
     throw error;
   } finally {
     // Only here: until its end is written, its caller must not be closed over it.
@@ -74,35 +103,41 @@ async function closeOnce(agent: Agent, ending: Ending, ended: Agent[]): Promise<
   }
 }
 
-async function append(agent: Agent, accepted: Accepted, ended: Agent[]): Promise<void> {
-  if (agent.isEnding) return;
+async function append(
+  agent: LiveDelegation,
+  accepted: Accepted,
+  ended: LiveDelegation[],
+): Promise<void> {
+  if (agent.process.end.isEnding) return;
   const { run } = agent;
-  const below = agent.children?.flatMap((child) => closeBelow(child, accepted.ending, ended)) ?? [];
+  const below = agent.process.children.flatMap((one) => closeBelow(one, accepted.ending, ended));
   const [closing, concluded] = conclude(agent, accepted);
   // The parent that waits gets the result in the transaction that closes the child: once, or never.
-  const delivery = agent.deliver?.(concluded) ?? [];
+  const delivery = agent.process.end.deliver?.(concluded) ?? [];
   const isLast = agent === run.root;
   // Watchers live as long as what they watch, and the run ends when all have.
   const watchers = isLast ? run.topLevel.flatMap((one) => closeWatcher(one, ended)) : [];
-  const finished = isLast ? runFinished(run, agent, concluded) : undefined;
+  const finished = isLast ? runFinished(run, agent, failedBy(accepted)?.cause) : undefined;
   const result = finished ? { ...concluded, outcome: finished.payload.outcome } : concluded;
   const finish = finished ? [finished] : [];
-  const late = nobodyWaits(agent, result) ? [lateEnd(agent)] : [];
+  const late = nobodyWaits(agent, result)
+    ? [lateResult(agent, { code: "caller_was_interrupted" })]
+    : [];
   const appended = run.append([...below, ...watchers, ...closing, ...delivery, ...late, ...finish]);
-  agent.isEnding = true;
-  agent.closing = appended;
+  agent.process.end.begin(closing);
+  agent.process.end.closing = appended;
   ended.push(agent);
-  if (delivery.length > 0) agent.parent?.appends.add(deliveredBy(appended));
+  if (delivery.length > 0) agent.parent?.process.appends.add(deliveredBy(appended));
   // Nobody acts on a result that is not on disk: inside a run, the parent's next append sees to it.
   if (agent.parent === null) await appended;
-  agent.time.giveSlot();
-  agent.closed(result);
+  agent.process.time.giveSlot();
+  agent.process.end.closed(result);
   await appended;
   for (const one of ended) retireCopy(one);
 }
 
 /** Those below whose own ends could not be written are open by the log: they end with their caller. */
-async function readmit(agent: Agent): Promise<void> {
+async function readmit(agent: LiveDelegation): Promise<void> {
   const { abandoned, id, parts, root } = agent.run;
   const state = await parts.store.readRun(id);
   for (const one of [...abandoned]) {
@@ -110,79 +145,91 @@ async function readmit(agent: Agent): Promise<void> {
     abandoned.splice(abandoned.indexOf(one), 1);
     const delegation = state?.delegations.get(one.id);
     if (delegation === undefined || !isOpen(delegation)) continue;
-    one.reopen();
+    one.process.end.reopen();
     await reload(one, delegation);
-    one.appends.breakOff(
-      one.stopReason ?? new Stopped("worker_lost", "Its end could not be written."),
-    );
+    one.process.appends.breakOff(one.stopReason ?? new Stopped({ code: "end_not_written" }));
   }
 }
 
-export function isBelow({ parent }: Agent, agent: Agent): boolean {
+export function isBelow({ parent }: LiveDelegation, agent: LiveDelegation): boolean {
   return parent !== null && (parent === agent || isBelow(parent, agent));
 }
 
 /** It went on to its end though its caller had stopped. */
-function nobodyWaits({ parent }: Agent, { closeReason }: DelegationResult): boolean {
+function nobodyWaits({ parent }: LiveDelegation, { closeReason }: DelegationResult): boolean {
   return parent?.isInterrupted === true && closeReason !== "cancelled";
 }
 
-function lateEnd({ id }: Agent): NewEvent {
-  const detail = "its caller had been interrupted when it ended: its result is kept, not delivered";
-  return { type: "run.late_result", payload: { sub_agent_id: id, detail } };
-}
-
 /**
- * Before a caller ends, merges under way below it come to their end. When it ends well, children
- * whose work is done are taken over; those that still work are not waited for.
+ * Its answer does not end its background children: it closes after them, and what they make is
+ * merged in the order of their steps. Its own deadline stops here.
  */
-function settleBelow(agent: Agent, ending: Ending): Promise<unknown> | undefined {
-  const { children, merges } = agent;
-  if (children === null || merges === null || !merges.hasAny) return undefined;
-  if (ending.kind === "failure") return untilMerged(agent);
-  const done = children.filter((child) => child.copy !== null && child.output !== null);
-  return takeOverAll(agent, done);
+function untilChildrenClosed(
+  agent: LiveDelegation,
+  ending: OutputEnding,
+): Promise<unknown> | undefined {
+  const open = openChildren(agent);
+  if (open.length === 0) return undefined;
+  // The agent of another program does not answer: its session was closed, and its children end.
+  const isExternal = agent.contract.model.provider === externalProvider;
+  const isEnd = isExternal || agent.run.parts.endsWithAnswer?.(agent.id) === true;
+  return isEnd ? endUnfinished(agent, open) : waitFor(agent, ending, open);
 }
 
-function mergesBelow(agent: Agent): Promise<void>[] {
-  const below = agent.children?.flatMap(mergesBelow) ?? [];
-  return agent.merging ? [agent.merging.promise, ...below] : below;
-}
-
-/** When one has come to its end, the turn of the next may have come. */
-async function untilMerged(agent: Agent): Promise<void> {
-  for (;;) {
-    const merging = mergesBelow(agent);
-    if (merging.length === 0) return;
-    await Promise.all(merging);
+/** What is handed in is merged, in its turn; children that still work end with their caller. */
+async function endUnfinished(
+  agent: LiveDelegation,
+  open: readonly LiveDelegation[],
+): Promise<void> {
+  const done = open.filter((child) => child.copy !== null && outputOf(child) !== null);
+  if (done.length === 0) return untilMerged(agent);
+  endTime(agent);
+  const { execution } = agent.run;
+  for (const child of open) {
+    if (!done.includes(child) && !execution.isRemote(child)) await closeWith(child, tooEarly);
   }
+  await execution.endRemoteChildren(agent, tooEarly);
+  for (const { contract } of done) agent.process.merges?.callFor(contract.parent.step_idx);
+  await agent.interruptible(Promise.all(done.map(({ process }) => process.end.whenClosed())));
 }
 
-async function takeOverAll(agent: Agent, done: readonly Agent[]): Promise<void> {
-  agent.rest();
-  for (const child of agent.children ?? []) {
-    if (child.isEnding || done.includes(child)) continue;
-    if (!isElsewhere(child)) await closeWith(child, tooEarly);
+async function waitFor(
+  agent: LiveDelegation,
+  ending: OutputEnding,
+  open: readonly LiveDelegation[],
+): Promise<void> {
+  endTime(agent);
+  const isEarly = agent.state.status === "running" && agent.run.execution.answersEarly(agent);
+  if (isEarly) {
+    const running = open.map(({ id }) => id);
+    await handIn(agent, { ...(await keep(agent, ending)), running }, ending);
   }
-  if (agent.run.isSpread) await endChildrenElsewhere(agent, tooEarly);
-  for (const { contract } of done) agent.merges?.callFor(contract.parent.step_idx);
-  const all = Promise.all(done.map((child) => child.whenClosed()));
-  // Who is to rest waits for nobody: those below it rest as well.
-  const rest = new Promise<never>((_resolve, reject) => {
-    agent.onStop((reason) => reason instanceof Suspended && reject(reason));
-  });
-  await Promise.race([all, rest]);
+  if (outputOf(agent) !== null) agent.process.end.answered(answerOf(agent, ending));
+  const { merges } = agent.process;
+  for (const { contract } of open) merges?.callFor(contract.parent.step_idx);
+  await agent.interruptible(Promise.all(open.map(({ process }) => process.end.whenClosed())));
 }
 
-const tooEarly = failure("parent_closed", "Its caller ended before it did.");
+function mergesBelow(agent: LiveDelegation): Promise<void>[] {
+  const below = agent.process.children.flatMap(mergesBelow);
+  return agent.process.end.merging ? [agent.process.end.merging.promise, ...below] : below;
+}
+
+/** Merges under way below it come to their end; then the turn of the next may have come. */
+function untilMerged(agent: LiveDelegation): Promise<void> | undefined {
+  const merging = mergesBelow(agent);
+  return merging.length === 0 ? undefined : Promise.all(merging).then(() => untilMerged(agent));
+}
+
+const tooEarly = failure({ code: "caller_closed" });
 
 /** Nothing that bears the id of a closed delegation may still run. */
-function holders(agent: Agent): readonly Agent[] {
-  const below = agent.children?.flatMap(holders) ?? [];
-  return agent.holdsProcesses && !agent.isEnding ? [agent, ...below] : below;
+function holders(agent: LiveDelegation): readonly LiveDelegation[] {
+  const below = agent.process.children.flatMap(holders);
+  return agent.process.holdsProcesses && !agent.process.end.isEnding ? [agent, ...below] : below;
 }
 
-async function release(agent: Agent): Promise<void> {
+async function release(agent: LiveDelegation): Promise<void> {
   await agent.run.parts.release(agent.id).catch(() => undefined);
 }
 
@@ -191,17 +238,17 @@ function isRace(error: unknown): boolean {
 }
 
 /** Brings agents to what the log says of them: closed by somebody else, or open as they were. */
-async function followLog(agents: readonly Agent[], cause: unknown): Promise<void> {
+async function followLog(agents: readonly LiveDelegation[], cause: unknown): Promise<void> {
   for (const agent of agents) {
     const { run } = agent;
     const state = await run.parts.store.readRun(run.id);
-    if (state === undefined || !isOurs(agent, state)) throw cause;
+    if (state === undefined || !run.execution.owns(agent, state)) throw cause;
     const delegation = state.delegations.get(agent.id);
     const result = resultOf(state, agent.id);
     if (result) {
-      agent.isEnding = true;
-      agent.closed(result);
-      if (agent.wasMerged) noteLateMerge(agent);
+      agent.process.end.isEnding = true;
+      agent.process.end.closed(result);
+      if (agent.process.end.wasMerged) noteLateMerge(agent);
       retireCopy(agent);
     } else if (delegation) {
       await reload(agent, delegation);
@@ -226,145 +273,139 @@ function notDelivered(cause: unknown): never {
 }
 
 /** The closing events of a whole open subtree, children before parents. */
-function closeBelow(agent: Agent, cause: Ending, ended: Agent[]): NewEvent[] {
-  if (agent.isEnding) return [];
-  const below = agent.children?.flatMap((child) => closeBelow(child, cause, ended)) ?? [];
-  const code: CloseReason =
-    cause.kind === "failure" && cause.code === "cancelled" ? "cancelled" : "parent_closed";
-  const ending = code === "cancelled" ? failure(code, "Its caller was cancelled.") : tooEarly;
+function closeBelow(agent: LiveDelegation, cause: Ending, ended: LiveDelegation[]): NewEvent[] {
+  if (agent.process.end.isEnding) return [];
+  const below = agent.process.children.flatMap((child) => closeBelow(child, cause, ended));
+  const ending = isCancelled(cause) ? failure({ code: "caller_cancelled" }) : tooEarly;
   const [closing, result] = conclude(agent, { ending });
   const events = [...below, ...closing];
-  agent.isEnding = true;
+  agent.process.end.begin(closing);
   ended.push(agent);
-  agent.stop(code, result.result);
-  agent.closed(result);
+  agent.stop(ending.cause);
+  agent.process.end.closed(result);
   return events;
 }
 
 /** Ends a watcher whose session goes on. What it was about to say is not said any more. */
-export async function endWatcher(agent: Agent): Promise<void> {
-  if (agent.holdsProcesses) await release(agent);
-  const ended: Agent[] = [];
+export async function endWatcher(agent: LiveDelegation): Promise<void> {
+  if (agent.process.holdsProcesses) await release(agent);
+  const ended: LiveDelegation[] = [];
   const closing = closeWatcher(agent, ended);
   if (closing.length === 0) return;
-  agent.closing = agent.run.append(closing);
+  agent.process.end.closing = agent.run.append(closing);
   try {
-    await agent.closing;
+    await agent.process.end.closing;
   } catch (error) {
     // What was not accepted has not ended; somebody else may have ended it.
-    for (const one of ended) one.reopen();
+    for (const { process } of ended) process.end.reopen();
     if (!isRace(error)) throw error;
     await followLog(ended, error);
   }
 }
 
-function closeWatcher(agent: Agent, ended: Agent[]): NewEvent[] {
-  if (agent.isEnding || !isWatcher(agent)) return [];
-  const ending = agent.status === "created" ? tooEarly : watched(agent);
+function closeWatcher(agent: LiveDelegation, ended: LiveDelegation[]): NewEvent[] {
+  if (agent.process.end.isEnding || !isWatcher(agent)) return [];
+  const ending = agent.state.status === "created" ? tooEarly : watched(agent);
   const [closing, result] = conclude(agent, { ending });
-  agent.isEnding = true;
+  agent.process.end.begin(closing);
   ended.push(agent);
-  agent.stop("parent_closed", "The session that it watched is over.");
-  agent.closed(result);
+  agent.stop({ code: "watched_closed" });
+  agent.process.end.closed(result);
   return closing;
 }
 
-/**
- * Outcome is not acceptance: a report without the evidence its contract asks for is refused. Null:
- * it was handed in, and is for its caller's worker to take over.
- */
-async function integrate(agent: Agent, ending: Ending): Promise<Accepted | null> {
-  if (ending.kind === "failure") return { ending };
-  const lack = lackOfExit(agent, ending.text) ?? lackOfEvidence(agent);
-  if (lack !== undefined) {
-    return { ending, rejected: { code: "exit_rule_unmet", error: lack } };
-  }
-  // What was handed in was judged where those are known whom it called.
-  const rejected = agent.output === null ? judgePlan(agent, ending.text) : undefined;
-  if (rejected !== undefined) return { ending, rejected };
-  const [path, artifact] = [reportPath(agent, ending.text), largeOutput(agent, ending.text)];
-  // Most ends have neither, and need not wait.
-  const kept =
-    path === undefined && artifact === undefined
-      ? { ending }
-      : { ending, path: await path, artifact: await artifact };
+/** Outcome is not acceptance: a report without the evidence its contract asks for is refused. */
+function objectionTo(agent: LiveDelegation, { text }: OutputEnding): Rejection | undefined {
+  const lack = lackOfExit(agent, text) ?? lackOfEvidence(agent);
+  if (lack !== undefined) return { cause: lack };
+  // What was handed in was judged where the children of its plan are known.
+  return outputOf(agent) === null ? judgePlan(agent, text) : undefined;
+}
+
+/** Null: it was handed in, and its caller's worker integrates it. */
+async function integrate(agent: LiveDelegation, ending: OutputEnding): Promise<Accepted | null> {
+  const keeping = keep(agent, ending);
+  const kept = keeping instanceof Promise ? await keeping : keeping;
   if (agent.copy === null) return kept;
-  if (agent.output === null) {
-    const bundle = await packOrRefuse(agent);
-    if (typeof bundle === "string") {
-      return { ...kept, rejected: { code: "merge_interrupted", error: bundle } };
-    }
-    await handIn(agent, { ...kept, bundle }, ending);
+  if (outputOf(agent) === null) {
+    const packed = await packOrRefuse(agent);
+    if ("cause" in packed) return { ...kept, rejected: packed };
+    await handIn(agent, { ...kept, ...packed }, ending);
   }
-  if (isForCaller(agent)) {
-    leave(agent);
-    return null;
-  }
+  if (agent.run.execution.handsOver(agent)) return null;
   const taken = await takeOver(agent, agent.copy);
-  if (path !== undefined) await writeReport(agent, ending.text, taken.rejected ?? "completed");
+  if (kept.path !== undefined) {
+    const { rejected } = taken;
+    await writeReport(agent, ending.text, rejected ? failureBy(rejected) : "completed");
+  }
   return { ...kept, ...taken };
 }
 
+/** Its report and, where its caller will not take it whole, its output. Most have neither. */
+function keep(agent: LiveDelegation, ending: OutputEnding): Accepted | Promise<Accepted> {
+  const [path, artifact] = [reportPath(agent, ending.text), largeOutput(agent, ending.text)];
+  if (path === undefined && artifact === undefined) return { ending };
+  return Promise.all([path, artifact]).then(([at, body]) => ({ ending, path: at, artifact: body }));
+}
+
 /** Also when budget or turns ran out: nothing is accepted that did not end the way it has to. */
-function lackOfExit({ contract, transcript }: Agent, text: string): string | undefined {
+function lackOfExit(agent: LiveDelegation, said: string): Cause | undefined {
+  const { contract } = agent;
+  const { transcript } = agent.said;
   const { review, tools } = contract.exit;
-  const said = `It said last: ${summaryOf(text)}`;
-  if (tools.length > 0 && transcript.exit === null) {
-    return `It ended without calling ${tools.join(" or ")}. ${said}`;
-  }
-  if (review !== undefined && transcript.exitTool !== "submit_for_review") {
-    return `What it makes has to be approved by "${review.profile}", and was not handed in for that. ${said}`;
+  const text = summaryOf(said);
+  if (tools.length > 0 && transcript.exit === null) return { code: "exit_missing", tools, text };
+  if (review !== undefined && !findTool(agent, transcript.exitTool ?? "")?.mayComeBack) {
+    return { code: "review_missing", profile: review.profile, text };
   }
   return undefined;
 }
 
-function lackOfEvidence({ contract, copy, evidence }: Agent): string | undefined {
+function lackOfEvidence({ contract, copy, said: { evidence } }: LiveDelegation): Cause | undefined {
   const asked = contract.exit.evidence;
-  if (asked === "tool_calls" && evidence.toolCalls === 0) {
-    return "The contract asks for evidence, and not a single tool call was completed.";
-  }
-  // What is in a copy is looked at when it is taken over.
-  if (asked === "files" && copy === null && !evidence.changedFiles) {
-    return "The contract asks for changed files as evidence, and nothing was changed.";
-  }
-  return undefined;
+  const isLacking =
+    (asked === "tool_calls" && evidence.toolCalls === 0) ||
+    // What is in a copy is looked at when it is taken over.
+    (asked === "files" && copy === null && !evidence.changedFiles);
+  return isLacking ? { code: "evidence_missing", evidence: asked } : undefined;
 }
 
-/** What it changed, where others may have to fetch it; a sentence when that cannot be done. */
-async function packOrRefuse(agent: Agent): Promise<ArtifactReference | string | undefined> {
+/** What it changed, where others may have to fetch it, or why that cannot be done. */
+async function packOrRefuse(agent: LiveDelegation): Promise<Pick<Accepted, "bundle"> | Rejection> {
   try {
-    return await packWork(agent);
+    return { bundle: await agent.run.execution.travel.packWork(agent) };
   } catch (error) {
     if (!(error instanceof RepositoryRefused) && !(error instanceof GitFailure)) throw error;
-    return `Its changes could not be handed in: ${error.message}`;
+    return { cause: { code: "changes_not_packed", text: error.message } };
   }
 }
 
 /** Its output is in the log before its changes are: after a crash that is where it goes on. */
-async function handIn(agent: Agent, accepted: Accepted, ending: OutputEnding): Promise<void> {
+async function handIn(
+  agent: LiveDelegation,
+  accepted: Accepted,
+  ending: OutputEnding,
+): Promise<void> {
   agent.record(...unfinished(agent), outputEvent(agent, accepted, ending));
-  agent.status = "waiting_for_merge";
-  agent.output = ending;
-  agent.rest();
+  endTime(agent);
   agent.run.stir();
-  await agent.appends.durable();
+  await agent.process.appends.durable();
 }
 
 /** Somebody ended it while its changes were being merged: the log says that they are there. */
-export function noteLateMerge({ id, run }: Agent): void {
-  const detail = "its changes had been merged when it was ended";
-  const payload = { sub_agent_id: id, detail };
-  void run.append([{ type: "run.late_result", payload }]).catch(() => undefined);
+export function noteLateMerge(agent: LiveDelegation): void {
+  const late = lateResult(agent, { code: "merged_before_end" });
+  void agent.run.append([late]).catch(() => undefined);
 }
 
 /** A result that its caller will not take in whole is kept where it can be looked into. */
-function largeOutput(agent: Agent, text: string): Promise<ArtifactReference> | undefined {
+function largeOutput(agent: LiveDelegation, text: string): Promise<ArtifactReference> | undefined {
   const limit = agent.parent?.contract.join.max_tokens ?? Number.POSITIVE_INFINITY;
   return fits(text, limit) ? undefined : agent.run.parts.store.keepArtifact(text);
 }
 
 /** Changes in a copy count when they are merged; until then the report says that they do not. */
-function reportPath(agent: Agent, text: string): Promise<string | undefined> | undefined {
+function reportPath(agent: LiveDelegation, text: string): Promise<string | undefined> | undefined {
   if (agent.contract.outputs.report_path_pattern === null || agent.workspace === null) {
     return undefined;
   }

@@ -1,12 +1,13 @@
+import { type Cause, closeReasonOf, describeCause } from "../../events/cause.ts";
 import type { CloseReason } from "../../events/close-reason.ts";
+import type { Failure } from "../../events/delegation.ts";
 
 /** How an attempt ended, before anybody has accepted anything. */
 export type Ending =
   | OutputEnding
   | {
       readonly kind: "failure";
-      readonly code: CloseReason;
-      readonly error: string;
+      readonly cause: Cause;
       /** Whether another attempt may help. */
       readonly retry: boolean;
     };
@@ -19,18 +20,36 @@ export interface OutputEnding {
   readonly reason: CloseReason | null;
 }
 
-export function failure(code: CloseReason, error: string, retry = false): Ending {
-  return { kind: "failure", code, error, retry };
+export function failure(cause: Cause, retry = false): Extract<Ending, { kind: "failure" }> {
+  return { kind: "failure", cause, retry };
+}
+
+/** Work that was done and is not accepted. */
+export interface Rejection {
+  readonly cause: Cause;
+  /** What the agent handed in, where its caller needs it beside the cause. */
+  readonly said?: string;
+}
+
+/** A cause as the log keeps it. */
+export function failureBy({ cause, said }: Rejection): Failure {
+  const sentence = describeCause(cause);
+  const error = said === undefined ? sentence : `${sentence}\n\n${said}`;
+  return { code: closeReasonOf(cause), cause, error };
+}
+
+export function isCancelled(ending: Ending): boolean {
+  return ending.kind === "failure" && closeReasonOf(ending.cause) === "cancelled";
 }
 
 /** Thrown inside an agent's work when it is stopped from outside: cancel, deadline, a closing parent. */
 export class Stopped extends Error {
-  readonly code: CloseReason;
+  override readonly cause: Cause;
 
-  constructor(code: CloseReason, message: string) {
-    super(message);
+  constructor(cause: Cause) {
+    super(describeCause(cause));
     this.name = "Stopped";
-    this.code = code;
+    this.cause = cause;
   }
 }
 
@@ -46,10 +65,10 @@ export class Suspended extends Stopped {
   /** Its work has been left, and the log has all of it. */
   isAtRest = false;
 
-  constructor(message: string, closesAs: CloseReason | null, letsAllGoOn = false) {
-    super("cancelled", message);
+  constructor(cause: Cause, letsAllGoOn = false) {
+    super(cause);
     this.name = "Suspended";
-    this.closesAs = closesAs;
+    this.closesAs = cause.code === "paused" ? null : closeReasonOf(cause);
     this.letsAllGoOn = letsAllGoOn;
   }
 }

@@ -1,7 +1,9 @@
 /** Several processes on one database: here several stores, each with its own connection. */
+
 import { setTimeout as delay } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
+import { noExposure } from "../../contracts/exposure.ts";
 import type { Script } from "../../models/scripted/scripted-model.ts";
 import { isSpread, notOffered } from "../../testing/alter-database.test-support.ts";
 import {
@@ -20,6 +22,7 @@ const tick = defineTool({
   name: "tick",
   description: "Counts.",
   effect: "exec",
+  exposure: noExposure,
   idempotent: false,
   scopes: [],
   input: z.strictObject({ n: z.int() }),

@@ -1,8 +1,7 @@
-import type { DelegationResult } from "../../ports/delegator.ts";
+import type { Cause } from "../../events/cause.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
-import type { Agent } from "../agent.ts";
 import { retireCopy } from "../changes/take-over.ts";
-import { isOurs } from "../spread/elsewhere.ts";
+import type { LiveDelegation } from "../live-delegation.ts";
 import { cancelStored } from "./cancel-stored.ts";
 import { isBelow, noteLateMerge } from "./close.ts";
 
@@ -16,14 +15,14 @@ const longestWaitMs = 5000;
  * leaves of them when it goes is taken up by the next.
  */
 export class UnwrittenEnds {
-  readonly #ends = new Map<Agent, DelegationResult>();
+  readonly #ends = new Map<LiveDelegation, Cause>();
   #waitMs = firstWaitMs;
   #next: NodeJS.Timeout | null = null;
   #isClosed = false;
 
-  /** The topmost of those whom this process has given up, and what those who waited were told. */
-  add(agent: Agent, told: DelegationResult): void {
-    this.#ends.set(agent, told);
+  /** The topmost of those whom this process has given up, and why it ended, as those who waited were told. */
+  add(agent: LiveDelegation, cause: Cause): void {
+    this.#ends.set(agent, cause);
     this.#tryLater();
   }
 
@@ -39,8 +38,8 @@ export class UnwrittenEnds {
   }
 
   async #tryAll(): Promise<void> {
-    for (const [agent, told] of this.#ends) {
-      const outcome = await writeEnd(agent, told).then(() => "written" as const, judgeFailure);
+    for (const [agent, cause] of this.#ends) {
+      const outcome = await writeEnd(agent, cause).then(() => "written" as const, judgeFailure);
       if (outcome === "later") {
         this.#waitMs = Math.min(this.#waitMs * 2, longestWaitMs);
         break;
@@ -60,24 +59,24 @@ function judgeFailure(error: unknown): "later" | "never" {
   return error instanceof MandateError && passing.has(error.code) ? "later" : "never";
 }
 
-async function writeEnd(agent: Agent, { closeReason, result }: DelegationResult): Promise<void> {
+async function writeEnd(agent: LiveDelegation, cause: Cause): Promise<void> {
   const { run } = agent;
   const { store, toolbox } = run.parts;
   const all = [...run.agents.values()];
   // As before every end: nothing of it runs any more, and what was being merged has been.
-  await Promise.all(all.map(({ merging }) => merging?.promise));
-  const holding = all.filter(({ holdsProcesses }) => holdsProcesses);
+  await Promise.all(all.map(({ process }) => process.end.merging?.promise));
+  const holding = all.filter(({ process }) => process.holdsProcesses);
   await Promise.all(holding.map(({ id }) => run.parts.release(id).catch(() => undefined)));
   // Whoever took it over meanwhile works on it, and knows better how it ends.
   const state = await store.readRun(run.id);
-  if (state === undefined || !isOurs(agent, state)) return;
-  const outcome = await cancelStored(store, toolbox, run.id, agent.id, result, closeReason);
+  if (state === undefined || !run.execution.owns(agent, state)) return;
+  const outcome = await cancelStored(store, toolbox, run.id, agent.id, cause);
   // Somebody else ended it, and took care of the rest; or not even its beginning was written.
   if (outcome !== "cancelled") return;
   for (const one of [...run.abandoned]) {
     if (one !== agent && agent !== run.root && !isBelow(one, agent)) continue;
     run.abandoned.splice(run.abandoned.indexOf(one), 1);
-    if (one.wasMerged) noteLateMerge(one);
+    if (one.process.end.wasMerged) noteLateMerge(one);
     retireCopy(one);
   }
 }

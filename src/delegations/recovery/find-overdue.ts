@@ -2,7 +2,8 @@ import { externalProvider } from "../../contracts/contract.ts";
 import type { Delegation } from "../../events/delegation.ts";
 import type { StoredEvent } from "../../events/event.ts";
 import type { Store } from "../../ports/store.ts";
-import { livedTime, longestSilence } from "./lived-time.ts";
+import { livedTime, longestSilence, timeStood } from "./lived-time.ts";
+import { Standstills } from "./standstills.ts";
 
 export interface Overdue {
   readonly runId: string;
@@ -34,6 +35,7 @@ export async function findOverdue(
   for (const { id: runId } of await store.listRuns({ open: true, limit: 10_000 })) {
     const run = await store.readRun(runId);
     if (run === undefined) continue;
+    let standstills: Standstills | undefined;
     for (const delegation of run.delegations.values()) {
       const { depth, id, share, startedAt, status } = delegation;
       if (status !== "running" || startedAt === null) continue;
@@ -45,13 +47,24 @@ export async function findOverdue(
       if (since - startedAt + ms <= total) continue;
       const events: StoredEvent[] = [];
       for await (const event of store.readEvents({ delegationId: id })) events.push(event);
+      standstills ??= await standstillsOf(store, runId);
+      const standings = standstills.of(id);
+      // It waits for a person: a worker that does nothing costs it no time.
+      if (standings.at(-1)?.to === Number.POSITIVE_INFINITY) continue;
       const longest = longestSilence(total);
-      const silence = Math.max(0, since - (events.at(-1)?.at ?? since));
-      const used = livedTime(events, longest) + Math.min(silence, longest) + ms;
+      const last = events.at(-1)?.at ?? since;
+      const silence = Math.max(0, since - last - timeStood(standings, last, since));
+      const used = livedTime(events, longest, standings) + Math.min(silence, longest) + ms;
       if (used > total + graceMs) found.push({ runId, delegationId: id, depth, totalMs: total });
     }
   }
   return found.sort((one, other) => one.depth - other.depth);
+}
+
+async function standstillsOf(store: Store, runId: string): Promise<Standstills> {
+  const found = new Standstills();
+  for await (const event of store.readEvents({ runId })) found.see(event);
+  return found;
 }
 
 function isResting(delegation: Delegation): boolean {

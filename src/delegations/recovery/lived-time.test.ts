@@ -47,3 +47,12 @@ test("the time that it rests is not counted", () => {
   );
   expect(livedTime(rested, hour)).toBe(2500);
 });
+
+test("the time that it only waits for a person is not counted, however long a silence is believed", () => {
+  const asking = log(...life, ["agent.asked", 2500], ["agent.answered", 602_500]);
+  const standings = [{ from: 2500, to: 602_500 }];
+  expect(livedTime(asking, hour, standings)).toBe(2000);
+  // Those above it say nothing as long.
+  const waiting = log(...life, ["agent.tool_completed", 603_000]);
+  expect(livedTime(waiting, hour, standings)).toBe(2500);
+});

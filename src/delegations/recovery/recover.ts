@@ -4,14 +4,15 @@ import type { NewEvent } from "../../events/event.ts";
 import { isPaused, type RunState } from "../../events/run-state.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
 import type { Ownership, Store } from "../../ports/store.ts";
-import type { Agent } from "../agent.ts";
-import { event } from "../agent-event.ts";
 import { cancelStored } from "../ends/cancel-stored.ts";
 import { closeWith } from "../ends/close.ts";
 import { failure, Suspended } from "../ends/ending.ts";
 import type { EngineParts } from "../engine-parts.ts";
 import { queue } from "../enqueue.ts";
+import type { LiveDelegation } from "../live-delegation.ts";
+import { event, openChildren } from "../live-delegation.ts";
 import { LiveRun } from "../live-run.ts";
+import { LocalExecution } from "../local-execution.ts";
 import {
   isHeldBack,
   outlivesInterrupt,
@@ -48,11 +49,12 @@ export async function recoverRun(
   parts: EngineParts,
   runId: string,
   grant: RunGrant,
+  isResumed = false,
 ): Promise<LiveRun | undefined> {
   const claimed = await claimRun(parts.store, runId);
   if (claimed === undefined) return undefined;
   await parts.endStrays(claimed.state.delegations);
-  const taken = await takeUpRun(parts, claimed, grant);
+  const taken = await takeUpRun(parts, claimed, grant, isResumed);
   if (taken !== undefined) await goOnWith(taken);
   return taken?.run;
 }
@@ -62,14 +64,19 @@ export interface TakenRun {
   readonly run: LiveRun;
   readonly state: RunState;
   /** Those who rested, and were told to go on. */
-  readonly woken: ReadonlySet<Agent>;
+  readonly woken: ReadonlySet<LiveDelegation>;
 }
 
-/** Undefined: it cannot go on, and has ended. Until this has resolved, it can be tried again. */
+/**
+ * Undefined: it cannot go on, and has ended. Until this has resolved, it can be tried again.
+ * `isResumed`: a person resumed the run, so suspended agents continue, which a recovery leaves as
+ * they are.
+ */
 export async function takeUpRun(
   parts: EngineParts,
   { id: runId, ownership, state }: ClaimedRun,
   grant: RunGrant,
+  isResumed = false,
 ): Promise<TakenRun | undefined> {
   const run = new LiveRun(parts, {
     id: runId,
@@ -80,19 +87,23 @@ export async function takeUpRun(
     grant: await grantOfRoot(parts, state, grant),
     // What the run was started with is in the contracts of its agents, and those below inherit it.
     readOnly: true,
+    execute: (one) => new LocalExecution(one),
   });
   try {
     await hydrate(run, state);
   } catch (error) {
     if (!(error instanceof MandateError)) throw error;
     // It cannot go on (its workspace is gone), or must not (its contract was changed): it ends.
-    const code = error.code === "contract-invalid" ? "policy_denied" : "worker_lost";
-    await cancelStored(parts.store, parts.toolbox, runId, runId, error.message, code);
+    const isInvalid = error.code === "contract-invalid";
+    const code = isInvalid ? "contract_invalid" : "not_recoverable";
+    const cause = { code, text: error.message } as const;
+    await cancelStored(parts.store, parts.toolbox, runId, runId, cause);
     return undefined;
   }
   // A goal that had not begun waits for its turn again.
-  run.isHeld = state.goal !== null && run.root?.status === "created";
-  return { run, state, woken: isPaused(state) ? await wake(run, state) : none };
+  run.isHeld = state.goal !== null && run.root?.state.status === "created";
+  const wakes = isResumed || isPaused(state);
+  return { run, state, woken: wakes ? await wake(run, state) : none };
 }
 
 /**
@@ -105,7 +116,7 @@ export async function takeUpRun(
 export async function goOnWith({ run, state, woken }: TakenRun): Promise<void> {
   for (const delegation of [...state.delegations.values()]) {
     const agent = run.agents.get(delegation.id);
-    if (!agent || agent.isEnding || agent.isParked || isHeldBack(agent)) continue;
+    if (!agent || agent.process.end.isEnding || agent.isParked || isHeldBack(agent)) continue;
     try {
       await takeUp(agent, delegation, woken.has(agent));
     } catch (error) {
@@ -114,31 +125,43 @@ export async function goOnWith({ run, state, woken }: TakenRun): Promise<void> {
       await endWork(agent, error);
     }
   }
-  if (run.root?.isInterrupted && !run.root.isEnding) run.settling = goOnSettling(run.root);
+  if (run.root?.isInterrupted && !run.root.process.end.isEnding)
+    run.settling = goOnSettling(run.root);
 }
 
-const none: ReadonlySet<Agent> = new Set();
+const none: ReadonlySet<LiveDelegation> = new Set();
 
 /**
- * Somebody resumed the run: in one transaction everybody who rests goes on, and nobody else is asked
- * to. An agent of another program is not there any more; it goes on waiting for those below it.
+ * A person resumed the run: every suspended agent continues, in one transaction. An agent of another
+ * program is gone, whether it was suspended or its process was killed: it waits for its sub-agents,
+ * all of which continue whatever their contracts say of an interrupt.
  */
-async function wake(run: LiveRun, state: RunState): Promise<ReadonlySet<Agent>> {
-  const woken = new Set<Agent>();
+async function wake(run: LiveRun, state: RunState): Promise<ReadonlySet<LiveDelegation>> {
+  const woken = new Set<LiveDelegation>();
   const events: NewEvent[] = [];
+  const wakeBy = (agent: LiveDelegation, ...own: readonly NewEvent[]): void => {
+    events.push(...own);
+    agent.follow(own);
+  };
   for (const agent of run.agents.values()) {
-    const { suspension } = agent;
-    if (suspension === null || agent.isEnding) continue;
+    if (agent.process.end.isEnding) continue;
+    const suspension = agent.suspension ?? suspensionByLoss(agent);
+    if (suspension === null) continue;
     if (agent.contract.model.provider === externalProvider && suspension.closesAs !== null) {
-      const { closesAs, message: reason } = suspension;
-      const payload = { reason, closes_as: closesAs, resumed: true as const };
-      events.push(event(agent, "agent.interrupted", payload));
-      agent.cut = new Suspended(reason, closesAs, true);
+      const { cause, closesAs, message: reason } = suspension;
+      const payload = { cause, reason, closes_as: closesAs, resumed: true as const };
+      wakeBy(agent, event(agent, "agent.interrupted", payload));
+      agent.cut = new Suspended(cause, true);
       continue;
     }
     const delegation = state.delegations.get(agent.id);
     const resumption = delegation?.status === "running" ? delegation.resumptions : 0;
-    events.push(event(agent, "agent.resumed", { fence: state.fence, resumption }));
+    // Its process may have been killed between the interrupt and the end of its request.
+    wakeBy(
+      agent,
+      ...settledIfOpen(agent),
+      event(agent, "agent.resumed", { fence: state.fence, resumption }),
+    );
     agent.cut = null;
     woken.add(agent);
   }
@@ -146,8 +169,14 @@ async function wake(run: LiveRun, state: RunState): Promise<ReadonlySet<Agent>> 
   return woken;
 }
 
+/** Of an agent of another program that lost its process while it worked. */
+function suspensionByLoss({ contract, state }: LiveDelegation): Suspended | null {
+  const isExternal = contract.model.provider === externalProvider;
+  return isExternal && state.status === "running" ? new Suspended({ code: "program_gone" }) : null;
+}
+
 /** What an interrupt asked for is carried out to its end, whoever began it. */
-async function goOnSettling(root: Agent): Promise<void> {
+async function goOnSettling(root: LiveDelegation): Promise<void> {
   try {
     await treatChildren(root);
     await settle(root);
@@ -173,10 +202,14 @@ export async function grantOfRoot(
   }
 }
 
-export async function takeUp(agent: Agent, delegation: Delegation, isWoken = false): Promise<void> {
+export async function takeUp(
+  agent: LiveDelegation,
+  delegation: Delegation,
+  isWoken = false,
+): Promise<void> {
   if (agent.contract.workspace.copy !== undefined && agent.copy === null) {
     agent.record(...settledIfOpen(agent));
-    await closeWith(agent, failure("worker_lost", "Its working copy is gone."));
+    await closeWith(agent, failure({ code: "working_copy_gone" }));
     return;
   }
   // It was at rest, and its log says already that it goes on.
@@ -192,17 +225,17 @@ export async function takeUp(agent: Agent, delegation: Delegation, isWoken = fal
       const events: NewEvent[] = [...settledIfOpen(agent)];
       if (resumption > resumptionLimit) {
         if (events.length > 0) agent.record(...events);
-        const error = `It was taken up ${resumptionLimit} times without getting any further.`;
-        await closeWith(agent, failure("worker_lost", error));
+        const cause = { code: "resumptions_exhausted", times: resumptionLimit } as const;
+        await closeWith(agent, failure(cause));
         return;
       }
       if (agent.contract.model.provider === externalProvider) {
         if (events.length > 0) agent.record(...events);
-        const gone = "The program that held this session is gone.";
+        const gone = { code: "program_gone" } as const;
         // For those below it that is an interrupt, and their contracts say what it means.
-        const isLast = !(agent.children ?? []).some(outlivesInterrupt);
-        if (isLast) await closeWith(agent, failure("parent_crash", gone));
-        else await suspendRoot(agent, gone, "parent_crash");
+        const isLast = !(agent.process.children ?? []).some(outlivesInterrupt);
+        if (isLast) await closeWith(agent, failure(gone));
+        else await suspendRoot(agent, gone);
         return;
       }
       const { fence } = agent.run.ownership;
@@ -214,8 +247,9 @@ export async function takeUp(agent: Agent, delegation: Delegation, isWoken = fal
     case "waiting_for_merge": {
       const { text, truncated, reason } = delegation.output;
       const output = { kind: "output", text, truncated, reason } as const;
-      // Where there is something to merge, its turn may depend on others that go on only now.
-      if (agent.copy === null) await closeWith(agent, output);
+      // Its children, or those whose work is merged before its own, are recovered after it.
+      const isDone = agent.copy === null && openChildren(agent).length === 0;
+      if (isDone) await closeWith(agent, output);
       else void finish(agent, output);
       return;
     }
@@ -232,7 +266,8 @@ export async function takeUp(agent: Agent, delegation: Delegation, isWoken = fal
   }
 }
 
-function onlyWaits({ openCalls, run }: Agent): boolean {
-  if (openCalls === null || openCalls.size === 0) return false;
-  return [...openCalls.values()].every((tool) => run.parts.toolbox.get(tool)?.waits === true);
+function onlyWaits({ run, said }: LiveDelegation): boolean {
+  const { openCalls } = said;
+  if (openCalls.size === 0) return false;
+  return [...openCalls.values()].every(({ tool }) => run.parts.toolbox.get(tool)?.waits === true);
 }

@@ -1,6 +1,7 @@
 import { rmSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
+import { noExposure } from "../../contracts/exposure.ts";
 import type { Script } from "../../models/scripted/scripted-model.ts";
 import { isSpread, notOffered } from "../../testing/alter-database.test-support.ts";
 import {
@@ -21,6 +22,7 @@ function deadly(idempotent: boolean) {
     name: "deadly",
     description: "Is hard on its worker.",
     effect: "exec",
+    exposure: noExposure,
     idempotent,
     scopes: [],
     input: z.strictObject({}),

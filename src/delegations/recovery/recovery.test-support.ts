@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
+import { noExposure } from "../../contracts/exposure.ts";
 import type { Script } from "../../models/scripted/scripted-model.ts";
 import type { DelegationResult } from "../../ports/delegator.ts";
 import { openEngine, type TestEngine, testProfile } from "../../testing/engine-fixture.ts";
@@ -9,6 +10,7 @@ const look = defineTool({
   name: "look",
   description: "Looks something up.",
   effect: "read",
+  exposure: noExposure,
   idempotent: true,
   scopes: [],
   input: z.strictObject({ at: z.string() }),

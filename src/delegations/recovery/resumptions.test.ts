@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
+import { noExposure } from "../../contracts/exposure.ts";
 import {
   type EngineOptions,
   ofType,
@@ -27,6 +28,7 @@ describe("resumptions", () => {
       name: "step",
       description: "A step forward.",
       effect: "read",
+      exposure: noExposure,
       idempotent: true,
       scopes: [],
       input: z.strictObject({ at: z.int() }),

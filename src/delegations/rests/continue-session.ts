@@ -2,11 +2,13 @@ import { externalProvider } from "../../contracts/contract.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
 import type { Store } from "../../ports/store.ts";
 import type { RunPrincipal } from "../start/run-grant.ts";
-import { findClosed, goingOn, type Resumption } from "./resumption.ts";
+import { findAnswered, goingOn, type Resumption } from "./resumption.ts";
 import { keepSessionMode, type SessionLimits } from "./session-mode.ts";
 
 export interface ContinueOptions extends SessionLimits {
   readonly by?: RunPrincipal | undefined;
+  /** A person typed the message, at a surface of ours. */
+  readonly isTyped?: boolean | undefined;
 }
 
 /**
@@ -26,7 +28,7 @@ export async function continuation(
       "A session goes on with a message: say what is to be done next.",
     );
   }
-  const { delegation, state } = await findClosed(store, id);
+  const { delegation, state } = await findAnswered(store, id);
   if (delegation.parentId !== null || delegation.depth !== 0) {
     throw new MandateError(
       "not-resumable",
@@ -37,12 +39,17 @@ export async function continuation(
   if (contract.model.provider === externalProvider) {
     throw new MandateError(
       "not-resumable",
-      `${delegation.id} is an agent of another program (${contract.profile.id}): it goes on there.`,
+      `${delegation.id} is an agent of another program (${contract.model.model}): it goes on there.`,
     );
   }
-  const before = await goingOn(store, state, contract, delegation.id);
+  const held = await goingOn(store, state, contract, delegation.id);
+  // Its background children still write into the copy of one that has answered.
+  const before = delegation.status === "closed" ? held : { ...held, copy: undefined };
   // What was said of the first message is in the conversation already.
-  const said = { task: message, context: undefined, successCriteria: undefined };
+  const said = {
+    ...{ task: message, context: undefined, successCriteria: undefined },
+    ...{ isTyped: options.isTyped, isConversation: true },
+  };
   const next = { ...before, request: { ...before.request, ...said } };
   return keepSessionMode(store, state, next, options, true);
 }

@@ -112,7 +112,11 @@ describe("an interrupt", () => {
     expect(await mandate.events(runId)).toEqual(paused);
     const [first] = ofType(paused, "agent.interrupted");
     const after = paused.filter(({ seq }) => seq > (ofType(paused, "agent.paused")[0]?.seq ?? 0));
-    expect(first?.payload).toEqual({ reason: "later", closes_as: "cancelled" });
+    expect(first?.payload).toEqual({
+      cause: { code: "cancelled", text: "later" },
+      reason: "later",
+      closes_as: "cancelled",
+    });
     expect(begun(after)).toEqual([]);
     scene.mayStop = true;
     const [resumed] = await mandate.engine.recover(runId);
@@ -283,7 +287,7 @@ describe("a run that rests", () => {
     await mandate.engine.interrupt(runId, "later");
     const [live] = mandate.engine.liveRuns;
     const agent = live?.agents.get(rester?.id ?? "");
-    expect(agent?.account.reserved).toBe(0);
+    expect(agent?.budget.available).toEqual(agent?.budget.unspent);
     const events = await mandate.events(runId);
     const last = ofType(events, "agent.budget_settled", rester?.id).at(-1);
     expect(last?.payload).toMatchObject({ estimated: true });

@@ -1,16 +1,10 @@
 import type { Authority } from "../../contracts/authority.ts";
-import {
-  type Contract,
-  externalProvider,
-  mayDelegate,
-  mayUse,
-  modelName,
-} from "../../contracts/contract.ts";
+import { type Contract, mayDelegate, mayUse, modelName } from "../../contracts/contract.ts";
 import type { Selection } from "../../contracts/selection.ts";
 import type { Delegation } from "../../events/delegation.ts";
 import { sha256 } from "../../events/hash-chain.ts";
 import { tellPruned } from "../../events/pruned-runs.ts";
-import { childrenOf, type RunState } from "../../events/run-state.ts";
+import type { RunState } from "../../events/run-state.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
 import type { Store } from "../../ports/store.ts";
 import type { RunRequest } from "../start/run-request.ts";
@@ -50,27 +44,10 @@ export async function resumption(
     );
   }
   const contract = await store.readContract(delegation.id);
-  if (contract.model.provider === externalProvider) throw ofAnotherProgram(state, delegation);
   const next = await goingOn(store, state, contract, delegation.id);
   const request = { ...next.request, ...amountsOf(limits) };
   const { maxCost: cost = next.cost } = limits;
   return keepSessionMode(store, state, { ...next, request, cost }, limits);
-}
-
-/** Its agent runs in another program; what that delegated can be resumed one by one. */
-function ofAnotherProgram(state: RunState, { id, profile }: Delegation): MandateError {
-  const open = childrenOf(state, id).filter(
-    (one) => one.status === "closed" && one.finalStatus === "failed",
-  );
-  const next =
-    open.length === 0
-      ? `Its sub-agents have completed; their results: mandate tree ${state.id}`
-      : `Resume a sub-agent by its id: ${open
-          .slice(0, 10)
-          .map((one) => `mandate resume ${one.id}`)
-          .join(", ")}.`;
-  const sentence = `${state.id} is the session of "${profile}", an agent that another program runs: Mandate cannot resume it.`;
-  return new MandateError("not-resumable", `${sentence} ${next}`);
 }
 
 /** An attempt had at most all of the time: with another amount of it, that is made anew. */
@@ -82,25 +59,56 @@ function amountsOf({ maxCost, maxTokens, timeoutMs }: ResumeLimits): Partial<Run
   };
 }
 
+type In<Status extends Delegation["status"]> = Extract<Delegation, { status: Status }>;
+
 /** Of a run, its root. */
-export async function findClosed(
-  store: Store,
-  id: string,
-): Promise<{
-  readonly state: RunState;
-  readonly delegation: Extract<Delegation, { status: "closed" }>;
-}> {
+export async function findDelegation(store: Store, id: string): Promise<FoundDelegation> {
   const runId = await store.findRun(id);
   const state = runId === undefined ? undefined : await store.readRun(runId);
-  const delegation = state?.delegations.get(id) ?? [...(state?.delegations.values() ?? [])][0];
+  const named = state?.delegations.get(id);
+  const delegation = named ?? [...(state?.delegations.values() ?? [])][0];
   if (state === undefined || delegation === undefined) {
     const pruned = await tellPruned(store, id);
     throw new MandateError("unknown-delegation", pruned ?? `There is no delegation ${id}.`);
   }
+  return { state, delegation, isRun: named === undefined };
+}
+
+interface FoundDelegation {
+  readonly state: RunState;
+  readonly delegation: Delegation;
+  /** It was named by the id of its run. */
+  readonly isRun: boolean;
+}
+
+async function findClosed(
+  store: Store,
+  id: string,
+): Promise<{ readonly state: RunState; readonly delegation: In<"closed"> }> {
+  const { delegation, state } = await findAnswered(store, id);
   if (delegation.status === "closed") return { state, delegation };
-  throw new MandateError(
+  throw stillOpen(state.id, delegation);
+}
+
+/** The same, or one that has answered while its background children run. */
+export async function findAnswered(
+  store: Store,
+  id: string,
+): Promise<{
+  readonly state: RunState;
+  readonly delegation: In<"closed"> | In<"waiting_for_merge">;
+}> {
+  const { delegation, state } = await findDelegation(store, id);
+  if (delegation.status === "closed") return { state, delegation };
+  const { status } = delegation;
+  if (status === "waiting_for_merge" && delegation.output.running) return { state, delegation };
+  throw stillOpen(state.id, delegation);
+}
+
+function stillOpen(runId: string, { id }: Delegation): MandateError {
+  return new MandateError(
     "not-resumable",
-    `Delegation ${delegation.id} is still ${delegation.status}.`,
+    `Delegation ${id} has not ended. Wait for it; if it was interrupted, resume its run: mandate resume ${runId}`,
   );
 }
 
@@ -129,6 +137,11 @@ export async function goingOn(
       modelOverride: modelName(contract),
       successCriteria: contract.step.success_criteria,
       owns: contract.workspace.owns,
+      ...(contract.parent.sub_agent_id !== null && {
+        addresses: contract.parent.addresses ?? [],
+      }),
+      // What it was not held to then does not bind it now.
+      isConversation: contract.exit.tools.length === 0 && contract.exit.evidence === "none",
     },
     system: await agreedPrompt(store, contract.profile.prompt),
     held: heldBy(contract),

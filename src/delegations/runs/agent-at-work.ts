@@ -1,8 +1,7 @@
 import { MandateError } from "../../ports/mandate-error.ts";
-import type { Agent } from "../agent.ts";
 import type { EngineParts } from "../engine-parts.ts";
+import type { LiveDelegation } from "../live-delegation.ts";
 import type { Branches } from "../spread/branches.ts";
-import { isWatcher } from "../watchers/watch.ts";
 import type { LiveRuns } from "./live-runs.ts";
 
 interface AtWork {
@@ -12,14 +11,17 @@ interface AtWork {
 }
 
 /** Whom this process works on by that id; of a run: its root. */
-export async function agentAtWork({ branches, parts, runs }: AtWork, id: string): Promise<Agent> {
+export async function agentAtWork(
+  { branches, parts, runs }: AtWork,
+  id: string,
+): Promise<LiveDelegation> {
   const run = runs.get((await parts.store.findRun(id)) ?? id);
   // Of a run that is spread, each branch is at work on one of its agents, and on who watches that.
   const inBranch = branches.all
-    .flatMap((one) => (id === one.id ? one.root : one.agents.get(id)) ?? [])
-    .find((one) => one.run.here === one || isWatcher(one));
+    .flatMap(({ run: one }) => (id === one.id ? one.root : one.agents.get(id)) ?? [])
+    .find((one) => !one.run.execution.isRemote(one));
   const agent = inBranch ?? run?.agents.get(id) ?? run?.root;
-  if (agent && !agent.isEnding) return agent;
+  if (agent && !agent.process.end.isEnding) return agent;
   throw nobodyAtWork(id);
 }
 

@@ -1,7 +1,7 @@
 import type { EngineParts } from "../engine-parts.ts";
-import type { LiveRun } from "../live-run.ts";
 import { isWaitingGoal, type NoBranch, openBranch, workOnBranch } from "../spread/branch.ts";
 import type { Branches } from "../spread/branches.ts";
+import type { DistributedExecution } from "../spread/distributed-execution.ts";
 import type { RunGrant } from "../start/run-grant.ts";
 import { canWorkOn } from "./can-work-on.ts";
 import type { GoalQueue } from "./goal-queue.ts";
@@ -42,19 +42,20 @@ export class BranchWorker {
 
   async #claim(runId: string, delegationId: string): Promise<NoBranch> {
     const { branches, goals, grant, parts } = this.#own;
-    let opened: LiveRun | undefined;
+    let opened: DistributedExecution | undefined;
     try {
-      const run = await openBranch(parts, grant, runId, delegationId, (one) => {
+      const branch = await openBranch(parts, grant, runId, delegationId, (one) => {
         opened = one;
         branches.add(one);
       });
-      if (typeof run === "string") return run;
+      if (typeof branch === "string") return branch;
       // Now it is known where it works.
-      branches.add(run);
-      if (run.state !== null && isWaitingGoal(run, run.state)) goals.hold(run);
-      await workOnBranch(run);
+      branches.add(branch);
+      if (isWaitingGoal(branch)) goals.hold(branch.run);
+      const { run } = branch;
+      await workOnBranch(branch);
       if (run.isHeld) await goals.advance();
-      await run.left.promise;
+      await branch.left.promise;
       return run.lost ? "busy" : "done";
     } finally {
       if (opened !== undefined) branches.remove(opened);

@@ -1,8 +1,15 @@
+import { originsIn } from "../../contracts/addresses-in.ts";
 import { intersectAuthority } from "../../contracts/authority.ts";
 import { requireUnused } from "../changes/used-copies.ts";
 import type { Resumption } from "../rests/resumption.ts";
 import { withoutWriting } from "../rests/session-mode.ts";
-import { grantTo, type RunGrant, type RunPrincipal } from "../start/run-grant.ts";
+import {
+  grantNamed,
+  grantTo,
+  namedOrigins,
+  type RunGrant,
+  type RunPrincipal,
+} from "../start/run-grant.ts";
 import type { StartedRun } from "../start/run-request.ts";
 import { modeIn } from "./order-run.ts";
 import { type RunOrder, type RunStarting, startRun } from "./start-run.ts";
@@ -25,10 +32,12 @@ export async function goOn(
     system,
   } = mode === "read-only" ? withoutWriting(resumption) : resumption;
   // What it held then is the most it can hold now, whatever its profile says today.
-  const authority = { ...intersectAuthority(grant.authority, held), write_roots: held.write_roots };
+  const same = { ...intersectAuthority(grant.authority, held), write_roots: held.write_roots };
+  const said = request.isTyped ? originsIn(request.task) : [];
+  const named = [...namedOrigins(held.ways_out), ...said];
   const order: RunOrder = {
     request: { ...request, isClosedBySession },
-    grant: { ...grant, authority, cost },
+    grant: grantNamed({ ...grant, authority: same, cost }, named),
     isReviewed: mode === "copy",
     system,
   };

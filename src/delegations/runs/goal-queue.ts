@@ -43,7 +43,7 @@ export class GoalQueue {
 
   async #advance(): Promise<void> {
     for (const [id, { lost, root }] of this.#held) {
-      if (lost || root === null || root.isEnding) this.#held.delete(id);
+      if (lost || root === null || root.process.end.isEnding) this.#held.delete(id);
     }
     if (this.#held.size === 0) return;
     const rows = await this.#store.listRuns({ open: true, limit: mostRuns });
@@ -68,7 +68,7 @@ export class GoalQueue {
 
   #begin(id: string): void {
     const run = this.#held.get(id);
-    if (run?.root == null || run.root.isEnding) return;
+    if (run?.root == null || run.root.process.end.isEnding) return;
     this.#held.delete(id);
     run.isHeld = false;
     queue(run.root);

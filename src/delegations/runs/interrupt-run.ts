@@ -19,7 +19,8 @@ export async function interruptRun(
   const runId = (await store.findRun(id)) ?? id;
   const { root } = runs.get(runId) ?? {};
   if (root == null) return afterwards(store, runId, id);
-  if (id === runId || id === root.id) return interruptRoot(root, reason);
+  if (id === runId || id === root.id)
+    return interruptRoot(root, { code: "cancelled", text: reason });
   const told = `${id} works for another agent, which alone can be interrupted with all that it does: run ${runId}. To end ${id}, cancel it.`;
   throw new MandateError("usage", told);
 }

@@ -1,6 +1,8 @@
 import type { EventPayloads, NewEvent } from "../../events/event.ts";
 import type { EngineParts } from "../engine-parts.ts";
 import { LiveRun } from "../live-run.ts";
+import { LocalExecution } from "../local-execution.ts";
+import { DistributedExecution } from "../spread/distributed-execution.ts";
 import type { RunGrant } from "../start/run-grant.ts";
 import type { RunRequest } from "../start/run-request.ts";
 
@@ -21,7 +23,8 @@ export function newRun(
     grant,
     readOnly: request.readOnly ?? false,
     isReviewed,
-    isSpread: dispatcher !== undefined,
+    execute: (run) =>
+      dispatcher === undefined ? new LocalExecution(run) : new DistributedExecution(run),
   });
 }
 
@@ -39,9 +42,9 @@ export function runStarted(
       task: run.task,
       application,
       workspace: run.workspace,
-      budget: { tokens: run.account.cap },
+      budget: { tokens: run.budget.tokens },
       ...about,
-      ...(run.isSpread && { spread: { delegations: limits.maxChildren } }),
+      ...run.execution.recorded.run(limits.maxChildren),
       ...run.ownership,
     },
   };

@@ -1,4 +1,3 @@
-import type { Agent } from "../agent.ts";
 import type { EngineParts } from "../engine-parts.ts";
 import { Session } from "../session.ts";
 import type { Branches } from "../spread/branches.ts";
@@ -51,16 +50,11 @@ export async function openSession(
   });
   if (!("agent" in started)) throw refusal(started);
   const { agent: root, created } = started;
-  void runs.add(run, root).then(() => branches.remove(run));
+  const closed = runs.add(run, root);
   await created;
-  if (run.isSpread) await keepRoot(root, branches);
+  await run.execution.hold(root, (branch) => {
+    branches.add(branch);
+    void closed.then(() => branches.remove(branch));
+  });
   return new Session(root);
-}
-
-/** The agent of another program stays where that program is; those below it need not. */
-async function keepRoot(root: Agent, branches: Branches): Promise<void> {
-  const { run } = root;
-  run.here = root;
-  run.state = (await run.parts.store.readRun(run.id)) ?? null;
-  branches.add(run);
 }

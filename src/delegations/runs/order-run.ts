@@ -1,9 +1,11 @@
+import { originsIn } from "../../contracts/addresses-in.ts";
 import type { ConsentMode } from "../../control/folders/decide-consent.ts";
+import { withoutEmptyFields } from "../../documents/without-empty.ts";
 import { noteWorkspace } from "../../processes/agent-folders.ts";
 import { isReadOnlySession } from "../../sessions/session-workspace.ts";
 import type { EngineParts } from "../engine-parts.ts";
 import { isHandle } from "../start/resolve-profile.ts";
-import { grantIn, grantTo, type RunGrant } from "../start/run-grant.ts";
+import { grantIn, grantNamed, grantTo, type RunGrant } from "../start/run-grant.ts";
 import { type RunRequest, realWorkspace } from "../start/run-request.ts";
 import type { RunOrder } from "./start-run.ts";
 
@@ -15,13 +17,15 @@ interface Ordering {
 /** What a request leaves to others is filled in: by the pins of whoever asks, and by their session. */
 export async function orderRun(
   { grant: own, parts }: Ordering,
-  request: RunRequest,
+  asked: RunRequest,
 ): Promise<RunOrder> {
+  const request = withoutEmptyFields(asked, ["task"]);
   const { agents, store } = parts;
   const { session } = request;
   const workspace = realWorkspace(request);
   await agents.refresh(isHandle(request));
-  const grant = grantTo(own, request.by);
+  const named = request.isTyped ? originsIn(request.task) : [];
+  const grant = grantNamed(grantTo(own, request.by), named);
   const mode = await modeIn(parts, workspace, grant);
   const profile = request.profile ?? (await pinned(agents, request, workspace, grant.principal.id));
   const isClosed = request.readOnly === true || mode === "read-only";

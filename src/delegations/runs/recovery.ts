@@ -63,7 +63,7 @@ export class Recovery {
       // Nobody goes on beside what a dead worker's agents had started; one look does for all runs.
       if (claimed.length > 0) await parts.endStrays(delegationsOf(claimed));
       for (const one of claimed) {
-        const run = await unlessFailed(errors, () => this.#takeUp(one));
+        const run = await unlessFailed(errors, () => this.#takeUp(one, only !== undefined));
         if (run !== undefined) recovered.push(run);
       }
     } finally {
@@ -123,9 +123,9 @@ export class Recovery {
     }
   }
 
-  async #takeUp(claimed: ClaimedRun): Promise<StartedRun | undefined> {
+  async #takeUp(claimed: ClaimedRun, isNamed: boolean): Promise<StartedRun | undefined> {
     const { goals, grant, parts, runs } = this.#own;
-    const taken = await takeUpRun(parts, claimed, grant).catch((error: unknown) => {
+    const taken = await takeUpRun(parts, claimed, grant, isNamed).catch((error: unknown) => {
       if (wasNotWritten(error)) this.#untaken.set(claimed.id, claimed);
       throw error;
     });
@@ -136,7 +136,14 @@ export class Recovery {
     // Before anybody works on it: whoever works can be found, asked and stopped.
     const result = runs.add(run, root);
     await goOnWith(taken);
-    return { runId: run.id, delegationId: root.id, result };
+    return {
+      runId: run.id,
+      delegationId: root.id,
+      result,
+      get answer() {
+        return root.process.end.whenAnswered();
+      },
+    };
   }
 }
 

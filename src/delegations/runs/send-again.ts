@@ -2,13 +2,12 @@ import { externalProvider } from "../../contracts/contract.ts";
 import { type Delegation, isOpen } from "../../events/delegation.ts";
 import type { RunState } from "../../events/run-state.ts";
 import type { DelegationResult } from "../../ports/delegator.ts";
-import { MandateError } from "../../ports/mandate-error.ts";
 import type { Store } from "../../ports/store.ts";
 import { cancelStored } from "../ends/cancel-stored.ts";
 import type { EngineParts } from "../engine-parts.ts";
-import { workOf } from "../enqueue.ts";
+import { untilClosed } from "../session-children.ts";
+import { workOf } from "../spread/distributed-execution.ts";
 import type { StartedRun } from "../start/run-request.ts";
-import { storedResult } from "./stored-result.ts";
 
 /**
  * Has everything of a spread run worked on that nobody works on: whose worker is gone, and what was
@@ -26,13 +25,13 @@ export async function sendAgain(
     if (!(await isLeft(store, state, delegation))) continue;
     const contract = await store.readContract(delegation.id).catch(() => undefined);
     if (contract?.model.provider === externalProvider) {
-      const gone = "The program that held this session is gone.";
-      await cancelStored(store, toolbox, state.id, state.id, gone, "parent_crash");
+      await cancelStored(store, toolbox, state.id, state.id, { code: "program_gone" });
       return undefined;
     }
     if (contract === undefined) {
-      const changed = "Its stored contract is not the one it was created with.";
-      await cancelStored(store, toolbox, state.id, delegation.id, changed, "policy_denied");
+      const text = "Its stored contract is not the one it was created with.";
+      const changed = { code: "contract_invalid", text } as const;
+      await cancelStored(store, toolbox, state.id, delegation.id, changed);
       continue;
     }
     isAny = true;
@@ -47,7 +46,12 @@ export async function sendAgain(
     delegationId: root.id,
     /** Most who send something again do not wait for it. */
     get result() {
-      result ??= untilClosed(store, state.id, root.id);
+      result ??= untilClosed(parts, { runId: state.id, id: root.id });
+      return result;
+    },
+    /** Its worker knows its answer; here only its end is looked for. */
+    get answer() {
+      result ??= untilClosed(parts, { runId: state.id, id: root.id });
       return result;
     },
   };
@@ -79,39 +83,4 @@ async function isLeft(store: Store, state: RunState, delegation: Delegation): Pr
   // A watcher goes where the root is; a root that was never claimed may still be on its way.
   if (parentId === null && delegation.depth !== 0) return false;
   return parentId !== null || !(await store.isWorkerAlive(state.worker));
-}
-
-/** So often is looked for an end, whatever was heard. */
-const lookMs = 2000;
-
-/**
- * Looking also keeps this process there, for nothing else does that for who waits for what others
- * work on; until the store is closed, and nobody waits here any more.
- */
-function untilClosed(store: Store, runId: string, id: string): Promise<DelegationResult> {
-  return new Promise((resolve) => {
-    const look = async (): Promise<void> => {
-      const result = await storedResult(store, runId, id);
-      if (result === null) return;
-      stop();
-      resolve(result);
-    };
-    const lookNow = (): void => void look().catch((error: unknown) => wasClosed(error) && stop());
-    const forget = store.subscribe((events) => {
-      const isEnd = events.some(
-        ({ payload, type }) => type === "agent.subagent_closed" && payload.sub_agent_id === id,
-      );
-      if (isEnd) lookNow();
-    });
-    const looking = setInterval(lookNow, lookMs);
-    const stop = (): void => {
-      clearInterval(looking);
-      forget();
-    };
-    lookNow();
-  });
-}
-
-function wasClosed(error: unknown): boolean {
-  return error instanceof MandateError && error.code === "closed";
 }

@@ -1,17 +1,12 @@
 import type { EventPayloads } from "../../events/event.ts";
 import { isSessionName } from "../../sessions/session-workspace.ts";
-import type { Agent } from "../agent.ts";
-import { cancelLive } from "../ends/cancel.ts";
 import type { EngineParts } from "../engine-parts.ts";
-import { workOf } from "../enqueue.ts";
 import { openingAfter } from "../recovery/hydrate.ts";
-import { keepAlive } from "../spread/keep-alive.ts";
 import { carriedFrom } from "../start/carried.ts";
 import type { RunGrant } from "../start/run-grant.ts";
 import type { RunRequest, StartedRun } from "../start/run-request.ts";
 import { type Start, startDelegation } from "../start/start-delegation.ts";
 import { startWatchers, unfitWatcher } from "../watchers/start-watcher.ts";
-import { closedElsewhere } from "./ended-elsewhere.ts";
 import type { GoalQueue } from "./goal-queue.ts";
 import type { LiveRuns } from "./live-runs.ts";
 import { newRun, runStarted } from "./new-run.ts";
@@ -56,6 +51,8 @@ export async function startRun(
     way: "root",
     callId: request.command ?? null,
     step: run.steps++,
+    isConversation: isConversation(request),
+    addresses: request.addresses,
     copy,
     before: [runStarted(run, about)],
     system,
@@ -66,24 +63,34 @@ export async function startRun(
   await created;
   const unwatched = await startWatchers(root, watchers);
   if (unwatched) {
-    await cancelLive(root, `It cannot be watched: ${unwatched.reason}`);
+    await run.execution.cancel(root, { code: "not_watchable", text: unwatched.reason });
     throw refusal(unwatched);
   }
-  if (run.isSpread) await send(root, runs);
-  else if (run.isHeld) {
-    goals.hold(run);
-    await goals.advance();
-  }
+  const starting = run.execution.start(root, {
+    waitForTurn: () => {
+      goals.hold(run);
+      return goals.advance();
+    },
+    lose: () => runs.lose(run),
+  });
+  if (starting) await starting;
   const waits = run.isHeld && behind !== null;
   return {
     runId: run.id,
     delegationId: root.id,
     ...(waits && { behind }),
-    /** Who asks for it waits for it; who does not may leave before it is there. */
+    /** A caller that asks for either waits for it; one that does not may leave before. */
+    get answer() {
+      return run.execution.awaited(root.process.end.whenAnswered());
+    },
     get result() {
-      return run.isSpread ? keepAlive(result) : result;
+      return run.execution.awaited(result);
     },
   };
+}
+
+function isConversation({ command, isGoal, isTyped, ...request }: RunRequest): boolean {
+  return request.isConversation ?? (isTyped === true && command === undefined && !isGoal);
 }
 
 /** What one begins with that goes on from a stored delegation. */
@@ -105,12 +112,4 @@ function sessionOf({
 }: OrderedRequest): Pick<EventPayloads["run.started"], "session"> {
   if (session === undefined || !isSessionName(session)) return {};
   return { session: { id: session, ...(isClosedBySession && { read_only: true as const }) } };
-}
-
-/** Whoever has room works on it; here it is only waited for. */
-async function send(root: Agent, runs: LiveRuns): Promise<void> {
-  runs.lose(root.run);
-  await root.run.parts.dispatcher?.dispatch(workOf(root));
-  // Somebody may have ended it before it was sent.
-  await closedElsewhere(root);
 }

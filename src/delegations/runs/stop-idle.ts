@@ -4,10 +4,9 @@ import type { LiveRun } from "../live-run.ts";
 export function stopIdle(runs: readonly LiveRun[], now: number): void {
   for (const run of runs) {
     for (const agent of run.agents.values()) {
-      if (!agent.time.hasSlot || agent.lastActivity === 0) continue;
+      if (!agent.process.time.hasSlot || agent.process.lastActivity === 0) continue;
       const { idle } = agent.contract.deadlines;
-      if (now - agent.lastActivity > idle)
-        agent.stop("timeout", `Nothing happened for ${idle} ms.`);
+      if (now - agent.process.lastActivity > idle) agent.stop({ code: "idle", ms: idle });
     }
   }
 }

@@ -3,14 +3,13 @@ import type { NewEvent } from "../../events/event.ts";
 import type { RunState } from "../../events/run-state.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
 import type { Ownership, Store } from "../../ports/store.ts";
-import type { Agent } from "../agent.ts";
 import { cancelStored } from "../ends/cancel-stored.ts";
 import type { EngineParts } from "../engine-parts.ts";
-import { dispatch } from "../enqueue.ts";
-import { LiveRun } from "../live-run.ts";
+import type { LiveDelegation } from "../live-delegation.ts";
 import { grantOfRoot, takeUp } from "../recovery/recover.ts";
 import type { RunGrant } from "../start/run-grant.ts";
 import { catchUp, loseBranch } from "./branches.ts";
+import { DistributedExecution } from "./distributed-execution.ts";
 import { hydrateBranch } from "./hydrate-branch.ts";
 
 /** Why there is nothing to do here: it has ended or was handed in, or another works on it. */
@@ -26,8 +25,8 @@ export async function openBranch(
   runId: string,
   id: string,
   /** From here on it is told what happens to the run. */
-  onOpen: (run: LiveRun) => void,
-): Promise<LiveRun | NoBranch> {
+  onOpen: (branch: DistributedExecution) => void,
+): Promise<DistributedExecution | NoBranch> {
   const { store } = parts;
   const left = await leftBy(parts, runId, id);
   if (typeof left === "string") return left;
@@ -41,7 +40,7 @@ export async function openBranch(
   }
   const state = isFresh ? left.state : await store.readRun(runId);
   if (state === undefined) return "done";
-  const run = new LiveRun(parts, {
+  const branch = DistributedExecution.open(parts, {
     id: runId,
     task: state.task,
     workspace: state.workspace,
@@ -49,22 +48,22 @@ export async function openBranch(
     ownership: claim,
     grant: await grantOfRoot(parts, state, grant),
     readOnly: true,
-    isSpread: true,
   });
-  onOpen(run);
+  onOpen(branch);
   try {
-    const agent = await hydrateBranch(run, state, id);
-    if (isFresh) claimAlong(agent, claim);
-    // What was written while this was being read has been told to nobody here.
-    await catchUp(run);
+    const agent = await hydrateBranch(branch, state, id);
+    if (isFresh) claimAlong(branch, agent, claim);
+    // What was written while this was being read was heard by no part of this process.
+    await catchUp(branch);
   } catch (error) {
     if (!(error instanceof MandateError)) throw error;
     // It cannot go on (its workspace is not here), or must not (its contract was changed): it ends.
-    const code = error.code === "contract-invalid" ? "policy_denied" : "worker_lost";
-    await cancelStored(store, parts.toolbox, runId, id, error.message, code);
+    const isInvalid = error.code === "contract-invalid";
+    const code = isInvalid ? "contract_invalid" : "not_recoverable";
+    await cancelStored(store, parts.toolbox, runId, id, { code, text: error.message });
     return "done";
   }
-  return run;
+  return branch;
 }
 
 /** The delegation, when nobody works on it and somebody should. */
@@ -109,27 +108,29 @@ function claimed(id: string, claim: Ownership): NewEvent {
  * The claim is written with the first things that follow from it. If it is refused, so are they, and
  * nothing has left this process.
  */
-function claimAlong(agent: Agent, claim: Ownership): void {
-  const { run } = agent;
+function claimAlong(branch: DistributedExecution, agent: LiveDelegation, claim: Ownership): void {
+  const { run } = branch;
   const written = run.append([claimed(agent.id, claim)]);
-  agent.appends.add(written);
+  agent.process.appends.add(written);
   written.then(
-    () => followState(run),
-    () => loseBranch(run),
+    () => followState(branch),
+    () => loseBranch(branch),
   );
 }
 
 /** From its first append on, the state of a run moves with its log; until then it was a picture. */
-async function followState(run: LiveRun): Promise<void> {
+async function followState(branch: DistributedExecution): Promise<void> {
+  const { run } = branch;
   for (;;) {
     try {
-      run.state = (await run.parts.store.readRun(run.id)) ?? run.state;
-      await catchUp(run);
+      branch.log = (await run.parts.store.readRun(run.id)) ?? branch.log;
+      await catchUp(branch);
       return;
     } catch (error) {
       if (run.lost || (error instanceof MandateError && error.code === "closed")) return;
       // The database is away; it is asked again until it is there, or this worker is not.
-      await new Promise((resolve) => setTimeout(resolve, 500).unref());
+      const { clock } = run.parts;
+      await new Promise<void>((resolve) => clock.after(500, resolve).unref());
     }
   }
 }
@@ -139,24 +140,25 @@ async function followState(run: LiveRun): Promise<void> {
  * handed in to it, with those whom it had called and who may never have been heard of, and with the
  * watchers of a root.
  */
-export async function workOnBranch(run: LiveRun): Promise<void> {
-  const { here, state } = run;
+export async function workOnBranch(branch: DistributedExecution): Promise<void> {
+  const { here, log: state, run } = branch;
   if (here === null || state === null) return;
-  for (const agent of here.children ?? []) {
+  for (const agent of here.process.children ?? []) {
     const delegation = state.delegations.get(agent.id);
-    if (delegation === undefined || agent.isEnding) continue;
+    if (delegation === undefined || agent.process.end.isEnding) continue;
     if (delegation.status === "waiting_for_merge") await takeUp(agent, delegation);
-    else if (delegation.share?.worker === null) dispatch(agent);
+    else if (delegation.share?.worker === null) branch.dispatch(agent);
   }
   const own = here.parent === null ? [here, ...run.topLevel.filter((one) => one !== here)] : [here];
   for (const agent of own) {
     const delegation = state.delegations.get(agent.id);
-    if (delegation !== undefined && !agent.isEnding) await takeUp(agent, delegation);
+    if (delegation !== undefined && !agent.process.end.isEnding) await takeUp(agent, delegation);
   }
-  void here.whenClosed().then(() => run.left.resolve());
+  void here.process.end.whenClosed().then(() => branch.leave());
 }
 
 /** A goal that had not begun waits for its turn again. */
-export function isWaitingGoal(run: LiveRun, { goal }: RunState): boolean {
-  return goal !== null && run.here === run.root && run.root?.status === "created";
+export function isWaitingGoal({ here, log, run }: DistributedExecution): boolean {
+  const isGoal = log !== null && log.goal !== null;
+  return isGoal && here === run.root && here?.state.status === "created";
 }

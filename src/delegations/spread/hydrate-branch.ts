@@ -1,27 +1,32 @@
 import type { Delegation } from "../../events/delegation.ts";
 import type { StoredEvent } from "../../events/event.ts";
 import { childrenOf, type RunState } from "../../events/run-state.ts";
-import type { Agent } from "../agent.ts";
 import { MergeOrder } from "../changes/merge-order.ts";
-import type { CopyRole } from "../changes/remote-copy.ts";
-import { enlist } from "../enqueue.ts";
+import type { CopyRole } from "../execution.ts";
+import type { LiveDelegation } from "../live-delegation.ts";
 import type { LiveRun } from "../live-run.ts";
-import { countRemarks, noteEvent, revive } from "../recovery/hydrate.ts";
+import { countSteps, revive } from "../recovery/hydrate.ts";
+import type { DistributedExecution } from "./distributed-execution.ts";
 
 /**
  * Rebuilds the part of a spread run that one worker needs: a delegation as its log tells it, those
  * above it for what they hold it to, those whom it called for what becomes of them, and with the
  * root its watchers. Writes nothing.
  */
-export async function hydrateBranch(run: LiveRun, state: RunState, id: string): Promise<Agent> {
-  run.state = state;
+export async function hydrateBranch(
+  branch: DistributedExecution,
+  state: RunState,
+  id: string,
+): Promise<LiveDelegation> {
+  const { run } = branch;
+  branch.log = state;
   const above = lineOf(state, id);
   const self = above.pop();
   if (self === undefined) throw new Error(`run ${run.id} has no delegation ${id}`);
   for (const delegation of above) await know(run, state, delegation, [], true, "none");
   const eventsOf = await eventsFor(run, state, self);
   const agent = await know(run, state, self, eventsOf.get(id) ?? []);
-  run.here = agent;
+  branch.here = agent;
   for (const child of childrenOf(state, id)) {
     // What was handed in is this worker's to judge, and to seal.
     const isHandedIn = child.status === "waiting_for_merge";
@@ -34,8 +39,8 @@ export async function hydrateBranch(run: LiveRun, state: RunState, id: string): 
       "caller",
     );
     if (known.copy !== null) {
-      agent.merges ??= new MergeOrder();
-      agent.merges.announce(child.stepIdx, false);
+      agent.process.merges ??= new MergeOrder();
+      agent.process.merges.announce(child.stepIdx, false);
     }
   }
   if (self.parentId === null) {
@@ -43,9 +48,7 @@ export async function hydrateBranch(run: LiveRun, state: RunState, id: string): 
       if (watcher.id !== id) await know(run, state, watcher, eventsOf.get(watcher.id) ?? []);
     }
   }
-  for (const { stepIdx } of state.delegations.values()) {
-    run.steps = Math.max(run.steps, stepIdx + 1);
-  }
+  countSteps(run, state);
   return agent;
 }
 
@@ -56,9 +59,9 @@ async function know(
   events: readonly StoredEvent[],
   isElsewhere = false,
   role?: CopyRole,
-): Promise<Agent> {
-  const agent = await revive(run, state, delegation, events, isElsewhere, role);
-  enlist(run, agent);
+): Promise<LiveDelegation> {
+  const agent = await revive(run, state, delegation, events, { isElsewhere, role });
+  run.enlist(agent);
   const { callId, depth, parentId } = delegation;
   if (parentId === null && depth === 0) run.root = agent;
   if (callId !== null) run.byCall.set(`${parentId} ${callId}`, agent);
@@ -74,17 +77,14 @@ async function eventsFor(
   const found = new Map<string, StoredEvent[]>();
   const isAlone = self.parentId !== null || childrenOf(state, null).length === 1;
   if (self.status === "created" && isAlone) return found;
-  const remarks: StoredEvent<"agent.interjected">["payload"][] = [];
   for await (const event of run.parts.store.readEvents({ runId: run.id })) {
-    noteEvent(run, event);
-    if (event.type === "agent.interjected") remarks.push(event.payload);
+    run.note(event);
     const of = event.sub_agent_id;
     if (of === undefined || !isNear(state, self, of)) continue;
     const events = found.get(of);
     if (events) events.push(event);
     else found.set(of, [event]);
   }
-  countRemarks(run, remarks);
   return found;
 }
 
@@ -120,7 +120,7 @@ export async function knowWholeRun(run: LiveRun, state: RunState): Promise<void>
   );
   const types = isAnyAmiss ? (["run.planned", "agent.tool_completed"] as const) : planned;
   const events = run.parts.store.readEvents({ runId: run.id, types });
-  for await (const event of events) noteEvent(run, event);
+  for await (const event of events) run.note(event);
   const planners = new Set(run.plans.map(({ by }) => by));
   for (const delegation of state.delegations.values()) {
     const isOverlooked = delegation.status === "closed" && delegation.finalStatus === "failed";

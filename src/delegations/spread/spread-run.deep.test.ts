@@ -122,6 +122,41 @@ describe("a run that is spread over workers", () => {
   });
 });
 
+describe("a message in a run that is spread over workers", () => {
+  it("reaches a child that another worker works on, once and before its next turn", async () => {
+    const model: Script = ({ caller, messages }) => {
+      const said = messages.flatMap(({ role, text }) => (role === "user" ? text : [])).slice(1);
+      if (caller.depth > 0) {
+        if (caller.turn > 1) return `heard ${said.join("; ")}`;
+        return { calls: [{ tool: "ask_user", input: { message: "Ready?" } }] };
+      }
+      const [job] = messages.flatMap((one) => (one.role === "tool" ? one.text : []));
+      const input = { delegationId: job, message: "mind the gap" };
+      if (caller.turn === 1) {
+        return { calls: [{ tool: "spawn", input: { task: "listen", profile: "worker" } }] };
+      }
+      if (caller.turn === 2) return { calls: [{ tool: "send_message", input }] };
+      return caller.turn === 3
+        ? { calls: [{ tool: "spawn_await", input: { job_ids: "*" } }] }
+        : (messages.at(-1)?.text.split("\n").at(-1) ?? "");
+    };
+    await using fleet = await openFleet(2, { profiles, model });
+    const { runId, result } = await fleet.client.start({ task: "go", profile: "lead" });
+    const ask = await until("the question, and the message", async () => {
+      const sent = ofType(await fleet.client.events(runId), "agent.message_sent");
+      const [item] = await fleet.client.store.readInbox({ limit: 9, openOnly: true });
+      return sent.length > 0 && item?.ask;
+    });
+    await fleet.client.engine.answer(ask.id, "yes");
+    expect(await result).toMatchObject({
+      result: "heard Message from the agent or program that you work for: mind the gap",
+    });
+    const events = await fleet.client.events(runId);
+    expect(new Set(workersOf(events)).size).toBe(2);
+    expect(ofType(events, "agent.interjected")).toHaveLength(1);
+  });
+});
+
 describe("a worker that dies", () => {
   it("loses its delegations to others, which go on from the last step that was written", async () => {
     const turns = new Map<string, number>();
@@ -175,7 +210,7 @@ describe("a worker that dies", () => {
     const late = zombie?.store.append({
       runId,
       by: { worker: zombie.store.ownership.worker, fence: 1 },
-      events: [{ type: "agent.paused", sub_agent_id: delegationId, payload: { reason: "late" } }],
+      events: [{ type: "agent.paused", sub_agent_id: delegationId, payload: { reason: "budget" } }],
     });
     await expect(late).rejects.toMatchObject({ code: "fenced" });
     await fleet.client.engine.cancel(runId, "over");

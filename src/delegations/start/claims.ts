@@ -5,7 +5,8 @@ import type { Ceiling, NarrowingRules, ProfileClaims } from "../../contracts/nar
 import type { Selection } from "../../contracts/selection.ts";
 import type { MayDelegate, Profile } from "../../profiles/profile.ts";
 import { skillName } from "../../skills/skill-name.ts";
-import type { Agent } from "../agent.ts";
+import type { Toolbox } from "../../tools/toolbox.ts";
+import type { LiveDelegation } from "../live-delegation.ts";
 import type { LiveRun } from "../live-run.ts";
 
 /** What a profile asks for, in the words of contracts. */
@@ -16,7 +17,7 @@ export function claimsOf(run: LiveRun, profile: Profile, models: readonly string
   const [first = "", ...fallbacks] = models;
   return {
     name: profile.name,
-    tools: withSkillTool(profile),
+    tools: withSkillTools(profile, run.parts.toolbox),
     rules: profile.toolRules,
     addedRules: profile.addedRules,
     skills: skillNames(profile.skills),
@@ -51,11 +52,12 @@ function ownServers({ parts }: LiveRun, { servers }: Profile): readonly string[]
   );
 }
 
-/** Who names skills means to load them, so the tool that does it comes with them. */
-function withSkillTool({ skills, tools }: Profile): Selection | undefined {
+/** A profile that names skills means to load them, so the tool that does it comes with them. */
+function withSkillTools({ skills, tools }: Profile, toolbox: Toolbox): Selection | undefined {
   const hasSkills = skills !== undefined && skills.length > 0;
   if (!hasSkills || tools === undefined || tools === "*") return tools;
-  return tools.includes("load_skill") ? tools : [...tools, "load_skill"];
+  const loading = toolbox.names.filter((name) => toolbox.get(name)?.choosesFrom === "skills");
+  return [...new Set([...tools, ...loading])];
 }
 
 function skillNames(skills: Selection | undefined): Selection | undefined {
@@ -72,8 +74,13 @@ function handOver(said: MayDelegate): Partial<Authority> {
   };
 }
 
-/** What the caller holds for handing on. */
-export function ceilingOf(run: LiveRun, caller: Agent | null): Ceiling {
+/**
+ * What the caller holds for handing on. `isPlanned`: a child of a plan has what its caller has by
+ * contract, and not what is left at that moment, so that its contract does not depend on how long
+ * others took. Every request is held to what is left of its callers' budgets all the same, and no
+ * child outlives its caller.
+ */
+export function ceilingOf(run: LiveRun, caller: LiveDelegation | null, isPlanned = false): Ceiling {
   if (caller === null) {
     const { grant } = run;
     // Whoever starts a run stands one level above its root.
@@ -81,18 +88,20 @@ export function ceilingOf(run: LiveRun, caller: Agent | null): Ceiling {
     return {
       authority: grant.authority,
       depth,
-      tokens: run.account.unspent.tokens,
+      tokens: run.budget.unspent.tokens,
       // What the root may cost is for the whole run: a watcher has no caller, and shares that cap.
       cost: least(grant.cost, run.root?.contract.budget.cost ?? null),
       timeMs: grant.timeMs,
     };
   }
+  const { budget, deadlines, permissions } = caller.contract;
+  const [tokens, timeMs] = [caller.budget.unspent.tokens, caller.process.time.left()];
   return {
     authority: mayDelegate(caller.contract),
-    depth: caller.contract.permissions.max_delegation_depth,
-    tokens: caller.account.unspent.tokens,
-    cost: caller.contract.budget.cost,
-    timeMs: caller.time.left(),
+    depth: permissions.max_delegation_depth,
+    tokens: isPlanned && tokens > 0 ? budget.tokens : tokens,
+    cost: budget.cost,
+    timeMs: isPlanned && timeMs > 0 ? deadlines.total : timeMs,
   };
 }
 
@@ -103,11 +112,11 @@ function least(one: number | null, other: number | null): number | null {
 }
 
 /** The root agent's limits are those of the whole run: what it may use, all below it share. */
-export function rootRules({ parts: { limits }, account, grant }: LiveRun): NarrowingRules {
+export function rootRules({ parts: { limits }, budget, grant }: LiveRun): NarrowingRules {
   return {
     ...limits,
-    defaultTokens: account.cap,
-    maxTokens: account.cap,
+    defaultTokens: budget.tokens,
+    maxTokens: budget.tokens,
     defaultTimeMs: grant.timeMs,
     // The model of another program's agent is not ours to allow.
     allowsModel: (name) => name.startsWith(`${externalProvider}/`) || limits.allowsModel(name),

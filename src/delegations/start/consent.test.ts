@@ -216,3 +216,16 @@ describe("a run that is continued", () => {
     expect(isWritten(engine)).toBe(false);
   });
 });
+
+test("in a folder that is reviewed, reports go to their own folder, whatever pattern is set", async () => {
+  const limits = { askDeadlineMs: 1, reportPathPattern: "docs/<id>.md" };
+  await using reviewed = await openWith("copy", { limits });
+  const { workspace } = reviewed;
+  const request = { task: "ask writer", profile: "lead", workspace };
+  await reviewed.run(request);
+  expect(existsSync(join(workspace, ".mandate/reports"))).toBe(true);
+  expect(existsSync(join(workspace, "docs"))).toBe(false);
+  await consent(reviewed, "in-place");
+  await reviewed.run(request);
+  expect(existsSync(join(workspace, "docs"))).toBe(true);
+});

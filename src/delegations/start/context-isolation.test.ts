@@ -1,6 +1,7 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
+import { defaultConfig } from "../../control/config.ts";
 import type { Script } from "../../models/scripted/scripted-model.ts";
 import { ofType, openEngine, recording, testProfile } from "../../testing/engine-fixture.ts";
 
@@ -80,6 +81,50 @@ describe("a child", () => {
       seen.find(({ caller }) => caller.profile === profile)?.system;
     expect(systemOf("lead")).toContain('<profile name="helper">');
     expect(systemOf("helper")).not.toContain("available_spawn_profiles");
+  });
+});
+
+describe("what a delegating agent is shown", () => {
+  const config = { tools: { ...defaultConfig.tools, spawn: { ...defaultConfig.tools.spawn } } };
+
+  it("names of each profile the tools that a child can be given, and no others", async () => {
+    const { seen, model } = recording(({ caller }) =>
+      caller.turn === 1 && caller.depth < 2
+        ? { calls: [{ tool: "delegate_task", input: { profile: "lead", task: "x" } }] }
+        : "done",
+    );
+    const lead = testProfile("lead", {
+      tools: ["delegate_task", "read_file"],
+      mayDelegate: { tools: ["delegate_task", "read_file", "grep"] },
+    });
+    const scout = testProfile("scout", {
+      tools: ["grep", "shell", "web_search", "spawn", "delegate_task", "no_such_tool"],
+    });
+    const only = testProfile("only", { tools: ["no_such_tool"] });
+    await using mandate = await openEngine({
+      ...{ profiles: [lead, scout, only], model, config, limits: { maxDepth: 2 } },
+    });
+    await mandate.run({ task: "go", profile: "lead" });
+    const shown = (depth: number) =>
+      seen
+        .find(({ caller }) => caller.depth === depth)
+        ?.system.match(/<profile name="scout">.*/)?.[0];
+    expect(shown(0)).toContain("The scout of a test. Tools: grep, delegate_task.<");
+    expect(shown(1)).toContain("The scout of a test. Tools: grep.<");
+    expect(seen[0]?.system).toContain('<profile name="only">The only of a test.</profile>');
+  });
+
+  it("says nothing of spawn where that is switched off", async () => {
+    const { seen, model } = recording(() => "done");
+    await using mandate = await openEngine({ profiles: [], model, config });
+    await mandate.run({ task: "go", profile: "general", workspace: mandate.workspace });
+    await mandate.run({ task: "go", profile: "orchestrator", workspace: mandate.workspace });
+    expect(seen.length).toBe(2);
+    for (const { system, tools } of seen) {
+      expect(tools.map(({ name }) => name)).toContain("spawn_subagent");
+      const texts = [system, ...tools.map((tool) => JSON.stringify(tool))].join("\n");
+      expect(texts).not.toMatch(/(?<!available_)\bspawn(?!_subagent)/);
+    }
   });
 });
 

@@ -9,6 +9,7 @@ const spawning = [
   "list_sub_agents",
   "get_delegation_result",
   "cancel_delegation",
+  "send_message",
   "peek_result",
   "search_result",
   "slice_result",
@@ -39,7 +40,8 @@ describe("children of delegate_task", () => {
     expect(offered[3]).toEqual(["read_file"]);
     const [denied, ...more] = ofType(events, "agent.tool_denied");
     expect(more).toEqual([]);
-    expect(denied?.payload).toMatchObject({ tool: "delegate_task", rule: "tool_not_granted" });
+    expect(denied?.payload).toMatchObject({ tool: "delegate_task", rule: "depth_exhausted" });
+    expect(denied?.payload.error).toMatch(/works at depth 3, and no level of delegation is left/);
     expect(result.status).toBe("completed");
   });
 
@@ -52,7 +54,8 @@ describe("children of delegate_task", () => {
       await using mandate = await openEngine({ profiles, model, limits: { maxDepth: 1 } });
       const { events } = await mandate.run({ task: "go", profile: "agent", maxDepth: 0 });
       expect(seen[0]?.tools.map(({ name }) => name)).toEqual(["read_file"]);
-      expect(ofType(events, "agent.tool_denied")[0]?.payload).toMatchObject({ tool });
+      const [denied] = ofType(events, "agent.tool_denied");
+      expect(denied?.payload).toMatchObject({ tool, rule: "depth_exhausted" });
       expect(ofType(events, "agent.tool_started")).toEqual([]);
       expect(ofType(events, "agent.subagent_created")).toHaveLength(1);
     },
@@ -82,6 +85,23 @@ describe("children of delegate_task", () => {
   });
 });
 
+describe("a profile that only delegates", () => {
+  it("is refused at the limit, and the refusal names the depth", async () => {
+    const lead = testProfile("lead", { tools: ["delegate_task"] });
+    const { seen, model } = recording(({ caller }) =>
+      caller.turn === 1
+        ? { calls: [{ tool: "delegate_task", input: { profile: "lead", task: "x" } }] }
+        : "done",
+    );
+    await using mandate = await openEngine({ profiles: [lead], model, limits: { maxDepth: 1 } });
+    await mandate.run({ task: "go", profile: "lead" });
+    expect(seen.at(-1)?.messages.at(-1)).toMatchObject({
+      isError: true,
+      text: expect.stringMatching(/^Error: "lead" could only delegate .*no level of delegation/),
+    });
+  });
+});
+
 describe("children of spawn", () => {
   it("never get a tool that spawns, whatever their profile and the call say", async () => {
     const { seen, model } = recording(({ caller }) => {
@@ -99,7 +119,7 @@ describe("children of spawn", () => {
     expect(seen.some(({ caller }) => caller.depth > 1)).toBe(false);
     const [denied] = ofType(events, "agent.tool_denied");
     expect(denied?.sub_agent_id).not.toBe(delegationId);
-    expect(denied?.payload).toMatchObject({ tool: "spawn", rule: "tool_not_granted" });
+    expect(denied?.payload).toMatchObject({ tool: "spawn", rule: "depth_exhausted" });
     const [, created] = ofType(events, "agent.subagent_created");
     const dropped = created?.payload.receipt?.find(({ field }) => field === "tools")?.dropped;
     expect(dropped).toEqual(spawning);

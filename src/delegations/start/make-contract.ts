@@ -1,14 +1,24 @@
 import { type Contract, memoryPermissions } from "../../contracts/contract.ts";
 import type { Carried } from "../../contracts/exposure.ts";
 import type { Granted } from "../../contracts/narrow.ts";
+import { defaultReportPattern, ownReportFolder, patternById } from "../../contracts/report-path.ts";
 import { includes, type Selection } from "../../contracts/selection.ts";
 import { isFree, type TokenPrice } from "../../contracts/token-price.ts";
 import type { Profile } from "../../profiles/profile.ts";
 import { profileHash } from "../../profiles/profile-hash.ts";
+import { clip } from "../../text.ts";
+import type { Toolbox } from "../../tools/toolbox.ts";
+import type { LiveDelegation } from "../live-delegation.ts";
 import { isReviewed, type Placement } from "./placement.ts";
 import type { Resolved } from "./resolve-profile.ts";
 import { SharedValues } from "./shared-values.ts";
 import type { Start } from "./start-delegation.ts";
+
+interface Beginning {
+  readonly prompt: string;
+  readonly carries: readonly Carried[];
+  readonly addresses: readonly string[];
+}
 
 /** Everything that was agreed, written out. From here on only the contract counts. */
 export function makeContract(
@@ -16,7 +26,7 @@ export function makeContract(
   { agent, profile }: Resolved,
   granted: Granted,
   placement: Placement | null,
-  { carries, prompt }: { readonly prompt: string; readonly carries: readonly Carried[] },
+  { addresses, carries, prompt }: Beginning,
 ): Contract {
   const { run, caller, request, step } = start;
   const { limits } = run.parts;
@@ -29,9 +39,10 @@ export function makeContract(
       run_id: run.id,
       sub_agent_id: caller?.id ?? null,
       step_idx: step,
-      depth: caller ? caller.depth + 1 : start.watches ? 1 : 0,
+      depth: caller ? caller.contract.parent.depth + 1 : start.watches ? 1 : 0,
       ...(start.watches && { watches: start.watches.id }),
       ...(carries.length > 0 && { carries }),
+      ...(addresses.length > 0 && { addresses }),
       task_prompt: beginningOf(run.task),
       goal_summary: caller?.contract.step.title ?? titleOf(run.task),
     },
@@ -65,6 +76,7 @@ export function makeContract(
       allowed_tools: granted.mayUse.tools as readonly string[],
       can_spawn_children: granted.canSpawn,
       max_delegation_depth: granted.depth,
+      ...(granted.beyondDepth.length > 0 && { beyond_depth: names.share(granted.beyondDepth) }),
       skills: granted.mayUse.skills,
       mcp_servers: granted.mayUse.mcp_servers,
       scopes: granted.mayUse.scopes,
@@ -82,15 +94,7 @@ export function makeContract(
       ...(own?.turns !== undefined && { max_turns: own.turns }),
       close_on_completion: true,
     }),
-    outputs: outputs.share({
-      report_format: "markdown",
-      report_path_pattern: caller
-        ? caller.contract.outputs.report_path_pattern
-        : placement === null || run.readOnly
-          ? null
-          : limits.reportPathPattern,
-      ...(limits.sealOnComplete === false && { transcript: true as const }),
-    }),
+    outputs: outputsOf(start, placement),
     budget: {
       tokens: granted.tokens,
       cost: granted.cost,
@@ -98,10 +102,12 @@ export function makeContract(
     },
     workspace: placement === null ? noWorkspace : workspaceOf(start, profile, placement),
     exit:
-      exit === undefined || start.way === "watch"
+      exit === undefined || !bindsExit(start, exit)
         ? noExitRule
         : {
-            tools: exitTools(exit).filter((tool) => includes(granted.mayUse.tools, tool)),
+            tools: exitTools(exit, run.parts.toolbox).filter((tool) =>
+              includes(granted.mayUse.tools, tool),
+            ),
             output_schema: exit.outputSchema ?? null,
             evidence: exit.evidence ?? "none",
             ...(exit.review && {
@@ -150,12 +156,25 @@ function sharedNames(selection: Selection): Selection {
   return selection === "*" ? selection : names.share(selection);
 }
 
+/**
+ * Whether the exit rule of its profile binds it. A watcher ends with what it watches. An agent that
+ * answers a person may answer in words alone; a form or a review that its profile asks for stays.
+ */
+export function bindsExit(
+  { isConversation, way }: Pick<Start, "isConversation" | "way">,
+  { outputSchema, review }: NonNullable<Profile["exit"]>,
+): boolean {
+  if (way === "watch") return false;
+  return isConversation !== true || outputSchema !== undefined || review !== undefined;
+}
+
 /** Work that has to be reviewed can end in no other way than by being handed in for that. */
-export function exitTools({
-  review,
-  tools = none,
-}: NonNullable<Profile["exit"]>): readonly string[] {
-  return review !== undefined && tools.length === 0 ? ["submit_for_review"] : tools;
+export function exitTools(
+  { review, tools = none }: NonNullable<Profile["exit"]>,
+  toolbox: Toolbox,
+): readonly string[] {
+  if (review === undefined || tools.length > 0) return tools;
+  return toolbox.names.filter((name) => toolbox.get(name)?.mayComeBack);
 }
 
 /** Who talks to a person is a primary agent; who leads others an orchestrator, whoever asked it. */
@@ -188,7 +207,9 @@ function memoryOf(
   { caller, run }: Start,
   { mayUse }: Granted,
 ): Pick<Contract["permissions"], "memory"> | undefined {
-  if (!includes(mayUse.tools, "memory_save")) return undefined;
+  const { toolbox } = run.parts;
+  const savesMemory = (name: string): boolean => toolbox.get(name)?.savesMemory === true;
+  if (!(mayUse.tools as readonly string[]).some(savesMemory)) return undefined;
   const configured = run.parts.limits.memory ?? "delegated";
   const above = caller?.contract.permissions.memory ?? configured;
   const lesser = memoryPermissions.find((one) => one === configured || one === above);
@@ -228,18 +249,49 @@ export function contextFor(
   opening: string | undefined,
   context: string | undefined,
 ): string | null {
-  if (opening === undefined) return context ?? null;
-  return context === undefined ? opening : `${opening}\n\n${context}`;
+  const said = context?.trim() === "" ? undefined : context;
+  if (opening === undefined) return said ?? null;
+  return said === undefined ? opening : `${opening}\n\n${said}`;
+}
+
+/** The pattern that counts is the root's: it holds for all children, also after a recovery. */
+function outputsOf(start: Start, placement: Placement | null): Contract["outputs"] {
+  const { caller, planned, run } = start;
+  const { reportPathPattern, sealOnComplete } = run.parts.limits;
+  const isRoot = run.root === null;
+  // Into a folder whose changes a person reviews nothing comes past that review but our own folder.
+  const isElsewhere = run.isReviewed && reportPathPattern?.startsWith(ownReportFolder) === false;
+  const configured = isElsewhere ? defaultReportPattern : reportPathPattern;
+  const usual = placement === null || run.readOnly ? null : configured;
+  const pattern = isRoot ? usual : (run.root?.contract.outputs.report_path_pattern ?? null);
+  const common = {
+    report_format: "markdown",
+    ...(sealOnComplete === false && { transcript: true as const }),
+  } as const;
+  if (caller !== null && planned !== undefined) {
+    const index = `${indexAbove(caller)}${planned.index}${planned.suffix}`;
+    return { ...common, report_path_pattern: pattern, report_index: index };
+  }
+  const own = isRoot || pattern === null ? pattern : patternById(pattern);
+  return outputs.share({ ...common, report_path_pattern: own });
+}
+
+/** Planners below the root count their steps each for themselves: `1.` comes before those of one. */
+function indexAbove({ contract, parent }: LiveDelegation): string {
+  if (parent === null) return "";
+  const { report_index: index = `${indexAbove(parent)}${contract.parent.step_idx}` } =
+    contract.outputs;
+  return `${index}.`;
 }
 
 /** What the run is about is in every contract of it; a plan as a task must not be so in whole. */
 function beginningOf(task: string): string {
-  return task.length > longestTask ? `${task.slice(0, longestTask - 1).toWellFormed()}…` : task;
+  return clip(task, longestTask);
 }
 
 const longestTask = 10_000;
 
 function titleOf(task: string): string {
   const [line = ""] = task.trim().split("\n", 1);
-  return line.length > 80 ? `${line.slice(0, 79)}…` : line;
+  return clip(line, 80);
 }

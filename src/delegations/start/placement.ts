@@ -7,9 +7,9 @@ import { bindWorkspace } from "../../workspaces/bind-workspace.ts";
 import type { WorkingCopy } from "../../workspaces/git/copies/working-copy.ts";
 import { isWritable } from "../../workspaces/is-writable.ts";
 import { resolveInside } from "../../workspaces/resolve-inside.ts";
-import type { WorkspaceBinding } from "../../workspaces/workspace-binding.ts";
-import type { Agent } from "../agent.ts";
+import type { Ownership, WorkspaceBinding } from "../../workspaces/workspace-binding.ts";
 import type { EngineParts } from "../engine-parts.ts";
+import type { LiveDelegation } from "../live-delegation.ts";
 import type { LiveRun } from "../live-run.ts";
 import type { Start } from "./start-delegation.ts";
 
@@ -104,7 +104,7 @@ export function surroundingsOf({ caller, run }: Pick<Start, "caller" | "run">): 
 }
 
 /** The part of the run's folder that an agent's root is, or stands for. */
-function locationOf({ contract, parent, run }: Agent): string {
+function locationOf({ contract, parent, run }: LiveDelegation): string {
   const { isolation, root } = contract.workspace;
   const start = run.workspace ?? "";
   if (isolation !== "custom") return parent === null ? start : locationOf(parent);
@@ -114,7 +114,7 @@ function locationOf({ contract, parent, run }: Agent): string {
 }
 
 export function place(
-  start: Pick<Start, "caller" | "run">,
+  start: Pick<Start, "caller" | "request" | "run">,
   isolation: Isolation,
   granted: readonly string[],
   about: { readonly copy: WorkingCopy | null; readonly folder?: string | undefined },
@@ -122,15 +122,18 @@ export function place(
   const { at, named, root } = surroundingsOf(start);
   const { copy } = about;
   const visible = objectsFor(start.caller, copy);
+  const ownedAt = (place: string) => ownedBy(start.request.owns ?? none, start.caller, place);
   if (copy !== null) {
-    const bound = bind(start.run, { isolation, root: copy.root, at, visible }, granted);
+    const where = { isolation, root: copy.root, at, visible, owned: ownedAt(at) };
+    const bound = bind(start.run, where, granted);
     const { prefix, toplevel } = copy.source;
     const of = prefix === "" ? toplevel : join(toplevel, prefix);
     return { copy, ...bound, root: bound.binding.root, of: of === root ? named : of };
   }
   const own = isolation === "custom" ? customFolder(start.run, root, about.folder) : root;
   const location = own === root ? at : join(at, relative(root, own));
-  const bound = bind(start.run, { isolation, root: own, at: location, visible }, granted);
+  const where = { isolation, root: own, at: location, visible, owned: ownedAt(location) };
+  const bound = bind(start.run, where, granted);
   const name = named === root ? bound.binding.root : join(named, relative(root, own));
   return { copy, ...bound, root: name, of: null };
 }
@@ -138,8 +141,8 @@ export function place(
 /** The same again, from a contract that was agreed. */
 export function placeAgain(
   run: LiveRun,
-  parent: Agent | null,
-  { permissions, workspace }: Agent["contract"],
+  parent: LiveDelegation | null,
+  { permissions, workspace }: LiveDelegation["contract"],
   copy: WorkingCopy | null,
 ): WorkspaceBinding | null {
   const { isolation, root: name } = workspace;
@@ -148,15 +151,32 @@ export function placeAgain(
   const location = isolation === "custom" ? join(at, relative(named, name)) : at;
   // Where it lies here, whatever it is called on the machine that it was agreed on.
   const root = copy?.root ?? (named === above ? name : join(above, relative(named, name)));
-  const where = { isolation, root, at: location, visible: objectsFor(parent, copy) };
+  const owned = ownedBy(workspace.owns, parent, location);
+  const where = { isolation, root, at: location, visible: objectsFor(parent, copy), owned };
   return bind(run, where, permissions.write_roots).binding;
+}
+
+/** What its own contract and those of its callers let it change; each list binds by itself. */
+function ownedBy(
+  own: readonly string[],
+  caller: LiveDelegation | null,
+  location: string,
+): readonly Ownership[] {
+  const owned: Ownership[] = own.length > 0 ? [{ patterns: own, below: "" }] : [];
+  for (let above = caller; above !== null; above = above.parent) {
+    const { owns } = above.contract.workspace;
+    if (owns.length > 0) {
+      owned.push({ patterns: owns, below: relative(locationOf(above), location) });
+    }
+  }
+  return owned;
 }
 
 /**
  * Git in a copy reads objects that lie elsewhere. Where the workspace is a part of a repository, its
  * `.git` lies outside and cannot be used: then the objects would only tell of what is not its own.
  */
-function objectsFor(caller: Agent | null, copy: WorkingCopy | null): readonly string[] {
+function objectsFor(caller: LiveDelegation | null, copy: WorkingCopy | null): readonly string[] {
   if (copy !== null) return copy.source.prefix === "" ? copy.objects : none;
   return caller === null ? none : objectsFor(caller.parent, caller.copy);
 }
@@ -166,11 +186,12 @@ const none: readonly string[] = Object.freeze([]);
 interface Where extends Pick<Surroundings, "root" | "at"> {
   readonly isolation: Isolation;
   readonly visible: readonly string[];
+  readonly owned: readonly Ownership[];
 }
 
 function bind(
   { parts }: LiveRun,
-  { at, isolation, root, visible }: Where,
+  { at, isolation, owned, root, visible }: Where,
   granted: readonly string[],
 ): Pick<Placement, "binding" | "writeRoots"> {
   const isInPlace = root === at;
@@ -187,6 +208,7 @@ function bind(
     guarded: isInPlace ? parts.guarded : parts.guarded.map(moved),
     workingCopies: parts.worktrees,
     visible,
+    owned,
   });
   // Contracts speak of real places. A link that was put in the place of one leads to another.
   if (isInPlace && binding.root !== root) throw movedWorkspace(root);

@@ -2,6 +2,7 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it } from "vitest";
 import { z } from "zod";
+import { noExposure } from "../../contracts/exposure.ts";
 import type { ProfileFields } from "../../profiles/profile.ts";
 import { isSpread, notOffered } from "../../testing/alter-database.test-support.ts";
 import { openEngine, testProfile } from "../../testing/engine-fixture.ts";
@@ -15,6 +16,7 @@ const stock = defineTool({
   name: "stock_level",
   description: "How many there are.",
   effect: "read",
+  exposure: noExposure,
   idempotent: true,
   scopes: ["warehouse:read"],
   input: z.strictObject({}),

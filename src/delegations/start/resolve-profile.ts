@@ -23,6 +23,8 @@ export type Unresolved = {
   readonly reason: string;
   /** What was most likely meant, for people: the words that models get are fixed. */
   readonly hint?: string;
+  /** Of an unknown name: the names that would have been accepted. */
+  readonly known?: readonly string[];
   /** The machine is in the way, not the request: the run cannot succeed by passing over it. */
   readonly isFault?: true;
   /** The code of the error for a caller that is no agent; absent: refused by policy. */
@@ -61,8 +63,8 @@ const unnamedProfile: Profile = {
 function resolveAgent(parts: EngineParts, agent: string, way: Start["way"]): Resolved | Unresolved {
   const entry = parts.agents.entry(agent);
   if (entry === undefined) {
-    const known = parts.agents.all().map(({ agentId }) => agentId);
-    return { rule: "agent", reason: `unknown agent '${agent}'`, ...nearest(agent, known) };
+    const known = agentsFor(parts, way).map(({ agentId }) => agentId);
+    return { rule: "agent", reason: `unknown agent '${agent}'`, ...others(agent, known) };
   }
   const profile = parts.profiles.get(entry.profileId);
   if (profile === undefined) {
@@ -105,17 +107,45 @@ function resolveName(
   const profile = found ?? stand;
   if (profile === undefined) {
     const reason = `unknown profile '${asked}'`;
-    return { rule: "profile", reason, ...nearest(asked, profiles.names()) };
+    return { rule: "profile", reason, ...others(asked, profilesFor(parts, way)) };
   }
   const refusal = unfit(profile, way);
   if (refusal !== undefined) return refusal;
   return { profile, receipt: found === undefined ? [standIn(asked, profile)] : [] };
 }
 
-function nearest(asked: string, known: readonly string[]): Pick<Unresolved, "hint"> {
-  const name = nearestKey(asked, known);
-  return name === undefined ? {} : { hint: `Did you mean '${name}'?` };
+/** The registered agents that can be delegated to: their profile exists and takes tasks this way. */
+export function agentsFor(
+  { agents, profiles }: Pick<EngineParts, "agents" | "profiles">,
+  way: Start["way"],
+): readonly AgentEntry[] {
+  return agents.all().filter(({ profileId }) => {
+    const profile = profiles.get(profileId);
+    return profile !== undefined && unfit(profile, way) === undefined;
+  });
 }
+
+function profilesFor({ profiles }: EngineParts, way: Start["way"]): readonly string[] {
+  return profiles.names().filter((name) => {
+    const profile = profiles.get(name);
+    return profile?.hidden !== true && profile && unfit(profile, way) === undefined;
+  });
+}
+
+function others(asked: string, known: readonly string[]): Pick<Unresolved, "hint" | "known"> {
+  const name = nearestKey(asked, known);
+  return { known, ...(name !== undefined && { hint: `Did you mean '${name}'?` }) };
+}
+
+/** The names that would have been accepted, after the fixed text of the refusal. */
+export function knownNames(known: readonly string[] | undefined): string {
+  if (known === undefined) return "";
+  if (known.length === 0) return " Known: none.";
+  const more = known.length > mostNames ? ` and ${known.length - mostNames} more` : "";
+  return ` Known: ${known.slice(0, mostNames).join(", ")}${more}.`;
+}
+
+const mostNames = 50;
 
 /** An unknown name that the operator lets another agent stand in for is said, never hidden. */
 function standIn(asked: string, { name }: Profile): ReceiptLine {

@@ -29,6 +29,22 @@ export function grantTo(grant: RunGrant, by: RunPrincipal | undefined): RunGrant
   return { ...grant, principal: { id, role }, authority: held };
 }
 
+/**
+ * The origins that a person named in the task stay open after untrusted input. They are told apart
+ * from configured hosts by their scheme, so that a continued session keeps them.
+ */
+export function grantNamed(grant: RunGrant, origins: readonly string[]): RunGrant {
+  const { ways_out: open = [] } = grant.authority;
+  // An empty list means none, whatever is named.
+  if (open === "*" || open.length === 0 || origins.length === 0) return grant;
+  const opened = [...new Set([...open, ...origins])];
+  return { ...grant, authority: { ...grant.authority, ways_out: opened } };
+}
+
+export function namedOrigins(open: Selection | undefined): readonly string[] {
+  return open === "*" || open === undefined ? [] : open.filter((entry) => /^https?:/.test(entry));
+}
+
 /** A workspace brings the right to write in it; without one there is nothing to write. */
 export function grantIn(grant: RunGrant, workspace: string | null, readOnly?: boolean): RunGrant {
   const roots = workspace === null || readOnly ? [] : [workspace];

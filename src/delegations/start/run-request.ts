@@ -21,6 +21,15 @@ export interface RunRequest extends DelegationRequest, RequestedWorkspace {
   readonly watchers?: readonly string[] | undefined;
   /** Whose pins count before all others, and whether its workspace may be written. */
   readonly session?: string | undefined;
+  /** A person typed the task, at a surface of ours; never set for text that a program hands over. */
+  readonly isTyped?: boolean | undefined;
+  /** Of a resumed sub-agent: the addresses that its contract has from its caller. */
+  readonly addresses?: readonly string[] | undefined;
+  /**
+   * Whether the root answers a person, who needs no proof of work: the exit rule of its profile does
+   * not bind it. Absent: it does for a typed task that is neither a command nor a goal.
+   */
+  readonly isConversation?: boolean | undefined;
   /** What a person typed to start it, with the slash: `/oracle`. */
   readonly command?: string | undefined;
   readonly by?: RunPrincipal | undefined;
@@ -40,9 +49,37 @@ export interface SessionRequest extends RequestedWorkspace {
 export interface StartedRun {
   readonly runId: string;
   readonly delegationId: string;
+  /** How its root ended. */
   readonly result: Promise<DelegationResult>;
+  /** Its root's final answer: there before `result` where background children still run. */
+  readonly answer: Promise<DelegationResult>;
   /** Of a goal that does not begin at once: the run that stood before it. */
   readonly behind?: string;
+}
+
+/** A run that was resumed, or that was started to continue a delegation. */
+export interface ResumedRun extends StartedRun {
+  /** `same`: the run itself continues; `new`: a run of its own on the old conversation. */
+  readonly as: "same" | "new";
+  /** The delegation that is continued; of a run that continues itself, its root. */
+  readonly from: string;
+  /** Whose results count: the root's, or those of the sub-agents of another program's agent. */
+  readonly agents: readonly string[];
+}
+
+export interface Resumed extends ResumedRun {
+  /**
+   * Every run that continues, in order, this one first: several where the closed run of another
+   * program's agent left several sub-agents that did not complete.
+   */
+  readonly runs: readonly ResumedRun[];
+  /** Sub-agents of such a run that could not be resumed, and why. */
+  readonly refused: readonly RefusedResumption[];
+}
+
+export interface RefusedResumption {
+  readonly delegationId: string;
+  readonly reason: string;
 }
 
 /** One name for one place: links and relative paths are resolved before any contract speaks of it. */

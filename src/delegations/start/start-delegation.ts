@@ -6,27 +6,26 @@ import { includes } from "../../contracts/selection.ts";
 import { withinGrant } from "../../contracts/within-grant.ts";
 import type { ArtifactReference, NewEvent } from "../../events/event.ts";
 import { sha256 } from "../../events/hash-chain.ts";
+import { create as createDelegation } from "../../events/lifecycle.ts";
 import { CallDenied } from "../../ports/call-denied.ts";
 import type { DelegationRequest, DelegationWay } from "../../ports/delegator.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
 import type { Message } from "../../ports/model.ts";
 import type { Profile } from "../../profiles/profile.ts";
-import { Transcript } from "../../sessions/transcript.ts";
 import { skillName } from "../../skills/skill-name.ts";
 import type { WorkingCopies } from "../../workspaces/git/copies/working-copies.ts";
 import type { WorkingCopy } from "../../workspaces/git/copies/working-copy.ts";
 import { GitFailure } from "../../workspaces/git/git-failure.ts";
 import { ownershipOverlaps } from "../../workspaces/git/integration/match-ownership.ts";
-import { Agent } from "../agent.ts";
-import { packStart } from "../changes/remote-copy-bundles.ts";
+import { Conversation } from "../conversation.ts";
 import { Stopped } from "../ends/ending.ts";
-import { delist, dispatch, enlist, queue } from "../enqueue.ts";
+import { LiveDelegation } from "../live-delegation.ts";
 import type { LiveRun } from "../live-run.ts";
-import { accountFor } from "../spread/shared-account.ts";
 import { requireOutputSchema } from "../turns/judge-output.ts";
-import { carriedBy } from "./carried.ts";
+import type { PlannedChild } from "../turns/live-plan.ts";
+import { addressesFor, carriedBy } from "./carried.ts";
 import { ceilingOf, claimsOf, rootRules } from "./claims.ts";
-import { exitTools, makeContract } from "./make-contract.ts";
+import { bindsExit, exitTools, makeContract } from "./make-contract.ts";
 import {
   chooseIsolation,
   obstacleToWriting,
@@ -41,18 +40,22 @@ import { systemPrompt } from "./system-prompt.ts";
 export interface Start {
   readonly run: LiveRun;
   /** Null: a person, or an agent of another program. */
-  readonly caller: Agent | null;
+  readonly caller: LiveDelegation | null;
   readonly request: DelegationRequest;
   readonly way: DelegationWay | "root" | "session" | "watch";
   /** For a watcher: whose session it watches. It is a person who has it watched. */
-  readonly watches?: Agent;
+  readonly watches?: LiveDelegation;
   /** For a session: the program whose agent holds it. */
   readonly client?: string;
   readonly callId: string | null;
   /** Asked for when making it takes time: aborts when nobody wants it any more. */
   readonly signal?: () => AbortSignal;
-  /** Its place in the run. */
+  /** Its place in its plan, or in the run. */
   readonly step: number;
+  /** Of a child that a plan asks for. */
+  readonly planned?: PlannedChild | undefined;
+  /** It answers a person: the exit rule of its profile is for delegated work. */
+  readonly isConversation?: boolean;
   /** The copy of the delegation that is resumed: it goes on in it, or in a new one. */
   readonly copy?: WorkingCopy | "new" | undefined;
   /** What its fresh copy holds, for workers on other machines. */
@@ -65,6 +68,8 @@ export interface Start {
   readonly isTold?: true;
   /** What the one that it goes on from had come to hold. */
   readonly carries?: readonly Carried[] | undefined;
+  /** Of a resumed sub-agent: the addresses that it had from its caller, in place of its task's. */
+  readonly addresses?: readonly string[] | undefined;
   /** The conversation that a resumed delegation continues. */
   readonly opening?: readonly Message[] | undefined;
 }
@@ -72,7 +77,7 @@ export interface Start {
 export type Started = Made | Unresolved;
 
 interface Made {
-  readonly agent: Agent;
+  readonly agent: LiveDelegation;
   readonly receipt: readonly ReceiptLine[];
   readonly created: Promise<unknown>;
 }
@@ -140,8 +145,8 @@ function fittingAuthority(
   const tools = mayUse.tools as readonly string[];
   if (way === "watch") {
     const isHarmless = (name: string): boolean => {
-      const { effect, ends } = toolbox.get(name) ?? {};
-      if (name === "memory_save" || ends !== undefined) return false;
+      const { effect, ends, onlyFor, savesMemory } = toolbox.get(name) ?? {};
+      if (onlyFor === "orchestrator" || savesMemory || ends !== undefined) return false;
       return effect === "read" || effect === "network";
     };
     return { ...mayUse, tools: tools.filter(isHarmless), mcp_servers: [], write_roots: [] };
@@ -149,8 +154,10 @@ function fittingAuthority(
   // What reaches a folder that is reviewed comes from a copy; a session has none.
   if (way === "session" && run.isReviewed) return { ...mayUse, write_roots: [] };
   const isLeader = profile.capabilities.includes("orchestrator");
-  const isForeign = (name: string): boolean =>
-    name === "interject" || (name === "submit_plan" && !isLeader);
+  const isForeign = (name: string): boolean => {
+    const { onlyFor } = toolbox.get(name) ?? {};
+    return onlyFor === "watcher" || (onlyFor === "orchestrator" && !isLeader);
+  };
   return tools.some(isForeign)
     ? { ...mayUse, tools: tools.filter((name) => !isForeign(name)) }
     : mayUse;
@@ -181,9 +188,11 @@ async function createInCopy(
     const kept = start.copy === "new" ? undefined : start.copy;
     const copy = kept ?? (await makeCopy(start, id, copies));
     try {
-      const bundle = kept ? undefined : await packStart(run, start.caller, copies, copy);
+      const bundle = kept
+        ? undefined
+        : await run.execution.travel.packStart(start.caller, copies, copy);
       start.signal?.().throwIfAborted();
-      if (start.caller?.isEnding) throw new Stopped("parent_closed", "Its caller has ended.");
+      if (start.caller?.process.end.isEnding) throw new Stopped({ code: "caller_closed" });
       const placement = place(start, "sandbox", granted.mayUse.write_roots, { copy });
       const started = await create({ ...start, bundle }, resolved, granted, id, placement);
       if (kept !== undefined) return started;
@@ -238,13 +247,13 @@ function grant(start: Start, resolved: Resolved): Granted | Refused {
 }
 
 function grantTo(
-  { caller, request, run, way }: Start,
+  { caller, planned, request, run, way }: Start,
   { entry }: Resolved,
   profile: Profile,
 ): Granted | Refused {
   const { limits, models } = run.parts;
   return narrow({
-    ceiling: ceilingOf(run, caller),
+    ceiling: ceilingOf(run, caller, planned !== undefined),
     // Who answers in another program's agent is that program's business: here it is only a name.
     profile: claimsOf(
       run,
@@ -280,14 +289,13 @@ const nothing: readonly ReceiptLine[] = Object.freeze([]);
 
 /** A child that may not call what it has to end with could only fail, in the end. */
 function lackOfExit(
-  { way }: Start,
+  start: Start,
   { profile: { exit, name } }: Resolved,
   granted: Granted,
 ): string | undefined {
-  // A watcher ends with what it watches, whatever its profile says of its tasks.
-  if (way === "watch") return undefined;
-  const exits = exit === undefined ? [] : exitTools(exit);
-  if (exit?.review !== undefined && !granted.canSpawn) {
+  if (exit === undefined || !bindsExit(start, exit)) return undefined;
+  const exits = exitTools(exit, start.run.parts.toolbox);
+  if (exit.review !== undefined && !granted.canSpawn) {
     return `"${name}" hands its work to "${exit.review.profile}" for review, and no level of delegation is left for that.`;
   }
   if (exits.length === 0 || exits.some((tool) => includes(granted.mayUse.tools, tool))) {
@@ -319,83 +327,71 @@ function create(
   const contract = makeContract(start, resolved, granted, placement, {
     prompt,
     carries: carriedBy(start, hasFiles),
+    addresses: addressesFor(start),
   });
   const json = JSON.stringify(contract);
-  const agent = new Agent({
-    id,
-    run,
-    parent: caller,
-    contract,
-    contractHash: sha256(json),
-    system,
-    account: accountFor(run, caller, id, contract),
-    transcript: new Transcript(start.opening ?? openingOf(contract)),
-    workspace,
-    copy: placement?.copy ?? null,
-    createdAt: parts.clock.now(),
-  });
-  const created = run.append([...(start.before ?? []), ...createdEvents(agent, start, granted)], {
-    contracts: new Map([[id, json]]),
-  });
-  agent.appends.add(created);
-  enlist(run, agent);
+  const creation = createdEvent({ contract, id, json }, start, granted);
+  const identity = { id, run, parent: caller, contract, system, workspace };
+  const agent = new LiveDelegation(
+    {
+      ...identity,
+      budget: run.budgetFor(caller, id, contract),
+      copy: placement?.copy ?? null,
+    },
+    createDelegation({ ...creation, at: parts.clock.now() }),
+    new Conversation(start.opening ?? openingOf(contract)),
+  );
+  const events = [...(start.before ?? []), creation, ...clampedEvents(id, granted)];
+  const created = run.append(events, { contracts: new Map([[id, json]]) });
+  agent.process.appends.add(created);
+  run.enlist(agent);
   if (way === "delegate") run.joining.add(id);
   if (way === "root" || way === "session") run.root = agent;
   const started = { agent, receipt: granted.receipt, created };
-  if (run.isSpread && way !== "session") return whenAccepted(started);
-  if (way !== "session" && !run.isHeld) queue(agent);
-  return started;
-}
-
-/** How many delegations a spread run has is known where they are written, and nowhere else. */
-async function whenAccepted(started: Made): Promise<Started> {
-  const { agent, created } = started;
-  try {
-    await created;
-  } catch (error) {
-    if (!(error instanceof MandateError) || error.code !== "refused-by-policy") throw error;
-    delist(agent);
-    return { rule: "children", reason: error.message };
-  }
-  dispatch(agent);
-  return started;
+  if (way === "session") return started;
+  const begun = run.execution.begin(agent, created);
+  return begun === undefined ? started : begun.then((refused) => refused ?? started);
 }
 
 /** Two that may change the same paths do not work side by side. */
 function rivalOf({ caller, request: { owns } }: Start): string | undefined {
   if (owns === undefined || owns.length === 0) return undefined;
-  const rival = caller?.children?.find(
-    ({ contract, result }) => result === null && ownershipOverlaps(owns, contract.workspace.owns),
+  const rival = caller?.process.children.find(
+    ({ contract, process }) =>
+      process.end.result === null && ownershipOverlaps(owns, contract.workspace.owns),
   );
   if (rival === undefined) return undefined;
   return `What it owns overlaps with what ${rival.id} owns (${rival.contract.workspace.owns.join(", ")}), which has not ended yet. Wait for it first.`;
 }
 
-function createdEvents(
-  { id, contract, contractHash, run }: Agent,
-  { bundle, callId, request }: Start,
-  granted: Granted,
-): NewEvent[] {
-  const events: NewEvent[] = [
-    {
-      type: "agent.subagent_created",
-      sub_agent_id: id,
-      payload: {
-        parent_id: contract.parent.sub_agent_id,
-        call_id: callId,
-        step_idx: contract.parent.step_idx,
-        depth: contract.parent.depth,
-        profile: contract.profile.id,
-        title: contract.step.title,
-        contract_hash: contractHash,
-        ...(run.isSpread && { budget: capsIn(contract) }),
-        ...(bundle && { bundle }),
-        ...(request.resumedFrom !== undefined && { resumed_from: request.resumedFrom }),
-        ...(request.resumedAt !== undefined && { resumed_at: request.resumedAt }),
-        ...(granted.receipt.length > 0 && { receipt: granted.receipt }),
-      },
+function createdEvent(
+  { contract, id, json }: { contract: Contract; id: string; json: string },
+  { bundle, callId, client, request, run }: Start,
+  { receipt }: Granted,
+) {
+  return {
+    type: "agent.subagent_created" as const,
+    sub_agent_id: id,
+    payload: {
+      parent_id: contract.parent.sub_agent_id,
+      call_id: callId,
+      step_idx: contract.parent.step_idx,
+      depth: contract.parent.depth,
+      profile: contract.profile.id,
+      ...(client !== undefined && { client }),
+      title: contract.step.title,
+      contract_hash: sha256(json),
+      ...run.execution.recorded.delegation(contract),
+      ...(bundle && { bundle }),
+      ...(request.resumedFrom !== undefined && { resumed_from: request.resumedFrom }),
+      ...(request.resumedAt !== undefined && { resumed_at: request.resumedAt }),
+      ...(receipt.length > 0 && { receipt }),
     },
-  ];
+  };
+}
+
+function clampedEvents(id: string, granted: Granted): NewEvent[] {
+  const events: NewEvent[] = [];
   for (const line of granted.receipt) {
     if (line.reason === undefined) continue;
     if (line.field === "model") {
@@ -407,11 +403,6 @@ function createdEvents(
     }
   }
   return events;
-}
-
-/** What every worker of a spread run holds it to. */
-function capsIn({ budget: { cost, tokens } }: Contract): { tokens: number; cost?: number } {
-  return cost === null ? { tokens } : { tokens, cost };
 }
 
 /** The child's first message: its context and its task, and nothing of its caller's conversation. */

@@ -1,13 +1,14 @@
 import type { Granted } from "../../contracts/narrow.ts";
 import { includes, type Selection } from "../../contracts/selection.ts";
 import { agentsBlock } from "../../control/records/agents-block.ts";
-import { assemblePrompt } from "../../profiles/assemble-prompt.ts";
+import { assemblePrompt, promptForTools } from "../../profiles/assemble-prompt.ts";
 import type { Profile } from "../../profiles/profile.ts";
 import { spawnProfilesBlock } from "../../profiles/spawn-profiles-block.ts";
 import { offeredSkills } from "../../skills/grants-skill.ts";
 import { skillsBlock } from "../../skills/skills-block.ts";
 import type { WorkspaceBinding } from "../../workspaces/workspace-binding.ts";
 import type { EngineParts } from "../engine-parts.ts";
+import { agentsFor } from "./resolve-profile.ts";
 import type { Start } from "./start-delegation.ts";
 
 /**
@@ -21,70 +22,88 @@ export function systemPrompt(
   workspace: WorkspaceBinding | null,
   onFile?: () => void,
 ): string {
+  const { toolbox } = run.parts;
+  const isOffered = (tool: string): boolean =>
+    includes(granted.mayUse.tools, tool) && toolbox.get(tool) !== undefined;
+  const { systemPrompt } = request;
   const stages = (): string =>
-    assemblePrompt({ profile, workspace, systemPrompt: request.systemPrompt, onFile });
-  const lists = listsFor(run.parts, granted);
+    assemblePrompt({ profile, workspace, systemPrompt, isOffered, onFile });
+  const lists = [...listsFor(run.parts, granted), ...ownership(workspace)];
   // Without files and words of its own, a profile's prompt is the same every time.
-  if (workspace !== null || request.systemPrompt !== undefined) return join([stages(), ...lists]);
+  if (workspace !== null || systemPrompt !== undefined) return join([stages(), ...lists]);
+  const parts = [promptForTools(profile.prompt, isOffered), ...lists];
   const known = prompts.get(profile);
-  if (known !== undefined && isSame(known.lists, lists)) return known.prompt;
+  if (known !== undefined && isSame(known.parts, parts)) return known.prompt;
   const prompt = join([stages(), ...lists]);
-  prompts.set(profile, { lists, prompt });
+  prompts.set(profile, { parts, prompt });
   return prompt;
 }
 
-const prompts = new WeakMap<Profile, { lists: readonly string[]; prompt: string }>();
+/** Told before the first write, which is refused outside of it. */
+function ownership(workspace: WorkspaceBinding | null): readonly string[] {
+  if (workspace?.allowWrites !== true) return [];
+  const [own] = workspace.owned ?? [];
+  return own === undefined || own.below !== ""
+    ? []
+    : [
+        `You own these paths of the workspace and may change no others: ${own.patterns.join(", ")}.`,
+      ];
+}
+
+const prompts = new WeakMap<Profile, { parts: readonly string[]; prompt: string }>();
 
 function listsFor(parts: EngineParts, granted: Granted): readonly string[] {
   const { tools, skills } = granted.mayUse;
   const lists: string[] = [];
-  const mayCall = (tool: string): boolean => includes(tools, tool);
+  const chosen = new Set(
+    (tools as readonly string[]).map((name) => parts.toolbox.get(name)?.choosesFrom),
+  );
   if (granted.canSpawn) {
-    if (mayCall("spawn") || mayCall("delegate_task")) lists.push(profilesOf(parts));
-    if (mayCall("delegate_to_agent")) lists.push(agentsOf(parts));
+    if (chosen.has("profiles")) lists.push(profilesOf(parts, granted));
+    if (chosen.has("agents")) lists.push(agentsOf(parts));
   }
-  if (mayCall("load_skill")) {
-    lists.push(skillsOf(parts, skills));
-  }
+  if (chosen.has("skills")) lists.push(skillsOf(parts, skills));
   return lists.filter((list) => list !== "");
 }
 
 /** The same text as long as the same profiles are offered: it is part of every delegator's prompt. */
-function profilesOf({ profiles }: EngineParts): string {
+function profilesOf({ profiles, toolbox }: EngineParts, granted: Granted): string {
+  const { tools } = granted.mayDelegate ?? granted.mayUse;
+  const mayNest = granted.depth > 1;
   const offered = profiles.offered();
-  let block = blocks.get(offered);
-  if (block === undefined) {
-    block = spawnProfilesBlock(offered);
-    blocks.set(offered, block);
-  }
-  return block;
+  return cached(offered, `${mayNest} ${JSON.stringify(tools)}`, () =>
+    spawnProfilesBlock(
+      offered,
+      (tool) => includes(tools, tool) && (mayNest || !toolbox.spawning.has(tool)),
+    ),
+  );
 }
 
-function agentsOf({ agents }: EngineParts): string {
-  const entries = agents.all();
-  let block = blocks.get(entries);
-  if (block === undefined) {
-    block = agentsBlock(entries);
-    blocks.set(entries, block);
-  }
-  return block;
+/** Which agents can be delegated to depends on their profiles too. */
+function agentsOf(parts: EngineParts): string {
+  const listed = agentsFor(parts, "delegate");
+  const key = JSON.stringify(listed.map(({ agentId }) => agentId));
+  return cached(parts.agents.all(), key, () => agentsBlock(listed));
 }
 
 function skillsOf({ skills }: EngineParts, granted: Selection): string {
   const all = skills.all();
   if (all.length === 0) return "";
-  const key = JSON.stringify(granted);
-  const known = skillBlocks.get(all) ?? new Map<string, string>();
+  return cached(all, JSON.stringify(granted), () => skillsBlock(offeredSkills(all, granted)));
+}
+
+const blocks = new WeakMap<object, Map<string, string>>();
+
+/** The text that was made of the same list for the same key, or a new one. */
+function cached(of: object, key: string, make: () => string): string {
+  const known = blocks.get(of) ?? new Map<string, string>();
   let block = known.get(key);
   if (block === undefined) {
-    block = skillsBlock(offeredSkills(all, granted));
-    skillBlocks.set(all, known.set(key, block));
+    block = make();
+    blocks.set(of, known.set(key, block));
   }
   return block;
 }
-
-const blocks = new WeakMap<object, string>();
-const skillBlocks = new WeakMap<object, Map<string, string>>();
 
 function join(parts: readonly string[]): string {
   return parts.filter((part) => part !== "").join("\n\n");

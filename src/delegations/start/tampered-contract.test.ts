@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
+import { noExposure } from "../../contracts/exposure.ts";
 import type { Script } from "../../models/scripted/scripted-model.ts";
 import { alterDatabase } from "../../testing/alter-database.test-support.ts";
 import { ofType, openEngine, type TestEngine, testProfile } from "../../testing/engine-fixture.ts";
@@ -71,6 +72,7 @@ describe("a contract that was changed in the database", () => {
       name: "wait",
       description: "Waits for longer than there is.",
       effect: "exec",
+      exposure: noExposure,
       idempotent: false,
       scopes: [],
       input: z.strictObject({}),

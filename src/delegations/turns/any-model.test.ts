@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
 import { expect, it } from "vitest";
 import { z } from "zod";
+import { noExposure } from "../../contracts/exposure.ts";
 import type { ScriptedCall, ScriptedReply } from "../../models/scripted/playbook.ts";
 import type { Script } from "../../models/scripted/scripted-model.ts";
 import type { Message, ModelRequest } from "../../ports/model.ts";
@@ -21,6 +22,7 @@ const tick = (name: string, idempotent: boolean) =>
     name,
     description: "Does something.",
     effect: idempotent ? "read" : "exec",
+    exposure: noExposure,
     idempotent,
     scopes: [],
     input: z.strictObject({ n: z.int() }),

@@ -112,14 +112,12 @@ describe("a question to the person behind the run", () => {
     expect((await result).result).toBe("told: green");
   });
 
-  it("does not keep one from being cancelled, or from its total deadline", async () => {
+  it("does not keep one from being cancelled", async () => {
     await using mandate = await openEngine(options());
     const cancelled = await mandate.start({ task: "go", profile: "asker" });
     await firstAsk(mandate, cancelled.runId);
     expect(await mandate.engine.cancel(cancelled.runId, "never mind")).toBe("cancelled");
     expect((await cancelled.result).status).toBe("cancelled");
-    const { result } = await mandate.run({ task: "go", profile: "asker", timeoutMs: 30 });
-    expect(result).toMatchObject({ status: "timeout", closeReason: "timeout" });
   });
 
   it("is put one at a time, in the order of the calls", async () => {

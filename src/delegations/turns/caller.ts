@@ -1,6 +1,10 @@
 import type { ReceiptLine } from "../../contracts/receipt.ts";
 import type { EventPayloads, NewEvent, PlannedStep } from "../../events/event.ts";
+import { sha256 } from "../../events/hash-chain.ts";
+import { isRunInterrupted } from "../../events/is-run-interrupted.ts";
+import { orderOfMerges } from "../../events/planned-steps.ts";
 import { subtree } from "../../events/run-state.ts";
+import type { Clock, Timer } from "../../ports/clock.ts";
 import type {
   AskOutcome,
   CancelOutcome,
@@ -12,21 +16,22 @@ import type {
   JoinedOutput,
   StartOutcome,
 } from "../../ports/delegator.ts";
+import { MandateError } from "../../ports/mandate-error.ts";
 import type { ToolCall } from "../../ports/model.ts";
 import { infoOf, resultOf } from "../../sessions/delegation-result.ts";
 import { completion } from "../../tools/gate.ts";
-import type { Agent } from "../agent.ts";
-import { event } from "../agent-event.ts";
 import { changesOf } from "../changes/changes-of.ts";
 import { MergeOrder } from "../changes/merge-order.ts";
-import { cancelLive } from "../ends/cancel.ts";
 import { cancelStored } from "../ends/cancel-stored.ts";
-import { isElsewhere } from "../spread/elsewhere.ts";
-import { isHandle } from "../start/resolve-profile.ts";
-import { type Started, startDelegation } from "../start/start-delegation.ts";
-import { isWatcher } from "../watchers/watch.ts";
+import { event, isWatcher, type LiveDelegation, nextIndex } from "../live-delegation.ts";
+import { sendMessage } from "../messages.ts";
+import { type SessionChildren, sessionChildrenOf } from "../session-children.ts";
+import { carriedByMessage } from "../start/carried.ts";
+import { isHandle, knownNames } from "../start/resolve-profile.ts";
+import { type Start, type Started, startDelegation } from "../start/start-delegation.ts";
 import { askPerson } from "./ask-person.ts";
 import { EarlierChildren, storedResult } from "./earlier-children.ts";
+import { LivePlan } from "./live-plan.ts";
 
 export interface CallDelegator extends Delegator {
   /** Results that this call hands to its agent; written with the call's completion. */
@@ -46,19 +51,20 @@ export interface DelegatingCall {
 type Joined = JoinedOutput & { readonly recorded: true };
 
 /** What one call of one agent can do with delegations: only ever its own. */
-export function callerOf(agent: Agent, call: ToolCall, of: DelegatingCall): CallDelegator {
+export function callerOf(agent: LiveDelegation, call: ToolCall, of: DelegatingCall): CallDelegator {
   return new AgentDelegator(agent, call, of);
 }
 
 class AgentDelegator implements CallDelegator {
   handedOver: readonly string[] | undefined;
   hasUntrusted = false;
-  readonly #agent: Agent;
+  readonly #agent: LiveDelegation;
   readonly #call: ToolCall;
   readonly #of: DelegatingCall;
   #earlier: EarlierChildren | undefined;
+  #plan: LivePlan | undefined;
 
-  constructor(agent: Agent, call: ToolCall, of: DelegatingCall) {
+  constructor(agent: LiveDelegation, call: ToolCall, of: DelegatingCall) {
     this.#agent = agent;
     this.#call = call;
     this.#of = of;
@@ -81,19 +87,21 @@ class AgentDelegator implements CallDelegator {
       const receipt = await this.#receiptOf(existing.id);
       return { started: true, delegationId: existing.id, receipt };
     }
-    // Its place among its siblings is where its call stands, however long it takes to make it.
-    const step = agent.run.steps++;
-    agent.merges ??= new MergeOrder();
-    agent.merges.announce(step, way === "delegate");
-    const making = this.#make(request, way, step, callId);
-    agent.making ??= new Set();
-    agent.making.add(making);
+    // A step has the index that its plan gave it; another child the one where its call stands.
+    const planned = request.key === undefined ? undefined : this.#plan?.find(request.key);
+    const step = planned?.index ?? nextIndex(agent);
+    agent.process.merges ??= new MergeOrder();
+    agent.process.merges.announce(step, way === "delegate");
+    const making = this.#make(request, way, { step, callId, planned });
+    agent.process.making ??= new Set();
+    agent.process.making.add(making);
     let hasCopy = false;
     try {
       const started = await making;
       hasCopy = "agent" in started && started.agent.copy !== null;
       if (!("agent" in started)) {
-        const { isFault, reason, rule } = started;
+        const { isFault, known, rule } = started;
+        const reason = `${started.reason}${knownNames(known)}`;
         return { started: false, rule, reason, ...(isFault && { isFault }) };
       }
       // Whether a plan was completed is asked by the keys of its steps.
@@ -102,8 +110,8 @@ class AgentDelegator implements CallDelegator {
       if (way === "spawn") await started.created;
       return { started: true, delegationId: started.agent.id, receipt: started.receipt };
     } finally {
-      agent.making.delete(making);
-      if (!hasCopy) agent.merges.leave(step);
+      agent.process.making.delete(making);
+      if (!hasCopy) agent.process.merges.leave(step);
     }
   }
 
@@ -135,22 +143,21 @@ class AgentDelegator implements CallDelegator {
   async #make(
     request: DelegationRequest,
     way: DelegationWay,
-    step: number,
-    callId: string,
+    place: Pick<Start, "callId" | "planned" | "step">,
   ): Promise<Started> {
     const agent = this.#agent;
     // What was withdrawn or registered meanwhile counts for every new delegation.
     const refreshing = agent.run.parts.agents.refresh(isHandle(request));
     if (refreshing) await refreshing;
     agent.throwIfStopped();
+    const isTold = request.untrusted ?? this.hasUntrusted;
     return startDelegation({
       run: agent.run,
       caller: agent,
       request,
       way,
-      callId,
-      step,
-      ...(this.hasUntrusted && { isTold: true as const }),
+      ...place,
+      ...(isTold && { isTold: true as const }),
       signal: () => this.#of.signal,
     });
   }
@@ -170,22 +177,20 @@ class AgentDelegator implements CallDelegator {
     const child = agent.run.agents.get(id);
     if (child === undefined) throw new Error(`there is no delegation ${id}`);
     // Its end is in the log already, or written by a process that cannot speak for this one.
-    if (child.result !== null || isElsewhere(child)) {
-      return this.#completeNow(await child.whenClosed(), describe);
+    if (child.process.end.result !== null || agent.run.execution.isRemote(child)) {
+      return this.#completeNow(await child.process.end.whenClosed(), describe);
     }
     let output: JoinedOutput = { text: "" };
-    child.deliver = (result) => {
+    child.process.end.deliver = (result) => {
       output = describe(result);
       const payload = this.#completion(output, result);
       const completed: NewEvent = event(agent, "agent.tool_completed", payload);
-      agent.run.delivered.add(id);
-      agent.callEnded(this.#call.id);
-      agent.see(completed);
+      agent.follow([completed]);
       this.#of.onRecorded();
       return [completed];
     };
     // Closed by somebody else, it was without our completion in the same transaction.
-    const result = await child.whenClosed();
+    const result = await child.process.end.whenClosed();
     if (!agent.run.delivered.has(id)) return this.#completeNow(result, describe);
     return { ...output, recorded: true };
   }
@@ -197,8 +202,6 @@ class AgentDelegator implements CallDelegator {
     const agent = this.#agent;
     const output = describe(result);
     agent.throwIfStopped();
-    agent.run.delivered.add(result.delegationId);
-    agent.callEnded(this.#call.id);
     agent.record(event(agent, "agent.tool_completed", this.#completion(output, result)));
     this.#of.onRecorded();
     return { ...output, recorded: true };
@@ -221,11 +224,24 @@ class AgentDelegator implements CallDelegator {
     ids: readonly string[],
     maxWaitMs: number | undefined,
   ): Promise<ReadonlyMap<string, DelegationResult | null>> {
-    const { agents } = this.#agent.run;
-    for (const id of ids) callFor(agents.get(id));
-    const all = Promise.all(ids.flatMap((id) => agents.get(id)?.whenClosed() ?? []));
-    await (maxWaitMs === undefined ? all : within(all, maxWaitMs));
-    return new Map(ids.map((id) => [id, this.#handing(agents.get(id)?.result ?? null)]));
+    const { agents, parts } = this.#agent.run;
+    const results = new Map<string, DelegationResult | null>(ids.map((id) => [id, null]));
+    const leaving = new AbortController();
+    const signal = AbortSignal.any([leaving.signal, this.#of.signal]);
+    const all = ids.map(async (id) => {
+      const child = agents.get(id);
+      callFor(child);
+      const closed = child?.process.end.whenClosed() ?? this.#session?.closed(id, signal);
+      results.set(id, this.#handing((await closed) ?? null));
+    });
+    try {
+      await (maxWaitMs === undefined
+        ? Promise.all(all)
+        : within(parts.clock, Promise.all(all), maxWaitMs));
+    } finally {
+      leaving.abort();
+    }
+    return results;
   }
 
   delivered(ids: readonly string[]): void {
@@ -235,54 +251,95 @@ class AgentDelegator implements CallDelegator {
   }
 
   async notYetJoined(): Promise<readonly string[]> {
-    const { making, run } = this.#agent;
+    const { run } = this.#agent;
+    const { making } = this.#agent.process;
     // Jobs of the same turn count as well, and a copy takes a moment.
     if (making !== null && making.size > 0) await Promise.allSettled(making);
     const isJob = (id: string): boolean => !run.delivered.has(id) && !run.joining.has(id);
-    return this.#agent.children?.map(({ id }) => id).filter(isJob) ?? [];
+    const own = this.#agent.process.children.map(({ id }) => id).filter(isJob);
+    return [...((await this.#session?.notDelivered()) ?? []), ...own];
   }
 
-  isMine(id: string): boolean {
+  async isMine(id: string): Promise<boolean> {
+    return this.#isInRun(id) || (await this.#session?.find(id)) !== undefined;
+  }
+
+  #isInRun(id: string): boolean {
     const { run } = this.#agent;
-    if (run.state !== null) {
-      return subtree(run.state, this.#agent.id).some(
-        (one) => one.id === id && id !== this.#agent.id,
-      );
+    const { log } = run.execution;
+    if (log !== null) {
+      return subtree(log, this.#agent.id).some((one) => one.id === id && id !== this.#agent.id);
     }
     let above = run.agents.get(id)?.parent ?? null;
     while (above !== null && above !== this.#agent) above = above.parent;
     return above !== null;
   }
 
+  get #session(): SessionChildren | null {
+    return sessionChildrenOf(this.#agent);
+  }
+
   async list(): Promise<readonly DelegationInfo[]> {
-    // What this agent just did shall be in the list.
-    await this.#agent.appends.durable();
-    const state = await this.#agent.run.parts.store.readRun(this.#agent.run.id);
+    const { id, process, run } = this.#agent;
+    // The list contains what this agent has just done.
+    await process.appends.durable();
+    const { store } = run.parts;
+    const state = await store.readRun(run.id);
     if (state === undefined) return [];
-    return subtree(state, this.#agent.id)
-      .filter(({ id }) => id !== this.#agent.id)
-      .map((one) => infoOf(one));
+    const own = subtree(state, id).filter((one) => one.id !== id);
+    const earlier = (await this.#session?.all()) ?? [];
+    const infos = await Promise.all(
+      earlier.map(async ({ delegation, run: its }) =>
+        infoOf(its, delegation, await isRunInterrupted(store, its)),
+      ),
+    );
+    return [...infos, ...own.map((one) => infoOf(state, one))];
   }
 
   async result(id: string): Promise<DelegationResult | null> {
     const { run } = this.#agent;
     const child = run.agents.get(id);
     callFor(child);
-    if (child === undefined && run.state !== null && this.isMine(id))
-      return this.#handing(resultOf(run.state, id));
-    return this.#handing(child?.result ?? null);
+    if (child !== undefined) return this.#handing(child.process.end.result);
+    const { log } = run.execution;
+    if (log !== null && this.#isInRun(id)) return this.#handing(resultOf(log, id));
+    const earlier = await this.#session?.find(id);
+    return this.#handing(earlier === undefined ? null : resultOf(earlier.run, id));
   }
 
   async cancel(id: string, reason: string): Promise<CancelOutcome> {
     const { run } = this.#agent;
     const child = run.agents.get(id);
-    if (child !== undefined) return cancelLive(child, reason);
-    if (!this.isMine(id)) return "not_found";
-    return cancelStored(run.parts.store, run.parts.toolbox, run.id, id, reason);
+    const cause = { code: "cancelled", text: reason } as const;
+    if (child !== undefined) return run.execution.cancel(child, cause);
+    if (!this.#isInRun(id)) return (await this.#session?.cancel(id, cause)) ?? "not_found";
+    return cancelStored(run.parts.store, run.parts.toolbox, run.id, id, cause);
   }
 
-  ask(question: string, kind?: "approval"): Promise<AskOutcome> {
-    return askPerson(this.#agent, this.#call.id, question, kind);
+  send(id: string, text: string): Promise<string | undefined> {
+    const sending = this.#agent.process.inOrder.sending.then(() => this.#send(id, text));
+    this.#agent.process.inOrder.sending = sending.catch(() => undefined);
+    return sending;
+  }
+
+  async #send(id: string, text: string): Promise<string | undefined> {
+    const agent = this.#agent;
+    // Derived from the call: a call that is repeated after a crash sends the same message.
+    const messageId = `m${sha256(JSON.stringify([agent.id, this.#call.id])).slice(0, 16)}`;
+    const message = { id: messageId, from: "caller", text } as const;
+    const carries = carriedByMessage(agent);
+    try {
+      await sendMessage(agent.run.parts.store, id, { ...message, carries });
+      return undefined;
+    } catch (error) {
+      if (error instanceof MandateError) return error.message;
+      throw error;
+    }
+  }
+
+  ask(question: string, kind?: "approval", about?: string): Promise<AskOutcome> {
+    const asked = { callId: this.#call.id, question, ...(kind && { kind }) };
+    return askPerson(this.#agent, about === undefined ? asked : { ...asked, about });
   }
 
   changes(range?: string): ReturnType<Delegator["changes"]> {
@@ -292,14 +349,16 @@ class AgentDelegator implements CallDelegator {
   }
 
   get review(): Delegator["review"] {
-    const { children, contract, id, run } = this.#agent;
+    const { contract, id, process, run } = this.#agent;
     const { review } = contract.exit;
     if (review === undefined) return null;
     // The one that this very call has made, before a crash perhaps, is not among those before it.
     const own = run.byCall.get(`${id} ${this.#call.id}/review`);
-    const made = (children ?? []).filter(
+    const made = process.children.filter(
       (child) =>
-        child.contract.profile.id === review.profile && child.result !== null && child !== own,
+        child.contract.profile.id === review.profile &&
+        child.process.end.result !== null &&
+        child !== own,
     );
     return { ...review, made: made.length };
   }
@@ -311,28 +370,49 @@ class AgentDelegator implements CallDelegator {
     const { contract, id, run } = this.#agent;
     const watched = run.agents.get(contract.parent.watches ?? "");
     if (!isWatcher(this.#agent) || watched === undefined) return "only watchers may interject";
-    if (watched.isEnding || watched.output !== null) return "the session has ended";
+    if (watched.process.end.isEnding || watched.state.status !== "running")
+      return "the session has ended";
     if (watched.suspension !== null) return "the session was interrupted";
-    if (this.#agent.remarks >= mostRemarks)
-      return `you have spoken ${mostRemarks} times, which is enough`;
-    if (this.#agent.lastRemark === message) return "you have said just that already";
-    this.#agent.remarks++;
-    this.#agent.lastRemark = message;
+    const { count, last } = run.remarks.get(id) ?? { count: 0, last: "" };
+    if (count >= mostRemarks) return `you have spoken ${mostRemarks} times, which is enough`;
+    if (last === message) return "you have said just that already";
     watched.record(
       event(watched, "agent.interjected", { from: `watcher:${id}`, severity, message }),
     );
     return undefined;
   }
 
-  async plan(steps: readonly PlannedStep[]): Promise<void> {
-    const { id, run } = this.#agent;
+  async plan(
+    steps: readonly PlannedStep[],
+    mergeOrder: readonly number[] = [...steps.keys()],
+  ): ReturnType<Delegator["plan"]> {
+    const agent = this.#agent;
+    const { id, run } = agent;
     const { plans } = run;
-    if (plans.some((plan) => plan.by === id && plan.call_id === this.#call.id)) return;
-    const payload = { by: id, call_id: this.#call.id, steps };
+    // After a crash the same call comes again, and its steps keep their indexes.
+    const before = plans.find((plan) => plan.by === id && plan.call_id === this.#call.id);
+    if (before) {
+      this.#plan = LivePlan.of(agent, before);
+      return before.first_step === undefined ? mergeOrder : orderOfMerges(before);
+    }
+    const payload = {
+      by: id,
+      call_id: this.#call.id,
+      first_step: agent.process.nextStep,
+      ...(mergeOrder.some((place, rank) => place !== rank) && { merge_order: mergeOrder }),
+      steps,
+    };
+    agent.process.nextStep += steps.length;
     plans.push(payload);
+    this.#plan = LivePlan.of(agent, payload);
     const appended = run.append([{ type: "run.planned", payload }]);
-    this.#agent.appends.add(appended);
+    this.#agent.process.appends.add(appended);
     await appended;
+    return mergeOrder;
+  }
+
+  stepSettled(key: string): void {
+    this.#plan?.settle(key);
   }
 
   isSealed(id: string): boolean {
@@ -341,9 +421,9 @@ class AgentDelegator implements CallDelegator {
 
   async transcript(id: string): Promise<string | null> {
     const { agents, parts } = this.#agent.run;
-    const isClosed = (agents.get(id)?.result ?? null) !== null;
-    if (this.isSealed(id) || !isClosed || !this.isMine(id)) return null;
-    this.#handing(agents.get(id)?.result);
+    const isClosed = (agents.get(id)?.process.end.result ?? null) !== null;
+    if (this.isSealed(id) || !isClosed || !this.#isInRun(id)) return null;
+    this.#handing(agents.get(id)?.process.end.result);
     const { exportMarkdown } = await import("../../sessions/export-markdown.ts");
     let text = "";
     for await (const piece of exportMarkdown(parts.store, id)) text += piece;
@@ -359,15 +439,15 @@ class AgentDelegator implements CallDelegator {
 const mostRemarks = 30;
 
 /** Somebody wants its result: what it made can be taken over, in its turn. */
-function callFor(child: Agent | undefined): void {
-  child?.parent?.merges?.callFor(child.contract.parent.step_idx);
+function callFor(child: LiveDelegation | undefined): void {
+  child?.parent?.process.merges?.callFor(child.contract.parent.step_idx);
 }
 
-async function within(waiting: Promise<unknown>, ms: number): Promise<void> {
-  let timer: NodeJS.Timeout | undefined;
+async function within(clock: Clock, waiting: Promise<unknown>, ms: number): Promise<void> {
+  let timer: Timer | undefined;
   const late = new Promise<void>((resolve) => {
-    timer = setTimeout(resolve, ms);
+    timer = clock.after(ms, resolve);
   });
   await Promise.race([waiting, late]);
-  clearTimeout(timer);
+  timer?.cancel();
 }

@@ -5,7 +5,7 @@ import type { DelegationRequest, DelegationResult } from "../../ports/delegator.
 import type { Store } from "../../ports/store.ts";
 import { resultOf } from "../../sessions/delegation-result.ts";
 import { isFurtherMessage } from "../../sessions/is-further-message.ts";
-import type { Agent } from "../agent.ts";
+import type { LiveDelegation } from "../live-delegation.ts";
 import { contextFor } from "../start/make-contract.ts";
 
 interface EarlierChild {
@@ -19,10 +19,10 @@ interface EarlierChild {
  * a person continues with something new, and a fork, begin anew.
  */
 export class EarlierChildren {
-  readonly #agent: Agent;
+  readonly #agent: LiveDelegation;
   #children: Promise<EarlierChild[]> | null = null;
 
-  constructor(agent: Agent) {
+  constructor(agent: LiveDelegation) {
     this.#agent = agent;
   }
 
@@ -54,7 +54,7 @@ export async function storedResult(
   return (run && resultOf(run, id)) ?? undefined;
 }
 
-async function earlierChildren({ id, run }: Agent): Promise<EarlierChild[]> {
+async function earlierChildren({ id, run }: LiveDelegation): Promise<EarlierChild[]> {
   const { store } = run.parts;
   const found: EarlierChild[] = [];
   for (let later: string | null = id; later !== null; ) {

@@ -44,11 +44,11 @@ describe("a final output", () => {
       expect(judge(text)).toMatchObject({ kind: "repair" });
       expect(judge(text, { repaired: true })).toMatchObject({
         kind: "failure",
-        code: "invalid_model_output",
+        cause: { code: "schema_unmet" },
       });
     }
     const verdict = judge('{"answer":"x"}');
-    expect(verdict.kind === "repair" && verdict.message).toMatch(/answer/);
+    expect(verdict).toMatchObject({ reminder: { text: expect.stringMatching(/answer/) } });
   });
 
   it("handed in through a tool is judged by its outputs", () => {

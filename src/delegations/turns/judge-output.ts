@@ -1,5 +1,6 @@
 import { z } from "zod";
 import type { Contract } from "../../contracts/contract.ts";
+import type { Reminder } from "../../events/cause.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
 import type { Transcript } from "../../sessions/transcript.ts";
 import { type Ending, failure } from "../ends/ending.ts";
@@ -7,7 +8,7 @@ import { type Ending, failure } from "../ends/ending.ts";
 /** Whether a final output satisfies the contract's schema: yes, say what is wrong, or give up. */
 export type OutputVerdict =
   | { readonly kind: "output"; readonly text: string }
-  | { readonly kind: "repair"; readonly message: string }
+  | { readonly kind: "repair"; readonly reminder: Reminder }
   | Extract<Ending, { kind: "failure" }>;
 
 export function judgeOutput(
@@ -22,15 +23,9 @@ export function judgeOutput(
   const problem = validate(text, schema, byTool);
   if (problem === null) return { kind: "output", text };
   if (transcript.repairs === 0) {
-    return {
-      kind: "repair",
-      message: `Your result does not fit the schema it was asked for: ${problem} Give it again as JSON only.`,
-    };
+    return { kind: "repair", reminder: { code: "schema_unmet", text: problem } };
   }
-  return failure(
-    "invalid_model_output",
-    `The result does not fit the schema it was asked for, after one repair: ${problem}`,
-  ) as Extract<Ending, { kind: "failure" }>;
+  return failure({ code: "schema_unmet", text: problem });
 }
 
 function validate(

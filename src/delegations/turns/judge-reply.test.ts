@@ -52,7 +52,11 @@ describe("a reply", () => {
   it("of another model than the pinned one fails, whatever it says", () => {
     for (const fields of [{ text: "x" }, calling("read_file"), {}]) {
       const verdict = verdictOn([turn({ ...fields, served: "other/model" })]);
-      expect(verdict).toMatchObject({ kind: "fail", code: "model_mismatch", retry: false });
+      expect(verdict).toMatchObject({
+        kind: "fail",
+        cause: { code: "model_mismatch" },
+        retry: false,
+      });
     }
     expect(verdictOn([turn({ text: "x", served: null })])).toMatchObject({ kind: "output" });
   });
@@ -61,7 +65,11 @@ describe("a reply", () => {
     const filtered = { finish_reason: "content-filter" };
     for (const fields of [{ text: "x" }, { ...calling("read_file") }, {}]) {
       const verdict = verdictOn([turn({ ...fields, ...filtered })]);
-      expect(verdict).toMatchObject({ kind: "fail", code: "truncated", retry: true });
+      expect(verdict).toMatchObject({
+        kind: "fail",
+        cause: { code: "answer_filtered" },
+        retry: true,
+      });
     }
     const last = turn({ text: "the best so far", ...filtered, last: true });
     expect(verdictOn([last])).toEqual({ kind: "output", text: "the best so far" });
@@ -71,7 +79,7 @@ describe("a reply", () => {
     expect(verdictOn([turn()])).toMatchObject({ kind: "say" });
     expect(verdictOn([turn(), turn()], contract, [nudged])).toMatchObject({
       kind: "fail",
-      code: "empty_output",
+      cause: { code: "answer_empty" },
       retry: true,
     });
     const recovered = [turn(), turn({ text: "now" })];
@@ -85,7 +93,7 @@ describe("a reply", () => {
       expect(verdictOn([half])).toMatchObject({ kind: "say" });
       expect(verdictOn([half, half], contract, [nudged])).toMatchObject({
         kind: "fail",
-        code: "truncated",
+        cause: { code: "answer_cut" },
         retry: true,
       });
     }
@@ -100,12 +108,20 @@ describe("a reply", () => {
       payload: { call_id: id, tool: "read_file", output: "" },
     });
     const results = same.map((_, index) => answered(`c${index}`));
-    expect(verdictOn(same, contract, results)).toMatchObject({ kind: "fail", code: "no_progress" });
+    expect(verdictOn(same, contract, results)).toMatchObject({
+      kind: "fail",
+      cause: { code: "same_call" },
+    });
     expect(verdictOn(same.slice(1), contract, results)).toEqual({ kind: "act" });
     const varied = same.map((_, index) => turn(calling("read_file", { path: index }, `c${index}`)));
     expect(verdictOn(varied, contract, results)).toEqual({ kind: "act" });
-    const polling = same.map((_, index) => turn(calling("spawn_await", {}, `c${index}`)));
-    expect(verdictOn(polling, contract, results)).toEqual({ kind: "act" });
+    const polls = same.map(
+      (_, index): NewEvent => ({
+        type: "agent.tool_started",
+        payload: { call_id: `c${index}`, tool: "read_file", changes: "none", polls: "state" },
+      }),
+    );
+    expect(verdictOn(same, contract, [...polls, ...results])).toEqual({ kind: "act" });
   });
 
   it("without the exit tool that the contract asks for is not an end", () => {

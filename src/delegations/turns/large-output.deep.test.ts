@@ -3,6 +3,7 @@ import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { expect, it } from "vitest";
 import { z } from "zod";
+import { noExposure } from "../../contracts/exposure.ts";
 import { ofType, openEngine, recording, testProfile } from "../../testing/engine-fixture.ts";
 import { defineTool } from "../../tools/tool.ts";
 
@@ -25,6 +26,7 @@ it("fault 20: of 100 MB of tool output the beginning enters the conversation and
     name: "flood",
     description: "Says far too much.",
     effect: "read",
+    exposure: noExposure,
     idempotent: true,
     scopes: [],
     input: z.strictObject({}),

@@ -1,5 +1,6 @@
 import { expect, it } from "vitest";
 import { z } from "zod";
+import { noExposure } from "../../contracts/exposure.ts";
 import { ofType, openEngine, recording, testProfile } from "../../testing/engine-fixture.ts";
 import { defineTool } from "../../tools/tool.ts";
 
@@ -9,6 +10,7 @@ it("shows no more of an output than the budget has room for, and the work goes o
     name: "loud",
     description: "Says much.",
     effect: "read",
+    exposure: noExposure,
     idempotent: true,
     scopes: [],
     input: z.strictObject({}),

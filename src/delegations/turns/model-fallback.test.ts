@@ -102,28 +102,6 @@ describe("what a profile says of its model", () => {
     ]);
   });
 
-  it("shortens the conversation when only a part of the window may be used", async () => {
-    const profiles = [
-      testProfile("a", {
-        tools: ["read_file"],
-        model: { contextWindow: 9000, maxOutputTokens: 1000 },
-      }),
-    ];
-    await using mandate = await openEngine({
-      profiles,
-      model: ({ caller }) =>
-        caller.turn > 4
-          ? "done"
-          : {
-              calls: [{ tool: "read_file", input: { path: `${caller.turn}` } }],
-              usage: { prompt: 5500 + 500 * caller.turn, completion: 500 },
-            },
-    });
-    const task = "go ".repeat(3000);
-    const { events } = await mandate.run({ task, profile: "a", budgetTokens: 900_000 });
-    expect(ofType(events, "agent.compacted")).toHaveLength(1);
-  });
-
   it("ends after so many turns, with the best result so far and no tools in the last one", async () => {
     const offered: number[] = [];
     await using mandate = await openEngine({

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
+import { noExposure } from "../../contracts/exposure.ts";
 import type { ScriptedReply } from "../../models/scripted/playbook.ts";
 import type { Script } from "../../models/scripted/scripted-model.ts";
 import {
@@ -16,6 +17,7 @@ const tick = defineTool({
   name: "tick",
   description: "Counts.",
   effect: "exec",
+  exposure: noExposure,
   idempotent: false,
   scopes: [],
   input: z.strictObject({ note: z.string().optional() }),

@@ -1,4 +1,4 @@
-import type { Agent } from "../agent.ts";
+import type { LiveDelegation } from "../live-delegation.ts";
 
 /**
  * The calls of one turn that are under way. Gives the agent's slot back once every call that is
@@ -6,7 +6,7 @@ import type { Agent } from "../agent.ts";
  * calls may be open at once, each waiting for a child.
  */
 export class OpenCalls {
-  readonly #agent: Agent;
+  readonly #agent: LiveDelegation;
   /** One more than there are, until all have begun. */
   #busy = 1;
   #waiting = 0;
@@ -14,7 +14,7 @@ export class OpenCalls {
   #hasFailed = false;
   #settle: ((hasFailed: boolean) => void) | undefined;
 
-  constructor(agent: Agent) {
+  constructor(agent: LiveDelegation) {
     this.#agent = agent;
   }
 
@@ -51,7 +51,7 @@ export class OpenCalls {
     } finally {
       this.#waiting--;
       this.#busy++;
-      const back = this.#agent.time.takeSlot();
+      const back = this.#agent.process.time.takeSlot();
       if (back) await this.#agent.interruptible(back);
     }
   }
@@ -88,6 +88,6 @@ export class OpenCalls {
   }
 
   #consider(): void {
-    if (this.#busy === 0 && this.#waiting > 0) this.#agent.time.giveSlot();
+    if (this.#busy === 0 && this.#waiting > 0) this.#agent.process.time.giveSlot();
   }
 }

@@ -1,32 +1,33 @@
 import { isDeniedOutright } from "../../contracts/judge-by-rules.ts";
 import { isSameServer, type McpServer } from "../../contracts/mcp-server.ts";
 import { includes } from "../../contracts/selection.ts";
+import { describeReminder } from "../../events/cause.ts";
 import { messageOf } from "../../ports/message-of.ts";
 import type { Tool } from "../../tools/tool.ts";
 import { describeTool, type OfferedTools } from "../../tools/toolbox.ts";
-import type { Agent } from "../agent.ts";
-import { event } from "../agent-event.ts";
 import { Stopped } from "../ends/ending.ts";
+import type { LiveDelegation } from "../live-delegation.ts";
+import { event } from "../live-delegation.ts";
 
 /**
  * Asks the agent's MCP servers for their tools, before its first turn and not earlier. A server that
  * cannot be had is told to the agent, which goes on with what there is.
  */
-export async function openServers(agent: Agent): Promise<void> {
+export async function openServers(agent: LiveDelegation): Promise<void> {
   const { mcp_servers: servers } = agent.contract.permissions;
   const names = servers === "*" ? [] : servers;
   const opened = await Promise.all(names.map((server) => open(agent, server)));
-  agent.holdsProcesses = true;
+  agent.process.holdsProcesses = true;
   agent.throwIfStopped();
   const granted = opened.flat().filter((tool) => isGranted(agent, tool));
-  agent.serverTools = new Map(granted.map((tool) => [tool.name, tool]));
+  agent.process.tools.ofServers = new Map(granted.map((tool) => [tool.name, tool]));
 }
 
-export function hasServers({ contract }: Agent): boolean {
+export function hasServers({ contract }: LiveDelegation): boolean {
   return contract.permissions.mcp_servers.length > 0;
 }
 
-async function open(agent: Agent, name: string): Promise<readonly Tool[]> {
+async function open(agent: LiveDelegation, name: string): Promise<readonly Tool[]> {
   const { parts } = agent.run;
   const { server, isOwn } = declarationOf(agent, name);
   try {
@@ -38,8 +39,9 @@ async function open(agent: Agent, name: string): Promise<readonly Tool[]> {
     return await agent.interruptible(parts.servers.open(name, server, scope));
   } catch (error) {
     if (error instanceof Stopped) throw error;
-    const message = `${messageOf(error)} Its tools are not available to you.`;
-    const said = { from: "mcp", severity: "warn" as const, message };
+    const cause = { code: "server_unavailable", server: name, text: messageOf(error) } as const;
+    const message = describeReminder(cause);
+    const said = { from: "mcp", severity: "warn", cause, message } as const;
     agent.record(event(agent, "agent.interjected", said));
     return [];
   }
@@ -52,7 +54,7 @@ interface Declaration {
 }
 
 /** As it was when the contract was made, when the profile brought it; else as it is configured. */
-function declarationOf({ contract, run }: Agent, name: string): Declaration {
+function declarationOf({ contract, run }: LiveDelegation, name: string): Declaration {
   const { servers = {} } = contract;
   const configured = run.parts.servers.declared(name);
   const server = Object.hasOwn(servers, name) ? servers[name] : undefined;
@@ -61,7 +63,7 @@ function declarationOf({ contract, run }: Agent, name: string): Declaration {
   return { server, isOwn: isMarked || isSameServer(server, configured) };
 }
 
-function isGranted({ contract }: Agent, { name }: Tool): boolean {
+function isGranted({ contract }: LiveDelegation, { name }: Tool): boolean {
   const { allowed_tools: tools, rules = [] } = contract.permissions;
   return includes(tools, name) && !isDeniedOutright(rules, name);
 }

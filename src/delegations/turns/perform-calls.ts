@@ -1,9 +1,10 @@
+import { sha256 } from "../../events/hash-chain.ts";
 import { messageOf } from "../../ports/message-of.ts";
 import type { ToolCall } from "../../ports/model.ts";
-import { type GateSubject, isOpenTo, passGate, refuse } from "../../tools/gate.ts";
+import { type GateSubject, mayRedirect, passGate, refuse, ToolDeadline } from "../../tools/gate.ts";
 import type { Tool, ToolContext, ToolResult } from "../../tools/tool.ts";
-import type { Agent } from "../agent.ts";
 import { Stopped } from "../ends/ending.ts";
+import { findTool, type LiveDelegation, priceOf, untrustedOf } from "../live-delegation.ts";
 import { askPerson, isConsent } from "./ask-person.ts";
 import { type CallDelegator, callerOf, type DelegatingCall } from "./caller.ts";
 import { noteLateResult } from "./late-result.ts";
@@ -18,8 +19,8 @@ const burst = 128;
  * side; those that write or execute run one after the other, in the order the model gave. While
  * nothing is left but waiting for children or people, the slot is given to somebody else.
  */
-export async function performCalls(agent: Agent, withdrawn: boolean): Promise<void> {
-  const calls = agent.transcript.pending.filter(({ result }) => result === undefined);
+export async function performCalls(agent: LiveDelegation, withdrawn: boolean): Promise<void> {
+  const calls = agent.said.transcript.pending.filter(({ result }) => result === undefined);
   const open = new OpenCalls(agent);
   const inOrder: PendingCall[] = [];
   let begun = 0;
@@ -27,20 +28,20 @@ export async function performCalls(agent: Agent, withdrawn: boolean): Promise<vo
     if (++begun % burst === 0) await new Promise((resolve) => setImmediate(resolve));
     agent.throwIfStopped();
     const { call, started } = pending;
-    const tool = agent.findTool(call.name);
+    const tool = findTool(agent, call.name);
     if (tool?.effect === "write" || tool?.effect === "exec") inOrder.push(pending);
     else open.follow(performCall(agent, call, started, withdrawn, open), tool?.waits === true);
   }
   if (inOrder.length > 0) open.follow(performInOrder(agent, inOrder, withdrawn, open), false);
   await open.finished();
-  const back = agent.time.takeSlot();
+  const back = agent.process.time.takeSlot();
   if (back) await agent.interruptible(back);
 }
 
-type PendingCall = Agent["transcript"]["pending"][number];
+type PendingCall = LiveDelegation["said"]["transcript"]["pending"][number];
 
 async function performInOrder(
-  agent: Agent,
+  agent: LiveDelegation,
   calls: readonly PendingCall[],
   withdrawn: boolean,
   open: OpenCalls,
@@ -53,7 +54,7 @@ async function performInOrder(
 
 /** One call, through the user's middleware and the gate. */
 export function performCall(
-  agent: Agent,
+  agent: LiveDelegation,
   call: ToolCall,
   started: boolean,
   withdrawn: boolean,
@@ -61,20 +62,20 @@ export function performCall(
 ): Promise<ToolResult> {
   const subject = new Subject(agent, withdrawn, open);
   // Most calls meet nobody before the gate, and a thousand may wait behind it at once.
-  return agent.halt === null && agent.run.parts.middleware.call === undefined
+  return agent.said.halt === null && agent.run.parts.middleware.call === undefined
     ? passGate(subject, call, started)
     : performGuarded(agent, subject, call, started);
 }
 
 async function performGuarded(
-  agent: Agent,
+  agent: LiveDelegation,
   subject: Subject,
   call: ToolCall,
   started: boolean,
 ): Promise<ToolResult> {
   const { middleware } = agent.run.parts;
-  if (agent.halt !== null && !started) {
-    const reason = `Stopped before it began, by somebody who watches: ${agent.halt}`;
+  if (agent.said.halt !== null && !started) {
+    const reason = `Stopped before it began, by somebody who watches: ${agent.said.halt}`;
     return refuse(subject, call, started, { rule: "interjected", reason });
   }
   if (middleware.call === undefined) return passGate(subject, call, started);
@@ -84,7 +85,7 @@ async function performGuarded(
       runId: agent.run.id,
       delegationId: agent.id,
       parentId: agent.parent?.id ?? null,
-      depth: agent.depth,
+      depth: agent.contract.parent.depth,
       contract: agent.contract,
       call,
     };
@@ -107,32 +108,38 @@ async function performGuarded(
 class Subject implements GateSubject, DelegatingCall {
   readonly withdrawn: boolean;
   wasRecorded = false;
-  readonly #agent: Agent;
+  readonly #agent: LiveDelegation;
   readonly #open: OpenCalls | undefined;
   readonly #attempt: number;
   #delegator: CallDelegator | undefined;
   #deadline: AbortController | undefined;
 
-  constructor(agent: Agent, withdrawn: boolean, open: OpenCalls | undefined) {
+  constructor(agent: LiveDelegation, withdrawn: boolean, open: OpenCalls | undefined) {
     this.#agent = agent;
     this.#open = open;
-    this.#attempt = agent.attempt;
+    this.#attempt = agent.state.attempt;
     this.withdrawn = withdrawn;
   }
 
   get find(): GateSubject["find"] {
-    return (name) => this.#agent.findTool(name);
+    return (name) => findTool(this.#agent, name);
   }
 
   async approve(call: ToolCall, question: string): Promise<boolean> {
-    const asking = askPerson(this.#agent, call.id, question, "approval");
+    const about = sha256(JSON.stringify([call.name, call.input]));
+    const asked = { callId: call.id, kind: "approval", about, question } as const;
+    const asking = askPerson(this.#agent, asked);
     const outcome = await (this.#open === undefined ? asking : this.#open.whileAsking(asking));
-    this.#agent.isUnattended = !outcome.answered;
     return isConsent(outcome);
   }
 
   get isUnattended(): boolean {
-    return this.#agent.isUnattended;
+    const { run, said } = this.#agent;
+    return said.isUnattended || run.parts.isAttended?.() === false;
+  }
+
+  get messages(): GateSubject["messages"] {
+    return this.#agent.said.transcript.messages;
   }
 
   get id(): string {
@@ -144,19 +151,24 @@ class Subject implements GateSubject, DelegatingCall {
   }
 
   get untrusted(): string | null {
-    return this.#agent.untrusted;
+    return untrustedOf(this.#agent);
+  }
+
+  get wasToldPrivate(): boolean {
+    return this.#agent.said.evidence.holdsPrivate;
   }
 
   get outputBytes(): number {
-    const { account, contract, promptBound, run, transcript } = this.#agent;
+    const { budget, contract, process, run } = this.#agent;
+    const { transcript } = this.#agent.said;
     const { toolOutputBytes: most } = run.parts.limits;
     // A replay shows what was shown, and counts on nothing.
     if (!Number.isFinite(most)) return most;
     const room = roomForOutput({
-      prompt: (transcript.countedTokens ?? promptBound) + transcript.bytesSince,
-      available: account.available,
+      prompt: (transcript.countedTokens ?? process.request.promptBound) + transcript.bytesSince,
+      available: budget.available,
       keepBack: contract.budget.reserve,
-      price: this.#agent.price,
+      price: priceOf(this.#agent),
     });
     return Math.min(most, room);
   }
@@ -165,24 +177,23 @@ class Subject implements GateSubject, DelegatingCall {
     const agent = this.#agent;
     this.checkStopped();
     if (event.type === "agent.tool_started") {
-      agent.callBegan(event.payload.call_id, event.payload.tool);
-      if (agent.findTool(event.payload.tool)?.effect === "exec") agent.holdsProcesses = true;
-    } else {
-      this.wasRecorded = true;
-      if ("call_id" in event.payload && event.payload.call_id !== null)
-        agent.callEnded(event.payload.call_id);
-    }
+      const { effect } = findTool(agent, event.payload.tool) ?? {};
+      if (effect === "exec") agent.process.holdsProcesses = true;
+    } else this.wasRecorded = true;
     agent.record(event);
   }
 
   durable(): Promise<void> {
-    return this.#agent.appends.durable();
+    return this.#agent.process.appends.durable();
   }
 
   checkStopped(): void {
     this.#agent.throwIfStopped();
     // Its attempt was cut, and the next one knows nothing of this call.
-    if (this.#agent.attempt !== this.#attempt) throw new Stopped("timeout", "It came too late.");
+    if (this.#agent.state.attempt !== this.#attempt) {
+      const { attempt_timeout_ms: ms } = this.#agent.contract.execution;
+      throw new Stopped({ code: "attempt_deadline", ms });
+    }
   }
 
   keepArtifact(body: string): ReturnType<GateSubject["keepArtifact"]> {
@@ -230,22 +241,22 @@ class Subject implements GateSubject, DelegatingCall {
       let forget = (): void => undefined;
       const end = (): void => {
         isLate = true;
-        clearTimeout(timer);
+        timer.cancel();
         forget();
       };
       const fail = (reason: unknown): void => {
         end();
         reject(reason);
       };
-      const timer = setTimeout(() => {
-        const reason = new Error(`${tool.name} took longer than ${ms} ms and was stopped.`);
+      const timer = agent.run.parts.clock.after(ms, () => {
+        const reason = new ToolDeadline({ code: "tool_deadline", tool: tool.name, ms });
         this.#deadline?.abort(reason);
         fail(reason);
-      }, ms);
+      });
       // It may have been stopped already, and is told so at once.
       forget = agent.onStop(fail);
       running.then((result) => {
-        if (isLate) return noteLateResult(agent, `the result of ${tool.name}`);
+        if (isLate) return noteLateResult(agent, { code: "late_tool_result", tool: tool.name });
         end();
         resolve(result);
       }, fail);
@@ -255,11 +266,11 @@ class Subject implements GateSubject, DelegatingCall {
 
 /** What a tool gets to see. A class of few fields, since a thousand calls may be open at once. */
 class CallContext implements ToolContext {
-  readonly #agent: Agent;
+  readonly #agent: LiveDelegation;
   readonly #call: ToolCall;
   readonly #subject: Subject;
 
-  constructor(agent: Agent, call: ToolCall, subject: Subject) {
+  constructor(agent: LiveDelegation, call: ToolCall, subject: Subject) {
     this.#agent = agent;
     this.#call = call;
     this.#subject = subject;
@@ -293,9 +304,9 @@ class CallContext implements ToolContext {
     return this.#agent.contract.permissions.rules;
   }
 
-  get mayLeadTo(): (url: URL) => boolean {
+  get mayLeadTo(): (url: URL, from: URL) => boolean {
     const { name } = this.#call;
-    return (url) => isOpenTo(this.#subject, name, [url]);
+    return (url, from) => mayRedirect(this.#subject, name, url, from);
   }
 
   get delegator(): CallDelegator {

@@ -1,6 +1,6 @@
 import { dearestRates, type TokenPrice } from "../../contracts/token-price.ts";
 import { billionths, billionthsFor, inDollars } from "../../ports/dollars.ts";
-import type { Amount } from "./ledger.ts";
+import type { Amount } from "../budget.ts";
 
 /** What the next model turn may cost, decided before anything is sent. Pure. */
 export type TurnPlan =
@@ -87,6 +87,11 @@ export function leastForAnswer(bounds: Pick<TurnBounds, "maxOutput" | "price" | 
   return worstCase(bounds, Math.min(bounds.maxOutput, leastOutput));
 }
 
+/** The prompt for which that is the least. */
+export function promptOfLeast(tokens: number, maxOutput: number): number {
+  return tokens - Math.min(maxOutput, leastOutput);
+}
+
 /**
  * How many bytes of an output may enter the conversation so that an ordinary turn still fits after
  * it. Each may turn out to be a token: a file of which all was shown would be the end of a small
@@ -134,3 +139,43 @@ export function promptBound(parts: {
 const slack = 32;
 /** What providers add of their own when tools are offered. */
 const hiddenPrompt = 512;
+
+export interface WindowBounds {
+  /** Tokens of the prompt and the answer together. */
+  readonly window: number;
+  readonly maxOutput: number;
+  /** Of the system prompt and the tools, which cannot be shortened. */
+  readonly fixedBytes: number;
+  readonly conversationBytes: number;
+  /** The last prompt that the provider counted, with the bytes of its conversation. */
+  readonly measured: { readonly tokens: number; readonly bytes: number } | null;
+}
+
+export interface WindowPlan {
+  /** Bytes that the conversation may have, so that an answer has room beside it. */
+  readonly conversationBytes: number;
+  /** Tokens that the answer has room for, beside the conversation as it is. */
+  readonly maxOutput: number;
+  /** The prompt certainly does not fit. */
+  readonly isTooSmall: boolean;
+}
+
+/**
+ * What a window has room for, by how many bytes the tokens of the last prompt had: an estimate, since
+ * the provider refuses a prompt that is too long, and no money depends on it.
+ */
+export function planWindow(bounds: WindowBounds): WindowPlan {
+  const { conversationBytes, fixedBytes, maxOutput, measured, window } = bounds;
+  // Prose has four bytes a token; schemas of tools may have more, and nothing else is like them.
+  const counted = measured === null ? 0 : measured.tokens / (fixedBytes + measured.bytes);
+  const perByte = Math.min(1, Math.max(1 / 4, counted));
+  // An answer that is longer than the window, as the default is for small ones, gets a quarter of it.
+  const answer = Math.min(maxOutput, Math.floor(window / 4));
+  const prompt = Math.ceil((fixedBytes + conversationBytes) * perByte);
+  return {
+    conversationBytes: Math.floor((window - answer) / perByte) - fixedBytes,
+    maxOutput: Math.min(maxOutput, Math.max(answer, window - prompt)),
+    // No text that people write has tokens of eight bytes on average.
+    isTooSmall: (fixedBytes + conversationBytes) / 8 > window,
+  };
+}

@@ -1,7 +1,9 @@
 /** The faults of providers, met by their real clients, from the wire to what the caller sees. */
+
 import type { ServerResponse } from "node:http";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { z } from "zod";
+import { noExposure } from "../../contracts/exposure.ts";
 import { protocols, type WireReply } from "../../models/wire-protocols.test-support.ts";
 import {
   sendEvents,
@@ -51,12 +53,13 @@ const grep = defineTool({
   name: "grep",
   description: "Searches.",
   effect: "read",
+  exposure: noExposure,
   idempotent: false,
   scopes: [],
   input: z.strictObject({ pattern: z.string().optional() }),
-  execute() {
+  execute({ pattern }) {
     searches += 1;
-    return "found";
+    return pattern === "much" ? "found ".repeat(2000) : "found";
   },
 });
 
@@ -204,18 +207,25 @@ describe.each(models)("%s", (model) => {
     });
   });
 
-  it("fault 12: a conversation that is too long is shortened once, and not sent again in vain", async () => {
+  it("fault 12: a conversation that is too long is shortened, and not sent again in vain", async () => {
     const long = refuse(400, "prompt is too long: 201000 tokens > 200000 maximum");
-    answers(long, fine);
+    const much = say({ arguments: '{"pattern":"much"}' });
+    answers(much, long, fine);
     const once = await run(model);
     expect(once.result.status).toBe("completed");
     expect(ofType(once.events, "agent.compacted")).toHaveLength(1);
     asked = 0;
+    answers(much, long);
+    const often = await run(model);
+    expect(often.result.status).toBe("failed");
+    expect(often.result.result).toMatch(/does not fit the model's window/);
+    expect(asked).toBe(2 + ofType(often.events, "agent.compacted").length);
+    expect(asked).toBeLessThan(6);
+    asked = 0;
     answers(long);
-    const twice = await run(model);
-    expect(twice.result.status).toBe("failed");
-    expect(twice.result.result).toMatch(/does not fit the model's window/);
-    expect(asked).toBe(2);
+    const never = await run(model);
+    expect(never.result.closeReason).toBe("no_progress");
+    expect(asked).toBe(1);
   });
 
   it("a key that is refused fails at once, and is nowhere in the log", async () => {

@@ -1,3 +1,4 @@
+import { type Cause, describeCause } from "../../events/cause.ts";
 import { messageOf } from "../../ports/message-of.ts";
 import type {
   Model,
@@ -7,8 +8,8 @@ import type {
   ToolDescription,
 } from "../../ports/model.ts";
 import { ModelFault } from "../../ports/model-fault.ts";
-import type { Agent } from "../agent.ts";
 import { Stopped } from "../ends/ending.ts";
+import { type LiveDelegation, modelOf, requestsOf } from "../live-delegation.ts";
 import { correctRequest } from "./correct-request.ts";
 import { noteLateResult } from "./late-result.ts";
 
@@ -23,12 +24,12 @@ export interface TurnRequest {
  * Sends one request and watches it: no first token in time, or none for too long in the middle,
  * ends it like a cut connection. The reply is whole or there is none.
  */
-export async function requestModel(agent: Agent, turn: TurnRequest): Promise<ModelReply> {
+export async function requestModel(agent: LiveDelegation, turn: TurnRequest): Promise<ModelReply> {
   const { parts } = agent.run;
   const watch = new StreamWatch(agent);
   const request = new WatchedRequest(agent, turn, watch);
   try {
-    const model = parts.models.resolve(agent.model);
+    const model = parts.models.resolve(modelOf(agent));
     const answer = (): Promise<ModelReply> => watch.follow(model, request);
     if (parts.middleware.turn === undefined) return await answer();
     return await parts.middleware.turn(
@@ -36,7 +37,7 @@ export async function requestModel(agent: Agent, turn: TurnRequest): Promise<Mod
         runId: agent.run.id,
         delegationId: agent.id,
         parentId: agent.parent?.id ?? null,
-        depth: agent.depth,
+        depth: agent.contract.parent.depth,
         contract: agent.contract,
         request,
       },
@@ -72,20 +73,20 @@ class WatchedRequest implements ModelRequest {
   readonly caller: ModelRequest["caller"];
   readonly #watch: StreamWatch;
 
-  constructor(agent: Agent, turn: TurnRequest, watch: StreamWatch) {
-    const { contract, transcript } = agent;
-    this.model = agent.model;
+  constructor(agent: LiveDelegation, turn: TurnRequest, watch: StreamWatch) {
+    const { contract, said } = agent;
+    this.model = modelOf(agent);
     this.system = agent.system;
-    this.messages = transcript.messages;
+    this.messages = said.transcript.messages;
     this.tools = turn.tools;
     this.maxOutputTokens = turn.maxOutput;
     this.temperature = contract.model.temperature;
     this.caller = {
       delegationId: agent.id,
       profile: contract.profile.id,
-      depth: agent.depth,
-      attempt: agent.attempt,
-      turn: transcript.turns + 1,
+      depth: agent.contract.parent.depth,
+      attempt: agent.state.attempt,
+      turn: said.transcript.turns + 1,
       try: turn.try,
       task: contract.step.description,
     };
@@ -109,7 +110,7 @@ class WatchedRequest implements ModelRequest {
 /** The deadlines of one request: the agent's timer asks it when something last arrived. */
 class StreamWatch {
   reply: ModelReply | null = null;
-  readonly #agent: Agent;
+  readonly #agent: LiveDelegation;
   readonly #began: number;
   readonly #request: number;
   #lastPart = 0;
@@ -118,14 +119,14 @@ class StreamWatch {
   #forget: (() => void) | undefined;
   #reason: unknown;
 
-  constructor(agent: Agent) {
+  constructor(agent: LiveDelegation) {
     this.#agent = agent;
     this.#began = agent.run.parts.clock.monotonic();
-    this.#request = agent.requests;
-    agent.time.watched = this;
+    this.#request = requestsOf(agent);
+    agent.process.time.watched = this;
   }
 
-  get contract(): Agent["contract"] {
+  get contract(): LiveDelegation["contract"] {
     return this.#agent.contract;
   }
 
@@ -146,7 +147,7 @@ class StreamWatch {
       const hear = (reply: ModelReply): void => {
         this.reply = reply;
         if (this.#reason !== undefined) {
-          noteLateResult(this.#agent, "an answer of its model");
+          noteLateResult(this.#agent, { code: "late_answer" });
           this.#correct(reply);
         }
         resolve(reply);
@@ -168,7 +169,7 @@ class StreamWatch {
   }
 
   end(): void {
-    this.#agent.time.watched = null;
+    this.#agent.process.time.watched = null;
     this.#forget?.();
   }
 
@@ -179,18 +180,18 @@ class StreamWatch {
     const limit = this.#lastPart === 0 ? firstToken : stall;
     const left = (this.#lastPart === 0 ? this.#began : this.#lastPart) + limit - now;
     if (left > 0) return Math.min(left, stall);
-    const what = this.#lastPart === 0 ? "no first token" : "no further token";
-    this.#abort(new StalledRequest(`The model gave ${what} for ${limit} ms.`));
+    const token = this.#lastPart === 0 ? "first" : "next";
+    this.#abort(new StalledRequest({ code: "model_stalled", token, ms: limit }));
     return Math.min(firstToken, stall);
   }
 
   readonly #onPart = (part: ModelPart): void => {
     const { clock, onDelta } = this.#agent.run.parts;
     this.#lastPart = clock.monotonic();
-    this.#agent.lastActivity = this.#lastPart;
-    const { received } = this.#agent;
-    if (this.#reason === undefined && received !== null) {
-      this.#agent.received = received + bytesOf(part);
+    this.#agent.process.lastActivity = this.#lastPart;
+    const { request } = this.#agent.process;
+    if (this.#reason === undefined && request.received !== null) {
+      request.received += bytesOf(part);
     }
     if (part.type === "text") onDelta?.(this.#agent.id, part.text);
   };
@@ -215,8 +216,11 @@ function asFault(error: unknown): unknown {
 
 /** Like a cut connection, but when it does not pass the delegation has timed out. */
 export class StalledRequest extends ModelFault {
-  constructor(message: string) {
-    super("connection", message);
+  override readonly cause: Cause;
+
+  constructor(cause: Extract<Cause, { code: "model_stalled" }>) {
+    super("connection", describeCause(cause));
     this.name = "StalledRequest";
+    this.cause = cause;
   }
 }

@@ -4,9 +4,16 @@ import type { TokenUsage } from "../../events/event.ts";
 import { billionths, inDollars } from "../../ports/dollars.ts";
 import type { ModelReply, ModelUsage } from "../../ports/model.ts";
 import type { ModelFault } from "../../ports/model-fault.ts";
-import type { Agent } from "../agent.ts";
-import { event } from "../agent-event.ts";
-import { type Amount, type Held, nothing } from "./ledger.ts";
+import { headOf } from "../../text.ts";
+import type { Amount, Held } from "../budget.ts";
+import {
+  event,
+  heldBy,
+  type LiveDelegation,
+  modelOf,
+  priceOf,
+  requestsOf,
+} from "../live-delegation.ts";
 import { worstCase } from "./plan-turn.ts";
 
 /** What a request has used. */
@@ -23,19 +30,15 @@ export const unused: Used = Object.freeze({ prompt: 0, completion: 0, cost: 0 })
 
 type Settlement = ReturnType<typeof event<"agent.budget_settled">>;
 
-/** Settles what is reserved: from the child and every ancestor, once. */
-export function settled(agent: Agent, used: Used): Settlement {
+/** Settles what is reserved by what the request has used. */
+export function settled(agent: LiveDelegation, used: Used): Settlement {
   const { completion, cost, isEstimated = false, prompt } = used;
-  const { reservation: reserved, requests: request } = agent;
+  const [reserved, request] = [heldBy(agent), requestsOf(agent)];
   const overrun = isOverrun(reserved, used);
-  agent.account.settle(reserved, amountOf(used));
-  if (overrun) agent.account.isOverrun = true;
-  agent.reservation = nothing;
   if (isMarked(reserved, used)) {
-    agent.estimates.set(request, { used, reserved, model: agent.model });
-    agent.estimated++;
+    const { estimates } = agent.process.request;
+    estimates.set(request, { used, reserved, model: modelOf(agent) });
   }
-  agent.usage = sum(agent, agent.usage, used);
   return event(agent, "agent.budget_settled", {
     request,
     reserved: reserved.tokens,
@@ -66,37 +69,23 @@ function isMarked({ prompt }: Held, { isEstimated = false }: Used): boolean {
   return isEstimated && prompt !== undefined;
 }
 
-/** What a delegation has used with this, marked while part of it is an estimate. */
-export function sum(
-  { estimated }: Agent,
-  usage: TokenUsage,
-  more: Omit<Used, "isEstimated">,
-): TokenUsage {
-  return {
-    prompt: usage.prompt + more.prompt,
-    completion: usage.completion + more.completion,
-    cost: usage.cost + more.cost,
-    ...(estimated > 0 && { estimated: true }),
-  };
-}
-
 /** The usage of one turn as its event says it. */
-export function usageOf({ reservation }: Agent, used: Used): TokenUsage {
+export function usageOf(agent: LiveDelegation, used: Used): TokenUsage {
   const { completion, cost, prompt } = used;
-  return { prompt, completion, cost, ...(isMarked(reservation, used) && { estimated: true }) };
+  return { prompt, completion, cost, ...(isMarked(heldBy(agent), used) && { estimated: true }) };
 }
 
 /** A request that is under way, if one is: it was cut, and its usage will not be reported. */
-export function settledIfOpen(agent: Agent): readonly Settlement[] {
-  return agent.reservation.tokens > 0 ? [settled(agent, cutUsage(agent))] : [];
+export function settledIfOpen(agent: LiveDelegation): readonly Settlement[] {
+  return heldBy(agent).tokens > 0 ? [settled(agent, cutUsage(agent))] : [];
 }
 
-export function settledFault(agent: Agent, fault: ModelFault): Settlement {
+export function settledFault(agent: LiveDelegation, fault: ModelFault): Settlement {
   const settlement = settled(agent, isFree(fault) ? unused : cutUsage(agent));
   const { partial } = fault;
   if (!partial) return settlement;
   // What had arrived is kept as data; nothing of it is acted upon.
-  return { ...settlement, payload: { ...settlement.payload, partial: partial.slice(0, 4000) } };
+  return { ...settlement, payload: { ...settlement.payload, partial: headOf(partial, 4000) } };
 }
 
 /** Faults that a provider does not charge for; any other request is estimated. */
@@ -122,8 +111,9 @@ const neverConnected: ReadonlySet<unknown> = new Set(["ECONNREFUSED", "ENOTFOUND
  * a token for each byte. Of a request that another process had sent it is unknown what had arrived:
  * then it is the whole reservation.
  */
-function cutUsage(agent: Agent): Used {
-  const { reservation, received } = agent;
+function cutUsage(agent: LiveDelegation): Used {
+  const reservation = heldBy(agent);
+  const { received } = agent.process.request;
   const { prompt, tokens } = reservation;
   if (prompt === undefined || received === null) {
     const worst = worstCaseOf({ ...reservation, cost: inDollars(reservation.cost) });
@@ -133,15 +123,16 @@ function cutUsage(agent: Agent): Used {
   return { prompt, completion, cost: boundedCost(agent, prompt, completion), isEstimated: true };
 }
 
-function boundedCost({ contract, model, price, run }: Agent, prompt: number, answer: number) {
+function boundedCost(agent: LiveDelegation, prompt: number, answer: number) {
+  const { contract, run } = agent;
   if (contract.model.prices === undefined) {
-    return run.parts.models.cost(model, { prompt, completion: answer });
+    return run.parts.models.cost(modelOf(agent), { prompt, completion: answer });
   }
-  return inDollars(worstCase({ price, prompt }, answer).cost);
+  return inDollars(worstCase({ price: priceOf(agent), prompt }, answer).cost);
 }
 
 /** What an answer has used: what was reported, or an estimate where that is no count. */
-export function usedFor(agent: Agent, reply: ModelReply): Used {
+export function usedFor(agent: LiveDelegation, reply: ModelReply): Used {
   const reported = counted(reply.usage);
   // An answer of an earlier run is not sent to a provider now. Its tokens count, since they say how long
   // the conversation is, but they cannot overrun a request that was not made.
@@ -151,16 +142,16 @@ export function usedFor(agent: Agent, reply: ModelReply): Used {
     // The provider may have billed reasoning that it did not send.
     const cost =
       agent.contract.model.prices === undefined
-        ? agent.run.parts.models.cost(agent.model, { prompt, completion })
-        : inDollars(agent.reservation.cost);
+        ? agent.run.parts.models.cost(modelOf(agent), { prompt, completion })
+        : inDollars(heldBy(agent).cost);
     return { prompt, completion, cost, isEstimated: true };
   }
   const { completion, prompt } = reported;
-  return { prompt, completion, cost: costOf(agent, agent.model, reported) };
+  return { prompt, completion, cost: costOf(agent, modelOf(agent), reported) };
 }
 
-function takenUsage(agent: Agent, reply: ModelReply, reported: ModelUsage | null): Used {
-  const { prompt: bound, tokens } = agent.reservation;
+function takenUsage(agent: LiveDelegation, reply: ModelReply, reported: ModelUsage | null): Used {
+  const { prompt: bound, tokens } = heldBy(agent);
   const fits =
     reported !== null && (bound === undefined || reported.prompt + reported.completion <= tokens);
   const { completion, prompt } = fits ? reported : estimate(agent, reply);
@@ -177,9 +168,10 @@ export function counted(usage: ModelUsage | null): ModelUsage | null {
 }
 
 /** No prompt is more than its bound, no answer than its bytes, those of its thoughts included. */
-function estimate({ promptBound, received, reservation }: Agent, reply: ModelReply): ModelUsage {
+function estimate(agent: LiveDelegation, reply: ModelReply): ModelUsage {
+  const { promptBound, received } = agent.process.request;
   const bytes = Buffer.byteLength(reply.text) + Buffer.byteLength(JSON.stringify(reply.calls));
-  const completion = Math.min(Math.max(bytes, received ?? 0), reservation.tokens - promptBound);
+  const completion = Math.min(Math.max(bytes, received ?? 0), heldBy(agent).tokens - promptBound);
   return { prompt: promptBound, completion };
 }
 
@@ -187,7 +179,11 @@ function estimate({ promptBound, received, reservation }: Agent, reply: ModelRep
  * In dollars, by the prices of the contract where it has them: the list of another worker, or of
  * tomorrow, is not what was agreed.
  */
-export function costOf({ contract, run }: Agent, model: string, usage: ModelUsage): number {
+export function costOf(
+  { contract, run }: LiveDelegation,
+  model: string,
+  usage: ModelUsage,
+): number {
   const { prices } = contract.model;
   if (prices === undefined) return run.parts.models.cost(model, usage);
   return run.parts.models.cost(model, usage, prices[model] ?? free);

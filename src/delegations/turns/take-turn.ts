@@ -1,16 +1,32 @@
-import { unpriced } from "../../contracts/narrow-models.ts";
+import type { Cause } from "../../events/cause.ts";
+import type { CloseReason } from "../../events/close-reason.ts";
+import { timeoutSignal } from "../../ports/clock.ts";
 import { inDollars } from "../../ports/dollars.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
 import type { ModelReply } from "../../ports/model.ts";
 import { ModelFault } from "../../ports/model-fault.ts";
+import { chooseShortening } from "../../sessions/compact.ts";
 import type { OfferedTools } from "../../tools/toolbox.ts";
-import type { Agent } from "../agent.ts";
-import { event } from "../agent-event.ts";
+import type { Amount } from "../budget.ts";
 import { type Ending, failure, Stopped } from "../ends/ending.ts";
-import type { EngineLimits } from "../engine-parts.ts";
-import type { Amount } from "./ledger.ts";
+import type { EngineParts } from "../engine-parts.ts";
+import {
+  event,
+  heldBy,
+  type LiveDelegation,
+  modelOf,
+  priceOf,
+  requestsOf,
+} from "../live-delegation.ts";
 import { hasServers, openServers, withServerTools } from "./open-servers.ts";
-import { leastForAnswer, planTurn, promptBound, type TurnPlan } from "./plan-turn.ts";
+import {
+  leastForAnswer,
+  planTurn,
+  planWindow,
+  promptBound,
+  type TurnPlan,
+  type WindowPlan,
+} from "./plan-turn.ts";
 import { recordableCall } from "./recordable-call.ts";
 import { RefusedTurn, requestModel, StalledRequest } from "./request-model.ts";
 import { isOverrun, settled, settledFault, unused, usageOf, usedFor } from "./settle-request.ts";
@@ -19,22 +35,25 @@ import { isOverrun, settled, settledFault, unused, usageOf, usedFor } from "./se
  * One model turn: plan what it may cost, reserve that, send, settle, record. Passing faults are
  * waited out here; null means that the turn is in the transcript.
  */
-export async function takeTurn(agent: Agent): Promise<Ending | null> {
+export async function takeTurn(agent: LiveDelegation): Promise<Ending | null> {
   const { parts } = agent.run;
   for (let tries = 1; ; tries++) {
     const withoutPrice = requirePrice(agent);
     if (withoutPrice !== null) return withoutPrice;
-    if (agent.serverTools === null && hasServers(agent)) await openServers(agent);
-    const prompt = boundPrompt(agent);
-    const plan = reserveNow(agent, prompt) ?? (await reserveLater(agent, prompt));
+    if (agent.process.tools.ofServers === null && hasServers(agent)) await openServers(agent);
+    const window = keepToWindow(agent);
+    if (window?.isTooSmall) return tooLong(agent, "the prompt is longer than the window.");
+    boundPrompt(agent);
+    const plan = reserveNow(agent) ?? (await reserveCounted(agent));
     if (plan.kind === "exhausted") return bestSoFar(agent);
     // The worst case is on disk before the request leaves: a crash cannot make it forgotten.
-    await agent.appends.durable();
+    await agent.process.appends.durable();
     agent.throwIfStopped();
     const last = plan.kind === "last";
     try {
       const tools = offeredTools(agent, last).descriptions;
-      const reply = await requestModel(agent, { maxOutput: plan.maxOutput, tools, try: tries });
+      const maxOutput = Math.min(plan.maxOutput, window?.maxOutput ?? plan.maxOutput);
+      const reply = await requestModel(agent, { maxOutput, tools, try: tries });
       recordTurn(agent, reply, last);
       return null;
     } catch (error) {
@@ -54,129 +73,224 @@ export async function takeTurn(agent: Agent): Promise<Ending | null> {
  * Contracts are refused when they are made for a model whose price is not known under a cap in
  * dollars. One that an earlier version made is stopped here, before its next request.
  */
-function requirePrice({ contract, model, price, run }: Agent): Ending | null {
+function requirePrice(agent: LiveDelegation): Ending | null {
+  const { contract, run } = agent;
   const { cost } = contract.budget;
-  if (cost === null || price !== undefined) return null;
+  const model = modelOf(agent);
+  if (cost === null || priceOf(agent) !== undefined) return null;
   if (run.parts.models.price(model) !== undefined) return null;
-  return failure("budget_exhausted", unpriced(model, cost));
+  return failure({ code: "model_unpriced", model, cost });
 }
 
 /** The tools a turn is offered; in the last one only those that end it. */
-function offeredTools(agent: Agent, last: boolean): OfferedTools {
+function offeredTools(agent: LiveDelegation, last: boolean): OfferedTools {
   const { contract, run } = agent;
   if (last) return run.parts.toolbox.offer(contract.exit.tools);
-  agent.offered ??= withServerTools(
+  agent.process.tools.offered ??= withServerTools(
     run.parts.toolbox.offer(contract.permissions.allowed_tools),
-    agent.serverTools,
+    agent.process.tools.ofServers,
   );
-  return agent.offered;
+  return agent.process.tools.offered;
 }
 
 /** Another model may answer in this one's place, when the contract names one. */
-function giveUpModel(agent: Agent, { kind, message }: ModelFault): boolean {
+function giveUpModel(agent: LiveDelegation, fault: ModelFault): boolean {
   const { fallbacks = [] } = agent.contract.model;
-  const next = fallbacks[agent.modelsGivenUp];
+  const next = fallbacks[agent.said.modelsGivenUp];
   // A conversation that is too long is so elsewhere too; a model that is not known there may be here.
-  if (next === undefined || kind === "context-overflow") return false;
-  const reason = `${agent.model} cannot be had (${message}). ${next} is asked in its place.`;
-  agent.modelsGivenUp++;
-  agent.record(event(agent, "agent.retried", { what: "model", reason, delay_ms: 0 }));
+  if (next === undefined || fault.kind === "context-overflow") return false;
+  const reason = `${modelOf(agent)} cannot be had (${fault.message}). ${next} is asked in its place.`;
+  const cause = causeOf(fault);
+  agent.record(event(agent, "agent.retried", { what: "model", cause, next, reason, delay_ms: 0 }));
   return true;
 }
 
 type ReservedTurn = Exclude<TurnPlan, { kind: "wait" }>;
 
-function boundPrompt(agent: Agent): number {
-  const { transcript } = agent;
-  keepToWindow(agent);
-  agent.promptBound = promptBound({
-    counted: transcript.countedTokens,
-    bytesSince: transcript.bytesSince,
-    systemBytes: agent.systemBytes,
-    toolTokens: offeredTools(agent, false).tokens,
-  });
-  return agent.promptBound;
+/** No prompt is more tokens than its bytes. */
+function boundPrompt(agent: LiveDelegation): void {
+  const { transcript } = agent.said;
+  const { models } = agent.run.parts;
+  const recorded = models.recorded?.(agent.id, requestsOf(agent) + 1);
+  agent.process.request.promptBound =
+    recorded?.promptBound ??
+    promptBound({
+      counted: transcript.countedTokens,
+      // Earlier versions, whose runs are replayed, did not add what goes back to the provider.
+      bytesSince: transcript.bytesSince + (models.recorded ? 0 : transcript.uncountedData),
+      systemBytes: Buffer.byteLength(agent.system),
+      toolTokens: offeredTools(agent, false).tokens,
+    });
 }
 
-/** Undefined: others hold what it needs, and will give some of it back. */
-function reserveNow(agent: Agent, prompt: number): ReservedTurn | undefined {
-  const { account, contract } = agent;
-  const plan = planTurn({
-    prompt,
+function planNow(agent: LiveDelegation, bytesToCome = 0): TurnPlan {
+  const { budget, contract } = agent;
+  return planTurn({
+    prompt: agent.process.request.promptBound + bytesToCome,
     maxOutput: contract.model.max_output_tokens,
-    available: account.available,
-    unspent: account.unspent,
+    available: budget.available,
+    unspent: budget.unspent,
     keepBack: contract.budget.reserve,
-    price: agent.price,
+    price: priceOf(agent),
   });
-  if (plan.kind === "exhausted") return plan;
-  if (plan.kind === "wait") return undefined;
-  reserve(agent, plan.reserve);
-  return isLastTurn(agent) ? { ...plan, kind: "last" } : plan;
 }
 
-async function reserveLater(agent: Agent, prompt: number): Promise<ReservedTurn> {
-  agent.record(event(agent, "agent.paused", { reason: "budget" }));
-  for (;;) {
-    await agent.interruptible(agent.account.released());
-    const plan = reserveNow(agent, prompt);
-    if (plan !== undefined) return plan;
-  }
+/** Whether the budget has room for another turn when these messages have been added. */
+export async function hasRoomFor(
+  agent: LiveDelegation,
+  messages: readonly { readonly message: string }[],
+): Promise<boolean> {
+  const bytes = messages.reduce(
+    (sum, { message }) => sum + Buffer.byteLength(message) + aroundMessage,
+    0,
+  );
+  const fits = (): boolean => "reserve" in planNow(agent, bytes);
+  boundPrompt(agent);
+  if (fits()) return true;
+  await countPrompt(agent);
+  return fits();
 }
+
+/** More than the words and roles that stand around a message. */
+const aroundMessage = 200;
+
+/** Undefined: by that bound a turn with its tools does not fit into what is free now. */
+function reserveNow(agent: LiveDelegation): ReservedTurn | undefined {
+  const plan = planNow(agent);
+  return plan.kind === "turn" ? reserve(agent, plan) : undefined;
+}
+
+/** Plans with a better bound than bytes, where the model knows one, and waits while others hold much. */
+async function reserveCounted(agent: LiveDelegation): Promise<ReservedTurn> {
+  await countPrompt(agent);
+  let plan = planNow(agent);
+  if (plan.kind === "wait") agent.record(event(agent, "agent.paused", { reason: "budget" }));
+  for (; plan.kind === "wait"; plan = planNow(agent)) {
+    await agent.interruptible(agent.process.time.untilReleased());
+  }
+  return plan.kind === "exhausted" ? plan : reserve(agent, plan);
+}
+
+/** Asks the model for the tokens of the next prompt. A replay has the bound that was used. */
+async function countPrompt(agent: LiveDelegation): Promise<void> {
+  const { contract, run } = agent;
+  const { transcript } = agent.said;
+  const { clock, models } = run.parts;
+  if (models.recorded !== undefined) return;
+  const { max_output_tokens: maxOutputTokens, temperature, top_p: topP, effort } = contract.model;
+  const count = async (): Promise<number | undefined> => {
+    const model = models.resolve(modelOf(agent));
+    return model.countTokens?.({
+      ...{ model: modelOf(agent), system: agent.system, messages: transcript.messages },
+      tools: offeredTools(agent, false).descriptions,
+      ...{ maxOutputTokens, temperature, topP, effort },
+      counted: transcript.counted,
+      signal: timeoutSignal(clock, Math.min(contract.deadlines.first_token, longestCount)),
+    });
+  };
+  // What cannot be counted is bounded by its bytes; a model that cannot be had says so when it is asked.
+  const counted = await agent.interruptible(count().catch(() => undefined));
+  if (counted === undefined || !Number.isSafeInteger(counted) || counted <= 0) return;
+  const reported = transcript.countedTokens === null ? 0 : (transcript.measured?.tokens ?? 0);
+  const { request } = agent.process;
+  request.promptBound = Math.min(request.promptBound, Math.max(counted, reported));
+}
+
+const longestCount = 10_000;
 
 /** The contract's count of turns ends here: what there is by now is the result. */
-function isLastTurn({ contract, transcript }: Agent): boolean {
+function isLastTurn({ contract, said: { transcript } }: LiveDelegation): boolean {
   const { max_turns: most } = contract.execution;
   return most !== undefined && transcript.turns + 1 >= most;
 }
 
-/** A profile that may use only a part of the model's window has its conversation shortened early. */
-function keepToWindow(agent: Agent): void {
-  const { contract, transcript } = agent;
-  const { context_window: window, max_output_tokens: output } = contract.model;
-  if (window === undefined || transcript.countedTokens === null) return;
-  // Four bytes are about a token: a bound that is meant to be kept, not one that money hangs on.
-  const likely = transcript.countedTokens + transcript.bytesSince / 4;
-  if (likely + output <= window || transcript.compactions > 0) return;
-  const before = transcript.messages.length;
-  agent.record(event(agent, "agent.compacted", { before_messages: before }));
+/**
+ * Shortens a conversation that has outgrown the window of its profile or model. Undefined: no window
+ * is known, and the provider says when it is too long.
+ */
+function keepToWindow(agent: LiveDelegation): WindowPlan | undefined {
+  const { models } = agent.run.parts;
+  if (models.recorded !== undefined) {
+    while (shortenTo(agent, 0));
+    const { isSent } = models.recorded(agent.id, requestsOf(agent) + 1) ?? { isSent: false };
+    return isSent ? undefined : windowOf(agent);
+  }
+  const plan = windowOf(agent);
+  const isOutgrown = plan !== undefined && agent.said.transcript.bytes > plan.conversationBytes;
+  return isOutgrown && shortenTo(agent, plan.conversationBytes) ? windowOf(agent) : plan;
 }
 
-function reserve(agent: Agent, amount: Amount): void {
+function windowOf(agent: LiveDelegation): WindowPlan | undefined {
+  const { contract, run } = agent;
+  const { transcript } = agent.said;
+  const { context_window: own, max_output_tokens: maxOutput } = contract.model;
+  const window = own ?? run.parts.models.contextWindow?.(modelOf(agent));
+  if (window === undefined) return undefined;
+  // Our own tools are bounded by a token for two bytes.
+  const fixedBytes = Buffer.byteLength(agent.system) + 2 * offeredTools(agent, false).tokens;
+  const { bytes: conversationBytes, measured } = transcript;
+  const plan = planWindow({ window, maxOutput, fixedBytes, conversationBytes, measured });
+  // A replay knows the contract's window alone, and a provider that we know refuses by itself.
+  return own === undefined ? { ...plan, isTooSmall: false } : plan;
+}
+
+/**
+ * Shortens the conversation to so many bytes, or by as much as can be removed. False: nothing could
+ * be. A replay shortens where the recorded run did, and in the same way.
+ */
+function shortenTo(agent: LiveDelegation, most: number): boolean {
+  const { messages, compactions } = agent.said.transcript;
+  const { models } = agent.run.parts;
+  if (models.recorded !== undefined) {
+    const next = models.recorded(agent.id, requestsOf(agent) + 1)?.shortenings[compactions];
+    if (next !== undefined) agent.record(event(agent, "agent.compacted", next));
+    return next !== undefined;
+  }
+  const shortening = chooseShortening(messages, most);
+  if (shortening === undefined) return false;
+  const payload = { before_messages: messages.length, shortening };
+  agent.record(event(agent, "agent.compacted", payload));
+  return true;
+}
+
+function reserve(
+  agent: LiveDelegation,
+  plan: Extract<TurnPlan, { reserve: Amount }>,
+): ReservedTurn {
+  const { reserve: amount } = plan;
   // Planned from what is free, with nothing awaited in between: it cannot be gone.
-  if (!agent.account.reserve(amount)) throw new Error("a planned reservation did not fit");
-  agent.requests++;
-  const recorded = agent.run.parts.models.recorded?.(agent.id, agent.requests);
-  agent.received = recorded?.received ?? 0;
-  const prompt = recorded?.isBounded === false ? {} : { prompt: agent.promptBound };
-  agent.reservation = { ...amount, ...prompt };
+  if (!agent.budget.fits(amount)) throw new Error("a planned reservation did not fit");
+  const { request: underWay } = agent.process;
+  const request = requestsOf(agent) + 1;
+  const recorded = agent.run.parts.models.recorded?.(agent.id, request);
+  underWay.received = recorded?.received ?? 0;
+  const prompt = recorded?.isBounded === false ? {} : { prompt: underWay.promptBound };
   const { cost, tokens } = amount;
   agent.record(
     event(agent, "agent.budget_reserved", {
-      request: agent.requests,
+      request,
       tokens,
       ...prompt,
       ...(cost > 0 && { cost: inDollars(cost) }),
     }),
   );
+  return isLastTurn(agent) ? { ...plan, kind: "last" } : plan;
 }
 
-function recordTurn(agent: Agent, reply: ModelReply, last: boolean): void {
-  const { model } = agent;
+function recordTurn(agent: LiveDelegation, reply: ModelReply, last: boolean): void {
   const used = usedFor(agent, reply);
-  agent.turns++;
   agent.record(
     event(agent, "agent.model_turn", {
-      requested: model,
+      requested: modelOf(agent),
       served: reply.served,
       usage: usageOf(agent, used),
       finish_reason: reply.finish,
       ...(reply.text === "" ? {} : { text: reply.text }),
       ...(reply.calls.length === 0
         ? {}
-        : { calls: agent.transcript.withUniqueIds(reply.calls.map(recordableCall)) }),
+        : { calls: agent.said.transcript.withUniqueIds(reply.calls.map(recordableCall)) }),
       // After an overrun no further turn follows.
-      ...(last || isOverrun(agent.reservation, used) ? { last: true } : {}),
+      ...(last || isOverrun(heldBy(agent), used) ? { last: true } : {}),
       ...(reply.providerData === undefined ? {} : { provider_data: reply.providerData }),
       ...(reply.takenFrom === undefined ? {} : { taken_from: reply.takenFrom }),
     }),
@@ -186,44 +300,32 @@ function recordTurn(agent: Agent, reply: ModelReply, last: boolean): void {
 
 /** Null: try again. */
 async function afterFault(
-  agent: Agent,
+  agent: LiveDelegation,
   fault: ModelFault,
   tries: number,
   allowedTries: number,
 ): Promise<Ending | null> {
   switch (fault.kind) {
     case "context-overflow":
-      if (agent.transcript.compactions > 0) {
-        return failure(
-          "no_progress",
-          `The conversation does not fit the model's window: ${fault.message}`,
-        );
-      }
-      agent.record(
-        event(agent, "agent.compacted", { before_messages: agent.transcript.messages.length }),
-      );
-      return null;
+      // What the provider counted is not known: each refusal takes a quarter away, if there is that much.
+      return shortenTo(agent, agent.said.transcript.bytes) ? null : tooLong(agent, fault.message);
     case "spend-cap":
     case "unauthorized":
     case "rejected":
-      return failure("provider_unavailable", fault.message);
+      return failure(causeOf(fault));
     case "rate-limited":
     case "overloaded":
     case "connection": {
-      if (tries >= allowedTries) {
-        const code = fault instanceof StalledRequest ? "timeout" : "provider_unavailable";
-        return failure(code, fault.message, true);
-      }
-      const delay = fault.retryAfterMs ?? backoff(agent.run.parts.limits, tries);
-      if (delay > agent.time.left()) {
-        return failure(
-          "provider_unavailable",
-          `${fault.message} It asks to wait ${delay} ms, which is longer than the delegation has left.`,
-        );
+      if (tries >= allowedTries) return failure(causeOf(fault), true);
+      const delay = fault.retryAfterMs ?? backoff(agent.run.parts, tries);
+      if (delay > agent.process.time.left()) {
+        const { kind, message: text } = fault;
+        return failure({ code: "model_unavailable", fault: kind, text, wait_ms: delay });
       }
       agent.record(
         event(agent, "agent.retried", {
           what: "request",
+          cause: causeOf(fault),
           reason: fault.message,
           delay_ms: Math.round(delay),
         }),
@@ -236,51 +338,57 @@ async function afterFault(
   }
 }
 
+function causeOf(fault: ModelFault): Cause {
+  if (fault instanceof StalledRequest) return fault.cause;
+  return { code: "model_unavailable", fault: fault.kind, text: fault.message };
+}
+
 /** Full jitter between half and the whole of a doubling delay, up to a limit. */
-export function backoff(
-  limits: Pick<EngineLimits, "backoffMs" | "maxBackoffMs">,
-  tries: number,
-): number {
+export function backoff({ clock, limits }: Pick<EngineParts, "clock" | "limits">, tries: number) {
   const whole = Math.min(limits.backoffMs * 2 ** (tries - 1), limits.maxBackoffMs);
-  return whole / 2 + Math.random() * (whole / 2);
+  return whole / 2 + clock.random() * (whole / 2);
 }
 
 /** A turn that the user's middleware, or the registry of models, did not let through. */
-function refusedTurn(agent: Agent, { reply, message, cause }: RefusedTurn): Ending {
+function refusedTurn(agent: LiveDelegation, { reply, message, cause }: RefusedTurn): Ending {
   // What was answered before it was refused has been paid for.
   agent.record(settled(agent, reply === null ? unused : usedFor(agent, reply)));
-  if (cause instanceof MandateError) return failure("provider_unavailable", message);
-  return failure("policy_denied", `The turn was refused: ${message}`);
+  if (cause instanceof MandateError) {
+    return failure({ code: "model_unavailable", fault: "rejected", text: message });
+  }
+  return failure({ code: "turn_refused", text: message });
 }
 
 /** What a child that ran out of budget can still hand in. */
-export function bestSoFar(agent: Agent): Ending {
-  const { transcript } = agent;
-  if (transcript.bestText !== "") {
-    const text = transcript.bestText;
-    return { kind: "output", text, truncated: true, reason: "budget_exhausted" };
-  }
-  return failure("budget_exhausted", whyNoAnswer(agent));
+export function bestSoFar(agent: LiveDelegation): Ending {
+  return bestText(agent, "budget_exhausted") ?? failure(whyNoAnswer(agent));
 }
 
-function whyNoAnswer({ account, contract, price, promptBound: prompt }: Agent): string {
-  const { available } = account;
-  if (account.isOverrun) {
-    return "The provider reported more tokens than the request allowed, so nothing more is sent, and there is no answer yet.";
-  }
-  if (available.cost <= 0) return "What it may cost is spent, and there is no answer yet.";
+/** Nothing more can be removed from the conversation of a child. */
+function tooLong(agent: LiveDelegation, text: string): Ending {
+  const failed = failure({ code: "window_exceeded", text });
+  const recorded = agent.run.parts.models.recorded?.(agent.id, requestsOf(agent));
+  return recorded?.hasFailed ? failed : (bestText(agent, "no_progress") ?? failed);
+}
+
+function bestText(
+  { said: { transcript } }: LiveDelegation,
+  reason: CloseReason,
+): Ending | undefined {
+  const { bestText: text } = transcript;
+  return text === "" ? undefined : { kind: "output", text, truncated: true, reason };
+}
+
+function whyNoAnswer(agent: LiveDelegation): Cause {
+  const { budget, contract, state } = agent;
+  const { available } = budget;
+  const [price, prompt] = [priceOf(agent), agent.process.request.promptBound];
+  if (state.overrun) return { code: "budget_overrun" };
+  if (available.cost <= 0) return { code: "cost_spent" };
   const least = leastForAnswer({ prompt, price, maxOutput: contract.model.max_output_tokens });
   if (least.tokens <= available.tokens) {
-    const [needed, left] = [least, available].map(({ cost }) => dollarsOf(cost));
-    return `A single answer may cost ${needed} here, and ${left} are left of what it may cost.`;
+    const [needed, left] = [inDollars(least.cost), inDollars(available.cost)];
+    return { code: "cost_too_small", needed, left };
   }
-  return `The budget is too small for a single answer, which may take ${least.tokens} tokens here.`;
-}
-
-/** Cents of cents, and of cheap models what there is. */
-function dollarsOf(cost: number): string {
-  const digits = cost >= 1e7 ? 4 : 9;
-  return `$${inDollars(cost)
-    .toFixed(digits)
-    .replace(/(\.\d{2,}?)0+$/, "$1")}`;
+  return { code: "tokens_too_small", needed: least.tokens };
 }

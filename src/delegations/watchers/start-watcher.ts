@@ -1,11 +1,10 @@
-import type { Agent } from "../agent.ts";
+import { isWatcher, type LiveDelegation } from "../live-delegation.ts";
 import type { LiveRun } from "../live-run.ts";
 import { resolveProfile, type Unresolved } from "../start/resolve-profile.ts";
 import { type Started, startDelegation } from "../start/start-delegation.ts";
-import { isWatcher } from "./watch.ts";
 
 /** Has somebody look on at an agent's session. */
-export async function startWatcher(watches: Agent, profile: string): Promise<Started> {
+export async function startWatcher(watches: LiveDelegation, profile: string): Promise<Started> {
   const { contract, id, run } = watches;
   const who = contract.profile.id;
   if (isWatcher(watches)) {
@@ -46,17 +45,17 @@ export function unfitWatcher(run: LiveRun, profiles: readonly string[]): Unresol
 
 /** Those who look on from the beginning. A session that is over by then needs none of them. */
 export async function startWatchers(
-  watches: Agent,
+  watches: LiveDelegation,
   profiles: readonly string[],
 ): Promise<Unresolved | undefined> {
   for (const profile of profiles) {
-    if (watches.isEnding) return undefined;
+    if (watches.process.end.isEnding) return undefined;
     const started = await startWatcher(watches, profile);
     if (!("agent" in started)) return started;
     try {
       await started.created;
     } catch (error) {
-      if (!watches.isEnding) throw error;
+      if (!watches.process.end.isEnding) throw error;
     }
   }
   return undefined;

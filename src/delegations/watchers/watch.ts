@@ -1,22 +1,21 @@
 import { describeDeltas } from "../../sessions/describe-delta.ts";
-import type { Agent } from "../agent.ts";
-import { event } from "../agent-event.ts";
 import { closeWith, endWatcher } from "../ends/close.ts";
-import type { Ending, OutputEnding } from "../ends/ending.ts";
+import type { Ending } from "../ends/ending.ts";
+import type { LiveDelegation } from "../live-delegation.ts";
+import { event } from "../live-delegation.ts";
 import { type Batch, WatchFeed } from "./watch-feed.ts";
 
 /** What a watcher is shown at once, in characters. */
 const batchSize = 8000;
 
-export function isWatcher({ contract }: Agent): boolean {
-  return contract.profile.capability === "watcher";
-}
-
 /** Who of that profile watches an agent's session now. */
-export function watchersOf({ id, run }: Agent, profile: string): readonly Agent[] {
+export function watchersOf(
+  { id, run }: LiveDelegation,
+  profile: string,
+): readonly LiveDelegation[] {
   return run.topLevel.filter(
-    ({ contract, isEnding }) =>
-      contract.parent.watches === id && contract.profile.id === profile && !isEnding,
+    ({ contract, process }) =>
+      contract.parent.watches === id && contract.profile.id === profile && !process.end.isEnding,
   );
 }
 
@@ -25,13 +24,13 @@ export function watchersOf({ id, run }: Agent, profile: string): readonly Agent[
  * remark on it. It lives as long as that session, and ends alone when anything ends it.
  */
 export async function watch(
-  agent: Agent,
-  attempt: (agent: Agent) => Promise<Ending>,
+  agent: LiveDelegation,
+  attempt: (agent: LiveDelegation) => Promise<Ending>,
 ): Promise<void> {
   const { limits, store } = agent.run.parts;
   const watches = agent.contract.parent.watches ?? "";
   endWith(agent, agent.run.agents.get(watches));
-  const feed = new WatchFeed(store, watches, agent.watchedUpTo);
+  const feed = new WatchFeed(store, watches, agent.said.watchedUpTo);
   try {
     await feed.begin();
     for (;;) {
@@ -47,17 +46,16 @@ export async function watch(
 }
 
 /** A run closes the watchers of its root with it; those of others end when these do. */
-function endWith(agent: Agent, watched: Agent | undefined): void {
+function endWith(agent: LiveDelegation, watched: LiveDelegation | undefined): void {
   if (watched === undefined || watched === agent.run.root) return;
   // Where that cannot be written, the end of the run closes it.
-  void watched
+  void watched.process.end
     .whenClosed()
     .then(() => endWatcher(agent))
     .catch(() => undefined);
 }
 
-function show(agent: Agent, { lines, upTo }: Batch): void {
-  agent.watchedUpTo = upTo;
+function show(agent: LiveDelegation, { lines, upTo }: Batch): void {
   const message = `What happened in the session that you watch:\n\n${describeDeltas(lines, batchSize)}\n\nInterject if you must; otherwise answer with one word.`;
   agent.record(
     event(agent, "agent.interjected", {
@@ -67,17 +65,4 @@ function show(agent: Agent, { lines, upTo }: Batch): void {
       up_to: upTo,
     }),
   );
-}
-
-/** Its session is over, and so is its work; after an overrun it ends for that. */
-export function watched(agent: Agent): OutputEnding {
-  const said = agent.remarks === 1 ? "1 remark" : `${agent.remarks} remarks`;
-  const text = `Watched ${agent.contract.parent.watches ?? "a session"}: ${said}.`;
-  const { isOverrun } = agent.account;
-  return {
-    kind: "output",
-    text,
-    truncated: isOverrun,
-    reason: isOverrun ? "budget_exhausted" : null,
-  };
 }

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
+import { noExposure } from "../../contracts/exposure.ts";
 import type { Script } from "../../models/scripted/scripted-model.ts";
 import type { Profile } from "../../profiles/profile.ts";
 import {
@@ -234,6 +235,7 @@ describe("a critical remark", () => {
       name: "slow",
       description: "Takes its time.",
       effect: "write",
+      exposure: noExposure,
       idempotent: false,
       scopes: [],
       input: z.strictObject({ name: z.string() }),

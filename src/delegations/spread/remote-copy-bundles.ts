@@ -5,7 +5,7 @@ import type { Store } from "../../ports/store.ts";
 import type { WorkingCopies } from "../../workspaces/git/copies/working-copies.ts";
 import type { WorkingCopy } from "../../workspaces/git/copies/working-copy.ts";
 import type { ReceivedChanges } from "../../workspaces/git/travel/receive-changes.ts";
-import type { Agent } from "../agent.ts";
+import type { LiveDelegation } from "../live-delegation.ts";
 import type { LiveRun } from "../live-run.ts";
 
 /** Where the log says that the store keeps the bundles of a delegation's copy. */
@@ -39,21 +39,21 @@ export async function eventsOf(store: Store, delegationId: string): Promise<Stor
  */
 export async function packStart(
   run: LiveRun,
-  caller: Agent | null,
+  caller: LiveDelegation | null,
   copies: WorkingCopies,
   copy: WorkingCopy,
 ): Promise<ArtifactReference | undefined> {
   const { sendsCopies, store } = run.parts;
   // A root's work is merged into the person's folder, by whoever works on it: it stays there.
-  if (!run.isSpread || caller === null || sendsCopies !== true) return undefined;
+  if (caller === null || sendsCopies !== true) return undefined;
   return store.keepArtifact(await copies.pack(copy));
 }
 
 /** The same of what was changed in a copy that travels, before its work is handed in. */
-export async function packWork(agent: Agent): Promise<ArtifactReference | undefined> {
+export async function packWork(agent: LiveDelegation): Promise<ArtifactReference | undefined> {
   const { contract, copy, id, parent, run } = agent;
   const { copies: open, store } = run.parts;
-  if (!run.isSpread || parent === null || copy === null) return undefined;
+  if (parent === null || copy === null) return undefined;
   if (bundlesIn(await eventsOf(store, id)).start === undefined) return undefined;
   const copies = await open();
   const packed = await copies.packChanges(copy, contract.step.title);
@@ -65,12 +65,11 @@ export async function packWork(agent: Agent): Promise<ArtifactReference | undefi
 
 /** Takes what a child did elsewhere into its copy here; undefined where it did it here anyway. */
 export async function receiveWork(
-  { id, run }: Agent,
+  { id, run }: LiveDelegation,
   copies: WorkingCopies,
   copy: WorkingCopy,
 ): Promise<ReceivedChanges | undefined> {
   const { store } = run.parts;
-  if (!run.isSpread) return undefined;
   const { changes } = bundlesIn(await eventsOf(store, id));
   if (changes === undefined) return undefined;
   return copies.receive(copy, await readBundle(store, changes));

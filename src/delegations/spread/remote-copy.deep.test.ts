@@ -144,7 +144,7 @@ describe("a child whose worker has not its caller's folders", () => {
     const { workspace } = fleet.client;
     initRepository(workspace, { "src/a.txt": "a\n" });
     const { events } = await fleet.client.run({ task: "go", profile: "lead", workspace });
-    expect(closedAs(events)[0]).toBe("ownership_violation");
+    expect(ofType(events, "agent.tool_denied")[0]?.payload.rule).toBe("path_not_owned");
     expect(existsSync(join(workspace, "other.txt"))).toBe(false);
   });
 

@@ -5,18 +5,12 @@ import type { Delegation } from "../../events/delegation.ts";
 import type { RunState } from "../../events/run-state.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
 import type { WorkingCopy } from "../../workspaces/git/copies/working-copy.ts";
-import type { Agent } from "../agent.ts";
 import type { EngineParts } from "../engine-parts.ts";
+import type { CopyTravel } from "../execution.ts";
 import type { LiveRun } from "../live-run.ts";
 import { surroundingsOf } from "../start/placement.ts";
 import { bundlesIn, eventsOf, readBundle } from "./remote-copy-bundles.ts";
 import { lastWritten } from "./remote-copy-writes.ts";
-
-/**
- * What a process is to a delegation that works in a copy. `worker`: it works on it. `caller`: it
- * takes over what is made in it. `none`: neither.
- */
-export type CopyRole = "worker" | "caller" | "none";
 
 /**
  * The copy that a delegation works in, on this machine: where it was made, or made once more from
@@ -25,10 +19,8 @@ export type CopyRole = "worker" | "caller" | "none";
  */
 export async function copyFor(
   run: LiveRun,
-  parent: Agent | null,
-  delegation: Delegation,
-  contract: Contract,
-  role: CopyRole,
+  log: RunState | null,
+  { contract, delegation, parent, role }: Parameters<CopyTravel["copyFor"]>[0],
 ): Promise<WorkingCopy | null | undefined> {
   const { base, copy: named } = contract.workspace;
   if (named === undefined) return null;
@@ -36,7 +28,7 @@ export async function copyFor(
   const copies = await run.parts.copies();
   const { id } = named;
   const found = (): WorkingCopy | undefined => (copies.has(id) ? copies.take(id) : undefined);
-  if (!run.isSpread || role === "none") return found();
+  if (role === "none") return found();
   const events = await eventsOf(store, delegation.id);
   const { start } = bundlesIn(events);
   if (start === undefined) return found();
@@ -57,7 +49,7 @@ export async function copyFor(
     }
   }
   const { fence } = run.ownership;
-  const written = await lastWritten(run.parts, run.state, delegation, events, fence);
+  const written = await lastWritten(run.parts, log, delegation, events, fence);
   if (written > (copies.has(id) ? copies.claimOf(id) : 0)) throw lostWork(delegation.id);
   const copy = found() ?? (await unpack());
   // What is written from now on is written here.

@@ -1,0 +1,108 @@
+import type { Delegation } from "../events/delegation.ts";
+import { type Amounts, ownOf, type Spending } from "../events/spending.ts";
+import { wholeBillionths } from "../ports/dollars.ts";
+
+/** Tokens, and what they cost in billionths of a dollar: whole ones, so that sums are exact. */
+export interface Amount {
+  readonly tokens: number;
+  readonly cost: number;
+}
+
+/** What a request may use at most; `prompt`: of the tokens, the bound of its prompt. */
+export interface Held extends Amount {
+  readonly prompt?: number;
+}
+
+export const nothing: Amount = Object.freeze({ tokens: 0, cost: 0 });
+
+/**
+ * What a delegation may spend, and has spent together with all below it. A child's budget is a cap,
+ * not money taken from its parent in advance: the worst case of a request is reserved from the child
+ * and every ancestor before the request leaves, and settled by what was reported. Both are events:
+ * the budget follows the states that they lead to, and nothing else changes it.
+ */
+export class Budget {
+  readonly above: Budget | null;
+  readonly tokens: number;
+  /** In billionths of a dollar. A run has it from its root, which is made after it. */
+  cost: number;
+  protected readonly spent: Amounts = { settled: 0, reserved: 0, cost: 0, reservedCost: 0 };
+  protected isOverrun = false;
+
+  /** `dollars`: null where there is no cap. */
+  constructor(above: Budget | null, tokens: number, dollars: number | null = null) {
+    this.above = above;
+    this.tokens = tokens;
+    this.cost = dollars === null ? Number.POSITIVE_INFINITY : wholeBillionths(dollars);
+  }
+
+  /** What can be reserved now: the least that this budget and those above it have free. */
+  get available(): Amount {
+    return this.#least((one) => ({
+      tokens: one.cap - one.settled - one.reserved,
+      cost: one.costCap - one.cost - one.reservedCost,
+    }));
+  }
+
+  /** What is free whatever other processes do before it is written. */
+  get certain(): Amount {
+    return this.available;
+  }
+
+  /** What is free once every request under way turns out to have cost nothing. */
+  get unspent(): Amount {
+    return this.#least((one) => ({ tokens: one.cap - one.settled, cost: one.costCap - one.cost }));
+  }
+
+  fits({ cost, tokens }: Amount): boolean {
+    const { available } = this;
+    return tokens <= available.tokens && cost <= available.cost;
+  }
+
+  /** A delegation has come from one state to another: this budget and those above have the difference. */
+  follow(before: Delegation | null, after: Delegation): void {
+    const [was, is] = [before === null ? none : ownOf(before), ownOf(after)];
+    this.isOverrun = after.overrun === true;
+    const settled = is.settled - was.settled;
+    const reserved = is.reserved - was.reserved;
+    const cost = is.cost - was.cost;
+    const reservedCost = is.reservedCost - was.reservedCost;
+    if (settled === 0 && reserved === 0 && cost === 0 && reservedCost === 0) return;
+    for (const { spent } of this.paying()) {
+      spent.settled += settled;
+      spent.reserved += reserved;
+      spent.cost += cost;
+      spent.reservedCost += reservedCost;
+    }
+  }
+
+  /** Where what it spends is counted in this process. */
+  protected paying(): readonly Budget[] {
+    const line: Budget[] = [];
+    for (let one: Budget | null = this; one; one = one.above) line.push(one);
+    return line;
+  }
+
+  /** This budget and those above it, with all that is spent from each. */
+  protected line(): Iterable<Spending> {
+    return this.paying().map((one) => ({
+      cap: one.tokens,
+      costCap: one.cost,
+      isOverrun: one.isOverrun,
+      ...one.spent,
+    }));
+  }
+
+  #least(amountOf: (spending: Spending) => Amount): Amount {
+    let tokens = Number.POSITIVE_INFINITY;
+    let cost = Number.POSITIVE_INFINITY;
+    for (const one of this.line()) {
+      const amount = amountOf(one);
+      tokens = Math.min(tokens, one.isOverrun ? Math.min(0, amount.tokens) : amount.tokens);
+      cost = Math.min(cost, amount.cost);
+    }
+    return { tokens, cost };
+  }
+}
+
+const none: Amounts = { settled: 0, reserved: 0, cost: 0, reservedCost: 0 };

@@ -1,0 +1,243 @@
+import { type Contract, externalProvider } from "../../contracts/contract.ts";
+import { type Delegation, shownName } from "../../events/delegation.ts";
+import { isRunInterrupted } from "../../events/is-run-interrupted.ts";
+import { childrenOf, type RunState } from "../../events/run-state.ts";
+import { MandateError } from "../../ports/mandate-error.ts";
+import type { Store } from "../../ports/store.ts";
+import { decideResume, openBelow } from "../rests/decide-resume.ts";
+import { latestAfter } from "../rests/latest-after.ts";
+import { findDelegation, heldBy, type ResumeLimits, resumption } from "../rests/resumption.ts";
+import type { RunGrant, RunPrincipal } from "../start/run-grant.ts";
+import type { RefusedResumption, Resumed, ResumedRun, StartedRun } from "../start/run-request.ts";
+import { goOn } from "./go-on.ts";
+import type { Recovery } from "./recovery.ts";
+import type { RunStarting } from "./start-run.ts";
+
+interface Resuming extends RunStarting {
+  readonly grant: RunGrant;
+}
+
+interface ResumeRequest {
+  readonly id: string;
+  readonly by: RunPrincipal | undefined;
+  readonly limits: ResumeLimits | undefined;
+}
+
+interface Target {
+  readonly state: RunState;
+  readonly delegation: Delegation;
+  readonly isRun: boolean;
+  readonly isExternal: boolean;
+}
+
+/**
+ * The one meaning of "resume", for every surface: by what the log says, the run itself continues, or
+ * new runs continue what has ended. Anything else is an error that says what to do.
+ */
+export async function resumeRun(
+  own: Resuming,
+  recovery: Recovery,
+  { by, id, limits = {} }: ResumeRequest,
+): Promise<Resumed> {
+  const { store } = own.parts;
+  // The second look is for a run that its recovery closed, or that has ended since.
+  for (let look = 0; ; look++) {
+    const target = await findTarget(store, id);
+    const { delegation, state } = target;
+    const isIdle = look === 0 && (await isRunInterrupted(store, state));
+    const decision = decideResume({ ...target, target: delegation, isIdle });
+    switch (decision.kind) {
+      case "busy":
+        throw new MandateError("not-resumable", await describeBusy(store, target));
+      case "start":
+        return startAgain(own, target, decision.from, { by, limits });
+      case "continue": {
+        await requireSameLimits(store, target, limits);
+        const resumed = await continueRun(own, recovery, target);
+        if (resumed !== undefined) return resumed;
+        break;
+      }
+      default:
+        return decision satisfies never;
+    }
+  }
+}
+
+async function findTarget(store: Store, id: string): Promise<Target> {
+  const found = await findDelegation(store, id);
+  // A contract that cannot be read is for those to refuse who need it.
+  const contract = await store.readContract(found.delegation.id).catch(() => undefined);
+  return { ...found, isExternal: contract?.model.provider === externalProvider };
+}
+
+/** Undefined: it has ended, or another process was faster. */
+async function continueRun(
+  { parts: { application, dispatcher } }: Resuming,
+  recovery: Recovery,
+  { delegation, isExternal, state }: Target,
+): Promise<Resumed | undefined> {
+  const { id } = state;
+  if (state.application !== application) {
+    throw new MandateError(
+      "not-resumable",
+      `${id} belongs to the application "${state.application}", and this process works for "${application}". Resume it there, or on the command line: mandate resume ${id}`,
+    );
+  }
+  if (state.spread !== null && dispatcher === undefined) {
+    throw new MandateError(
+      "not-resumable",
+      `${id} is distributed, and no worker works on it. Start one: mandate worker`,
+    );
+  }
+  const agents = isExternal ? openBelow(state, delegation.id) : undefined;
+  const [run] = await recovery.recover(id, rethrow);
+  if (run === undefined) return undefined;
+  if (agents?.length !== 0) {
+    return resumed([asResumed(run, "same", run.delegationId, agents)], []);
+  }
+  // The agent of another program cannot continue itself: its run closes.
+  await run.result;
+  return undefined;
+}
+
+async function startAgain(
+  own: Resuming,
+  target: Target,
+  from: readonly string[],
+  { by, limits }: Pick<ResumeRequest, "by"> & { readonly limits: ResumeLimits },
+): Promise<Resumed> {
+  const { store } = own.parts;
+  const start = async (id: string): Promise<ResumedRun> =>
+    asResumed(await goOn(own, await resumption(store, id, limits), by), "new", id);
+  if (!target.isExternal) return resumed(await Promise.all(from.map(start)), []);
+  const latest = await latestAfter(store, target.state, from);
+  const left = latest.flatMap((one) => (one.state === "failed" ? one.id : []));
+  if (left.length === 0) throw new MandateError("not-resumable", describeDone(target, latest));
+  const runs: ResumedRun[] = [];
+  const refused: RefusedResumption[] = [];
+  const errors: MandateError[] = [];
+  for (const id of left) {
+    try {
+      runs.push(await start(id));
+    } catch (error) {
+      if (!(error instanceof MandateError)) throw error;
+      errors.push(error);
+      refused.push({ delegationId: id, reason: error.message });
+    }
+  }
+  const [first] = errors;
+  if (runs.length === 0 && first !== undefined) throw first;
+  return resumed(runs, refused);
+}
+
+function asResumed(
+  run: StartedRun,
+  as: ResumedRun["as"],
+  from: string,
+  agents: readonly string[] = [run.delegationId],
+): ResumedRun {
+  const { behind, delegationId, runId } = run;
+  return {
+    ...{ runId, delegationId, as, from, agents },
+    ...(behind !== undefined && { behind }),
+    /** Asked for when the caller does: waiting for it keeps a process. */
+    get result() {
+      return run.result;
+    },
+    get answer() {
+      return run.answer;
+    },
+  };
+}
+
+function resumed(runs: readonly ResumedRun[], refused: readonly RefusedResumption[]): Resumed {
+  const [first] = runs;
+  if (first === undefined) throw new Error("nothing was resumed");
+  const { agents, as, behind, delegationId, from, runId } = first;
+  return {
+    ...{ runId, delegationId, as, from, agents, runs, refused },
+    ...(behind !== undefined && { behind }),
+    get result() {
+      return first.result;
+    },
+    get answer() {
+      return first.answer;
+    },
+  };
+}
+
+/** The contract of a run that has not ended is fixed: a limit that it has already is no change. */
+async function requireSameLimits(
+  store: Store,
+  { delegation, state: { id } }: Target,
+  { maxCost, maxTokens, readOnly, timeoutMs }: ResumeLimits,
+): Promise<void> {
+  const isAnySaid = [maxCost, maxTokens, timeoutMs].some((limit) => limit !== undefined);
+  if (!isAnySaid && readOnly !== true) return;
+  const contract = await store.readContract(delegation.id);
+  const fixed = changedLimit(contract, { maxCost, maxTokens, timeoutMs });
+  if (fixed !== undefined) {
+    throw new MandateError(
+      "usage",
+      `${id} has not ended: it continues under its contract, which gives ${delegation.id} ${fixed}. Leave the new limit out, or cancel the run first.`,
+    );
+  }
+  if (readOnly !== true || heldBy(contract).write_roots.length === 0) return;
+  throw new MandateError(
+    "refused-by-policy",
+    `${id} has not ended, and its contract lets it write; here nothing may be written. Resume it elsewhere, or cancel it first.`,
+  );
+}
+
+/** What the contract gives, where something else is asked for. */
+function changedLimit(
+  { budget, deadlines }: Contract,
+  { maxCost, maxTokens, timeoutMs }: ResumeLimits,
+): string | undefined {
+  if (maxTokens !== undefined && maxTokens !== budget.tokens) return `${budget.tokens} tokens`;
+  if (maxCost !== undefined && maxCost !== budget.cost) {
+    return budget.cost === null ? "no limit in dollars" : `$${budget.cost}`;
+  }
+  if (timeoutMs !== undefined && timeoutMs !== deadlines.total) return `${deadlines.total} ms`;
+  return undefined;
+}
+
+async function describeBusy(store: Store, target: Target): Promise<string> {
+  const { delegation, isExternal, isRun, state } = target;
+  const next = `Watch it: mandate logs ${state.id} --follow. To end it: mandate cancel ${state.id}`;
+  if (state.spread !== null) return `Workers work on ${state.id}. ${next}`;
+  const worker = await nameWorker(store, state.worker);
+  if (isExternal) {
+    return `${worker} serves ${state.id}, the session of "${shownName(delegation)}", which has not ended. ${next}`;
+  }
+  const waits = delegation.status === "waiting_for_merge" && !isRun;
+  const part = isRun ? "" : `${delegation.id} ${waits ? "waits for its merge" : "is at work"}: `;
+  return `${part}${worker} works on ${state.id}. ${next}`;
+}
+
+async function nameWorker(store: Store, worker: string): Promise<string> {
+  if (worker === store.ownership.worker) return `This process (${process.pid})`;
+  const row = (await store.workers?.())?.find(({ id }) => id === worker);
+  if (row !== undefined) return `Process ${row.pid} on ${row.host}`;
+  const pid = store.pidOf?.(worker);
+  return pid === undefined ? "Another process" : `Process ${pid}`;
+}
+
+function describeDone(
+  { delegation, state }: Target,
+  latest: Awaited<ReturnType<typeof latestAfter>>,
+): string {
+  const whose = `${state.id} is the session of "${shownName(delegation)}", an agent that another program runs`;
+  const open = latest.filter((one) => one.state === "open");
+  if (open.length > 0) {
+    const runs = [...new Set(open.map(({ runId }) => runId))].join(", ");
+    return `${whose}. Its sub-agents that did not complete were resumed, and continue in ${runs}.`;
+  }
+  const { length } = childrenOf(state, delegation.id);
+  if (length === 0) return `${whose}, and it had no sub-agents: there is nothing to resume.`;
+  return `${whose}. All of its sub-agents have completed; their results: mandate tree ${state.id}`;
+}
+
+function rethrow(error: MandateError): never {
+  throw error;
+}
