@@ -1,5 +1,13 @@
+import {
+  type CallCause,
+  type Cause,
+  closeReasonOf,
+  describeCause,
+  describeReminder,
+  describeRunCause,
+  isOfRoot,
+} from "../../events/cause.ts";
 import type { StoredEvent } from "../../events/event.ts";
-import { runOutcomeOf } from "../../events/run-outcome.ts";
 import { delegationPaths } from "./delegation-paths.ts";
 
 /** An event without what no two runs can have in common. */
@@ -25,14 +33,22 @@ export function comparableEvents(
 ): ReadonlyMap<string, readonly ComparableEvent[]> {
   const paths = delegationPaths(events);
   const leftOut = withAmounts ? incidental : new Set([...incidental, ...amounts]);
-  const name = namesFor(events, paths);
+  const calls = new CallNames();
+  for (const event of events) calls.see(event);
+  const name = namesFor(events, paths, calls);
   const found = new Map<string, ComparableEvent[]>();
   for (const event of events) {
     // That something came too late is about time alone, and who worked on it is no part of it.
     if (event.type === "run.late_result" || event.type === "agent.claimed") continue;
     const { seq, sub_agent_id: id, type } = event;
-    const path = id === undefined ? ofTheRun : (paths.get(id) ?? id);
-    const comparable = { type, payload: plainValue(whole(event), name(event), leftOut), seq };
+    const own = id === undefined ? ofTheRun : (paths.get(id) ?? id);
+    // Between which events of its receiver a message was sent is a matter of time.
+    const path = type === "agent.message_sent" ? `messages to ${own}` : own;
+    const comparable = {
+      type,
+      payload: plainValue(whole(event, calls), name(event), leftOut),
+      seq,
+    };
     const others = found.get(path);
     if (others) others.push(comparable);
     else found.set(path, [comparable]);
@@ -40,26 +56,76 @@ export function comparableEvents(
   return found;
 }
 
-/** Without what differs by worker or by version, and an old outcome by its present name. */
-function whole(event: StoredEvent): unknown {
+/** Without what differs by worker or by version: causes count, and the sentences made of them do not. */
+function whole(event: StoredEvent, calls: CallNames): unknown {
   switch (event.type) {
     case "run.started":
       return { ...event.payload, spread: undefined };
+    case "run.planned":
+      return { ...event.payload, first_step: undefined, merge_order: undefined };
     case "agent.subagent_created":
       return { ...event.payload, budget: undefined, bundle: undefined };
+    case "agent.tool_started": {
+      // What a tool is, its definition says, and that is a matter of the version.
+      const { call_id, tool } = event.payload;
+      return { call_id, tool };
+    }
     case "agent.subagent_waiting_for_merge":
       return { ...event.payload, bundle: undefined };
     case "agent.asked": {
-      // How a person is asked for consent is a text of this version. The call, plan or change that
-      // the question is about has events of its own.
-      const { question, ...asked } = event.payload;
-      return asked.kind === "approval" ? asked : { ...asked, question };
+      // How the runtime words a question is a matter of its version. The call, plan, change or answer
+      // that the question is about has events of its own.
+      const { about: _, question, ...asked } = event.payload;
+      const isOwn = asked.kind === undefined && calls.has(event.sub_agent_id, asked.call_id);
+      return isOwn ? { ...asked, question } : asked;
     }
-    case "run.finished":
-      return { ...event.payload, outcome: runOutcomeOf(event.payload) };
+    case "agent.subagent_failed":
+      return { code: event.payload.code, cause: causeIn(event.payload.cause) };
+    case "agent.retried": {
+      const { cause, next, what } = event.payload;
+      return { what, cause: causeIn(cause), next };
+    }
+    case "agent.interrupted": {
+      const { cause, reason: _, ...interrupted } = event.payload;
+      return { ...interrupted, cause: causeIn(cause) };
+    }
+    case "agent.tool_failed": {
+      const { error, ...failed } = event.payload;
+      return isToolsOwn(failed.cause) ? { ...failed, error } : failed;
+    }
+    case "agent.tool_denied":
+    case "agent.tool_outcome_unknown": {
+      const { error: _, ...rest } = event.payload;
+      return rest;
+    }
+    case "agent.interjected": {
+      const { message, ...said } = event.payload;
+      // A watcher is shown what the events say that it is shown.
+      if (said.from === "session") return said;
+      if (said.cause === undefined) return { ...said, message };
+      return { ...said, cause: [said.cause.code, describeReminder(said.cause)] };
+    }
+    case "run.finished": {
+      const { cause, outcome } = event.payload;
+      // Why its root failed is compared where it did.
+      return { outcome, cause: isOfRoot(cause) ? closeReasonOf(cause) : describeRunCause(cause) };
+    }
     default:
       return event.payload;
   }
+}
+
+function isToolsOwn({ code }: CallCause): boolean {
+  return code === "tool_error" || code === "not_approved";
+}
+
+/**
+ * A cause with what its details come to: those of earlier versions were read from rounded numbers and
+ * shortened lists. Which kind of fault it was, and how long to wait for it, they did not record.
+ */
+function causeIn(cause: Cause): readonly [code: string, details: string] {
+  const { fault: _, wait_ms: __, ...rest } = cause as Extract<Cause, { code: "model_unavailable" }>;
+  return [cause.code, describeCause(rest)];
 }
 
 const amounts = ["tokens", "reserved", "prompt", "cost", "bytes"];
@@ -69,8 +135,8 @@ export const incidental: ReadonlySet<string> = new Set([
   ...["deadline_at", "delay_ms", "duration"],
   // Ids that are no more than that, and places that are named after one.
   ...["worker", "fence", "up_to", "output_path", "worktree_path", "branch", "taken_from"],
-  // A memory has an id, and a replay saves none.
-  "memory",
+  // A memory has an id, and a replay saves none. So has a message.
+  ...["memory", "message_id"],
   // Hashes of what has ids or times in it. Those of files stay: they are what was made.
   ...["contract_hash", "output_hash", "hash", "commit", "base_ref"],
 ]);
@@ -110,15 +176,14 @@ const idLike = /\b[rq]?(?:[0-9a-f]{8}|[0-9a-f]{6})\b/g;
 function namesFor(
   events: readonly StoredEvent[],
   paths: ReadonlyMap<string, string>,
+  calls: CallNames,
 ): (event: StoredEvent) => Rename {
   const shared = new Map<string, string>();
   for (const [id, path] of paths) shared.set(id, `<${path}>`);
-  const calls = new CallNames();
   const asks = new Map<string, number>();
   for (const event of events) {
     const { sub_agent_id: id = "" } = event;
     shared.set(event.run_id, "<run>");
-    calls.see(event);
     if (event.type !== "agent.asked") continue;
     const count = (asks.get(id) ?? 0) + 1;
     asks.set(id, count);
@@ -150,6 +215,10 @@ class CallNames {
     const own = this.#names.get(delegation) ?? new Map<string, string>();
     this.#names.set(delegation, own);
     if (!own.has(call)) own.set(call, `<call ${own.size + 1}>`);
+  }
+
+  has(delegation = "", call: string): boolean {
+    return this.#names.get(delegation)?.has(call) === true;
   }
 
   /** The call itself, or a part of it: the children of one call are told apart by what follows. */

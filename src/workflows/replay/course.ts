@@ -43,6 +43,8 @@ export class Course {
 
   see(events: readonly NewEvent[]): void {
     for (const event of events) {
+      // Messages are let in beside the course, and no delegation waits for one.
+      if (event.type === "agent.message_sent") continue;
       const key = keyOf(event);
       const count = this.#seen.get(key) ?? 0;
       // Who goes another way than recorded is not waited for any more.
@@ -57,6 +59,14 @@ export class Course {
   /** How many events of a delegation have happened again. */
   seenOf(delegationId: string): number {
     return this.#seen.get(delegationId) ?? 0;
+  }
+
+  /** The next recorded events of a delegation, up to the first that is of another kind. */
+  nextOf(delegationId: string, isWanted: (event: StoredEvent) => boolean): readonly StoredEvent[] {
+    if (this.hasStrayed(delegationId)) return [];
+    const left = (this.#own.get(delegationId) ?? []).slice(this.seenOf(delegationId));
+    const end = left.findIndex((event) => !isWanted(event));
+    return end < 0 ? left : left.slice(0, end);
   }
 
   hasStrayed(delegationId: string): boolean {

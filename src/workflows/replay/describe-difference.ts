@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
+import { clip, tailOf } from "../../text.ts";
 import type { ComparableEvent } from "./comparable-events.ts";
 
 export interface DifferenceNames {
@@ -55,8 +56,8 @@ function shownBoth(left: unknown, right: unknown): readonly [string, string] {
   while (same < one.length && one[same] === other[same]) same++;
   const from = Math.max(0, same - before);
   const cut = (text: string): string => {
-    const part = text.slice(from, from + longest);
-    return `${from > 0 ? "…" : ""}${part}${from + longest < text.length ? "…" : ""}`;
+    const rest = tailOf(text, text.length - from);
+    return `${from > 0 ? "…" : ""}${clip(rest, longest + 1)}`;
   };
   return [cut(one), cut(other)];
 }

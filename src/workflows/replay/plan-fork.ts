@@ -1,4 +1,4 @@
-import { externalProvider } from "../../contracts/contract.ts";
+import { clientOf } from "../../contracts/contract.ts";
 import type { RunRequest } from "../../delegations/start/run-request.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
 import type { Store } from "../../ports/store.ts";
@@ -46,10 +46,11 @@ export async function planFork(store: Store, fork: ForkRequest): Promise<Planned
   if (root === undefined) {
     throw new MandateError("not-resumable", `Run ${fork.runId} never came to have an agent.`);
   }
-  if (root.contract.model.provider === externalProvider) {
+  const client = clientOf(root.contract);
+  if (client !== undefined) {
     throw new MandateError(
       "not-resumable",
-      `The root of ${fork.runId} is an agent of another program (${root.contract.profile.id}): its conversation is not here.`,
+      `The root of ${fork.runId} is an agent of another program (${client}): its conversation is not here.`,
     );
   }
   const { runSeq, seq, turns } = lastTurn(root, recording, fork.at);
@@ -67,14 +68,15 @@ export async function planFork(store: Store, fork: ForkRequest): Promise<Planned
  * The latest moment by then at which no call of the root agent was unanswered, and no job of its own
  * was still to be waited for: jobs belong to their run, and the new one would wait in vain.
  */
-function lastTurn(root: RecordedDelegation, { delegations, events }: Recording, at: number) {
+function lastTurn(root: RecordedDelegation, { events }: Recording, at: number) {
+  const own = jobsOf(root);
   const transcript = new Transcript(root.opening);
   const jobs = new Set<string>();
   let shared = { runSeq: root.events[0]?.run_seq ?? 0, seq: root.events[0]?.seq ?? 0, turns: 0 };
   for (const event of events) {
     if (event.run_seq > at) break;
     const { payload, run_seq: runSeq, seq, sub_agent_id: id = "", type } = event;
-    if (type === "agent.subagent_created" && isJobOf(root, delegations.get(id))) jobs.add(id);
+    if (type === "agent.subagent_created" && own.has(id)) jobs.add(id);
     if (id !== root.id) continue;
     if (type === "agent.tool_completed")
       for (const one of payload.delivered ?? []) jobs.delete(one);
@@ -86,16 +88,23 @@ function lastTurn(root: RecordedDelegation, { delegations, events }: Recording, 
   return shared;
 }
 
-function isJobOf(root: RecordedDelegation, child: RecordedDelegation | undefined): boolean {
-  const tool = child?.parentId === root.id ? root.calls.get(child.callId ?? "")?.tool : undefined;
-  return tool === "spawn" || tool === "spawn_subagent";
+/** Children that their own call did not wait for: it was completed without their results. */
+function jobsOf({ calls }: RecordedDelegation): ReadonlySet<string> {
+  const jobs = new Set<string>();
+  for (const { acts, result } of calls.values()) {
+    if (result.kind !== "completed") continue;
+    for (const act of acts) {
+      if (act.kind === "child" && !result.delivered?.includes(act.id)) jobs.add(act.id);
+    }
+  }
+  return jobs;
 }
 
 function requestFor(
   { contract }: RecordedDelegation,
   { model, profile, task }: ForkRequest,
 ): RunRequest {
-  const { budget, outputs, permissions, step, workspace } = contract;
+  const { budget, exit, outputs, permissions, step, workspace } = contract;
   const { agent, id } = contract.profile;
   const who = profile ?? agent ?? id;
   return {
@@ -108,5 +117,6 @@ function requestFor(
     ...(profile === undefined && { tools: permissions.allowed_tools }),
     ...(model !== undefined && { modelOverride: model }),
     ...(budget.cost !== null && { maxCost: budget.cost }),
+    isConversation: exit.tools.length === 0 && exit.evidence === "none",
   };
 }

@@ -2,6 +2,7 @@ import type { Store } from "../../ports/store.ts";
 import { contentKey } from "./content-key.ts";
 import { RecordedAnswers } from "./recorded-answers.ts";
 import { type RecordedDelegation, recordingOf } from "./recording.ts";
+import type { FindTool } from "./shown-messages.ts";
 
 /** A finished child, for one that was given the same to do. */
 export interface Predecessor {
@@ -14,13 +15,14 @@ export async function predecessorsIn(
   runId: string,
   store: Store,
   upTo: number,
+  find: FindTool,
 ): Promise<Predecessor[]> {
   const recording = await recordingOf(runId, store);
   return [...recording.delegations.values()]
     .filter((child) => child.parentId !== null && wasFinished(child, upTo))
     .map((child) => ({
       key: contentKey(child.contract),
-      answers: () => new RecordedAnswers(child, recording),
+      answers: () => new RecordedAnswers(child, recording, find),
     }));
 }
 

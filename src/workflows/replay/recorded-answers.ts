@@ -1,7 +1,7 @@
 import type { ModelReply, ModelRequest } from "../../ports/model.ts";
 import { Transcript } from "../../sessions/transcript.ts";
 import type { RecordedDelegation, Recording } from "./recording.ts";
-import { type NameOf, shownMessages } from "./shown-messages.ts";
+import { type FindTool, type NameOf, shownMessages } from "./shown-messages.ts";
 
 interface RecordedAnswer {
   /** What it was shown before. */
@@ -15,10 +15,12 @@ interface RecordedAnswer {
  */
 export class RecordedAnswers {
   readonly #left: RecordedAnswer[];
+  readonly #find: FindTool;
   #tools: number | undefined;
 
-  constructor(recorded: RecordedDelegation, recording: Recording) {
-    this.#left = answersOf(recorded, namesBelow(recorded.id, parentsIn(recording)));
+  constructor(recorded: RecordedDelegation, recording: Recording, find: FindTool) {
+    this.#left = answersOf(recorded, namesBelow(recorded.id, parentsIn(recording)), find);
+    this.#find = find;
   }
 
   next({ caller, messages, tools }: ModelRequest, nameOf: NameOf): ModelReply | undefined {
@@ -28,7 +30,7 @@ export class RecordedAnswers {
     const isTheSame =
       caller.attempt === 1 &&
       tools.length === this.#tools &&
-      answer?.shown === shownMessages(messages, nameOf);
+      answer?.shown === shownMessages(messages, nameOf, this.#find);
     if (isTheSame) return answer?.reply;
     this.#left.length = 0;
     return undefined;
@@ -36,14 +38,14 @@ export class RecordedAnswers {
 }
 
 /** Of the attempt that succeeded. */
-function answersOf(recorded: RecordedDelegation, nameOf: NameOf): RecordedAnswer[] {
+function answersOf(recorded: RecordedDelegation, nameOf: NameOf, find: FindTool): RecordedAnswer[] {
   const transcript = new Transcript(recorded.opening);
   let answers: RecordedAnswer[] = [];
   let shown = "";
   for (const event of recorded.events) {
     if (event.type === "agent.subagent_attempt") answers = [];
     else if (event.type === "agent.budget_reserved") {
-      shown = shownMessages(transcript.messages, nameOf);
+      shown = shownMessages(transcript.messages, nameOf, find);
       const request = recorded.requests.get(event.payload.request);
       if (request?.kind === "answer") {
         answers.push({ shown, reply: { ...request.reply, takenFrom: recorded.id } });

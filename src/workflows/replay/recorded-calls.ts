@@ -1,3 +1,4 @@
+import type { CallCause } from "../../events/cause.ts";
 import type { EventPayloads, FileEvidence, StoredEvent } from "../../events/event.ts";
 
 /** What one call did and came to. */
@@ -42,6 +43,7 @@ export type RecordedResult =
   | {
       readonly kind: "failed";
       readonly seq: number;
+      readonly cause: CallCause;
       readonly text: string;
       readonly spawnFailed: true | undefined;
       readonly exitCode: number | undefined;
@@ -49,7 +51,7 @@ export type RecordedResult =
     }
   | { readonly kind: "denied"; readonly rule: string; readonly text: string }
   /** Nobody knows: it had begun when its process died, and was not to be repeated. */
-  | { readonly kind: "unknown"; readonly advice: string }
+  | { readonly kind: "unknown"; readonly rule: string; readonly advice: string }
   /** Nothing came of it: it was cut off. */
   | { readonly kind: "cut" };
 
@@ -126,14 +128,16 @@ function resultIn({ payload, seq, type }: Ended): RecordedResult {
   if (type === "agent.tool_denied")
     return { kind: "denied", rule: payload.rule, text: payload.error };
   if (type === "agent.tool_outcome_unknown") {
-    const [, advice] = /its outcome is unknown\. ([\s\S]*)$/.exec(payload.error) ?? [];
-    return advice === undefined ? { kind: "cut" } : { kind: "unknown", advice };
+    const { cause } = payload;
+    if (cause.code !== "call_interrupted") return { kind: "cut" };
+    return { kind: "unknown", rule: cause.rule, advice: cause.text };
   }
   if (type === "agent.tool_failed") {
     // Not what the tool said: its delegation had ended.
-    if (payload.error === "Interrupted: the delegation ended.") return { kind: "cut" };
-    const { error: text, exit_code: exitCode, spawn_failed: spawnFailed, untrusted } = payload;
-    return { kind: "failed", seq, text, spawnFailed, exitCode, untrusted };
+    const { cause, error: text, exit_code: exitCode, spawn_failed: spawnFailed } = payload;
+    if (cause.code === "delegation_closed") return { kind: "cut" };
+    const { untrusted } = payload;
+    return { kind: "failed", seq, cause, text, spawnFailed, exitCode, untrusted };
   }
   return {
     kind: "completed",

@@ -1,18 +1,20 @@
 import type { TokenPrice } from "../../contracts/token-price.ts";
-import type { Agent } from "../../delegations/agent.ts";
 import type { ModelSource } from "../../delegations/engine-parts.ts";
+import { type LiveDelegation, requestsOf } from "../../delegations/live-delegation.ts";
 import type { Middleware } from "../../delegations/middleware.ts";
 import { StalledRequest } from "../../delegations/turns/request-model.ts";
 import type { Model, ModelUsage } from "../../ports/model.ts";
 import { ModelFault } from "../../ports/model-fault.ts";
 import type { Course } from "./course.ts";
+import type { RecordedBounds } from "./recorded-bounds.ts";
 import type { RecordedFault, RecordedRequest } from "./recorded-requests.ts";
 import type { Recording } from "./recording.ts";
 
 export interface RecordedModelOptions {
   readonly recording: Recording;
   readonly course: Course;
-  find(delegationId: string): Agent | undefined;
+  find(delegationId: string): LiveDelegation | undefined;
+  readonly bounds: Pick<RecordedBounds, "promptOf">;
 }
 
 /** The only model of a replay: it gives the recorded answer, or has none. */
@@ -60,7 +62,10 @@ export class RecordedModel implements ModelSource {
   };
 
   recorded(delegationId: string, request: number): RecordedRequest | undefined {
-    return this.#options.recording.delegations.get(delegationId)?.requests.get(request);
+    const { bounds, recording } = this.#options;
+    const recorded = recording.delegations.get(delegationId)?.requests.get(request);
+    const promptBound = recorded?.promptBound ?? bounds.promptOf(delegationId, request);
+    return recorded && { ...recorded, promptBound };
   }
 
   readonly #answer: Model = async ({ caller }) => {
@@ -81,7 +86,8 @@ export class RecordedModel implements ModelSource {
   };
 
   #requestOf(delegationId: string) {
-    return this.recorded(delegationId, this.#options.find(delegationId)?.requests ?? 0);
+    const agent = this.#options.find(delegationId);
+    return this.recorded(delegationId, agent === undefined ? 0 : requestsOf(agent));
   }
 }
 
@@ -92,8 +98,10 @@ function keyOf({ completion, prompt }: ModelUsage): string {
 }
 
 /** A fault that the loop treats as it treated the recorded one. */
-export function faultOf({ isCharged, isStall, message, partial, then }: RecordedFault): ModelFault {
+export function faultOf({ cause, isCharged, partial, then }: RecordedFault): ModelFault {
+  if (cause.code === "model_stalled") return new StalledRequest(cause);
   const kept = partial === undefined ? {} : { partial };
+  const { text: message } = cause;
   const passing = isCharged ? "connection" : "overloaded";
   switch (then) {
     case "compact":
@@ -101,10 +109,9 @@ export function faultOf({ isCharged, isStall, message, partial, then }: Recorded
     case "retry":
       return new ModelFault(passing, message, { ...kept, retryAfterMs: 0 });
     case "next-attempt":
-      return isStall ? new StalledRequest(message) : new ModelFault(passing, message, kept);
+      return new ModelFault(passing, message, kept);
     case "next-model":
     case "fail":
-      if (isStall) return new StalledRequest(message);
       return new ModelFault(isCharged ? "connection" : "rejected", message, kept);
     default:
       return then satisfies never;

@@ -4,7 +4,7 @@ import type { Recording } from "./recording.ts";
 
 /** When whose work was taken over is recorded: its turn comes when its merge does, or never. */
 export class RecordedOrder extends MergeOrder {
-  readonly #merges: ReadonlyMap<number, number>;
+  readonly #merges: ReadonlyMap<string, number>;
   readonly #course: Course;
 
   constructor(recording: Recording, course: Course) {
@@ -17,18 +17,18 @@ export class RecordedOrder extends MergeOrder {
     return true;
   }
 
-  override turn(step: number): Promise<void> {
-    const seq = this.#merges.get(step);
+  override turn(_step: number, id: string): Promise<void> {
+    const seq = this.#merges.get(id);
     return seq === undefined ? new Promise(() => undefined) : this.#course.arrival(seq);
   }
 }
 
-/** By the step of the delegation, which is its own in its run. */
-function mergesIn({ delegations }: Recording): ReadonlyMap<number, number> {
-  const merges = new Map<number, number>();
-  for (const { contract, events } of delegations.values()) {
+/** By delegation: steps have the same numbers below different callers. */
+function mergesIn({ delegations }: Recording): ReadonlyMap<string, number> {
+  const merges = new Map<string, number>();
+  for (const [id, { events }] of delegations) {
     const merge = events.find(({ type }) => type === "agent.worktree_merged");
-    if (merge) merges.set(contract.parent.step_idx, merge.seq);
+    if (merge) merges.set(id, merge.seq);
   }
   return merges;
 }

@@ -1,6 +1,8 @@
+import { promptOfLeast } from "../../delegations/turns/plan-turn.ts";
+import type { Cause } from "../../events/cause.ts";
 import type { EventPayloads, StoredEvent } from "../../events/event.ts";
 import type { FinishReason, ModelReply } from "../../ports/model.ts";
-import { isCut, isStop } from "./recorded-stops.ts";
+import { isCut } from "./recorded-stops.ts";
 
 /** What became of one request to a model. */
 export type RecordedRequest = Outcome & {
@@ -8,6 +10,13 @@ export type RecordedRequest = Outcome & {
   readonly received: number;
   /** Its reservation says how much of it was for the prompt: earlier versions did not record that. */
   readonly isBounded: boolean;
+  /** Of its reservation, or of the one that was too large. */
+  readonly promptBound: number | undefined;
+  /** How its conversation was shortened in this attempt before it. */
+  readonly shortenings: readonly EventPayloads["agent.compacted"][];
+  readonly isSent: boolean;
+  /** It was too long, and the delegation failed. */
+  readonly hasFailed: boolean;
 };
 
 type Outcome =
@@ -26,20 +35,18 @@ type Outcome =
       readonly cost: number;
       readonly message: string;
     }
-  /** Nothing came of it: the delegation was stopped meanwhile, or its process died. */
+  /** Nothing came of it: the delegation was stopped, its process died, or it was never sent. */
   | { readonly kind: "cut" };
 
 export interface RecordedFault {
   readonly kind: "fault";
   readonly seq: number;
-  readonly message: string;
+  readonly cause: ModelCause;
   /** It was settled as an estimate: the provider's progress is unknown. */
   readonly isCharged: boolean;
   readonly partial: string | undefined;
   /** What the loop did about it. */
   readonly then: "retry" | "compact" | "next-model" | "next-attempt" | "fail";
-  /** No token came in time. */
-  readonly isStall: boolean;
   /** The how-manieth try of its turn it was, from 1. */
   readonly tries: number;
 }
@@ -47,29 +54,70 @@ export interface RecordedFault {
 /** From the events of one delegation, by the number of the request. */
 export function recordedRequests(
   events: readonly StoredEvent[],
+  maxOutput: number,
 ): ReadonlyMap<number, RecordedRequest> {
   const found = new Map<number, RecordedRequest>();
-  let isBounded = false;
+  let request = 0;
+  let bound: number | undefined;
+  let shortenings: readonly EventPayloads["agent.compacted"][] = [];
   let turn: StoredEvent<"agent.model_turn"> | undefined;
   let tries = 0;
   for (const [index, event] of events.entries()) {
     if (event.type === "agent.budget_reserved") {
       turn = undefined;
       tries++;
-      isBounded = event.payload.prompt !== undefined;
-      found.set(event.payload.request, { kind: "cut", received: 0, isBounded });
+      request = event.payload.request;
+      bound = event.payload.prompt;
+      const isBounded = bound !== undefined;
+      found.set(request, { ...unsent, isBounded, promptBound: bound, shortenings, isSent: true });
+    } else if (event.type === "agent.subagent_attempt") {
+      shortenings = [];
+    } else if (event.type === "agent.compacted") {
+      shortenings = [...shortenings, event.payload];
+      found.set(request + 1, { ...unsent, shortenings });
     } else if (event.type === "agent.model_turn") {
       turn = event;
+    } else if (event.type === "agent.subagent_failed") {
+      const { cause } = event.payload;
+      if (cause.code !== "tokens_too_small") continue;
+      const promptBound = promptOfLeast(cause.needed, maxOutput);
+      found.set(request + 1, { ...unsent, promptBound, shortenings });
     } else if (event.type === "agent.budget_settled") {
       const next = events.slice(index + 1, index + 20).find(isConsequence);
       const outcome = turn ? answer(turn, event) : withoutTurn(event, next, tries);
       const { completion, estimated } = event.payload;
       const received = estimated ? completion : 0;
-      found.set(event.payload.request, { ...outcome, received, isBounded });
+      const { shortenings: before = [] } = found.get(event.payload.request) ?? unsent;
+      const hasFailed = "then" in outcome && outcome.then === "compact" && isFailure(next);
+      found.set(event.payload.request, {
+        ...outcome,
+        ...{
+          received,
+          isBounded: bound !== undefined,
+          promptBound: bound,
+          shortenings: before,
+          isSent: true,
+          hasFailed,
+        },
+      });
       if (startsAfresh(outcome)) tries = 0;
     }
   }
   return found;
+}
+
+const unsent: RecordedRequest = {
+  kind: "cut",
+  received: 0,
+  isBounded: false,
+  promptBound: undefined,
+  shortenings: [],
+  isSent: false,
+  hasFailed: false,
+};
+
+function isFailure(event: StoredEvent | undefined): boolean {
+  return event?.type === "agent.subagent_failed";
 }
 
 /** What others said in between is no consequence of anything. */
@@ -113,16 +161,17 @@ function withoutTurn(settled: Settled, next: StoredEvent | undefined, tries: num
   if (settled.payload.overrun) return refused(settled, "It was refused.");
   switch (next?.type) {
     case "agent.compacted":
-      return fault(settled, "The conversation is too long.", "compact", tries);
+      return fault(settled, tooLong, "compact", tries);
     case "agent.retried": {
-      const { reason, what } = next.payload;
-      if (what === "model") return fault(settled, complaintIn(reason), "next-model", tries);
-      if (isCut(next.payload)) return { kind: "cut" };
-      if (what === "attempt") {
-        return fault(settled, reason.replace(/^\w+: /, ""), "next-attempt", tries);
-      }
-      return fault(settled, reason, "retry", tries);
+      const { cause, what } = next.payload;
+      if (isCut(next.payload) || !isOfModel(cause)) return { kind: "cut" };
+      return fault(settled, cause, consequences[what], tries);
     }
+    case "agent.subagent_waiting_for_merge":
+      // Its best text was handed in, since nothing more could be removed.
+      return next.payload.reason === "no_progress"
+        ? fault(settled, tooLong, "compact", tries)
+        : { kind: "cut" };
     case "agent.subagent_failed":
       return failed(settled, next, tries);
     default:
@@ -135,13 +184,10 @@ function failed(
   { payload }: StoredEvent<"agent.subagent_failed">,
   tries: number,
 ): Outcome {
-  const { code, error } = payload;
-  if (code === "policy_denied" && error.startsWith(refusedTurn)) {
-    return refused(settled, error.slice(refusedTurn.length));
-  }
-  if (isStop(payload) || !ofModels.has(code)) return { kind: "cut" };
-  const message = error.startsWith(tooLong) ? error.slice(tooLong.length) : error;
-  return fault(settled, message, code === "no_progress" ? "compact" : "fail", tries);
+  const { cause } = payload;
+  if (cause.code === "turn_refused") return refused(settled, cause.text);
+  if (!isOfModel(cause)) return { kind: "cut" };
+  return fault(settled, cause, cause.code === "window_exceeded" ? "compact" : "fail", tries);
 }
 
 function refused({ payload, seq }: Settled, message: string): Outcome {
@@ -151,30 +197,41 @@ function refused({ payload, seq }: Settled, message: string): Outcome {
   return { kind: "refused", seq, reply: prompt + completion > 0 ? reply : null, cost, message };
 }
 
-/** What a fault of a model can end a delegation with. */
-const ofModels: ReadonlySet<string> = new Set(["provider_unavailable", "timeout", "no_progress"]);
-const refusedTurn = "The turn was refused: ";
-const tooLong = "The conversation does not fit the model's window: ";
+/** What a fault of a model can end a request, an attempt or a delegation with. */
+export type ModelCause = Extract<
+  Cause,
+  { code: "model_unavailable" | "model_stalled" | "window_exceeded" }
+>;
+
+function isOfModel(cause: Cause): cause is ModelCause {
+  return ofModels.has(cause.code);
+}
+
+const ofModels: ReadonlySet<Cause["code"]> = new Set([
+  ...(["model_unavailable", "model_stalled", "window_exceeded"] as const),
+]);
+
+const consequences = {
+  model: "next-model",
+  attempt: "next-attempt",
+  request: "retry",
+} as const;
+
+const tooLong: ModelCause = { code: "window_exceeded", text: "The conversation is too long." };
 
 function fault(
   { payload, seq }: Settled,
-  message: string,
+  cause: ModelCause,
   then: RecordedFault["then"],
   tries: number,
 ): RecordedFault {
   return {
     kind: "fault",
     seq,
-    message,
+    cause,
     isCharged: payload.prompt + payload.completion > 0,
     partial: payload.partial,
     then,
-    isStall: message.startsWith("The model gave no "),
     tries,
   };
-}
-
-/** `one/model cannot be had (too many requests). another/model is asked in its place.` */
-function complaintIn(reason: string): string {
-  return /cannot be had \(([\s\S]*)\)\. \S+ is asked in its place\.$/.exec(reason)?.[1] ?? reason;
 }

@@ -1,11 +1,11 @@
+import { type Cause, closeReasonOf } from "../../events/cause.ts";
 import type { CloseReason } from "../../events/close-reason.ts";
 import type { EventPayloads, StoredEvent } from "../../events/event.ts";
 
 /** An end that came from outside: a person, a deadline, a disk, another process. */
 export interface RecordedStop {
   readonly delegationId: string;
-  readonly code: CloseReason;
-  readonly error: string;
+  readonly cause: Cause;
   /** Written by somebody beside the process that worked on it. */
   readonly isForeign: boolean;
   /** How many events of its own it has before its end begins. */
@@ -14,46 +14,33 @@ export interface RecordedStop {
   readonly seq: number;
 }
 
-type Failed = EventPayloads["agent.subagent_failed"];
-
 /** Whether a delegation failed for something that its own work does not lead to again. */
-export function isStop({ code, error }: Failed): boolean {
-  switch (code) {
-    case "cancelled":
-    case "storage_full":
-      return true;
-    case "timeout":
-      return !error.startsWith("The model gave no ");
-    case "worker_lost":
-      return !recovered.some((sentence) => error.startsWith(sentence));
-    case "policy_denied":
-      return !judged.some((sentence) => sentence.test(error));
-    default:
-      return false;
-  }
+function isStop(cause: Cause): boolean {
+  return outside.has(closeReasonOf(cause)) && !fromWithin.has(cause.code);
 }
 
-/** What recovery decides by itself. */
-const recovered = ["It was taken up ", "Its working copy is gone."];
-const judged = [
-  /^\d+ calls in a row were refused by the contract\.$/,
-  /^The turn was refused: /,
-  /^It changed /,
-  /^The plan was not run\. /,
-  /^A person did not want its changes merged\.$/,
-  /^Nobody said in time that its changes may be merged\.$/,
-];
+const outside: ReadonlySet<CloseReason> = new Set([
+  ...(["cancelled", "storage_full", "timeout", "worker_lost", "policy_denied"] as const),
+]);
+
+/** What follows again from the model's answers, from recovery, or from what was changed. */
+const fromWithin: ReadonlySet<Cause["code"]> = new Set([
+  "model_stalled",
+  ...(["resumptions_exhausted", "working_copy_gone"] as const),
+  ...(["denied_streak", "turn_refused", "plan_not_run"] as const),
+  ...(["wrote_outside", "wrote_protected", "changes_refused", "merge_not_approved"] as const),
+]);
 
 /** An attempt that ended because its time was over, and what it was doing with it. */
 export interface RecordedCut {
-  readonly message: string;
+  readonly cause: Cause;
   /** How many events of its own the delegation has before that. */
   readonly after: number;
   readonly seq: number;
 }
 
-export function isCut({ reason, what }: EventPayloads["agent.retried"]): boolean {
-  return what === "attempt" && reason.startsWith("timeout: An attempt took longer than ");
+export function isCut({ cause, what }: EventPayloads["agent.retried"]): boolean {
+  return what === "attempt" && cause.code === "attempt_deadline";
 }
 
 /** From the events of one delegation. */
@@ -62,8 +49,7 @@ export function recordedCuts(events: readonly StoredEvent[]): readonly RecordedC
     if (event.type !== "agent.retried" || !isCut(event.payload)) return [];
     let after = index;
     while (after > 0 && isLoose(events[after - 1], events[after - 2])) after--;
-    const message = event.payload.reason.replace(/^timeout: /, "");
-    return { message, after, seq: events[after]?.seq ?? event.seq };
+    return { cause: event.payload.cause, after, seq: events[after]?.seq ?? event.seq };
   });
 }
 
@@ -94,9 +80,11 @@ export function recordedRests(events: readonly StoredEvent[]): readonly Recorded
 }
 
 /** It fell with its caller, in one transaction with it. */
-function fellWithCaller({ code, error }: Failed): boolean {
-  return code === "parent_closed" || /^Its caller was (?:cancelled|ended)\.$/.test(error);
+function fellWithCaller(cause: Cause): boolean {
+  return closeReasonOf(cause) === "parent_closed" || withCaller.has(cause.code);
 }
+
+const withCaller: ReadonlySet<Cause["code"]> = new Set(["caller_cancelled", "caller_ended"]);
 
 /** The ends from outside, without those of delegations that only fell with others. */
 export function recordedStops(events: readonly StoredEvent[]): readonly RecordedStop[] {
@@ -104,12 +92,12 @@ export function recordedStops(events: readonly StoredEvent[]): readonly Recorded
   return [...Map.groupBy(events, ({ sub_agent_id: id = "" }) => id)].flatMap(
     ([delegationId, about]) => {
       const failed = failureIn(about);
-      if (failed === undefined || !isStop(failed.payload)) return [];
-      if (fellWithCaller(failed.payload)) return [];
-      const { code, error } = failed.payload;
+      if (failed === undefined) return [];
+      const { cause } = failed.payload;
+      if (!isStop(cause) || fellWithCaller(cause)) return [];
       const isForeign = wasEndedBeside(about);
       const seq = ends.get(delegationId) ?? failed.seq;
-      return { delegationId, code, error, isForeign, after: endOf(about), seq };
+      return { delegationId, cause, isForeign, after: endOf(about), seq };
     },
   );
 }
@@ -130,7 +118,9 @@ export function recordedEnds(
   const firstOf = (id: string, types: ReadonlySet<string>): number => {
     const fallen = (children.get(id) ?? []).flatMap(({ sub_agent_id: child = "" }) => {
       const failed = failureIn(own.get(child) ?? []);
-      return failed !== undefined && fellWithCaller(failed.payload) ? firstOf(child, failing) : [];
+      return failed !== undefined && fellWithCaller(failed.payload.cause)
+        ? firstOf(child, failing)
+        : [];
     });
     const events = own.get(id) ?? [];
     return Math.min(events[endOf(events, types)]?.seq ?? Number.POSITIVE_INFINITY, ...fallen);
@@ -144,7 +134,8 @@ export function endedByOthers(events: readonly StoredEvent[]): ReadonlyMap<strin
   for (const [id, own] of Map.groupBy(events, ({ sub_agent_id: id = "" }) => id)) {
     const failed = failureIn(own);
     if (failed === undefined) continue;
-    if (isStop(failed.payload) || fellWithCaller(failed.payload)) ended.set(id, endOf(own));
+    const { cause } = failed.payload;
+    if (isStop(cause) || fellWithCaller(cause)) ended.set(id, endOf(own));
   }
   return ended;
 }
@@ -173,7 +164,7 @@ function isLoose(event: StoredEvent | undefined, before: StoredEvent | undefined
   switch (event?.type) {
     case "agent.tool_failed":
     case "agent.tool_outcome_unknown":
-      return event.payload.error.startsWith("Interrupted: ");
+      return event.payload.cause.code === "delegation_closed";
     case "agent.budget_settled":
       return before?.type !== "agent.model_turn" && event.payload.estimated === true;
     default:

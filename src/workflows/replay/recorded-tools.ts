@@ -1,7 +1,8 @@
-import type { Agent } from "../../delegations/agent.ts";
+import type { LiveDelegation } from "../../delegations/live-delegation.ts";
 import type { Middleware } from "../../delegations/middleware.ts";
 import { askPerson } from "../../delegations/turns/ask-person.ts";
 import { CallDenied } from "../../ports/call-denied.ts";
+import { ToolDeadline } from "../../tools/gate.ts";
 import type { ToolContext, ToolOutput } from "../../tools/tool.ts";
 import type { Course } from "./course.ts";
 import type { RecordedAct, RecordedCall, RecordedResult } from "./recorded-calls.ts";
@@ -11,7 +12,7 @@ import type { RecordedBehaviour } from "./replay-toolbox.ts";
 export interface RecordedToolsOptions {
   readonly recording: Recording;
   readonly course: Course;
-  find(delegationId: string): Agent | undefined;
+  find(delegationId: string): LiveDelegation | undefined;
   /** Makes a child again, unless it is there already. */
   makeChild(id: string): void;
 }
@@ -37,7 +38,8 @@ export class RecordedTools implements RecordedBehaviour {
     // After its worker died it may come again when it has long begun.
     await course.when(recorded.seq);
     if (recorded.approval !== null) {
-      await askPerson(agent, call.id, recorded.approval, "approval");
+      const { approval: question } = recorded;
+      await askPerson(agent, { callId: call.id, kind: "approval", question });
     }
     const isRenamed = recorded.tool !== "" && recorded.tool !== call.name;
     return next(isRenamed ? { ...call, name: recorded.tool } : call);
@@ -47,9 +49,9 @@ export class RecordedTools implements RecordedBehaviour {
   readonly preflight = (_input: unknown, { callId, delegationId }: ToolContext): void => {
     const result = this.#callOf(delegationId, callId)?.result;
     if (result?.kind === "denied") throw new CallDenied(result.rule, result.text);
-    const { pending } = this.#options.find(delegationId)?.transcript ?? { pending: [] };
+    const pending = this.#options.find(delegationId)?.said.transcript.pending ?? [];
     const hadBegun = pending.some(({ call, started }) => call.id === callId && started);
-    if (result?.kind === "unknown" && hadBegun) throw new CallDenied("recorded", result.advice);
+    if (result?.kind === "unknown" && hadBegun) throw new CallDenied(result.rule, result.advice);
   };
 
   readonly execute = async (_input: unknown, context: ToolContext): Promise<ToolOutput> => {
@@ -90,7 +92,7 @@ export class RecordedTools implements RecordedBehaviour {
 
   async #result(
     result: RecordedResult,
-    agent: Agent,
+    agent: LiveDelegation,
     { delegator }: ToolContext,
   ): Promise<ToolOutput> {
     if (!("seq" in result)) return never();
@@ -102,14 +104,17 @@ export class RecordedTools implements RecordedBehaviour {
       ...(untrusted && { untrusted }),
     };
     if (kind === "failed") {
-      const { spawnFailed, text } = result;
-      return { text, isError: true, ...(spawnFailed && { spawnFailed }), ...facts };
+      const { cause, spawnFailed, text } = result;
+      if (cause.code === "tool_deadline") throw new ToolDeadline(cause);
+      const declined = cause.code === "not_approved" && ({ notApproved: true } as const);
+      return { text, isError: true, ...declined, ...(spawnFailed && { spawnFailed }), ...facts };
     }
     const { artifact, delivered, exit, files, isError, text } = result;
     const [child] = delivered ?? [];
     const isPlain = artifact === undefined && exit === undefined && files === undefined;
     // What a child hands to its caller is never cut: it is written together with the child's end.
-    if (child !== undefined && delivered?.length === 1 && isPlain) {
+    const isOwn = child !== undefined && this.#options.recording.delegations.has(child);
+    if (isOwn && delivered?.length === 1 && isPlain) {
       return delegator.joinAndComplete(child, () => ({ text, ...(isError && { isError }) }));
     }
     if (delivered) delegator.delivered(delivered);

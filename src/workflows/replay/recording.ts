@@ -32,8 +32,10 @@ export interface Recording {
   readonly started: EventPayloads["run.started"];
   /** False: it was still open when it was read, and goes as far as its log did then. */
   readonly isFinished: boolean;
-  /** In the order of the log. What came too late for anybody is left out. */
+  /** In the order of the log. What came too late for anybody is left out, and so are messages. */
   readonly events: readonly StoredEvent[];
+  /** Messages to running agents. Between which events of its receiver one was sent is a matter of time. */
+  readonly messages: readonly StoredEvent<"agent.message_sent">[];
   /** In the order in which they were made. */
   readonly delegations: ReadonlyMap<string, RecordedDelegation>;
   /** Bodies that were too large for the log, by their hash. */
@@ -54,7 +56,12 @@ export async function recordingOf(runId: string, store: Store): Promise<Recordin
   }
   await requireSound(runId, store);
   const events: StoredEvent[] = [];
+  const messages: StoredEvent<"agent.message_sent">[] = [];
   for await (const event of store.readEvents({ runId })) {
+    if (event.type === "agent.message_sent") {
+      messages.push(event);
+      continue;
+    }
     // Who worked on something is no part of what happened: a replay must not wait for it.
     if (event.type !== "run.late_result" && event.type !== "agent.claimed") events.push(event);
   }
@@ -67,6 +74,7 @@ export async function recordingOf(runId: string, store: Store): Promise<Recordin
     started: first.payload,
     isFinished: events.at(-1)?.type === "run.finished",
     events,
+    messages,
     delegations: await delegationsIn(events, store),
     artifacts: await artifactsOf(events, store),
   };
@@ -104,7 +112,7 @@ async function delegationsIn(
       system: await promptOf(contract, store),
       opening: await openingFor(contract, payload, store),
       events: about,
-      requests: recordedRequests(about),
+      requests: recordedRequests(about, contract.model.max_output_tokens),
       calls: recordedCalls(id, events),
     });
   }

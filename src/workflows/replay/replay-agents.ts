@@ -1,11 +1,10 @@
-import { Agent } from "../../delegations/agent.ts";
 import type { MergeOrder } from "../../delegations/changes/merge-order.ts";
-import { enlist } from "../../delegations/enqueue.ts";
+import { Conversation } from "../../delegations/conversation.ts";
+import { LiveDelegation } from "../../delegations/live-delegation.ts";
 import type { LiveRun } from "../../delegations/live-run.ts";
-import { accountFor } from "../../delegations/spread/shared-account.ts";
 import type { NewEvent } from "../../events/event.ts";
 import { sha256 } from "../../events/hash-chain.ts";
-import { Transcript } from "../../sessions/transcript.ts";
+import { create } from "../../events/lifecycle.ts";
 import type { WorkspaceBinding } from "../../workspaces/workspace-binding.ts";
 import type { Course } from "./course.ts";
 import { keepPace } from "./keep-pace.ts";
@@ -23,42 +22,42 @@ export interface MakeAgentOptions {
 }
 
 /** Makes a delegation again, under the id and the contract that it had. It waits to be started. */
-export function makeAgent(options: MakeAgentOptions, before: readonly NewEvent[]): Agent {
+export function makeAgent(options: MakeAgentOptions, before: readonly NewEvent[]): LiveDelegation {
   const { recorded, run } = options;
   const agent = agentFor(options);
-  const { contract, contractHash, id } = agent;
-  const created = run.append([...before, ...createdEvents(recorded, contractHash)], {
+  const { contract, id } = agent;
+  const created = run.append([...before, ...createdEvents(recorded, agent.state.contractHash)], {
     contracts: new Map([[id, JSON.stringify(contract)]]),
   });
-  agent.appends.add(created);
-  enlist(run, agent);
+  agent.process.appends.add(created);
+  run.enlist(agent);
   // Whether a plan was carried out is asked by the calls of its steps.
   if (recorded.callId !== null) run.byCall.set(`${recorded.parentId} ${recorded.callId}`, agent);
   return agent;
 }
 
 /** The living part alone, of a delegation that is in the log already and has not begun. */
-export function agentFor(options: MakeAgentOptions): Agent {
+export function agentFor(options: MakeAgentOptions): LiveDelegation {
   const { course, merges, recorded, run, toolTokens } = options;
   const { id, opening, parentId, system } = recorded;
   const parent = parentId === null ? null : (run.agents.get(parentId) ?? null);
   const contract = replayableContract(recorded);
-  const agent = new Agent({
-    id,
-    run,
-    parent,
-    contract,
-    contractHash: sha256(JSON.stringify(contract)),
-    system,
-    account: accountFor(run, parent, id, contract),
-    transcript: new Transcript(opening),
-    workspace: bindingOf(recorded),
-    copy: recordedCopy(recorded),
-    createdAt: run.parts.clock.now(),
-  });
-  agent.merges = merges;
+  const [created] = createdEvents(recorded, sha256(JSON.stringify(contract)));
+  if (created?.type !== "agent.subagent_created") throw new Error(`${id} has no beginning`);
+  const agent = new LiveDelegation(
+    {
+      ...{ id, run, parent, contract, system },
+      budget: run.budgetFor(parent, id, contract),
+      workspace: bindingOf(recorded),
+      copy: recordedCopy(recorded),
+    },
+    create({ ...created, at: run.parts.clock.now() }),
+    new Conversation(opening),
+  );
+  agent.process.merges = merges;
   keepPace(agent, course);
-  if (toolTokens !== undefined) agent.offered = { descriptions: [], tokens: toolTokens };
+  if (toolTokens !== undefined)
+    agent.process.tools.offered = { descriptions: [], tokens: toolTokens };
   return agent;
 }
 

@@ -1,3 +1,4 @@
+import { type Cause, describeCause } from "../../events/cause.ts";
 import type { FileEvidence } from "../../events/event.ts";
 import type { CollectedChanges } from "../../workspaces/git/copies/collect-changes.ts";
 import type { ChangedFile } from "../../workspaces/git/copies/describe-files.ts";
@@ -72,7 +73,7 @@ function missing(id: string): never {
 }
 
 function isGone(delegation: RecordedDelegation | undefined): boolean {
-  return endingOf(delegation ?? missing("")).failure === "Its working copy is gone.";
+  return endingOf(delegation ?? missing("")).cause?.code === "working_copy_gone";
 }
 
 /** How what it made was received. */
@@ -81,17 +82,14 @@ function endingOf({ events }: RecordedDelegation) {
   const failed = events.find((event) => event.type === "agent.subagent_failed");
   const closed = events.find((event) => event.type === "agent.subagent_closed");
   const { files = [], files_total: total = files.length } = closed?.payload.seal ?? {};
-  const failure = failed?.payload.error;
+  const cause = failed?.payload.cause;
   return {
     merge,
-    failure,
-    code: failed?.payload.code,
+    cause,
     files: Array.from({ length: total }, (_, index) => asChanged(files[index])),
-    trouble: failure?.startsWith(notTakenOver) ? failure.slice(notTakenOver.length) : undefined,
+    trouble: cause?.code === "changes_not_merged" ? cause.text : undefined,
   };
 }
-
-const notTakenOver = "Its changes could not be taken over: ";
 
 /** A seal names five hundred at most; of the others it is known that there were some. */
 function asChanged(file: FileEvidence | undefined): ChangedFile {
@@ -99,22 +97,27 @@ function asChanged(file: FileEvidence | undefined): ChangedFile {
 }
 
 function integrationOf(
-  { code, failure, merge }: ReturnType<typeof endingOf>,
+  { cause, merge }: ReturnType<typeof endingOf>,
   { commit }: CollectedChanges,
 ): IntegrationResult {
   const { conflicted_files: conflicted = [], files = [], strategy } = merge?.payload ?? {};
-  if (code === undefined) {
+  if (cause === undefined) {
     const how = strategy as Extract<IntegrationResult, { status: "merged" }>["how"];
     return { status: "merged", how, child: commit, files: files.map(asChanged), commit: null };
   }
-  const kept = { files: conflicted, sentence: failure ?? "", ref: null, keptIn: "vault" as const };
+  const kept = {
+    files: conflicted,
+    sentence: "text" in cause ? cause.text : describeCause(cause),
+    ref: null,
+    keptIn: "vault" as const,
+  };
   if (strategy === "conflict" || strategy === "violation") return { status: strategy, ...kept };
-  return { status: "refused", reason: reasons[code] ?? "repository", ...kept };
+  return { status: "refused", reason: reasons[cause.code] ?? "repository", ...kept };
 }
 
 type Refused = Extract<IntegrationResult, { status: "refused" }>["reason"];
 
-const reasons: Readonly<Record<string, Refused>> = {
-  policy_denied: "problems",
-  exit_rule_unmet: "check-failed",
+const reasons: { readonly [Code in Cause["code"]]?: Refused } = {
+  changes_refused: "problems",
+  check_failed: "check-failed",
 };

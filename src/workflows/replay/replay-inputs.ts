@@ -1,16 +1,15 @@
 import { externalProvider } from "../../contracts/contract.ts";
-import { event } from "../../delegations/agent-event.ts";
 import { cancelStored } from "../../delegations/ends/cancel-stored.ts";
 import { closeWith } from "../../delegations/ends/close.ts";
 import { failure } from "../../delegations/ends/ending.ts";
 import { queue } from "../../delegations/enqueue.ts";
+import { event } from "../../delegations/live-delegation.ts";
 import { settle, suspendRoot } from "../../delegations/rests/interrupt.ts";
 import { pauseAgent } from "../../delegations/rests/pause.ts";
 import { Session } from "../../delegations/session.ts";
 import { correctRequest } from "../../delegations/turns/correct-request.ts";
-import { nothing } from "../../delegations/turns/ledger.ts";
 import { performCall } from "../../delegations/turns/perform-calls.ts";
-import type { EventPayloads, StoredEvent } from "../../events/event.ts";
+import type { EventPayloads, NewEvent, StoredEvent } from "../../events/event.ts";
 import type { ModelUsage } from "../../ports/model.ts";
 import { resultOf } from "../../sessions/delegation-result.ts";
 import { type RecordedStop, recordedCuts, recordedRests } from "./recorded-stops.ts";
@@ -25,15 +24,34 @@ export function letInInputs(replayer: Replayer, stops: readonly RecordedStop[]):
     const isReady = (): boolean => course.seenOf(stop.delegationId) >= stop.after;
     course.at(stop.seq, () => stopAgain(replayer, stop), isReady);
   }
-  for (const { seq, type } of recording.events) {
-    if (type === "run.resumed") course.at(seq, () => replayer.takeUpAgain());
+  for (const { payload, seq, sub_agent_id, type } of recording.messages) {
+    const sent: NewEvent = { type, ...(sub_agent_id !== undefined && { sub_agent_id }), payload };
+    const append = { runId: recording.runId, by: "operator", events: [sent] } as const;
+    course.at(seq, () => void replayer.store.store.append(append).catch(() => undefined));
   }
+  const [root] = recording.delegations.keys();
+  for (const [index, { seq, type }] of recording.events.entries()) {
+    if (type !== "run.resumed") continue;
+    const isResumed = continuesRoot(recording.events.slice(index + 1), root);
+    course.at(seq, () => replayer.takeUpAgain(isResumed));
+  }
+}
+
+/** Whether a person resumed the run: a recovery leaves an interrupted root interrupted. */
+function continuesRoot(after: readonly StoredEvent[], root: string | undefined): boolean {
+  for (const { payload, sub_agent_id: id, type } of after) {
+    if (type === "run.resumed") return false;
+    if (id !== root) continue;
+    if (type === "agent.interrupted") return payload.resumed === true;
+    if (type === "agent.resumed") return true;
+  }
+  return false;
 }
 
 function letInto(replayer: Replayer, delegation: RecordedDelegation): void {
   const { course } = replayer;
-  for (const { after, message, seq } of recordedCuts(delegation.events)) {
-    const cut = (): void => replayer.run.agents.get(delegation.id)?.cutAttempt(message);
+  for (const { after, cause, seq } of recordedCuts(delegation.events)) {
+    const cut = (): void => replayer.run.agents.get(delegation.id)?.cutAttempt(cause);
     course.at(seq, cut, () => course.seenOf(delegation.id) >= after);
   }
   letInRests(replayer, delegation);
@@ -73,9 +91,9 @@ function letInRests(replayer: Replayer, { events, id }: RecordedDelegation): voi
   for (const { after, event, seq } of recordedRests(events)) {
     const rest = async (): Promise<void> => {
       const agent = find();
-      if (agent === undefined || agent.isEnding) return;
+      if (agent === undefined || agent.process.end.isEnding) return;
       if (event.type === "agent.paused") return pauseAgent(agent);
-      await suspendRoot(agent, event.payload.reason, event.payload.closes_as);
+      await suspendRoot(agent, event.payload.cause);
       agent.run.settling = settle(agent);
     };
     const isReady = (): boolean => course.seenOf(id) >= after;
@@ -84,14 +102,21 @@ function letInRests(replayer: Replayer, { events, id }: RecordedDelegation): voi
 }
 
 /** Everything but what the loop says by itself, and what is said of servers while they are opened. */
-function isFromOutside({ from, severity }: EventPayloads["agent.interjected"]): boolean {
+function isFromOutside({
+  cause,
+  from,
+  message_id: id,
+  severity,
+}: EventPayloads["agent.interjected"]): boolean {
+  // Its loop reads what was sent to it, and tells it of its children.
+  if (id !== undefined || cause?.code === "children_running") return false;
   if (from === "mcp") return severity === "info";
   return from !== "runtime" && from !== "repair" && from !== "person" && from !== "session";
 }
 
 function start({ run }: Replayer, { id }: RecordedDelegation): void {
   const agent = run.agents.get(id);
-  if (agent?.status === "created" && !agent.isEnding) queue(agent);
+  if (agent?.state.status === "created" && !agent.process.end.isEnding) queue(agent);
 }
 
 /** An agent of another program: we have its calls, and what they were given is in no log. */
@@ -163,9 +188,7 @@ function interject(
   payload: EventPayloads["agent.interjected"],
 ): void {
   const agent = run.agents.get(delegationId);
-  if (agent === undefined || agent.isEnding) return;
-  const watcher = run.agents.get(payload.from.replace(/^watcher:/, ""));
-  if (watcher) watcher.remarks++;
+  if (agent === undefined || agent.process.end.isEnding) return;
   agent.record(event(agent, "agent.interjected", payload));
 }
 
@@ -186,7 +209,7 @@ function showAgain(replayer: Replayer, watcher: string, shown: Shown, tries = 0)
 }
 
 function stopAgain(replayer: Replayer, stop: RecordedStop, tries = 0): void {
-  const { code, delegationId, error, isForeign } = stop;
+  const { cause, delegationId, isForeign } = stop;
   if (isForeign) {
     endBeside(replayer, stop).catch(() => undefined);
     return;
@@ -198,31 +221,28 @@ function stopAgain(replayer: Replayer, stop: RecordedStop, tries = 0): void {
     if (tries < patience) setImmediate(() => stopAgain(replayer, stop, tries + 1));
     return;
   }
-  if (agent.isEnding) return;
-  agent.stop(code, error);
-  closeWith(agent, failure(code, error)).catch(() => undefined);
+  if (agent.process.end.isEnding) return;
+  agent.stop(cause);
+  closeWith(agent, failure(cause)).catch(() => undefined);
 }
 
 /** Somebody beside the process that worked on it ended it, and that process found out. */
-async function endBeside(
-  replayer: Replayer,
-  { code, delegationId, error }: RecordedStop,
-): Promise<void> {
+async function endBeside(replayer: Replayer, { cause, delegationId }: RecordedStop): Promise<void> {
   const { recording, store } = replayer;
   const { runId } = recording;
   // With the whole run its worker has nothing more to say, whatever it was about to do.
   if (recording.delegations.get(delegationId)?.parentId === null) store.killWorker();
   // Whoever is beside it knows only what is written.
   await new Promise((resolve) => setImmediate(resolve));
-  await cancelStored(store.store, replayer.run.parts.toolbox, runId, delegationId, error, code);
+  await cancelStored(store.store, replayer.run.parts.toolbox, runId, delegationId, cause);
   const state = await store.store.readRun(runId);
   for (const one of replayer.run.agents.values()) {
     const result = state && resultOf(state, one.id);
-    if (one.isEnding || !result) continue;
-    one.isEnding = true;
-    one.account.settle(one.reservation, one.reservation);
-    one.reservation = nothing;
-    one.stop("cancelled", "It was ended from outside.");
-    one.closed(result);
+    const { end } = one.process;
+    if (end.isEnding || !result) continue;
+    end.isEnding = true;
+    one.stop({ code: "ended_outside" });
+    one.adopt(state.delegations.get(one.id) ?? one.state);
+    end.closed(result);
   }
 }

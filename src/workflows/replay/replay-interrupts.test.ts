@@ -1,6 +1,15 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { beforeEach, expect, test } from "vitest";
 import { z } from "zod";
+import { noExposure } from "../../contracts/exposure.ts";
+import { busy } from "../../delegations/busy-tool.test-support.ts";
+import {
+  delegate,
+  openWith,
+  Scene,
+  startScene,
+  profiles as team,
+} from "../../delegations/rests/interrupt-scene.test-support.ts";
 import { isPaused } from "../../events/run-state.ts";
 import type { Script } from "../../models/scripted/scripted-model.ts";
 import { isSpread, notOffered } from "../../testing/alter-database.test-support.ts";
@@ -15,6 +24,7 @@ const look = defineTool({
   name: "look",
   description: "Looks something up.",
   effect: "read",
+  exposure: noExposure,
   idempotent: true,
   scopes: [],
   input: z.strictObject({ n: z.int() }),
@@ -116,6 +126,41 @@ test("a session whose children went on without it is replayed with them", async 
   const outcome = async () => (await engine.store.readRun(session.runId))?.outcome;
   await until("the session ends", async () => (await outcome()) !== null);
   expect(await replayAgain(engine.store, session.runId)).toMatchObject({
+    differences: [],
+    isFinished: true,
+  });
+});
+
+test("a run whose process was killed after an interrupt is replayed as a person resumed it", async () => {
+  const scene = new Scene(delegate("goer", "a"), delegate("rester", "b"));
+  await using engine = await openWith(scene);
+  const { runId } = await startScene(engine, 3);
+  expect((await engine.engine.interrupt(runId, "bye")).outcome).toBe("continuing");
+  engine.abandon();
+  const next = await engine.another({ profiles: team, tools: [busy], model: scene.model });
+  scene.mayStop = true;
+  const resumed = await next.engine.resume(runId);
+  expect(await resumed.result).toMatchObject({ status: "completed", result: "heard 2" });
+  expect(await replayAgain(next.store, runId)).toMatchObject({
+    differences: [],
+    isFinished: true,
+  });
+});
+
+test("a session whose process was killed is replayed as a person resumed it", async () => {
+  const scene = new Scene();
+  await using engine = await openWith(scene);
+  const session = await engine.engine.openSession({ client: "other" });
+  for (const who of ["ender", "goer", "rester"]) {
+    await session.call("spawn", { profile: who, task: who });
+  }
+  await until("all are asked", () => new Set(scene.asked).size === 3);
+  engine.abandon();
+  const next = await engine.another({ profiles: team, tools: [busy], model: scene.model });
+  scene.mayStop = true;
+  const resumed = await next.engine.resume(session.runId);
+  expect(await resumed.result).toMatchObject({ closeReason: "parent_crash" });
+  expect(await replayAgain(next.store, session.runId)).toMatchObject({
     differences: [],
     isFinished: true,
   });

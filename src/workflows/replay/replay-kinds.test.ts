@@ -1,6 +1,7 @@
 import { rmSync } from "node:fs";
 import { expect, test } from "vitest";
 import { z } from "zod";
+import { noExposure } from "../../contracts/exposure.ts";
 import type { Script } from "../../models/scripted/scripted-model.ts";
 import type { ModelUsage } from "../../ports/model.ts";
 import { ModelFault } from "../../ports/model-fault.ts";
@@ -28,6 +29,7 @@ test("no model is asked and no tool runs: there is nothing but the recording", a
     name: "count",
     description: "Counts how often it runs.",
     effect: "write",
+    exposure: noExposure,
     idempotent: false,
     scopes: [],
     input: z.strictObject({}),
@@ -45,6 +47,35 @@ test("no model is asked and no tool runs: there is nothing but the recording", a
   expect([asked, ran]).toEqual([3, 2]);
   expect(await replayAgain(engine.store, runId)).toMatchObject(same);
   expect([asked, ran]).toEqual([3, 2]);
+});
+
+test("work that was handed in for review by a program's own tool is handed in again", async ({
+  skip,
+}) => {
+  if (isSpread) skip(notOffered.replay);
+  const handIn = defineTool({
+    name: "hand_in",
+    description: "Hands in what was made.",
+    effect: "read",
+    exposure: noExposure,
+    idempotent: true,
+    scopes: [],
+    mayComeBack: true,
+    input: z.strictObject({}),
+    ends: () => "unseen",
+    execute: () => ({ text: "Approved.", exit: "the text" }),
+  });
+  await using engine = await openEngine({
+    profiles: [
+      testProfile("reviewer"),
+      testProfile("writer", { tools: ["hand_in"], exit: { review: { profile: "reviewer" } } }),
+    ],
+    tools: [handIn],
+    model: () => ({ calls: [{ tool: "hand_in", input: {} }] }),
+  });
+  const { result, runId } = await engine.run({ task: "go", profile: "writer" });
+  expect(result.status).toBe("completed");
+  expect(await replayAgain(engine.store, runId)).toMatchObject(same);
 });
 
 test("faults, retries, another attempt and a fallback happen again without their waits", async () => {
@@ -178,6 +209,7 @@ test("what was too large for the log is read from its artifact, and missed when 
     name: "big",
     description: "Says a lot.",
     effect: "read",
+    exposure: noExposure,
     idempotent: true,
     scopes: [],
     input: z.strictObject({}),

@@ -1,5 +1,6 @@
 import type { Model, ModelCaller } from "../../ports/model.ts";
 import { ModelFault } from "../../ports/model-fault.ts";
+import { clip } from "../../text.ts";
 import { faultOf } from "./recorded-model.ts";
 import type { RecordedRequest } from "./recorded-requests.ts";
 import type { RecordedDelegation, Recording } from "./recording.ts";
@@ -43,5 +44,5 @@ function answersOf(recorded: RecordedDelegation | undefined): RecordedRequest[] 
 }
 
 function shown(task: string): string {
-  return JSON.stringify(task.length > 80 ? `${task.slice(0, 79)}…` : task);
+  return JSON.stringify(clip(task, 80));
 }

@@ -1,9 +1,11 @@
-import type { Agent } from "../../delegations/agent.ts";
 import type { EngineLimits, EngineParts } from "../../delegations/engine-parts.ts";
+import type { LiveDelegation } from "../../delegations/live-delegation.ts";
 import { compose, type Middleware } from "../../delegations/middleware.ts";
+import type { SentMessage, StoredEvent } from "../../events/event.ts";
 import { systemClock } from "../../ports/clock.ts";
 import type { Store } from "../../ports/store.ts";
 import type { Course } from "./course.ts";
+import type { RecordedBounds } from "./recorded-bounds.ts";
 import { RecordedModel, recordedTries } from "./recorded-model.ts";
 import { recordedServers } from "./recorded-servers.ts";
 import { RecordedTools } from "./recorded-tools.ts";
@@ -15,13 +17,12 @@ export interface ReplayPartsOptions {
   readonly store: Store;
   readonly recording: Recording;
   readonly course: Course;
-  find(delegationId: string): Agent | undefined;
+  find(delegationId: string): LiveDelegation | undefined;
   makeChild(id: string): void;
   /** Around everybody's life, from the first slot or from where it was taken up. */
   readonly live: NonNullable<Middleware["delegation"]>;
   readonly scheduler: EngineParts["scheduler"];
-  /** By delegation: the size of what its model was shown of its tools. */
-  readonly toolTokens: ReadonlyMap<string, number>;
+  readonly bounds: RecordedBounds;
 }
 
 /** The engine's parts, none of which knows anything but the recording. */
@@ -67,7 +68,41 @@ export function replayParts(options: ReplayPartsOptions): EngineParts {
     forbidden: [],
     guarded: guardedIn(recording),
     isProtected: () => false,
+    mailOf: mailAgain(options),
+    endsWithAnswer: (id) => endedWithAnswer(recording, id),
   };
+}
+
+/** Its children were closed because it had completed: later versions wait for them. */
+function endedWithAnswer({ delegations }: Recording, id: string): boolean {
+  const own = delegations.get(id)?.events ?? [];
+  if (!own.some(({ type }) => type === "agent.subagent_completed")) return false;
+  return [...delegations.values()].some(
+    ({ events, parentId }) =>
+      parentId === id &&
+      events.some(
+        ({ payload, type }) =>
+          type === "agent.subagent_failed" && payload.cause.code === "caller_closed",
+      ),
+  );
+}
+
+/** Messages are delivered where the recording delivered them, whenever they were sent. */
+function mailAgain({ course }: ReplayPartsOptions): NonNullable<EngineParts["mailOf"]> {
+  return async ({ id }) => {
+    const delivered = course.nextOf(id, isDelivery).filter(isDelivery);
+    const [first] = delivered;
+    if (first === undefined) return [];
+    // What was sent before has been let in by then.
+    await course.when(first.seq);
+    return delivered.map(({ payload }) => payload);
+  };
+}
+
+type Delivery = StoredEvent<"agent.interjected"> & { readonly payload: SentMessage };
+
+function isDelivery(event: StoredEvent): event is Delivery {
+  return event.type === "agent.interjected" && event.payload.message_id !== undefined;
 }
 
 /**
@@ -133,14 +168,11 @@ function defaultAnswer({ events }: Recording): string | null {
 
 /** Paths that were refused as configuration when somebody had changed them. */
 function guardedIn({ delegations }: Recording): readonly string[] {
-  return [...delegations.values()].flatMap(({ contract, events }) => {
-    const failed = events.find((event) => event.type === "agent.subagent_failed");
-    const closed = events.find((event) => event.type === "agent.subagent_closed");
-    const error = failed?.payload.error ?? "";
-    if (!error.includes("which is configuration that the next start obeys")) return [];
-    const paths = closed?.payload.seal.files?.map(({ path }) => path) ?? [];
-    return paths
-      .filter((path) => error.includes(JSON.stringify(path)))
-      .map((path) => `${contract.workspace.copy?.of ?? ""}/${path}`);
-  });
+  return [...delegations.values()].flatMap(({ contract, events }) =>
+    events.flatMap(({ payload, type }) => {
+      const cause = type === "agent.subagent_failed" ? payload.cause : undefined;
+      if (cause?.code !== "wrote_protected") return [];
+      return cause.paths.map((path) => `${contract.workspace.copy?.of ?? ""}/${path}`);
+    }),
+  );
 }

@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import { z } from "zod";
+import { noExposure } from "../../contracts/exposure.ts";
 import type { Script } from "../../models/scripted/scripted-model.ts";
 import { ofType, openEngine, testProfile } from "../../testing/engine-fixture.ts";
 import { HeldClock } from "../../testing/held-clock.test-support.ts";
@@ -41,6 +42,7 @@ test("a call that the end of an attempt cut is replayed as cut", async () => {
     name: "linger",
     description: "Takes its time.",
     effect: "exec",
+    exposure: noExposure,
     idempotent: false,
     scopes: [],
     input: z.object({}),

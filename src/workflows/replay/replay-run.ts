@@ -25,11 +25,17 @@ export interface ReplayedRun {
 export async function replayRun(store: Store, runId: string, memory: Store): Promise<ReplayedRun> {
   const recording = await recordingOf(runId, store);
   const replayed = await replayRecording(recording, store, memory);
-  const { delegations, events, isFinished } = recording;
+  const { delegations, events, isFinished, messages } = recording;
   const names = ["the recording", "the replay"] as const;
   const options = { names, withAmounts: true, isUnfinished: !isFinished };
-  const differences = compareRuns(events, replayed, options);
-  return { runId, delegations: delegations.size, events: events.length, isFinished, differences };
+  const differences = compareRuns([...events, ...messages], replayed, options);
+  return {
+    runId,
+    delegations: delegations.size,
+    events: events.length + messages.length,
+    isFinished,
+    differences,
+  };
 }
 
 async function replayRecording(

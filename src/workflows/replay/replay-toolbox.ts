@@ -1,10 +1,11 @@
 import { z } from "zod";
 import { noExposure } from "../../contracts/exposure.ts";
 import { defaultConfig } from "../../control/config.ts";
-import type { StoredEvent } from "../../events/event.ts";
+import type { StartedTool, StoredEvent } from "../../events/event.ts";
 import { builtInTools } from "../../tools/built-in-tools.ts";
 import type { Tool } from "../../tools/tool.ts";
 import { type OfferedTools, Toolbox } from "../../tools/toolbox.ts";
+import type { RecordedBounds } from "./recorded-bounds.ts";
 import type { Recording } from "./recording.ts";
 
 /** What a tool of the replay does: the recorded, and nothing else. */
@@ -12,7 +13,7 @@ export type RecordedBehaviour = Pick<Tool, "preflight" | "execute">;
 
 export interface ReplayToolboxOptions {
   readonly recording: Recording;
-  readonly toolTokens: ReadonlyMap<string, number>;
+  readonly bounds: Pick<RecordedBounds, "toolTokens">;
 }
 
 /** The tools of a replay: every name that was called, and none that does anything by itself. */
@@ -22,11 +23,11 @@ export class ReplayToolbox extends Toolbox {
   readonly #made = new Map<string, Tool>();
   readonly #offered = new Map<string, OfferedTools>();
 
-  constructor({ recording, toolTokens }: ReplayToolboxOptions, behaviour: RecordedBehaviour) {
+  constructor({ bounds, recording }: ReplayToolboxOptions, behaviour: RecordedBehaviour) {
     super([]);
     this.#flags = new ToolFlags(recording.events);
     this.#behaviour = behaviour;
-    for (const [id, tokens] of toolTokens) {
+    for (const [id, tokens] of bounds.toolTokens) {
       const { allowed_tools: names = [] } =
         recording.delegations.get(id)?.contract.permissions ?? {};
       this.#offered.set(names.join(","), { descriptions: [], tokens });
@@ -61,9 +62,12 @@ type Flags = Omit<Tool, "preflight" | "execute">;
 class ToolFlags {
   readonly #known: ReadonlyMap<string, Tool>;
   readonly #unknown = new Set<string>();
-  readonly #called = new Set<string>();
+  readonly #called = new Map<string, StartedTool>();
   readonly #repeatable = new Map<string, boolean>();
   readonly #waiting = new Set<string>();
+  /** Tools that ended a delegation, and those of them whose end no review had accepted. */
+  readonly #ending = new Set<string>();
+  readonly #unreviewed = new Set<string>();
 
   constructor(events: readonly StoredEvent[]) {
     const { tools } = defaultConfig;
@@ -82,7 +86,14 @@ class ToolFlags {
 
   of(name: string): Flags {
     const { idempotent = false, waits } = this.#known.get(name) ?? {};
-    const isWaiting = waits === true || this.#waiting.has(name);
+    const {
+      changes = "any",
+      joins,
+      polls,
+      saves_memory: savesMemory,
+    } = this.#called.get(name) ?? {};
+    const mayComeBack = this.#ending.has(name) && !this.#unreviewed.has(name);
+    const isWaiting = waits === true || joins === true || this.#waiting.has(name);
     return {
       name,
       description: "",
@@ -93,15 +104,27 @@ class ToolFlags {
       exposure: noExposure,
       idempotent: this.#repeatable.get(name) ?? idempotent,
       ...(isWaiting && { waits: true }),
+      ...(mayComeBack && { mayComeBack: true }),
+      ...(changes !== "any" && { changes }),
+      ...(polls && { polls }),
+      ...(savesMemory && { savesMemory }),
     };
   }
 
   #learn(events: readonly StoredEvent[]): void {
     const open = new Map<string, string>();
+    let isSuspended = false;
+    let ending: string | undefined;
     for (const { payload, type } of events) {
       switch (type) {
+        case "agent.interrupted":
+          isSuspended = true;
+          break;
+        case "agent.paused":
+          isSuspended ||= payload.reason !== "budget";
+          break;
         case "agent.tool_started":
-          this.#called.add(payload.tool);
+          this.#called.set(payload.tool, payload);
           open.set(payload.call_id, payload.tool);
           break;
         case "agent.tool_denied":
@@ -109,17 +132,28 @@ class ToolFlags {
           break;
         case "agent.tool_completed":
           open.delete(payload.call_id);
+          if (payload.exit === undefined) break;
+          ending = payload.tool;
+          this.#ending.add(ending);
+          break;
+        case "agent.subagent_failed":
+          if (payload.cause.code !== "review_missing" || ending === undefined) break;
+          this.#unreviewed.add(ending);
           break;
         case "agent.tool_failed":
           open.delete(payload.call_id);
-          if (payload.error.startsWith("Interrupted: ")) this.#repeatable.set(payload.tool, true);
+          if (payload.cause.code === "delegation_closed") this.#repeatable.set(payload.tool, true);
           break;
         case "agent.tool_outcome_unknown":
           open.delete(payload.call_id);
           this.#repeatable.set(payload.tool, false);
           break;
         case "agent.resumed":
-          for (const tool of open.values()) this.#learnFromDeath(tool, payload.resumption);
+          // An agent that was resumed by a person is not counted as resumed after a crash.
+          for (const tool of open.values()) {
+            this.#learnFromDeath(tool, !isSuspended && payload.resumption === 0);
+          }
+          isSuspended = false;
           break;
         default:
       }
@@ -127,9 +161,9 @@ class ToolFlags {
   }
 
   /** It was open when its worker died, and its outcome is not unknown: it was made again. */
-  #learnFromDeath(tool: string, resumption: number): void {
+  #learnFromDeath(tool: string, isUncounted: boolean): void {
     if (!this.#repeatable.has(tool)) this.#repeatable.set(tool, true);
     // What only waits for others cannot be what killed the worker.
-    if (resumption === 0) this.#waiting.add(tool);
+    if (isUncounted) this.#waiting.add(tool);
   }
 }

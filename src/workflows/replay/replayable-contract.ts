@@ -29,8 +29,7 @@ export function replayableContract({ contract, events }: RecordedDelegation): Co
 function wroteOutside(events: RecordedDelegation["events"]): boolean {
   return events.some(
     ({ payload, type }) =>
-      type === "agent.subagent_failed" &&
-      payload.error.includes("where its contract does not let it write"),
+      type === "agent.subagent_failed" && payload.cause.code === "wrote_outside",
   );
 }
 

@@ -1,6 +1,7 @@
-import type { Agent } from "../../delegations/agent.ts";
 import type { EngineParts } from "../../delegations/engine-parts.ts";
+import type { LiveDelegation } from "../../delegations/live-delegation.ts";
 import { LiveRun } from "../../delegations/live-run.ts";
+import { LocalExecution } from "../../delegations/local-execution.ts";
 import type { DelegationContext } from "../../delegations/middleware.ts";
 import { recoverRun } from "../../delegations/recovery/recover.ts";
 import type { RunGrant } from "../../delegations/start/run-grant.ts";
@@ -8,9 +9,9 @@ import type { NewEvent } from "../../events/event.ts";
 import type { Store } from "../../ports/store.ts";
 import { Course } from "./course.ts";
 import { keepPace } from "./keep-pace.ts";
+import { type RecordedBounds, recordedBounds } from "./recorded-bounds.ts";
 import { RecordedOrder } from "./recorded-order.ts";
 import { recordedStops } from "./recorded-stops.ts";
-import { recordedToolTokens } from "./recorded-tool-tokens.ts";
 import type { RecordedDelegation, Recording } from "./recording.ts";
 import { agentFor, type MakeAgentOptions, makeAgent } from "./replay-agents.ts";
 import { letInInputs } from "./replay-inputs.ts";
@@ -29,7 +30,7 @@ export class Replayer {
   /** Another one after each time that its process had died. */
   run: LiveRun;
   readonly #parts: EngineParts;
-  readonly #toolTokens: ReadonlyMap<string, number>;
+  readonly #bounds: RecordedBounds;
   readonly #scheduler: ReplayScheduler;
   readonly #merges: RecordedOrder;
   #workers = 0;
@@ -41,7 +42,7 @@ export class Replayer {
     this.recording = recording;
     this.course = new Course(recording.events);
     this.store = new ReplayStore({ memory, source, recording, course: this.course });
-    this.#toolTokens = recordedToolTokens(recording);
+    this.#bounds = recordedBounds(recording);
     this.#merges = new RecordedOrder(recording, this.course);
     const scheduler = new ReplayScheduler();
     this.#scheduler = scheduler;
@@ -53,7 +54,7 @@ export class Replayer {
       makeChild: (id) => this.makeAgain(id),
       live: (about, next) => this.#live(about, next),
       scheduler,
-      toolTokens: this.#toolTokens,
+      bounds: this.#bounds,
     });
     const { budget, task, workspace } = recording.started;
     this.run = new LiveRun(this.#parts, {
@@ -64,6 +65,7 @@ export class Replayer {
       ownership: memory.ownership,
       grant: nobody,
       readOnly: false,
+      execute: (run) => new LocalExecution(run),
     });
     letInInputs(this, stops);
   }
@@ -87,13 +89,13 @@ export class Replayer {
   }
 
   /** Its process dies here, and another one takes the run up. */
-  takeUpAgain(): void {
+  takeUpAgain(isResumed: boolean): void {
     this.store.killWorker();
     this.abandon();
     const worker = ++this.#workers;
     // What was written until now is there, and what was let go of comes to rest.
     setImmediate(() => {
-      if (worker === this.#workers) void this.#takeUp(worker).catch(() => undefined);
+      if (worker === this.#workers) void this.#takeUp(worker, isResumed).catch(() => undefined);
     });
   }
 
@@ -102,46 +104,48 @@ export class Replayer {
     const { run } = this;
     run.lost = true;
     for (const agent of run.agents.values()) {
-      if (agent.isEnding) continue;
-      agent.isEnding = true;
-      agent.stop("worker_lost", "The replay has left this run.");
-      agent.time.end();
+      const { end, time } = agent.process;
+      if (end.isEnding) continue;
+      end.isEnding = true;
+      agent.stop({ code: "owned_elsewhere" });
+      time.end();
     }
   }
 
   /** It had not begun: it gets its place by name, and its slot when it got one. */
-  #waitAgain(agent: Agent): void {
+  #waitAgain(agent: LiveDelegation): void {
     const recorded = this.recording.delegations.get(agent.id);
     if (recorded === undefined) return;
-    agent.isEnding = true;
+    agent.process.end.isEnding = true;
     const again = agentFor(this.#optionsFor(recorded));
     this.run.agents.set(again.id, again);
     if (this.run.root === agent) this.run.root = again;
-    for (const siblings of [agent.parent?.children, this.run.topLevel]) {
-      const place = siblings?.indexOf(agent) ?? -1;
-      if (place >= 0) siblings?.splice(place, 1, again);
-    }
+    const place = this.run.topLevel.indexOf(agent);
+    if (place >= 0) this.run.topLevel.splice(place, 1, again);
+    if (agent.parent === null) return;
+    const { process } = agent.parent;
+    process.children = process.children.map((child) => (child === agent ? again : child));
   }
 
   #optionsFor(recorded: RecordedDelegation): MakeAgentOptions {
-    const toolTokens = this.#toolTokens.get(recorded.id);
+    const toolTokens = this.#bounds.toolTokens.get(recorded.id);
     return { run: this.run, recorded, toolTokens, merges: this.#merges, course: this.course };
   }
 
-  async #takeUp(worker: number): Promise<void> {
+  async #takeUp(worker: number, isResumed: boolean): Promise<void> {
     // Nobody works before everybody can be found.
     this.#scheduler.hold();
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#takingUp = promise;
-    const run = await recoverRun(this.#parts, this.recording.runId, nobody);
+    const run = await recoverRun(this.#parts, this.recording.runId, nobody, isResumed);
     // It may have died as well, while it took the run up.
     if (worker !== this.#workers) return;
     if (run !== undefined) {
       this.run = run;
       for (const agent of run.agents.values()) {
-        agent.merges = this.#merges;
+        agent.process.merges = this.#merges;
         keepPace(agent, this.course);
-        if (agent.status === "created") this.#waitAgain(agent);
+        if (agent.state.status === "created") this.#waitAgain(agent);
       }
     }
     this.#takingUp = null;
@@ -156,7 +160,8 @@ export class Replayer {
       await this.#takingUp;
       // It had not begun: another one waits in its place.
       const agent = this.run.agents.get(id);
-      if (agent === undefined || agent.isEnding || agent.status === "created") return;
+      if (agent === undefined || agent.process.end.isEnding || agent.state.status === "created")
+        return;
     }
     return this.store.whileStarting(id, next);
   }

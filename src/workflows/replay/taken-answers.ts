@@ -5,6 +5,7 @@ import type { Store } from "../../ports/store.ts";
 import { contentKey } from "./content-key.ts";
 import type { Predecessor } from "./predecessors.ts";
 import type { RecordedAnswers } from "./recorded-answers.ts";
+import type { FindTool } from "./shown-messages.ts";
 
 interface Fork {
   /** Finished children of the old run that nobody follows yet. */
@@ -27,10 +28,12 @@ export class TakenAnswers implements Middleware {
   readonly #reach = new Map<string, number>();
   readonly #runs = new Map<string, Promise<Fork | null>>();
   #store: Store | null = null;
+  #find: FindTool = () => undefined;
 
-  /** Before the first fork: until then nothing is looked up. */
-  begin(store: Store): void {
+  /** Before the first fork: until then nothing is looked up. `find`: the tools that there are. */
+  begin(store: Store, find: FindTool): void {
     this.#store = store;
+    this.#find = find;
   }
 
   expect(resumedFrom: string, resumedAt: number, reach: number): void {
@@ -66,7 +69,7 @@ export class TakenAnswers implements Middleware {
     if (from === undefined) return null;
     const reach = this.#reach.get(`${resumedFrom} ${resumedAt}`) ?? resumedAt;
     const { predecessorsIn } = await import("./predecessors.ts");
-    return { left: await predecessorsIn(from, store, reach), followed: new Map() };
+    return { left: await predecessorsIn(from, store, reach, this.#find), followed: new Map() };
   }
 }
 
