@@ -1,7 +1,7 @@
 import { type Attributes, SpanKind } from "@opentelemetry/api";
 import type { RecordedCall, StoredEvent } from "../events/event.ts";
 import type { CallTrace, DelegationTrace } from "./delegation-trace.ts";
-import { clip, names, shorten } from "./gen-ai.ts";
+import { clipContent, names, shorten } from "./gen-ai.ts";
 import { endSpan, failSpan, type SpanParent, type SpanTree } from "./span-tree.ts";
 
 export type EndOfCall =
@@ -73,7 +73,7 @@ export class CallSpans {
       const { payload } = event;
       span.setAttribute(
         names.callResult,
-        clip("output" in payload ? payload.output : payload.error),
+        clipContent("output" in payload ? payload.output : payload.error),
       );
     }
     endSpan(span, startedAt, event.at);
@@ -91,7 +91,9 @@ export class CallSpans {
     const call = this.#inputs.get(key);
     this.#inputs.delete(key);
     if (call === undefined) return {};
-    return { [names.callArguments]: clip(JSON.stringify(call.input) ?? call.malformed ?? "") };
+    return {
+      [names.callArguments]: clipContent(JSON.stringify(call.input) ?? call.malformed ?? ""),
+    };
   }
 }
 

@@ -1,4 +1,5 @@
 import type { Attributes, Span } from "@opentelemetry/api";
+import { shownName } from "../events/delegation.ts";
 import type { StoredEvent } from "../events/event.ts";
 import { modelAttributes, names, shorten, usageAttributes } from "./gen-ai.ts";
 
@@ -144,7 +145,7 @@ export function agentAttributes({
   return {
     [names.operation]: "invoke_agent",
     [names.agentId]: sub_agent_id ?? "",
-    [names.agentName]: shorten(payload.profile),
+    [names.agentName]: shorten(shownName(payload)),
     [names.conversation]: run_id,
     "mandate.contract.hash": payload.contract_hash,
     "mandate.depth": payload.depth,

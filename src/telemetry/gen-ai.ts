@@ -1,5 +1,6 @@
 import type { Attributes } from "@opentelemetry/api";
 import type { RecordedCall, StoredEvent, TokenUsage } from "../events/event.ts";
+import { clip } from "../text.ts";
 
 /**
  * The words of OpenTelemetry's conventions for generative AI. They are still in development there,
@@ -77,20 +78,20 @@ export function outputMessages(text: string, calls: readonly RecordedCall[]): st
   const called = calls.map(({ id, name, input }) => {
     return { type: "tool_call", id, name, arguments: input };
   });
-  return clip(JSON.stringify([{ role: "assistant", parts: [...said, ...called] }]));
+  return clipContent(JSON.stringify([{ role: "assistant", parts: [...said, ...called] }]));
 }
 
 export function inputMessages(text: string): string {
-  return clip(JSON.stringify([{ role: "user", parts: [{ type: "text", content: text }] }]));
+  return clipContent(JSON.stringify([{ role: "user", parts: [{ type: "text", content: text }] }]));
 }
 
 const longestContent = 32 * 1024;
 
-export function clip(text: string): string {
-  return text.length <= longestContent ? text : `${text.slice(0, longestContent)}…`;
+export function clipContent(text: string): string {
+  return clip(text, longestContent);
 }
 
 /** Names that models and files made up: long enough to be told apart. */
 export function shorten(name: string): string {
-  return name.length <= 120 ? name : `${name.slice(0, 119)}…`;
+  return clip(name, 120);
 }

@@ -1,4 +1,5 @@
 import { type Attributes, SpanKind } from "@opentelemetry/api";
+import { shownName } from "../events/delegation.ts";
 import type { StoredEvent } from "../events/event.ts";
 import type { DelegationTrace } from "./delegation-trace.ts";
 import { modelAttributes, names, shorten } from "./gen-ai.ts";
@@ -24,7 +25,7 @@ export function tellRequest(
       [names.operation]: "chat",
       [names.conversation]: event.run_id,
       [names.agentId]: delegation.id,
-      [names.agentName]: shorten(created.payload.profile),
+      [names.agentName]: shorten(shownName(created.payload)),
       "mandate.attempt": delegation.attempt,
       ...attributes,
     },

@@ -1,4 +1,5 @@
 import { SpanKind, type Tracer } from "@opentelemetry/api";
+import { shownName } from "../events/delegation.ts";
 import type { StoredEvent } from "../events/event.ts";
 import { CallSpans } from "./call-spans.ts";
 import {
@@ -112,7 +113,7 @@ export class RunTrace {
     const isRoot = delegation.id === this.#root;
     const asked = isRoot ? this.#task : created.payload.title;
     const beginning = {
-      name: `invoke_agent ${shorten(created.payload.profile)}`,
+      name: `invoke_agent ${shorten(shownName(created.payload))}`,
       key: agentKey(delegation.id),
       kind: SpanKind.INTERNAL,
       at: created.at,

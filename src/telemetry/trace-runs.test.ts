@@ -99,7 +99,12 @@ describe("spans of a run", () => {
     await run.append(
       reserve(1),
       settle(1),
-      about(id, "agent.retried", { what: "request", reason: "secret", delay_ms: 5 }),
+      about(id, "agent.retried", {
+        what: "request",
+        cause: { code: "model_unavailable", text: "secret" },
+        reason: "secret",
+        delay_ms: 5,
+      }),
       reserve(2),
       about(id, "agent.model_turn", {
         requested: "openai/gpt",
@@ -109,9 +114,13 @@ describe("spans of a run", () => {
         calls: [{ id: "c", name: "shell", input: "secret" }],
       }),
       settle(2),
-      about(id, "agent.tool_started", { call_id: "c", tool: "shell" }),
+      about(id, "agent.tool_started", { call_id: "c", tool: "shell", changes: "any" }),
       reserve(3),
-      about(id, "agent.subagent_failed", { code: "cancelled", error: "secret" }),
+      about(id, "agent.subagent_failed", {
+        code: "cancelled",
+        cause: { code: "cancelled", text: "secret" },
+        error: "secret",
+      }),
       about(id, "agent.subagent_closed", {
         sub_agent_id: id,
         step_idx: 0,
@@ -142,7 +151,8 @@ describe("spans of a run", () => {
   it("of children are below the call that made them, also of a plan's, and of watchers below the root", async () => {
     const run = await StoredRun.start(store);
     const root = await run.child();
-    await run.append(about(root, "agent.tool_started", { call_id: "plan/1", tool: "submit_plan" }));
+    const plan = { call_id: "plan/1", tool: "submit_plan", changes: "none", joins: true } as const;
+    await run.append(about(root, "agent.tool_started", plan));
     const [step, watcher, orphan] = [
       store.newDelegationId(),
       store.newDelegationId(),
@@ -158,7 +168,11 @@ describe("spans of a run", () => {
       const payload = { ...created?.payload, parent_id: parent, call_id: call, profile: id };
       await store.append({ ...creation, events: [{ ...created, payload } as never, ...rest] });
       await run.append(
-        about(id, "agent.subagent_failed", { code: "cancelled", error: "" }),
+        about(id, "agent.subagent_failed", {
+          code: "cancelled",
+          cause: { code: "cancelled", text: "" },
+          error: "",
+        }),
         about(id, "agent.subagent_closed", {
           sub_agent_id: id,
           step_idx: 0,
@@ -182,7 +196,11 @@ describe("spans of a run", () => {
     const run = await StoredRun.start(store);
     const id = await run.child();
     await run.append(
-      about(id, "agent.subagent_failed", { code: "cancelled", error: "" }),
+      about(id, "agent.subagent_failed", {
+        code: "cancelled",
+        cause: { code: "cancelled", text: "" },
+        error: "",
+      }),
       about(id, "agent.subagent_closed", {
         sub_agent_id: id,
         step_idx: 0,

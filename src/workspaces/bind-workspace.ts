@@ -5,7 +5,7 @@ import { MandateError } from "../ports/mandate-error.ts";
 import { noteWorkspace } from "../processes/agent-folders.ts";
 import { nearestRealPath } from "./nearest-real-path.ts";
 import { linkedPlaces } from "./protected/linked-places.ts";
-import type { WorkspaceBinding } from "./workspace-binding.ts";
+import type { Ownership, WorkspaceBinding } from "./workspace-binding.ts";
 
 export interface WorkspaceRequest {
   readonly root: string;
@@ -21,6 +21,7 @@ export interface WorkspaceRequest {
   readonly workingCopies?: string;
   /** Folders elsewhere that commands can read. */
   readonly visible?: readonly string[];
+  readonly owned?: readonly Ownership[];
 }
 
 /**
@@ -53,6 +54,7 @@ export function bindWorkspace(request: WorkspaceRequest): WorkspaceBinding {
       ...(request.allowWrites ? linkedPlaces(root) : []),
     ],
     ...(request.visible && request.visible.length > 0 && { visible: request.visible }),
+    ...(request.owned && request.owned.length > 0 && { owned: request.owned }),
   });
 }
 

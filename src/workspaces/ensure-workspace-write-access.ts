@@ -1,10 +1,11 @@
-import { basename, relative } from "node:path";
+import { basename, join, relative, sep } from "node:path";
 import { isBelow } from "../contracts/write-roots.ts";
+import { isOwned } from "./git/integration/match-ownership.ts";
 import { PathDenied } from "./path-denied.ts";
 import { gitDirectoryAround } from "./protected/git-directory.ts";
 import { protectionOf } from "./protected/protection.ts";
 import { isTemporaryName } from "./temporary-name.ts";
-import type { WorkspaceBinding } from "./workspace-binding.ts";
+import type { Ownership, WorkspaceBinding } from "./workspace-binding.ts";
 
 /**
  * The one place that says whether a file may be written. `path` is absolute with links resolved
@@ -31,6 +32,14 @@ export function ensureWorkspaceWriteAccess(
           : `You may write below ${roots.join(", ")}.`),
     );
   }
+  const foreign = binding.owned?.find((owned) => !owns(owned, relative(binding.root, path)));
+  if (foreign !== undefined) {
+    throw new PathDenied(
+      "path_not_owned",
+      `"${asked}" is not yours to change: you own ${foreign.patterns.join(", ")}. Change only ` +
+        "that, and say in your answer what else has to change.",
+    );
+  }
   const problem = protectionProblem(binding, path);
   if (problem !== undefined) {
     throw new PathDenied(
@@ -39,6 +48,10 @@ export function ensureWorkspaceWriteAccess(
         "answer and a person will do it.",
     );
   }
+}
+
+function owns({ below, patterns }: Ownership, path: string): boolean {
+  return isOwned(patterns, join(below, path).split(sep).join("/"));
 }
 
 function protectionProblem({ guarded = [], root }: WorkspaceBinding, path: string) {

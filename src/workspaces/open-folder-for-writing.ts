@@ -1,5 +1,5 @@
-import { mkdirSync } from "node:fs";
 import { join, sep } from "node:path";
+import { makeFolder } from "../files.ts";
 import { ensureWorkspaceWriteAccess } from "./ensure-workspace-write-access.ts";
 import { type OpenFolder, openFolder } from "./open-folder.ts";
 import type { WritablePlace } from "./resolve-for-writing.ts";
@@ -27,6 +27,7 @@ export function openFolderForWriting(
         ensureWorkspaceWriteAccess(binding, join(parent.path, ...rest, place.file), asked);
       }
       expected = `${expected}${sep}${name}`;
+      // Another process may have made it first: opening it tells whether it is a folder of ours.
       makeFolder(parent.entry(name));
       folder = openFolder(binding, parent.entry(name), asked);
     } finally {
@@ -34,13 +35,4 @@ export function openFolderForWriting(
     }
   }
   return folder;
-}
-
-function makeFolder(path: string): void {
-  try {
-    mkdirSync(path);
-  } catch (error) {
-    // Someone else made it first; opening it will tell whether it is a folder of ours.
-    if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
-  }
 }

@@ -12,6 +12,7 @@ export type PathRule =
   | "path_changed"
   | "path_protected"
   | "path_outside_write_roots"
+  | "path_not_owned"
   | "workspace_read_only";
 
 /** A path that a tool call may not touch: policy, not a fault of the file system. */

@@ -31,7 +31,7 @@ beforeAll(async () => {
   const child = await run.child();
   const artifact = await store.keepArtifact("a body that is too large for the log");
   const call = { call_id: "c1", tool: "grep" };
-  await run.append(about(child, "agent.tool_started", call));
+  await run.append(about(child, "agent.tool_started", { ...call, changes: "none" }));
   await run.append(about(child, "agent.tool_completed", { ...call, output: "a", artifact }));
   const finishedBefore = Date.now() + 1000;
   const runs = (await store.listRuns({ limit: 100 })).map(({ id }) => id);

@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import { MandateError } from "../../ports/mandate-error.ts";
+import { headOf } from "../../text.ts";
 
 /**
  * A tenant is a schema. Every statement names it, and connections look nowhere else for tables, so
@@ -18,7 +19,7 @@ export function schemaNameOf(tenant?: string): SchemaName {
   if (tenant !== undefined && !/^[a-z][a-z0-9_]{0,30}$/.test(tenant)) {
     throw new MandateError(
       "usage",
-      `"${tenant.slice(0, 40)}" is no name of a tenant: it begins with a small letter and has at most 31 of a-z, 0-9 and _.`,
+      `"${headOf(tenant, 40)}" is no name of a tenant: it begins with a small letter and has at most 31 of a-z, 0-9 and _.`,
     );
   }
   const plain = tenant === undefined ? "mandate" : `mandate_${tenant}`;

@@ -5,6 +5,7 @@ import { MandateError } from "../../ports/mandate-error.ts";
 import { parseJson } from "../../ports/parse-json.ts";
 import type { ControlRecord } from "../../ports/record-store.ts";
 import type { Append } from "../../ports/store.ts";
+import { headOf } from "../../text.ts";
 
 /** The records as their changes left them, from the events of these changes. */
 export function changedRecords(
@@ -30,7 +31,7 @@ export function commandNote(command: string, actor: string, outcome: string): Ap
 
 /** Commands are remembered as a line is, whatever was typed; half a character is not kept. */
 function cut(text: string): string {
-  return text.length <= 500 ? text : text.slice(0, 500).replace(/[\ud800-\udbff]$/, "");
+  return headOf(text, 500);
 }
 
 export function closed(): MandateError {

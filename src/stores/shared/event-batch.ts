@@ -1,6 +1,7 @@
 import type { NewEvent, StoredEvent } from "../../events/event.ts";
 import { link } from "../../events/hash-chain.ts";
 import { summarize } from "../../events/summarize.ts";
+import { upcast } from "../../events/upcast.ts";
 import { runIdOf } from "../../ports/identity.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
 import { parseJson } from "../../ports/parse-json.ts";
@@ -30,7 +31,8 @@ export function eventsOf(row: BatchRow, before: string): StoredEvent[] {
   let head = before;
   return readRows(row, runId).map((stored, index) => {
     head = link(head, JSON.stringify(stored));
-    const [type, subAgentId, at, payload, summary] = stored;
+    const [, subAgentId, at, , summary] = stored;
+    const { payload, type } = upcast({ type: stored[0], payload: stored[3] } as NewEvent);
     return {
       seq: row.first_seq + index,
       run_seq: row.first_run_seq + index,

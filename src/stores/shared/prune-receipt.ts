@@ -1,7 +1,6 @@
 import { verifiedEvents } from "../../events/checker/check-chain.ts";
 import type { EventPayloads, NumberSpan, StoredEvent } from "../../events/event.ts";
 import { memoriesHash } from "../../events/memory-hash.ts";
-import { runOutcomeOf } from "../../events/run-outcome.ts";
 import { SpentLines } from "../../events/spent-lines.ts";
 import { askNumberOf, numberOf, runIdOf } from "../../ports/identity.ts";
 import type { StoredBatch, StoredMemory } from "../../ports/inspection.ts";
@@ -58,7 +57,7 @@ export async function prepareReceipt(finished: FinishedRun): Promise<PreparedPru
   const receipt = {
     run: runId,
     actor,
-    outcome: runOutcomeOf(last.payload),
+    outcome: last.payload.outcome,
     started_at: first.at,
     finished_at: last.at,
     events,

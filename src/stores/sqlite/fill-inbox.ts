@@ -1,8 +1,9 @@
 import type { DatabaseSync } from "node:sqlite";
-import type { StoredEvent } from "../../events/event.ts";
+import type { NewEvent, StoredEvent } from "../../events/event.ts";
 import { inboxChangeOf } from "../../events/inbox-change.ts";
 import { touchesInbox } from "../../events/inbox-types.ts";
 import { applyToRun, emptyRun, type RunState } from "../../events/run-state.ts";
+import { upcast } from "../../events/upcast.ts";
 import { controlRunId, runIdOf } from "../../ports/identity.ts";
 import { InboxRows } from "./inbox-rows.ts";
 import { RunIndex } from "./run-index.ts";
@@ -42,14 +43,13 @@ function eventsOf(batch: Readonly<Record<string, unknown>>, runId: string): read
     return [];
   }
   return stored.map(([type, subAgentId, at, payload], index) => ({
+    ...upcast({ type, payload } as NewEvent),
     seq: Number(batch["first_seq"]) + index,
     run_seq: Number(batch["first_run_seq"]) + index,
     run_id: runId,
     ...(subAgentId !== null && { sub_agent_id: subAgentId }),
-    type,
     at,
     summary: "",
-    payload,
     hash: "",
   })) as unknown as StoredEvent[];
 }

@@ -45,7 +45,7 @@ import { PrunedRows } from "./pruned-rows.ts";
 import { RecordRows } from "./record-rows.ts";
 import { ReserveFile } from "./reserve-file.ts";
 import { RunIndex } from "./run-index.ts";
-import { dismissWorker, enrolWorker, isWorkerAlive } from "./worker.ts";
+import { dismissWorker, enrolWorker, isWorkerAlive, pidOf } from "./worker.ts";
 
 export interface SqliteStoreOptions extends DatabaseOptions {
   /** Where large bodies go; null keeps them in memory. */
@@ -197,14 +197,14 @@ export class SqliteStore implements Store {
       delegationId === undefined
         ? this.#reader.batchedOfRun(run, query.after)
         : this.#reader.batchedOfDelegation(run, delegationId, query.after);
-    let turnBegan = performance.now();
+    let turnBegan = this.#clock.monotonic();
     for (const events of batches) {
       yield* events;
       // A long log is read in pieces: whoever else is served by this process has to get a turn.
-      if (performance.now() - turnBegan < longestTurnMs) continue;
+      if (this.#clock.monotonic() - turnBegan < longestTurnMs) continue;
       await nextTurn();
       if (this.#closed) throw closed();
-      turnBegan = performance.now();
+      turnBegan = this.#clock.monotonic();
     }
   }
 
@@ -313,6 +313,10 @@ export class SqliteStore implements Store {
 
   async isWorkerAlive(worker: string): Promise<boolean> {
     return isWorkerAlive(worker);
+  }
+
+  pidOf(worker: string): number | undefined {
+    return pidOf(worker);
   }
 
   subscribe(listener: (events: readonly StoredEvent[]) => void): () => void {

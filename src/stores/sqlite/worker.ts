@@ -17,6 +17,12 @@ export function dismissWorker(worker: string): void {
   livingHere.delete(worker);
 }
 
+/** Undefined: it is not an id of ours. */
+export function pidOf(worker: string): number | undefined {
+  const pid = Number(worker.split(".", 1)[0]);
+  return Number.isSafeInteger(pid) && pid > 0 ? pid : undefined;
+}
+
 export function isWorkerAlive(worker: string): boolean {
   const [pid = "", start = "", boot = ""] = worker.split(".");
   if (boot !== bootId()) return false;

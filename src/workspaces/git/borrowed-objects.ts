@@ -1,5 +1,6 @@
-import { lstatSync, readFileSync, realpathSync, statSync } from "node:fs";
+import { lstatSync, readFileSync } from "node:fs";
 import { isAbsolute, join } from "node:path";
+import { realFolderSync } from "../../files.ts";
 
 const maximumFolders = 32;
 const maximumBytes = 65_536;
@@ -12,7 +13,7 @@ export function borrowedObjects(folder: string): readonly string[] {
   const found: string[] = [];
   const waiting = [folder];
   while (waiting.length > 0 && found.length < maximumFolders) {
-    const next = realFolder(waiting.shift() ?? "");
+    const next = realFolderSync(waiting.shift() ?? "");
     // A line break would be read as the next entry of the list this ends up in.
     if (next === undefined || found.includes(next) || next.includes("\n")) continue;
     found.push(next);
@@ -27,15 +28,6 @@ function readAlternates(objects: string): readonly string[] {
   return readSmallFile(join(objects, "info", "alternates"))
     .split("\n")
     .filter((line) => line !== "" && !line.startsWith("#"));
-}
-
-function realFolder(path: string): string | undefined {
-  try {
-    const real = realpathSync.native(path);
-    return statSync(real).isDirectory() ? real : undefined;
-  } catch {
-    return undefined;
-  }
 }
 
 /** A regular file's text; "" when there is none, or a link, or one that is suspiciously large. */

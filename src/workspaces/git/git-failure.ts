@@ -1,3 +1,5 @@
+import { headOf } from "../../text.ts";
+
 /** What kept git from answering. `exit`: it ran and said no; the others: it did not come to that. */
 export type GitFailureKind =
   | "missing"
@@ -31,7 +33,7 @@ export class GitFailure extends Error {
 }
 
 function sentenceOf(kind: GitFailureKind, command: string, stderr: string): string {
-  const said = stderr.trim().slice(0, 500);
+  const said = headOf(stderr.trim(), 500);
   switch (kind) {
     case "missing":
       return (

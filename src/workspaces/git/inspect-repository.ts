@@ -1,6 +1,7 @@
 import { realpathSync, statSync } from "node:fs";
 import { relative, resolve, sep } from "node:path";
 import { isBelow } from "../../contracts/write-roots.ts";
+import { headOf } from "../../text.ts";
 import { nearestRealPath } from "../nearest-real-path.ts";
 import { borrowedObjects, readSmallFile } from "./borrowed-objects.ts";
 import { type Conversions, findConversions } from "./conversions.ts";
@@ -104,7 +105,7 @@ async function inspectGit(repository: DiscoveredRepository, home: string): Promi
     };
   } catch (error) {
     if (!(error instanceof GitFailure) || error.kind !== "exit") throw error;
-    const sentence = `The repository "${toplevel}" is damaged (${error.stderr.trim().slice(0, 200)}). Run git fsck in it, mend it, and try again.`;
+    const sentence = `The repository "${toplevel}" is damaged (${headOf(error.stderr.trim(), 200)}). Run git fsck in it, mend it, and try again.`;
     throw new RepositoryRefused({ code: "corrupt", sentence }, { cause: error });
   }
 }

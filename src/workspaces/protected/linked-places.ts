@@ -1,6 +1,7 @@
 import { readdirSync, readlinkSync, realpathSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
 import { isBelow } from "../../contracts/write-roots.ts";
+import { realPathOr } from "../../files.ts";
 import { linksOnTheWay } from "../../processes/links-on-the-way.ts";
 import { firstBelow, stepInto, type Trail, trailOf } from "./protection.ts";
 
@@ -51,16 +52,8 @@ export function linkTargetOf(link: string): string {
 
 /** The links that a link leads through, itself left out; folders on the way may be some. */
 export function linksBehind(link: string): readonly string[] {
-  const itself = join(realFolder(dirname(link)), basename(link));
+  const itself = join(realPathOr(dirname(link)), basename(link));
   return linksOnTheWay(itself).filter((passed) => passed !== itself);
-}
-
-function realFolder(folder: string): string {
-  try {
-    return realpathSync(folder);
-  } catch {
-    return folder;
-  }
 }
 
 function readLink(link: string): string {

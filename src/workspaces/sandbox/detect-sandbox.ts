@@ -8,6 +8,7 @@ import {
 } from "../../processes/find-program.ts";
 import { helperEnvironment } from "../../processes/program-environment.ts";
 import { runToEnd } from "../../processes/start-program.ts";
+import { headOf } from "../../text.ts";
 import { createBubblewrap } from "./bubblewrap.ts";
 import { isolation, showSystem } from "./bubblewrap-arguments.ts";
 import type { Sandbox } from "./sandbox.ts";
@@ -122,7 +123,7 @@ function run(
 }
 
 function explain({ file }: Program, output: string): string {
-  const said = output.split("\n").at(-1)?.slice(0, 200) ?? "";
+  const said = headOf(output.split("\n").at(-1) ?? "", 200);
   const advice = /permission|permitted|namespace|uid map/i.test(output)
     ? " The system does not let it make namespaces: in a container allow user namespaces; on " +
       "Ubuntu give bwrap an AppArmor profile or set " +

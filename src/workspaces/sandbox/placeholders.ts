@@ -1,5 +1,6 @@
-import { mkdirSync, rmdirSync } from "node:fs";
+import { rmdirSync } from "node:fs";
 import { isBelow } from "../../contracts/write-roots.ts";
+import { makeFolder } from "../../files.ts";
 
 /**
  * Empty folders that stand where nothing may be created, for as long as some delegation runs
@@ -11,7 +12,7 @@ export class Placeholders {
   /** Those that are missing, and from then on all that are there below the root. */
   hold(owner: string, root: string, missing: readonly string[]): void {
     for (const place of missing) {
-      if (makeFolder(place)) this.#holders.set(place, new Set());
+      if (makeFolder(place, 0o755)) this.#holders.set(place, new Set());
     }
     // For whoever comes later they exist, and must go on to.
     for (const [place, holders] of this.#holders) if (isBelow(place, root)) holders.add(owner);
@@ -28,16 +29,5 @@ export class Placeholders {
         // Gone, or somebody has put something there: then it is no longer ours.
       }
     }
-  }
-}
-
-/** False: something is there, or another process made one at this moment. */
-function makeFolder(place: string): boolean {
-  try {
-    mkdirSync(place, { mode: 0o755 });
-    return true;
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "EEXIST") return false;
-    throw error;
   }
 }

@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { writeDurably } from "../write-durably.ts";
+import { writeDurablySync } from "../../../files.ts";
 import { layoutOf } from "./copy-layout.ts";
 
 /**
@@ -16,7 +16,7 @@ export function readClaim(home: string, id: string): number {
 }
 
 export function noteClaim(home: string, id: string, fence: number): void {
-  writeDurably(placeOf(home, id), String(fence));
+  writeDurablySync(placeOf(home, id), String(fence));
 }
 
 function placeOf(home: string, id: string): string {

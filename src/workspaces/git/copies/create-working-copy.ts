@@ -1,5 +1,6 @@
 import { existsSync, mkdirSync, realpathSync } from "node:fs";
 import { join, resolve } from "node:path";
+import { writeDurablySync } from "../../../files.ts";
 import { explainGitFailure } from "../explain-git-failure.ts";
 import { findToplevel, type Inspection, inspectRepository } from "../inspect-repository.ts";
 import { IntegrationQueue } from "../integration/integration-queue.ts";
@@ -9,7 +10,6 @@ import { removeFolder } from "../remove-folder.ts";
 import { RepositoryRefused } from "../repository-refusal.ts";
 import { requireGit } from "../require-git.ts";
 import { askGit } from "../run-git.ts";
-import { writeDurably } from "../write-durably.ts";
 import { beginCopy } from "./begin-copy.ts";
 import { captureTree } from "./capture-tree.ts";
 import { checkOutCopy } from "./check-out-copy.ts";
@@ -46,7 +46,7 @@ export async function createWorkingCopy(request: WorkingCopyRequest): Promise<Wo
   beginCopy(home, request.id);
   try {
     const record = await make(request, home, toplevel);
-    writeDurably(layout.record, JSON.stringify(record));
+    writeDurablySync(layout.record, JSON.stringify(record));
     return workingCopyOf(home, record);
   } catch (error) {
     await sweepCopy(home, request.id);

@@ -1,7 +1,8 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { makeFolder, runOnFullDisk } from "../repository.test-support.ts";
+import { runOnFullDisk } from "../../../testing/run-on-full-disk.test-support.ts";
+import { makeFolder } from "../repository.test-support.ts";
 import { createVault } from "./vault.ts";
 
 test.skipIf(process.platform === "win32")(

@@ -1,7 +1,7 @@
 import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { writeDurablySync } from "../../../files.ts";
 import type { ObjectFormat, Place } from "../place.ts";
-import { writeDurably } from "../write-durably.ts";
 
 /**
  * Above every `.gitattributes` of a tree, whoever wrote it: bytes go in and out as they are, and
@@ -32,7 +32,7 @@ export function updateVault(
   ignoreRules: string,
 ): void {
   // Not half of them, whatever happens: what they keep out would be taken for the child's work.
-  writeDurably(excludeOf(vault), ignoreRules);
+  writeDurablySync(excludeOf(vault), ignoreRules);
   writeShallow(vault, place.shallow);
 }
 
@@ -47,7 +47,7 @@ function excludeOf(vault: string): string {
 export function moveRef(vault: string, ref: string, commit: string | null): void {
   const place = join(vault, ...ref.split("/"));
   if (commit === null) rmSync(place, { force: true });
-  else writeDurably(place, `${commit}\n`);
+  else writeDurablySync(place, `${commit}\n`);
 }
 
 /**

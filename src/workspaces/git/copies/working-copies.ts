@@ -1,6 +1,7 @@
 import { existsSync, mkdirSync, realpathSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { setImmediate as yieldToOthers } from "node:timers/promises";
+import { writeDurablySync } from "../../../files.ts";
 import { inspectRepository } from "../inspect-repository.ts";
 import { type IntegrationRequest, integrate } from "../integration/integrate.ts";
 import { IntegrationQueue } from "../integration/integration-queue.ts";
@@ -13,7 +14,6 @@ import { packChanges, packCopy } from "../travel/pack-copy.ts";
 import { type ReceivedChanges, receiveChanges } from "../travel/receive-changes.ts";
 import { forgetSent, noteSent } from "../travel/sent-changes.ts";
 import { type UnpackRequest, unpackCopy } from "../travel/unpack-copy.ts";
-import { writeDurably } from "../write-durably.ts";
 import { type CollectedChanges, collectChanges } from "./collect-changes.ts";
 import { noteClaim, readClaim } from "./copy-claim.ts";
 import { layoutOf } from "./copy-layout.ts";
@@ -112,7 +112,7 @@ export class WorkingCopies {
     if (record === undefined || prefix !== copy.source.prefix) return copy;
     forgetSent(copy);
     const changed = { ...record, source: { kind, toplevel, prefix } };
-    writeDurably(layoutOf(this.#home, copy.id).record, JSON.stringify(changed));
+    writeDurablySync(layoutOf(this.#home, copy.id).record, JSON.stringify(changed));
     return workingCopyOf(this.#home, changed);
   }
 

@@ -1,8 +1,8 @@
 import { existsSync } from "node:fs";
 import { dirname, join } from "node:path";
+import { writeDurablySync } from "../../../files.ts";
 import { layoutOf } from "../copies/copy-layout.ts";
 import { isEntry, lookAtFile } from "../look-at-file.ts";
-import { writeDurably } from "../write-durably.ts";
 import { advanceBranch } from "./advance-branch.ts";
 import { applyStep, removeIfEmpty, revertStep, type StepObserver } from "./apply-step.ts";
 import {
@@ -40,7 +40,7 @@ export async function carryOutIntegration(
   if (blocked.length === 0) blocked.push(...(await findLateEdits(journal)));
   if (blocked.length > 0) return revert(home, journal, blocked, observe);
   const outcome = { ...journal.outcome, ...(await advanceBranch(journal)) };
-  writeDurably(layoutOf(home, journal.id).outcome, JSON.stringify(outcome));
+  writeDurablySync(layoutOf(home, journal.id).outcome, JSON.stringify(outcome));
   observe("wrote the outcome");
   await finish(home, journal);
   observe("removed the journal");

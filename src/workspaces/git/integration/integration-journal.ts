@@ -1,8 +1,8 @@
 import { existsSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { z } from "zod";
+import { syncFolderSync, writeDurablySync } from "../../../files.ts";
 import { isCopyId, journalsOf, layoutOf } from "../copies/copy-layout.ts";
 import { RepositoryRefused } from "../repository-refusal.ts";
-import { syncFolder, writeDurably } from "../write-durably.ts";
 
 const entry = z.strictObject({ mode: z.string(), object: z.string() }).nullable();
 
@@ -39,12 +39,12 @@ export type IntegrationJournal = z.infer<typeof schema>;
 export type IntegrationStep = IntegrationJournal["steps"][number];
 
 export function writeJournal(home: string, journal: IntegrationJournal): void {
-  writeDurably(layoutOf(home, journal.id).journal, JSON.stringify(journal));
+  writeDurablySync(layoutOf(home, journal.id).journal, JSON.stringify(journal));
 }
 
 export function removeJournal(home: string, id: string): void {
   rmSync(layoutOf(home, id).journal, { force: true });
-  syncFolder(journalsOf(home));
+  syncFolderSync(journalsOf(home));
 }
 
 /** The copies whose integrations did not come to their end. */

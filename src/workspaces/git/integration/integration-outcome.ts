@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from "node:fs";
+import { writeDurablySync } from "../../../files.ts";
 import { layoutOf } from "../copies/copy-layout.ts";
 import type { WorkingCopy } from "../copies/working-copy.ts";
-import { writeDurably } from "../write-durably.ts";
 import type { MergedResult } from "./integration-result.ts";
 
 /** The merge that was made of a copy last, if any; `child` says of which of its commits. */
@@ -12,5 +12,5 @@ export function readOutcome({ home, id }: WorkingCopy): MergedResult | undefined
 }
 
 export function writeOutcome({ home, id }: WorkingCopy, outcome: MergedResult): void {
-  writeDurably(layoutOf(home, id).outcome, JSON.stringify(outcome));
+  writeDurablySync(layoutOf(home, id).outcome, JSON.stringify(outcome));
 }

@@ -15,7 +15,18 @@ export function isOwned(patterns: readonly string[], path: string): boolean {
  * on paper wait for each other, steps that really do would destroy each other's work.
  */
 export function ownershipOverlaps(left: readonly string[], right: readonly string[]): boolean {
-  return left.some((one) => right.some((other) => mayMeet(segmentsOf(one), segmentsOf(other))));
+  return overlaps(ownershipOf(left), ownershipOf(right));
+}
+
+/** Patterns that are compared with many others. */
+export type Ownership = readonly (readonly string[])[];
+
+export function ownershipOf(patterns: readonly string[]): Ownership {
+  return patterns.map(segmentsOf);
+}
+
+export function overlaps(left: Ownership, right: Ownership): boolean {
+  return left.some((one) => right.some((other) => mayMeet(one, other)));
 }
 
 function segmentsOf(pattern: string): readonly string[] {

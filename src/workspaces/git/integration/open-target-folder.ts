@@ -1,5 +1,6 @@
-import { lchownSync, mkdirSync, statSync } from "node:fs";
+import { lchownSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
+import { makeFolder } from "../../../files.ts";
 import { type OpenFolder, openFolder } from "../../open-folder.ts";
 import type { WorkspaceBinding } from "../../workspace-binding.ts";
 
@@ -23,7 +24,7 @@ export function openTargetFolder(
   for (const [index, name] of names.entries()) {
     const parent = folder;
     try {
-      if (create) makeFolder(parent.entry(name));
+      if (create) makeOwnFolder(parent.entry(name));
       folder = openFolder(binding, parent.entry(name), name);
     } catch (error) {
       if (isMissing(error)) return undefined;
@@ -39,19 +40,12 @@ export function openTargetFolder(
   return folder;
 }
 
-function makeFolder(path: string): void {
-  try {
-    mkdirSync(path);
-    // What root makes in somebody's folder belongs to that somebody.
-    if (process.geteuid?.() === 0) {
-      const { uid, gid } = statSync(dirname(path));
-      // Not what a link leads to that somebody has put there since.
-      lchownSync(path, uid, gid);
-    }
-  } catch (error) {
-    // Opening it tells whether it is a folder.
-    if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
-  }
+/** A folder that root makes belongs to the owner of the folder above. */
+function makeOwnFolder(path: string): void {
+  if (!makeFolder(path) || process.geteuid?.() !== 0) return;
+  const { uid, gid } = statSync(dirname(path));
+  // Not what a link leads to that was put there since.
+  lchownSync(path, uid, gid);
 }
 
 function isMissing(error: unknown): boolean {

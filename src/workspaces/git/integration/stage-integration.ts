@@ -9,13 +9,13 @@ import {
   statSync,
 } from "node:fs";
 import { dirname, join } from "node:path";
+import { syncFolderSync } from "../../../files.ts";
 import { entryAt } from "../entry-at.ts";
 import { executableMode, linkMode } from "../place.ts";
 import { joinRaw, rawOf } from "../raw-path.ts";
 import { remainsOf, removeFolder } from "../remove-folder.ts";
 import { runGit } from "../run-git.ts";
 import { withOwnIndex } from "../with-own-index.ts";
-import { syncFolder } from "../write-durably.ts";
 import type { IntegrationJournal } from "./integration-journal.ts";
 
 export interface StagingFolders {
@@ -55,7 +55,7 @@ export async function stageIntegration(
     if (after?.mode !== linkMode) syncFile(place);
     synced.add(dirname(place));
   }
-  for (const folder of synced) syncFolder(folder);
+  for (const folder of synced) syncFolderSync(folder);
 }
 
 /** Also what is left of it when somebody was killed while removing it. */

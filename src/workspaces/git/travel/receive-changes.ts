@@ -1,5 +1,6 @@
 import { existsSync, rmSync } from "node:fs";
 import { join } from "node:path";
+import { headOf } from "../../../text.ts";
 import { type ChangeProblem, changeProblem } from "../copies/change-problem.ts";
 import { checkOutCopy } from "../copies/check-out-copy.ts";
 import { collectChanges } from "../copies/collect-changes.ts";
@@ -53,7 +54,7 @@ export async function receiveChanges(copy: WorkingCopy, text: string): Promise<R
   } catch (error) {
     if (!(error instanceof GitFailure) || error.kind !== "exit") throw error;
     const said = error.stderr.trim().split("\n")[0] ?? "";
-    throw damagedBundle(`its files cannot be laid out (${said.slice(0, 200)})`, error);
+    throw damagedBundle(`its files cannot be laid out (${headOf(said, 200)})`, error);
   }
   if ((await collectChanges(copy)).commit !== commit) {
     throw damagedBundle("its files are not those of its commit");

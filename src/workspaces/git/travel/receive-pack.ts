@@ -1,5 +1,6 @@
 import { mkdirSync, readdirSync, renameSync, rmSync } from "node:fs";
 import { join } from "node:path";
+import { headOf } from "../../../text.ts";
 import { createVault } from "../copies/vault.ts";
 import { GitFailure } from "../git-failure.ts";
 import { askGit, runGit } from "../run-git.ts";
@@ -42,7 +43,7 @@ export async function receivePack(request: ReceivedPack): Promise<void> {
     rmSync(into, { recursive: true, force: true });
     if (!(error instanceof GitFailure) || error.kind !== "exit") throw error;
     const said = error.stderr.trim().split("\n")[0] ?? "";
-    throw damagedBundle(`git cannot read it (${said.slice(0, 200)})`, error);
+    throw damagedBundle(`git cannot read it (${headOf(said, 200)})`, error);
   }
 }
 

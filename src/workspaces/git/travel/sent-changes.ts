@@ -1,15 +1,15 @@
 import { existsSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
+import { writeDurablySync } from "../../../files.ts";
 import { layoutOf } from "../copies/copy-layout.ts";
 import type { WorkingCopy } from "../copies/working-copy.ts";
-import { writeDurably } from "../write-durably.ts";
 
 /**
  * Which state of a copy the store has, where that copy is of a folder on another machine: so much
  * of it needs to be kept here no longer than its delegation is open.
  */
 export function noteSent(copy: WorkingCopy, tree: string): void {
-  if (copy.source.kind === "elsewhere") writeDurably(placeOf(copy), JSON.stringify({ tree }));
+  if (copy.source.kind === "elsewhere") writeDurablySync(placeOf(copy), JSON.stringify({ tree }));
 }
 
 export function isSent(copy: WorkingCopy, tree: string): boolean {

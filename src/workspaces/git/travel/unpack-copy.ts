@@ -1,7 +1,9 @@
 import { mkdirSync, realpathSync } from "node:fs";
 import { join, resolve } from "node:path";
+import { writeDurablySync } from "../../../files.ts";
 import { MandateError } from "../../../ports/mandate-error.ts";
 import { messageOf } from "../../../ports/message-of.ts";
+import { headOf } from "../../../text.ts";
 import { beginCopy } from "../copies/begin-copy.ts";
 import { checkOutCopy } from "../copies/check-out-copy.ts";
 import { layoutOf } from "../copies/copy-layout.ts";
@@ -12,7 +14,6 @@ import { GitFailure } from "../git-failure.ts";
 import { RepositoryRefused } from "../repository-refusal.ts";
 import { requireGit } from "../require-git.ts";
 import { askGit } from "../run-git.ts";
-import { writeDurably } from "../write-durably.ts";
 import { damagedBundle } from "./git-bundle.ts";
 import { receivePack } from "./receive-pack.ts";
 import { openStart } from "./sealed-bundle.ts";
@@ -47,14 +48,14 @@ export async function unpackCopy(request: UnpackRequest): Promise<WorkingCopy> {
   try {
     await requireGit();
     const record = await make(request, home, opened);
-    writeDurably(layout.record, JSON.stringify(record));
+    writeDurablySync(layout.record, JSON.stringify(record));
     return workingCopyOf(home, record);
   } catch (error) {
     await sweepCopy(home, request.id);
     if (error instanceof MandateError) throw error;
     if (error instanceof GitFailure && error.kind === "exit") {
       const said = error.stderr.trim().split("\n")[0] ?? "";
-      throw damagedBundle(`its files cannot be laid out (${said.slice(0, 200)})`, error);
+      throw damagedBundle(`its files cannot be laid out (${headOf(said, 200)})`, error);
     }
     // Nobody else is waited for: a full disk, or no git on this machine.
     const sentence = `The working copy "${request.id}" cannot be made in "${home}": ${messageOf(error)}`;

@@ -2,9 +2,9 @@ import { randomBytes } from "node:crypto";
 import { readdirSync, readFileSync, rmdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { z } from "zod";
+import { writeDurablySync } from "../../../files.ts";
 import { messageOf } from "../../../ports/message-of.ts";
 import { identifyThisProcess, isProcessAlive } from "../../git/process-identity.ts";
-import { writeDurably } from "../../git/write-durably.ts";
 import { standInsOf } from "../../protected/stand-ins.ts";
 import { ProtectedWalk } from "./protected-walk.ts";
 import type { SetAside } from "./set-aside.ts";
@@ -47,7 +47,7 @@ export class GuardRecords {
       places: [...before.places],
       ...{ loose: [...before.loose], covered: [...before.covered], closed: [...before.closed] },
     };
-    writeDurably(file, JSON.stringify(record));
+    writeDurablySync(file, JSON.stringify(record));
     return () => rmSync(file, { force: true });
   }
 
