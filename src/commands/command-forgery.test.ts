@@ -2,6 +2,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
+import { noExposure } from "../contracts/exposure.ts";
 import { ControlPlane } from "../control/records/control-plane.ts";
 import type { Script } from "../models/scripted/scripted-model.ts";
 import type { Store } from "../ports/store.ts";
@@ -22,6 +23,7 @@ const tell = defineTool({
   name: "tell",
   description: "Says what it was made to say.",
   effect: "read",
+  exposure: noExposure,
   idempotent: true,
   scopes: [],
   input: z.strictObject({}),

@@ -20,6 +20,7 @@ import { cancelWork } from "./runs/cancel.ts";
 import { resumeWork } from "./runs/resume.ts";
 import { showSessions } from "./runs/sessions.ts";
 import { showStatus } from "./runs/status.ts";
+import { tellAgent } from "./runs/tell.ts";
 import { showTree } from "./runs/tree.ts";
 import { setWorkspace } from "./runs/workspace.ts";
 import { askOracle } from "./work/oracle.ts";
@@ -35,6 +36,7 @@ export const commandTable: readonly AnyCommand[] = [
   showTree,
   showBudget,
   cancelWork,
+  tellAgent,
   resumeWork,
   showSessions,
   setWorkspace,

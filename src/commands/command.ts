@@ -25,6 +25,9 @@ export interface ExecutionContext extends CommandContext {
 export interface ProfileSummary {
   /** `provider/model`; absent when none is chosen yet. */
   readonly model?: string | undefined;
+  /** The skills and servers that its agents have when a caller can hand on all of them. */
+  readonly skills?: readonly string[];
+  readonly servers?: readonly string[];
 }
 
 /** What a command says when it worked. The reply is fixed text: no model rewords it. */

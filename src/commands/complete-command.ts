@@ -1,4 +1,4 @@
-import { oneLine } from "../events/one-line.ts";
+import { storedLine } from "../text.ts";
 import type { AnyCommand, ArgumentKind, CommandContext } from "./command.ts";
 import { commandsWith } from "./profile-words.ts";
 import { labelOf } from "./runs/describe-run.ts";
@@ -30,7 +30,7 @@ export async function completeCommand(
       ? names(prefix, commands)
       : await argumentsOf(prefix, command, { ...context, commands });
   return candidates.slice(0, mostCandidates).map(({ description, text }) => {
-    return { text, description: oneLine(description, longestDescription) };
+    return { text, description: storedLine(description, longestDescription) };
   });
 }
 

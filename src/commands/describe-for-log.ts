@@ -1,6 +1,6 @@
-import { toOneLine } from "../control/records/shown-text.ts";
 import { sha256 } from "../events/hash-chain.ts";
 import { redactSecrets } from "../ports/redact-secrets.ts";
+import { clip, oneLine } from "../text.ts";
 import type { AnyCommand } from "./command.ts";
 import { commandOf, type ParsedCommand, type UsageError } from "./parse-command.ts";
 
@@ -22,6 +22,6 @@ export function describeForLog(
     return `/${parsed.name} (${text.length} characters, SHA-256 ${sha256(text)})`;
   }
   const redacted = redactSecrets(text.trimEnd(), []);
-  const line = takesLines ? toOneLine(redacted) : redacted;
-  return line.length > maximumLength ? `${line.slice(0, maximumLength - 1)}…` : line;
+  const line = takesLines ? oneLine(redacted) : redacted;
+  return clip(line, maximumLength);
 }

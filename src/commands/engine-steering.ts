@@ -1,6 +1,7 @@
 import type { Principal } from "../control/records/principal.ts";
 import type { Engine } from "../delegations/engine.ts";
 import type { EngineParts } from "../delegations/engine-parts.ts";
+import type { SentTo } from "../delegations/messages.ts";
 import type { StartedRun } from "../delegations/start/run-request.ts";
 import type { InboxItem } from "../events/inbox-item.ts";
 import { Inbox } from "../inbox/inbox.ts";
@@ -15,7 +16,15 @@ import {
   type WorkspaceMode,
 } from "../sessions/session-workspace.ts";
 import { KnownRuns } from "./known-runs.ts";
-import type { Cap, KnownRun, ResumedWork, StartedWork, Steering, WorkRequest } from "./steering.ts";
+import type {
+  Cap,
+  KnownRun,
+  ResumedWork,
+  StartedWork,
+  Steering,
+  WorkLimits,
+  WorkRequest,
+} from "./steering.ts";
 
 /** What steering needs of a runtime. */
 export interface SteeredRuntime {
@@ -70,27 +79,23 @@ export class EngineSteering implements Steering {
     const { by, isRealWorkspace, readOnly, session, workspace } = this.#place;
     const place = { by, isRealWorkspace, readOnly, session, workspace };
     await this.#place.requireFolder?.(workspace ?? null);
-    return this.#started(await this.#engine.startRun({ ...request, ...place }));
+    // Commands come from text that a person typed, and from nothing else.
+    return this.#started(await this.#engine.startRun({ ...request, ...place, isTyped: true }));
   }
 
-  async resume(id: string): Promise<ResumedWork> {
-    const { id: runId, isInterrupted, state } = await this.findRun(id);
+  async resume(id: string, limits: WorkLimits = {}): Promise<ResumedWork> {
+    // The engine works on the runs of all; the store has those of the one who asks.
+    const { state } = await this.findRun(id);
     await this.#place.requireFolder?.(state?.workspace ?? null);
-    const isClosed = state?.delegations.get(id)?.status === "closed";
-    if (isClosed || state?.outcome !== null) {
-      const { by, readOnly, session } = this.#place;
-      const resumed = await this.#engine.resume(id, by, { readOnly, session });
-      return { ...this.#started(resumed), as: "new" };
-    }
-    if (!isInterrupted) {
-      throw new MandateError("not-resumable", `Run ${runId} is still worked on.`);
-    }
-    const [run] = await this.#engine.recover(runId);
-    if (run !== undefined) return { ...this.#started(run), as: "same" };
-    throw new MandateError(
-      "not-resumable",
-      `Run ${runId} was interrupted and cannot be taken up here: it belongs to ${JSON.stringify(state.application)}, or needs a model or a tool that is missing.`,
-    );
+    const { by, readOnly, session } = this.#place;
+    const resumed = await this.#engine.resume(id, by, { ...limits, readOnly, session });
+    const runs = resumed.runs.map((run) => {
+      const { agents, as, from } = run;
+      return { ...this.#started(run), as, from, agents };
+    });
+    const { agents, as, behind, delegationId, from, refused, runId } = resumed;
+    const first = { runId, delegationId, as, from, agents, ...(behind && { behind }) };
+    return { ...first, runs, refused };
   }
 
   #started(run: StartedRun): StartedWork {
@@ -104,10 +109,16 @@ export class EngineSteering implements Steering {
     return isThere ? this.#engine.cancel(id, reason) : "not_found";
   }
 
+  async tell(id: string, text: string): Promise<SentTo> {
+    // The engine sends to every run; the store has those that the person may see.
+    await this.findRun(id);
+    return this.#engine.send(id, text, "person");
+  }
+
   async runAtWork(): Promise<string> {
     if (this.#place.run !== undefined) return this.#place.run;
     const atWork = this.#engine.liveRuns.filter(
-      ({ isHeld, root }) => root !== null && !root.isEnding && !isHeld,
+      ({ isHeld, root }) => root !== null && !root.process.end.isEnding && !isHeld,
     );
     // Of a run that is spread, several branches may be at work here.
     const all = [...new Set(atWork.map(({ id }) => id))];

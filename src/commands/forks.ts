@@ -1,4 +1,5 @@
 import type { Engine } from "../delegations/engine.ts";
+import type { EngineParts } from "../delegations/engine-parts.ts";
 import type { Middleware } from "../delegations/middleware.ts";
 import type { RunRequest, StartedRun } from "../delegations/start/run-request.ts";
 import type { Store } from "../ports/store.ts";
@@ -11,6 +12,7 @@ export type { ForkRequest };
 export interface ForkingRuntime {
   readonly engine: Engine;
   readonly store: Store;
+  readonly parts: Pick<EngineParts, "toolbox">;
 }
 
 export type ForkPlace = Pick<RunRequest, "by" | "isRealWorkspace" | "readOnly" | "session">;
@@ -40,7 +42,7 @@ export class Forks {
     // Loaded when it is asked for: most runs are never forked.
     const { planFork } = await import("../workflows/replay/plan-fork.ts");
     const { reach, request: asked, sharedUpTo, turns } = await planFork(runtime.store, request);
-    this.#taken.begin(runtime.store);
+    this.#taken.begin(runtime.store, (name) => runtime.parts.toolbox.get(name));
     const { resumedAt, resumedFrom } = asked;
     if (resumedFrom !== undefined && resumedAt !== undefined) {
       this.#taken.expect(resumedFrom, resumedAt, reach);

@@ -42,7 +42,7 @@ describe("what is a command", () => {
       'There is no command "/agents\\u200b". Did you mean /agents?',
     );
     const known =
-      "/help, /status, /tree, /budget, /cancel, /resume, /sessions, /workspace, /inbox, /answer, /oracle, /review, /pair, /orchestrate, /spawnagent, /agents";
+      "/help, /status, /tree, /budget, /cancel, /tell, /resume, /sessions, /workspace, /inbox, /answer, /oracle, /review, /pair, /orchestrate, /spawnagent, /agents";
     expect(usage("/launch the rockets")).toBe(
       `There is no command "/launch". There are: ${known}.`,
     );
@@ -128,6 +128,8 @@ describe("what a command takes", () => {
     ["/tree r3f2a10", "tree", { id: "r3f2a10" }],
     ["/budget oracle#3f2a10", "budget", { id: "3f2a10" }],
     ["/cancel 3f2a10", "cancel", { id: "3f2a10" }],
+    ["/tell 3f2a10 also b", "tell", { id: "3f2a10", text: "also b" }],
+    ["/tell worker#3f2a10\n one\n\n two ", "tell", { id: "3f2a10", text: "one\n\n two" }],
     ["/resume r3f2a10ff", "resume", { id: "r3f2a10ff" }],
     ["/sessions", "sessions", {}],
     ["/workspace", "workspace", {}],
@@ -204,6 +206,10 @@ describe("what a command takes", () => {
     ["/status\n/cancel 3f2a10", "It has more than one line."],
     ["/cancel", "It takes an id, as /status shows them."],
     ["/cancel everything", '"everything" is no id.'],
+    ["/tell", "It takes an id, as /status shows them."],
+    ["/tell worker hello", '"worker" is no id.'],
+    ["/tell 3f2a10", "The message is missing."],
+    ["/tell 3f2a10 a\u200bb", "It contains U+200B, which nobody would see."],
     ["/resume q3f2a10", '"q3f2a10" is no id.'],
     ["/cancel 3F2A10", '"3F2A10" is no id.'],
     ["/cancel 3f2a10 3f2a11", '"3f2a10 3f2a11" is no id.'],
@@ -239,7 +245,7 @@ describe("what a command takes", () => {
 });
 
 describe("whatever the text", () => {
-  it("is judged at once, also when it is made of a megabyte of blanks", () => {
+  it("is judged, also when it is made of a megabyte of blanks", () => {
     const blanks = " ".repeat(1_000_000);
     const bombs = [`/${blanks}x`, `/agents${blanks}x`, `/agents list${blanks}x`];
     bombs.push(`/oracle${blanks}x`, `/answer${blanks}`, `/oracle ${"\n".repeat(1_000_000)}x`);

@@ -1,6 +1,6 @@
-import { oneLine } from "../events/one-line.ts";
 import { MandateError } from "../ports/mandate-error.ts";
 import type { ProfileRegistry } from "../profiles/profile-registry.ts";
+import { storedLine } from "../text.ts";
 import { planProfiles } from "../tools/plan/plan-profiles.ts";
 import { validatePlan } from "../tools/plan/validate-plan.ts";
 import type { PlanReaders } from "./read-plan-file.ts";
@@ -51,7 +51,7 @@ export function planToRun(
     );
   }
   const size = `plan of ${plan.steps.length} ${plan.steps.length === 1 ? "step" : "steps"}`;
-  const goal = oneLine(plan.goal ?? "", 200);
+  const goal = storedLine(plan.goal ?? "", 200);
   const task = goal === "" ? `Run the ${size}` : `${goal} (${size})`;
   const agents = plan.steps.map((step) => step.profile);
   return { task, profile: runner, text: JSON.stringify(document), agents };

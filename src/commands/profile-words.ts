@@ -1,6 +1,6 @@
-import { oneLine } from "../events/one-line.ts";
 import { firstSentence } from "../profiles/first-sentence.ts";
 import type { Profile } from "../profiles/profile.ts";
+import { storedLine } from "../text.ts";
 import { type AnyCommand, defineCommand } from "./command.ts";
 import { commandTable } from "./command-table.ts";
 import { claimTriggers, describeClaimants } from "./trigger-claims.ts";
@@ -36,7 +36,7 @@ function wordsOf(profiles: readonly Profile[]): readonly AnyCommand[] {
 
 function commandOfProfile(name: string, profile: Profile): AnyCommand {
   const { capabilities } = profile;
-  const about = oneLine(firstSentence(profile.description), 200);
+  const about = storedLine(firstSentence(profile.description), 200);
   const of = { name, profile: profile.name, about };
   if (!capabilities.includes("watcher")) return startingCommand({ ...of, takes: "task" });
   return watchingCommand({ ...of, takesTask: capabilities.some((each) => each !== "watcher") });

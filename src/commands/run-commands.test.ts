@@ -1,8 +1,11 @@
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { expect, test } from "vitest";
 import type { Script } from "../models/scripted/scripted-model.ts";
 import { readSession } from "../sessions/read-session.ts";
-import { openEngine, type TestEngine, testProfile } from "../testing/engine-fixture.ts";
+import { openEngine, recording, type TestEngine, testProfile } from "../testing/engine-fixture.ts";
 import { until } from "../testing/until.ts";
+import { stdioServerPath } from "../tools/mcp/stdio-server.test-support.ts";
 import { hear, idsIn, notesOf, operator, say, viewer, withoutIds } from "./say.test-support.ts";
 
 const profiles = [
@@ -63,6 +66,40 @@ test("what runs is told line by line, and what it came to afterwards", async () 
   expect(sessions).toMatch(/^Sessions:\n- D boss, completed, TIME, \d+ tokens, \$0.0000: Find/);
 });
 
+test("an operator sends messages to an agent that works, and to none that has ended", async () => {
+  const gate = Promise.withResolvers<void>();
+  const { model, seen } = recording(play(gate.promise));
+  await using engine = await openEngine({ model, profiles });
+  const run = await engine.start({ task: "Find out", profile: "boss" });
+  await until("it is at work", isWorking(engine, "helper"));
+  const refused = await say(engine, `/tell ${run.runId} Stop.`, viewer);
+  expect(refused).toMatchObject({ ok: false, code: "refused-by-policy" });
+  expect(refused.reply).toBe("Sending a message to an agent requires operator access.");
+  const told = await say(engine, `/tell boss#${run.delegationId} Look at b,\nand c.`);
+  expect(told).toMatchObject({ ok: true, data: { delegationId: run.delegationId } });
+  expect(withoutIds(told.reply)).toBe("Sent to D: it reads it before its next turn.");
+  // A run's id means its root.
+  expect(await hear(engine, `/tell ${run.runId} And d.`)).toBe(withoutIds(told.reply));
+  gate.resolve();
+  await run.result;
+  const said = seen.at(-1)?.messages.flatMap((one) => (one.role === "user" ? one.text : []));
+  expect(said?.slice(1)).toEqual([
+    "Message from the person behind this run: Look at b,\nand c.",
+    "Message from the person behind this run: And d.",
+  ]);
+  const late = await say(engine, `/tell ${run.delegationId} Wait.`);
+  expect(late).toMatchObject({ ok: false, code: "already-terminal" });
+  expect(late.reply).toContain("has ended: completed");
+  const unknown = await say(engine, "/tell abcdef Hello");
+  expect(unknown.reply).toBe("There is no run or delegation abcdef.");
+  const notes = (await notesOf(engine)).slice(-3);
+  expect(notes).toMatchObject([
+    { command: `/tell ${run.runId} And d.`, actor: "otto", outcome: "done" },
+    { outcome: "already-terminal" },
+    { outcome: "unknown-run" },
+  ]);
+});
+
 test("what was cancelled is resumed, and what is unknown is said to be", async () => {
   let hangs = true;
   await using engine = await openEngine({
@@ -70,8 +107,11 @@ test("what was cancelled is resumed, and what is unknown is said to be", async (
     profiles,
   });
   const run = await engine.start({ task: "Wait", profile: "boss" });
-  expect((await say(engine, `/resume ${run.runId}`)).reply).toBe(
-    `Run ${run.runId} is still worked on.`,
+  // In a test of distributed runs the workers do.
+  expect((await say(engine, `/resume ${run.runId}`)).reply).toMatch(
+    new RegExp(
+      `^(This process \\(${process.pid}\\) works|Workers work) on ${run.runId}\\. Watch it: mandate logs ${run.runId} --follow\\.`,
+    ),
   );
   expect(await hear(engine, `/cancel ${run.runId}`)).toBe("Cancelled R.");
   expect(await hear(engine, `/cancel boss#${run.delegationId}`)).toBe(
@@ -124,7 +164,7 @@ test("what a crash interrupted is taken up where it stopped", async () => {
   await until("it is interrupted", async () =>
     (await say(second, "/status")).reply.includes("interrupted"),
   );
-  expect(await hear(second, `/resume ${runId}`)).toBe("Run R goes on where it stopped.");
+  expect(await hear(second, `/resume ${runId}`)).toBe("Run R continues where it stopped.");
   await until(
     "the run ends",
     async () => (await second.engine.resultOf(runId))?.result === "Done.",
@@ -157,6 +197,45 @@ test("an agent is started by a word, works by itself, and its session says so", 
   expect(await hear(engine, "/inbox")).toContain("oracle finished: Why is it slow?");
 });
 
+test("an agent that is registered by a command has the skills and servers of its profile", async () => {
+  const args = [stdioServerPath, "legacy"];
+  const server = { kind: "stdio", command: process.execPath, args } as const;
+  const scribe = testProfile("scribe", { skills: ["style"], mcpServers: ["docs"] });
+  await using engine = await openEngine({
+    model: () => "Done.",
+    profiles: [scribe, testProfile("helper", { tools: ["load_skill"] })],
+    trustWorkspace: true,
+    config: { mcp: { servers: { docs: server, web: server } } },
+  });
+  for (const name of ["style", "tone"]) {
+    const folder = join(engine.workspace, ".mandate/skills", name);
+    mkdirSync(folder, { recursive: true });
+    writeFileSync(join(folder, "SKILL.md"), `---\nname: ${name}\ndescription: d\n---\nBody`);
+  }
+  await hear(engine, "/agents register @scribe | scribe | Writes.");
+  await hear(engine, "/agents register @help | helper | Helps.");
+  const { plane } = engine.control;
+  expect(await plane.entry("@scribe")).toMatchObject({
+    defaultForwardSkills: ["style"],
+    defaultMcpServers: ["docs"],
+  });
+  // A profile that names no skills has all of them, and servers as its tools say: none.
+  const help = await plane.entry("@help");
+  expect(help.defaultForwardSkills).toEqual(["style", "tone"]);
+  expect(help.defaultMcpServers).toBeUndefined();
+  const { delegationId, result } = await engine.start({ task: "Write.", profile: "@scribe" });
+  await result;
+  const { permissions } = await engine.store.readContract(delegationId);
+  expect([permissions.skills, permissions.mcp_servers]).toEqual([["style"], ["docs"]]);
+  // What a person took away stays away, until the agent leads to another profile.
+  await hear(engine, "/agents set-skills @scribe | default:");
+  await hear(engine, "/agents register @scribe | scribe | Writes well.");
+  expect((await plane.entry("@scribe")).defaultForwardSkills).toEqual([]);
+  await hear(engine, "/agents register @scribe | helper | Helps, too.");
+  const { defaultForwardSkills, defaultMcpServers } = await plane.entry("@scribe");
+  expect([defaultForwardSkills, defaultMcpServers]).toEqual([["style", "tone"], []]);
+});
+
 test("an agent is started by its handle, and nobody is for one that there is not", async () => {
   await using engine = await openEngine({ model: () => "Done.", profiles });
   await hear(engine, "/agents register @help | helper | Helps.");
@@ -166,10 +245,10 @@ test("an agent is started by its handle, and nobody is for one that there is not
   expect((await engine.store.readContract(delegationId)).profile.agent).toBe("@help");
   await until("the run ends", async () => (await engine.engine.resultOf(runId)) !== null);
   expect((await say(engine, "/spawnagent @nobody Count.")).reply).toBe(
-    "There is no agent '@nobody'.",
+    "There is no agent '@nobody'. Known: @help.",
   );
-  expect((await say(engine, "/spawnagent nobody Count.")).reply).toBe(
-    "There is no profile 'nobody'.",
+  expect((await say(engine, "/spawnagent nobody Count.")).reply).toMatch(
+    /^There is no profile 'nobody'\. Known: analyst, /,
   );
 });
 

@@ -1,4 +1,5 @@
 import type { Principal } from "../control/records/principal.ts";
+import type { SentTo } from "../delegations/messages.ts";
 import type { InboxItem } from "../events/inbox-item.ts";
 import type { RunState } from "../events/run-state.ts";
 import type { CancelOutcome } from "../ports/delegator.ts";
@@ -13,10 +14,16 @@ import type { WorkspaceMode } from "../sessions/session-workspace.ts";
 export interface Steering {
   /** Starts a run of its own in the workspace of this place; it is in the log when this resolves. */
   startRun(request: WorkRequest): Promise<StartedWork>;
-  /** Goes on with what was interrupted, cancelled or failed. */
-  resume(id: string): Promise<ResumedWork>;
+  /** Resumes what was paused, interrupted, cancelled or failed. */
+  resume(id: string, limits?: WorkLimits): Promise<ResumedWork>;
   /** Of a run or a delegation, with everything below it. */
   cancel(id: string, reason: string): Promise<CancelOutcome>;
+
+  /**
+   * Sends what a person typed to a delegation, or to the root of a run. Throws "already-terminal" when
+   * that takes no further turn.
+   */
+  tell(id: string, text: string): Promise<SentTo>;
 
   /** The run whose root a person means who names none; throws when there is none, or several. */
   runAtWork(): Promise<string>;
@@ -72,9 +79,25 @@ export interface StartedWork {
   readonly behind?: string;
 }
 
-/** `as`: the same run where it stopped, or a new one on the old conversation. */
-export interface ResumedWork extends StartedWork {
+/** New limits for what continues as a new run; absent: as agreed then. */
+export interface WorkLimits {
+  readonly maxTokens?: number | undefined;
+  readonly maxCost?: number | undefined;
+  readonly timeoutMs?: number | undefined;
+}
+
+/** `as`: the same run where it stopped, or a new one on the conversation of `from`. */
+export interface ResumedRunWork extends StartedWork {
   readonly as: "same" | "new";
+  readonly from: string;
+  /** Whose results count: the root's, or those of the sub-agents of another program's agent. */
+  readonly agents: readonly string[];
+}
+
+/** All runs that continue are in `runs`, this one first. */
+export interface ResumedWork extends ResumedRunWork {
+  readonly runs: readonly ResumedRunWork[];
+  readonly refused: readonly { readonly delegationId: string; readonly reason: string }[];
 }
 
 /** `state` is null where the log of the run cannot be read. */

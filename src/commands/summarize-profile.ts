@@ -1,21 +1,39 @@
+import type { NarrowingRules } from "../contracts/narrow.ts";
+import { claimedServers } from "../contracts/narrow-servers.ts";
 import { MandateError } from "../ports/mandate-error.ts";
 import type { ModelPolicy, Profile } from "../profiles/profile.ts";
+import { offeredSkills } from "../skills/grants-skill.ts";
+import type { SkillRegistry } from "../skills/skill.ts";
 import type { ProfileSummary } from "./command.ts";
 
-/** The profiles and models of a runtime. */
+/** The profiles, models, skills and servers of a runtime. */
 export interface ProfileSummarySources {
   readonly profiles: { get(name: string): Profile | undefined };
   readonly models: { candidates(policy: ModelPolicy): readonly string[] };
+  readonly skills: Pick<SkillRegistry, "all">;
+  readonly limits: Pick<NarrowingRules, "serverPattern" | "servers">;
 }
 
-/** What commands say of a profile: the model that it would run on now. */
+/** What commands say of a profile: the model that it would run on now, its skills and servers. */
 export function summarizeProfile(
-  { profiles, models }: ProfileSummarySources,
+  sources: ProfileSummarySources,
   profileId: string,
 ): ProfileSummary | undefined {
-  const profile = profiles.get(profileId);
+  const profile = sources.profiles.get(profileId);
   if (profile === undefined) return undefined;
-  const { model: policy = {} } = profile;
+  const { mcpServers, servers = {}, skills = "*", tools } = profile;
+  const claims = { mcp_servers: mcpServers, ownServers: Object.keys(servers), tools };
+  return {
+    ...modelOf(sources, profile),
+    skills: offeredSkills(sources.skills.all(), skills).map(({ name }) => name),
+    servers: claimedServers(claims, sources.limits),
+  };
+}
+
+function modelOf(
+  { models }: ProfileSummarySources,
+  { model: policy = {} }: Profile,
+): Pick<ProfileSummary, "model"> {
   try {
     return { model: policy.model ?? models.candidates(policy)[0] };
   } catch (error) {

@@ -1,5 +1,5 @@
-import { oneLine } from "../events/one-line.ts";
 import type { Profile, Triggers } from "../profiles/profile.ts";
+import { storedLine } from "../text.ts";
 
 export interface TriggerClaims {
   /** Whom each word or key leads to. */
@@ -49,7 +49,9 @@ function isShipped({ origin, origins }: Profile, kind: keyof Triggers): boolean 
 
 /** `a (workspace: …/a.md) and b (user: …/b.md)` */
 export function describeClaimants(profiles: readonly Profile[]): string {
-  const shown = profiles.slice(0, 3).map(({ name, origin }) => `${name} (${oneLine(origin, 160)})`);
+  const shown = profiles
+    .slice(0, 3)
+    .map(({ name, origin }) => `${name} (${storedLine(origin, 160)})`);
   const more = profiles.length - shown.length;
   return [...shown, ...(more > 0 ? [`${more} more`] : [])].join(" and ");
 }

@@ -25,7 +25,7 @@ describe("a question from depth four, with nobody there", () => {
   it.each([
     ["is answered by policy", "blue", /^told: Nobody answered in time; the default is: blue/],
     ["expires", null, /^told: Error: nobody answered in time/],
-  ])(`%s, on time, in ${rounds} of ${rounds} runs`, async (_what, askDefault, told) => {
+  ])(`%s, in ${rounds} of ${rounds} runs`, async (_what, askDefault, told) => {
     const limits = { askDeadlineMs, askDefault, maxDepth: 4 };
     await using mandate = await openEngine({ profiles, model, limits });
     const inbox = new Inbox(mandate.store);

@@ -1,6 +1,6 @@
 import type { AgentEntry } from "../../control/records/agent-registry.ts";
 import { sortAgents } from "../../control/records/agents-block.ts";
-import { toOneLine } from "../../control/records/shown-text.ts";
+import { oneLine } from "../../text.ts";
 import { type CommandContext, type CommandResult, defineCommand } from "../command.ts";
 import { parseNothing } from "../split-fields.ts";
 
@@ -29,7 +29,7 @@ async function list(_given: object, context: CommandContext): Promise<CommandRes
   if (sorted.length === 0) return { reply: "No agent profiles registered.", data };
   const lines = sorted.map(
     ({ agentId, profileId, description }) =>
-      `- ${agentId} -> ${profileId}: ${toOneLine(description)} ${modelLabel(profileId, context)}`,
+      `- ${agentId} -> ${profileId}: ${oneLine(description)} ${modelLabel(profileId, context)}`,
   );
   return { reply: ["Agent profiles:", ...lines].join("\n"), data };
 }

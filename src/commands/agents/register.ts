@@ -8,7 +8,11 @@ interface Registration {
   readonly description: string;
 }
 
-/** An agent that is registered already gets the new profile and description, and keeps the rest. */
+/**
+ * An entry without default lists forwards no skills and servers, so the profile's own are written
+ * into it. An agent that is registered already keeps its lists and tags; with another profile, it
+ * gets the default lists of that one.
+ */
 export const registerAgent = defineCommand<Registration>({
   name: "agents register",
   form: "@agent | profile | description",
@@ -21,9 +25,20 @@ export const registerAgent = defineCommand<Registration>({
     const wrong = problem === undefined ? undefined : { problem: `description: ${problem}` };
     return handleProblem(agentId) ?? wrong ?? { agentId, profileId, description };
   },
-  async execute(entry, { controlPlane }, principal) {
+  async execute({ agentId, description, profileId }, context, principal) {
+    const { controlPlane } = context;
+    const { registry } = await controlPlane.registry();
+    const before = registry.agents.find((each) => each.agentId === agentId);
+    const isOther = before?.profileId !== profileId;
+    const { servers = [], skills = [] } = context.describeProfile(profileId) ?? {};
+    const isSaid = (list: readonly string[], known: readonly string[] | undefined): boolean =>
+      isOther && (list.length > 0 || known !== undefined);
+    const entry = {
+      ...{ agentId, profileId, description },
+      ...(isSaid(skills, before?.defaultForwardSkills) && { defaultForwardSkills: skills }),
+      ...(isSaid(servers, before?.defaultMcpServers) && { defaultMcpServers: servers }),
+    };
     const { version } = await controlPlane.register(entry, principal);
-    const reply = `Registered agent ${entry.agentId} -> ${entry.profileId}.`;
-    return { reply, data: { ...entry, version } };
+    return { reply: `Registered agent ${agentId} -> ${profileId}.`, data: { ...entry, version } };
   },
 });

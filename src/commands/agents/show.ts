@@ -1,4 +1,4 @@
-import { toOneLine } from "../../control/records/shown-text.ts";
+import { oneLine } from "../../text.ts";
 import { defineCommand } from "../command.ts";
 import { parseHandle } from "../split-fields.ts";
 import { describeAgent, modelLabel } from "./list.ts";
@@ -15,7 +15,7 @@ export const showAgent = defineCommand({
     const reply = [
       `Agent ${agentId}`,
       `Profile: ${profileId} ${modelLabel(profileId, context)}`,
-      `Description: ${toOneLine(description)}`,
+      `Description: ${oneLine(description)}`,
       `Tags: ${listed(tags)}`,
       `Default forward skills: ${listed(entry.defaultForwardSkills)}`,
       `Allowed forward skills: ${listed(entry.allowedForwardSkills, "no restriction")}`,

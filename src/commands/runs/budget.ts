@@ -43,8 +43,9 @@ async function ofRun(run: KnownRun, steering: Steering) {
   const reply = [lineOf(run), ...lines, ...(more > 0 ? [`… and ${more} more.`] : [])].join("\n");
   const data = {
     ...dataOf(run),
-    delegations: rows.map(({ cap, delegation: { id, profile }, spent }) => {
-      return { delegationId: id, profile, ...spent, cap };
+    delegations: rows.map(({ cap, delegation: { client, id, profile }, spent }) => {
+      const who = client === undefined ? { profile } : { profile, client };
+      return { delegationId: id, ...who, ...spent, cap };
     }),
   };
   return { reply, data };

@@ -1,4 +1,5 @@
-import type { Delegation } from "../../events/delegation.ts";
+import { type Delegation, openAskOf, shownName } from "../../events/delegation.ts";
+import { childrenAfterAnswer, type RunState } from "../../events/run-state.ts";
 import { atMost, atMostCost, type Spent } from "../../events/spent.ts";
 import { infoOf, statusOf } from "../../sessions/delegation-result.ts";
 import { harmlessLine } from "../../sessions/harmless-text.ts";
@@ -7,8 +8,8 @@ import type { Cap, KnownRun } from "../steering.ts";
 const titleLength = 100;
 
 /** `oracle#3f2a10`: who it is, and the id that commands take. */
-export function labelOf({ id, profile }: Pick<Delegation, "id" | "profile">): string {
-  return `${profile}#${id}`;
+export function labelOf(delegation: Pick<Delegation, "client" | "id" | "profile">): string {
+  return `${shownName(delegation)}#${delegation.id}`;
 }
 
 /** Tasks and titles come from people, models and files: one line, and nothing hidden in it. */
@@ -22,17 +23,24 @@ export function isWatching({ depth, parentId }: Delegation): boolean {
 }
 
 /** What a delegation does now, or how it ended, in fixed words. */
-export function stateOf(delegation: Delegation, isInterrupted: boolean): string {
+export function stateOf(run: RunState, delegation: Delegation, isInterrupted: boolean): string {
   if (delegation.status === "closed") {
     const { closeReason, finalStatus } = delegation;
     const status = statusOf(finalStatus, closeReason);
     return status === closeReason ? status : `${status} (${closeReason})`;
   }
   if (isInterrupted) return "interrupted";
-  const { waitingOn } = infoOf(delegation);
+  const children = childrenAfterAnswer(run, delegation).length;
+  if (children > 0 && openAskOf(delegation) === null) return describeAnswered(children);
+  const { waitingOn } = infoOf(run, delegation);
   const state = isWatching(delegation) ? "watching" : stateWords[delegation.status];
   const isBusy = waitingOn === undefined || ["slot", "runtime"].includes(waitingOn.on);
   return isBusy ? state : `${state} (${waitingOn.on})`;
+}
+
+/** It has given its answer, and closes after its background children. */
+export function describeAnswered(children: number): string {
+  return `answered, ${children} sub-agent${children === 1 ? "" : "s"} at work`;
 }
 
 const stateWords: Readonly<Record<Exclude<Delegation["status"], "closed">, string>> = {

@@ -1,3 +1,4 @@
+import { shownName } from "../../events/delegation.ts";
 import { defineCommand } from "../command.ts";
 import { parseNothing } from "../split-fields.ts";
 import { amountsOf, titleLine } from "./describe-run.ts";
@@ -11,8 +12,8 @@ export const showSessions = defineCommand({
     const rows = await steering.sessions();
     if (rows.length === 0) return { reply: "No sessions yet.", data: rows };
     const lines = rows.map((row) => {
-      const { id, profile, status, title, updatedAt } = row;
-      const who = profile === "" ? "an agent" : profile;
+      const { id, status, title, updatedAt } = row;
+      const who = shownName(row) || "an agent";
       return `- ${id} ${who}, ${status}, ${moment(updatedAt)}, ${amountsOf(row)}: ${titleLine(title)}`;
     });
     return { reply: ["Sessions:", ...lines].join("\n"), data: rows };

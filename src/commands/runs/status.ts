@@ -29,8 +29,9 @@ function openIn({ state }: KnownRun): readonly Delegation[] {
 
 function linesOf(run: KnownRun): readonly string[] {
   if (run.state === null) return [`- run ${run.id} unreadable: ${titleLine(run.task)}`];
+  const { state: log } = run;
   return openIn(run).map((delegation) => {
-    const state = stateOf(delegation, run.isInterrupted);
+    const state = stateOf(log, delegation, run.isInterrupted);
     const spent = spentOf(delegation);
     const tokens = atMost(`${spent.tokens} tokens`, spent);
     const title = titleLine(delegation.title);
@@ -39,10 +40,11 @@ function linesOf(run: KnownRun): readonly string[] {
 }
 
 function describeOpen(run: KnownRun): readonly object[] {
-  const { id: runId, isInterrupted } = run;
+  const { id: runId, isInterrupted, state } = run;
+  if (state === null) return [];
   return openIn(run).map((delegation) => ({
     runId,
-    ...infoOf(delegation, isInterrupted),
+    ...infoOf(state, delegation, isInterrupted),
     isInterrupted,
     isWatching: isWatching(delegation),
   }));

@@ -1,5 +1,5 @@
 import type { Delegation } from "../../events/delegation.ts";
-import { childrenByParent } from "../../events/run-state.ts";
+import { childrenByParent, type RunState } from "../../events/run-state.ts";
 import { spentOf } from "../../events/spent.ts";
 import { infoOf } from "../../sessions/delegation-result.ts";
 import { defineCommand } from "../command.ts";
@@ -19,19 +19,22 @@ export const showTree = defineCommand<{ readonly id?: string }>({
     const run = await steering.findRun(id);
     const head = `Run ${run.id} ${runStateOf(run)}: ${titleLine(run.task)}`;
     const nodes = nodesOf(run);
-    const lines = nodes.map(({ delegation, level }) => {
-      const state = stateOf(delegation, run.isInterrupted);
+    const lines = nodes.map(({ delegation, level, log }) => {
+      const state = stateOf(log, delegation, run.isInterrupted);
       const title = titleLine(delegation.title);
       const line = `- ${labelOf(delegation)} ${state}, ${amountsOf(spentOf(delegation))}: ${title}`;
       return "  ".repeat(level) + line;
     });
-    const delegations = nodes.map(({ delegation }) => infoOf(delegation, run.isInterrupted));
+    const delegations = nodes.map(({ delegation, log }) => {
+      return infoOf(log, delegation, run.isInterrupted);
+    });
     const data = { runId: run.id, task: run.task, state: runStateOf(run), delegations };
     return { reply: [head, ...firstLines(lines, mostLines)].join("\n"), data };
   },
 });
 
 interface Node {
+  readonly log: RunState;
   readonly delegation: Delegation;
   readonly level: number;
 }
@@ -43,7 +46,7 @@ function nodesOf({ state }: KnownRun): readonly Node[] {
   const nodes: Node[] = [];
   const visit = (parentId: string | null, level: number): void => {
     for (const delegation of children.get(parentId) ?? []) {
-      nodes.push({ delegation, level });
+      nodes.push({ log: state, delegation, level });
       visit(delegation.id, level + 1);
     }
   };
