@@ -3,6 +3,7 @@ import { join } from "node:path";
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { z } from "zod";
+import { noExposure } from "../src/contracts/exposure.ts";
 import { defaultConfig } from "../src/control/config.ts";
 import { Inbox } from "../src/inbox/inbox.ts";
 import { type Script, scriptedModel } from "../src/models/scripted/scripted-model.ts";
@@ -45,6 +46,7 @@ const spill = defineTool({
   name: "spill",
   description: "Says more than anybody wants to read.",
   effect: "read",
+  exposure: noExposure,
   idempotent: true,
   scopes: [],
   input: z.strictObject({ what: z.string() }),

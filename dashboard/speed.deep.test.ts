@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
+import { noExposure } from "../src/contracts/exposure.ts";
 import { defaultConfig } from "../src/control/config.ts";
 import type { Script } from "../src/models/scripted/scripted-model.ts";
 import { openEngine, testProfile } from "../src/testing/engine-fixture.ts";
@@ -49,6 +50,7 @@ const tick = defineTool({
   name: "tick",
   description: "Says how often it was called.",
   effect: "read",
+  exposure: noExposure,
   idempotent: true,
   scopes: [],
   input: z.strictObject({ number: z.number() }),

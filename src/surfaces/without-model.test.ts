@@ -53,9 +53,8 @@ describe("without a model, on the command line", () => {
     desk.write("new.txt", "not committed");
     // A run that failed while a model was named, for whatever goes on from one.
     const environment = { MANDATE_MODEL: "scripted/echo" };
-    const failed = await desk.type(["run", "-p", "coder", "--json", "earlier work"], {
-      environment,
-    });
+    const words = ["run", "-p", "coder", "--max-tokens", "10", "--json", "earlier work"];
+    const failed = await desk.type(words, { environment });
     expect(failed.code).toBe(1);
     const { delegationId, runId } = JSON.parse(failed.out);
     ended = { runId, delegationId };

@@ -1,6 +1,5 @@
 import { useSyncExternalStore } from "react";
-import { closeReasons } from "../../../src/events/close-reason.ts";
-import { runOutcomeOf } from "../../../src/events/run-outcome.ts";
+import { closeReasonOf, isOfRoot } from "../../../src/events/cause.ts";
 import type { FollowedEvent, Operations } from "../../../src/surfaces/client/mandate-client.ts";
 import { client } from "./client.ts";
 import { live } from "./live.ts";
@@ -157,9 +156,9 @@ function changeRow(
     case "run.resumed":
       return { ...row, state: "running" };
     case "run.finished": {
-      const { reason } = event.payload;
-      const state = runOutcomeOf(event.payload);
-      return { ...row, state, closeReason: reasonIn(reason), finishedAt: event.at };
+      const { cause, outcome: state } = event.payload;
+      const closeReason = isOfRoot(cause) ? closeReasonOf(cause) : null;
+      return { ...row, state, closeReason, finishedAt: event.at };
     }
     case "agent.subagent_created":
       return isLoading ? row : { ...row, delegations: row.delegations + 1 };
@@ -179,11 +178,6 @@ function changeRow(
     default:
       return row;
   }
-}
-
-/** The event says it in a sentence; what is asked for afterwards is exact. */
-function reasonIn(sentence: string): RunRow["closeReason"] {
-  return closeReasons.find((reason) => sentence.startsWith(reason)) ?? null;
 }
 
 const lists = {

@@ -104,7 +104,7 @@ test("the first Ctrl-C cancels and says how to go on; going on works", async () 
   const { code, out, err } = await typing.done;
   const { id } = await latestRun();
   expect({ code, out }).toEqual({ code: 130, out: "" });
-  expect(err).toContain(`${id} was cancelled. Go on with: mandate resume ${id}`);
+  expect(err).toContain(`${id} was cancelled. Resume: mandate resume ${id}`);
   expect(await latestRun()).toMatchObject({ state: "cancelled" });
   const resumed = await desk.type(["resume", id]);
   expect(resumed).toMatchObject({ code: 0, out: "I went on.\n" });
@@ -158,7 +158,7 @@ test("Ctrl-C pauses a child whose contract says so, nobody takes it up, and resu
   const { code, err } = await typing.done;
   const { id, state } = await latestRun();
   expect(code).toBe(130);
-  expect(err).toContain(`${id} was paused. Go on with: mandate resume ${id}`);
+  expect(err).toContain(`${id} was paused. Resume: mandate resume ${id}`);
   expect(state).toBe("interrupted");
   const other = await desk.type([
     "run",
@@ -171,7 +171,7 @@ test("Ctrl-C pauses a child whose contract says so, nobody takes it up, and resu
   expect(other.err).not.toContain(id);
   const resumed = desk.start(["resume", id]);
   const ask = /mandate (answer q\w+)/.exec(typing.soFar().err)?.[1] ?? "";
-  await isAt(resumed, "goes on where it stopped");
+  await isAt(resumed, `Run ${id} continues where it stopped.`);
   await desk.type([...ask.split(" "), "yes"]);
   expect(await resumed.done).toMatchObject({ code: 0, out: "I went on.\n" });
 });
@@ -185,38 +185,42 @@ test("the second Ctrl-C leaves at once", async () => {
   await typing.done;
 });
 
-test("a polite signal cancels nothing: the run is interrupted, and the next start takes it up", async () => {
-  const typing = run("paint it");
-  await isAt(typing, "asks");
-  typing.signal("SIGTERM");
-  expect((await typing.done).code).toBe(143);
-  const { id, state } = await latestRun();
-  expect(state).toBe("interrupted");
+test("a polite signal cancels nothing: the run is interrupted, and the next start offers to resume it", async () => {
+  const id = await interruptedRun();
   expect((await desk.type(["ls"])).err).toContain(`mandate resume ${id}`);
   expect((await desk.type(["tree"])).out).toMatch(/■ general .*interrupted/);
-
-  const next = atTerminal("paint the other");
-  await isAt(next, `${id} was interrupted.* and goes on where it stopped: paint it`);
-  for (const { ask } of await bothQuestions()) await desk.type(["answer", ask.id, "pink"]);
+  desk.aheadMs = 5 * 60_000;
+  const next = atTerminal("paint the other", "y");
+  await isAt(next, `Run ${id} continues where it stopped.`);
+  expect(next.prompts[0]).toBe(
+    `1 run was interrupted: ${id} "paint it", 5 min ago. Resume it? (y/N) `,
+  );
+  for (const { ask } of await openQuestions(2)) await desk.type(["answer", ask.id, "pink"]);
   expect(await next.done).toMatchObject({ code: 0, out: "It will be pink.\n" });
   expect(await statesOfRuns()).toEqual(["succeeded", "succeeded"]);
   expect(next.soFar().err).not.toContain("is not finished");
 });
 
-/** Somebody is there, and answers nothing here. */
-function atTerminal(task: string): Typing {
-  const ask = (_prompt: string, signal: AbortSignal) =>
-    new Promise<string>((_resolve, reject) => {
-      signal.addEventListener("abort", () => reject(new Error("taken back")));
-    });
+/** Somebody is there, who answers the offer and no question of an agent. */
+function atTerminal(task: string, offer: string): Typing & { readonly prompts: string[] } {
+  const prompts: string[] = [];
+  const ask = (prompt: string, signal: AbortSignal) => {
+    prompts.push(prompt);
+    return prompt.includes("(y/N)")
+      ? Promise.resolve(offer)
+      : new Promise<string>((_resolve, reject) => {
+          signal.addEventListener("abort", () => reject(new Error("taken back")));
+        });
+  };
   const terminal = { columns: 80, rows: 24 };
-  return desk.start(["run", "--playbook", "book.yaml", task], { ask, terminal });
+  const words = ["run", "--playbook", "book.yaml", task];
+  return Object.assign(desk.start(words, { ask, terminal }), { prompts });
 }
 
-async function bothQuestions() {
-  return untilFound("both questions", async () => {
+async function openQuestions(count: number) {
+  return untilFound("the questions", async () => {
     const { items } = JSON.parse((await desk.type(["inbox", "--open", "--json"])).out);
-    return items.length === 2 && (items as { runId: string; ask: { id: string } }[]);
+    return items.length === count && (items as { runId: string; ask: { id: string } }[]);
   });
 }
 
@@ -225,35 +229,106 @@ async function statesOfRuns(): Promise<readonly string[]> {
   return runs.map(({ state }: { state: string }) => state);
 }
 
-async function interruptedRun(): Promise<string> {
-  const typing = run("paint it");
+async function interruptedRun(task = "paint it"): Promise<string> {
+  const typing = run(task);
   await isAt(typing, "asks");
   typing.signal("SIGTERM");
-  await typing.done;
-  return (await latestRun()).id;
+  expect((await typing.done).code).toBe(143);
+  const { id, state } = await latestRun();
+  expect(state).toBe("interrupted");
+  return id;
 }
 
-test("a script has its result at once, and what was taken up along the way is left for another time", async () => {
-  const other = await interruptedRun();
-  const { code, out, err } = await run("wait", "--speed", "60000").done;
-  expect({ code, out }).toEqual({ code: 0, out: "Too late.\n" });
-  expect(err).toContain(`${other} is not finished; the next start takes it up again.`);
-  expect(err).not.toContain("Still working");
-  expect(await statesOfRuns()).toEqual(["succeeded", "interrupted"]);
+const otherWork: readonly (readonly string[])[] = [
+  ["wait"],
+  ["--goal", "wait"],
+  ["--continue", "wait on"],
+];
+
+test.each(otherWork)(
+  "without a terminal `run %s` names an interrupted run, and leaves it alone",
+  async (...words) => {
+    if (words[0] === "--continue") await run("wait", "--speed", "60000").done;
+    const id = await interruptedRun();
+    const given = ["--playbook", "book.yaml", "--speed", "60000"];
+    // The session that is continued is the earlier one, and not the interrupted one.
+    const [session = ""] = words[0] === "--continue" ? await sessionIds() : [];
+    const rest = words[0] === "--continue" ? ["--continue", session, "wait on"] : words;
+    const before = (await desk.type(["logs", id])).out;
+    const { code, out, err } = await desk.type(["run", ...given, ...rest]);
+    expect({ code, out }).toEqual({ code: 0, out: "Too late.\n" });
+    const lines = err.split("\n").filter((line) => line.includes("interrupted"));
+    expect(lines.map((line) => line.replace(/, [^,.]*\. /, ", AGE. "))).toEqual([
+      `1 run was interrupted: ${id} "paint it", AGE. Resume: mandate resume ${id}`,
+    ]);
+    expect((await desk.type(["logs", id])).out).toBe(before);
+  },
+);
+
+test("a message to a session whose run was interrupted is refused, with the way to resume it", async () => {
+  const id = await interruptedRun();
+  const words = ["run", "--playbook", "book.yaml", "--continue", id, "and now?"];
+  const { code, out, err } = await desk.type(words);
+  expect({ code, out }).toEqual({ code: 1, out: "" });
+  expect(err).toMatch(new RegExp(`\\w+ has not ended.* resume its run: mandate resume ${id}\n`));
+  // The run that the message is about is not offered beside it.
+  expect(err).not.toContain("1 run was interrupted");
+  expect(await statesOfRuns()).toEqual(["interrupted"]);
+});
+
+async function sessionIds(): Promise<readonly string[]> {
+  const sessions = JSON.parse((await desk.type(["sessions", "list", "--json"])).out);
+  return sessions
+    .filter(({ status }: { status: string }) => status !== "interrupted")
+    .map(({ id }: { id: string }) => id);
+}
+
+test.each(["", "n", "what?"])(
+  "at a terminal the answer %j leaves interrupted runs alone, all of them",
+  async (answer) => {
+    const ids = [await interruptedRun(), await interruptedRun("paint another")];
+    const typing = atTerminal("paint the third", answer);
+    const [{ ask }] = (await untilFound("its question", async () => {
+      const { items } = JSON.parse((await desk.type(["inbox", "--open", "--json"])).out);
+      return (
+        items.length === 3 && items.filter(({ runId }: { runId: string }) => !ids.includes(runId))
+      );
+    })) as [{ ask: { id: string } }];
+    await desk.type(["answer", ask.id, "red"]);
+    expect(await typing.done).toMatchObject({ code: 0, out: "It will be red.\n" });
+    expect(typing.prompts[0]).toBe("Resume them? (y/N) ");
+    expect(typing.soFar().err).toMatch(
+      /2 runs were interrupted:\n {2}r\w+ "paint another", .*\n {2}r\w+ "paint it", .*\n/,
+    );
+    expect(await statesOfRuns()).toEqual(["succeeded", "interrupted", "interrupted"]);
+  },
+);
+
+test("Ctrl-C at the offer leaves, and nothing was started", async () => {
+  await interruptedRun();
+  let typing: Typing | undefined;
+  const ask = (_prompt: string, signal: AbortSignal) =>
+    new Promise<string>((_resolve, reject) => {
+      signal.addEventListener("abort", () => reject(new Error("aborted")));
+      queueMicrotask(() => typing?.signal("SIGINT"));
+    });
+  typing = desk.start(["run", "--playbook", "book.yaml", "paint another"], { ask });
+  expect(await typing.done).toMatchObject({ code: 130, out: "" });
+  expect(await statesOfRuns()).toEqual(["interrupted"]);
 });
 
 test.each(["SIGINT", "SIGTERM"] as const)(
-  "at a terminal what was taken up goes on, until %s leaves it; the result is that of the run",
+  "at a terminal a run that was resumed beside the new one goes on, until %s leaves it",
   async (signal) => {
     const other = await interruptedRun();
-    const typing = atTerminal("paint another");
-    const own = (await bothQuestions()).find(({ runId }) => runId !== other);
+    const typing = atTerminal("paint another", "yes");
+    const own = (await openQuestions(2)).find(({ runId }) => runId !== other);
     await desk.type(["answer", own?.ask.id ?? "", "blue"]);
     await isAt(typing, `${own?.runId} has ended. Still working on ${other};`);
     typing.signal(signal);
     const { code, out, err } = await typing.done;
     expect({ code, out }).toEqual({ code: 0, out: "It will be blue.\n" });
-    expect(err).toContain(`Go on with: mandate resume ${other}`);
+    expect(err).toContain(`${other} is not finished. Resume: mandate resume ${other}`);
     expect(err).not.toContain(`resume ${own?.runId}`);
     expect(await statesOfRuns()).toEqual(["succeeded", "interrupted"]);
   },
@@ -288,10 +363,10 @@ test("somebody else cancels the run, and whoever works on it hears of it", async
   const { id } = await latestRun();
   const busy = await desk.type(["resume", id]);
   expect(busy.err).toContain(
-    `Another process works on ${id}. Watch it: mandate logs ${id} --follow`,
+    `Process ${process.pid} works on ${id}. Watch it: mandate logs ${id} --follow. To end it: mandate cancel ${id}`,
   );
   const cancelled = await desk.type(["cancel", id, "--reason", "enough"]);
-  expect(cancelled.out).toContain(`Cancelled ${id}. Go on with: mandate resume ${id}`);
+  expect(cancelled.out).toContain(`Cancelled ${id}. Resume: mandate resume ${id}`);
   const { code, err } = await typing.done;
   expect(code).toBe(1);
   expect(err).toContain("cancelled (cancelled): enough");

@@ -1,20 +1,19 @@
 import { basename } from "node:path";
+import type { Cause } from "../../events/cause.ts";
+import type { CloseReason } from "../../events/close-reason.ts";
 import type { RunOutcome } from "../../events/run-outcome.ts";
-import type { DelegationResult } from "../../ports/delegator.ts";
-import { MandateError } from "../../ports/mandate-error.ts";
-import type { Runtime } from "../../runtime.ts";
 import type { Arguments } from "./arguments.ts";
+import { Background } from "./background.ts";
 import { type CommandOption, jsonOption } from "./command.ts";
 import { printResult } from "./commands/result.ts";
 import { describeInterruption } from "./describe-interruption.ts";
 import type { Display } from "./display.ts";
-import { shorten } from "./display-width.ts";
 import { exitCode, exitCodeOfResult } from "./exit-code.ts";
 import type { Io } from "./io.ts";
 import { keptChanges, tellKept } from "./kept-changes.ts";
 import { LiveDisplay } from "./live-display.ts";
 import { PlainDisplay, QuietDisplay } from "./plain-display.ts";
-import { printable, printableJson, printableLine } from "./printable.ts";
+import { printableJson } from "./printable.ts";
 import { styleFor } from "./style.ts";
 import { type StartedRun, type Work, type WorkOutcome, workOn } from "./work-on.ts";
 
@@ -30,8 +29,11 @@ export function displayFor(given: Arguments, io: Io): Display {
 
 /** Works on a run to its end and prints what came of it. Gives the exit code. */
 export async function attend(given: Arguments, work: Work): Promise<number> {
-  const outcome = await workOn(work);
-  return reportOutcome(outcome, given, work.io, await lookBack(outcome.run, work));
+  const background = new Background(given, work);
+  const outcome = await workOn({ ...work, answered: (answer) => background.answered(answer) });
+  if (outcome.ended === "detached") return reportOutcome(outcome, given, work.io);
+  const aftermath = await lookBack(outcome.run, work);
+  return reportOutcome(outcome, given, work.io, aftermath, background.isPrinted);
 }
 
 /** What a run left, besides its result. */
@@ -40,59 +42,24 @@ export interface Aftermath {
   readonly end: RunOutcome | null;
   /** Those whose changes are in copies of their own. */
   readonly kept: readonly string[];
+  /** Why its agent failed; null: it did not. */
+  readonly cause: Cause | null;
 }
 
 export async function lookBack(
-  { runId }: StartedRun,
+  { delegationId, runId }: StartedRun,
   { runtime: { parts, store }, io }: Pick<Work, "runtime" | "io">,
 ): Promise<Aftermath> {
   const run = await store.readRun(runId);
   // Copies that hold no changes are being removed: only then is it known what is kept.
   if (parts.hasCopies()) await (await parts.copies()).settled();
   if (run === undefined) return nothingLeft;
-  return { end: run.outcome, kept: await keptChanges(store, run, io) };
+  const agent = run.delegations.get(delegationId);
+  const cause = (agent?.status === "closed" && agent.failure?.cause) || null;
+  return { end: run.outcome, kept: await keptChanges(store, run, io), cause };
 }
 
-const nothingLeft: Aftermath = { end: null, kept: [] };
-
-type Watch = Parameters<Work["begin"]>[0];
-
-/** Goes on with everything of this application that a crash, or a kill, left behind. */
-export async function takeUp(
-  { runtime, display, io }: Pick<Work, "runtime" | "display" | "io">,
-  watch: Watch,
-  only?: string,
-): Promise<readonly StartedRun[]> {
-  const { paint } = styleFor(io.stderr, io);
-  const recovered = await recover(runtime, display, only);
-  for (const run of recovered) {
-    const task = (await runtime.store.readRun(run.runId))?.task ?? "";
-    const about = shorten(printableLine(task), 40);
-    display.say(
-      `${paint.warn(`${run.runId} was interrupted`)} and goes on where it stopped: ${about}`,
-    );
-    await watch(run);
-  }
-  return recovered;
-}
-
-/** A run that cannot be recovered keeps nothing new from starting, unless it is the one asked for. */
-async function recover(
-  { engine }: Runtime,
-  display: Display,
-  only: string | undefined,
-): Promise<readonly StartedRun[]> {
-  if (only !== undefined) return engine.recover(only);
-  const refused = ({ message }: MandateError): void =>
-    display.say(`An interrupted run could not be taken up: ${printable(message)}`);
-  try {
-    return await engine.recover(undefined, refused);
-  } catch (error) {
-    if (!(error instanceof MandateError)) throw error;
-    refused(error);
-    return [];
-  }
-}
+const nothingLeft: Aftermath = { end: null, kept: [], cause: null };
 
 /** Nobody shall take scripted words for those of a language model. */
 export function announceModel(
@@ -115,7 +82,8 @@ export function reportOutcome(
   outcome: WorkOutcome,
   given: Arguments,
   io: Io,
-  { end, kept } = nothingLeft,
+  { cause, end, kept } = nothingLeft,
+  isPrinted = false,
 ): number {
   const { run } = outcome;
   switch (outcome.ended) {
@@ -133,6 +101,8 @@ export function reportOutcome(
       io.stderr.write(`mandate: ${describeInterruption(outcome, io)}\n`);
       tellKept(kept, io);
       return outcome.code;
+    case "detached":
+      return reportDetached(outcome, given, io);
     case "result": {
       const { result } = outcome;
       if (given.flag("json")) {
@@ -140,9 +110,10 @@ export function reportOutcome(
         io.stdout.write(`${printableJson({ ...told, keptChanges: kept }, 2)}\n`);
         return exitCodeOfResult(result, end);
       }
-      const code = printResult(result, io);
+      const isKnown = isPrinted && result.status === "completed";
+      const code = isKnown ? exitCodeOfResult(result) : printResult(result, io);
       if (code !== exitCode.done) {
-        const next = howToGoOn(run, io, result);
+        const next = howToGoOn(run, io, result.closeReason, cause);
         io.stderr.write(`Why: ${io.program} show ${run.delegationId}. ${next}\n`);
       } else if (end === "failed") {
         io.stderr.write(
@@ -157,20 +128,42 @@ export function reportOutcome(
   }
 }
 
+/** The answer is printed already, unless it is to be a document. */
+function reportDetached(
+  { answer: { children, result }, run: { runId } }: Extract<WorkOutcome, { ended: "detached" }>,
+  given: Arguments,
+  io: Io,
+): number {
+  if (given.flag("json")) {
+    const running = children.map(({ id }) => id);
+    io.stdout.write(`${printableJson({ runId, ...result, running }, 2)}\n`);
+  }
+  const { program } = io;
+  io.stderr.write(
+    `mandate: ${runId} continues without this terminal. Look at it: ${program} ls; ${program} show ${runId}\n`,
+  );
+  return exitCodeOfResult(result);
+}
+
+const ofDollars: ReadonlySet<Cause["code"]> = new Set([
+  "model_unpriced",
+  "cost_spent",
+  "cost_too_small",
+]);
+
 /** What reached a limit would reach the same one again. */
 function howToGoOn(
   { runId }: StartedRun,
   io: Io,
-  { closeReason, result }: DelegationResult,
+  closeReason: CloseReason,
+  cause: Cause | null,
 ): string {
   const more = (option: string) => `Give it more: ${io.program} resume ${option} ${runId}`;
-  // Which of the two it was is in its sentence alone.
-  const isOfDollars = /\bcost\b/.test(result);
   if (closeReason === "budget_exhausted") {
-    return more(isOfDollars ? "--max-cost DOLLARS" : "--max-tokens NUMBER");
+    return more(
+      cause !== null && ofDollars.has(cause.code) ? "--max-cost DOLLARS" : "--max-tokens NUMBER",
+    );
   }
   if (closeReason === "timeout") return more("--timeout TIME");
-  // The session of another program's agent: its sub-agents can be resumed, the agent cannot.
-  if (closeReason === "parent_crash") return `What its sub-agents did: ${io.program} tree ${runId}`;
-  return `Go on with: ${io.program} resume ${runId}`;
+  return `Resume: ${io.program} resume ${runId}`;
 }

@@ -64,7 +64,7 @@ export const commands: Readonly<Record<string, CommandEntry>> = {
     load: async () => (await import("./commands/cancel.ts")).cancelCommand,
   },
   resume: {
-    summary: "go on with what was interrupted, cancelled or failed",
+    summary: "resume what was paused, interrupted, cancelled or failed",
     load: async () => (await import("./commands/resume.ts")).resumeCommand,
   },
   sessions: {

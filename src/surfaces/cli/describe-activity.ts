@@ -1,3 +1,4 @@
+import { describeAnswered } from "../../commands/runs/describe-run.ts";
 import type { Delegation, WaitingOn } from "../../events/delegation.ts";
 import { printableLine } from "./printable.ts";
 import type { AgentNotes } from "./run-view.ts";
@@ -25,12 +26,24 @@ function stateOf(delegation: Delegation, { below, isInterrupted, now }: Circumst
   }
   if (isInterrupted) return "interrupted";
   if (delegation.status === "created") return "queued";
+  if (delegation.status === "waiting_for_merge") return handingIn(delegation, below);
   if (delegation.status !== "running") return "handing in";
   const { waitingOn } = delegation;
   const open = below.filter(({ status }) => status !== "closed").length;
   const isJoining = waitingOn.on === "child" || waitingOn.on === "runtime";
   if (open > 0 && isJoining) return `waits for ${open} of ${below.length}`;
   return describeWaiting(waitingOn, now);
+}
+
+function handingIn(
+  { ask, isPaused, output }: Extract<Delegation, { status: "waiting_for_merge" }>,
+  below: readonly Delegation[],
+): string {
+  if (isPaused) return "paused";
+  const running = below.filter(({ id, status }) => {
+    return status !== "closed" && output.running?.includes(id);
+  });
+  return running.length > 0 && ask === null ? describeAnswered(running.length) : "handing in";
 }
 
 export function describeWaiting(waitingOn: WaitingOn, now: number): string {

@@ -29,6 +29,7 @@ export function describeContract(contract: Contract): Row[] {
       "may write",
       workspace.allow_writes ? permissions.write_roots.map(printableLine).join(", ") : "nothing",
     ],
+    ...optional("owns", workspace.owns),
     ["network", names(permissions.network)],
     ...optional("skills", permissions.skills),
     ...optional("MCP servers", permissions.mcp_servers),

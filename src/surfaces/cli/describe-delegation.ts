@@ -1,9 +1,11 @@
+import { describeAnswered } from "../../commands/runs/describe-run.ts";
 import type { Contract } from "../../contracts/contract.ts";
 import type { ReceiptLine } from "../../contracts/receipt.ts";
-import type { Delegation } from "../../events/delegation.ts";
+import { type Delegation, shownName } from "../../events/delegation.ts";
 import type { StoredEvent } from "../../events/event.ts";
 import { atMost, atMostCost } from "../../events/spent.ts";
 import type { DelegationResult } from "../../ports/delegator.ts";
+import type { EarlyAnswer } from "../../sessions/delegation-result.ts";
 import { countOf, formatCost, formatSpan, formatTokens } from "./amounts.ts";
 import { describeWaiting } from "./describe-activity.ts";
 import { describeContract, describeReceipt, type Row } from "./describe-contract.ts";
@@ -19,6 +21,8 @@ export interface DescribedDelegation {
   readonly contract: Contract;
   readonly receipt: readonly ReceiptLine[];
   readonly result: DelegationResult | null;
+  /** Its final answer, where background children keep it open. */
+  readonly answer?: EarlyAnswer | null;
   /** It left work in a copy that was not merged. */
   readonly changesKept: boolean;
   readonly events: readonly StoredEvent[];
@@ -39,7 +43,7 @@ export function describeDelegation(
     lines.length === 0 ? [] : ["", paint.strong(title), ...lines];
   const caller = delegation.parentId === null ? "a person" : `agent ${delegation.parentId}`;
   return [
-    `${paint.strong(`${delegation.profile} ${delegation.id}`)}  ${stateOf(about)}`,
+    `${paint.strong(`${printableLine(shownName(delegation))} ${delegation.id}`)}  ${stateOf(about)}`,
     `in run ${runId}, made by ${caller}, depth ${delegation.depth}${resumed(delegation)}`,
     ...section("Task", [indented(contract.step.description)]),
     ...section("Context", contract.step.context === null ? [] : [indented(contract.step.context)]),
@@ -57,7 +61,7 @@ export function describeDelegation(
     ...section("Refused", refusals(about, style)),
     ...section(
       result?.status === "completed" || result === null ? "Result" : "Failure",
-      outcome(result),
+      outcome(result, about.answer ?? null),
     ),
     ...section("Evidence", evidence(result, columns)),
     ...section(
@@ -72,9 +76,10 @@ export function describeDelegation(
   ].join("\n");
 }
 
-function stateOf({ delegation, status, now }: DescribedDelegation): string {
+function stateOf({ answer, delegation, status, now }: DescribedDelegation): string {
   if (delegation.status === "closed")
     return `closed: ${delegation.finalStatus} (${delegation.closeReason})`;
+  if (answer && status !== "interrupted") return describeAnswered(answer.running.length);
   if (delegation.status !== "running" || status === "interrupted") return status;
   return `running, waits on: ${describeWaiting(delegation.waitingOn, now)}`;
 }
@@ -94,8 +99,8 @@ function refusals({ events, columns }: DescribedDelegation, { paint, glyphs }: S
   });
 }
 
-function outcome(result: DelegationResult | null): string[] {
-  if (result === null) return ["  It has not ended yet."];
+function outcome(result: DelegationResult | null, answer: EarlyAnswer | null): string[] {
+  if (result === null) return [answer === null ? "  It has not ended yet." : indented(answer.text)];
   return [indented(result.result || "(nothing)")];
 }
 

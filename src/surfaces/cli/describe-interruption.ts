@@ -4,18 +4,23 @@ import type { StoppedRun, WorkOutcome } from "./work-on.ts";
 
 type Interrupted = Extract<WorkOutcome, { ended: "interrupted" }>;
 
-/** What became of every run that it was about, and how to go on with those that were not done. */
+/** What became of every run that it was about, and how to resume those that were not done. */
 export function describeInterruption({ code, stopped }: Interrupted, io: Io): string {
   const isByPerson = code === exitCode.interrupted;
-  const left = stopped.filter(({ state }) => state !== "ended");
+  const answered = stopped.filter(({ state }) => state === "answered");
+  const left = stopped.filter(({ state }) => state !== "ended" && state !== "answered");
+  if (left.length === 0 && answered.length > 0) {
+    const which = `${names(answered)} had answered; its background sub-agents were stopped as their contracts say`;
+    return `${which}. What they did: ${commands("tree", answered, io)}`;
+  }
   if (left.length === 0) {
     const by = isByPerson ? "interrupted" : "stopped by the system";
     return `${by}. ${names(stopped)} had ended: ${commands("result", stopped, io)}`;
   }
-  const next = `Go on with: ${commands("resume", left, io)}`;
+  const next = `Resume: ${commands("resume", left, io)}`;
   return isByPerson
     ? `${became(left)}. ${next}`
-    : `stopped by the system; the next start takes ${names(left)} up again. ${next}`;
+    : `stopped by the system; ${names(left)} ${left.length === 1 ? "is" : "are"} not finished. ${next}`;
 }
 
 const fates = { cancelled: "cancelled", paused: "paused", open: "left open" } as const;

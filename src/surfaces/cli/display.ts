@@ -12,6 +12,8 @@ export interface Display {
   /** Leaves the screen to somebody else, such as a question, until `proceed`. */
   pause(): void;
   proceed(): void;
+  /** Has something else written to the terminal, and draws nothing below it until then. */
+  clearFor(write: () => void): void;
   /** Draws what is to stay, and nothing more after it. */
   end(): void;
 }

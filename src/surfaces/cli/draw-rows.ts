@@ -20,7 +20,7 @@ export function drawRows(rows: readonly TreeRow[], style: Style, frame: RowFrame
   const numbers = frame.columns < leastForNumbers ? [] : numberColumns(rows);
   const stems = rows.map((row) => stemOf(row, style));
   const widest = Math.max(
-    ...rows.map((row, index) => displayWidth((stems[index] ?? "") + row.profile)),
+    ...rows.map((row, index) => displayWidth((stems[index] ?? "") + row.who)),
     0,
   );
   const nameWidth = Math.min(widest, 36);
@@ -39,7 +39,7 @@ export function drawRows(rows: readonly TreeRow[], style: Style, frame: RowFrame
     return [
       paint.dim(stem),
       `${drawMark(row.mark, style, frame.beat)} `,
-      column(row.profile, nameWidth - displayWidth(stem)),
+      column(row.who, nameWidth - displayWidth(stem)),
       ` ${paint.dim(row.id)}  `,
       titleWidth > 0 ? `${column(row.title, titleWidth)}  ` : "",
       `${toneOf(row, style)(column(row.activity, activityWidth))}  `,

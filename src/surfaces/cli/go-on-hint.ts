@@ -1,9 +1,9 @@
 import type { RunState } from "../../events/run-state.ts";
 import type { Io } from "./io.ts";
 
-/** What has a run go on that nobody works on. One that is spread lacks nothing but a worker. */
+/** How a run continues that no process works on. A distributed one lacks nothing but a worker. */
 export function goOnHint({ id, spread }: Pick<RunState, "id" | "spread">, io: Io): string {
   return spread === null
-    ? `Go on with: ${io.program} resume ${id}`
+    ? `Resume: ${io.program} resume ${id}`
     : `Start a worker: ${io.program} worker`;
 }

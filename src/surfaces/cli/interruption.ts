@@ -4,8 +4,8 @@ import type { Io } from "./io.ts";
 /**
  * What becomes of Ctrl-C and of signals while work goes on. The first Ctrl-C interrupts, which is
  * recorded and can be resumed: it cancels, but for those whose contracts say otherwise. The second
- * leaves at once. A polite signal from the system cancels nothing: the next start takes the work up
- * again.
+ * leaves at once. A polite signal from the system cancels nothing: the run is interrupted, and can be
+ * resumed.
  */
 export class Interruption {
   /** The exit code, once the work is to end for that reason. */

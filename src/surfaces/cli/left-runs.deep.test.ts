@@ -53,7 +53,7 @@ it(
     await fleet.loseHolder(runId);
     await expect.poll(() => statesOf(runId), { timeout: 45_000 }).toEqual(all("interrupted"));
     expect((await type(["ls"])).err).toBe(
-      "\nInterrupted runs that are spread go on with: mandate worker\n",
+      "\nInterrupted runs that are distributed continue with: mandate worker\n",
     );
     expect((await type(["tree", runId])).err).toBe("\nStart a worker: mandate worker\n");
     // Also while somebody is there who started another one, and does not work.
@@ -70,10 +70,10 @@ it("does not resume what workers work on, and says who does", patience, async ()
   const runId = await fleet.startAndLeave("wait 60000");
   expect(await type(["resume", runId])).toMatchObject({
     code: 1,
-    err: `mandate: Workers work on ${runId}. Watch it: mandate logs ${runId} --follow\n`,
+    err: `mandate: Workers work on ${runId}. Watch it: mandate logs ${runId} --follow. To end it: mandate cancel ${runId}\n`,
   });
   const command = await type(["command", `/resume ${runId}`]);
-  expect(command.err + command.out).toContain(`Run ${runId} is still worked on.`);
+  expect(command.err + command.out).toContain(`Workers work on ${runId}.`);
 });
 
 it("has what no worker works on any more sent again, and waits for one", patience, async () => {
@@ -84,7 +84,7 @@ it("has what no worker works on any more sent again, and waits for one", patienc
   // Who works on its own runs alone sends nothing to workers.
   expect(await type(["resume", runId], "local")).toMatchObject({
     code: 1,
-    err: `mandate: Nobody works on ${runId}, which is spread over workers. Start one: mandate worker\n`,
+    err: `mandate: ${runId} is distributed, and no worker works on it. Start one: mandate worker\n`,
   });
   const resuming = start(["resume", runId]);
   const missing = "No worker takes from `default`: start `mandate worker`.";

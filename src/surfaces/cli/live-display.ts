@@ -64,6 +64,13 @@ export class LiveDisplay implements Display {
     this.#draw("");
   }
 
+  clearFor(write: () => void): void {
+    const isShown = !this.#isPaused && !this.#hasEnded;
+    if (isShown) this.#erase();
+    write();
+    if (isShown) this.#draw("");
+  }
+
   end(): void {
     if (this.#hasEnded) return;
     clearInterval(this.#timer);

@@ -1,5 +1,6 @@
+import { shownName } from "../../events/delegation.ts";
 import type { StoredEvent } from "../../events/event.ts";
-import { type RunOutcome, runOutcomeOf } from "../../events/run-outcome.ts";
+import type { RunOutcome } from "../../events/run-outcome.ts";
 import { summarize } from "../../events/summarize.ts";
 import { formatElapsed } from "./amounts.ts";
 import { wrap } from "./display-width.ts";
@@ -54,7 +55,7 @@ export function noteOf(
 ): string {
   const time = formatElapsed(event.at - state.startedAt).padStart(5);
   const delegation = event.sub_agent_id && state.delegations.get(event.sub_agent_id);
-  const who = delegation ? `${printableLine(delegation.profile)} ${delegation.id}` : state.id;
+  const who = delegation ? `${printableLine(shownName(delegation))} ${delegation.id}` : state.id;
   const tone = toneOf(event, paint);
   // Summaries are shortened for the log, whatever this terminal can show.
   const what = printableLine(summarize(event)).replaceAll("…", glyphs.ellipsis);
@@ -76,7 +77,7 @@ function toneOf(event: StoredEvent, paint: Paint): (text: string) => string {
     case "agent.subagent_failed":
       return paint.bad;
     case "run.finished":
-      return toneOfOutcome(runOutcomeOf(event.payload), paint);
+      return toneOfOutcome(event.payload.outcome, paint);
     case "agent.tool_denied":
     case "agent.retried":
     case "agent.tool_outcome_unknown":

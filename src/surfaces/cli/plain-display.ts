@@ -23,6 +23,10 @@ export class PlainDisplay implements Display {
     this.#io.stderr.write(`${text}\n`);
   }
 
+  clearFor(write: () => void): void {
+    write();
+  }
+
   add(): void {}
   pause(): void {}
   proceed(): void {}

@@ -1,4 +1,4 @@
-import { type OpenAsk, openAskOf } from "../../events/delegation.ts";
+import { type OpenAsk, openAskOf, shownName } from "../../events/delegation.ts";
 import type { StoredEvent } from "../../events/event.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
 import { wrapText } from "../tui/draw/wrap-text.ts";
@@ -45,7 +45,7 @@ export class Questions {
     if (event.type === "agent.answered") this.#takeBack(event.payload.ask_id);
     for (const delegation of view.state.delegations.values()) {
       const ask = openAskOf(delegation);
-      if (ask !== null) this.#put(ask, `${delegation.profile} ${delegation.id}`);
+      if (ask !== null) this.#put(ask, `${shownName(delegation)} ${delegation.id}`);
     }
   }
 

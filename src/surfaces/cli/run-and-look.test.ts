@@ -183,7 +183,7 @@ test("a run that fails says why on standard error and exits 1", async () => {
   const { code, out, err } = await desk.type(["run", "--playbook", file, "x"]);
   expect({ code, out }).toEqual({ code: 1, out: "" });
   expect(err).toMatch(/mandate: failed \(provider_unavailable\)/);
-  expect(err).toMatch(/Why: mandate show \w+\. Go on with: mandate resume r\w+/);
+  expect(err).toMatch(/Why: mandate show \w+\. Resume: mandate resume r\w+/);
 });
 
 test("a run that its contract stops exits 3", async () => {

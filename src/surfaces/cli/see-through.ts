@@ -3,7 +3,7 @@ import type { Store } from "../../ports/store.ts";
 import type { Work } from "./work-on.ts";
 
 /**
- * Works on what was taken up along the way, when what was asked for has ended. Only with somebody
+ * Works on runs that were resumed beside the new work, when that has ended. Only with a person
  * there, who can leave at any time: a script waits for its own result, and for nothing else.
  */
 export async function seeThrough(
@@ -21,15 +21,13 @@ export async function seeThrough(
   await Promise.race([Promise.all(runs.values()), left]);
 }
 
-/** Nobody works on these once this process has ended, until the next start. */
+/** No process works on these once this one has ended. */
 export async function sayLeft(
   runs: Iterable<string>,
   { runtime, io, display }: Pick<Work, "runtime" | "io" | "display">,
 ): Promise<void> {
   for (const id of await openAmong(runs, runtime.store)) {
-    display.say(
-      `${id} is not finished; the next start takes it up again. Go on with: ${io.program} resume ${id}`,
-    );
+    display.say(`${id} is not finished. Resume: ${io.program} resume ${id}`);
   }
 }
 

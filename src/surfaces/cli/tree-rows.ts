@@ -1,4 +1,4 @@
-import type { Delegation } from "../../events/delegation.ts";
+import { type Delegation, shownName } from "../../events/delegation.ts";
 import { childrenByParent } from "../../events/run-state.ts";
 import { addSpent, atMost, atMostCost, type Spent, spentOf } from "../../events/spent.ts";
 import { formatCost, formatElapsed, formatTokens } from "./amounts.ts";
@@ -14,7 +14,7 @@ export interface TreeRow {
   /** For each level above: whether more siblings follow, which draws the stem. */
   readonly lineage: readonly boolean[];
   readonly mark: Mark;
-  readonly profile: string;
+  readonly who: string;
   readonly title: string;
   readonly activity: string;
   /** Of the delegation and everything below it, which is what its cap is about. */
@@ -61,7 +61,7 @@ function rowOf(
     id: delegation.id,
     lineage,
     mark: markOf(delegation, view.isInterrupted),
-    profile: printableLine(delegation.profile),
+    who: printableLine(shownName(delegation)),
     // The root's is the task of the run, which stands above the tree.
     title: delegation.depth === 0 ? "" : printableLine(delegation.title),
     activity: describeActivity(delegation, {

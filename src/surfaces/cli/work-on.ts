@@ -1,5 +1,6 @@
+import type { Delegation } from "../../events/delegation.ts";
 import type { StoredEvent } from "../../events/event.ts";
-import { isPaused, type RunState } from "../../events/run-state.ts";
+import { childrenAfterAnswer, isPaused, type RunState } from "../../events/run-state.ts";
 import type { DelegationResult } from "../../ports/delegator.ts";
 import type { Runtime } from "../../runtime.ts";
 import type { Display } from "./display.ts";
@@ -25,22 +26,37 @@ export type WorkOutcome =
     }
   /** It is suspended, and was not interrupted here: no process works on it until it is resumed. */
   | { readonly ended: "paused"; readonly run: StartedRun }
-  | { readonly ended: "lost"; readonly run: StartedRun };
+  | { readonly ended: "lost"; readonly run: StartedRun }
+  /** Its root has answered, and another process works on the rest. */
+  | { readonly ended: "detached"; readonly run: StartedRun; readonly answer: AnsweredEarly };
 
 /** What became of a run when its work was interrupted: it may have ended just then. */
 export interface StoppedRun {
   readonly runId: string;
-  readonly state: "open" | "paused" | "cancelled" | "ended";
+  /** `answered`: its root had given its answer, and only background sub-agents were stopped. */
+  readonly state: "open" | "paused" | "cancelled" | "answered" | "ended";
+}
+
+/** A final answer that is there while background children still run. */
+export interface AnsweredEarly {
+  readonly result: DelegationResult;
+  readonly run: RunState;
+  readonly children: readonly Delegation[];
 }
 
 export interface Work {
   readonly runtime: Runtime;
   readonly io: Io;
   readonly display: Display;
-  /** Takes up what was interrupted, or starts something new; says which run this is about. */
+  /** Resumes a run, or starts a new one; says which run this is about. */
   begin(watch: (run: StartedRun) => Promise<RunView>): Promise<StartedRun>;
   /** Ids of runs that Ctrl-C interrupts, one after the other; absent: the run that it is about. */
   readonly cancels?: () => readonly string[];
+  /**
+   * Called once, when the root of the run that this is about has answered and background children
+   * still run. "detached": another process works on the run from here on.
+   */
+  readonly answered?: (answer: AnsweredEarly) => Promise<"wait" | "detached">;
 }
 
 /**
@@ -52,6 +68,7 @@ export async function workOn(work: Work): Promise<WorkOutcome> {
   const { engine, store } = runtime;
   const left = new Map<string, (how: "lost" | "paused") => void>();
   const questions = new Questions(io, display, (id, text) => engine.answer(id, text));
+  const leave = io.ask && runtime.attend();
   const watch = new RunWatch(store, display, (event, view) => {
     display.note(event, view);
     questions.follow(event, view);
@@ -81,19 +98,28 @@ export async function workOn(work: Work): Promise<WorkOutcome> {
         interrupted.add(id);
         if (outcome !== "continuing") continue;
         display.say(
-          `${id} takes no further step; those who continue by their contract come to their end. Ctrl-C leaves that to the next start.`,
+          `${id} takes no further step; those who continue by their contract come to their end. Press Ctrl-C again to leave them; \`${io.program} resume ${id}\` continues.`,
         );
         await settled;
       }
       return isAny;
     });
     const all = Promise.all(own.map((id) => ends.get(id)));
-    const end = await Promise.race([interruption.code, all.then(() => ends.get(run.runId))]);
+    const answering = new Answering(work, run);
+    const end = await Promise.race([
+      interruption.code,
+      answering.detached,
+      all.then(() => ends.get(run.runId)),
+    ]);
+    // Otherwise an answer could be told after the end that follows it.
+    await answering.isTold;
     // A run that was cancelled has a result as well, and may have it first.
     const code = typeof end === "number" ? end : await interruption.pending;
     interruption.end();
     const others = new Map([...ends].filter(([id]) => !own.includes(id)));
-    if (code === undefined) await seeThrough(others, work, run.runId, interruption.left);
+    const isDetached = typeof end === "object" && "children" in end;
+    if (code === undefined && !isDetached)
+      await seeThrough(others, work, run.runId, interruption.left);
     await sayLeft(others.keys(), work);
     if (code !== undefined) {
       const stopped: StoppedRun[] = [];
@@ -104,11 +130,13 @@ export async function workOn(work: Work): Promise<WorkOutcome> {
       }
       return { ended: "interrupted", run, code, stopped };
     }
+    if (isDetached) return { ended: "detached", run, answer: end };
     if (end === "paused") return { ended: "paused", run };
     return end === undefined || end === "lost" || typeof end === "number"
       ? { ended: "lost", run }
       : { ended: "result", run, result: end };
   } finally {
+    leave?.();
     stopTelling?.();
     interruption?.release();
     questions.stop();
@@ -117,7 +145,46 @@ export async function workOn(work: Work): Promise<WorkOutcome> {
   }
 }
 
+/** Tells of an answer that is there before the run has ended. */
+class Answering {
+  readonly detached: Promise<AnsweredEarly>;
+  #telling: Promise<void> | undefined;
+  readonly #work: Work;
+
+  constructor(work: Work, run: StartedRun) {
+    this.#work = work;
+    const { promise, reject, resolve } = Promise.withResolvers<AnsweredEarly>();
+    this.detached = promise;
+    // Nobody waits for it when the run ended first.
+    promise.catch(() => undefined);
+    if (work.answered === undefined) return;
+    run.answer.then((result) => {
+      this.#telling = this.#tell(run, result).then(
+        (answer) => answer && resolve(answer),
+        (error: unknown) => reject(error),
+      );
+    }, reject);
+  }
+
+  get isTold(): Promise<void> {
+    return this.#telling ?? Promise.resolve();
+  }
+
+  async #tell(
+    { delegationId, runId }: StartedRun,
+    result: DelegationResult,
+  ): Promise<AnsweredEarly | undefined> {
+    const run = await this.#work.runtime.store.readRun(runId);
+    const root = run?.delegations.get(delegationId);
+    const children = run && root ? childrenAfterAnswer(run, root) : [];
+    if (run === undefined || children.length === 0) return undefined;
+    const answer = { result, run, children };
+    return (await this.#work.answered?.(answer)) === "detached" ? answer : undefined;
+  }
+}
+
 function stateOf(run: RunState | undefined, isInterrupted: boolean): StoppedRun["state"] {
+  if (run?.outcome === "succeeded" && isInterrupted) return "answered";
   if (run === undefined || run.outcome !== null) return isInterrupted ? "cancelled" : "ended";
   return isPaused(run) ? "paused" : "open";
 }

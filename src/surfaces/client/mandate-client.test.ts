@@ -68,12 +68,12 @@ describe("a client", () => {
     await client.getAgent({ agentId: "@writer" });
     await client.listInbox({ kinds: ["ask", "plan"], openOnly: true, limit: 3, cursor: undefined });
     await client.startRun({ task: "é" });
-    await client.resumeRun({ runId: "r123456" });
+    await client.replayRun({ runId: "r123456" });
     expect(seen.map(({ method, url }) => `${method} ${url}`)).toEqual([
       "GET /api/v1/agents/%40writer",
       "GET /api/v1/inbox?kinds=ask%2Cplan&openOnly=true&limit=3",
       "POST /api/v1/runs",
-      "POST /api/v1/runs/r123456/resume",
+      "POST /api/v1/runs/r123456/replay",
     ]);
     expect(seen.map(({ body }) => body)).toEqual(["", "", '{"task":"é"}', ""]);
     expect(seen[0]?.headers["authorization"]).toBe("Bearer t");

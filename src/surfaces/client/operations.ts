@@ -75,7 +75,7 @@ export interface Operations {
     RunInput & Of<typeof delegations.cancelBody>,
     Of<typeof delegations.cancelReply>
   >;
-  resumeRun: Operation<RunInput, Of<typeof runs.resumedRun>>;
+  resumeRun: Operation<RunInput & Of<typeof runs.resumeBody>, Of<typeof runs.resumedRun>>;
   forkRun: Operation<RunInput & Of<typeof runs.forkBody>, Of<typeof runs.forkedRun>>;
   listRunEvents: Operation<RunInput & EventInput, EventPage>;
   verifyRun: Operation<RunInput, Of<typeof runs.verification>>;
@@ -95,12 +95,19 @@ export interface Operations {
     DelegationInput & Of<typeof delegations.cancelBody>,
     Of<typeof delegations.cancelReply>
   >;
-  resumeDelegation: Operation<DelegationInput, Of<typeof runs.resumedRun>>;
+  resumeDelegation: Operation<
+    DelegationInput & Of<typeof runs.resumeBody>,
+    Of<typeof runs.resumedRun>
+  >;
   answerDelegation: Operation<
     DelegationInput & { readonly askId?: string | undefined; readonly text: string },
     Of<typeof delegations.answerReply>
   >;
   listMessages: Operation<DelegationInput & PageInput, Page<Of<typeof sessions.messageEntry>>>;
+  sendMessage: Operation<
+    DelegationInput & Of<typeof delegations.sendBody>,
+    Of<typeof delegations.sendReply>
+  >;
   listDelegationEvents: Operation<DelegationInput & EventInput, EventPage>;
   getDelegationResult: Operation<DelegationInput, Of<typeof results.delegationResult>>;
   readArtifact: Operation<

@@ -3,7 +3,9 @@ import { seesAllRuns } from "../../control/access/may-see.ts";
 import { seenBy } from "../../control/access/seen-by.ts";
 import type { Principal } from "../../control/records/principal.ts";
 import { holdsRole } from "../../control/records/require-role.ts";
+import { withoutEmpty } from "../../documents/without-empty.ts";
 import type { KeptReply } from "../../ports/idempotency-store.ts";
+import { headOf } from "../../text.ts";
 import { doOnce, idempotencyKeyOf, type Outcome } from "./do-once.ts";
 import type { Host } from "./host.ts";
 import type { OpenRequest } from "./open-requests.ts";
@@ -23,6 +25,8 @@ export interface AnswerParts {
 export interface RoutedRequest {
   readonly request: Request;
   readonly principal: Principal;
+  /** It comes from the page, with the page's cookie. */
+  readonly isPage: boolean;
   readonly params: Readonly<Record<string, string>>;
   readonly open: Pick<OpenRequest, "signal" | "detach">;
 }
@@ -44,7 +48,7 @@ export async function answerRoute(
   const act = async (): Promise<Outcome> =>
     actOn(
       route,
-      { params, query, body, principal, signal: routed.open.signal },
+      { params, query, body, principal, isPage: routed.isPage, signal: routed.open.signal },
       { ...parts, host: hostSeenBy(parts.host, principal), named: routed.params },
     );
   const isKept = route.method === "POST" && route.keepsReply !== false;
@@ -80,7 +84,7 @@ function strictly(schema: z.ZodType): z.ZodType {
 
 function parse(part: string, schema: z.ZodType | undefined, value: unknown): unknown {
   if (schema === undefined) return value;
-  const parsed = strictly(schema).safeParse(value);
+  const parsed = strictly(schema).safeParse(withoutEmpty(schema, value));
   if (parsed.success) return parsed.data;
   throw invalidRequest(fieldErrors(part, parsed.error));
 }
@@ -89,7 +93,7 @@ function queryOf(search: URLSearchParams): Readonly<Record<string, string>> {
   const query = new Map<string, string>();
   for (const [name, value] of search) {
     if (query.has(name)) {
-      throw invalidRequest([{ field: `query.${name.slice(0, 100)}`, message: "is there twice" }]);
+      throw invalidRequest([{ field: `query.${headOf(name, 100)}`, message: "is there twice" }]);
     }
     query.set(name, value);
   }

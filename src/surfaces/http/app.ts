@@ -132,11 +132,12 @@ export function createApp(host: Host, options: AppOptions): Hono<Bindings> {
         const { raw: request } = context.req;
         if (isShared && !acceptsStream(request)) return next();
         context.set("operation", point.name);
-        const { principal } = context.get("caller");
+        const { principal, session } = context.get("caller");
+        const isPage = session !== undefined;
         const params = context.req.param();
         const { outgoing } = context.env ?? {};
         return within(context, ({ signal }) =>
-          answerMount(point, request, principal, { params, outgoing, signal, clock }),
+          answerMount(point, request, principal, { params, outgoing, isPage, signal, clock }),
         );
       });
     }
@@ -144,12 +145,13 @@ export function createApp(host: Host, options: AppOptions): Hono<Bindings> {
   for (const route of sortRoutes(table)) {
     add(route.method, apiPrefix + route.path, (context) => {
       context.set("operation", route.id);
-      const { principal } = context.get("caller");
+      const { principal, session } = context.get("caller");
+      const isPage = session !== undefined;
       const { raw: request } = context.req;
       const params = context.req.param();
       guard.charge(principal, (route.cost ?? 1) - 1);
       return within(context, (opened) =>
-        answerRoute(route, { request, principal, params, open: opened }, parts),
+        answerRoute(route, { request, principal, isPage, params, open: opened }, parts),
       );
     });
   }

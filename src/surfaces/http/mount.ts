@@ -19,6 +19,8 @@ export interface MountContext {
    * where there is none, as in a test without a socket.
    */
   readonly outgoing: ServerResponse | undefined;
+  /** It comes from the page, with the page's cookie: a person looks at it. */
+  readonly isPage: boolean;
   /** Aborts when the client is gone, or the server stops. */
   readonly signal: AbortSignal;
 }

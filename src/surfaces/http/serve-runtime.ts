@@ -23,7 +23,7 @@ export async function serveRuntime(options: ServeRuntimeOptions): Promise<Runnin
   const { runtime, workspaces } = host;
   const log = options.log ?? ((line) => void process.stderr.write(`${line}\n`));
   const hub = new EventHub(runtime.store, { deltas, clock: runtime.parts.clock });
-  const streams = eventStreams(hub);
+  const streams = eventStreams(hub, () => runtime.attend());
   const metrics = new Metrics(hub, runtime.store, productVersion, new FleetMetrics(runtime));
   let mcp: Promise<McpHttpHandler> | undefined;
   const server = await startServer({

@@ -1,113 +1,22 @@
-import { type ChildProcess, spawn } from "node:child_process";
-import { randomBytes } from "node:crypto";
 import { once } from "node:events";
-import { mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { createInterface } from "node:readline";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { childEnvironment } from "../../testing/child-environment.test-support.ts";
-import { dropDatabase, freshDatabase } from "../../testing/postgres.test-support.ts";
-import { MandateClient } from "../client/mandate-client.ts";
 import { initialize, postModern } from "../mcp/http/raw-client.test-support.ts";
-import { type RoundRobin, startRoundRobin } from "./round-robin.test-support.ts";
+import type { RoundRobin } from "./round-robin.test-support.ts";
+import { type Served, TwoServers } from "./two-servers.test-support.ts";
 
-const program = join(import.meta.dirname, "../../bin/mandate.ts");
-const playbook = `version: 1
-name: slow and quick
-replies:
-  - when: { task: slow }
-    text: never
-    latency_ms: 60000
-  - when: { task: unhurried }
-    text: done
-    latency_ms: 2000
-  - text: done
-`;
-
-interface Served {
-  readonly url: string;
-  readonly port: number;
-  readonly child: ChildProcess;
-  readonly api: MandateClient;
-}
-
-let root: string;
-let database: string;
+let group: TwoServers;
 let balancer: RoundRobin;
-let servers: Served[];
 let token: string;
 const json = { "content-type": "application/json" };
 
-/** `mandate serve`, as somebody would start it. */
-async function start(pageKey: string): Promise<Served> {
-  const child = spawn(
-    process.execPath,
-    [
-      ...["--no-warnings", program, "serve", "--port", "0", "--workspace", join(root, "work")],
-      ...["--playbook", join(root, "playbook.yaml")],
-      ...["--allow-host", `127.0.0.1:${balancer.port}`],
-    ],
-    {
-      env: {
-        ...childEnvironment,
-        HOME: root,
-        MANDATE_HOME: join(root, "home"),
-        MANDATE_DATABASE_URL: database,
-        MANDATE_PAGE_KEY: pageKey,
-      },
-      stdio: ["ignore", "pipe", "pipe"],
-    },
-  );
-  let said = "";
-  child.stderr?.on("data", (bytes) => {
-    said += String(bytes);
-  });
-  const ended = once(child, "exit").then(([code]) => {
-    throw new Error(`The server ended with ${code}: ${said}`);
-  });
-  ended.catch(() => undefined);
-  const listening = async (): Promise<string> => {
-    for await (const line of createInterface({ input: child.stdout })) {
-      const [url] = /http:\/\/[\d.:]+/.exec(line) ?? [];
-      if (url !== undefined) return url;
-    }
-    return ended;
-  };
-  const url = await Promise.race([listening(), ended]);
-  child.stdout?.resume();
-  token = readFileSync(join(root, "home", "tokens"), "utf8").trim();
-  return { url, child, port: Number(new URL(url).port), api: new MandateClient({ url, token }) };
-}
-
 beforeAll(async () => {
-  root = realpathSync(mkdtempSync(join(tmpdir(), "mandate-servers-")));
-  mkdirSync(join(root, "work"));
-  writeFileSync(join(root, "playbook.yaml"), playbook);
-  database = await freshDatabase();
-  balancer = await startRoundRobin();
-  const key = randomBytes(32).toString("base64");
-  servers = [await start(key), await start(key)];
-  balancer.target(servers.map(({ port }) => port));
+  group = await TwoServers.start();
+  ({ balancer, token } = group);
 }, 120_000);
 
-afterAll(async () => {
-  for (const { child } of servers ?? []) {
-    const isThere = child.exitCode === null && child.signalCode === null;
-    const gone = isThere ? once(child, "exit") : undefined;
-    child.kill("SIGTERM");
-    await gone;
-  }
-  await balancer?.[Symbol.asyncDispose]();
-  if (database !== undefined) await dropDatabase(database);
-  rmSync(root, { recursive: true, force: true });
-}, 60_000);
+afterAll(() => group?.[Symbol.asyncDispose](), 60_000);
 
-function both(): readonly [Served, Served] {
-  const [one, other] = servers;
-  if (one === undefined || other === undefined) throw new Error("two servers");
-  return [one, other];
-}
+const both = () => group.both;
 
 async function openPage(
   bearer: string,
@@ -281,7 +190,7 @@ describe("two servers behind one address", { timeout: 60_000 }, () => {
   });
 
   it("do not start with a key that is none", async () => {
-    await expect(start("too short")).rejects.toThrow(/openssl rand -base64 32/);
+    await expect(group.startOne("too short")).rejects.toThrow(/openssl rand -base64 32/);
   });
 
   it("go on without each other: a page stays signed in when the server that let it in is gone", async () => {

@@ -135,6 +135,7 @@ const bodies: Readonly<Record<string, object>> = {
   startRun: { profile: "plain", task: "mine" },
   forkRun: { at: 3 },
   answerDelegation: { text: "no" },
+  sendMessage: { message: "look at b" },
   continueSession: { message: "and then?" },
   renameSession: { title: "mine now" },
   answerAsk: { text: "no" },

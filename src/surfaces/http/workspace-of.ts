@@ -1,6 +1,7 @@
-import { realpath, stat } from "node:fs/promises";
-import { isAbsolute, relative, resolve, sep } from "node:path";
+import { resolve } from "node:path";
+import { realFolder } from "../../files.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
+import { isInside } from "../mcp/client-folders.ts";
 import type { Host } from "./host.ts";
 
 /**
@@ -20,26 +21,11 @@ export async function workspaceOf(
       "This server serves no folder. Start it with --workspace DIR.",
     );
   }
+  // Not there, not ours to see, or no path at all: the same to the caller.
   const path = await realFolder(resolve(first, requested ?? "."));
   if (path !== undefined && workspaces.some((root) => isInside(root, path))) return path;
   throw new MandateError(
     "refused-by-policy",
     `There is no folder ${JSON.stringify(requested?.slice(0, 200) ?? first)} among those that this server serves. Name one of them or a folder below it, or start the server with --workspace DIR.`,
   );
-}
-
-async function realFolder(path: string): Promise<string | undefined> {
-  try {
-    const real = await realpath(path);
-    return (await stat(real)).isDirectory() ? real : undefined;
-  } catch {
-    // Not there, not ours to see, or no path at all: all the same to whoever asks.
-    return undefined;
-  }
-}
-
-/** Segment by segment: /srv/app-evil is not inside /srv/app. */
-function isInside(root: string, path: string): boolean {
-  const rest = relative(root, path);
-  return rest === "" || (rest !== ".." && !rest.startsWith(`..${sep}`) && !isAbsolute(rest));
 }

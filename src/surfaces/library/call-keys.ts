@@ -5,7 +5,14 @@ import type { ContinueOptions } from "../../delegations/rests/continue-session.t
 import type { Keys } from "../../documents/require-known-keys.ts";
 import type { EventQuery } from "../../ports/store.ts";
 import type { SessionQuery } from "../../sessions/list-sessions.ts";
-import type { CommandAuthor, DelegationParameters, ForkOptions, ToolSession } from "./mandate.ts";
+import type {
+  CommandAuthor,
+  DelegationParameters,
+  ForkOptions,
+  ResumeOptions,
+  SendOptions,
+  ToolSession,
+} from "./mandate.ts";
 
 /** What each call of the library takes. A key is added here when it is added to its type. */
 
@@ -23,7 +30,15 @@ export const delegationKeys = {
   workspace: true,
   session: true,
   isGoal: true,
+  isTyped: true,
 } satisfies Keys<DelegationParameters>;
+
+export const sendKeys = { isTyped: true } satisfies Keys<SendOptions>;
+export const resumeKeys = {
+  maxTokenBudget: true,
+  maxCost: true,
+  timeout: true,
+} satisfies Keys<ResumeOptions>;
 
 export const forkKeys = {
   at: true,
@@ -75,4 +90,5 @@ export const continueKeys = {
   readOnly: true,
   session: true,
   by: true,
+  isTyped: true,
 } satisfies Keys<ContinueOptions>;

@@ -20,6 +20,7 @@ const weather = defineTool({
   name: "weather",
   description: "The weather of a city.",
   effect: "read",
+  exposure: { untrusted: true, private: false, wayOut: false },
   idempotent: true,
   scopes: [],
   input: z.strictObject({ city: z.string() }),
@@ -112,6 +113,51 @@ describe("createMandate", () => {
     await mandate.cancel(delegationId);
     await result;
     expect(await mandate.listActive()).toEqual([]);
+  });
+
+  it("sends messages to agents that work, as the program's words or as a person's", async () => {
+    const [asked, told] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const thinking = scriptedModel(async ({ caller, messages }) => {
+      if (caller.turn > 1)
+        return messages
+          .slice(-2)
+          .map(({ text }) => text)
+          .join("; ");
+      asked.resolve();
+      await told.promise;
+      return "an answer";
+    });
+    const thinker = { ...meteorologist, name: "thinker", tools: [] };
+    const options = { database: ":memory:", environment: {}, profiles: [thinker] };
+    mandate = await createMandate({ ...options, scripted: thinking });
+    const { delegationId, result, runId } = await mandate.start({
+      profile: "thinker",
+      task: "think",
+    });
+    await asked.promise;
+    const sent = await mandate.send(delegationId, "look at b");
+    expect(sent).toEqual({ delegationId, messageId: expect.stringMatching(/^m/) });
+    await mandate.send(runId, "and c", { isTyped: true });
+    expect(await mandate.listActive()).toMatchObject([{ delegationId, unreadMessages: 2 }]);
+    told.resolve();
+    expect((await result).result).toBe(
+      "Message from the agent or program that you work for: look at b; Message from the person behind this run: and c",
+    );
+    await expect(mandate.send(delegationId, "too late")).rejects.toMatchObject({
+      code: "already-terminal",
+    });
+    let text = "";
+    for await (const piece of mandate.sessions.export(delegationId)) text += piece;
+    expect(text).toContain("look at b");
+    expect(text.indexOf("look at b")).toBeLessThan(text.indexOf("and c"));
+  });
+
+  it("takes an empty or null parameter for one that is not given", async () => {
+    mandate = await open();
+    const empty = { context: "", timeout: null, modelOverride: "", maxTokenBudget: null };
+    const given = { profile: "meteorologist", task: "Rain?", ...empty };
+    const { result } = await mandate.delegate(given as never);
+    expect(result).toContain("meteorologist says:");
   });
 
   it("refuses an unknown profile and an empty task with a code and a sentence", async () => {

@@ -12,6 +12,7 @@ import type { Principal } from "../../control/records/principal.ts";
 import type { DelegationDiff, DiffOptions } from "../../delegations/changes/diff-of-delegation.ts";
 import type { DiscardedWork, DiscardKeptOptions } from "../../delegations/changes/discard-kept.ts";
 import type { MergedWork, MergeOptions } from "../../delegations/changes/merge-kept.ts";
+import type { SentTo } from "../../delegations/messages.ts";
 import type { Interrupted } from "../../delegations/rests/interrupt.ts";
 import type { CheckReport } from "../../events/checker/check-report.ts";
 import type { OpenAsk } from "../../events/delegation.ts";
@@ -57,6 +58,16 @@ export interface DelegationParameters {
   readonly session?: string;
   /** It is a goal: it begins when those before it in its workspace have ended. */
   readonly isGoal?: boolean;
+  /**
+   * A person typed the task: the agent answers a person, so the exit rule of its profile does not
+   * bind it, and the hosts that the task names stay open. Never set it for text of others.
+   */
+  readonly isTyped?: boolean;
+}
+
+export interface SendOptions {
+  /** A person typed the message: hosts that it names are open to the agent. Never set it for text of others. */
+  readonly isTyped?: boolean;
 }
 
 /** Who typed a command, and where. */
@@ -87,6 +98,17 @@ export interface RunResult extends DelegationResult {
 export interface RunHandle {
   readonly runId: string;
   readonly delegationId: string;
+  /**
+   * The root agent's final answer. Where it left children in the background, it is here long before
+   * `result`; otherwise both resolve together.
+   *
+   * @example
+   * const run = await mandate.start({ profile: "lead", task: "Start the survey" });
+   * console.log((await run.answer).result);
+   * console.log((await run.result).outcome); // when the survey has ended too
+   */
+  readonly answer: Promise<DelegationResult>;
+  /** Of the whole run: resolves when every child in the background has closed, too. */
   readonly result: Promise<RunResult>;
   /** How the whole run ended; resolves together with `result`. */
   readonly outcome: Promise<RunOutcome>;
@@ -94,22 +116,61 @@ export interface RunHandle {
   readonly behind?: string;
 }
 
+/** What a resumed run gets where a new one starts; absent: as agreed when the old one began. */
+export type ResumeOptions = Pick<DelegationParameters, "maxTokenBudget" | "maxCost" | "timeout">;
+
+/** A run that continues, or that was started to continue a delegation. */
+export interface ResumedRunHandle extends RunHandle {
+  /** `same`: the run itself continues; `new`: a run of its own on the old conversation. */
+  readonly as: "same" | "new";
+  /** The delegation that is continued; of a run that continues itself, its root. */
+  readonly from: string;
+  /** Whose results count: the root's, or those of the sub-agents of another program's agent. */
+  readonly agents: readonly string[];
+}
+
+/** What `resume` gives: the first run that continues, and all of them. */
+export interface ResumeHandle extends ResumedRunHandle {
+  /** Several where another program's agent left several sub-agents that did not complete. */
+  readonly runs: readonly ResumedRunHandle[];
+  /** Sub-agents of such an agent that could not be resumed, and why. */
+  readonly refused: readonly { readonly delegationId: string; readonly reason: string }[];
+}
+
 export interface Mandate {
   /** Starts a run and returns at once. */
   start(parameters: DelegationParameters): Promise<RunHandle>;
-  /** Delegates and waits for the result. */
+  /** Delegates and waits for the result: also for children that the root left in the background. */
   delegate(parameters: DelegationParameters): Promise<RunResult>;
   listActive(): Promise<readonly DelegationInfo[]>;
   /** Idempotent; covers everything below. */
   cancel(delegationId: string, reason?: string): Promise<void>;
+  /**
+   * Sends a message to an agent that works, in this process or another one, by its id or that of its
+   * run: it reads the message once, before its next turn. Throws "already-terminal" when it has ended.
+   *
+   * @example
+   * const run = await mandate.start({ profile: "coder", task: "Port the parser" });
+   * await mandate.send(run.delegationId, "Leave the tests as they are.");
+   */
+  send(delegationId: string, message: string, options?: SendOptions): Promise<SentTo>;
   /**
    * Stops a run's root agent; its children are treated as their contracts say. `settled` resolves
    * when those that go on have ended.
    */
   interrupt(runId: string, reason?: string): Promise<Interrupted>;
   getResult(delegationId: string): Promise<DelegationResult | null>;
-  /** Continues what was cancelled or failed, on its old conversation. */
-  resume(delegationId: string): Promise<RunHandle>;
+  /**
+   * Resumes a run or a delegation by its id. A run that was paused, or whose process is gone,
+   * continues itself under its contract. What was cancelled or failed continues as a new run on the
+   * old conversation and copy. Of a session that another program's agent held, every sub-agent that
+   * did not complete is resumed. Throws "not-resumable" with the reason otherwise.
+   *
+   * @example
+   * await mandate.interrupt(run.runId);
+   * const { result } = await mandate.resume(run.runId);
+   */
+  resume(id: string, options?: ResumeOptions): Promise<ResumeHandle>;
   /**
    * Runs a whole tree again from its log, in memory, and says where the events differ: models and
    * tools only answer what is recorded, and nothing outside is asked, opened or written.
@@ -137,6 +198,11 @@ export interface Mandate {
   discard(id: string, options?: DiscardKeptOptions): Promise<DiscardedWork>;
   asks(): Promise<readonly (OpenAsk & { readonly delegationId: string })[]>;
   answer(askId: string, text: string): Promise<boolean>;
+  /**
+   * Says that your program puts questions (`asks`) to a person, until it calls what is returned. Without
+   * it, calls that would need an approval after untrusted input are refused at once.
+   */
+  attend(): () => void;
   /**
    * What people should know of all runs: asks from any depth, what was handed in, reviews, remarks,
    * plans, ends. Reading it takes nothing out; `markRead` moves the place of one reader, by default

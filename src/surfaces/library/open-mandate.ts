@@ -18,8 +18,10 @@ import type { Principal, Role } from "../../control/records/principal.ts";
 import type { DelegationDiff, DiffOptions } from "../../delegations/changes/diff-of-delegation.ts";
 import type { DiscardedWork, DiscardKeptOptions } from "../../delegations/changes/discard-kept.ts";
 import type { MergedWork, MergeOptions } from "../../delegations/changes/merge-kept.ts";
+import type { SentTo } from "../../delegations/messages.ts";
 import type { Interrupted } from "../../delegations/rests/interrupt.ts";
 import { requireKnownKeys } from "../../documents/require-known-keys.ts";
+import { withoutEmptyFields } from "../../documents/without-empty.ts";
 import type { CheckReport } from "../../events/checker/check-report.ts";
 import { isOpen, type OpenAsk, openAskOf } from "../../events/delegation.ts";
 import type { EventType, StoredEvent } from "../../events/event.ts";
@@ -41,6 +43,8 @@ import {
   eventKeys,
   forkKeys,
   mergeKeys,
+  resumeKeys,
+  sendKeys,
   toolSessionKeys,
   verifyKeys,
 } from "./call-keys.ts";
@@ -52,12 +56,15 @@ import type {
   ForkOptions,
   Mandate,
   MandateOptions,
+  ResumeHandle,
+  ResumeOptions,
   RunHandle,
   RunResult,
+  SendOptions,
   ToolSession,
 } from "./mandate.ts";
 import { requireMandateOptions } from "./require-mandate-options.ts";
-import { runHandle } from "./run-handle.ts";
+import { resumeHandle, runHandle } from "./run-handle.ts";
 
 export async function openMandate(options: MandateOptions): Promise<Mandate> {
   requireMandateOptions(options);
@@ -91,7 +98,7 @@ async function configOf(
 
 /** One run that somebody damaged keeps no program from opening; whoever looks is told. */
 function warnOfRefused({ code, message }: MandateError): void {
-  process.emitWarning(`An interrupted run could not be taken up: ${message}`, {
+  process.emitWarning(`An interrupted run could not be recovered: ${message}`, {
     type: "MandateWarning",
     code,
   });
@@ -142,14 +149,15 @@ class LibraryMandate implements Mandate {
 
   async #start(call: string, parameters: DelegationParameters): Promise<RunHandle> {
     requireKnownKeys(call, parameters, delegationKeys);
-    const { maxTokenBudget, maxDepth, timeout, ...rest } = parameters;
+    const given = withoutEmptyFields(parameters, ["task"]);
+    const { maxTokenBudget, maxDepth, timeout, ...rest } = given;
     requireCount("maxTokenBudget", maxTokenBudget, 1);
-    requireDollars("maxCost", parameters.maxCost);
+    requireDollars("maxCost", given.maxCost);
     requireCount("timeout", timeout, 1);
     requireCount("maxDepth", maxDepth, 0);
     const { defaultTimeout, tokenBudget } = this.#runtime.config.agents.delegation;
     // Whoever calls this is the parent: what it starts has the limits of a sub-agent.
-    const own = this.#profileOf(parameters.profile)?.limits;
+    const own = this.#profileOf(given.profile ?? "")?.limits;
     const tokens = maxTokenBudget ?? own?.tokens ?? tokenBudget.default;
     const started = await this.#runtime.engine.startRun({
       ...rest,
@@ -180,7 +188,7 @@ class LibraryMandate implements Mandate {
       if (run === undefined) continue;
       const isInterrupted = await isRunInterrupted(store, run, workers);
       for (const delegation of run.delegations.values()) {
-        if (isOpen(delegation)) infos.push(infoOf(delegation, isInterrupted));
+        if (isOpen(delegation)) infos.push(infoOf(run, delegation, isInterrupted));
       }
     }
     return infos;
@@ -193,6 +201,11 @@ class LibraryMandate implements Mandate {
     }
   }
 
+  async send(id: string, message: string, options: SendOptions = {}): Promise<SentTo> {
+    requireKnownKeys("send", options, sendKeys);
+    return this.#runtime.engine.send(id, message, options.isTyped === true ? "person" : "caller");
+  }
+
   interrupt(runId: string, reason = "interrupted by its caller"): Promise<Interrupted> {
     return this.#runtime.engine.interrupt(runId, reason);
   }
@@ -201,8 +214,14 @@ class LibraryMandate implements Mandate {
     return this.#runtime.engine.resultOf(delegationId);
   }
 
-  async resume(delegationId: string): Promise<RunHandle> {
-    return runHandle(await this.#runtime.engine.resume(delegationId));
+  async resume(id: string, options: ResumeOptions = {}): Promise<ResumeHandle> {
+    requireKnownKeys("resume", options, resumeKeys);
+    const { maxCost, maxTokenBudget: maxTokens, timeout: timeoutMs } = options;
+    requireCount("maxTokenBudget", maxTokens, 1);
+    requireDollars("maxCost", maxCost);
+    requireCount("timeout", timeoutMs, 1);
+    const limits = { maxTokens, maxCost, timeoutMs };
+    return resumeHandle(await this.#runtime.engine.resume(id, undefined, limits));
   }
 
   async replay(runId: string): Promise<ReplayedRun> {
@@ -259,6 +278,10 @@ class LibraryMandate implements Mandate {
 
   answer(askId: string, text: string): Promise<boolean> {
     return this.#runtime.engine.answer(askId, text);
+  }
+
+  attend(): () => void {
+    return this.#runtime.attend();
   }
 
   get inbox(): Inbox {

@@ -1,8 +1,8 @@
-import type { StartedRun } from "../../delegations/start/run-request.ts";
+import type { Resumed, ResumedRun, StartedRun } from "../../delegations/start/run-request.ts";
 import type { DelegationResult } from "../../ports/delegator.ts";
-import type { RunHandle, RunResult } from "./mandate.ts";
+import type { ResumedRunHandle, ResumeHandle, RunHandle, RunResult } from "./mandate.ts";
 
-/** A run as programs hold it. The result is asked for when the program does: it may leave first. */
+/** A run as programs hold it. Answer and result are asked for when the program does: it may leave first. */
 export function runHandle(started: StartedRun): RunHandle {
   const { behind, delegationId, runId } = started;
   let known: Promise<RunResult> | undefined;
@@ -14,6 +14,9 @@ export function runHandle(started: StartedRun): RunHandle {
     runId,
     delegationId,
     ...(behind !== undefined && { behind }),
+    get answer() {
+      return started.answer;
+    },
     get result() {
       return result();
     },
@@ -21,6 +24,17 @@ export function runHandle(started: StartedRun): RunHandle {
       return result().then(({ outcome }) => outcome);
     },
   };
+}
+
+/** A handle of the first run, with those of all. */
+export function resumeHandle(resumed: Resumed): ResumeHandle {
+  const { refused, runs } = resumed;
+  return Object.assign(resumedHandle(resumed), { runs: runs.map(resumedHandle), refused });
+}
+
+function resumedHandle(run: ResumedRun): ResumedRunHandle {
+  const { agents, as, from } = run;
+  return Object.assign(runHandle(run), { as, from, agents });
 }
 
 /** The end of a run that could not be written has no outcome in the log: it did not succeed. */

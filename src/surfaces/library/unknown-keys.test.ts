@@ -68,6 +68,8 @@ it("a parameter that nobody knows is refused in every call, and nothing is begun
     ],
     [() => mandate.start(unchecked({ profile: "worker", task: "x", resumedFrom: "a" })), "start: "],
     [() => mandate.fork("r1", unchecked({ at: 1, taks: "x" })), 'Did you mean "task"?'],
+    [() => mandate.send("a", "x", unchecked({ isTypd: true })), 'Did you mean "isTyped"?'],
+    [() => mandate.resume("r1", unchecked({ timout: 1 })), 'Did you mean "timeout"?'],
     [() => mandate.diff("a", unchecked({ maxBytes: 1 })), "diff: "],
     [() => mandate.merge("a", unchecked({ skipCheks: true })), 'Did you mean "skipChecks"?'],
     [() => mandate.discard("a", unchecked({ delete: true })), "discard: "],
@@ -166,6 +168,6 @@ it("a profile or an agent that is nobody's is told with who was meant", async ()
     /^There is no agent '@writr'\. Did you mean '@writer'\?$/,
   );
   await expect(mandate.delegate({ profile: "somebody-else", task: "x" })).rejects.toThrow(
-    /^There is no profile 'somebody-else'\.$/,
+    /^There is no profile 'somebody-else'\. Known: analyst, .*, worker, writer\.$/,
   );
 });

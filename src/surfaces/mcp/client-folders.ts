@@ -1,6 +1,6 @@
-import { realpath, stat } from "node:fs/promises";
 import { isAbsolute, relative, sep } from "node:path";
 import { fileURLToPath } from "node:url";
+import { realFolder } from "../../files.ts";
 
 /** More than anybody has open; the list comes from the client. */
 const mostRoots = 100;
@@ -20,15 +20,6 @@ async function folderOfRoot(uri: string): Promise<string | undefined> {
     return await realFolder(fileURLToPath(uri));
   } catch {
     // Another host's, or no path at all.
-    return undefined;
-  }
-}
-
-export async function realFolder(path: string): Promise<string | undefined> {
-  try {
-    const real = await realpath(path);
-    return (await stat(real)).isDirectory() ? real : undefined;
-  } catch {
     return undefined;
   }
 }

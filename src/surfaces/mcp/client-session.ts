@@ -5,10 +5,11 @@ import type { Principal } from "../../control/records/principal.ts";
 import { holdsRole } from "../../control/records/require-role.ts";
 import type { Session } from "../../delegations/session.ts";
 import { isOpen } from "../../events/delegation.ts";
+import { realFolder } from "../../files.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
 import type { Runtime } from "../../runtime.ts";
 import { OpenCalls } from "./calls/open-calls.ts";
-import { foldersOfRoots, isInside, narrowFolders, realFolder } from "./client-folders.ts";
+import { foldersOfRoots, isInside, narrowFolders } from "./client-folders.ts";
 
 /**
  * What one client of the MCP server holds: whose it is, where it works, and the run that keeps what
@@ -35,6 +36,8 @@ export interface ClientSession {
   readonly sessions: readonly Session[];
   /** The session whose run a delegation belongs to. */
   holding(delegationId: string): Promise<Session | undefined>;
+  /** The client can put questions to its person, as long as the session lasts. */
+  attend(): void;
   /** Calls under way, also those that wait for an answer of the client. */
   readonly calls: OpenCalls;
   close(): Promise<void>;
@@ -64,6 +67,7 @@ export class LocalClientSession implements ClientSession {
   readonly #sessions = new Map<string, Promise<Session>>();
   #all: readonly Session[] = [];
   #isClosed = false;
+  #leave: (() => void) | undefined;
 
   constructor(options: ClientSessionOptions) {
     this.#options = options;
@@ -119,8 +123,13 @@ export class LocalClientSession implements ClientSession {
     return this.#all.find((session) => session.runId === runId) ?? this.opened;
   }
 
+  attend(): void {
+    if (!this.#isClosed) this.#leave ??= this.runtime.attend();
+  }
+
   async close(): Promise<void> {
     this.#isClosed = true;
+    this.#leave?.();
     this.calls.close();
     await Promise.allSettled(this.#sessions.values());
     await Promise.allSettled(this.#all.map((session) => session.close()));

@@ -13,7 +13,7 @@ import { handleToolCall } from "./calls/handle-tool-call.ts";
 import { roundState } from "./calls/round-state.ts";
 import { abilitiesOf, clientNameOf, type Era } from "./client-abilities.ts";
 import type { ClientSession } from "./client-session.ts";
-import { instructions } from "./instructions.ts";
+import { instructionsFor, type OfferedWays } from "./instructions.ts";
 import type { McpTool } from "./mcp-tool.ts";
 import { completePrompt, getPrompt, listPrompts } from "./prompts.ts";
 import { serveResources } from "./resources/serve-resources.ts";
@@ -22,6 +22,8 @@ import { mcpToolsOf } from "./tools/mcp-tools.ts";
 
 export interface McpServerOptions {
   readonly era: Era;
+  /** Known before anything is opened. */
+  readonly ways: OfferedWays;
   /** What the client holds; opened by the first request that needs it, the same for all of them. */
   session(client: string): Promise<ClientSession>;
   /**
@@ -46,7 +48,7 @@ export function createMcpServer(options: McpServerOptions): Server {
         resources: { listChanged: true, subscribe: true },
         completions: {},
       },
-      instructions,
+      instructions: instructionsFor(options.ways),
       requestState: { verify: roundState.verify },
     },
   );

@@ -54,6 +54,7 @@ describe.each(eras)("a client of %s", (era) => {
       "list_sub_agents",
       "get_delegation_result",
       "cancel_delegation",
+      "send_message",
       "peek_result",
       "search_result",
       "slice_result",
@@ -148,6 +149,20 @@ describe.each(eras)("a client of %s", (era) => {
     expect(peeked.text).toContain("Brief and done");
   });
 
+  test("may fill in what it could leave out, with nothing", async () => {
+    await using desk = new McpDesk(playbook);
+    const client = await desk.connect({ era });
+    const input = { profile: "general", task: "Brief", context: "", timeout: null, workspace: "" };
+    const { isError, structuredContent } = await callTool(client, "delegate_task", input);
+    expect({ isError, structuredContent }).toMatchObject({
+      isError: undefined,
+      structuredContent: { status: "completed", profile: "general" },
+    });
+    expect(
+      (await callTool(client, "spawn", { task: "Brief", profile: null, tools: "" })).text,
+    ).toMatch(/^[0-9a-f]{6,}$/);
+  });
+
   test("reads in a result what it did wrong", async () => {
     await using desk = new McpDesk(playbook);
     const client = await desk.connect({ era });
@@ -157,11 +172,11 @@ describe.each(eras)("a client of %s", (era) => {
       return text;
     };
     expect(await wrong("spawn", {})).toBe("Error: task is required");
-    expect(await wrong("spawn", { task: "x", profile: "nobody" })).toBe(
-      "Error: unknown profile 'nobody'",
-    );
-    expect(await wrong("delegate_task", { profile: "nobody", task: "x" })).toBe(
-      "Error: unknown profile 'nobody'",
+    const unknown = /^Error: unknown profile 'nobody' Known: .*general/;
+    expect(await wrong("spawn", { task: "x", profile: "nobody" })).toMatch(unknown);
+    expect(await wrong("delegate_task", { profile: "nobody", task: "x" })).toMatch(unknown);
+    expect(await wrong("peek_result", { delegationId: "ffffff" })).toBe(
+      "Error: there is no result of ffffff: you have no sub-agent ffffff",
     );
     expect(await wrong("delegate_task", { profile: "general", task: "x", shell: 1 })).toMatch(
       /shell/,

@@ -8,6 +8,7 @@ import {
 import type { Profile } from "../../profiles/profile.ts";
 import type { Runtime } from "../../runtime.ts";
 import { printableLine } from "../cli/printable.ts";
+import { type OfferedWays, offeredWays } from "./instructions.ts";
 
 /** The prompt that works for every profile; a profile of that name would be in its way. */
 const anyProfile = "delegate";
@@ -33,7 +34,7 @@ export function listPrompts({ profiles }: Runtime): readonly Prompt[] {
 }
 
 export function getPrompt(
-  { profiles }: Runtime,
+  { config, profiles }: Runtime,
   name: string,
   given: Readonly<Record<string, string>>,
 ): GetPromptResult {
@@ -46,13 +47,22 @@ export function getPrompt(
   const wanted = given["task"]?.trim() ?? "";
   if (wanted === "") throw invalid('"task" is missing: say what shall be done.');
   const text = [
-    `Delegate the following task to the sub-agent profile "${profile.name}" with Mandate's delegate_task tool, or with spawn and spawn_await if it may take longer than a minute. Give it the context that it needs from our conversation: it sees nothing else. Then tell me what came of it.`,
+    `Delegate the following task to the sub-agent profile "${profile.name}" ${waysOf(offeredWays(config))}. Give it the context that it needs from our conversation: it sees nothing else. Then tell me what came of it.`,
     `Task:\n${wanted}`,
   ].join("\n\n");
   return {
     description: printableLine(profile.description),
     messages: [{ role: "user", content: { type: "text", text } }],
   };
+}
+
+/** With which tools a task is delegated. */
+function waysOf({ delegation, spawn }: OfferedWays): string {
+  if (!delegation) return "with Mandate's tools spawn and spawn_await";
+  const background = spawn
+    ? "spawn and spawn_await"
+    : "spawn_subagent in the background and get_delegation_result";
+  return `with Mandate's delegate_task tool, or with ${background} if it may take longer than a minute`;
 }
 
 /** Names of profiles, for the prompt that takes one. */

@@ -4,6 +4,7 @@ import { Inbox } from "../../inbox/inbox.ts";
 import type { Script } from "../../models/scripted/scripted-model.ts";
 import { askIdOf, hexOf, runIdOf } from "../../ports/identity.ts";
 import { openEngine, type TestEngine, testProfile } from "../../testing/engine-fixture.ts";
+import { ManualClock } from "../../testing/manual-clock.ts";
 import { until } from "../../testing/until.ts";
 import { callTool } from "./call-tool.ts";
 import { LocalClientSession } from "./client-session.ts";
@@ -82,6 +83,7 @@ const inputs: Readonly<Record<string, (ids: Ids) => object>> = {
   spawn_await: ({ asking, done }) => ({ job_ids: `${done},${asking}`, max_wait_ms: 1 }),
   get_delegation_result: ({ done }) => ({ delegationId: done }),
   cancel_delegation: ({ asking }) => ({ delegationId: asking }),
+  send_message: ({ asking }) => ({ delegationId: asking, message: "work for me" }),
   peek_result: ({ done }) => ({ delegationId: done }),
   search_result: ({ done }) => ({ delegationId: done, query: "in" }),
   slice_result: ({ done }) => ({ delegationId: done, from: 1, lines: 10 }),
@@ -191,6 +193,29 @@ test("spawn_await waits for a job of an earlier session, beside those of its own
   });
   const all = await callTool(toolOf(engine, "spawn_await"), { job_ids: "*" }, second);
   expect(all.text).toBe("No jobs found.");
+  await second.session.close();
+  await first.session.close();
+});
+
+test("get_delegation_result waits for a job of an earlier session, no longer than clients do", async () => {
+  const clock = new ManualClock();
+  await using engine = await openEngine({ profiles, model: script, clock });
+  const [first, second] = [contextOf(engine, alice), contextOf(engine, alice)];
+  const { askId, asking } = await delegate(engine, first);
+  const get = (wait_ms: number) =>
+    callTool(toolOf(engine, "get_delegation_result"), { delegationId: asking, wait_ms }, second);
+  const before = clock.waiting;
+  const bounded = get(3_600_000);
+  await until("it waits", () => clock.waiting > before);
+  await clock.advance(45_000);
+  expect((await bounded).structured).toEqual({ delegation: null });
+  const waiting = get(40_000);
+  await until("it waits again", () => clock.waiting > before);
+  await callTool(toolOf(engine, "answer"), { askId, text: "the other one" }, second);
+  expect((await waiting).structured).toMatchObject({
+    delegation: { delegationId: asking, status: "completed" },
+  });
+  expect(await get(-1)).toMatchObject({ isError: true });
   await second.session.close();
   await first.session.close();
 });

@@ -1,18 +1,28 @@
+import { describeResumed } from "../../commands/runs/describe-resumed.ts";
 import type { StoredEvent } from "../../events/event.ts";
 import type { Timer } from "../../ports/clock.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
 import { messageOf } from "../../ports/message-of.ts";
+import { earlyAnswerIn } from "../../sessions/delegation-result.ts";
 import { listSessions } from "../../sessions/list-sessions.ts";
 import { ChatCommands } from "./chat-commands.ts";
-import type { ChatEffect, ChatInput } from "./chat-input.ts";
+import type { ChatEffect, ChatInput, Departure } from "./chat-input.ts";
 import { ChatRuns } from "./chat-runs.ts";
 import type { ChatSetting } from "./chat-setting.ts";
 import type { ChatStore } from "./chat-store.ts";
 import { Conversation } from "./conversation.ts";
+import type { NoteTone } from "./entry.ts";
 import { InboxReader } from "./inbox-reader.ts";
 import { InputQueue } from "./input-queue.ts";
 
 const tickMs = 250;
+
+/** What became of one of the runs that the person wants resumed. */
+export interface ResumedBeside {
+  readonly said: string;
+  readonly tone: NoteTone;
+  readonly runIds: readonly string[];
+}
 
 /** The terminal, as far as a person may want something of it. */
 interface Redrawable {
@@ -31,6 +41,8 @@ export class ChatDriver {
   readonly #commands: ChatCommands;
   readonly #ticks: Timer;
   readonly #left = Promise.withResolvers<void>();
+  /** Runs that another process works on from here on. */
+  readonly detached: string[] = [];
   #screen: Redrawable | undefined;
 
   constructor(setting: ChatSetting, store: ChatStore) {
@@ -87,19 +99,30 @@ export class ChatDriver {
     }
   }
 
-  /** Runs that a crash interrupted go on beside the conversation; one that cannot keeps nobody out. */
-  async takeUp(): Promise<void> {
-    const refused = ({ message }: MandateError): void =>
-      this.#conversation.say(`An interrupted run could not be taken up: ${message}`, "warn");
+  /** Resumes interrupted runs. What cannot be resumed keeps the chat from nothing. */
+  async resume(ids: readonly string[]): Promise<readonly ResumedBeside[]> {
     const { engine } = this.#setting.runtime;
-    try {
-      for (const { runId } of await engine.recover(undefined, refused)) {
-        await this.#runs.workBeside(runId, "left");
-        this.#conversation.say(`Run ${runId} was interrupted, and goes on beside this.`);
+    const resumed: ResumedBeside[] = [];
+    for (const id of ids) {
+      try {
+        const { refused, runs } = await engine.resume(id);
+        const runIds = runs.map(({ runId }) => runId);
+        resumed.push({ said: describeResumed({ refused, runs }, id), tone: "plain", runIds });
+      } catch (error) {
+        if (!(error instanceof MandateError)) throw error;
+        resumed.push({ said: error.message, tone: "warn", runIds: [] });
       }
-    } catch (error) {
-      if (!(error instanceof MandateError)) throw error;
-      refused(error);
+    }
+    return resumed;
+  }
+
+  /** Runs that continue without being looked at, but for the one of the conversation. */
+  async workBeside(resumed: readonly ResumedBeside[]): Promise<void> {
+    for (const { runIds, said, tone } of resumed) {
+      this.#conversation.say(said, tone);
+      for (const runId of runIds) {
+        if (this.#store.state.turn?.runId !== runId) await this.#runs.workBeside(runId, "left");
+      }
     }
   }
 
@@ -192,9 +215,52 @@ export class ChatDriver {
       case "suspend":
         return this.#screen?.suspend();
       case "leave":
-        return this.#left.resolve();
+        return this.#leave(effect.how);
       default:
         return effect satisfies never;
     }
+  }
+
+  /** Without an answer sub-agents in the background are treated as at an interrupt. */
+  async leaveUnasked(): Promise<void> {
+    const { engine } = this.#setting.runtime;
+    const { answered } = this.#runs;
+    if (answered.length === 0) return this.#left.resolve();
+    for (const { id } of answered) {
+      await engine.interrupt(id, "the person left the chat").catch(() => undefined);
+    }
+    await this.#queue.flushed();
+    this.#left.resolve();
+  }
+
+  async #leave(how: Departure | undefined): Promise<void> {
+    const { detach, runtime } = this.#setting;
+    switch (how) {
+      case undefined:
+        return this.leaveUnasked();
+      case "wait":
+        await this.#runs.answeredEnded();
+        if (!this.#store.state.leavesAfterChildren) return;
+        break;
+      case "detach":
+        for (const run of this.#runs.answered) {
+          // Workers work on a distributed run, whichever process started it.
+          if (run.spread === null) await detach(run);
+          this.detached.push(run.id);
+        }
+        break;
+      case "cancel":
+        for (const run of this.#runs.answered) {
+          const { running = [] } = earlyAnswerIn(run) ?? {};
+          for (const id of running) await runtime.engine.cancel(id, "the person left the chat");
+        }
+        await this.#runs.answeredEnded();
+        break;
+      default:
+        return how satisfies never;
+    }
+    // What is said at the end speaks of those who work then.
+    await this.#queue.flushed();
+    this.#left.resolve();
   }
 }

@@ -55,13 +55,20 @@ export type ChatEffect =
   | { readonly do: "redraw" }
   /** Gives the terminal back to the shell for a while. */
   | { readonly do: "suspend" }
-  | { readonly do: "leave" };
+  /** `how`: what becomes of sub-agents in the background. Absent: the person did not say. */
+  | { readonly do: "leave"; readonly how?: Departure };
 
 /**
  * What becomes of those who work for the turn: they all end with it; each does what its contract
  * says; they finish, and then it ends; or all of it goes on beside the conversation.
  */
 export type Interrupt = "cancel" | "by-contract" | "after-children" | "background";
+
+/**
+ * What becomes of sub-agents in the background when the person leaves: the chat stays until they have
+ * ended; another process works on them; or they are cancelled. Otherwise their contracts say.
+ */
+export type Departure = "wait" | "detach" | "cancel";
 
 export interface Stepped {
   readonly state: ChatState;

@@ -1,5 +1,9 @@
+import { isWatching, labelOf } from "../../commands/runs/describe-run.ts";
+import { shownName } from "../../events/delegation.ts";
 import type { StoredEvent } from "../../events/event.ts";
+import type { RunState } from "../../events/run-state.ts";
 import type { Runtime } from "../../runtime.ts";
+import { earlyAnswerIn } from "../../sessions/delegation-result.ts";
 import type { Io } from "../cli/io.ts";
 import { QuietDisplay } from "../cli/plain-display.ts";
 import { RunView } from "../cli/run-view.ts";
@@ -8,9 +12,10 @@ import { RunWatch } from "../cli/watch-runs.ts";
 import type { AgentLine } from "./chat-state.ts";
 import { agentLines } from "./draw/agent-lines.ts";
 import type { Entry } from "./entry.ts";
+import { endOfChild } from "./fold-turn.ts";
 
 /** Why a run goes on beside the conversation. */
-type Beside = "command" | "left";
+type Beside = "command" | "left" | "answered";
 
 export interface ChatRunsListener {
   event(event: StoredEvent): void;
@@ -34,6 +39,7 @@ export class ChatRuns {
   readonly #contracts = new Map<string, NonNullable<AgentLine["onInterrupt"]>>();
   /** Those that are to end when nobody works for their root any more. */
   readonly #endAfterChildren = new Set<string>();
+  readonly #quiet: (() => void)[] = [];
 
   constructor(runtime: Runtime, io: Io, listener: ChatRunsListener) {
     this.#runtime = runtime;
@@ -84,21 +90,68 @@ export class ChatRuns {
     if (view) await this.#endIfAlone(view);
   }
 
+  /** Runs whose root has answered while children still run, as far as this process works on them. */
+  get answered(): readonly RunState[] {
+    const { worker } = this.#runtime.store.ownership;
+    return [...this.#watch.views.values()]
+      .map(({ state }) => state)
+      .filter(
+        (run) => run.outcome === null && run.worker === worker && earlyAnswerIn(run) !== null,
+      );
+  }
+
+  /** When nothing runs in the background any more. */
+  answeredEnded(): Promise<void> {
+    if (this.answered.length === 0) return Promise.resolve();
+    return new Promise((resolve) => this.#quiet.push(resolve));
+  }
+
+  /** Its answer ends the turn, and its children in the background are told of as they end. */
+  async followAnswered(runId: string): Promise<void> {
+    await this.workBeside(runId, "answered");
+  }
+
   #hear(event: StoredEvent, view: RunView): void {
+    if (this.#answersEarly(event, view)) this.#beside.set(event.run_id, "answered");
     this.#listener.event(event);
+    if (event.type === "agent.subagent_closed") this.#tellOfChild(event, view);
     if (event.type === "agent.subagent_created") void this.#readContract(event.sub_agent_id ?? "");
     if (event.type === "agent.subagent_closed") {
       this.#endIfAlone(view).catch((error) => this.#listener.failed(error));
     }
-    if (this.#beside.get(event.run_id) === "command" && isEndOfRun(event, view)) {
+    const why = this.#beside.get(event.run_id);
+    // The answer was told when it came, and each child when it ended.
+    const isTold = why === "command" || why === "answered";
+    if (isTold && isEndOfRun(event, view)) {
       this.#listener.told(event.seq);
     }
     if (event.type === "run.finished") this.#finish(view);
+    if (this.#quiet.length > 0 && this.answered.length === 0) {
+      for (const resolve of this.#quiet.splice(0)) resolve();
+    }
     const { worker } = this.#runtime.store.ownership;
     if (event.type === "run.resumed" && event.payload.worker !== worker) {
       this.#watch.views.delete(event.run_id);
       this.#listener.lost(event.run_id);
     }
+  }
+
+  /** A run that is beside the conversation already stays what it is there. */
+  #answersEarly(event: StoredEvent, { state }: RunView): boolean {
+    if (event.type !== "agent.subagent_waiting_for_merge" || this.#beside.has(state.id))
+      return false;
+    const isRoot = state.delegations.get(event.sub_agent_id ?? "")?.depth === 0;
+    return isRoot && event.payload.running !== undefined;
+  }
+
+  #tellOfChild(event: StoredEvent<"agent.subagent_closed">, { state }: RunView): void {
+    if (this.#beside.get(state.id) !== "answered") return;
+    const child = state.delegations.get(event.payload.sub_agent_id);
+    if (child === undefined || child.depth !== 1 || isWatching(child)) return;
+    const { createdAt, title } = child;
+    const about = { label: labelOf(child), title, createdAt, isWatching: false };
+    this.#listener.told(event.seq);
+    this.#listener.finished([endOfChild(about, event)]);
   }
 
   async #readContract(id: string): Promise<void> {
@@ -121,8 +174,9 @@ export class ChatRuns {
     this.#beside.delete(state.id);
     for (const id of state.delegations.keys()) this.#contracts.delete(id);
     if (why === undefined || root?.status !== "closed") return;
-    const { closeReason, failure, finalStatus, id, output, profile } = root;
-    const who = `${profile}#${id}`;
+    if (why === "answered" && root.finalStatus === "completed") return;
+    const { closeReason, failure, finalStatus, id, output } = root;
+    const who = `${shownName(root)}#${id}`;
     const isDone = finalStatus === "completed";
     const line: Entry = {
       kind: "line",

@@ -56,7 +56,16 @@ export class ChatScreen {
   }
 
   static async open(store: ChatStore, style: Style, io: Io): Promise<ChatScreen> {
-    return new ChatScreen(await loadDrawing(), store, style, io);
+    // Before anything is drawn: Enter that is typed ahead must arrive as Enter, and not as the line
+    // feed that a terminal in line mode makes of it.
+    const { stdin } = process;
+    if (stdin.isTTY) stdin.setRawMode(true);
+    try {
+      return new ChatScreen(await loadDrawing(), store, style, io);
+    } catch (error) {
+      if (stdin.isTTY) stdin.setRawMode(false);
+      throw error;
+    }
   }
 
   /** Rejects when it can no longer be drawn; never resolves before `close`. */

@@ -1,4 +1,5 @@
 import type { Principal } from "../../control/records/principal.ts";
+import type { RunState } from "../../events/run-state.ts";
 import type { Runtime } from "../../runtime.ts";
 import type { Io } from "../cli/io.ts";
 
@@ -17,4 +18,6 @@ export interface ChatSetting {
   readonly maxTokens: number | undefined;
   readonly maxCost: number | undefined;
   readonly principal: Principal;
+  /** Has a process of its own work on a run, once this one has let go of it. */
+  readonly detach: (run: Pick<RunState, "id" | "workspace">) => Promise<unknown>;
 }

@@ -53,6 +53,7 @@ export function agent(about: Partial<AgentLine>): AgentLine {
     label: "researcher#child",
     state: "running",
     isRoot: false,
+    isBackground: false,
     isWatching: false,
     isAsking: false,
     ...about,
@@ -61,7 +62,7 @@ export function agent(about: Partial<AgentLine>): AgentLine {
 
 export const finished = {
   type: "run.finished",
-  payload: { outcome: "succeeded", reason: "" },
+  payload: { outcome: "succeeded", cause: { code: "all_closed" }, reason: "" },
   run_id: "r1",
   run_seq: 1,
   seq: 1,

@@ -39,6 +39,8 @@ export interface ChatState {
   readonly hotkeys: readonly UsableHotkey[];
   /** Ctrl-C was pressed with nothing to interrupt: once more, and it leaves. */
   readonly isLeaving: boolean;
+  /** The person leaves when nothing runs in the background any more. */
+  readonly leavesAfterChildren: boolean;
   /** The person has left: what was said stays on the screen, and nothing else. */
   readonly isClosed: boolean;
 }
@@ -74,6 +76,8 @@ export interface AgentLine {
   /** `running`, `watching`, … */
   readonly state: string;
   readonly isRoot: boolean;
+  /** It works below a root that has given its answer. */
+  readonly isBackground: boolean;
   readonly isWatching: boolean;
   readonly isAsking: boolean;
   /** What its contract says about its parent being interrupted; absent until that was read. */
@@ -108,7 +112,9 @@ export type Panel =
       readonly is: "interrupt";
       readonly chosen: number;
       readonly choices: readonly InterruptChoice[];
-    };
+    }
+  /** The person leaves while sub-agents run in the background. */
+  | { readonly is: "leaving"; readonly chosen: number };
 
 export const noPanel: Panel = { is: "none" };
 
@@ -140,6 +146,7 @@ export function openChatState(opening: ChatOpening): ChatState {
     panel: noPanel,
     notice: null,
     isLeaving: false,
+    leavesAfterChildren: false,
     isClosed: false,
   };
 }
@@ -175,4 +182,9 @@ export function childrenAtWork({
   return agents.filter(
     ({ isRoot, isWatching, runId }) => runId === turn?.runId && !isRoot && !isWatching,
   );
+}
+
+/** Who works below a root that has answered already. */
+export function childrenInBackground({ agents }: Pick<ChatState, "agents">): readonly AgentLine[] {
+  return agents.filter(({ isBackground }) => isBackground);
 }

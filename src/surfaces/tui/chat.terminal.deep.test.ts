@@ -76,7 +76,7 @@ describe.skipIf(!hasTmux)(
       await person.see("Ctrl+C again leaves");
       person.press("C-c");
       const end = await person.see("left with 0");
-      expect(end).toMatch(/Go on with: .* chat --continue \w+/);
+      expect(end).toMatch(/Continue the session: .* chat --continue \w+/);
       for (const moved of ["say something", "Ctrl+C again", "^O inbox"]) {
         expect(end).not.toContain(moved);
       }
@@ -100,8 +100,34 @@ describe.skipIf(!hasTmux)(
       person.type("stty sane");
       person.press("C-j");
       person.start("--continue");
-      await person.see("goes on where it stopped");
+      await person.see(/1 run was interrupted: r\w+ "This takes long", .*Resume it\? \(y\/N\)/);
+      person.say("y");
+      await person.see(/Run r\w+ continues where it stopped/);
       await person.see(/✓ researcher#\w+ {2}Take long/);
+      await person.see("● It took long.");
+      person.say("And now?");
+      await person.see("● Heard.");
+    }, 60_000);
+
+    test("a killed chat is left alone when the offer is not taken, and /resume continues it", async () => {
+      const person = sitDown(100, 24);
+      person.start();
+      await person.see("say something");
+      person.say("This takes long");
+      await person.see(/researcher#\w+ running/);
+      person.killProgram();
+      await person.see("left with 137");
+      person.press("C-j");
+      person.type("stty sane");
+      person.press("C-j");
+      person.start("--continue");
+      await person.see("Resume it? (y/N)");
+      person.press("Enter");
+      const [, runId] = /was interrupted\. Resume it: \/resume (r\w+)/.exec(
+        await person.see(/was interrupted\. Resume it: \/resume r\w+/),
+      ) ?? [""];
+      person.say(`/resume ${runId}`);
+      await person.see(`Run ${runId} continues where it stopped.`);
       await person.see("● It took long.");
       person.say("And now?");
       await person.see("● Heard.");

@@ -78,13 +78,16 @@ export class ChatDesk {
   readonly runtime: Runtime;
   readonly store: WatchedStore;
   readonly driver: ChatDriver;
+  /** Runs that were given to a process of their own. */
+  readonly detached: readonly string[];
   readonly #screen: ReturnType<typeof render>;
   readonly #folder: string;
 
-  private constructor(parts: Pick<ChatDesk, "runtime" | "driver" | "store">, io: Io) {
+  private constructor(parts: Pick<ChatDesk, "runtime" | "driver" | "store" | "detached">, io: Io) {
     this.runtime = parts.runtime;
     this.driver = parts.driver;
     this.store = parts.store;
+    this.detached = parts.detached;
     this.#folder = dirname(io.cwd);
     const style = styleFor(io.stdout, io);
     this.#screen = render(createElement(ChatApp, { store: this.store, style }));
@@ -111,6 +114,7 @@ export class ChatDesk {
       onDelta: (id, text) => hear(id, text),
     });
     const io = ioFor(folder, columns, rows);
+    const detached: string[] = [];
     const store = new WatchedStore(
       openChatState({
         columns,
@@ -133,11 +137,12 @@ export class ChatDesk {
         maxTokens: undefined,
         maxCost: undefined,
         principal: { id: "local", role: "operator" },
+        detach: async ({ id }) => void detached.push(id),
       },
       store,
     );
     hear = (id, text) => driver.onDelta(id, text);
-    return new ChatDesk({ runtime, driver, store }, io);
+    return new ChatDesk({ runtime, driver, store, detached }, io);
   }
 
   /** What the person sees: all that was said, and what moves below it. */

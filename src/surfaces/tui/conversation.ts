@@ -1,8 +1,9 @@
 import type { StoredEvent } from "../../events/event.ts";
-import { isWorkedOn } from "../../events/is-worked-on.ts";
+import { isRunInterrupted } from "../../events/is-run-interrupted.ts";
 import { isPaused } from "../../events/run-state.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
 import { messageOf } from "../../ports/message-of.ts";
+import { earlyAnswerOf } from "../../sessions/delegation-result.ts";
 import { readSession } from "../../sessions/read-session.ts";
 import type { StartedRun } from "../cli/work-on.ts";
 import type { Interrupt } from "./chat-input.ts";
@@ -128,22 +129,20 @@ export class Conversation {
   }
 
   async #joinOpenRun(runId: string, rootId: string): Promise<void> {
-    const { engine, store } = this.#setting.runtime;
+    const { store } = this.#setting.runtime;
     const run = await store.readRun(runId);
     if (run === undefined || run.outcome !== null) return;
-    if (isPaused(run)) return this.say(`It is paused. /resume ${runId} goes on with it.`, "warn");
-    if (!(await isWorkedOn(store, run))) {
-      const [taken] = await engine.recover(runId);
-      if (taken === undefined) {
-        return this.say(`Run ${runId} was interrupted, and cannot be taken up here.`, "warn");
-      }
-      this.say("It was interrupted, and goes on where it stopped.");
-    }
-    await this.#attach(runId, rootId);
+    if (!(await isRunInterrupted(store, run))) return this.#attach(runId, rootId);
+    const how = isPaused(run) ? "is paused" : "was interrupted";
+    this.say(`Run ${runId} ${how}. Resume it: /resume ${runId}`, "warn");
   }
 
   /** From here on the conversation waits for this run. */
   async #attach(runId: string, rootId: string): Promise<void> {
+    const run = await this.#setting.runtime.store.readRun(runId);
+    if (run !== undefined && earlyAnswerOf(run, rootId) !== null) {
+      return this.#runs.followAnswered(runId);
+    }
     const { profile } = this.#store.state.session;
     // Nothing is shown before the past is: events are a fold, and a fold has no holes.
     await this.#queue.holdWhile(async () => {

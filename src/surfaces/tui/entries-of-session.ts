@@ -9,9 +9,10 @@ const mostEntries = 60;
 /** What was said in a session before, as it is drawn. What is still open is drawn when it ends. */
 export function entriesOfSession(session: AgentSession, program: string): readonly Entry[] {
   const who = session.context?.agentId ?? "agent";
+  const shownOtherwise = callsShownOtherwise(session.entries);
   const all = [
     ...session.problems.map((text): Entry => ({ kind: "note", tone: "bad", text })),
-    ...session.entries.flatMap((entry) => entryOf(entry, who)),
+    ...session.entries.flatMap((entry) => entryOf(entry, who, shownOtherwise)),
   ];
   const left = all.length - mostEntries;
   const missing: Entry = {
@@ -29,18 +30,23 @@ const marks: Readonly<Record<string, EntryMark>> = {
   unknown: "unknown",
 };
 
-/** The child that they made, or the question that they asked, has an entry of its own. */
-const shownOtherwise: ReadonlySet<string> = new Set([
-  "ask_user",
-  "delegate_task",
-  "delegate_to_agent",
-  "request_review",
-  "spawn",
-  "spawn_await",
-  "spawn_subagent",
-]);
+/** Calls whose question, or whose child, has an entry of its own. */
+function callsShownOtherwise(entries: readonly SessionEntry[]): ReadonlySet<string> {
+  const shown = new Set<string>();
+  for (const entry of entries) {
+    if ((entry.kind !== "child" && entry.kind !== "question") || !entry.callId) continue;
+    shown.add(entry.callId);
+    // A call that makes several children names each by a key of its own.
+    shown.add(entry.callId.slice(0, Math.max(0, entry.callId.lastIndexOf("/"))));
+  }
+  return shown;
+}
 
-function entryOf(entry: SessionEntry, who: string): readonly Entry[] {
+function entryOf(
+  entry: SessionEntry,
+  who: string,
+  shownOtherwise: ReadonlySet<string>,
+): readonly Entry[] {
   switch (entry.kind) {
     case "person":
       return [{ kind: "person", text: entry.text }];
@@ -48,7 +54,7 @@ function entryOf(entry: SessionEntry, who: string): readonly Entry[] {
       return entry.text.trim() === "" ? [] : [{ kind: "agent", who, text: entry.text }];
     case "call": {
       const mark = marks[entry.outcome];
-      if (mark === undefined || (mark === "done" && shownOtherwise.has(entry.tool))) return [];
+      if (mark === undefined || (mark === "done" && shownOtherwise.has(entry.callId))) return [];
       const detail = mark === "done" ? {} : { detail: entry.output };
       return [{ kind: "line", mark, who: entry.tool, text: callSubject(entry.input), ...detail }];
     }
@@ -66,7 +72,7 @@ function entryOf(entry: SessionEntry, who: string): readonly Entry[] {
     }
     case "note":
       // That it ended well is what its answer says.
-      if (entry.text.startsWith("It ended: completed")) return [];
+      if (entry.end === "completed") return [];
       return [{ kind: "note", tone: "plain", text: entry.text }];
     case "lost":
       return [{ kind: "note", tone: "bad", text: `Something is missing here: ${entry.text}` }];

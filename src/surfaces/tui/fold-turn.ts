@@ -4,7 +4,7 @@ import { summarize } from "../../events/summarize.ts";
 import { formatElapsed, formatTokens } from "../cli/amounts.ts";
 import { callSubject } from "./draw/call-subject.ts";
 import type { Entry, EntryMark } from "./entry.ts";
-import type { Turn } from "./turn.ts";
+import type { OpenChild, Turn } from "./turn.ts";
 
 export interface Folded {
   readonly turn: Turn;
@@ -95,11 +95,11 @@ function foldRoot(turn: Turn, event: StoredEvent): Folded {
       ]);
     // It rests, with those who pause by their contract, until somebody resumes it.
     case "agent.paused": {
-      const text = `Paused. /resume ${turn.runId} goes on with it.`;
+      const text = `Paused. Resume it: /resume ${turn.runId}`;
       return { turn, entries: [{ kind: "note", tone: "warn", text }], isOver: true };
     }
     case "agent.subagent_waiting_for_merge":
-      return unchanged({ ...turn, output: event.payload.output });
+      return foldOutput({ ...turn, output: event.payload.output }, event.payload.running ?? []);
     case "agent.subagent_failed":
       return unchanged({ ...turn, failure: event.payload.error });
     default:
@@ -141,27 +141,44 @@ function foldAnswered(turn: Turn, event: StoredEvent<"agent.answered">): Folded 
   return unchanged({ ...turn, asked }, [{ kind: "question", who, text, answer }]);
 }
 
+/** With children in the background the answer is there before the run ends, and ends the turn. */
+function foldOutput(turn: Turn, running: readonly string[]): Folded {
+  if (running.length === 0) return unchanged(turn);
+  const names = running.map((id) => turn.names.get(id) ?? id).join(", ");
+  const text = `In the background: ${names}`;
+  const entries: readonly Entry[] = [...answerOf(turn), { kind: "note", tone: "plain", text }];
+  return { turn: { ...turn, streamed: "" }, entries, isOver: true };
+}
+
 function foldClosed(turn: Turn, event: StoredEvent<"agent.subagent_closed">): Folded {
-  const { close_reason: reason, final_status: status, seal, sub_agent_id: id } = event.payload;
+  const { close_reason: reason, final_status: status, sub_agent_id: id } = event.payload;
   if (id === turn.rootId)
     return unchanged({ ...turn, streamed: "" }, endOfRoot(turn, status, reason));
   const child = turn.children.find((each) => each.id === id);
   if (child === undefined) return unchanged(turn);
   const children = turn.children.filter((each) => each.id !== id);
+  return unchanged({ ...turn, children }, [endOfChild(child, event)]);
+}
+
+/** How a child ended, and what it said last. */
+export function endOfChild(
+  child: Pick<OpenChild, "createdAt" | "isWatching" | "label" | "title">,
+  { at, payload }: StoredEvent<"agent.subagent_closed">,
+): Entry {
+  const { close_reason: reason, final_status: status, seal } = payload;
   const tokens = seal.usage.prompt + seal.usage.completion;
   const used = atMost(`${formatTokens(tokens)} tokens`, seal.usage);
-  const spent = `${used}, ${formatElapsed(event.at - child.createdAt)}`;
+  const spent = `${used}, ${formatElapsed(at - child.createdAt)}`;
   const isDone = status === "completed";
   const mark = isDone ? "done" : reason === "cancelled" ? "stopped" : "failed";
   const ended = isDone || reason === "cancelled" ? "" : `${reason}, `;
-  const entry: Entry = {
+  return {
     kind: "line",
     mark: child.isWatching ? "stopped" : mark,
     who: child.label,
     text: child.isWatching ? "no longer watches" : `${child.title} (${ended}${spent})`,
     ...(!child.isWatching && seal.summary !== "" && { detail: seal.summary }),
   };
-  return unchanged({ ...turn, children }, [entry]);
 }
 
 function endOfRoot(turn: Turn, status: string, reason: string): readonly Entry[] {
@@ -170,6 +187,11 @@ function endOfRoot(turn: Turn, status: string, reason: string): readonly Entry[]
     const text = isCancelled ? "Interrupted." : `${reason}: ${turn.failure || "it failed"}`;
     return [{ kind: "note", tone: isCancelled ? "warn" : "bad", text }];
   }
+  return answerOf(turn);
+}
+
+/** What it answered, unless that was said already. */
+function answerOf(turn: Turn): readonly Entry[] {
   const isSaid = turn.output.trim() === turn.lastSaid.trim() || turn.output.trim() === "";
   return isSaid ? [] : [{ kind: "agent", who: turn.profile, text: turn.output }];
 }

@@ -45,7 +45,7 @@ test("Who continues by its contract comes to its end, and the turn ends after it
 test("Who pauses by its contract rests with the turn, and /resume goes on with both", async () => {
   const mayEnd = Promise.withResolvers<void>();
   const chat = await interrupt("rester", mayEnd.promise);
-  const frame = await chat.see(/Paused\. \/resume r\w+ goes on/);
+  const frame = await chat.see(/Paused\. Resume it: \/resume r\w+/);
   const [, run] = /\/resume (r\w+)/.exec(frame) ?? [];
   expect(chat.store.state.turn).toBeNull();
   mayEnd.resolve();

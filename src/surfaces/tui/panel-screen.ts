@@ -100,7 +100,12 @@ export class PanelScreen {
 
 /** The question what becomes of children is asked beside what they are doing. */
 function coversAll(state: ChatState): boolean {
-  return state.panel.is !== "none" && state.panel.is !== "interrupt" && !isTooSmall(state);
+  return (
+    state.panel.is !== "none" &&
+    state.panel.is !== "interrupt" &&
+    state.panel.is !== "leaving" &&
+    !isTooSmall(state)
+  );
 }
 
 function sizeOf({ columns, rows }: ChatState): string {

@@ -39,6 +39,7 @@ export function lastTop(state: ChatState): number {
     case "none":
     case "sessions":
     case "interrupt":
+    case "leaving":
       return 0;
     default:
       return panel satisfies never;

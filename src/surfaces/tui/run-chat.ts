@@ -16,6 +16,8 @@ export interface ChatBeginning {
   readonly sessionId: string | null;
   /** What is said first. */
   readonly message: string;
+  /** Interrupted runs that the person wants resumed. */
+  readonly beside: readonly string[];
   /** Deltas arrive here before there is somebody to show them. */
   readonly listen: (onDelta: NonNullable<Deltas>) => void;
 }
@@ -25,7 +27,7 @@ type Deltas = (delegationId: string, text: string) => void;
 /** The chat, from the first frame to the last word. Gives the exit code. */
 export async function runChat(
   setting: ChatSetting,
-  { listen, message, sessionId }: ChatBeginning,
+  { beside, listen, message, sessionId }: ChatBeginning,
 ): Promise<number> {
   const { io, modelNotice, profile, runtime, workspace } = setting;
   const store = new ChatStore(
@@ -38,6 +40,8 @@ export async function runChat(
     }),
   );
   const driver = new ChatDriver(setting, store);
+  // Until the runtime is closed, which is the end of the chat.
+  runtime.attend();
   listen((id, text) => driver.onDelta(id, text));
   greet(store, setting, basename(workspace));
   const crash = listenForCrash(io);
@@ -46,11 +50,13 @@ export async function runChat(
   const { promise: stopped, resolve: stop } = Promise.withResolvers<StopSignal>();
   const release = io.onSignal(stop);
   const inputEnded = new Promise<"left">((resolve) => {
-    process.stdin.once("end", () => resolve("left"));
+    process.stdin.once("end", () => void driver.leaveUnasked().finally(() => resolve("left")));
   });
   const begin = async () => {
+    // First, so that a session whose run is among them is joined at work.
+    const resumed = await driver.resume(beside);
     if (sessionId !== null) await driver.open(sessionId);
-    await driver.takeUp();
+    await driver.workBeside(resumed);
     if (message !== "")
       store.dispatch({ type: "text", text: message }, { type: "key", chord: "enter" });
   };
@@ -66,7 +72,7 @@ export async function runChat(
     await screen.close();
     release();
     crash.release();
-    sayGoodbye(store, io);
+    sayGoodbye(store, driver.detached, io);
   }
 }
 
@@ -111,11 +117,18 @@ function greet(store: ChatStore, { modelNotice, profile }: ChatSetting, folder: 
 }
 
 /** How to come back, and what is not finished. */
-function sayGoodbye({ state }: ChatStore, io: Io): void {
+function sayGoodbye({ state }: ChatStore, detached: readonly string[], io: Io): void {
   const { id } = state.session;
-  const open = [...new Set(state.agents.map(({ runId }) => runId))];
-  if (open.length > 0) {
-    io.stderr.write(`Not finished: ${open.join(", ")}. The next start goes on with it.\n`);
+  const runs = new Set(state.agents.map(({ runId }) => runId));
+  const open = [...runs].filter((runId) => !detached.includes(runId));
+  for (const runId of detached) {
+    io.stderr.write(
+      `${runId} continues without this terminal. Look at it: ${io.program} ls; ${io.program} show ${runId}\n`,
+    );
   }
-  if (id !== null) io.stderr.write(`Go on with: ${io.program} chat --continue ${id}\n`);
+  if (open.length > 0) {
+    const commands = open.map((runId) => `${io.program} resume ${runId}`).join("; ");
+    io.stderr.write(`Not finished: ${open.join(", ")}. Resume: ${commands}\n`);
+  }
+  if (id !== null) io.stderr.write(`Continue the session: ${io.program} chat --continue ${id}\n`);
 }

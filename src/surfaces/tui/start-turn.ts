@@ -12,7 +12,7 @@ export async function startTurn(
   if (sessionId === null) {
     const { workspace } = setting;
     const limits = { readOnly, maxTokens, maxCost };
-    const request = { task: message, profile, workspace, modelOverride, ...limits };
+    const request = { task: message, isTyped: true, profile, workspace, modelOverride, ...limits };
     return runtime.engine.startRun({ ...request, session: place });
   }
   const run = await runtime.store.readRun((await runtime.store.findRun(sessionId)) ?? "");
@@ -24,5 +24,5 @@ export async function startTurn(
     );
   }
   const session = run?.session?.id;
-  return runtime.engine.continueSession(sessionId, message, { readOnly, session });
+  return runtime.engine.continueSession(sessionId, message, { isTyped: true, readOnly, session });
 }

@@ -23,5 +23,5 @@ it("lets a person delegate in a real terminal, and leave", async ({ skip }) => {
   person.press("C-c");
   await person.see("Ctrl+C again leaves");
   person.press("C-c");
-  expect(await person.see("left with 0")).toMatch(/Go on with: .* chat --continue \w+/);
+  expect(await person.see("left with 0")).toMatch(/Continue the session: .* chat --continue \w+/);
 });

@@ -1,3 +1,4 @@
+import { shownName } from "../../../../src/events/delegation.ts";
 import { harmlessLine } from "../../../../src/sessions/harmless-text.ts";
 import { AskCard } from "../inbox/ask-card.tsx";
 import type { DelegationDetail } from "./delegation-detail.ts";
@@ -10,7 +11,8 @@ interface DelegationAskProps {
 
 /** The same card as in the inbox. */
 export function DelegationAsk({ detail, mayAnswer, onAnswered }: DelegationAskProps) {
-  const { ask, delegationId, profile, runId } = detail;
+  const { ask, delegationId, runId } = detail;
+  const name = shownName(detail);
   if (ask === null) return null;
   const { deadlineAt, default: usual, id, isApproval, question } = ask;
   return (
@@ -22,7 +24,7 @@ export function DelegationAsk({ detail, mayAnswer, onAnswered }: DelegationAskPr
         item={{
           ...{ id: 0, at: detail.createdAt, runId, delegationId, severity: "warn", isOpen: true },
           kind: isApproval ? "approval" : "ask",
-          title: isApproval ? `${profile} needs an approval` : `${profile} asks`,
+          title: isApproval ? `${name} needs an approval` : `${name} asks`,
           text: harmlessLine(question, 300),
           ask: { id, deadlineAt, default: usual },
         }}

@@ -1,5 +1,5 @@
 import type { ReactNode } from "react";
-import type { Delegation } from "../../../../src/events/delegation.ts";
+import { type Delegation, shownName } from "../../../../src/events/delegation.ts";
 import { harmlessLine } from "../../../../src/sessions/harmless-text.ts";
 import { Duration, Money, Time, TokensBar } from "../../components/amounts.tsx";
 import { Id } from "../../components/id.tsx";
@@ -17,8 +17,7 @@ interface DelegationHeadProps {
 }
 
 export function DelegationHead({ detail, delegation, actions }: DelegationHeadProps) {
-  const { cap, closedAt, createdAt, isInterrupted, model, parentId, profile, runId, title } =
-    detail;
+  const { cap, closedAt, createdAt, isInterrupted, model, parentId, runId, title } = detail;
   const usage = delegation?.usage ?? detail.usage;
   const endedAt = delegation?.status === "closed" ? delegation.closedAt : closedAt;
   const others = model.served.filter((name) => model.requested?.endsWith(name) !== true);
@@ -51,7 +50,7 @@ export function DelegationHead({ detail, delegation, actions }: DelegationHeadPr
       </nav>
       <div className="mt-0.5 flex items-start gap-3 max-sm:flex-col max-sm:gap-2">
         <h1 className="min-w-0 flex-1 text-[15px] leading-6 font-semibold wrap-anywhere">
-          <Text most={60}>{profile}</Text>{" "}
+          <Text most={60}>{shownName(detail)}</Text>{" "}
           <Text className="font-normal text-soft" most={200}>
             {title}
           </Text>

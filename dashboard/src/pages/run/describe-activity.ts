@@ -24,13 +24,19 @@ export function describeActivity(row: TreeRow, isInterrupted: boolean): string {
         ? `Waits for ${openChildren} of ${children}`
         : describeWaiting(delegation.waitingOn),
     );
-  } else
-    parts.push(
-      delegation.status === "waiting_for_merge" && delegation.ask ? "Asks you" : "Handing in",
-    );
+  } else parts.push(describeOutput(row));
   if (delegation.attempt > 1) parts.push(`attempt ${delegation.attempt}/${notes.attempts}`);
   if (notes.refusals > 0) parts.push(`${notes.refusals} refused`);
   return parts.join(" · ");
+}
+
+/** Its background children run on when it has answered, and it closes after them. */
+function describeOutput({ delegation, openChildren }: TreeRow): string {
+  if (delegation.status !== "waiting_for_merge") return "Handing in";
+  if (delegation.ask) return "Asks you";
+  if (delegation.isPaused) return "Paused";
+  if (delegation.output.running === undefined || openChildren === 0) return "Handing in";
+  return `Answered, ${openChildren} sub-agent${openChildren === 1 ? "" : "s"} at work`;
 }
 
 /** Some of its children have not ended, and it does nothing else meanwhile. */

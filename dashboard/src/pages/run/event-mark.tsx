@@ -1,4 +1,3 @@
-import { runOutcomeOf } from "../../../../src/events/run-outcome.ts";
 import type { FollowedEvent } from "../../../../src/surfaces/client/mandate-client.ts";
 
 /** A shape for what happened: good, bad, worth a look, a call, something said. */
@@ -37,7 +36,7 @@ const runMarks = { succeeded: good, failed: bad, cancelled: stopped } as const;
 function lookOf(event: FollowedEvent): readonly [string, string] {
   switch (event.type) {
     case "run.finished":
-      return runMarks[runOutcomeOf(event.payload)];
+      return runMarks[event.payload.outcome];
     case "agent.subagent_closed":
       if (isStop(event.payload.close_reason)) return stopped;
       return event.payload.final_status === "completed" ? good : bad;

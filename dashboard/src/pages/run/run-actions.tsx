@@ -1,4 +1,5 @@
 import { useState } from "react";
+import { describeResumed } from "../../../../src/commands/runs/describe-resumed.ts";
 import { Button } from "../../components/button.tsx";
 import { Confirm } from "../../components/confirm.tsx";
 import { showToast } from "../../components/toast.tsx";
@@ -27,10 +28,11 @@ export function RunActions({ runId, state, onDone }: RunActionsProps) {
     onDone();
   });
   const resume = useAction(async () => {
-    const { as, runId: next } = await client.resumeRun({ runId });
-    showToast(as === "same" ? `${runId} goes on.` : `${next} goes on from ${runId}.`);
+    const resumed = await client.resumeRun({ runId });
+    showToast(describeResumed(resumed, runId));
     onDone();
-    if (next !== runId) navigate(`/runs/${next}`);
+    const [next, ...others] = resumed.runs;
+    if (next?.as === "new" && others.length === 0) navigate(`/runs/${next.runId}`);
   });
   useKeys([
     ...(isOpen ? [{ keys: "x", label: "Cancel the run", run: () => setAsking(true) }] : []),

@@ -1,4 +1,5 @@
 import { useMemo, useRef, useState } from "react";
+import { shownName } from "../../../../src/events/delegation.ts";
 import type { EventType } from "../../../../src/events/event.ts";
 import { harmlessLine } from "../../../../src/sessions/harmless-text.ts";
 import type { FollowedEvent } from "../../../../src/surfaces/client/mandate-client.ts";
@@ -62,8 +63,11 @@ export function Timeline({ feed, chosen, onChoose }: TimelineProps) {
     if (!next.delete(seq)) next.add(seq);
     setOpen(next);
   };
-  const profileOf = (id: string | undefined): string =>
-    id === undefined ? "run" : (feed.state.delegations.get(id)?.profile ?? id);
+  const nameOf = (id: string | undefined): string => {
+    if (id === undefined) return "run";
+    const delegation = feed.state.delegations.get(id);
+    return delegation === undefined ? id : shownName(delegation);
+  };
   return (
     <>
       <div className="flex shrink-0 items-center gap-3 border-b border-line px-4 py-1.5">
@@ -73,7 +77,7 @@ export function Timeline({ feed, chosen, onChoose }: TimelineProps) {
         </label>
         {chosen !== null && (
           <Button className="h-6 max-w-48 min-w-0" onClick={() => onChoose(null)}>
-            <Text className="truncate" most={40}>{`Only ${profileOf(chosen)}`}</Text> ×
+            <Text className="truncate" most={40}>{`Only ${nameOf(chosen)}`}</Text> ×
           </Button>
         )}
         <span className="ml-auto text-xs text-soft">
@@ -110,7 +114,7 @@ export function Timeline({ feed, chosen, onChoose }: TimelineProps) {
                   <Clock at={event.at} />
                 </span>
                 <Text className="truncate text-soft max-sm:order-2 max-sm:text-xs">
-                  {profileOf(event.sub_agent_id)}
+                  {nameOf(event.sub_agent_id)}
                 </Text>
                 <Text className="truncate max-sm:order-4 max-sm:col-span-2 max-sm:col-start-2">
                   {summary}

@@ -1,3 +1,4 @@
+import { shownName } from "../../../../src/events/delegation.ts";
 import { harmlessLine } from "../../../../src/sessions/harmless-text.ts";
 import { Text } from "../../components/text.tsx";
 import { Link } from "../../router/link.tsx";
@@ -13,7 +14,8 @@ const deepest = 12;
 /** Who it is, how deep in the tree, and what for. */
 export function TreeRowName({ row, onFold }: TreeRowNameProps) {
   const { children, delegation, depth, isFolded } = row;
-  const { id, profile, title } = delegation;
+  const { id, title } = delegation;
+  const name = shownName(delegation);
   return (
     <span
       role="gridcell"
@@ -25,7 +27,7 @@ export function TreeRowName({ row, onFold }: TreeRowNameProps) {
           type="button"
           tabIndex={-1}
           className="size-5 shrink-0 rounded-sm text-soft hover:text-ink"
-          aria-label={`${isFolded ? "Unfold" : "Fold"} ${harmlessLine(profile, 80)}`}
+          aria-label={`${isFolded ? "Unfold" : "Fold"} ${harmlessLine(name, 80)}`}
           onClick={onFold}
         >
           <svg
@@ -44,7 +46,7 @@ export function TreeRowName({ row, onFold }: TreeRowNameProps) {
         tabIndex={-1}
         className={`truncate font-medium hover:underline ${depth > 0 ? "max-w-3/5 shrink-0" : "min-w-0"}`}
       >
-        <Text most={60}>{profile}</Text>
+        <Text most={60}>{name}</Text>
       </Link>
       {depth > 0 && <Text className="min-w-0 truncate text-soft">{title}</Text>}
       {isFolded && <span className="shrink-0 text-xs text-soft">({children})</span>}

@@ -8,6 +8,7 @@ describe("mentionAt", () => {
     expect(mentionAt("@", 1)).toEqual({ from: 0, to: 1, wanted: "" });
     expect(mentionAt("(@a and more", 3)).toEqual({ from: 1, to: 3, wanted: "a" });
     expect(mentionAt('Read @"my fi', 12)).toEqual({ from: 5, to: 12, wanted: "my fi" });
+    expect(mentionAt('Read @"my @x', 12)).toEqual({ from: 10, to: 12, wanted: "x" });
   });
 
   it("is nothing in an address of mail, after a space, or elsewhere", () => {

@@ -11,9 +11,10 @@ const longest = 200;
 /** What is being mentioned before the caret; null: nothing is. */
 export function mentionAt(text: string, caret: number): Mention | null {
   const before = text.slice(Math.max(caret - longest - 2, 0), caret);
-  // At the beginning of a word: an address of mail mentions nobody.
+  // At the beginning of a word: an email address is no mention. A quote that was never closed ends
+  // where the next mention begins.
   const [found, start = "", quoted, plain] =
-    /(^|[\s([{,;:])@(?:"([^"\n]*)|([^\s"]*))$/.exec(before) ?? [];
+    /(^|[\s([{,;:])@(?:"((?:(?![\s([{,;:]@)[^"\n])*)|([^\s"]*))$/.exec(before) ?? [];
   if (found === undefined) return null;
   const wanted = quoted ?? plain ?? "";
   return { from: caret - found.length + start.length, to: caret, wanted };

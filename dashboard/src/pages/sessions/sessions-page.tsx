@@ -1,4 +1,5 @@
 import { useState } from "react";
+import { shownName } from "../../../../src/events/delegation.ts";
 import { Money, Time, Tokens } from "../../components/amounts.tsx";
 import { Button } from "../../components/button.tsx";
 import { Empty } from "../../components/empty.tsx";
@@ -27,8 +28,8 @@ export function SessionsPage() {
   );
   const asking = useAskingRuns();
   const wanted = search.trim().toLowerCase();
-  const rows = (value?.rows ?? []).filter(({ id, lastMessage, profile, title }) =>
-    `${id} ${title} ${profile} ${lastMessage}`.toLowerCase().includes(wanted),
+  const rows = (value?.rows ?? []).filter((row) =>
+    `${row.id} ${row.title} ${shownName(row)} ${row.lastMessage}`.toLowerCase().includes(wanted),
   );
   const index = rows.findIndex(({ id, runId }) => id === chosen || runId === chosen);
   const move = (step: number): void => {
@@ -124,7 +125,7 @@ function SessionLink({ row, state, isChosen }: SessionLinkProps) {
         <Text>{row.lastMessage}</Text>
       </span>
       <span className="truncate pl-6 text-xs text-soft">
-        <Text most={64}>{row.profile}</Text>
+        <Text most={64}>{shownName(row)}</Text>
       </span>
       <span className="flex gap-2 pl-6 text-xs text-soft">
         <Money dollars={row.cost} estimated={row.estimated} />

@@ -131,7 +131,7 @@ function WorkerNote({ workers: { engine, isComplete, items } }: { readonly worke
   if (engine === "local" && isLost) {
     return (
       <p className="px-4 pt-2 text-soft">
-        What a worker that is gone left open is taken up when a server starts, or run by run:{" "}
+        Runs of a process that is gone are recovered when a server starts, or run by run:{" "}
         <code className="font-mono text-xs">mandate resume</code>
       </p>
     );

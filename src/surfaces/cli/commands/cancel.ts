@@ -32,7 +32,7 @@ async function cancel(given: Arguments, io: Io): Promise<number> {
     );
     if (given.flag("json")) io.stdout.write(`${printableJson({ id, outcome }, 2)}\n`);
     else if (outcome === "cancelled") {
-      io.stdout.write(`Cancelled ${id}. Go on with: ${io.program} resume ${id}\n`);
+      io.stdout.write(`Cancelled ${id}. Resume: ${io.program} resume ${id}\n`);
     } else io.stdout.write(`${id} had ended already; nothing was changed.\n`);
     return exitCode.done;
   } finally {

@@ -1,15 +1,20 @@
 import { basename, resolve } from "node:path";
+import type { RunState } from "../../../events/run-state.ts";
 import { MandateError } from "../../../ports/mandate-error.ts";
 import type { Arguments } from "../arguments.ts";
 import { chooseProfile } from "../choose-profile.ts";
 import type { Command } from "../command.ts";
+import { exitCode } from "../exit-code.ts";
 import { consentOptions, requireConsent } from "../folder-consent.ts";
 import type { Io } from "../io.ts";
+import { offerInterrupted } from "../offer-interrupted.ts";
 import { chosenPlaybook, openRuntime, runtimeOptions } from "../open-runtime.ts";
+import { PlainDisplay } from "../plain-display.ts";
 import { applicationFor, playbookOf } from "../playbook-application.ts";
 import { findFolder } from "../run-folder.ts";
 import { findSession } from "../sessions/find-session.ts";
 import { roleOf, roleOption, sessionOption } from "../speaker.ts";
+import { startDetached } from "../start-detached.ts";
 import { withStore } from "../with-store.ts";
 
 export const chatCommand: Command = {
@@ -17,8 +22,8 @@ export const chatCommand: Command = {
   usage: "[options] [MESSAGE] | --continue [ID]",
   about:
     "Talks with an agent at this terminal: it answers while you watch, and so do those it delegates\n" +
-    "to. / completes commands, ? lists the keys, Ctrl-C interrupts and, once more, leaves. Without a\n" +
-    "terminal, use run.",
+    "to. / completes commands, ? lists the keys, Ctrl-C interrupts and, once more, leaves. Before it\n" +
+    "begins it offers to resume interrupted runs. Without a terminal, use run.",
   options: {
     profile: {
       type: "text",
@@ -87,10 +92,18 @@ async function chat(given: Arguments, io: Io): Promise<number> {
       maxTokens: given.count("max-tokens"),
       maxCost: given.dollars("max-cost"),
       principal: { id: "local", role },
+      detach: (run: Pick<RunState, "id" | "workspace">) => startDetached(run, given, io),
     };
+    const display = new PlainDisplay(io);
+    const beside = await offerInterrupted({ runtime, io, display });
+    if (beside === "left") {
+      await runtime.close();
+      return exitCode.interrupted;
+    }
     const { runChat } = await import("../../tui/run-chat.ts");
     const code = await runChat(setting, {
       sessionId,
+      beside,
       message: sessionId === null ? given.words.join(" ") : "",
       listen: (onDelta) => {
         hear = onDelta;

@@ -1,6 +1,6 @@
+import { shownName } from "../../../events/delegation.ts";
 import type { StoredEvent } from "../../../events/event.ts";
 import { isWorkedOn } from "../../../events/is-worked-on.ts";
-import { runOutcomeOf } from "../../../events/run-outcome.ts";
 import { summarize } from "../../../events/summarize.ts";
 import { tellEvent } from "../../../events/told-event.ts";
 import type { Store } from "../../../ports/store.ts";
@@ -90,7 +90,7 @@ function printLine(io: Io): Print {
     const number = String(event.run_seq).padStart(4);
     const time = formatElapsed(event.at - state.startedAt).padStart(5);
     const delegation = event.sub_agent_id && state.delegations.get(event.sub_agent_id);
-    const who = delegation ? `${delegation.id} ${printableLine(delegation.profile)}` : state.id;
+    const who = delegation ? `${delegation.id} ${printableLine(shownName(delegation))}` : state.id;
     const left = `${number}  ${time}  ${padEnd(shorten(who, 18, glyphs.ellipsis), 18)}  `;
     const room = io.stdout.isTerminal ? io.stdout.columns - 1 - displayWidth(left) : 1000;
     const text = shorten(printableLine(summarize(event)), Math.max(20, room), glyphs.ellipsis);
@@ -98,7 +98,7 @@ function printLine(io: Io): Print {
   };
 
   function toneOf({ payload, type }: StoredEvent, text: string): string {
-    if (type === "run.finished") return toneOfOutcome(runOutcomeOf(payload), paint)(text);
+    if (type === "run.finished") return toneOfOutcome(payload.outcome, paint)(text);
     if (type === "agent.subagent_failed") return paint.bad(text);
     if (type === "agent.tool_denied" || type === "agent.retried") return paint.warn(text);
     if (type === "agent.subagent_completed") return paint.good(text);

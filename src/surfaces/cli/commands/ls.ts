@@ -1,4 +1,5 @@
 import { runsWithCopies } from "../../../commands/kept-copies.ts";
+import { describeAnswered } from "../../../commands/runs/describe-run.ts";
 import { findPlaces } from "../../../control/places.ts";
 import { isRunInterrupted } from "../../../events/is-run-interrupted.ts";
 import { type AskWorkers, askWorkersOnce } from "../../../events/is-worked-on.ts";
@@ -6,6 +7,7 @@ import type { RunOutcome } from "../../../events/run-outcome.ts";
 import type { RunState } from "../../../events/run-state.ts";
 import { atMost, atMostCost, type Spent, spentIn } from "../../../events/spent.ts";
 import type { RunRow, Store } from "../../../ports/store.ts";
+import { earlyAnswerIn } from "../../../sessions/delegation-result.ts";
 import { spentInRow } from "../../../sessions/spent-in-row.ts";
 import { formatAge, formatCost, formatTokens } from "../amounts.ts";
 import type { Arguments } from "../arguments.ts";
@@ -22,6 +24,8 @@ type RunStatus = RunOutcome | "running" | "interrupted";
 
 interface ListedRun extends RunRow, Spent {
   readonly state: RunStatus;
+  /** Background sub-agents that run on though its root has answered; absent: it has not. */
+  readonly runningAfterAnswer?: readonly string[];
 }
 
 export const lsCommand: Command = {
@@ -64,10 +68,12 @@ async function list(store: Store, given: Arguments, io: Io): Promise<number> {
   const interrupted = looks.filter(({ listed }) => listed.state === "interrupted");
   const own = interrupted.find(({ isSpread }) => !isSpread);
   if (own) {
-    io.stderr.write(`\nInterrupted runs go on with: ${io.program} resume ${own.listed.id}\n`);
+    io.stderr.write(`\nInterrupted runs continue with: ${io.program} resume ${own.listed.id}\n`);
   }
   if (interrupted.some(({ isSpread }) => isSpread)) {
-    io.stderr.write(`\nInterrupted runs that are spread go on with: ${io.program} worker\n`);
+    io.stderr.write(
+      `\nInterrupted runs that are distributed continue with: ${io.program} worker\n`,
+    );
   }
   const { home } = findPlaces(io.environment);
   const withCopies = await runsWithCopies({ store, home });
@@ -97,12 +103,22 @@ async function lookAt(store: Store, row: RunRow, workers: AskWorkers): Promise<L
     run === undefined
       ? !(await store.isWorkerAlive(row.worker))
       : await isRunInterrupted(store, run, workers);
-  const state = isInterrupted ? "interrupted" : "running";
-  return { listed: { ...soFar(row, run), state }, isSpread: Boolean(run?.spread) };
+  const state: RunStatus = isInterrupted ? "interrupted" : "running";
+  const answer = run === undefined ? null : earlyAnswerIn(run);
+  const listed = {
+    ...soFar(row, run),
+    state,
+    ...(answer && { runningAfterAnswer: answer.running }),
+  };
+  return { listed, isSpread: Boolean(run?.spread) };
 }
 
 function soFar(row: RunRow, run: RunState | undefined): RunRow & Spent {
   return run === undefined ? row : { ...row, delegations: run.delegations.size, ...spentIn(run) };
+}
+
+function stateInWords({ runningAfterAnswer: running, state }: ListedRun): string {
+  return state === "running" && running ? describeAnswered(running.length) : state;
 }
 
 const head = ["RUN", "STATE", "AGENTS", "TOKENS", "COST", "STARTED", "TASK"];
@@ -116,7 +132,7 @@ function table(
 ): string[] {
   const cells = runs.map((run) => [
     run.id,
-    run.state,
+    stateInWords(run),
     String(run.delegations),
     atMost(formatTokens(run.tokens), run),
     atMostCost(formatCost(run.cost), run),

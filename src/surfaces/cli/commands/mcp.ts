@@ -1,4 +1,6 @@
 import { realpathSync } from "node:fs";
+import { loadConfig } from "../../../control/load-config.ts";
+import type { OfferedWays } from "../../mcp/instructions.ts";
 import type { StdioOptions } from "../../mcp/stdio/serve-stdio.ts";
 import type { Arguments } from "../arguments.ts";
 import type { Command } from "../command.ts";
@@ -41,9 +43,11 @@ async function serve(given: Arguments, io: Io): Promise<number> {
   const folder = realpathSync(findFolder(given, io));
   const { promise: stopped, resolve: stop } = Promise.withResolvers<void>();
   const release = io.onSignal(() => stop());
+  const ways = await waysOf(folder, io);
   const served = serveStdio({
     input: process.stdin,
     principal: user,
+    ways,
     write: guardStdout(stop),
     warn: (sentence) => io.stderr.write(`mandate mcp: ${sentence}\n`),
     open: (client) => open(client, folder, given, io),
@@ -52,6 +56,21 @@ async function serve(given: Arguments, io: Io): Promise<number> {
   await served.close();
   release();
   return exitCode.done;
+}
+
+/**
+ * For what a client's model is told before anything is opened. A project's file may switch `spawn`
+ * off, and a file that cannot be read says nothing: then only tools are named that are there anyway.
+ */
+async function waysOf(folder: string, { environment }: Io): Promise<OfferedWays> {
+  const { offeredWays } = await import("../../mcp/instructions.ts");
+  try {
+    const { found, own } = await loadConfig({ cwd: folder, environment });
+    const ways = offeredWays(own);
+    return found.length === 0 ? ways : { ...ways, spawn: ways.spawn && !ways.delegation };
+  } catch {
+    return { delegation: true, spawn: false };
+  }
 }
 
 /** Nothing of this is loaded before a request needs it: clients do not wait long for the first answer. */

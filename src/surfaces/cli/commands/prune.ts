@@ -3,6 +3,7 @@ import { loadConfig } from "../../../control/load-config.ts";
 import { findPlaces } from "../../../control/places.ts";
 import { MandateError } from "../../../ports/mandate-error.ts";
 import type { PruneReport } from "../../../ports/prune.ts";
+import { headOf } from "../../../text.ts";
 import { countOf } from "../amounts.ts";
 import type { Arguments } from "../arguments.ts";
 import { type Command, jsonOption } from "../command.ts";
@@ -67,7 +68,7 @@ function ageOf(text: string | undefined, days: number | undefined): number {
     "usage",
     text === undefined
       ? "Say how old a run must be: --older-than 90d, or `retention.days` in the configuration."
-      : `--older-than takes a time such as 90d, 12w or 36h; it is "${text.slice(0, 40)}".`,
+      : `--older-than takes a time such as 90d, 12w or 36h; it is "${headOf(text, 40)}".`,
   );
 }
 

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { until as untilTrue } from "../../../testing/until.ts";
 import { Desk } from "../desk.test-support.ts";
 
 const calls = Array.from(
@@ -41,6 +42,23 @@ test("two runs are held against each other, and where they part is told in words
   const different = await desk.type(["replay", one, "--compare", other]);
   expect(different.code).toBe(1);
   expect(different.out).toMatch(/differences?, r\w+ and r\w+ compared/);
+});
+
+test("a run that was cancelled in the runtime's own words is the same", async () => {
+  desk.write(
+    "slow.yaml",
+    playbook.replace('{ text: "My part." }', "{ latency_ms: 600000, text: late }"),
+  );
+  const typing = desk.start(["run", "--playbook", "slow.yaml", "The", "job"]);
+  const open = async () => JSON.parse((await desk.type(["ls", "--open", "--json"])).out);
+  const { id } = await untilTrue("all are at work", async () =>
+    (await open()).find(({ delegations }: { delegations: number }) => delegations === 31),
+  );
+  const reason = "Its caller was cancelled.";
+  expect((await desk.type(["cancel", id, "--reason", reason])).code).toBe(0);
+  await typing.done;
+  expect((await desk.type(["logs", id])).out).toContain(`cancelled: ${reason}`);
+  expect((await desk.type(["replay", id])).out).toMatch(/31 delegations: the same/);
 });
 
 test("a run that does not exist is a usage error", async () => {

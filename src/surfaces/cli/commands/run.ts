@@ -1,15 +1,19 @@
 import { MandateError } from "../../../ports/mandate-error.ts";
 import type { Runtime } from "../../../runtime.ts";
 import type { Arguments } from "../arguments.ts";
-import { announceModel, attend, attendOptions, displayFor, takeUp } from "../attend.ts";
+import { announceModel, attend, attendOptions, displayFor } from "../attend.ts";
+import { backgroundOf, backgroundOption } from "../background.ts";
 import { chooseProfile } from "../choose-profile.ts";
 import type { Command } from "../command.ts";
 import { describeReceipt, reductions } from "../describe-contract.ts";
 import type { Display } from "../display.ts";
+import { exitCode } from "../exit-code.ts";
 import { consentOptions, requireConsent } from "../folder-consent.ts";
 import type { Io } from "../io.ts";
+import { offerInterrupted } from "../offer-interrupted.ts";
 import { chosenPlaybook, openRuntime, runtimeOptions } from "../open-runtime.ts";
 import { applicationFor } from "../playbook-application.ts";
+import { resumeBeside } from "../resume-runs.ts";
 import { findFolder } from "../run-folder.ts";
 import { sessionOption } from "../speaker.ts";
 import type { StartedRun, Work } from "../work-on.ts";
@@ -18,10 +22,11 @@ export const runCommand: Command = {
   name: "run",
   usage: '[options] "TASK"',
   about:
-    "Gives a task to an agent and works on it to the end. The result goes to standard output, what\n" +
-    "happens meanwhile to standard error. Ctrl-C cancels (and the run can be resumed); a second one\n" +
-    "leaves at once. Runs that a crash interrupted are taken up first, and left again when the task is\n" +
-    "done and nobody is at a terminal.",
+    "Gives a task to an agent and works on it to the end. The answer goes to standard output as soon\n" +
+    "as it is there; then run waits for sub-agents that the agent left in the background. Progress\n" +
+    "goes to standard error. Ctrl-C cancels (and the run can be resumed); a second one leaves at\n" +
+    "once. Interrupted runs of earlier are left alone: at a terminal it offers to resume them first,\n" +
+    "otherwise it names them.",
   options: {
     profile: {
       type: "text",
@@ -54,6 +59,7 @@ export const runCommand: Command = {
     "max-cost": { type: "text", value: "DOLLARS", help: "the same in US dollars: 2.50" },
     timeout: { type: "text", value: "TIME", help: "for all of it: 90s, 5m, 1h" },
     ...runtimeOptions,
+    background: backgroundOption,
     ...consentOptions,
     ...attendOptions,
   },
@@ -63,6 +69,7 @@ export const runCommand: Command = {
     'run -p researcher --read-only "Compare the two parsers in src"',
     'run --playbook helpers.yaml "Count the files"',
     'run --continue "And now their lines"',
+    'run --background detach "Start the survey, and tell me what to expect"',
     'run --goal "A login page" --goal "A page for lost passwords"',
     "run --plan login.yaml --dry-run",
   ],
@@ -70,6 +77,9 @@ export const runCommand: Command = {
 };
 
 async function run(given: Arguments, io: Io): Promise<number> {
+  if (backgroundOf(given) !== "wait" && (given.texts("goal").length > 0 || given.text("plan"))) {
+    throw new MandateError("usage", "--background is for a task: --goal and --plan wait for all.");
+  }
   if (given.flag("continue")) {
     const { continueRun } = await import("../sessions/continue-run.ts");
     return continueRun(given, io);
@@ -109,16 +119,20 @@ async function run(given: Arguments, io: Io): Promise<number> {
       io,
       session,
     });
+    const display = displayFor(given, io);
+    const beside = await offerInterrupted({ runtime, io, display });
+    if (beside === "left") return exitCode.interrupted;
     const work: Work = {
       runtime,
       io,
-      display: displayFor(given, io),
+      display,
       async begin(watch) {
         announceModel(model, playbook, work);
         if (note !== undefined) work.display.say(note);
-        await takeUp(work, watch);
+        await resumeBeside(work, watch, beside);
         const started = await runtime.engine.startRun({
           task,
+          isTyped: true,
           profile,
           workspace,
           readOnly,

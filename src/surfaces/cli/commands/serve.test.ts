@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 // Loaded by the command when it is called; here before, so that no test waits for it.
 import "../../http/serve-runtime.ts";
+import { until as untilTrue } from "../../../testing/until.ts";
 import { Desk, type Typing, until } from "../desk.test-support.ts";
 
 let desk: Desk;
@@ -16,6 +17,9 @@ name: quiet
 replies:
   - when: { task: write, turn: 1 }
     calls: [{ tool: write_file, input: { path: note.txt, content: hello } }]
+  - when: { task: slow }
+    latency_ms: 600000
+    text: Late.
   - text: done
 `;
 
@@ -80,6 +84,23 @@ describe("mandate serve", () => {
     expect(existsSync(join(closed, "note.txt"))).toBe(false);
     const { out } = await desk.type(["folders", "--json"]);
     expect(JSON.parse(out)).toMatchObject([{ folder: closed }]);
+  });
+
+  it("recovers the runs that another process left, when it starts", async () => {
+    const file = desk.write("playbook.yaml", playbook);
+    const left = desk.start(["run", "--playbook", file, "slow"]);
+    await until(() => left.soFar().err.includes("created as general"), "the run");
+    left.signal("SIGTERM");
+    await left.done;
+    const served = await start("--speed", "1000000");
+    const states = async (): Promise<readonly string[]> => {
+      const runs = JSON.parse((await desk.type(["ls", "--json"])).out);
+      return runs.map(({ state }: { state: string }) => state);
+    };
+    await untilTrue("it succeeds", async () => (await states()).join() === "succeeded");
+    served.signal("SIGTERM");
+    const { err } = await served.done;
+    expect(err).toMatch(/^r\w+ was interrupted and continues where it stopped\.\n/);
   });
 
   it("needs --force for the home folder, whether it is named or not", async () => {

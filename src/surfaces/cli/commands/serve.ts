@@ -30,9 +30,9 @@ export const serveCommand: Command = {
   usage: "[options]",
   about:
     "Serves the dashboard, the HTTP API, its streams of events, MCP at /mcp and metrics at /metrics,\n" +
-    "for this machine. Every request needs a token (`mandate token`). Runs that a crash interrupted\n" +
-    "are taken up. Ctrl-C ends it: what is being answered is answered, and the next start goes on\n" +
-    "with the runs.",
+    "for this machine. Every request needs a token (`mandate token`). It recovers runs that a crash\n" +
+    "interrupted. Ctrl-C ends it: what is being answered is answered, and the next start recovers the\n" +
+    "runs.",
   options: {
     port: { type: "text", value: "NUMBER", help: `where to listen (${usualPort}; 0: any)` },
     host: { type: "text", value: "ADDRESS", help: "at which address (127.0.0.1)" },
@@ -102,7 +102,7 @@ async function serve(given: Arguments, io: Io): Promise<number> {
     if (files !== undefined) showPage(server, token, given, io);
     const where = `The token is in ${printableLine(file)} (${io.program} token show)`;
     io.stdout.write(given.flag("print-token") ? `The token is ${token}\n` : `${where}\n`);
-    await takeUp(runtime, log);
+    await recover(runtime, log);
     const retention = startRetention(runtime, findPlaces(io.environment).home, log);
     await stopped;
     retention.stop();
@@ -132,13 +132,13 @@ async function printLink(given: Arguments, io: Io, port: number): Promise<number
   return exitCode.done;
 }
 
-/** What cannot be taken up must not keep a server from serving. */
-async function takeUp({ engine }: Runtime, log: (line: string) => void): Promise<void> {
+/** A run that cannot be recovered must not keep a server from serving. */
+async function recover({ engine }: Runtime, log: (line: string) => void): Promise<void> {
   const refused = (error: unknown): void =>
-    log(`An interrupted run could not be taken up: ${messageOf(error)}`);
+    log(`An interrupted run could not be recovered: ${messageOf(error)}`);
   try {
     for (const { runId, result } of await engine.recover(undefined, refused)) {
-      log(`${runId} was interrupted and goes on where it stopped.`);
+      log(`${runId} was interrupted and continues where it stopped.`);
       // How it ends is in its log; here nobody waits for it.
       result.catch(() => undefined);
     }

@@ -1,8 +1,10 @@
 import { keptWorkIn } from "../../../commands/kept-copies.ts";
+import { describeAnswered } from "../../../commands/runs/describe-run.ts";
 import { findPlaces } from "../../../control/places.ts";
 import type { Delegation } from "../../../events/delegation.ts";
 import type { StoredEvent } from "../../../events/event.ts";
 import type { Store } from "../../../ports/store.ts";
+import { earlyAnswerIn, earlyAnswerOf } from "../../../sessions/delegation-result.ts";
 import type { Arguments } from "../arguments.ts";
 import { type Command, jsonOption } from "../command.ts";
 import { describeDelegation } from "../describe-delegation.ts";
@@ -66,9 +68,12 @@ async function showRun(store: Store, view: RunView, asJson: boolean, io: Io): Pr
   const result = await readResult(store, { runId: id, delegationId: null });
   const state = outcome ?? (view.isInterrupted ? "interrupted" : "running");
   const about = { runId: id, task, application, workspace, state, startedAt, finishedAt };
-  if (asJson) return `${printableJson({ ...about, result }, 2)}\n`;
+  const answer = earlyAnswerIn(view.state);
+  if (asJson) return `${printableJson({ ...about, ...(answer && { answer }), result }, 2)}\n`;
   await view.readBudgets();
-  return describeRun(view, state, result?.result, io);
+  const isAnswered = answer !== null && state === "running";
+  const said = isAnswered ? describeAnswered(answer.running.length) : state;
+  return describeRun(view, said, result?.result ?? answer?.text, io);
 }
 
 async function eventsOf(store: Store, delegationId: string): Promise<StoredEvent[]> {
@@ -84,16 +89,19 @@ async function delegationDocument(
   events: readonly StoredEvent[],
 ) {
   const created = events.find((event) => event.type === "agent.subagent_created");
+  const answer = earlyAnswerOf(view.state, delegation.id);
   return {
     runId: view.state.id,
     delegationId: delegation.id,
     parentId: delegation.parentId,
     profile: delegation.profile,
+    ...(delegation.client !== undefined && { client: delegation.client }),
     status:
       view.isInterrupted && delegation.status !== "closed" ? "interrupted" : delegation.status,
     contractHash: delegation.contractHash,
     contract: await store.readContract(delegation.id),
     receipt: created?.payload.receipt ?? [],
+    ...(answer && { answer }),
     result: await readResult(store, { runId: view.state.id, delegationId: delegation.id }),
   };
 }

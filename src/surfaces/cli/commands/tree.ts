@@ -54,7 +54,7 @@ function treeDocument(view: RunView) {
     (children.get(parentId) ?? []).map((delegation) => {
       const { budget, refusals } = view.notesOf(delegation.id);
       return {
-        ...infoOf(delegation, view.isInterrupted),
+        ...infoOf(state, delegation, view.isInterrupted),
         budget,
         refusals,
         children: below(delegation.id),

@@ -19,7 +19,7 @@ export const workerCommand: Command = {
   about:
     "Works on delegations that others start: takes them out of the queues of a shared Postgres, as\n" +
     "many at a time as it may, until it is stopped. Any number of workers can do so, on any number of\n" +
-    "machines; what one of them leaves when it dies is taken up by the others. Ctrl-C, or SIGTERM,\n" +
+    "machines; what one of them leaves when it dies the others recover. Ctrl-C, or SIGTERM,\n" +
     "has it take nothing more and end what it has; a second one ends it at once.",
   options: {
     queues: { type: "text", value: "NAMES", help: "take work from these alone, with commas (all)" },

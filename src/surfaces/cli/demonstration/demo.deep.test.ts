@@ -59,7 +59,9 @@ test("killed in the middle and started again, it goes on and ends with the same 
 
   const again = start(["demo", "--speed", "6"]);
   expect(await again.code).toBe(0);
-  expect(again.err()).toMatch(/r\w+ was interrupted and goes on where it stopped: Prepare release/);
+  expect(again.err()).toMatch(
+    /r\w+ was interrupted and continues where it stopped: Prepare release/,
+  );
   expect(resultIn(again.out())).toBe(expected);
   expect(again.out()).toMatch(/taken up \d+ times? after a kill/);
   expect(again.out()).toMatch(

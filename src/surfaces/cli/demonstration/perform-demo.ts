@@ -1,10 +1,11 @@
 import { existsSync } from "node:fs";
 import type { Runtime } from "../../../runtime.ts";
 import type { Arguments } from "../arguments.ts";
-import { displayFor, takeUp } from "../attend.ts";
+import { displayFor } from "../attend.ts";
 import type { Display } from "../display.ts";
 import type { Io } from "../io.ts";
 import { demoApplication } from "../playbook-application.ts";
+import { recoverRuns } from "../resume-runs.ts";
 import { styleFor } from "../style.ts";
 import { type StartedRun, type Work, type WorkOutcome, workOn } from "../work-on.ts";
 import { createSampleProject } from "./sample-project.ts";
@@ -24,7 +25,7 @@ export interface DemoStage {
   readonly runtime: Runtime;
 }
 
-/** Begins, or goes on with what was interrupted, and shows it in the terminal to its end. */
+/** Begins, or recovers what was interrupted, and shows it in the terminal to its end. */
 export async function performDemo(
   { given, io, ownHome, place, runtime, wanted }: DemoStage,
   onBegin?: (run: StartedRun, display: Display) => void,
@@ -36,7 +37,7 @@ export async function performDemo(
     display,
     async begin(watch) {
       display.say(introduction(io, place, ownHome));
-      const [recovered] = await takeUp(work, watch);
+      const [recovered] = await recoverRuns(work, watch);
       const run = recovered ?? (await start(runtime, wanted));
       if (recovered === undefined) await watch(run);
       onBegin?.(run, display);

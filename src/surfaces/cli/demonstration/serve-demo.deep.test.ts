@@ -103,7 +103,7 @@ test("stopped in the middle it ends well, and the next start goes on where it wa
   expect([code, out]).toEqual([0, ""]);
   const again = start(50, "--port", "0");
   await until(() => again.soFar().out.includes("Next "), "the end of the demonstration");
-  expect(again.soFar().err).toMatch(/was interrupted and goes on where it stopped/);
+  expect(again.soFar().err).toMatch(/was interrupted and continues where it stopped/);
   again.signal("SIGINT");
   expect((await again.done).code).toBe(0);
 });

@@ -82,7 +82,7 @@ test("Ctrl-C cancels the goal at work and those that wait, and names each of the
   const { first, slow, last } = await runsByTask();
   expect([first?.state, slow?.state, last?.state]).toEqual(["succeeded", "cancelled", "cancelled"]);
   expect(err).toContain(
-    `mandate: ${slow?.id}, ${last?.id} were cancelled. Go on with: mandate resume ${slow?.id}; mandate resume ${last?.id}\n`,
+    `mandate: ${slow?.id}, ${last?.id} were cancelled. Resume: mandate resume ${slow?.id}; mandate resume ${last?.id}\n`,
   );
   expect(err).not.toContain(`resume ${first?.id}`);
   expect(await violations()).toEqual([]);
@@ -100,7 +100,7 @@ test("a signal of the system names every goal that has not ended, and how to go 
     "interrupted",
   ]);
   expect(err).toContain(
-    `mandate: stopped by the system; the next start takes ${slow?.id}, ${last?.id} up again. Go on with: mandate resume ${slow?.id}; mandate resume ${last?.id}\n`,
+    `mandate: stopped by the system; ${slow?.id}, ${last?.id} are not finished. Resume: mandate resume ${slow?.id}; mandate resume ${last?.id}\n`,
   );
   expect(err).not.toContain(`resume ${first?.id}`);
   const resumed = await desk.type(["resume", last?.id ?? ""]);

@@ -2,16 +2,18 @@ import type { DelegationResult } from "../../../ports/delegator.ts";
 import { MandateError } from "../../../ports/mandate-error.ts";
 import type { Runtime } from "../../../runtime.ts";
 import type { Arguments } from "../arguments.ts";
-import { announceModel, displayFor, lookBack, reportOutcome, takeUp } from "../attend.ts";
+import { announceModel, displayFor, lookBack, reportOutcome } from "../attend.ts";
 import { chooseProfile } from "../choose-profile.ts";
 import { printResult } from "../commands/result.ts";
 import { exitCode, exitCodeOfResult } from "../exit-code.ts";
 import { requireConsent } from "../folder-consent.ts";
 import type { Io } from "../io.ts";
 import { tellKept } from "../kept-changes.ts";
+import { offerInterrupted } from "../offer-interrupted.ts";
 import { chosenPlaybook, openRuntime } from "../open-runtime.ts";
 import { applicationFor } from "../playbook-application.ts";
 import { printableJson, printableLine } from "../printable.ts";
+import { resumeBeside } from "../resume-runs.ts";
 import { findFolder } from "../run-folder.ts";
 import { type StartedRun, type Work, workOn } from "../work-on.ts";
 
@@ -27,19 +29,23 @@ export async function runGoals(given: Arguments, io: Io): Promise<number> {
     const name = given.text("profile") ?? "orchestrator";
     const { model, profile } = await chooseProfile(runtime, name, { workspace, io });
     const started: StartedRun[] = [];
+    const display = displayFor(given, io);
+    const beside = await offerInterrupted({ runtime, io, display });
+    if (beside === "left") return exitCode.interrupted;
     const work: Work = {
       runtime,
       io,
-      display: displayFor(given, io),
+      display,
       async begin(watch) {
         announceModel(model, playbook, work);
-        await takeUp(work, watch);
+        await resumeBeside(work, watch, beside);
         for (const task of goals) {
           const run = await runtime.engine.startRun({
             task,
             profile,
             workspace,
             isGoal: true,
+            isTyped: true,
             readOnly: given.flag("read-only"),
             maxTokens: given.count("max-tokens"),
             maxCost: given.dollars("max-cost"),
@@ -59,7 +65,7 @@ export async function runGoals(given: Arguments, io: Io): Promise<number> {
     if (outcome.ended !== "result") {
       const aftermath = await Promise.all(started.map((run) => lookBack(run, work)));
       const kept = aftermath.flatMap((of) => of.kept);
-      return reportOutcome(outcome, given, io, { end: null, kept });
+      return reportOutcome(outcome, given, io, { end: null, kept, cause: null });
     }
     return await reportGoals(goals, started, { given, io, runtime });
   } finally {

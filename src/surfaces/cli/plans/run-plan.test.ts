@@ -70,6 +70,17 @@ test("--json gives the result as for every run", async () => {
   expect(result.tokenUsage).toEqual({ prompt: 0, completion: 0, cost: 0 });
 });
 
+test("what a step owns is shown with its contract", async () => {
+  desk.write("owning.yaml", `${plan}    owns: [note.txt, "notes/**"]\n`);
+  const { out } = await run("--plan", "owning.yaml", "--json");
+  const { subDelegations } = JSON.parse(out) as { subDelegations: { delegationId: string }[] };
+  const shown = await Promise.all(
+    subDelegations.map(async ({ delegationId: id }) => (await desk.type(["show", id])).out),
+  );
+  const again = shown.filter((text) => text.includes("write it again"));
+  expect(again).toEqual([expect.stringMatching(/owns +note\.txt, notes\/\*\*\n/)]);
+});
+
 test("a plan that was not completed has the exit code of a failure", async () => {
   desk.write("bad.yaml", plan.replace("look around", "it fails"));
   const { code, err, out } = await run("--plan", "bad.yaml");
@@ -195,7 +206,7 @@ test.each([
     many(10_000).replaceAll("coder", "codr"),
     /Step 1 \("s0"\) is for "codr", which is no profile\. Did you mean coder\?/,
   ],
-])("%s are refused in little time", async (_what, text, says) => {
+])("%s are refused", async (_what, text, says) => {
   desk.write("huge.yaml", text);
   const { code, err } = await run("--plan", "huge.yaml");
   expect(code).toBe(2);

@@ -4,15 +4,18 @@ import { MandateError } from "../../../ports/mandate-error.ts";
 import type { Runtime } from "../../../runtime.ts";
 import { countOf } from "../amounts.ts";
 import type { Arguments } from "../arguments.ts";
-import { announceModel, displayFor, lookBack, reportOutcome, takeUp } from "../attend.ts";
+import { announceModel, displayFor, lookBack, reportOutcome } from "../attend.ts";
+import type { Display } from "../display.ts";
 import { shorten } from "../display-width.ts";
 import { exitCode } from "../exit-code.ts";
 import { requireConsent } from "../folder-consent.ts";
 import type { Io } from "../io.ts";
 import { tellKept } from "../kept-changes.ts";
+import { offerInterrupted } from "../offer-interrupted.ts";
 import { chosenPlaybook, openRuntime } from "../open-runtime.ts";
 import { applicationFor } from "../playbook-application.ts";
 import { printable, printableLine } from "../printable.ts";
+import { resumeBeside } from "../resume-runs.ts";
 import { findFolder } from "../run-folder.ts";
 import { type Work, type WorkOutcome, workOn } from "../work-on.ts";
 import { printSchedule } from "./print-schedule.ts";
@@ -33,7 +36,11 @@ export async function runPlan(given: Arguments, io: Io): Promise<number> {
     requireRunner(runtime);
     runtime.engine.requireModel(read.plan.steps.map(({ profile }) => profile));
     await requireConsent(workspace, { given, io, runtime });
-    const work = workOnPlan({ file, read, runtime, workspace, playbook }, given, io);
+    const display = displayFor(given, io);
+    const beside = await offerInterrupted({ runtime, io, display });
+    if (beside === "left") return exitCode.interrupted;
+    const plan = { file, read, runtime, workspace, playbook, beside };
+    const work = workOnPlan(plan, given, io, display);
     const outcome = await workOn(work);
     const report = given.flag("json") ? undefined : await reportOnFailure(outcome, runtime);
     const aftermath = await lookBack(outcome.run, work);
@@ -56,23 +63,26 @@ interface PlanToRun {
   readonly runtime: Runtime;
   readonly workspace: string;
   readonly playbook: string | undefined;
+  /** Interrupted runs that the person wants resumed too. */
+  readonly beside: readonly string[];
 }
 
 function workOnPlan(
-  { file, playbook, read, runtime, workspace }: PlanToRun,
+  { beside, file, playbook, read, runtime, workspace }: PlanToRun,
   given: Arguments,
   io: Io,
+  display: Display,
 ): Work {
   const { plan, text, waves } = read;
   const steps = countOf(plan.steps.length, "step");
   const work: Work = {
     runtime,
     io,
-    display: displayFor(given, io),
+    display,
     async begin(watch) {
       announceModel(runtime.parts.models.defaultModel, playbook, work);
       work.display.say(`${basename(file)}: ${steps} in ${countOf(waves.length, "wave")}`);
-      await takeUp(work, watch);
+      await resumeBeside(work, watch, beside);
       // A plan can be larger than a prompt may be: it is kept, and the run is told its hash.
       const { hash } = await runtime.store.keepArtifact(text);
       const started = await runtime.engine.startRun({

@@ -2,11 +2,14 @@ import { resolve } from "node:path";
 import { MandateError } from "../../../ports/mandate-error.ts";
 import type { Store } from "../../../ports/store.ts";
 import type { Arguments } from "../arguments.ts";
-import { announceModel, attend, displayFor, takeUp } from "../attend.ts";
+import { announceModel, attend, displayFor } from "../attend.ts";
+import { exitCode } from "../exit-code.ts";
 import { requireConsent } from "../folder-consent.ts";
 import type { Io } from "../io.ts";
+import { offerInterrupted } from "../offer-interrupted.ts";
 import { chosenPlaybook, openRuntime } from "../open-runtime.ts";
 import { applicationFor, playbookOf } from "../playbook-application.ts";
+import { resumeBeside } from "../resume-runs.ts";
 import { withStore } from "../with-store.ts";
 import type { Work } from "../work-on.ts";
 import { findSession } from "./find-session.ts";
@@ -30,14 +33,18 @@ export async function continueRun(given: Arguments, io: Io): Promise<number> {
   const runtime = await openRuntime(given, io, applicationFor(playbook), { cwd });
   try {
     await requireConsent(workspace, { given, io, runtime });
+    const display = displayFor(given, io);
+    const except = await runtime.store.findRun(sessionId);
+    const beside = await offerInterrupted({ runtime, io, display, except });
+    if (beside === "left") return exitCode.interrupted;
     const work: Work = {
       runtime,
       io,
-      display: displayFor(given, io),
+      display,
       async begin(watch) {
         announceModel(runtime.parts.models.defaultModel, playbook, work);
-        await takeUp(work, watch);
-        const limits = { readOnly, session: given.text("session-id") };
+        await resumeBeside(work, watch, beside);
+        const limits = { isTyped: true, readOnly, session: given.text("session-id") };
         const started = await runtime.engine.continueSession(sessionId, message, limits);
         await watch(started);
         return started;

@@ -1,4 +1,4 @@
-import { realpathSync } from "node:fs";
+import { realPathOr } from "../../../files.ts";
 import { MandateError } from "../../../ports/mandate-error.ts";
 import type { Store } from "../../../ports/store.ts";
 import { listSessions } from "../../../sessions/list-sessions.ts";
@@ -12,19 +12,11 @@ export async function findSession(
   io: Io,
 ): Promise<string> {
   if (id !== undefined) return id;
-  const [latest] = await listSessions(store, { workspace: realFolder(folder), limit: 1 });
+  // As runs name their folders: by one name each.
+  const [latest] = await listSessions(store, { workspace: realPathOr(folder), limit: 1 });
   if (latest !== undefined) return latest.id;
   throw new MandateError(
     "unknown-run",
     `There is no session in this folder yet. Start one: ${io.program} run "…". Others: ${io.program} sessions --all`,
   );
-}
-
-/** As runs name their folders: by one name each. */
-export function realFolder(folder: string): string {
-  try {
-    return realpathSync(folder);
-  } catch {
-    return folder;
-  }
 }

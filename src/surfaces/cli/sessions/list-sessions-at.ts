@@ -1,4 +1,6 @@
+import { shownName } from "../../../events/delegation.ts";
 import { atMost, atMostCost } from "../../../events/spent.ts";
+import { realPathOr } from "../../../files.ts";
 import { listSessions } from "../../../sessions/list-sessions.ts";
 import type { SessionRow } from "../../../sessions/session-row.ts";
 import { formatAge, formatCost, formatTokens } from "../amounts.ts";
@@ -9,14 +11,13 @@ import type { Io } from "../io.ts";
 import { printableJson, printableLine } from "../printable.ts";
 import { styleFor } from "../style.ts";
 import { withStore } from "../with-store.ts";
-import { realFolder } from "./find-session.ts";
 
 /** The sessions of this folder, or of all of them. */
 export async function listSessionsAt(given: Arguments, io: Io): Promise<number> {
   const query = {
     limit: given.count("limit"),
     before: given.text("before"),
-    workspace: given.flag("all") ? undefined : realFolder(io.cwd),
+    workspace: given.flag("all") ? undefined : realPathOr(io.cwd),
   };
   const sessions = await withStore(io, (store) => listSessions(store, query));
   if (given.flag("json")) {
@@ -42,7 +43,7 @@ function table(sessions: readonly SessionRow[], io: Io): string[] {
   const rows = sessions.map((session) => [
     session.id,
     session.status,
-    printableLine(session.profile),
+    printableLine(shownName(session)),
     String(session.runs),
     atMost(formatTokens(session.tokens), session),
     atMostCost(formatCost(session.cost), session),

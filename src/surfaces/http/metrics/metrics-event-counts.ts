@@ -1,5 +1,4 @@
 import type { StoredEvent } from "../../../events/event.ts";
-import { runOutcomeOf } from "../../../events/run-outcome.ts";
 import type { Store } from "../../../ports/store.ts";
 import { Counter, Histogram, type MetricFamily, Reading } from "./metrics-family.ts";
 import { OpenWork } from "./metrics-open-work.ts";
@@ -114,7 +113,7 @@ export class EventCounts {
   }
 
   #countRun({ run_id, at, payload }: StoredEvent<"run.finished">): void {
-    const outcome = runOutcomeOf(payload);
+    const outcome = payload.outcome;
     this.#runsFinished.add({ outcome });
     const startedAt = this.#open.startOf(run_id);
     if (startedAt !== undefined) this.#runSeconds.observe({ outcome }, (at - startedAt) / 1000);

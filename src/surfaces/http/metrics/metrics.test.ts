@@ -94,7 +94,11 @@ describe("metrics", () => {
     assert.equal(series.get("mandate_asks_open"), 1);
     await run.append(
       about(id, "agent.answered", { ask_id: ask.ask_id, answer: "yes", by: "person" }),
-      about(id, "agent.subagent_failed", { code: "cancelled", error: "no" }),
+      about(id, "agent.subagent_failed", {
+        code: "cancelled",
+        cause: { code: "cancelled", text: "no" },
+        error: "no",
+      }),
     );
     series = seriesOf(await figures.render("text"));
     assert.equal(series.get('mandate_delegations_open{status="running"}'), 0);
@@ -132,7 +136,8 @@ describe("metrics", () => {
     metrics.countRequest("startRun", 201, 12);
     metrics.countRequest("startRun", 429, 1);
     const principal = { id: "p", role: "viewer" } as const;
-    const context = { params: {}, outgoing: undefined, signal: new AbortController().signal };
+    const { signal } = new AbortController();
+    const context = { params: {}, outgoing: undefined, isPage: false, signal };
     const plain = await metrics.mount(new Request("http://x/metrics"), principal, context);
     assert.equal(plain.headers.get("content-type"), "text/plain; version=0.0.4; charset=utf-8");
     const text = await plain.text();

@@ -7,7 +7,7 @@ import type { StoredEvent } from "../../../events/event.ts";
 import { isRunInterrupted } from "../../../events/is-run-interrupted.ts";
 import { MandateError } from "../../../ports/mandate-error.ts";
 import type { Store } from "../../../ports/store.ts";
-import { resultOf } from "../../../sessions/delegation-result.ts";
+import { earlyAnswerOf, resultOf } from "../../../sessions/delegation-result.ts";
 import { readRunOf } from "../../../sessions/read-run.ts";
 import type { delegationDetail, keptArtifact } from "../shapes/delegation-shapes.ts";
 import { describeDelegation } from "./describe-delegation.ts";
@@ -47,7 +47,11 @@ export async function detailOf(
       deadlineAt: ask.deadlineAt,
       default: ask.default,
     },
+    unread: (delegation.mail ?? []).map(({ from, message, message_id: messageId }) => ({
+      ...{ messageId, from, message },
+    })),
     evidence: delegation.status === "closed" ? delegation.seal : null,
+    answer: earlyAnswerOf(run, id),
     result: result && withoutChildren(result),
     artifacts,
     resumedFrom: delegation.resumedFrom,

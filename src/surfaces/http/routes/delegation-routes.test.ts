@@ -86,6 +86,49 @@ describe("delegations over HTTP", () => {
     expect(after.items.map(({ type }) => type)).toEqual(["run.finished"]);
   });
 
+  it("take messages while they work, once for each key, and none after their end", async () => {
+    await using api = await openApi(options);
+    const { delegationId, runId } = await api.client.startRun({ task: "hang", profile: "worker" });
+    const message = "look at b";
+    const viewer = await api.as("viewer");
+    expect(await refusal(viewer.sendMessage({ delegationId, message }))).toBe("403 forbidden");
+    const sent = await api.client.sendMessage({ delegationId, message });
+    expect(sent).toEqual({ delegationId, messageId: expect.stringMatching(/^m/) });
+    const post = (key: string, body: object) =>
+      api.fetch(`/api/v1/delegations/${delegationId}/messages`, {
+        method: "POST",
+        headers: { "content-type": "application/json", "idempotency-key": key },
+        body: JSON.stringify(body),
+      });
+    const [first, again] = [
+      await post("a-key-of-mine", { message: "and c" }),
+      await post("a-key-of-mine", { message: "and c" }),
+    ];
+    expect([first.status, again.status]).toEqual([202, 202]);
+    expect(await again.json()).toEqual(await first.json());
+    expect((await post("another-key", { message: " " })).status).toBe(400);
+    const { unread } = await api.client.getDelegation({ delegationId });
+    // What a program sends is not a person's word.
+    expect(unread).toMatchObject([
+      { messageId: sent.messageId, from: "caller", message },
+      { from: "caller", message: "and c" },
+    ]);
+    await api.client.cancelDelegation({ delegationId });
+    await api.client.waitFor(runId);
+    expect(await refusal(api.client.sendMessage({ delegationId, message }))).toBe(
+      "409 already-terminal",
+    );
+    const none = api.client.sendMessage({ delegationId: "ffffff", message });
+    expect(await refusal(none)).toBe("404 unknown-delegation");
+    expect((await api.client.getDelegation({ delegationId })).unread).toHaveLength(2);
+    const { items } = await api.client.listMessages({ delegationId });
+    expect(JSON.stringify(items)).toContain(
+      `It ended before it read this message from its caller: ${message}`,
+    );
+    const { text } = await api.client.exportSession({ sessionId: delegationId });
+    expect(text).toContain("before it read this message");
+  });
+
   it("never tell the secrets of their servers, to nobody", async () => {
     await using api = await openApi({
       ...options,

@@ -18,19 +18,21 @@ import {
   cancelReply,
   delegationDetail,
   delegationRow,
+  sendBody,
+  sendReply,
   textPiece,
 } from "../shapes/delegation-shapes.ts";
 import { eventRow } from "../shapes/event-shapes.ts";
 import { askId, delegationId, hash, profileName, runId } from "../shapes/ids.ts";
 import { countIn, flag } from "../shapes/query-values.ts";
 import { delegationResult } from "../shapes/result-shapes.ts";
-import { resumedRun } from "../shapes/run-shapes.ts";
+import { resumeBody, resumedRun } from "../shapes/run-shapes.ts";
 import { messageEntry } from "../shapes/session-shapes.ts";
 import { answerQuestion } from "./answer-question.ts";
 import { detailOf, readNamedArtifact } from "./delegation-detail.ts";
 import { describeDelegation } from "./describe-delegation.ts";
 import { eventPage } from "./event-page.ts";
-import { cancelWork, resumeWork } from "./steer-work.ts";
+import { cancelWork, resumeWork, tellAgent } from "./steer-work.ts";
 
 const tag = "delegations";
 const params = z.object({ delegationId });
@@ -97,13 +99,16 @@ export const delegationRoutes: readonly Route[] = [
     id: "resumeDelegation",
     method: "POST",
     path: "/delegations/:delegationId/resume",
-    summary: "Goes on with a delegation that was cancelled or failed, as a run of its own.",
+    summary:
+      "Resumes a delegation: an open one with its run, one that was cancelled or failed as a run of its own.",
     tag,
     role: "operator",
     params,
+    body: resumeBody,
     reply: resumedRun,
     status: 202,
-    handle: ({ params: { delegationId: id }, principal }, host) => resumeWork(host, id, principal),
+    handle: ({ body, params: { delegationId: id }, principal }, host) =>
+      resumeWork(host, id, principal, body),
   }),
   defineRoute({
     id: "answerDelegation",
@@ -138,6 +143,21 @@ export const delegationRoutes: readonly Route[] = [
       const nextCursor = end < entries.length ? encodeCursor("messages", end) : null;
       return { items: entries.slice(from, end), nextCursor };
     },
+  }),
+  defineRoute({
+    id: "sendMessage",
+    method: "POST",
+    path: "/delegations/:delegationId/messages",
+    summary:
+      "Sends a message to a delegation that has not ended: it reads it before its next turn.",
+    tag,
+    role: "operator",
+    params,
+    body: sendBody,
+    reply: sendReply,
+    status: 202,
+    handle: ({ body, isPage, params: { delegationId: id }, principal }, host) =>
+      tellAgent(host, id, principal, { text: body.message, isTyped: isPage }),
   }),
   defineRoute({
     id: "listDelegationEvents",

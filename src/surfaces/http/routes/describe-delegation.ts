@@ -28,13 +28,14 @@ export async function describeDelegation(
 ): Promise<DelegationRow> {
   const caps = await grantedCaps(store, delegation.id);
   const isClosed = delegation.status === "closed";
-  const { attempt, depth, parentId, profile, title, waitingOn } = infoOf(delegation);
+  const { attempt, client, depth, parentId, profile, title, waitingOn } = infoOf(run, delegation);
   const isGone = isInterrupted && !isClosed;
   return {
     delegationId: delegation.id,
     runId: run.id,
     parentId,
     profile,
+    ...(client !== undefined && { client }),
     title,
     status: delegation.status,
     outcome: isClosed ? (sessionStatus(delegation) as z.infer<typeof resultStatus>) : null,

@@ -5,7 +5,7 @@ import type { AskWorkers } from "../../../events/is-worked-on.ts";
 import { childrenByParent, type RunState } from "../../../events/run-state.ts";
 import { spentIn } from "../../../events/spent.ts";
 import type { RunRow, Store } from "../../../ports/store.ts";
-import { resultOf } from "../../../sessions/delegation-result.ts";
+import { earlyAnswerIn, resultOf } from "../../../sessions/delegation-result.ts";
 import { harmlessLine } from "../../../sessions/harmless-text.ts";
 import { rootOf } from "../../../sessions/session.ts";
 import { spentInRow } from "../../../sessions/spent-in-row.ts";
@@ -83,6 +83,7 @@ export async function describeRun(
     ...spentIn(run),
     rootId: root?.id ?? null,
     tree,
+    answer: earlyAnswerIn(run),
     result: result ? withoutChildren(result) : null,
   };
 }

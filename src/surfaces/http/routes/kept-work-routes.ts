@@ -2,6 +2,7 @@ import { z } from "zod";
 import type { KeptWork } from "../../../commands/kept-work.ts";
 import type { MergedWork } from "../../../delegations/changes/merge-kept.ts";
 import { readRunOf } from "../../../sessions/read-run.ts";
+import { headOf } from "../../../text.ts";
 import type { Host } from "../host.ts";
 import { defineRoute, type Route } from "../route.ts";
 import { delegationId } from "../shapes/ids.ts";
@@ -31,7 +32,7 @@ export const keptWorkRoutes: readonly Route[] = [
     async handle({ params: { delegationId: id }, signal }, host) {
       const work = await keptWork(host, id);
       const diff = await work.diff(id, { maximumBytes: longestDiff, signal });
-      const text = diff.text.slice(0, longestDiff).toWellFormed();
+      const text = headOf(diff.text, longestDiff);
       let [added, removed] = [0, 0];
       for (const { lines } of diff.files) {
         added += lines?.added ?? 0;

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { type EngineOptions, testProfile } from "../../../testing/engine-fixture.ts";
 import { testFolder } from "../../../testing/test-folder.test-support.ts";
+import { until } from "../../../testing/until.ts";
 import { openApi, refusal } from "./api.test-support.ts";
 
 const profiles = [
@@ -58,6 +59,50 @@ describe("runs over HTTP", () => {
     const again = await api.client.startRun({ task: "other", profile: "lead", wait: 20_000 });
     const compared = await api.client.compareRuns({ runId: run.runId, with: again.runId });
     expect(compared.isSame).toBe(false);
+  });
+
+  it("have their answer while children in the background still run", async () => {
+    const child = Promise.withResolvers<void>();
+    const tools = ["spawn", "spawn_await"];
+    await using api = await openApi({
+      profiles: [
+        testProfile("lead", { tools, mayDelegate: { tools: ["read_file", ...tools] } }),
+        testProfile("worker", { tools: ["read_file"] }),
+      ],
+      async model({ caller }) {
+        if (caller.depth > 0) {
+          await child.promise;
+          return "found it";
+        }
+        const spawn = { tool: "spawn", input: { profile: "worker", task: "dig" } };
+        return caller.turn === 1 ? { calls: [spawn] } : "I started it.";
+      },
+    });
+    const { delegationId, runId } = await api.client.startRun({ task: "go", profile: "lead" });
+    const run = await until("the root has answered", async () => {
+      const detail = await api.client.getRun({ runId });
+      return detail.answer !== null && detail;
+    });
+    const [root, worker] = run.tree;
+    expect(run).toMatchObject({ state: "running", result: null });
+    const answer = { text: "I started it.", truncated: false, running: [worker?.delegationId] };
+    expect(run.answer).toEqual(answer);
+    expect(root).toMatchObject({ waitingOn: { on: "child", detail: worker?.delegationId } });
+    expect(await api.client.getDelegation({ delegationId })).toMatchObject({ answer });
+    child.resolve();
+    const ended = await until("the run ends", async () => {
+      const detail = await api.client.getRun({ runId });
+      return detail.state !== "running" && detail;
+    });
+    expect(ended).toMatchObject({ state: "succeeded", answer: null });
+  });
+
+  it("take an empty or null field for one that is not given", async () => {
+    await using api = await openApi(options);
+    const body = { task: "alone", profile: "", context: "", modelOverride: null, maxTokens: null };
+    const { delegationId } = await api.client.startRun({ ...body, wait: 20_000 } as never);
+    const { profile, step } = await api.engine.store.readContract(delegationId);
+    expect([profile.id, step.context]).toEqual(["general", null]);
   });
 
   it("are listed in pages, the newest first, by what they are", async () => {

@@ -14,6 +14,7 @@ import {
   forkBody,
   forkedRun,
   replayedRun,
+  resumeBody,
   resumedRun,
   runDetail,
   runRow,
@@ -73,8 +74,8 @@ export const runRoutes: readonly Route[] = [
     body: startRunBody,
     reply: startedRun,
     status: 201,
-    async handle({ body, principal, signal }, host) {
-      const started = await startRun(host, body, principal);
+    async handle({ body, isPage, principal, signal }, host) {
+      const started = await startRun(host, body, principal, isPage);
       return describeStarted(host, started, body.wait ?? 0, signal);
     },
   }),
@@ -114,13 +115,16 @@ export const runRoutes: readonly Route[] = [
     id: "resumeRun",
     method: "POST",
     path: "/runs/:runId/resume",
-    summary: "Goes on with a run that was interrupted, cancelled or failed.",
+    summary:
+      "Resumes a run: one that was paused or interrupted continues, one that was cancelled or failed continues as a new run.",
     tag,
     role: "operator",
     params,
+    body: resumeBody,
     reply: resumedRun,
     status: 202,
-    handle: ({ params: { runId: id }, principal }, host) => resumeWork(host, id, principal),
+    handle: ({ body, params: { runId: id }, principal }, host) =>
+      resumeWork(host, id, principal, body),
   }),
   defineRoute({
     id: "forkRun",

@@ -108,11 +108,12 @@ export const sessionRoutes: readonly Route[] = [
     body: continueBody,
     reply: startedRun,
     status: 201,
-    async handle({ body, params: { sessionId: id }, principal, signal }, host) {
+    async handle({ body, isPage, params: { sessionId: id }, principal, signal }, host) {
       const { engine, store } = host.runtime;
       await requireServed(host, (await readRunOf(store, id)).workspace);
       const { message, readOnly, session, wait = 0 } = body;
-      const options = { by: principal, readOnly, session: sessionOf(principal, session) };
+      const place = { by: principal, session: sessionOf(principal, session) };
+      const options = { ...place, readOnly, isTyped: isPage };
       const started = await engine.continueSession(id, message, options);
       return describeStarted(host, started, wait, signal);
     },

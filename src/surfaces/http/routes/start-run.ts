@@ -16,6 +16,7 @@ export async function startRun(
   host: Host,
   body: StartRunBody,
   by: Principal,
+  isTyped: boolean,
 ): Promise<StartedHere> {
   const { runtime } = host;
   const { budgetTokens, maxCost, maxDepth, maxTokens, readOnly, timeout, watchers } = body;
@@ -25,6 +26,7 @@ export async function startRun(
     ...(await whatToDo(host, body)),
     ...{ budgetTokens, by, maxCost, maxDepth, maxTokens, readOnly, watchers, workspace },
     isRealWorkspace: true,
+    isTyped: isTyped && body.plan === undefined,
     timeoutMs: timeout,
     session: sessionOf(by, body.session),
   });

@@ -5,8 +5,10 @@ import type { WaitingOn } from "../../../events/delegation.ts";
 import { listOf, moment, plainData } from "./plain-data.ts";
 import {
   artifactReference,
+  client,
   closeReason,
   delegationResult,
+  earlyAnswer,
   estimated,
   resultStatus,
   seal,
@@ -19,6 +21,7 @@ export const delegationRow = z.object({
   runId: z.string(),
   parentId: z.string().nullable(),
   profile: z.string(),
+  client,
   title: z.string(),
   status: z.enum(["created", "running", "waiting_for_merge", "completed", "failed", "closed"]),
   /** How it ended; null while it is open. */
@@ -78,7 +81,13 @@ export const delegationDetail = delegationRow.extend({
       default: z.string().nullable(),
     })
     .nullable(),
+  unread: listOf(
+    z.object({ messageId: z.string(), from: z.enum(["caller", "person"]), message: z.string() }),
+  ).meta({ description: "Messages that were sent to it and that it has not read." }),
   evidence: seal.nullable(),
+  answer: earlyAnswer.nullable().meta({
+    description: "Its final answer while background sub-agents keep it open; null otherwise.",
+  }),
   result: delegationResult.nullable(),
   artifacts: listOf(keptArtifact),
   resumedFrom: z.string().nullable(),
@@ -92,6 +101,9 @@ export const cancelReply = z.object({
 
 export const answerText = z.string().min(1).max(100_000);
 export const answerReply = z.object({ askId: z.string(), accepted: z.literal(true) });
+
+export const sendBody = z.strictObject({ message: z.string().min(1).max(100_000) });
+export const sendReply = z.object({ delegationId: z.string(), messageId: z.string() });
 
 export const textPiece = z.object({
   hash: z.string(),

@@ -13,6 +13,10 @@ export const estimated = z.literal(true).optional().meta({
   description: "Part of it was not reported by a provider: it is at most so much.",
 });
 
+export const client = z.string().optional().meta({
+  description: 'Of an agent that another program runs, whose profile is "external": that program.',
+});
+
 export const tokenUsage = z.object({
   prompt: z.number(),
   completion: z.number(),
@@ -29,6 +33,7 @@ export const seal = plainData<Seal>(
 export const delegationResult = z.object({
   delegationId: z.string(),
   profile: z.string(),
+  client,
   status: resultStatus,
   outcome: z
     .enum(["succeeded", "failed", "cancelled"])
@@ -42,4 +47,11 @@ export const delegationResult = z.object({
   closeReason,
   evidence: seal,
   artifacts: listOf(artifactReference).optional(),
+});
+
+/** A final answer that is there before its delegation closes. */
+export const earlyAnswer = z.object({
+  text: z.string(),
+  truncated: z.boolean(),
+  running: listOf(z.string()).meta({ description: "Its background sub-agents that still run." }),
 });

@@ -4,7 +4,7 @@ import { delegationRow } from "./delegation-shapes.ts";
 import { agentId, profileName, sessionName, whoever } from "./ids.ts";
 import { listOf, moment, plainData } from "./plain-data.ts";
 import { longestWaitMs } from "./query-values.ts";
-import { delegationResult, estimated } from "./result-shapes.ts";
+import { delegationResult, earlyAnswer, estimated } from "./result-shapes.ts";
 
 const runStates = ["running", "interrupted", "succeeded", "failed", "cancelled"] as const;
 
@@ -33,6 +33,9 @@ export const runDetail = runRow.extend({
   elapsedMs: z.number(),
   /** Parents before their children, each level in the order of its steps; a thousand at most. */
   tree: listOf(delegationRow),
+  answer: earlyAnswer.nullable().meta({
+    description: "Of the root, while background sub-agents keep the run open; null otherwise.",
+  }),
   /** Of the root; null while it is open. Results of children are at their delegations. */
   result: delegationResult.nullable(),
 });
@@ -81,11 +84,33 @@ export const startedRun = z.object({
   result: delegationResult.nullable().meta({ description: "Null while it is open." }),
 });
 
-export const resumedRun = z.object({
+export const resumeBody = z.strictObject({
+  maxTokens: startRunBody.shape.maxTokens,
+  maxCost: startRunBody.shape.maxCost,
+  timeout: startRunBody.shape.timeout,
+});
+
+const resumedOne = z.object({
   runId: z.string(),
   delegationId: z.string(),
-  as: z.enum(["same", "new"]).meta({ description: "Whether it is a run of its own." }),
+  as: z
+    .enum(["same", "new"])
+    .meta({ description: "same: the run itself continues; new: a run of its own." }),
+  from: z.string().meta({ description: "The delegation that is continued." }),
+  agents: listOf(z.string()).meta({
+    description: "Whose results count: the root's, or those of an external agent's sub-agents.",
+  }),
   url: z.string(),
+});
+
+/** The first run that continues, and all of them. */
+export const resumedRun = resumedOne.extend({
+  runs: listOf(resumedOne).meta({
+    description: "Several where an external agent left several sub-agents that did not complete.",
+  }),
+  refused: listOf(z.object({ delegationId: z.string(), reason: z.string() })).meta({
+    description: "Sub-agents that could not be resumed, and why.",
+  }),
 });
 
 export const forkBody = z.strictObject({

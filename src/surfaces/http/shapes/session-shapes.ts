@@ -4,13 +4,14 @@ import { sessionFormats } from "../../../sessions/export-session.ts";
 import type { AgentSessionContext } from "../../../sessions/session.ts";
 import type { SessionEntry } from "../../../sessions/session-entry.ts";
 import { listOf, moment, plainData } from "./plain-data.ts";
-import { estimated } from "./result-shapes.ts";
+import { client, estimated } from "./result-shapes.ts";
 
 export const sessionRow = z.object({
   id: z.string(),
   runId: z.string(),
   title: z.string(),
   profile: z.string(),
+  client,
   lastMessage: z.string(),
   status: z.enum([
     "created",

@@ -1,7 +1,10 @@
 import type { ServerResponse } from "node:http";
+import type { Principal } from "../../../control/records/principal.ts";
+import { holdsRole } from "../../../control/records/require-role.ts";
 import type { Clock } from "../../../ports/clock.ts";
 import { controlRunId } from "../../../ports/identity.ts";
 import { MandateError } from "../../../ports/mandate-error.ts";
+import { headOf } from "../../../text.ts";
 import type { Mount, MountContext } from "../mount.ts";
 import { HttpProblem } from "../problem.ts";
 import type { EventHub } from "./event-hub.ts";
@@ -21,10 +24,21 @@ export interface EventStreams {
   readonly inbox: Mount;
 }
 
-/** The streams of one server. Both count towards what one principal may have open. */
-export function eventStreams(hub: EventHub): EventStreams {
+/**
+ * The streams of one server. Both count towards what one principal may have open. A page that listens
+ * to one attends: whoever looks at it sees questions, and can answer them if their role allows it.
+ */
+export function eventStreams(hub: EventHub, attend?: () => () => void): EventStreams {
   const { clock } = hub;
   const slots = new StreamSlots(hub.limits);
+  const take = (principal: Principal, { isPage }: MountContext): (() => void) => {
+    const release = slots.take(principal.id);
+    const leave = isPage && holdsRole("operator", principal) ? attend?.() : undefined;
+    return () => {
+      leave?.();
+      release();
+    };
+  };
   return {
     async events(request, principal, context) {
       const outgoing = connectionOf(context);
@@ -42,7 +56,7 @@ export function eventStreams(hub: EventHub): EventStreams {
         throw beyondTheEnd(asked, end);
       }
       const stream = { after: asked ?? end, filter, wantsDeltas: query.deltas === true };
-      return open(slots.take(principal.id), outgoing, { ...context, clock }, (connection) =>
+      return open(take(principal, context), outgoing, { ...context, clock }, (connection) =>
         hub.serveEvents(stream, connection),
       );
     },
@@ -58,7 +72,7 @@ export function eventStreams(hub: EventHub): EventStreams {
       }
       const filter = { principal, runId: query.run, types: query.kinds && new Set(query.kinds) };
       const stream: StreamRequest = { after: asked ?? end, filter, wantsDeltas: false };
-      return open(slots.take(principal.id), outgoing, { ...context, clock }, (connection) =>
+      return open(take(principal, context), outgoing, { ...context, clock }, (connection) =>
         hub.inbox.serve(stream, connection),
       );
     },
@@ -76,7 +90,7 @@ async function requireKnown(
 ): Promise<void> {
   const isNamed = runId !== undefined && runId !== controlRunId;
   if (isNamed && (await hub.findRun(runId, principal)) !== runId) {
-    throw new MandateError("unknown-run", `There is no run ${runId.slice(0, 40)}.`);
+    throw new MandateError("unknown-run", `There is no run ${headOf(runId, 40)}.`);
   }
   if (delegationId === undefined) return;
   const run = await hub.findRun(delegationId, principal);
@@ -84,7 +98,7 @@ async function requireKnown(
   if (run === undefined || !/^[0-9a-f]/.test(delegationId)) {
     throw new MandateError(
       "unknown-delegation",
-      `There is no delegation ${delegationId.slice(0, 40)}.`,
+      `There is no delegation ${headOf(delegationId, 40)}.`,
     );
   }
 }

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { inboxKinds } from "../../../events/inbox-item.ts";
 import { isEventType } from "../../../events/summarize.ts";
+import { headOf } from "../../../text.ts";
 import { fieldErrors, invalidRequest } from "../problem.ts";
 
 const place = z
@@ -54,7 +55,7 @@ export function readStreamQuery<Query>(request: Request, schema: z.ZodType<Query
   const values: Record<string, unknown> = Object.create(null);
   for (const [key, value] of given) {
     if (Object.hasOwn(values, key)) {
-      throw invalidRequest([{ field: `query.${key.slice(0, 100)}`, message: "is given twice" }]);
+      throw invalidRequest([{ field: `query.${headOf(key, 100)}`, message: "is given twice" }]);
     }
     values[key] = value;
   }

@@ -54,6 +54,7 @@ export async function openStreams(
     const context = {
       params: {},
       outgoing: outgoing as import("node:http").ServerResponse,
+      isPage: false,
       signal: request.signal,
     };
     return mount(request, principal, context);

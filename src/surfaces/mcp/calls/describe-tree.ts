@@ -1,6 +1,7 @@
-import type { Delegation } from "../../../events/delegation.ts";
+import { type Delegation, shownName } from "../../../events/delegation.ts";
 import { childrenByParent, type RunState } from "../../../events/run-state.ts";
 import { atMost, spentOf, sumOf } from "../../../events/spent.ts";
+import { headOf } from "../../../text.ts";
 import { describeActivity } from "../../cli/describe-activity.ts";
 import { printableLine } from "../../cli/printable.ts";
 
@@ -27,7 +28,7 @@ export function describeTree(run: RunState, tops: readonly string[], now: number
   if (all.length === 0) return beginning;
   const activity = (one: Delegation): string => {
     const doing = describeDoing(one, below.get(one.id) ?? [], now);
-    return `${printableLine(one.profile)} ${one.id}: ${doing}`;
+    return `${printableLine(shownName(one))} ${one.id}: ${doing}`;
   };
   const open = all.filter(({ status }) => status !== "closed");
   const [root = all[0]] = roots;
@@ -49,7 +50,7 @@ export function describeTree(run: RunState, tops: readonly string[], now: number
 function describeDoing(one: Delegation, below: readonly Delegation[], now: number): string {
   const waitingOn = one.status === "running" ? one.waitingOn : undefined;
   if (waitingOn?.on === "model" && (waitingOn.until ?? now) <= now) return "waiting on model";
-  if (waitingOn?.on === "tool") return `running ${printableLine(waitingOn.detail).slice(0, 100)}`;
+  if (waitingOn?.on === "tool") return `running ${headOf(printableLine(waitingOn.detail), 100)}`;
   const notes = { budget: null, refusals: 0, attempts: one.attempt, resumptions: 0 };
   return describeActivity(one, { below, notes, isInterrupted: false, now });
 }

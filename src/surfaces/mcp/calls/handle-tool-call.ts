@@ -36,6 +36,7 @@ type Answer = CallToolResult | InputRequiredResult;
  */
 export async function handleToolCall(request: ToolCallRequest): Promise<Answer> {
   const { abilities, context, era, session, tool } = request;
+  if (abilities.elicits) session.attend();
   if (tool.delegates && abilities.hasRoots) {
     const asked = await learnRoots(session, era, context);
     if (asked !== undefined) return asked;

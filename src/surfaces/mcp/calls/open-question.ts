@@ -1,4 +1,4 @@
-import { openAskOf } from "../../../events/delegation.ts";
+import { openAskOf, shownName } from "../../../events/delegation.ts";
 import type { RunState } from "../../../events/run-state.ts";
 
 /** A question of an agent that waits for a person, whatever its depth. */
@@ -6,7 +6,7 @@ export interface OpenQuestion {
   readonly id: string;
   readonly runId: string;
   readonly delegationId: string;
-  readonly profile: string;
+  readonly who: string;
   readonly question: string;
   /** Whether a call may be made or a change taken over: only a person can consent. */
   readonly isApproval: boolean;
@@ -24,7 +24,7 @@ export function openQuestions(run: RunState): readonly OpenQuestion[] {
       id: ask.id,
       runId: run.id,
       delegationId: delegation.id,
-      profile: delegation.profile,
+      who: shownName(delegation),
       question: ask.question,
       isApproval: ask.kind === "approval",
       deadlineAt: ask.deadlineAt,

@@ -1,4 +1,5 @@
 import type { ElicitRequestFormParams } from "@modelcontextprotocol/server";
+import { headOf } from "../../../text.ts";
 import { formatSpan } from "../../cli/amounts.ts";
 import { printable } from "../../cli/printable.ts";
 import type { OpenQuestion } from "./open-question.ts";
@@ -31,12 +32,12 @@ const answerForm: ElicitRequestFormParams["requestedSchema"] = {
 };
 
 function describeQuestion(question: OpenQuestion, now: number): string {
-  const { delegationId, deadlineAt, default: fallback, isApproval, profile } = question;
+  const { delegationId, deadlineAt, default: fallback, isApproval, who } = question;
   const text = printable(question.question);
   const left = formatSpan(Math.max(0, deadlineAt - now));
   const then = fallback === null ? "" : ` Without an answer it takes: ${printable(fallback)}`;
   const what = isApproval ? "waits for your approval" : "asks";
-  return `The sub-agent ${printable(profile)} ${delegationId} ${what} (${left} left):\n\n${text}${then && `\n\n${then.trim()}`}`;
+  return `The sub-agent ${printable(who)} ${delegationId} ${what} (${left} left):\n\n${text}${then && `\n\n${then.trim()}`}`;
 }
 
 /**
@@ -50,7 +51,7 @@ export function readReply(question: OpenQuestion, response: unknown): string | u
   const said = content[question.isApproval ? "approve" : "answer"];
   if (typeof said !== "string") return undefined;
   if (question.isApproval) return said === "yes" || said === "no" ? said : undefined;
-  const text = said.slice(0, longestAnswer).toWellFormed();
+  const text = headOf(said, longestAnswer).toWellFormed();
   return text.trim() === "" ? undefined : text;
 }
 

@@ -1,5 +1,6 @@
 import type { McpServer, Server, ServerNotifier } from "@modelcontextprotocol/server";
 import type { Principal } from "../../../control/records/principal.ts";
+import { headOf } from "../../../text.ts";
 import type { Era } from "../client-abilities.ts";
 import type { Tasks } from "../tasks/tasks.ts";
 
@@ -46,5 +47,5 @@ const maxNameLength = 100;
 export function clientNameOf(info: unknown): string {
   const name = (info as { readonly name?: unknown } | null | undefined)?.name;
   const isName = typeof name === "string" && name.trim() !== "";
-  return isName ? name.trim().slice(0, maxNameLength) : "unknown client";
+  return isName ? headOf(name.trim(), maxNameLength) : "unknown client";
 }

@@ -4,6 +4,7 @@ import { isOpen } from "../../../events/delegation.ts";
 import type { Runtime } from "../../../runtime.ts";
 import { type ClientSession, LocalClientSession } from "../client-session.ts";
 import { createMcpServer } from "../create-mcp-server.ts";
+import { offeredWays } from "../instructions.ts";
 import type { McpTool } from "../mcp-tool.ts";
 import { followResources } from "../resources/follow-resources.ts";
 import { delegationTasks } from "../tasks/delegation-tasks.ts";
@@ -45,7 +46,10 @@ export function serveMandate(options: ServeMandateOptions): McpHttpHandler {
     isBusy: hasOpenDelegations,
     makeServer(session, { era, principal }) {
       const isConnected = era === "legacy";
-      const server = createMcpServer({ era, isConnected, session: async () => session });
+      const server = createMcpServer({
+        ...{ era, isConnected, ways: offeredWays(runtime.config) },
+        session: async () => session,
+      });
       if (era === "modern") addTasks(server, { runtime, tasks, owner: principal });
       return server;
     },
@@ -72,7 +76,7 @@ export function serveMandate(options: ServeMandateOptions): McpHttpHandler {
   const end = async (owner: string): Promise<void> => {
     const own = [...open].filter(({ principal }) => principal.id === owner);
     const runs = own.flatMap(({ sessions }) => sessions.map(({ runId }) => runId));
-    const ending = runs.map((runId) => runtime.engine.cancel(runId, "Its token was revoked."));
+    const ending = runs.map((runId) => runtime.engine.cancel(runId, { code: "token_revoked" }));
     await Promise.all([handler.forget(owner), ...ending]);
   };
   const stop = runtime.store.subscribe((events) => {

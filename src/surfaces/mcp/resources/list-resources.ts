@@ -1,5 +1,6 @@
 import type { Resource, ResourceTemplateType } from "@modelcontextprotocol/server";
 import type { Delegation } from "../../../events/delegation.ts";
+import { headOf } from "../../../text.ts";
 import { printableLine } from "../../cli/printable.ts";
 import type { ClientSession } from "../client-session.ts";
 import { delegationUri, runUri } from "./resource-uri.ts";
@@ -22,7 +23,7 @@ export async function listResources(session: ClientSession): Promise<readonly Re
     }
   }
   for (const { id, task } of await store.listRuns({ limit: mostRuns })) {
-    const title = printableLine(task).slice(0, 100);
+    const title = headOf(printableLine(task), 100);
     resources.push({ uri: runUri(id), name: `run ${id}`, title, mimeType: json });
   }
   return resources;
@@ -33,7 +34,7 @@ const markdown = "text/markdown";
 
 function resourcesOf({ id, profile, status, title }: Delegation): readonly Resource[] {
   const who = `${printableLine(profile)} ${id}`;
-  const shown = printableLine(title).slice(0, 100);
+  const shown = headOf(printableLine(title), 100);
   const transcript = {
     uri: delegationUri(id, "transcript"),
     name: `${who}: transcript`,

@@ -3,6 +3,7 @@ import { isRunInterrupted } from "../../../events/is-run-interrupted.ts";
 import type { RunState } from "../../../events/run-state.ts";
 import { infoOf, resultOf } from "../../../sessions/delegation-result.ts";
 import { exportMarkdown } from "../../../sessions/export-markdown.ts";
+import { headOf } from "../../../text.ts";
 import type { ClientSession } from "../client-session.ts";
 import { type DelegationPart, parseResourceUri } from "./resource-uri.ts";
 
@@ -52,7 +53,7 @@ export async function seenRun(session: ClientSession, id: string): Promise<RunSt
 function describeRun(run: RunState, isInterrupted: boolean): Found {
   const { id, outcome, startedAt, finishedAt, task, workspace } = run;
   const state = outcome ?? (isInterrupted ? "interrupted" : "running");
-  const delegations = [...run.delegations.values()].map((one) => infoOf(one, isInterrupted));
+  const delegations = [...run.delegations.values()].map((one) => infoOf(run, one, isInterrupted));
   const facts = { id, task, state, outcome, startedAt, finishedAt, workspace, delegations };
   return { mimeType: "application/json", text: JSON.stringify(facts, null, 1) };
 }
@@ -115,5 +116,5 @@ async function join(pieces: AsyncIterable<string>): Promise<string> {
 
 function cut(text: string): string {
   if (text.length <= longestText) return text;
-  return `${text.slice(0, longestText).toWellFormed()}\n[… cut here: the rest is in the log; mandate show, logs and sessions give it whole]`;
+  return `${headOf(text, longestText)}\n[… cut here: the rest is in the log; mandate show, logs and sessions give it whole]`;
 }

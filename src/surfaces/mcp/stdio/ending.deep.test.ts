@@ -93,3 +93,20 @@ test("A broken configuration is told to whoever asks, and can be mended meanwhil
   server.child.stdin.end();
   expect(await server.exit()).toMatchObject({ code: 0 });
 });
+
+test.each([
+  ["", /spawn_await/],
+  ["tools: { spawn: { enabled: false } }\n", /spawn_subagent .*get_delegation_result with wait_ms/],
+])(
+  "A client is told when it connects of the tools that the configuration %j leaves",
+  async (text, told) => {
+    await using desk = new McpDesk(playbook);
+    const file = findPlaces(desk.environment).userConfig;
+    mkdirSync(dirname(file), { recursive: true });
+    writeFileSync(file, text);
+    const client = await desk.connect({ era: "2025-11-25", isProcess: true });
+    const instructions = client.getInstructions() ?? "";
+    expect(instructions).toMatch(told);
+    expect(/\bspawn(?:_await)?\b/.test(instructions)).toBe(text === "");
+  },
+);

@@ -1,18 +1,22 @@
 import type { Readable } from "node:stream";
 import type { Server } from "@modelcontextprotocol/server";
 import { serveStdio as serve } from "@modelcontextprotocol/server/stdio";
+import { defaultConfig } from "../../../control/config.ts";
 import type { Principal } from "../../../control/records/principal.ts";
 import { type Clock, systemClock } from "../../../ports/clock.ts";
 import { messageOf } from "../../../ports/message-of.ts";
 import { clientNameOf, type Era } from "../client-abilities.ts";
 import type { ClientSession } from "../client-session.ts";
 import { createMcpServer } from "../create-mcp-server.ts";
+import { type OfferedWays, offeredWays } from "../instructions.ts";
 import { addTasks } from "./add-tasks.ts";
 import { LineTransport } from "./line-transport.ts";
 
 export interface StdioOptions {
   readonly input: Readable;
   readonly principal: Principal;
+  /** Known before anything is opened; absent: as the defaults say. */
+  readonly ways?: OfferedWays | undefined;
   /** The runtime is opened later, and has the same one. */
   readonly clock?: Clock | undefined;
   write(text: string): void;
@@ -39,7 +43,7 @@ const patienceMs = 4000;
 
 /** Serves one client over pipes, in whichever era of the protocol it begins. */
 export function serveStdio(options: StdioOptions): ServedStdio {
-  const { clock = systemClock } = options;
+  const { clock = systemClock, ways = offeredWays(defaultConfig) } = options;
   let opening: Promise<OpenedClient> | undefined;
   const { promise: ended, resolve: end } = Promise.withResolvers<void>();
   const session = async (client: string): Promise<ClientSession> => {
@@ -53,7 +57,7 @@ export function serveStdio(options: StdioOptions): ServedStdio {
   };
   const transport = new LineTransport(options.input, options.write);
   const makeServer = ({ era }: { readonly era: Era }): Server => {
-    const server = createMcpServer({ era, session, isConnected: true });
+    const server = createMcpServer({ era, session, ways, isConnected: true });
     if (era === "modern") {
       addTasks(
         server,

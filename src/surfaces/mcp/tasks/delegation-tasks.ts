@@ -79,7 +79,7 @@ export function delegationTasks({
     async cancel(owner, taskId) {
       const found = await find(owner, taskId);
       if (found && holdsRole("operator", owner))
-        await engine.cancel(found.delegation.id, "The client cancelled its task.");
+        await engine.cancel(found.delegation.id, { code: "call_withdrawn" });
     },
   };
 }

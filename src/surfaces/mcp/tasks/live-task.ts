@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import { type InputRequest, ProtocolError, type Result } from "@modelcontextprotocol/server";
 import type { Principal } from "../../../control/records/principal.ts";
 import { messageOf } from "../../../ports/message-of.ts";
+import { headOf } from "../../../text.ts";
 import { isTerminal, type Task, type TaskError, type TaskState } from "./task.ts";
 import type { TaskCall } from "./task-call.ts";
 
@@ -66,7 +67,7 @@ export class LiveTask implements TaskCall {
 
   report(message: string): void {
     if (this.isOver) return;
-    this.#message = message.slice(0, maxMessageLength);
+    this.#message = headOf(message, maxMessageLength);
     this.#changed();
   }
 

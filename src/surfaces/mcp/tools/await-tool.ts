@@ -8,9 +8,7 @@ import type { McpCallContext, McpTool, McpToolResult } from "../mcp-tool.ts";
 import { earlierJobs, readEarlierJobs } from "./earlier-jobs.ts";
 import { awaitedJobs } from "./output-schemas.ts";
 import { type MadeCall, type RawInput, sessionTool } from "./session-tool.ts";
-
-/** Less than the 60 seconds after which many clients give up on a call. */
-const defaultWaitMs = 45_000;
+import { longestWaitMs } from "./tool-names.ts";
 
 type AwaitedJobs = z.output<typeof awaitedJobs>;
 
@@ -19,7 +17,7 @@ export function awaitTool({ parts }: Runtime): readonly McpTool[] {
   if (tool === undefined) return [];
   const single = sessionTool(tool, {
     title: "Wait for background sub-agents",
-    description: `Wait for spawned jobs and get their results. Returns after max_wait_ms (${defaultWaitMs} when absent) with what is done by then; a job marked RUNNING goes on, so call this again for it. Results stay retrievable; failed jobs are marked in the text.`,
+    description: `Wait for spawned jobs and get their results. Returns after max_wait_ms (${longestWaitMs} when absent) with what is done by then; a job marked RUNNING goes on, so call this again for it. Results stay retrievable; failed jobs are marked in the text.`,
     output: awaitedJobs,
     // It gives results out and starts nothing; awaited jobs no longer belong to *.
     annotations: {
@@ -28,7 +26,7 @@ export function awaitTool({ parts }: Runtime): readonly McpTool[] {
       idempotentHint: true,
       openWorldHint: false,
     },
-    defaults: { max_wait_ms: defaultWaitMs },
+    defaults: { max_wait_ms: longestWaitMs },
     watched: watchedJobs,
     structure: describeJobs,
   });
@@ -49,7 +47,7 @@ async function awaitEarlier(
   context: McpCallContext,
   ofSessions: McpTool["call"],
 ): Promise<McpToolResult | undefined> {
-  const input: RawInput = { max_wait_ms: defaultWaitMs, ...(given as RawInput) };
+  const input: RawInput = { max_wait_ms: longestWaitMs, ...(given as RawInput) };
   const { max_wait_ms: waitMs } = input;
   const asked = namedJobs(input);
   const earlier = await earlierJobs(asked, context);
@@ -78,7 +76,7 @@ async function awaitInAll(
   context: McpCallContext,
 ): Promise<McpToolResult<AwaitedJobs> | undefined> {
   const { sessions } = context.session;
-  const input: RawInput = { max_wait_ms: defaultWaitMs, ...(given as RawInput) };
+  const input: RawInput = { max_wait_ms: longestWaitMs, ...(given as RawInput) };
   const asked = namedJobs(input);
   if (sessions.length < 2 || asked.length === 0) return undefined;
   const groups = isAll(asked)

@@ -1,6 +1,8 @@
 import { z } from "zod";
-import { describeOfferedProfiles } from "../../../commands/describe-offered-profiles.ts";
-import { agentsBlock } from "../../../control/records/agents-block.ts";
+import {
+  describeOfferedAgents,
+  describeOfferedProfiles,
+} from "../../../commands/describe-offered.ts";
 import type { Runtime } from "../../../runtime.ts";
 import type { McpTool } from "../mcp-tool.ts";
 import { delegationResult, saidResult, startedJob, subagentStatus } from "./output-schemas.ts";
@@ -14,21 +16,33 @@ const delegating: McpTool["annotations"] = {
   openWorldHint: true,
 };
 
-const blocking =
-  "Blocks until it is done, and many clients give up on a call after 60 seconds: for anything longer call spawn, then spawn_await.";
+const limit = "Blocks until it is done, and many clients give up on a call after 60 seconds";
+
+/** What to do about longer work, with the tools that there are. */
+function blockingWith(has: (tool: string) => boolean): string {
+  if (has("spawn")) return `${limit}: for anything longer call spawn, then spawn_await.`;
+  if (has("spawn_subagent"))
+    return `${limit}: for anything longer call spawn_subagent with returnMode background, then get_delegation_result with wait_ms.`;
+  return `${limit}.`;
+}
 
 /** The tools that make delegations, as far as this runtime has them. */
 export function delegatingTools(runtime: Runtime): readonly McpTool[] {
-  const { control, parts, profiles } = runtime;
+  const { parts, profiles } = runtime;
   const names = profiles.offered().map(({ name }) => name);
-  const whom = describeOfferedProfiles(profiles);
-  const agents = agentsBlock(control.view.all());
+  const whom = describeOfferedProfiles(parts);
+  const agents = describeOfferedAgents(parts);
+  const has = (name: string): boolean => parts.toolbox.get(name) !== undefined;
+  const blocking = blockingWith(has);
+  const collecting = has("spawn_await")
+    ? "get_delegation_result (with wait_ms) or spawn_await give its result"
+    : "get_delegation_result gives its result, and waits for it with wait_ms";
   const offered = <Output extends object>(
     name: string,
     options: SessionToolOptions<Output>,
   ): readonly McpTool[] => {
     const tool = parts.toolbox.get(name);
-    return tool === undefined ? [] : [sessionTool(tool, options)];
+    return tool === undefined ? [] : [sessionTool(tool, { ...options, delegates: true })];
   };
   return [
     ...offered("delegate_task", {
@@ -54,13 +68,14 @@ export function delegatingTools(runtime: Runtime): readonly McpTool[] {
     }),
     ...offered("spawn_subagent", {
       title: "Start a sub-agent, waiting or not",
-      description: `Start a sub-agent on a task. returnMode background: go on at once; get_delegation_result or spawn_await give its result. returnMode blocking, which is the default: wait for its summary. ${blocking}`,
+      description: `Start a sub-agent on a task. returnMode background: go on at once; ${collecting}. returnMode blocking, which is the default: wait for its summary. ${blocking}`,
       output: subagentStatus,
       annotations: delegating,
       structure: ({ text }) => subagentStatus.parse(JSON.parse(text)),
     }),
     ...offered("request_review", {
       title: "Have changes reviewed",
+      agent: "reviewer",
       description: `Have a reviewer look at changes, read-only, and wait for its verdict. Say what to look at: paths, a range of commits (main..HEAD), or nothing for what is not committed yet. ${blocking}`,
       output: saidResult,
       annotations: delegating,

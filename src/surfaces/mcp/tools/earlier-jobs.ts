@@ -74,7 +74,7 @@ export async function readEarlierJobs(
   return { text: blocks.join("\n\n"), structured: { jobs: told, running } };
 }
 
-function untilClosed(
+export function untilClosed(
   store: Pick<Store, "readRun" | "subscribe">,
   jobs: ReadonlyMap<string, string>,
   waitMs: number,

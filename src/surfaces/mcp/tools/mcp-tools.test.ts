@@ -1,11 +1,15 @@
 import { expect, test } from "vitest";
+import { z } from "zod";
+import { defaultConfig } from "../../../control/config.ts";
 import type { Principal } from "../../../control/records/principal.ts";
 import { Inbox } from "../../../inbox/inbox.ts";
 import { openEngine, type TestEngine, testProfile } from "../../../testing/engine-fixture.ts";
 import { until } from "../../../testing/until.ts";
 import { callTool } from "../call-tool.ts";
 import { LocalClientSession } from "../client-session.ts";
-import type { McpCallContext } from "../mcp-tool.ts";
+import { instructionsFor, offeredWays } from "../instructions.ts";
+import type { McpCallContext, McpTool } from "../mcp-tool.ts";
+import { getPrompt } from "../prompts.ts";
 import { mcpToolsOf } from "./mcp-tools.ts";
 import { delegatingNames, longNames } from "./tool-names.ts";
 
@@ -25,7 +29,6 @@ test("What is known of tools before anything is opened is what they are", async 
 });
 
 test("With delegation and spawning switched off, no tool that needs them is offered", async () => {
-  const { defaultConfig } = await import("../../../control/config.ts");
   const { agents, tools } = defaultConfig;
   await using engine = await openEngine({
     model: () => ({ text: "Done" }),
@@ -36,6 +39,48 @@ test("With delegation and spawning switched off, no tool that needs them is offe
   });
   expect(mcpToolsOf(engine).map(({ name }) => name)).toEqual(["read_inbox", "answer"]);
 });
+
+const { agents, tools: defaultTools } = defaultConfig;
+const spawning = (enabled: boolean | null) => ({
+  tools: { ...defaultTools, spawn: { ...defaultTools.spawn, enabled } },
+});
+
+test.each([
+  ["with delegation alone", spawning(false)],
+  [
+    "with spawning alone",
+    {
+      ...spawning(true),
+      agents: { delegation: { ...agents.delegation, enabled: false } },
+    },
+  ],
+  ["with both", spawning(null)],
+])("Clients are told of no tool that is not offered, %s", async (_how, config) => {
+  await using engine = await openEngine({ model: () => ({ text: "Done" }), config });
+  const tools = mcpToolsOf(engine);
+  const offered = new Set(tools.map(({ name }) => name));
+  const prompt = getPrompt(engine, "delegate", { profile: "coder", task: "Do it." });
+  const told = [
+    instructionsFor(offeredWays(engine.config)),
+    JSON.stringify(prompt),
+    ...tools.map((tool) => describedTool(tool)),
+  ];
+  // Profiles may have tools of their own; those that delegate are our own.
+  const delegating = [...new Set([...delegatingNames, ...longNames])];
+  const missing = delegating.filter(
+    (name) => !offered.has(name) && told.some((text) => new RegExp(`\\b${name}\\b`).test(text)),
+  );
+  expect(missing).toEqual([]);
+  expect(offered.has("get_delegation_result")).toBe(true);
+});
+
+/** As a client sees it. */
+function describedTool({ description, input, output }: McpTool): string {
+  return [
+    description,
+    ...[input, output].map((shape) => JSON.stringify(z.toJSONSchema(shape))),
+  ].join("\n");
+}
 
 function contextOf(engine: TestEngine, role: Principal["role"]): McpCallContext {
   const principal = { id: "alice", role };
@@ -72,6 +117,7 @@ test("A viewer uses no tool that changes something, not even on runs of their ow
   expect(changing.map(({ name }) => name)).toEqual([
     ...delegatingNames,
     "cancel_delegation",
+    "send_message",
     "answer",
   ]);
   for (const tool of changing) {

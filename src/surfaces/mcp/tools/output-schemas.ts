@@ -83,4 +83,6 @@ export const cancelledDelegation = z.looseObject({
   outcome: z.enum(["cancelled", "already_terminal", "not_found"]),
 });
 
+export const sentMessage = z.object({ delegationId: z.string() });
+
 export const plainText = z.object({ text: z.string() });

@@ -1,15 +1,17 @@
 import { requireRole } from "../../../control/records/require-role.ts";
 import type { Runtime } from "../../../runtime.ts";
 import type { McpCallContext, McpTool, McpToolResult } from "../mcp-tool.ts";
-import { earlierJobs, interruptionOf } from "./earlier-jobs.ts";
+import { earlierJobs, interruptionOf, untilClosed } from "./earlier-jobs.ts";
 import {
   cancelledDelegation,
   delegationResult,
   foundResult,
   plainText,
+  sentMessage,
   subAgentList,
 } from "./output-schemas.ts";
-import { type SessionToolOptions, sessionTool } from "./session-tool.ts";
+import { type RawInput, type SessionToolOptions, sessionTool } from "./session-tool.ts";
+import { longestWaitMs } from "./tool-names.ts";
 
 const reading: McpTool["annotations"] = {
   readOnlyHint: true,
@@ -43,16 +45,31 @@ export function resultTools({ parts }: Runtime): readonly McpTool[] {
     }).map((tool) => besides(tool, listOfAll)),
     ...offered("get_delegation_result", {
       title: "Get a sub-agent's result",
+      description: `Get the result of one of your sub-agents, or null while it still works. With wait_ms it waits so long for the end, and at most ${longestWaitMs}; null after that means that it still works: do other work, and call it again.`,
       output: foundResult,
       annotations: reading,
+      watched: (input) => Promise.resolve([String(input["delegationId"])]),
       structure: ({ text }) => foundResult.parse({ delegation: JSON.parse(text) }),
-    }).map((tool) => besides(tool, earlierResult)),
+    })
+      .map((tool) => besides(tool, earlierResult))
+      .map(bounded),
     ...offered("cancel_delegation", {
       title: "Cancel a sub-agent",
       output: cancelledDelegation,
       annotations: { ...reading, readOnlyHint: false, destructiveHint: true },
       structure: ({ text }) => cancelledDelegation.parse(JSON.parse(text)),
     }).map((tool) => besides(tool, cancelEarlier)),
+    ...offered("send_message", {
+      title: "Send a message to a sub-agent",
+      output: sentMessage,
+      annotations: {
+        ...reading,
+        readOnlyHint: false,
+        destructiveHint: true,
+        idempotentHint: false,
+      },
+      structure: ({ input }) => sentMessage.parse(input),
+    }).map((tool) => besides(tool, refuseForeign)),
     ...reader("peek_result", "Look at the ends of a result"),
     ...reader("search_result", "Search in a result"),
     ...reader("slice_result", "Read lines of a result"),
@@ -74,6 +91,19 @@ function besides(tool: McpTool, answer: Answer): McpTool {
   };
 }
 
+/** Waits no longer than clients do. */
+function bounded(tool: McpTool): McpTool {
+  return {
+    ...tool,
+    call(input, context) {
+      const waitMs = waitIn(input);
+      const isTooLong = waitMs !== undefined && waitMs > longestWaitMs;
+      const given = isTooLong ? { ...(input as RawInput), wait_ms: longestWaitMs } : input;
+      return tool.call(given, context);
+    },
+  };
+}
+
 /** Of every folder in which the client delegated; nothing is opened to say that there is nothing. */
 const listOfAll: Answer = async (input, context) => {
   const { sessions } = context.session;
@@ -90,7 +120,16 @@ const earlierResult: Answer = async (input, context) => {
   const id = delegationIn(input);
   if (id === undefined || (await isOfSession(id, context))) return undefined;
   const { engine, store } = context.session.runtime;
-  const runId = (await earlierJobs([id], context)).get(id);
+  const waitMs = waitIn(input);
+  // What is no time is left to the tool, which says so.
+  if (hasWait(input) && (waitMs === undefined || waitMs < 1)) return undefined;
+  const jobs = await earlierJobs([id], context);
+  const runId = jobs.get(id);
+  const isWorked = runId !== undefined && (await interruptionOf(store, id, runId)) === undefined;
+  if (isWorked && waitMs !== undefined) {
+    const { clock } = context.session.runtime.parts;
+    await untilClosed(store, jobs, waitMs, context.signal, clock);
+  }
   const result = runId === undefined ? null : await engine.resultOf(id);
   if (runId !== undefined && result === null) {
     // Null means that it still works; an interrupted one does not.
@@ -112,9 +151,25 @@ const cancelEarlier: Answer = async (input, context) => {
   return { text: JSON.stringify(structured), structured };
 };
 
+/** Messages go to the session's own sub-agents; nothing is opened to say that one is not. */
+const refuseForeign: Answer = async (input, context) => {
+  const id = delegationIn(input);
+  if (id === undefined || (await isOfSession(id, context))) return undefined;
+  return { text: `Error: there is no sub-agent ${id} of yours`, isError: true };
+};
+
 function delegationIn(input: unknown): string | undefined {
   const { delegationId: id } = (input ?? {}) as { readonly delegationId?: unknown };
   return typeof id === "string" ? id : undefined;
+}
+
+function hasWait(input: unknown): boolean {
+  return ((input ?? {}) as RawInput)["wait_ms"] !== undefined;
+}
+
+function waitIn(input: unknown): number | undefined {
+  const { wait_ms: waitMs } = (input ?? {}) as RawInput;
+  return Number.isSafeInteger(waitMs) ? Number(waitMs) : undefined;
 }
 
 async function isOfSession(id: string, { session }: McpCallContext): Promise<boolean> {

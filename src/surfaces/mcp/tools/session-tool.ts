@@ -1,5 +1,6 @@
 import { z } from "zod";
 import type { Session } from "../../../delegations/session.ts";
+import { withoutEmpty } from "../../../documents/without-empty.ts";
 import type { Tool } from "../../../tools/tool.ts";
 import { TreeProgress } from "../calls/tree-progress.ts";
 import type { ClientSession } from "../client-session.ts";
@@ -9,7 +10,6 @@ import {
   type McpTool,
   type McpToolResult,
 } from "../mcp-tool.ts";
-import { delegatingNames, longNames } from "./tool-names.ts";
 
 export type RawInput = Readonly<Record<string, unknown>>;
 
@@ -25,6 +25,10 @@ export interface MadeCall {
 
 export interface SessionToolOptions<Output extends object> {
   readonly title: string;
+  /** It makes delegations: in which folder is for the client to say, and which model has to be there. */
+  readonly delegates?: true;
+  /** The profile that it delegates to, where the call names none. */
+  readonly agent?: string;
   /** In place of what our own agents are told. */
   readonly description?: string;
   /** Fields that are shown otherwise than to our own agents, or besides. */
@@ -48,18 +52,18 @@ export function sessionTool<Output extends object>(
   tool: Tool,
   options: SessionToolOptions<Output>,
 ): McpTool {
-  const { annotations, output, title } = options;
-  const delegates = delegatingNames.has(tool.name);
+  const { annotations, delegates = false, output, title } = options;
+  const shown = shownInput(tool, { ...options.shown, ...(delegates && { workspace }) });
   return defineMcpTool<unknown, Output>({
     name: tool.name,
     title,
     description: options.description ?? tool.description,
-    input: shownInput(tool, { ...options.shown, ...(delegates && { workspace }) }),
+    input: shown,
     output,
     annotations,
-    ...(longNames.has(tool.name) && { isLong: true }),
+    ...(tool.waits && { isLong: true }),
     ...(delegates && { delegates }),
-    call: (input, context) => callSession(tool, options, input, context),
+    call: (input, context) => callSession(tool, options, withoutEmpty(shown, input), context),
   });
 }
 
@@ -69,11 +73,11 @@ async function callSession<Output extends object>(
   given: unknown,
   context: McpCallContext,
 ): Promise<McpToolResult<Output>> {
-  const delegates = delegatingNames.has(tool.name);
-  const isLong = longNames.has(tool.name);
+  const { agent, delegates = false } = options;
+  const isLong = tool.waits === true;
   const { folder, input } = readInput(given, options.defaults, delegates);
   // Before the client's run is opened: without a model the call leaves nothing behind.
-  if (delegates) context.session.runtime.engine.requireModel(agentsIn(tool, input));
+  if (delegates) context.session.runtime.engine.requireModel(agentsIn(input, agent));
   const session = delegates
     ? await context.session.open(folder)
     : await sessionOf(input, context.session);
@@ -115,9 +119,9 @@ function readInput(
   return { folder: undefined, input: { ...defaults, ...rest, ...named } };
 }
 
-/** The agents that a call names; a review's is fixed. */
-function agentsIn({ name }: Tool, { agentId, profile }: RawInput): readonly string[] {
-  const named = name === "request_review" ? "reviewer" : (profile ?? agentId);
+/** The agents that a call names, or the one that it always delegates to. */
+function agentsIn({ agentId, profile }: RawInput, agent: string | undefined): readonly string[] {
+  const named = agent ?? profile ?? agentId;
   return typeof named === "string" ? [named] : [];
 }
 

@@ -14,4 +14,8 @@ export const longNames: ReadonlySet<string> = new Set([
   "request_review",
   "delegate_to_agent",
   "spawn_await",
+  "get_delegation_result",
 ]);
+
+/** Less than the 60 seconds after which many clients give up on a call. */
+export const longestWaitMs = 45_000;

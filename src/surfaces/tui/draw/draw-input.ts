@@ -44,11 +44,12 @@ function headOf({ answering, session, turn }: ChatState, lines: number): string 
   return `${name}${state}${many}`;
 }
 
-function hintOf({ answering, isLeaving, turn }: ChatState): string {
+function hintOf({ answering, isLeaving, leavesAfterChildren, turn }: ChatState): string {
   if (answering !== null) {
     return answering.question.kind === "approval" ? "yes or no, then Enter" : "type, then Enter";
   }
   if (isLeaving) return "Ctrl+C again leaves";
+  if (leavesAfterChildren) return "Leaving when the sub-agents have ended; Esc stays";
   if (turn !== null) return "Esc interrupts; what you type now is said next";
   return "say something, / for commands, ? for keys";
 }

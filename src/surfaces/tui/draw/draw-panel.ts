@@ -2,7 +2,13 @@ import { displayWidth, shorten } from "../../cli/display-width.ts";
 import { drawRows } from "../../cli/draw-rows.ts";
 import { printableLine } from "../../cli/printable.ts";
 import type { Style } from "../../cli/style.ts";
-import { type ChatState, childrenAtWork } from "../chat-state.ts";
+import {
+  type AgentLine,
+  type ChatState,
+  childrenAtWork,
+  childrenInBackground,
+} from "../chat-state.ts";
+import { leaveChoices } from "../keys/leave-choices.ts";
 import { helpLines } from "./draw-help.ts";
 import { drawInboxPanel } from "./draw-inbox-panel.ts";
 import { drawSessionsPanel } from "./draw-sessions-panel.ts";
@@ -33,6 +39,8 @@ export function drawPanel(state: ChatState, style: Style, most: number): readonl
       return drawSessionsPanel(state, panel, style, most);
     case "interrupt":
       return drawInterrupt(state, panel, style, most);
+    case "leaving":
+      return drawLeaving(state, panel, style, most);
     default:
       return panel satisfies never;
   }
@@ -60,21 +68,52 @@ function drawInterrupt(
   style: Style,
   most: number,
 ): readonly string[] {
+  const question = {
+    title: "interrupt: what about those who work for it?",
+    foot: "a number or Enter chooses, Esc goes on, Ctrl+C leaves",
+    agents: childrenAtWork(state),
+  };
+  return drawChoices(state, { ...panel, ...question }, style, most);
+}
+
+function drawLeaving(
+  state: ChatState,
+  { chosen }: PanelOf<"leaving">,
+  style: Style,
+  most: number,
+): readonly string[] {
+  const question = {
+    title: "leave: what about the sub-agents in the background?",
+    foot: "a number or Enter chooses, Esc stays, Ctrl+C leaves it to their contracts",
+    agents: childrenInBackground(state),
+  };
+  return drawChoices(state, { chosen, choices: leaveChoices, ...question }, style, most);
+}
+
+interface Choices {
+  readonly title: string;
+  readonly foot: string;
+  readonly agents: readonly AgentLine[];
+  readonly chosen: number;
+  readonly choices: readonly { readonly text: string; readonly detail: string }[];
+}
+
+function drawChoices(
+  state: ChatState,
+  { agents, choices, chosen, foot, title }: Choices,
+  style: Style,
+  most: number,
+): readonly string[] {
   const { glyphs, paint } = style;
   const room = state.columns - 4;
-  const children = childrenAtWork(state).map(
+  const names = agents.map(
     ({ label, onInterrupt = "cancel" }) => `${printableLine(label)} (${onInterrupt})`,
   );
-  const who = shorten(`Open: ${children.join(", ")}`, room, glyphs.ellipsis);
-  const lines = panel.choices.map(({ detail, text }, index) => {
-    const head = `${pointed(index === panel.chosen, style)} ${index + 1} ${text}`;
+  const who = shorten(`Open: ${names.join(", ")}`, room, glyphs.ellipsis);
+  const lines = choices.map(({ detail, text }, index) => {
+    const head = `${pointed(index === chosen, style)} ${index + 1} ${text}`;
     return displayWidth(`${text}${detail}`) + 5 > room ? head : `${head}  ${paint.dim(detail)}`;
   });
-  return framed(
-    "interrupt: what about those who work for it?",
-    [`  ${paint.dim(who)}`, ...lines].slice(0, most - 2),
-    "a number or Enter chooses, Esc goes on, Ctrl+C leaves",
-    state,
-    style,
-  );
+  const shown = [`  ${paint.dim(who)}`, ...lines].slice(0, most - 2);
+  return framed(title, shown, foot, state, style);
 }

@@ -40,7 +40,12 @@ const states: fc.Arbitrary<ChatState> = fc
     const session = { id: "root", title: text, profile: text, modelNotice: text };
     const agents = Array.from({ length: many }, (_each, place): AgentLine => {
       const id = `c${place}`;
-      const flags = { isRoot: false, isWatching: place % 7 === 0, isAsking: place % 5 === 0 };
+      const flags = {
+        isRoot: false,
+        isBackground: false,
+        isWatching: place % 7 === 0,
+        isAsking: place % 5 === 0,
+      };
       return { id, runId: "r1", label: `${text}#${id}`, state: "running", ...flags };
     });
     const turn = {

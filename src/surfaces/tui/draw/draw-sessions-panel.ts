@@ -1,3 +1,4 @@
+import { shownName } from "../../../events/delegation.ts";
 import { formatAge } from "../../cli/amounts.ts";
 import { displayWidth, shorten } from "../../cli/display-width.ts";
 import { printableLine } from "../../cli/printable.ts";
@@ -21,8 +22,8 @@ export function drawSessionsPanel(
     ...rows.map((row, index) => {
       const isHere = row.id === state.session.id;
       const about = `${row.status}, ${formatAge(state.now - row.updatedAt)}`;
-      const profile = shorten(printableLine(row.profile), Math.floor(room / 3), glyphs.ellipsis);
-      const who = `${profile}#${row.id}`;
+      const name = shorten(printableLine(shownName(row)), Math.floor(room / 3), glyphs.ellipsis);
+      const who = `${name}#${row.id}`;
       const title = shorten(
         printableLine(row.title),
         room - displayWidth(who) - about.length - 5,

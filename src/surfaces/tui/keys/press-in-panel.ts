@@ -3,6 +3,7 @@ import { type ChatState, inboxOrder, noPanel, openQuestions } from "../chat-stat
 import type { PanelOf } from "../draw/panel-frame.ts";
 import { lastTop } from "../panel-scroll.ts";
 import { actionOf } from "./keys.ts";
+import { leaveChoices } from "./leave-choices.ts";
 import { answer } from "./press-key.ts";
 
 /** A key while a list lies over the conversation. Letters are keys here. */
@@ -12,8 +13,11 @@ export function pressInPanel(state: ChatState, chord: string): Stepped {
   const action = actionOf(chord);
   if (action === "interrupt") {
     // At the question what becomes of the children, a second Ctrl-C is somebody who wants out.
-    return panel.is === "interrupt" ? { state, effects: [{ do: "leave" }] } : stay(closed);
+    return panel.is === "interrupt" || panel.is === "leaving"
+      ? { state, effects: [{ do: "leave" }] }
+      : stay(closed);
   }
+  if (action === "leave" && panel.is === "leaving") return { state, effects: [{ do: "leave" }] };
   if (chord === "escape" || chord === "q" || action === panel.is) return stay(closed);
   if (action === "suspend") return { state: closed, effects: [{ do: "suspend" }] };
   if (action === "redraw") return { state, effects: [{ do: "redraw" }] };
@@ -30,6 +34,8 @@ export function pressInPanel(state: ChatState, chord: string): Stepped {
       return pressInSessions(state, panel.chosen, chord);
     case "interrupt":
       return pressInInterrupt(state, panel, chord);
+    case "leaving":
+      return pressInLeaving(state, panel, chord);
     default:
       return panel satisfies never;
   }
@@ -110,4 +116,18 @@ function pressInInterrupt(state: ChatState, panel: PanelOf<"interrupt">, chord: 
     state: { ...closed, turn: { ...state.turn, ending } },
     effects: [{ do: "interrupt", how: choice.how }],
   };
+}
+
+function pressInLeaving(state: ChatState, { chosen }: PanelOf<"leaving">, chord: string): Stepped {
+  const byNumber = /^[1-9]$/.test(chord) ? Number(chord) - 1 : undefined;
+  if (chord !== "enter" && byNumber === undefined) {
+    const next = moved(chosen, chord, leaveChoices.length);
+    return stay({ ...state, panel: { is: "leaving", chosen: next } });
+  }
+  const choice = leaveChoices[byNumber ?? chosen];
+  if (choice === undefined) return stay(state);
+  const closed: ChatState = { ...state, panel: noPanel };
+  if (choice.how === "stay") return stay(closed);
+  const effects = [{ do: "leave", how: choice.how }] as const;
+  return { state: { ...closed, leavesAfterChildren: choice.how === "wait" }, effects };
 }

@@ -2,6 +2,7 @@ import type { ChatEffect, Stepped } from "../chat-input.ts";
 import {
   type ChatState,
   childrenAtWork,
+  childrenInBackground,
   inboxOrder,
   type OpenQuestion,
   openQuestions,
@@ -39,7 +40,7 @@ function perform(state: ChatState, action: Exclude<KeyAction, keyof typeof edits
     case "interrupt":
       return interrupt(state);
     case "leave":
-      return state.editor.text === "" ? act(state, { do: "leave" }) : stay(state);
+      return state.editor.text === "" ? leave(state) : stay(state);
     case "tree":
       return act({ ...state, panel: { is: "tree", top: 0 } }, { do: "read-tree" });
     case "inbox":
@@ -99,13 +100,14 @@ function send(state: ChatState): Stepped {
   if (turn !== null || state.isSending) {
     return stay({ ...cleared, queued: [...state.queued, text] });
   }
-  return act({ ...cleared, isSending: true }, { do: "send", text });
+  const sending = { ...cleared, isSending: true, leavesAfterChildren: false };
+  return act(sending, { do: "send", text });
 }
 
 function sayChatWord(state: ChatState, { does }: ChatWord): Stepped {
   switch (does) {
     case "leave":
-      return act(state, { do: "leave" });
+      return leave(state);
     case "list-keys":
       return open(state, { is: "help", top: 0 });
     case "begin-session":
@@ -149,6 +151,7 @@ function pressEscape(state: ChatState): Stepped {
   if (state.answering !== null) {
     return stay({ ...state, answering: null, editor: state.answering.draft });
   }
+  if (state.leavesAfterChildren) return stay({ ...state, leavesAfterChildren: false });
   return state.turn === null ? stay(state) : interruptTurn(state);
 }
 
@@ -158,8 +161,14 @@ function interrupt(state: ChatState): Stepped {
     const editor = state.answering?.draft ?? emptyEditor;
     return stay({ ...state, editor, answering: null, completion: null });
   }
-  if (state.isLeaving) return act(state, { do: "leave" });
+  if (state.isLeaving) return leave(state);
   return stay({ ...state, isLeaving: true });
+}
+
+/** With sub-agents in the background the person says what becomes of them. */
+function leave(state: ChatState): Stepped {
+  if (childrenInBackground(state).length === 0) return act(state, { do: "leave" });
+  return open({ ...state, isLeaving: false }, { is: "leaving", chosen: 0 });
 }
 
 /** With children at work the person says what becomes of them. */

@@ -1,4 +1,5 @@
 import { useState } from "react";
+import { describeResumed } from "../../../../../src/commands/runs/describe-resumed.ts";
 import { Button } from "../../../components/button.tsx";
 import { Confirm } from "../../../components/confirm.tsx";
 import { showToast } from "../../../components/toast.tsx";
@@ -35,14 +36,11 @@ export function DelegationActions({ delegationId, offered, diff, onDone }: Deleg
     onDone();
   });
   const resume = useAction(async () => {
-    const { as, delegationId: next, runId } = await client.resumeDelegation({ delegationId });
+    const resumed = await client.resumeDelegation({ delegationId });
     onDone();
-    if (as === "same") {
-      showToast(`${runId} goes on.`);
-      return;
-    }
-    showToast(`${next} goes on from ${delegationId}, in ${runId}.`);
-    navigate(`/delegations/${next}`);
+    showToast(describeResumed(resumed, delegationId));
+    const [next, ...others] = resumed.runs;
+    if (next?.as === "new" && others.length === 0) navigate(`/delegations/${next.delegationId}`);
   });
   useKeys([
     ...(canCancel

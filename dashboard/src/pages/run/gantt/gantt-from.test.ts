@@ -60,8 +60,8 @@ describe("ganttOf", () => {
         [0, null, "run.started"],
         [0, "lead", "agent.subagent_created", { parent_id: null }],
         [0, "lead", "agent.subagent_started"],
-        [10, "lead", "agent.tool_started", { call_id: "1", tool: "delegate_task" }],
-        [10, "lead", "agent.tool_started", { call_id: "2", tool: "delegate_task" }],
+        [10, "lead", "agent.tool_started", { call_id: "1", tool: "delegate_task", joins: true }],
+        [10, "lead", "agent.tool_started", { call_id: "2", tool: "delegate_task", joins: true }],
         [11, "quick", "agent.subagent_created", { parent_id: "lead", call_id: "1" }],
         [50, "quick", "agent.subagent_failed"],
         [50, "quick", "agent.subagent_closed", closed("quick")],
@@ -93,7 +93,7 @@ describe("ganttOf", () => {
         [0, null, "run.started"],
         [0, "lead", "agent.subagent_created", { parent_id: null }],
         [0, "lead", "agent.subagent_started"],
-        [5, "lead", "agent.tool_started", { call_id: "1", tool: "submit_plan" }],
+        [5, "lead", "agent.tool_started", { call_id: "1", tool: "submit_plan", joins: true }],
         [5, null, "run.planned", { by: "lead", call_id: "1", steps }],
         ...told.toSorted(([one], [other]) => one - other),
       ),
@@ -154,7 +154,7 @@ describe("ganttOf", () => {
       [0, null, "run.started"],
       [0, "lead", "agent.subagent_created", { parent_id: null }],
       [0, "lead", "agent.subagent_started"],
-      [0, "lead", "agent.tool_started", { call_id: "1", tool: "spawn_await" }],
+      [0, "lead", "agent.tool_started", { call_id: "1", tool: "spawn_await", joins: true }],
       ...many.flatMap((index) => {
         const who = `c${index}`;
         const at = index * 10;

@@ -104,7 +104,7 @@ export function RunGantt(props: RunGanttProps) {
                       tabIndex={-1}
                       className={`truncate hover:underline ${spans.length > 0 ? "font-semibold" : ""}`}
                     >
-                      <Text most={60}>{row.profile}</Text>
+                      <Text most={60}>{row.name}</Text>
                     </Link>
                     {!isNarrow && row.depth > 0 && (
                       <Text className="min-w-0 flex-1 truncate text-soft">{row.title}</Text>

@@ -1,0 +1,126 @@
+import { isOpen } from "../../events/delegation.ts";
+import { isPaused, type RunState } from "../../events/run-state.ts";
+import type { RunRow, Store } from "../../ports/store.ts";
+import type { Runtime } from "../../runtime.ts";
+import { countOf, formatAge } from "./amounts.ts";
+import type { Display } from "./display.ts";
+import { shorten } from "./display-width.ts";
+import type { Io, StopSignal } from "./io.ts";
+import { printableLine } from "./printable.ts";
+
+interface InterruptedRun {
+  readonly id: string;
+  readonly task: string;
+  readonly lastEventAt: number;
+}
+
+interface Offering {
+  readonly runtime: Pick<Runtime, "parts" | "store">;
+  readonly io: Io;
+  readonly display: Pick<Display, "say">;
+  /** A run that the new work is about. */
+  readonly except?: string | undefined;
+}
+
+/** Runs that are looked at, and runs that are named. */
+const mostRuns = 1000;
+const mostNamed = 5;
+
+/**
+ * Runs of this application that lost their process are earlier work, perhaps of other people: a
+ * command for new work leaves them alone. At a terminal it offers to resume them, before the new work
+ * begins, and Enter means no; elsewhere it names them. Gives the ids to resume, or "left" when the
+ * person left at the question.
+ */
+export async function offerInterrupted(offering: Offering): Promise<readonly string[] | "left"> {
+  const { display, except, io, runtime } = offering;
+  const all = await interruptedRuns(runtime.store, runtime.parts.application);
+  const found = all.filter(({ id }) => id !== except);
+  if (found.length === 0) return [];
+  if (io.ask === undefined) {
+    display.say(describeInBrief(found, io));
+    return [];
+  }
+  const answer = await ask(describe(found, io), io.ask, io);
+  if (answer === "left") return "left";
+  return /^y(?:es)?$/i.test(answer.trim()) ? found.map(({ id }) => id) : [];
+}
+
+/** The latest first. Paused runs wait for a person, and distributed ones for a worker. */
+async function interruptedRuns(
+  store: Store,
+  application: string,
+): Promise<readonly InterruptedRun[]> {
+  const found: InterruptedRun[] = [];
+  for (const row of await store.listRuns({ open: true, application, limit: mostRuns })) {
+    if (await store.isWorkerAlive(row.worker)) continue;
+    const run = await readRun(store, row);
+    if (run === undefined || run.spread !== null || isPaused(run)) continue;
+    found.push({ id: run.id, task: run.task, lastEventAt: lastEventIn(run) });
+  }
+  return found;
+}
+
+/** A damaged log keeps no new work from starting. */
+async function readRun(store: Store, { id }: RunRow): Promise<RunState | undefined> {
+  const run = await store.readRun(id).catch(() => undefined);
+  return run?.outcome === null ? run : undefined;
+}
+
+function lastEventIn({ delegations, startedAt }: RunState): number {
+  let last = startedAt;
+  for (const one of delegations.values()) {
+    if (isOpen(one)) last = Math.max(last, one.status === "running" ? one.lastEventAt : 0);
+  }
+  return last;
+}
+
+function describeInBrief(runs: readonly InterruptedRun[], io: Io): string {
+  const named = runs.slice(0, mostNamed).map((run) => describeRun(run, io));
+  const more = runs.length > mostNamed ? `, and ${runs.length - mostNamed} more` : "";
+  const [first] = runs;
+  const id = runs.length === 1 && first !== undefined ? first.id : "ID";
+  return `${count(runs)}: ${named.join("; ")}${more}. Resume: ${io.program} resume ${id}`;
+}
+
+function describe(runs: readonly InterruptedRun[], io: Io): string {
+  const [first] = runs;
+  if (runs.length === 1 && first !== undefined) {
+    return `${count(runs)}: ${describeRun(first, io)}. Resume it? (y/N) `;
+  }
+  const named = runs.slice(0, mostNamed).map((run) => `  ${describeRun(run, io)}\n`);
+  const more = runs.length > mostNamed ? `  and ${runs.length - mostNamed} more\n` : "";
+  return `${count(runs)}:\n${named.join("")}${more}Resume them? (y/N) `;
+}
+
+function count(runs: readonly InterruptedRun[]): string {
+  return `${countOf(runs.length, "run")} ${runs.length === 1 ? "was" : "were"} interrupted`;
+}
+
+function describeRun({ id, lastEventAt, task }: InterruptedRun, io: Io): string {
+  return `${id} "${shorten(printableLine(task), 40)}", ${formatAge(io.now() - lastEventAt)}`;
+}
+
+async function ask(
+  text: string,
+  askPerson: NonNullable<Io["ask"]>,
+  io: Io,
+): Promise<string | "left"> {
+  const control = new AbortController();
+  let signal: StopSignal | undefined;
+  const release = io.onSignal((stop) => {
+    signal = stop;
+    control.abort();
+  });
+  const lines = text.split("\n");
+  const prompt = lines.pop() ?? "";
+  for (const line of lines) io.stderr.write(`${line}\n`);
+  try {
+    return await askPerson(prompt, control.signal);
+  } catch {
+    // The end of the input is no answer, which means no.
+    return signal === undefined ? "" : "left";
+  } finally {
+    release();
+  }
+}

@@ -1,0 +1,51 @@
+import { fileURLToPath } from "node:url";
+import type { RunState } from "../../events/run-state.ts";
+import { ownNode } from "../../processes/find-program.ts";
+import { startProgram } from "../../processes/start-program.ts";
+import type { Arguments } from "./arguments.ts";
+import type { Io } from "./io.ts";
+
+/** Options of `run` that concern what the other process still starts. */
+const passedOn = ["model", "answer-default", "answer-within", "speed"];
+
+/**
+ * Starts this program once more, without a terminal, to work on a run to its end. It waits until the
+ * process that works on the run has let go of it, or has died. Resolves with its process id when it was started.
+ */
+export async function startDetached(
+  { id, workspace }: Pick<RunState, "id" | "workspace">,
+  given: Pick<Arguments, "text">,
+  { cwd, environment }: Pick<Io, "cwd" | "environment">,
+): Promise<number | undefined> {
+  const extension = import.meta.url.endsWith(".ts") ? "ts" : "js";
+  const program = fileURLToPath(new URL(`../../bin/mandate.${extension}`, import.meta.url));
+  const options = passedOn.flatMap((name) => {
+    const value = given.text(name);
+    return value === undefined ? [] : [`--${name}=${value}`];
+  });
+  const child = startProgram(
+    {
+      program: ownNode(),
+      args: [program, "resume", "--wait", "--quiet", ...options, id],
+      environment: definedIn(environment),
+      // A person named that folder for the run: its configuration is found from there.
+      folder: workspace ?? cwd,
+      leadsGroup: true,
+    },
+    ["ignore", "ignore", "ignore"],
+  );
+  await new Promise<void>((resolve, reject) => {
+    child.once("spawn", resolve);
+    child.once("error", reject);
+  });
+  child.unref();
+  return child.pid;
+}
+
+function definedIn(environment: Io["environment"]): Record<string, string> {
+  const defined: Record<string, string> = {};
+  for (const [name, value] of Object.entries(environment)) {
+    if (value !== undefined) defined[name] = value;
+  }
+  return defined;
+}
