@@ -49,6 +49,7 @@ export default defineConfig({
     // Ceilings for a machine that is busy with other things; nothing should come near them.
     testTimeout: 60_000,
     hookTimeout: 60_000,
+    expect: { poll: { timeout: 45_000 } },
     retry: 0,
     reporters: [new OneLinePerFile()],
   },

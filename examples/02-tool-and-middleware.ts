@@ -15,6 +15,8 @@ const mandate = await createMandate({
       name: "stock",
       description: "How many of a thing are in store.",
       effect: "read",
+      // No stranger wrote what it returns, it is nobody else's business, and it sends nothing away.
+      exposure: { untrusted: false, private: true, wayOut: false },
       idempotent: true,
       scopes: ["warehouse:read"],
       input: z.strictObject({ thing: z.string() }),

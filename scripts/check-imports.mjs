@@ -30,11 +30,16 @@ const wiring = [
   ...["start-worker.ts", "diagnose.ts"],
 ];
 
+/** What every layer may import but `ports`, which these import themselves. */
+const shared = ["text.ts", "files.ts"];
+
 /**
  * What stands beside the stages: the folders it may import, and those of which it may import types
  * only (they vanish when the code runs).
  */
 const besideTheStages = {
+  "text.ts": { imports: ["ports"], typesOf: [] },
+  "files.ts": { imports: ["ports"], typesOf: [] },
   ports: { imports: [], typesOf: ["contracts", "events"] },
   stores: { imports: ["ports", "events", "contracts", "processes"], typesOf: [] },
   engines: { imports: ["ports", "events"], typesOf: ["contracts", "control"] },
@@ -72,6 +77,7 @@ const besideTheStages = {
     typesOf: [],
   },
   "product-version.ts": { imports: [], typesOf: [] },
+  "attendance.ts": { imports: [], typesOf: [] },
   "watchdog.ts": { imports: [], typesOf: ["ports", "open-store.ts", "watchdog-thread.ts"] },
   "watchdog-thread.ts": {
     imports: ["open-store.ts", "delegations", "workspaces"],
@@ -81,7 +87,7 @@ const besideTheStages = {
   "runtime.ts": {
     imports: [
       ...["ports", "stores", "engines", "telemetry"],
-      ...["open-store.ts", "open-control.ts", "product-version.ts", "watchdog.ts"],
+      ...["open-store.ts", "open-control.ts", "product-version.ts", "watchdog.ts", "attendance.ts"],
       ...stages,
     ],
     typesOf: [],
@@ -128,7 +134,7 @@ function importsOf(text) {
     });
   }
   for (const { groups } of text.matchAll(dynamic))
-    found.push({ path: groups.path, typesOnly: false });
+    found.push({ path: groups.path, typesOnly: false, isDynamic: true });
   return found;
 }
 
@@ -150,7 +156,7 @@ function violation(file, from, { path, typesOnly }) {
     return `${where} is in "${from}", which the table in scripts/check-imports.mjs does not know. Give it a place there.`;
   }
   if (to === "..") return `${where} imports ${path}, which is outside src/.`;
-  if (rule.imports.includes(to)) return undefined;
+  if (rule.imports.includes(to) || (shared.includes(to) && from !== "ports")) return undefined;
   if (isTest(file) && testsMayAlsoImport.includes(to)) return undefined;
   if (rule.typesOf.includes(to)) {
     return typesOnly
@@ -171,5 +177,33 @@ for (const name of globSync("**/*.ts", { cwd: source })) {
     if (sentence !== undefined) violations.push(sentence);
   }
 }
+violations.push(...cycles());
 for (const sentence of violations) console.log(sentence);
 if (violations.length > 0) process.exitCode = 1;
+
+/** Files that import each other's values in a circle: none can be understood, or loaded, alone. */
+function cycles() {
+  const values = new Map();
+  for (const name of globSync("**/*.ts", { cwd: source })) {
+    if (/\.test(-support)?\.ts$/.test(name)) continue;
+    const file = join(source, name);
+    const paths = importsOf(readFileSync(file, "utf8"))
+      .filter(({ isDynamic, typesOnly }) => !typesOnly && !isDynamic)
+      .map(({ path }) => resolve(dirname(file), path));
+    values.set(file, paths);
+  }
+  const found = [];
+  const done = new Set();
+  const visit = (file, way) => {
+    const start = way.indexOf(file);
+    if (start >= 0) found.push([...way.slice(start), file]);
+    if (start >= 0 || done.has(file)) return;
+    for (const next of values.get(file) ?? []) visit(next, [...way, file]);
+    done.add(file);
+  };
+  for (const file of values.keys()) visit(file, []);
+  const shown = (file) => relative(source, file).replaceAll(sep, "/");
+  return found.map(
+    (circle) => `These import each other's values: ${circle.map(shown).join(" > ")}`,
+  );
+}

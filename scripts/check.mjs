@@ -25,6 +25,8 @@ const steps = [
   ["imports follow the tree", () => spawn("node", ["scripts/check-imports.mjs"], options)],
   ["no real time in tests", () => spawn("node", ["scripts/check-time.mjs"], options)],
   ["one place starts processes", () => spawn("node", ["scripts/check-processes.mjs"], options)],
+  ["no sentence decides anything", () => spawn("node", ["scripts/check-sentences.mjs"], options)],
+  ["tools are known to src/tools", () => spawn("node", ["scripts/check-tool-names.mjs"], options)],
   [
     "requirements name what exists",
     () => spawn("node", ["scripts/check-requirements.mjs"], options),

@@ -5,12 +5,14 @@
  *
  * The archive is a test fixture of one version (see src/surfaces/recorded-home). It is made once.
  */
+
 import { execFileSync } from "node:child_process";
 import { existsSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { setTimeout as sleep } from "node:timers/promises";
 import { z } from "zod";
+import { noExposure } from "../src/contracts/exposure.ts";
 import type { PriceConfig } from "../src/control/config.ts";
 import type { EventType, StoredEvent } from "../src/events/event.ts";
 import { createMandate, defineTool, type Mandate, type Profile } from "../src/index.ts";
@@ -65,6 +67,7 @@ const big = defineTool({
   name: "big",
   description: "Says a lot.",
   effect: "read",
+  exposure: noExposure,
   idempotent: true,
   scopes: [],
   input: z.strictObject({}),

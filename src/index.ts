@@ -21,7 +21,9 @@ export type {
 export type { DiscardedWork, DiscardKeptOptions } from "./delegations/changes/discard-kept.ts";
 export type { MergedWork, MergeOptions } from "./delegations/changes/merge-kept.ts";
 export { NoKeptWork, type NoWorkReason } from "./delegations/changes/no-kept-work.ts";
+export type { SentTo } from "./delegations/messages.ts";
 export type { Middleware } from "./delegations/middleware.ts";
+export { type Cause, closeReasonOf, describeCause } from "./events/cause.ts";
 export type { CheckReport, Violation } from "./events/checker/check-report.ts";
 export { type CloseReason, closeReasons } from "./events/close-reason.ts";
 export type { Delegation, WaitingOn } from "./events/delegation.ts";
@@ -55,8 +57,12 @@ export type {
   ForkOptions,
   Mandate,
   MandateOptions,
+  ResumedRunHandle,
+  ResumeHandle,
+  ResumeOptions,
   RunHandle,
   RunResult,
+  SendOptions,
   ToolSession,
 } from "./surfaces/library/mandate.ts";
 export { defineTool, type Tool, type ToolContext, type ToolResult } from "./tools/tool.ts";

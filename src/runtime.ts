@@ -4,6 +4,7 @@ import { randomBytes } from "node:crypto";
 import { existsSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { Attendance } from "./attendance.ts";
 import { serverPattern } from "./contracts/mcp-tool-name.ts";
 import { everything } from "./contracts/selection.ts";
 import { type Config, defaultWaysOut } from "./control/config.ts";
@@ -12,6 +13,7 @@ import { FolderConsents } from "./control/folders/folder-consents.ts";
 import { givenConfig, type LoadedConfig, loadConfig } from "./control/load-config.ts";
 import { type Environment, findPlaces } from "./control/places.ts";
 import { settleByRecords } from "./control/records/settle-by-records.ts";
+import { reportPatternProblem } from "./control/report-pattern-problem.ts";
 import type { SettledConfig } from "./control/settle-config.ts";
 import { UnwrittenEnds } from "./delegations/ends/unwritten-ends.ts";
 import { Engine } from "./delegations/engine.ts";
@@ -109,6 +111,11 @@ export interface Runtime {
   readonly workFolder: string;
   /** Whoever has room works on what is started here; null: this process does. */
   readonly queues: DbosDispatcher | null;
+  /**
+   * A surface says that it can put questions to a person, until it calls what is returned. As long as
+   * none says so, calls that would need an approval after untrusted input are refused at once.
+   */
+  attend(): () => void;
   close(): Promise<void>;
 }
 
@@ -116,6 +123,7 @@ export async function createRuntime(options: RuntimeOptions): Promise<Runtime> {
   // What a program gives is judged before anything is opened.
   for (const tool of options.tools ?? []) requireTool(tool);
   for (const profile of options.profiles ?? []) layerOf(profile);
+  requireReportPattern(options.limits?.reportPathPattern);
   const clock = options.clock ?? systemClock;
   const environment = options.environment ?? process.env;
   const cwd = options.cwd ?? process.cwd();
@@ -157,6 +165,9 @@ export async function createRuntime(options: RuntimeOptions): Promise<Runtime> {
   const mark = markFor(options.database ?? places.database);
   const work = placeForWork(options.database, places.home);
   for (const name of ["worktrees", "copies"]) noteAgentFolder(join(work.folder, name));
+  const attendance = new Attendance(
+    options.database === ":memory:" ? null : join(work.folder, "attending"),
+  );
   const records = new GuardRecords(join(work.folder, "guards"));
   await sweepAfterKilled(records);
   const shell = openShell(config, environment, places.forbidden, mark, records, clock);
@@ -189,6 +200,7 @@ export async function createRuntime(options: RuntimeOptions): Promise<Runtime> {
   const queues = await openQueues(config, options);
   const unwritten = new UnwrittenEnds();
   let copies: Promise<WorkingCopies> | undefined;
+  const dispatcher = options.dispatcher ?? queues ?? undefined;
   const parts: EngineParts = {
     store,
     copies() {
@@ -235,8 +247,9 @@ export async function createRuntime(options: RuntimeOptions): Promise<Runtime> {
     application: options.application ?? "mandate",
     forbidden: [...places.forbidden, work.folder, ...databaseFiles(options.database)],
     guarded: [...control.guarded, ...installationPaths()],
+    ...(dispatcher === undefined && { isAttended: () => attendance.isAttended() }),
     ...(options.onDelta && { onDelta: options.onDelta }),
-    dispatcher: options.dispatcher ?? queues ?? undefined,
+    dispatcher,
   };
   const engine = new Engine(parts, grantOf(parts, options, config, control));
   return {
@@ -249,8 +262,10 @@ export async function createRuntime(options: RuntimeOptions): Promise<Runtime> {
     config,
     workFolder: work.folder,
     queues,
+    attend: () => attendance.attend(),
     async close() {
       await watchdog?.close();
+      attendance.close();
       engine.close();
       unwritten.close();
       control.close();
@@ -302,6 +317,13 @@ async function watch(
   if (watchdog !== true || database === ":memory:") return undefined;
   const { startWatchdog } = await import("./watchdog.ts");
   return startWatchdog(store, marks, stored);
+}
+
+/** What a program gives is held to the same as a configuration file. */
+function requireReportPattern(pattern: string | null | undefined): void {
+  const problem = pattern == null ? undefined : reportPatternProblem(pattern);
+  if (problem === undefined) return;
+  throw new MandateError("config-invalid", `limits.reportPathPattern ${problem}.`);
 }
 
 /** A database of one's own, in a file or in memory, has no workers. */
@@ -420,7 +442,7 @@ function grantOf(
   // Asked for each run: a project's skills count from the moment in which they are trusted.
   const offered = (): readonly string[] =>
     control.hasSkills && !control.offersSkills()
-      ? parts.toolbox.names.filter((name) => name !== "load_skill")
+      ? parts.toolbox.names.filter((name) => parts.toolbox.get(name)?.choosesFrom !== "skills")
       : parts.toolbox.names;
   return {
     authority: {
@@ -477,7 +499,7 @@ function limitsOf(
     backoffMs: config.retry.initialDelayMs,
     maxBackoffMs: config.retry.maxDelayMs,
     toolOutputBytes: 64 * 1024,
-    reportPathPattern: ".mandate/reports/<run>/step-<idx>-result.md",
+    reportPathPattern: config.outputs.report_path_pattern,
     checks: config.integration.checks,
     approval: config.integration.approval,
     onUnknownProfile:

@@ -86,9 +86,9 @@ async function judge(store: Store): Promise<void> {
 async function closeAll(store: Store, overdue: readonly Overdue[]): Promise<void> {
   const { cancelStored } = await import("./delegations/ends/cancel-stored.ts");
   for (const { delegationId, runId, totalMs } of overdue) {
-    const reason = `It took longer than ${totalMs} ms, and kept its process from doing anything else.`;
+    const cause = { code: "total_deadline", ms: totalMs, blocked: true } as const;
     // Which of its calls could be repeated is nothing to one that is over.
-    await cancelStored(store, { get: () => undefined }, runId, delegationId, reason, "timeout");
+    await cancelStored(store, { get: () => undefined }, runId, delegationId, cause);
   }
 }
 

@@ -5,6 +5,7 @@ import {
   serve,
   type TestBrowser,
 } from "../../dashboard/browser.test-support.ts";
+import { noExposure } from "../../src/contracts/exposure.ts";
 import { defaultConfig } from "../../src/control/config.ts";
 import type { Script } from "../../src/models/scripted/scripted-model.ts";
 import { openEngine, type TestEngine, testProfile } from "../../src/testing/engine-fixture.ts";
@@ -37,6 +38,7 @@ const options = {
 let ticks = 0;
 const tick = defineTool({
   ...{ name: "tick", description: "Says how often it was called.", effect: "read" },
+  exposure: noExposure,
   ...{ idempotent: true, scopes: [], input: z.strictObject({ number: z.number() }) },
   execute: () => `tick-${++ticks}.`,
 });

@@ -1,6 +1,7 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { z } from "zod";
+import { noExposure } from "../../src/contracts/exposure.ts";
 import type { ScriptedReply } from "../../src/models/scripted/playbook.ts";
 import { type Script, scriptedModel } from "../../src/models/scripted/scripted-model.ts";
 import type { Profile } from "../../src/profiles/profile.ts";
@@ -68,6 +69,7 @@ const tick = defineTool({
   name: "tick",
   description: "Counts one step.",
   effect: "read",
+  exposure: noExposure,
   idempotent: true,
   scopes: [],
   input: z.strictObject({ number: z.number(), note: z.string() }),

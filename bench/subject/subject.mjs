@@ -58,6 +58,7 @@ function tickTool({ description, run }) {
     name: "tick",
     description,
     effect: "read",
+    exposure: { untrusted: false, private: false, wayOut: false },
     idempotent: true,
     scopes: [],
     input: z.strictObject({ n: z.number() }),

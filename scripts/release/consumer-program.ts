@@ -12,6 +12,7 @@ const stock = defineTool({
   name: "stock",
   description: "How many of a thing are in store.",
   effect: "read",
+  exposure: { untrusted: false, private: true, wayOut: false },
   idempotent: true,
   scopes: [],
   input: z.strictObject({ thing: z.string() }),

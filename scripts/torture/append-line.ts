@@ -2,6 +2,7 @@ import { appendFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { z } from "zod";
+import { noExposure } from "../../src/contracts/exposure.ts";
 import { defineTool } from "../../src/tools/tool.ts";
 
 export const ledgerFile = "ledger.txt";
@@ -14,6 +15,7 @@ export const appendLine = defineTool({
   name: "append_line",
   description: "Append a line to the ledger.",
   effect: "write",
+  exposure: noExposure,
   idempotent: false,
   scopes: [],
   input: z.strictObject({ line: z.string() }),

@@ -14,7 +14,6 @@ export const notOffered = {
   ownership: "delegations of runs that are spread have owners, and not the runs: decision 032",
   order: "who is first is for the queue to say: decision 033",
   cancel: "a cancel goes through the log, and is not ahead of what is being written: decision 032",
-  reportName: "reports of runs that are spread have their delegation's id in their names",
   prompt: "every worker reads the prompt from the database, and refuses one that was changed",
   watching: "who starts a run that is spread works on it a moment later, or not at all",
   replay: "not yet: what several workers raced for, or took over, is not replayed in its order",

@@ -86,7 +86,7 @@ export const inboxTests: readonly StoreTest[] = [
       const another = store.newAskId();
       await run.append(asking(second, another));
       assert.deepEqual(await open(), [asks[2], another]);
-      const failure = { code: "timeout", error: "late" } as const;
+      const failure = { code: "timeout", cause: { code: "idle", ms: 5 }, error: "late" } as const;
       await run.append(about(third, "agent.subagent_failed", failure));
       assert.deepEqual(await open(), [another]);
       // Asked and answered in one transaction.

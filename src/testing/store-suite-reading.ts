@@ -70,7 +70,8 @@ export const readingTests: readonly StoreTest[] = [
       const id = await run.child();
       const live = await store.readRun(run.id);
       assert.equal(live, await store.readRun(run.id));
-      await run.append(about(id, "agent.subagent_failed", { code: "timeout", error: "late" }));
+      const late = { code: "timeout", cause: { code: "idle", ms: 5 }, error: "late" } as const;
+      await run.append(about(id, "agent.subagent_failed", late));
       assert.equal(live?.delegations.get(id)?.status, "failed");
       assert.deepEqual(await (await reopen()).readRun(run.id), live);
     },
@@ -163,7 +164,9 @@ export const readingTests: readonly StoreTest[] = [
         outcomes.map(({ status }) => status),
         ["rejected", "fulfilled"],
       );
-      const denied = { code: "policy_denied", error: "its contract was changed" } as const;
+      const text = "its contract was changed";
+      const cause = { code: "contract_invalid", text } as const;
+      const denied = { code: "policy_denied", cause, error: text } as const;
       await run.append(about(id, "agent.subagent_failed", denied));
       assert.equal((await (await reopen()).readRun(run.id))?.delegations.get(id)?.status, "failed");
       assert.equal(

@@ -10,6 +10,8 @@ import { about, assertSound, collect, note, refused, StoredRun } from "./stored-
 import { until } from "./until.ts";
 
 const day = 24 * 60 * 60 * 1000;
+/** Before everything that these tests make. */
+const longAgo = Date.UTC(2000, 0, 1);
 
 /** Everything that has finished by now, and all bodies. */
 function prune(store: Store, request: Partial<PruneRequest> = {}): Promise<PruneReport> {
@@ -114,7 +116,7 @@ export const retentionTests: readonly StoreTest[] = [
       const runs = [await finishedRun(store), await finishedRun(store), await finishedRun(store)];
       const ids = runs.map(({ run }) => run.id);
       const before = await collect(store);
-      assert.deepEqual(idsOf(await prune(store, { finishedBefore: Date.now() - day })), []);
+      assert.deepEqual(idsOf(await prune(store, { finishedBefore: longAgo })), []);
       assert.deepEqual(idsOf(await prune(store, { keepFailed: true })), []);
       const dry = await prune(store, { dryRun: true, most: 2 });
       assert.deepEqual([idsOf(dry), dry.isMore], [ids.slice(0, 2), true]);
@@ -151,7 +153,13 @@ export const retentionTests: readonly StoreTest[] = [
     async run({ store }) {
       const run = await StoredRun.start(store);
       const id = await run.child();
-      await run.append(about(id, "agent.tool_started", { call_id: "c1", tool: "memory_save" }));
+      const saving = {
+        call_id: "c1",
+        tool: "remember",
+        changes: "none",
+        saves_memory: true,
+      } as const;
+      await run.append(about(id, "agent.tool_started", saving));
       const saved = await store.memories.save(
         {
           ...{ text: "remember", tags: [], key: null, scope: "delegated", workspace: null },
@@ -186,7 +194,7 @@ export const retentionTests: readonly StoreTest[] = [
       // Nobody refers to it, and it was kept too lately to be sure of that.
       const lately = await store.keepArtifact("lately");
       const keep = new Set([two.run.id]);
-      const report = await prune(store, { keep, bodiesBefore: Date.now() - day });
+      const report = await prune(store, { keep, bodiesBefore: longAgo });
       assert.deepEqual([idsOf(report), report.artifacts], [[one.run.id], 0]);
       assert.equal((await prune(store, { keep })).artifacts, 2);
       const again = await reopen();

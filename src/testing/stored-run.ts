@@ -61,7 +61,9 @@ export class StoredRun {
   }
 
   finish(): Promise<readonly StoredEvent[]> {
-    return this.append({ type: "run.finished", payload: { outcome: "failed", reason: "test" } });
+    const cause = { code: "idle", ms: 5 } as const;
+    const payload = { outcome: "failed", cause, reason: "test" } as const;
+    return this.append({ type: "run.finished", payload });
   }
 }
 

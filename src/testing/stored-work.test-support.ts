@@ -102,7 +102,11 @@ export async function closeChild(
   const ended =
     finalStatus === "completed"
       ? about(id, "agent.subagent_completed", { integrator: "test", reason })
-      : about(id, "agent.subagent_failed", { code: reason, error: "test" });
+      : about(id, "agent.subagent_failed", {
+          code: reason,
+          cause: { code: "cancelled", text: "test" },
+          error: "test",
+        });
   const output = { output: "done", output_hash: sha256("done") };
   await run.append(
     about(id, "agent.subagent_waiting_for_merge", output),

@@ -36,6 +36,7 @@ const valid: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
   list_sub_agents: {},
   get_delegation_result: { delegationId: "ffffff" },
   cancel_delegation: { delegationId: "ffffff" },
+  send_message: { delegationId: "ffffff", message: "x" },
   peek_result: { delegationId: "ffffff" },
   search_result: { delegationId: "ffffff", query: "x" },
   slice_result: { delegationId: "ffffff", from: 1 },

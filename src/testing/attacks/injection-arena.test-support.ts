@@ -28,7 +28,7 @@ export interface Case {
 const tools = [
   ...["read_file", "write_file", "list_files", "document_query", "web_fetch", "lookup"],
   ...["memory_save", "memory_load", "load_skill", "ask_user", "delegate_task", "spawn"],
-  ...["delegate_to_agent", "cancel_delegation", "list_sub_agents"],
+  ...["delegate_to_agent", "cancel_delegation", "send_message", "list_sub_agents"],
 ];
 
 const withNotes = [...tools, "mcp__notes__note"];
@@ -144,6 +144,7 @@ export function lookupTool(textOf: (key: string) => string): Tool {
     name: "lookup",
     description: "Looks something up.",
     effect: "read",
+    exposure: { untrusted: true, private: true, wayOut: false },
     idempotent: true,
     scopes: [],
     input: z.strictObject({ key: z.string() }),

@@ -147,6 +147,7 @@ describe("a hostile PATH, current directory and environment", () => {
       expect(outcomes.get("workspaces/sandbox/detect-sandbox.ts")).toBe(machine.isUsable);
       expect(outcomes.get("tools/documents/parser-process.ts")).toBe("reply");
       expect(outcomes.get("processes/process-start.ts")).toBe(true);
+      expect(outcomes.get("surfaces/cli/start-detached.ts")).toBe("ended");
       const shell = outcomes.get("tools/shell/shell-process.ts");
       if (machine.isUsable) {
         expect(shell).toMatch(/git version[\s\S]*done/);

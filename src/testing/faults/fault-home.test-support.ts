@@ -42,6 +42,8 @@ export interface FaultJob {
   readonly tools?: readonly string[];
   /** So many of them; absent: one. */
   readonly children?: number;
+  /** What a person says to the child while its first call is under way. */
+  readonly tells?: readonly string[];
   /** After each mark it waits until the file `steps` in its home has a line for it. */
   readonly isStepwise?: boolean;
   readonly diesInTool?: boolean;

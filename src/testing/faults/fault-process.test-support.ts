@@ -2,6 +2,7 @@
  * A process that works on one run until it ends, or dies on the way: `node … JOB.json`. The lead
  * delegates, and says in the end what it was told of its child.
  */
+
 import {
   appendFileSync,
   closeSync,
@@ -14,6 +15,7 @@ import {
 import { join } from "node:path";
 import { StatementSync } from "node:sqlite";
 import { z } from "zod";
+import { noExposure } from "../../contracts/exposure.ts";
 import { defaultConfig } from "../../control/config.ts";
 import type { StartedRun } from "../../delegations/start/run-request.ts";
 import type { ScriptedReply } from "../../models/scripted/playbook.ts";
@@ -51,11 +53,16 @@ function marking(name: string, idempotent: boolean): Tool {
     name,
     description: "Leaves a mark.",
     effect: "exec",
+    exposure: noExposure,
     idempotent,
     scopes: [],
     input: z.strictObject({ note: z.string().optional() }),
     async execute(_input, { delegationId }) {
       appendFileSync(marks, `${name}\n`);
+      // A process that recovers the run sends nothing again: it is in the log, or was never sent.
+      for (const text of job.recovers ? [] : (job.tells ?? [])) {
+        await runtime.engine.send(delegationId, text, "person");
+      }
       const letsGoAt = systemClock.monotonic() + (job.blocksMs ?? 0);
       while (systemClock.monotonic() < letsGoAt);
       if (job.isStepwise) {
@@ -170,7 +177,7 @@ const began = systemClock.monotonic();
 let recovered = await runtime.engine.recover();
 // Whoever is only stopped counts as alive until its lease is over.
 while (job.recovers === "when lost" && recovered.length === 0) {
-  await sleep(systemClock, 100);
+  await sleep(systemClock, 50);
   recovered = await runtime.engine.recover();
 }
 const again = await runtime.engine.recover();

@@ -1,6 +1,8 @@
 /** Faults of what a model says, and of how long it says it: state, log, the parent's view, remains. */
+
 import { expect, it } from "vitest";
 import { z } from "zod";
+import { noExposure } from "../../contracts/exposure.ts";
 import type { ScriptedReply } from "../../models/scripted/playbook.ts";
 import { defineTool } from "../../tools/tool.ts";
 import { ofType } from "../engine-fixture.ts";
@@ -17,6 +19,7 @@ const tick = defineTool({
   name: "tick",
   description: "Counts.",
   effect: "exec",
+  exposure: noExposure,
   idempotent: false,
   scopes: [],
   input: z.strictObject({ note: z.string().optional(), lingers: z.boolean().default(false) }),

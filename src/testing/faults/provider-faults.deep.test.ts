@@ -88,10 +88,10 @@ describe.each(models)("%s", (model) => {
     },
   );
 
-  it("provider fault: a 413 is a conversation that is too long, shortened once", async () => {
+  it("provider fault: a 413 is a conversation that is too long, and nothing can be removed", async () => {
     expect(await desk.meet(model, [refuse(413, "request too large")])).toMatchObject({
       state: "closed failed no_progress",
-      events: life(...lostRequest, "compacted", ...lostRequest, "failed"),
+      events: life(...lostRequest, "failed"),
       told: { status: "failed", closeReason: "no_progress" },
       left: nothing,
     });

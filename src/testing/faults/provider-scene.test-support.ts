@@ -1,7 +1,9 @@
 /** For tests: a child whose provider misbehaves on the wire; its real client is the one that listens. */
+
 import type { ServerResponse } from "node:http";
 import { afterAll, beforeAll, beforeEach } from "vitest";
 import { z } from "zod";
+import { noExposure } from "../../contracts/exposure.ts";
 import { protocols, type WireReply } from "../../models/wire-protocols.test-support.ts";
 import {
   sendEvents,
@@ -81,12 +83,13 @@ function searchFor(desk: { searches: number }) {
     name: "grep",
     description: "Searches.",
     effect: "read",
+    exposure: noExposure,
     idempotent: false,
     scopes: [],
     input: z.strictObject({ pattern: z.string().optional() }),
-    execute() {
+    execute({ pattern }) {
       desk.searches += 1;
-      return "found";
+      return pattern === "much" ? "found ".repeat(2000) : "found";
     },
   });
 }

@@ -89,19 +89,33 @@ describe.each(models)("%s", (model) => {
     });
   });
 
-  it("fault 12: a conversation that is too long is shortened once, and not sent in vain for ever", async () => {
+  it("fault 12: a conversation that is too long is shortened, and not sent in vain for ever", async () => {
     const long = refuse(400, "prompt is too long: 201000 tokens > 200000 maximum");
+    const much = say(model, { arguments: '{"pattern":"much"}' });
+    const looked = [...turn, "tool_started", "tool_completed"];
     const shortened = [...lostRequest, "compacted"];
-    expect(await desk.meet(model, [long, fine])).toMatchObject({
+    expect(await desk.meet(model, [much, long, fine])).toMatchObject({
       ...completed,
-      events: life(...shortened, ...turn, ...done),
+      events: life(...looked, ...shortened, ...turn, ...done),
     });
-    expect(await desk.meet(model, [long])).toMatchObject({
+    const failed = {
       state: "closed failed no_progress",
-      events: life(...shortened, ...lostRequest, "failed"),
       told: { status: "failed", closeReason: "no_progress" },
       left: nothing,
+    };
+    expect(await desk.meet(model, [much, long])).toMatchObject({
+      ...failed,
+      // To 8,000 characters, to 2,000 and to 200.
+      events: life(
+        ...looked,
+        ...[...shortened, ...shortened, ...shortened],
+        ...[...lostRequest, "failed"],
+      ),
     });
-    expect(desk.askedAt).toHaveLength(2);
+    expect(await desk.meet(model, [long])).toMatchObject({
+      ...failed,
+      events: life(...lostRequest, "failed"),
+    });
+    expect(desk.askedAt).toHaveLength(1);
   });
 });
