@@ -1,12 +1,12 @@
 import { type AskWorkers, askWorkersOnce } from "../events/is-worked-on.ts";
 import { addSpent, type Spent } from "../events/spent.ts";
 import type { RunRow, Store } from "../ports/store.ts";
+import { spentInRow } from "./listed-run.ts";
 import { RunRows } from "./run-rows.ts";
 import { readChain } from "./session-chain.ts";
 import { readHead, type SessionHead } from "./session-head.ts";
 import { latestOf, type SessionRow, titleLine, unreadableRow } from "./session-row.ts";
 import { readTitles, titleOf } from "./session-title.ts";
-import { spentInRow } from "./spent-in-row.ts";
 
 export type { SessionRow };
 

@@ -1,14 +1,11 @@
 import { runsWithCopies } from "../../../commands/kept-copies.ts";
 import { describeAnswered } from "../../../commands/runs/describe-run.ts";
 import { findPlaces } from "../../../control/places.ts";
-import { isRunInterrupted } from "../../../events/is-run-interrupted.ts";
 import { type AskWorkers, askWorkersOnce } from "../../../events/is-worked-on.ts";
-import type { RunOutcome } from "../../../events/run-outcome.ts";
-import type { RunState } from "../../../events/run-state.ts";
-import { atMost, atMostCost, type Spent, spentIn } from "../../../events/spent.ts";
+import { atMost, atMostCost, type Spent } from "../../../events/spent.ts";
 import type { RunRow, Store } from "../../../ports/store.ts";
 import { earlyAnswerIn } from "../../../sessions/delegation-result.ts";
-import { spentInRow } from "../../../sessions/spent-in-row.ts";
+import { type ListedRun, listedRun } from "../../../sessions/listed-run.ts";
 import { formatAge, formatCost, formatTokens } from "../amounts.ts";
 import type { Arguments } from "../arguments.ts";
 import { type Command, jsonOption } from "../command.ts";
@@ -20,10 +17,8 @@ import { printableJson, printableLine } from "../printable.ts";
 import { type Style, styleFor } from "../style.ts";
 import { withStore } from "../with-store.ts";
 
-type RunStatus = RunOutcome | "running" | "interrupted";
-
-interface ListedRun extends RunRow, Spent {
-  readonly state: RunStatus;
+interface Line extends RunRow, Spent {
+  readonly state: ListedRun["state"];
   /** Background sub-agents that run on though its root has answered; absent: it has not. */
   readonly runningAfterAnswer?: readonly string[];
 }
@@ -49,7 +44,7 @@ async function list(store: Store, given: Arguments, io: Io): Promise<number> {
   const workers = askWorkersOnce(store);
   const looks: Look[] = [];
   for (const row of rows) looks.push(await lookAt(store, row, workers));
-  const runs = looks.map(({ listed }) => listed);
+  const runs = looks.map(({ line }) => line);
   if (given.flag("json")) {
     io.stdout.write(`${printableJson(runs, 2)}\n`);
     return exitCode.done;
@@ -65,10 +60,10 @@ async function list(store: Store, given: Arguments, io: Io): Promise<number> {
   const style = styleFor(io.stdout, io);
   const columns = io.stdout.isTerminal ? io.stdout.columns : 0;
   for (const line of table(runs, style, columns, io.now())) io.stdout.write(`${line}\n`);
-  const interrupted = looks.filter(({ listed }) => listed.state === "interrupted");
+  const interrupted = looks.filter(({ line }) => line.state === "interrupted");
   const own = interrupted.find(({ isSpread }) => !isSpread);
   if (own) {
-    io.stderr.write(`\nInterrupted runs continue with: ${io.program} resume ${own.listed.id}\n`);
+    io.stderr.write(`\nInterrupted runs continue with: ${io.program} resume ${own.line.id}\n`);
   }
   if (interrupted.some(({ isSpread }) => isSpread)) {
     io.stderr.write(
@@ -88,36 +83,18 @@ async function list(store: Store, given: Arguments, io: Io): Promise<number> {
 }
 
 interface Look {
-  readonly listed: ListedRun;
+  readonly line: Line;
   readonly isSpread: boolean;
 }
 
-/** The row of a run is complete when the run is; until then its events know better. */
-async function lookAt(store: Store, row: RunRow, workers: AskWorkers): Promise<Look> {
-  if (row.outcome !== null) {
-    const spent = await spentInRow(store, row);
-    return { listed: { ...row, ...spent, state: row.outcome }, isSpread: false };
-  }
-  const run = await store.readRun(row.id);
-  const isInterrupted =
-    run === undefined
-      ? !(await store.isWorkerAlive(row.worker))
-      : await isRunInterrupted(store, run, workers);
-  const state: RunStatus = isInterrupted ? "interrupted" : "running";
+async function lookAt(store: Store, listed: RunRow, workers: AskWorkers): Promise<Look> {
+  const { row, run, spent, state } = await listedRun(store, listed, workers);
   const answer = run === undefined ? null : earlyAnswerIn(run);
-  const listed = {
-    ...soFar(row, run),
-    state,
-    ...(answer && { runningAfterAnswer: answer.running }),
-  };
-  return { listed, isSpread: Boolean(run?.spread) };
+  const line = { ...row, ...spent, state, ...(answer && { runningAfterAnswer: answer.running }) };
+  return { line, isSpread: Boolean(run?.spread) };
 }
 
-function soFar(row: RunRow, run: RunState | undefined): RunRow & Spent {
-  return run === undefined ? row : { ...row, delegations: run.delegations.size, ...spentIn(run) };
-}
-
-function stateInWords({ runningAfterAnswer: running, state }: ListedRun): string {
+function stateInWords({ runningAfterAnswer: running, state }: Line): string {
   return state === "running" && running ? describeAnswered(running.length) : state;
 }
 
@@ -125,7 +102,7 @@ const head = ["RUN", "STATE", "AGENTS", "TOKENS", "COST", "STARTED", "TASK"];
 const isNumber = [false, false, true, true, true, false, false];
 
 function table(
-  runs: readonly ListedRun[],
+  runs: readonly Line[],
   { paint, glyphs }: Style,
   columns: number,
   now: number,

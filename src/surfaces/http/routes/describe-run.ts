@@ -7,8 +7,8 @@ import { spentIn } from "../../../events/spent.ts";
 import type { RunRow, Store } from "../../../ports/store.ts";
 import { earlyAnswerIn, resultOf } from "../../../sessions/delegation-result.ts";
 import { harmlessLine } from "../../../sessions/harmless-text.ts";
+import { listedRun } from "../../../sessions/listed-run.ts";
 import { rootOf } from "../../../sessions/session.ts";
-import { spentInRow } from "../../../sessions/spent-in-row.ts";
 import type { runDetail, runRow } from "../shapes/run-shapes.ts";
 import { closeReasonIn, closeReasonOf } from "./close-reason-of.ts";
 import { describeDelegation } from "./describe-delegation.ts";
@@ -20,38 +20,23 @@ const mostEventsRead = 5000;
 
 export async function describeRow(
   store: Store,
-  row: RunRow,
+  listed: RunRow,
   workers: AskWorkers,
 ): Promise<z.infer<typeof runRow>> {
-  const { application, finishedAt, id, outcome, startedAt, task, workspace } = row;
-  // A log that is damaged says so where it is looked at; a list shows what its row has.
-  const run = outcome === null ? await store.readRun(id).catch(() => undefined) : undefined;
-  const delegations = run?.delegations.size ?? row.delegations;
-  const spent = run === undefined ? await spentInRow(store, row) : spentIn(run);
-  const isAlive = outcome !== null || (await isAtWork(store, row, run, workers));
+  const { row, spent, state } = await listedRun(store, listed, workers);
+  const { application, delegations, finishedAt, id, startedAt, task, workspace } = row;
   return {
     runId: id,
     title: harmlessLine(task, titleLength),
     application,
     workspace,
-    state: outcome ?? (isAlive ? "running" : "interrupted"),
+    state,
     closeReason: await closeReasonOf(store, row),
     startedAt,
     finishedAt,
     delegations,
     ...spent,
   };
-}
-
-async function isAtWork(
-  store: Store,
-  row: RunRow,
-  run: RunState | undefined,
-  workers: AskWorkers,
-): Promise<boolean> {
-  return run === undefined
-    ? store.isWorkerAlive(row.worker)
-    : !(await isRunInterrupted(store, run, workers));
 }
 
 export async function describeRun(

@@ -1,0 +1,62 @@
+import { isRunInterrupted } from "../events/is-run-interrupted.ts";
+import type { AskWorkers } from "../events/is-worked-on.ts";
+import type { RunOutcome } from "../events/run-outcome.ts";
+import type { RunState } from "../events/run-state.ts";
+import { nothingSpent, type Spent, spentIn } from "../events/spent.ts";
+import type { RunRow, Store } from "../ports/store.ts";
+import { StoreMemory } from "./store-memory.ts";
+
+export interface ListedRun {
+  readonly row: RunRow;
+  readonly spent: Spent;
+  readonly state: RunOutcome | "running" | "interrupted";
+  /** Absent: the run had ended when its row was read, or its log is damaged. */
+  readonly run?: RunState;
+}
+
+/**
+ * A run as a list shows it. The row of an open run is older than its events: the run may have ended
+ * in between, or may have changed its worker. So everything comes from the events then.
+ */
+export async function listedRun(
+  store: Store,
+  row: RunRow,
+  workers: AskWorkers,
+): Promise<ListedRun> {
+  if (row.outcome !== null) {
+    return { row, spent: await spentInRow(store, row), state: row.outcome };
+  }
+  // A damaged log is reported where the run is opened; a list shows what its row has.
+  const run = await store.readRun(row.id).catch(() => undefined);
+  if (run === undefined) {
+    const state = (await store.isWorkerAlive(row.worker)) ? "running" : "interrupted";
+    return { row, spent: await spentInRow(store, row), state };
+  }
+  const { finishedAt, outcome, worker } = run;
+  const isInterrupted = await isRunInterrupted(store, run, workers);
+  return {
+    row: { ...row, finishedAt, outcome, worker, delegations: run.delegations.size },
+    spent: spentIn(run),
+    state: outcome ?? (isInterrupted ? "interrupted" : "running"),
+    run,
+  };
+}
+
+/** What a finished run has spent does not change any more. */
+const finished = new StoreMemory<Spent>(10_000);
+
+/** What a run in a list has spent. The row of a run has the sums; only its log says what is estimated. */
+export async function spentInRow(
+  store: Store,
+  { cost, id, outcome, tokens }: Pick<RunRow, "cost" | "id" | "outcome" | "tokens">,
+): Promise<Spent> {
+  if (outcome === null || tokens === 0) return { ...nothingSpent, tokens, cost };
+  const known = finished.get(store, id);
+  if (known !== undefined) return known;
+  const run = await store.readRun(id).catch(() => undefined);
+  if (run === undefined) return { tokens, cost };
+  const { estimated } = spentIn(run);
+  const spent: Spent = { tokens, cost, ...(estimated && { estimated }) };
+  finished.keep(store, id, spent);
+  return spent;
+}
