@@ -8,9 +8,9 @@ import type { WorkingCopies } from "../workspaces/git/copies/working-copies.ts";
 import type { WorkingCopy } from "../workspaces/git/copies/working-copy.ts";
 import type { ReceivedChanges } from "../workspaces/git/travel/receive-changes.ts";
 import type { Budget } from "./budget.ts";
+import type { DistributedExecution } from "./distributed/distributed-execution.ts";
 import type { Ending } from "./ends/ending.ts";
 import type { LiveDelegation } from "./live-delegation.ts";
-import type { DistributedExecution } from "./spread/distributed-execution.ts";
 
 /**
  * How the delegations of a run are executed: all of them by the process that owns the run, or each

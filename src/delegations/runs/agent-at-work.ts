@@ -1,7 +1,7 @@
 import { MandateError } from "../../ports/mandate-error.ts";
+import type { Branches } from "../distributed/branches.ts";
 import type { EngineParts } from "../engine-parts.ts";
 import type { LiveDelegation } from "../live-delegation.ts";
-import type { Branches } from "../spread/branches.ts";
 import type { LiveRuns } from "./live-runs.ts";
 
 interface AtWork {

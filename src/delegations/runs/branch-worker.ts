@@ -1,7 +1,7 @@
+import { isWaitingGoal, type NoBranch, openBranch, workOnBranch } from "../distributed/branch.ts";
+import type { Branches } from "../distributed/branches.ts";
+import type { DistributedExecution } from "../distributed/distributed-execution.ts";
 import type { EngineParts } from "../engine-parts.ts";
-import { isWaitingGoal, type NoBranch, openBranch, workOnBranch } from "../spread/branch.ts";
-import type { Branches } from "../spread/branches.ts";
-import type { DistributedExecution } from "../spread/distributed-execution.ts";
 import type { RunGrant } from "../start/run-grant.ts";
 import { canWorkOn } from "./can-work-on.ts";
 import type { GoalQueue } from "./goal-queue.ts";

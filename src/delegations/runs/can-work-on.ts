@@ -3,8 +3,8 @@ import { isPattern } from "../../contracts/selection.ts";
 import { isOpen } from "../../events/delegation.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
 import { messageOf } from "../../ports/message-of.ts";
+import { canReachWorkspace } from "../distributed/remote-copy.ts";
 import type { EngineParts } from "../engine-parts.ts";
-import { canReachWorkspace } from "../spread/remote-copy.ts";
 
 /** Whether this process has what the open delegations of a run need, or the one that is named. */
 export async function canWorkOn(

@@ -1,8 +1,8 @@
 import type { EventPayloads, NewEvent } from "../../events/event.ts";
+import { DistributedExecution } from "../distributed/distributed-execution.ts";
 import type { EngineParts } from "../engine-parts.ts";
 import { LiveRun } from "../live-run.ts";
 import { LocalExecution } from "../local-execution.ts";
-import { DistributedExecution } from "../spread/distributed-execution.ts";
 import type { RunGrant } from "../start/run-grant.ts";
 import type { RunRequest } from "../start/run-request.ts";
 

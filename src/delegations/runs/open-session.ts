@@ -1,6 +1,6 @@
+import type { Branches } from "../distributed/branches.ts";
 import type { EngineParts } from "../engine-parts.ts";
 import { Session } from "../session.ts";
-import type { Branches } from "../spread/branches.ts";
 import { grantIn, grantTo, type RunGrant } from "../start/run-grant.ts";
 import { realWorkspace, type SessionRequest } from "../start/run-request.ts";
 import { startDelegation } from "../start/start-delegation.ts";

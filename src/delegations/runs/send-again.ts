@@ -3,10 +3,10 @@ import { type Delegation, isOpen } from "../../events/delegation.ts";
 import type { RunState } from "../../events/run-state.ts";
 import type { DelegationResult } from "../../ports/delegator.ts";
 import type { Store } from "../../ports/store.ts";
+import { workOf } from "../distributed/distributed-execution.ts";
 import { cancelStored } from "../ends/cancel-stored.ts";
 import type { EngineParts } from "../engine-parts.ts";
 import { untilClosed } from "../session-children.ts";
-import { workOf } from "../spread/distributed-execution.ts";
 import type { StartedRun } from "../start/run-request.ts";
 
 /**
