@@ -40,7 +40,6 @@ test("importing the package loads what it exports and nothing besides", () => {
   expect(files.map((file) => /src\/(.*)$/.exec(file)?.[1] ?? file).sort()).toEqual([
     "contracts/narrow-models.ts",
     "contracts/selection.ts",
-    "delegations/changes/no-kept-work.ts",
     "documents/nearest-key.ts",
     "documents/require-known-keys.ts",
     "events/cause.ts",

@@ -2,6 +2,17 @@ export type { Candidate } from "./commands/complete-command.ts";
 export type { EffectiveProfile } from "./commands/effective-profile.ts";
 export type { CommandReply } from "./commands/execute-command.ts";
 export type { Hotkey, Hotkeys } from "./commands/hotkeys-of.ts";
+export type {
+  DelegationDiff,
+  DiffedFile,
+  DiffOptions,
+} from "./commands/kept-work/diff-of-delegation.ts";
+export type {
+  DiscardedWork,
+  DiscardKeptOptions,
+  MergedWork,
+  MergeOptions,
+} from "./commands/kept-work/kept-work.ts";
 export type { Memories, MemoryDecision, MemoryListing } from "./commands/memories.ts";
 export type { ReplayedRun, RunDifference } from "./commands/replay.ts";
 export type { WaitingContent } from "./commands/waiting-content.ts";
@@ -13,14 +24,6 @@ export type { ToolRule } from "./contracts/tool-rule.ts";
 export type { AgentEntry, AgentRegistry } from "./control/records/agent-registry.ts";
 export type { ControlPlane } from "./control/records/control-plane.ts";
 export type { Principal, Role } from "./control/records/principal.ts";
-export type {
-  DelegationDiff,
-  DiffedFile,
-  DiffOptions,
-} from "./delegations/changes/diff-of-delegation.ts";
-export type { DiscardedWork, DiscardKeptOptions } from "./delegations/changes/discard-kept.ts";
-export type { MergedWork, MergeOptions } from "./delegations/changes/merge-kept.ts";
-export { NoKeptWork, type NoWorkReason } from "./delegations/changes/no-kept-work.ts";
 export type { SentTo } from "./delegations/messages.ts";
 export type { Middleware } from "./delegations/middleware.ts";
 export { type Cause, closeReasonOf, describeCause } from "./events/cause.ts";
@@ -34,7 +37,12 @@ export { summarize } from "./events/summarize.ts";
 export type { AnswerOutcome } from "./inbox/answer-ask.ts";
 export type { Inbox, InboxSelection, UnreadQuery } from "./inbox/inbox.ts";
 export type { DelegationInfo, DelegationResult } from "./ports/delegator.ts";
-export { MandateError, type MandateErrorCode } from "./ports/mandate-error.ts";
+export {
+  MandateError,
+  type MandateErrorCode,
+  NoKeptWork,
+  type NoWorkReason,
+} from "./ports/mandate-error.ts";
 export type { Memory } from "./ports/memory-store.ts";
 export type { Message, Model, ModelReply, ModelRequest, ToolCall } from "./ports/model.ts";
 export { ModelFault, type ModelFaultKind } from "./ports/model-fault.ts";

@@ -6,13 +6,13 @@ import { messageOf } from "../../ports/message-of.ts";
 import { revealHidden, visibleJson } from "../../ports/visible-text.ts";
 import type { ChangeProblem } from "../../workspaces/git/copies/change-problem.ts";
 import type { CollectedChanges } from "../../workspaces/git/copies/collect-changes.ts";
+import { changesOutside, guardedChanges } from "../../workspaces/git/copies/guarded-changes.ts";
 import type { WorkingCopies } from "../../workspaces/git/copies/working-copies.ts";
 import type { WorkingCopy } from "../../workspaces/git/copies/working-copy.ts";
 import type { IntegrationResult } from "../../workspaces/git/integration/integration-result.ts";
 import { type Rejection, Stopped } from "../ends/ending.ts";
 import type { LiveDelegation } from "../live-delegation.ts";
 import { askPerson, isConsent } from "../turns/ask-person.ts";
-import { changesOutside, guardedChanges } from "./guarded-changes.ts";
 
 /** What became of the changes that a child made in its copy. */
 export interface TakenOver {

@@ -1,6 +1,5 @@
-import type { DiffOptions } from "../../delegations/changes/diff-of-delegation.ts";
-import type { DiscardKeptOptions } from "../../delegations/changes/discard-kept.ts";
-import type { MergeOptions } from "../../delegations/changes/merge-kept.ts";
+import type { DiffOptions } from "../../commands/kept-work/diff-of-delegation.ts";
+import type { DiscardKeptOptions, MergeOptions } from "../../commands/kept-work/kept-work.ts";
 import type { ContinueOptions } from "../../delegations/rests/continue-session.ts";
 import type { Keys } from "../../documents/require-known-keys.ts";
 import type { EventQuery } from "../../ports/store.ts";

@@ -3,15 +3,19 @@ import type { EffectiveProfile } from "../../commands/effective-profile.ts";
 import type { CommandReply } from "../../commands/execute-command.ts";
 import type { ForkRequest } from "../../commands/forks.ts";
 import type { Hotkeys } from "../../commands/hotkeys-of.ts";
+import type { DelegationDiff, DiffOptions } from "../../commands/kept-work/diff-of-delegation.ts";
+import type {
+  DiscardedWork,
+  DiscardKeptOptions,
+  MergedWork,
+  MergeOptions,
+} from "../../commands/kept-work/kept-work.ts";
 import type { Memories } from "../../commands/memories.ts";
 import type { ReplayedRun } from "../../commands/replay.ts";
 import type { WaitingContent } from "../../commands/waiting-content.ts";
 import type { ConfigFile } from "../../control/config-schema.ts";
 import type { ControlPlane } from "../../control/records/control-plane.ts";
 import type { Principal } from "../../control/records/principal.ts";
-import type { DelegationDiff, DiffOptions } from "../../delegations/changes/diff-of-delegation.ts";
-import type { DiscardedWork, DiscardKeptOptions } from "../../delegations/changes/discard-kept.ts";
-import type { MergedWork, MergeOptions } from "../../delegations/changes/merge-kept.ts";
 import type { SentTo } from "../../delegations/messages.ts";
 import type { Interrupted } from "../../delegations/rests/interrupt.ts";
 import type { CheckReport } from "../../events/checker/check-report.ts";

@@ -4,7 +4,14 @@ import { type EffectiveProfile, effectiveProfile } from "../../commands/effectiv
 import { type CommandReply, executeCommand } from "../../commands/execute-command.ts";
 import { Forks } from "../../commands/forks.ts";
 import { type Hotkeys, hotkeysOf } from "../../commands/hotkeys-of.ts";
-import type { KeptWork } from "../../commands/kept-work.ts";
+import type { DelegationDiff, DiffOptions } from "../../commands/kept-work/diff-of-delegation.ts";
+import type {
+  DiscardedWork,
+  DiscardKeptOptions,
+  KeptWork,
+  MergedWork,
+  MergeOptions,
+} from "../../commands/kept-work/kept-work.ts";
 import { Memories } from "../../commands/memories.ts";
 import type { ReplayedRun } from "../../commands/replay.ts";
 import { fromUser } from "../../commands/user-text.ts";
@@ -15,9 +22,6 @@ import { loadConfig } from "../../control/load-config.ts";
 import { findPlaces } from "../../control/places.ts";
 import type { ControlPlane } from "../../control/records/control-plane.ts";
 import type { Principal, Role } from "../../control/records/principal.ts";
-import type { DelegationDiff, DiffOptions } from "../../delegations/changes/diff-of-delegation.ts";
-import type { DiscardedWork, DiscardKeptOptions } from "../../delegations/changes/discard-kept.ts";
-import type { MergedWork, MergeOptions } from "../../delegations/changes/merge-kept.ts";
 import type { SentTo } from "../../delegations/messages.ts";
 import type { Interrupted } from "../../delegations/rests/interrupt.ts";
 import { requireKnownKeys } from "../../documents/require-known-keys.ts";
@@ -257,7 +261,7 @@ class LibraryMandate implements Mandate {
 
   /** Loaded when it is asked for: most programs have no use for git. */
   async #keptWork(): Promise<KeptWork> {
-    const module = await import("../../commands/kept-work.ts");
+    const module = await import("../../commands/kept-work/kept-work.ts");
     // A delegation that has just failed: its copy is still being looked at, to be kept.
     await (await this.#runtime.parts.copies()).settled();
     return new module.KeptWork({ store: this.#runtime.store, home: this.#runtime.workFolder });

@@ -1,7 +1,6 @@
 import { existsSync } from "node:fs";
-import { KeptWork } from "../../../commands/kept-work.ts";
+import { KeptWork, type MergedWork } from "../../../commands/kept-work/kept-work.ts";
 import { findPlaces } from "../../../control/places.ts";
-import type { MergedWork } from "../../../delegations/changes/merge-kept.ts";
 import type { Store } from "../../../ports/store.ts";
 import { countOf } from "../amounts.ts";
 import type { Arguments } from "../arguments.ts";

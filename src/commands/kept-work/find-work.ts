@@ -1,19 +1,20 @@
 import { existsSync, realpathSync } from "node:fs";
-import { resolve } from "node:path";
+import { basename, resolve } from "node:path";
 import type { Contract } from "../../contracts/contract.ts";
+import { usedCopies } from "../../delegations/changes/used-copies.ts";
 import { type Delegation, isOpen } from "../../events/delegation.ts";
 import type { StoredEvent } from "../../events/event.ts";
 import { tellPruned } from "../../events/pruned-runs.ts";
 import { controlRunId } from "../../ports/identity.ts";
-import { MandateError } from "../../ports/mandate-error.ts";
+import { MandateError, NoKeptWork, type NoWorkReason } from "../../ports/mandate-error.ts";
 import type { Store } from "../../ports/store.ts";
 import { headOf, oneLine } from "../../text.ts";
+import { WorkingCopies } from "../../workspaces/git/copies/working-copies.ts";
 import {
   readCopyRecord,
   type WorkingCopy,
   workingCopyOf,
 } from "../../workspaces/git/copies/working-copy.ts";
-import { NoKeptWork, type NoWorkReason } from "./no-kept-work.ts";
 
 export interface KeptWorkParts {
   readonly store: Store;
@@ -21,22 +22,22 @@ export interface KeptWorkParts {
   readonly home: string;
 }
 
-/** A delegation, and what there is of its work outside of its caller's folder. */
+/** A delegation, and its work that is not in its caller's folder. */
 export interface Work {
   readonly runId: string;
   readonly delegation: Delegation;
   readonly contract: Contract;
-  /** Undefined: it had none, it is not made yet, or it is gone. */
+  /** Undefined: the delegation had no copy, has not started yet, or its copy was removed. */
   readonly copy: WorkingCopy | undefined;
-  /** The last integration that was tried of it. */
+  /** The last integration that was attempted. */
   readonly merge: StoredEvent<"agent.worktree_merged"> | undefined;
 }
 
 export type WorkWithCopy = Work & { readonly copy: WorkingCopy };
 
 /**
- * The work that an id is about. A run's id means its root; where that has none of what is asked
- * for, the one delegation below it that has. Several are named, and nothing is chosen.
+ * The work of a delegation. A run's id means its root; where `isMeant` is false for the root, the
+ * only delegation below it for which it is true. If there are several, the error names them.
  */
 export async function findWork(
   { store, home }: KeptWorkParts,
@@ -50,7 +51,10 @@ export async function findWork(
     const message = (await tellPruned(store, id)) ?? `There is no run or delegation ${shown} here.`;
     throw new MandateError("unknown-delegation", message);
   }
-  const merges = await readMerges(store, run.id);
+  const merges = new Map<string, StoredEvent<"agent.worktree_merged">>();
+  for await (const event of store.readEvents({ runId: run.id })) {
+    if (event.type === "agent.worktree_merged") merges.set(event.sub_agent_id ?? "", event);
+  }
   const read = async (delegation: Delegation): Promise<Work> => {
     const contract = await store.readContract(delegation.id);
     const copy = openCopy(home, contract);
@@ -82,29 +86,18 @@ function severalMeant(runId: string, works: readonly Work[]): MandateError {
   );
 }
 
-async function readMerges(
-  store: Store,
-  runId: string,
-): Promise<ReadonlyMap<string, StoredEvent<"agent.worktree_merged">>> {
-  const merges = new Map<string, StoredEvent<"agent.worktree_merged">>();
-  for await (const event of store.readEvents({ runId })) {
-    if (event.type === "agent.worktree_merged") merges.set(event.sub_agent_id ?? "", event);
-  }
-  return merges;
-}
-
-/** The copy that a contract names, if it is still the same one. */
+/** The copy that a contract names. */
 function openCopy(home: string, { workspace }: Contract): WorkingCopy | undefined {
   const { copy, base } = workspace;
   if (copy === undefined || !existsSync(home)) return undefined;
   const place = realpathSync.native(resolve(home));
   const record = readCopyRecord(place, copy.id);
-  // Ids are unique in a database, and one home can have seen several: the base tells them apart.
+  // One home can serve several databases, in which the same id can occur: the base differs then.
   if (record === undefined || (base !== null && record.base !== base)) return undefined;
   return workingCopyOf(place, record);
 }
 
-/** Throws why there is no copy that could be decided about. */
+/** Throws `NoKeptWork` with the reason when the copy does not exist. */
 export async function requireCopy(parts: KeptWorkParts, work: Work): Promise<WorkWithCopy> {
   const { copy } = work;
   if (copy !== undefined) return { ...work, copy };
@@ -122,7 +115,7 @@ export async function reasonFor({ store }: KeptWorkParts, work: Work): Promise<N
   return isMerged && merge !== undefined && merge.payload.commit !== null ? "merged" : "unchanged";
 }
 
-/** What a person did with the work afterwards, by the control log. */
+/** The last decision of a person about the work, from the control log. */
 async function readDecision(
   store: Store,
   delegationId: string,
@@ -131,10 +124,53 @@ async function readDecision(
   for await (const event of store.readEvents({ runId: controlRunId })) {
     if (event.type !== "command.executed") continue;
     const { command, outcome } = event.payload;
-    const [word, id] = command.split(" ");
+    const [verb, id] = command.split(" ");
     if (id !== delegationId) continue;
-    if (word === "merge" && outcome === "merged") decided = "merged";
-    if (word === "discard" && outcome === "discarded") decided = "discarded";
+    if (verb === "merge" && outcome === "merged") decided = "merged";
+    if (verb === "discard" && outcome === "discarded") decided = "discarded";
   }
   return decided;
+}
+
+/**
+ * Acts on a copy while no process can resume a delegation in it: resuming waits in the same queue.
+ * The work is read again inside, since it may have changed before.
+ */
+export async function holdUnused<Result>(
+  parts: KeptWorkParts,
+  { copy, delegation }: WorkWithCopy,
+  act: (work: WorkWithCopy) => Promise<Result>,
+): Promise<Result> {
+  return new WorkingCopies(parts.home).holding(copy.id, async () => {
+    const work = await requireCopy(parts, await findWork(parts, delegation.id, isClosed));
+    const user = (await usedCopies(parts.store)).get(copy.id);
+    if (user === undefined) return act(work);
+    const sentence =
+      user === delegation.id
+        ? `Delegation ${user} has not ended yet. Cancel it first, or wait.`
+        : `Delegation ${user} continues the work of ${delegation.id}. Cancel it first, or wait.`;
+    throw new MandateError("conflict", sentence);
+  });
+}
+
+/** Changes that were made on top of another agent's copy are merged there, once that agent is closed. */
+export async function requireTargetAtRest(
+  { store }: KeptWorkParts,
+  { delegation, copy }: WorkWithCopy,
+): Promise<void> {
+  const { kind, toplevel } = copy.source;
+  if (kind !== "copy") return;
+  const target = basename(toplevel);
+  const user = (await usedCopies(store)).get(target);
+  const about = `Delegation ${delegation.id} worked on top of what ${user ?? target} has changed`;
+  if (user !== undefined) {
+    throw new MandateError("conflict", `${about}. Wait until ${user} has ended, or cancel it.`);
+  }
+  if (existsSync(toplevel)) return;
+  const next = "Take over its diff by hand, with git apply.";
+  throw new MandateError("conflict", `${about}, and the copy of ${target} is gone. ${next}`);
+}
+
+export function isClosed({ delegation }: Work): boolean {
+  return delegation.status === "closed";
 }

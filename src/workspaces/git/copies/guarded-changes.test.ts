@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
-import type { WorkingCopy } from "../../workspaces/git/copies/working-copy.ts";
-import { protectedPaths } from "../../workspaces/protected/protected-paths.ts";
+import { protectedPaths } from "../../protected/protected-paths.ts";
 import { guardedChanges } from "./guarded-changes.ts";
+import type { WorkingCopy } from "./working-copy.ts";
 
 const source = { kind: "git", toplevel: "/home/me/project", prefix: "" };
 const copy = { home: "/home/me/.mandate", id: "one", source } as unknown as WorkingCopy;

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import type { MandateErrorCode } from "../../ports/mandate-error.ts";
+import type { MandateErrorCode, NoWorkReason } from "../../ports/mandate-error.ts";
 import { StoredRun } from "../../testing/stored-run.ts";
 import {
   closeChild,
@@ -25,9 +25,7 @@ import {
   writeFiles,
 } from "../../workspaces/git/repository.test-support.ts";
 import { diffOfDelegation } from "./diff-of-delegation.ts";
-import { discardKept } from "./discard-kept.ts";
-import { type MergeOptions, type MergeParts, mergeKept } from "./merge-kept.ts";
-import type { NoWorkReason } from "./no-kept-work.ts";
+import { discardKept, type MergeOptions, type MergeParts, mergeKept } from "./kept-work.ts";
 
 async function refusal(promise: Promise<unknown>): Promise<Record<string, unknown>> {
   const error: unknown = await promise.then(
@@ -265,14 +263,14 @@ test("nobody merges or discards what an open delegation works on", async () => {
   const again = await StoredRun.start(shelf.store);
   const second = await startChild(shelf, again, { copy });
   const before = fingerprint(copy.folder);
-  const goesOn = code("conflict", new RegExp(`${second.id} goes on with the work of ${id}`));
+  const continues = code("conflict", new RegExp(`${second.id} continues the work of ${id}`));
   const open = code("conflict", new RegExp(`${second.id} has not ended yet`));
   const decisions = [
     (which: string) => merge(shelf, which),
     (which: string) => discardKept(shelf, which, { deleteChanges: true }),
   ];
   for (const decide of decisions) {
-    expect(await refusal(decide(id))).toMatchObject(goesOn);
+    expect(await refusal(decide(id))).toMatchObject(continues);
     expect(await refusal(decide(second.id))).toMatchObject(open);
   }
   expect(fingerprint(copy.folder)).toBe(before);
@@ -294,7 +292,7 @@ test("a decision waits for whoever holds the copy, and looks again then", async 
     await new Promise((resolve) => setTimeout(resolve, 50));
     await startChild(shelf, again, { copy });
   });
-  expect(await merging).toMatchObject(code("conflict", /goes on with the work/));
+  expect(await merging).toMatchObject(code("conflict", /continues the work/));
   expect(existsSync(copy.folder)).toBe(true);
 });
 

@@ -1,8 +1,12 @@
 import { expect, test } from "vitest";
-import { controlRunId } from "../ports/identity.ts";
-import { assertSound, collect } from "../testing/stored-run.ts";
-import { leaveWork, openShelf, type Shelf } from "../testing/stored-work.test-support.ts";
-import { makeRepository, treeOf, writeFiles } from "../workspaces/git/repository.test-support.ts";
+import { controlRunId } from "../../ports/identity.ts";
+import { assertSound, collect } from "../../testing/stored-run.ts";
+import { leaveWork, openShelf, type Shelf } from "../../testing/stored-work.test-support.ts";
+import {
+  makeRepository,
+  treeOf,
+  writeFiles,
+} from "../../workspaces/git/repository.test-support.ts";
 import { KeptWork } from "./kept-work.ts";
 
 const ann = { id: "ann", role: "operator" } as const;

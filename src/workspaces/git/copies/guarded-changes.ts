@@ -1,10 +1,10 @@
 import { basename, join } from "node:path";
-import { isBelow } from "../../contracts/write-roots.ts";
-import { foldName } from "../../workspaces/git/copies/case-collisions.ts";
-import { readCopyRecord, type WorkingCopy } from "../../workspaces/git/copies/working-copy.ts";
-import { nearestRealPath } from "../../workspaces/nearest-real-path.ts";
-import { linkedWays } from "../../workspaces/protected/linked-places.ts";
-import { protectionOf } from "../../workspaces/protected/protection.ts";
+import { isBelow } from "../../../contracts/write-roots.ts";
+import { nearestRealPath } from "../../nearest-real-path.ts";
+import { linkedWays } from "../../protected/linked-places.ts";
+import { protectionOf } from "../../protected/protection.ts";
+import { foldName } from "./case-collisions.ts";
+import { readCopyRecord, type WorkingCopy } from "./working-copy.ts";
 
 /**
  * Those of the changed paths that agents cannot write: what the list protects, and what the next

@@ -7,7 +7,7 @@ import {
   makeRepository,
   writeFiles,
 } from "../../workspaces/git/repository.test-support.ts";
-import { patchSections } from "./patch-sections.ts";
+import { patchSections } from "./diff-of-delegation.ts";
 
 function diffFor(
   before: Parameters<typeof writeFiles>[1],
