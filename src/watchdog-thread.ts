@@ -1,7 +1,7 @@
 /** The other thread of `watchdog.ts`: it loads the database only once it has to. */
 import { writeSync } from "node:fs";
 import { parentPort, workerData } from "node:worker_threads";
-import type { Overdue } from "./delegations/recovery/find-overdue.ts";
+import type { Overdue } from "./delegations/recovery/logged-time.ts";
 import type { StoreOptions } from "./open-store.ts";
 import type { Store } from "./ports/store.ts";
 
@@ -66,7 +66,7 @@ async function look(): Promise<void> {
 }
 
 async function judge(store: Store): Promise<void> {
-  const { findOverdue } = await import("./delegations/recovery/find-overdue.ts");
+  const { findOverdue } = await import("./delegations/recovery/logged-time.ts");
   const standstill = { since: wallAtBeat, ms: performance.now() - steadyAtBeat };
   const overdue = await findOverdue(store, worker, standstill, graceMs);
   if (overdue.length === 0) return;

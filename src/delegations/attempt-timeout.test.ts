@@ -7,7 +7,7 @@ import { ofType, openEngine, type TestEngine, testProfile } from "../testing/eng
 import { HeldClock } from "../testing/held-clock.test-support.ts";
 import { until } from "../testing/until.ts";
 import { defineTool, type Tool } from "../tools/tool.ts";
-import { attemptTime } from "./recovery/attempt-time.ts";
+import { LoggedTime } from "./recovery/logged-time.ts";
 
 const profiles = [
   testProfile("worker", { tools: ["list_files", "linger", "ask_user"] }),
@@ -191,7 +191,7 @@ describe("the time of an attempt at a step", () => {
 });
 
 const at = (at: number, type: string, payload: object = {}) =>
-  ({ at, type, payload }) as unknown as StoredEvent;
+  ({ at, type, payload, sub_agent_id: "child" }) as unknown as StoredEvent;
 
 it("what an attempt has used is known after a crash, without what it spent waiting", () => {
   const call = (id: string, tool: string) => ({ call_id: id, tool });
@@ -204,11 +204,16 @@ it("what an attempt has used is known after a crash, without what it spent waiti
     at(2010, "agent.model_turn"),
     at(2010, "agent.tool_started", call("1", "waits")),
     at(9000, "agent.tool_completed", call("1", "waits")),
-    at(9005, "agent.asked"),
-    at(20_000, "agent.answered"),
+    at(9005, "agent.asked", { ask_id: "a" }),
+    at(20_000, "agent.answered", { ask_id: "a" }),
     at(20_000, "agent.tool_started", call("2", "works")),
     at(20_000, "agent.tool_started", call("3", "waits")),
     at(20_100, "agent.model_turn"),
   ];
-  expect(attemptTime(events, (tool) => tool === "waits")).toBe(115);
+  const time = new LoggedTime({
+    longest: () => Number.POSITIVE_INFINITY,
+    isWaiting: (tool) => tool === "waits",
+  });
+  for (const event of events) time.see(event);
+  expect(time.of("child").attemptMs).toBe(115);
 });

@@ -10,7 +10,7 @@ import {
 import { initRepository } from "../testing/git-workspace.test-support.ts";
 import { ManualClock } from "../testing/manual-clock.ts";
 import { until } from "../testing/until.ts";
-import { findOverdue } from "./recovery/find-overdue.ts";
+import { findOverdue } from "./recovery/logged-time.ts";
 
 const minute = 60_000;
 const limits = { timeoutMs: 5 * minute };

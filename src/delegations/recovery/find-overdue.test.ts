@@ -3,7 +3,7 @@ import { isSpread, notOffered } from "../../testing/alter-database.test-support.
 import { ofType, openEngine, type TestEngine, testProfile } from "../../testing/engine-fixture.ts";
 import { HeldClock } from "../../testing/held-clock.test-support.ts";
 import { until } from "../../testing/until.ts";
-import { findOverdue } from "./find-overdue.ts";
+import { findOverdue } from "./logged-time.ts";
 
 const profiles = [
   testProfile("lead", { tools: ["delegate_task"] }),

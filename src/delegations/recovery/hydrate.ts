@@ -16,13 +16,11 @@ import { MergeOrder } from "../changes/merge-order.ts";
 import { Conversation } from "../conversation.ts";
 import type { EngineParts } from "../engine-parts.ts";
 import type { CopyRole } from "../execution.ts";
-import { findTool, LiveDelegation } from "../live-delegation.ts";
+import { LiveDelegation } from "../live-delegation.ts";
 import type { LiveRun } from "../live-run.ts";
 import { placeAgain } from "../start/placement.ts";
 import { openingOf } from "../start/start-delegation.ts";
-import { attemptTime } from "./attempt-time.ts";
-import { livedTime, longestSilence } from "./lived-time.ts";
-import { type Standing, Standstills } from "./standstills.ts";
+import { LoggedTime, longestSilence, type UsedTime } from "./logged-time.ts";
 
 /**
  * Rebuilds the agents of a run from its log, as they were when it last said anything. Writes
@@ -30,10 +28,14 @@ import { type Standing, Standstills } from "./standstills.ts";
  */
 export async function hydrate(run: LiveRun, state: RunState): Promise<void> {
   const eventsOf = new Map<string, StoredEvent[]>();
-  const standstills = new Standstills();
+  const contracts = new Map<string, Contract>();
+  for (const { id } of state.delegations.values()) {
+    contracts.set(id, await run.parts.store.readContract(id));
+  }
+  const time = timeOf(run, (id) => contracts.get(id));
   for await (const event of run.parts.store.readEvents({ runId: run.id })) {
     run.note(event);
-    standstills.see(event);
+    time.see(event);
     if (event.sub_agent_id === undefined) continue;
     const events = eventsOf.get(event.sub_agent_id);
     if (events) events.push(event);
@@ -42,7 +44,8 @@ export async function hydrate(run: LiveRun, state: RunState): Promise<void> {
   for (const delegation of state.delegations.values()) {
     const events = eventsOf.get(delegation.id) ?? [];
     const agent = await revive(run, state, delegation, events, {
-      standings: standstills.of(delegation.id),
+      contract: contracts.get(delegation.id),
+      used: time.of(delegation.id),
     });
     run.enlist(agent);
     if (delegation.parentId === null && delegation.depth === 0) run.root = agent;
@@ -75,8 +78,9 @@ export interface RevivalOptions {
   /** Of one that is worked on elsewhere, what it was told and said is nothing to this process. */
   readonly isElsewhere?: boolean;
   readonly role?: CopyRole | undefined;
-  /** When it only waited for a person. */
-  readonly standings?: readonly Standing[];
+  readonly contract?: Contract | undefined;
+  /** By the whole log of its run; absent: by its own events. */
+  readonly used?: UsedTime;
 }
 
 export async function revive(
@@ -84,10 +88,10 @@ export async function revive(
   state: RunState,
   delegation: Delegation,
   events: readonly StoredEvent[],
-  { isElsewhere = false, role = "worker", standings }: RevivalOptions = {},
+  { contract: known, isElsewhere = false, role = "worker", used }: RevivalOptions = {},
 ): Promise<LiveDelegation> {
   const { store } = run.parts;
-  const contract = await store.readContract(delegation.id);
+  const contract = known ?? (await store.readContract(delegation.id));
   const isRead = isOpen(delegation) && !isElsewhere;
   const parent =
     delegation.parentId === null ? null : (run.agents.get(delegation.parentId) ?? null);
@@ -122,12 +126,24 @@ export async function revive(
     const result = resultOf(state, delegation.id);
     if (result) agent.process.end.closed(result);
   } else if (delegation.status === "running") {
-    const longest = longestSilence(contract.deadlines.total);
-    agent.process.time.usedMs = livedTime(events, longest, standings);
-    const isWaiting = (tool: string): boolean => findTool(agent, tool)?.waits === true;
-    agent.process.time.attemptMs = attemptTime(events, isWaiting, longest);
+    const { attemptMs, totalMs } = used ?? usedBy(run, contract, events);
+    agent.process.time.usedMs = totalMs;
+    agent.process.time.attemptMs = attemptMs;
   }
   return agent;
+}
+
+function timeOf({ parts }: LiveRun, contractOf: (id: string) => Contract | undefined): LoggedTime {
+  return new LoggedTime({
+    longest: (id) => longestSilence(contractOf(id)?.deadlines.total ?? 0),
+    isWaiting: (tool) => parts.toolbox.get(tool)?.waits === true,
+  });
+}
+
+function usedBy(run: LiveRun, contract: Contract, events: readonly StoredEvent[]): UsedTime {
+  const time = timeOf(run, () => contract);
+  for (const event of events) time.see(event);
+  return time.of(events[0]?.sub_agent_id ?? "");
 }
 
 /** Those above it may work on another machine. */
