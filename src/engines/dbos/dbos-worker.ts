@@ -2,7 +2,7 @@ import type { EngineConfig } from "../../control/config.ts";
 import { type Clock, sleep, systemClock } from "../../ports/clock.ts";
 import { messageOf } from "../../ports/message-of.ts";
 import type { Store } from "../../ports/store.ts";
-import { type DbosDispatcher, type QueuedWork, workflowName } from "./dbos-dispatcher.ts";
+import { type DbosDispatcher, workflowName } from "./dbos-dispatcher.ts";
 import {
   applicationName,
   applicationVersion,
@@ -11,10 +11,10 @@ import {
   loadDbos,
   quietLogger,
 } from "./load-dbos.ts";
-import { queuesOf } from "./queues.ts";
+import { type QueuedWork, queuesOf } from "./queues.ts";
 import { type TakenWork, takeOverLost } from "./take-over-lost.ts";
 
-/** What a worker can do for one tenant. */
+/** What a worker has for one tenant. */
 export interface TenantWork {
   readonly store: Store;
   readonly dispatcher: DbosDispatcher;
@@ -31,10 +31,10 @@ export interface TenantWork {
 export interface WorkerOptions {
   readonly url: string;
   readonly config: EngineConfig;
-  /** By name; the first one's lease gives the worker its name, in the queues and at all of them. */
+  /** By name. The first one's worker id is the name of this worker in the queues of all of them. */
   readonly tenants: ReadonlyMap<string, TenantWork>;
   readonly depths: number;
-  /** Delegations at work at the same time, at each depth. */
+  /** The most delegations in progress at each depth. */
   readonly atOnce: number;
   readonly queues?: readonly string[];
   readonly log: (line: string) => void;
@@ -43,13 +43,11 @@ export interface WorkerOptions {
 
 export interface DbosWorker {
   readonly running: number;
-  /** The names of the queues that it takes work from. */
-  readonly queues: readonly string[];
-  /** Takes nothing more, and gives what it has so long to end; the rest goes to other workers. */
+  /** Takes no more work, and gives work in progress this long to end; the rest is for other workers. */
   drain(graceMs: number): Promise<void>;
 }
 
-/** Takes delegations out of the queues and has them worked on, as many at a time as it may. */
+/** Takes delegations out of the queues and works on them, at most `atOnce` at each depth. */
 export async function startDbosWorker(options: WorkerOptions): Promise<DbosWorker> {
   const { clock = systemClock, log, tenants } = options;
   const { DBOS } = await loadDbos();
@@ -57,24 +55,24 @@ export async function startDbosWorker(options: WorkerOptions): Promise<DbosWorke
   if (first === undefined) throw new Error("a worker needs a tenant");
   const executorID = first.store.ownership.worker;
   const queues = queuesOf(options.config, options.depths, options.atOnce, options.queues);
-  const underWay = new Set<Promise<void>>();
+  let running = 0;
   let isDraining = false;
-  // Before anything is taken: what nobody knows of counts as lost.
+  // Before it takes any work: the work of an unknown executor counts as lost.
   for (const { store } of tenants.values()) await store.executors?.enlist(executorID);
   DBOS.registerWorkflow(
     async (work: QueuedWork) => {
-      const done = workOn(work, tenants, { log, clock, isDraining: () => isDraining });
-      underWay.add(done);
-      await done.finally(() => underWay.delete(done));
+      running++;
+      const state = { log, clock, isDraining: () => isDraining };
+      await workOn(work, tenants, state).finally(() => running--);
     },
-    // As plain as it can be read: what is queued is a few words.
+    // Readable without DBOS, and small.
     { name: workflowName, serialization: "portable" },
   );
   DBOS.setConfig({
     name: applicationName,
     systemDatabaseUrl: engineAddress(options.url),
     systemDatabaseSchemaName: engineSchema,
-    // Whoever opened the dispatcher has: by way of a lock, which the engine does not take.
+    // The dispatcher has migrated, under a lock that DBOS does not take.
     runMigrations: false,
     applicationVersion,
     executorID,
@@ -85,16 +83,15 @@ export async function startDbosWorker(options: WorkerOptions): Promise<DbosWorke
   for (const { name, ...parameters } of queues) {
     await DBOS.registerQueue(name, { ...parameters, onConflict: "always_update" });
   }
-  const stopLooking = lookAfterOthers(options, DBOS, executorID, clock);
+  const looking = lookForLost(options, DBOS, executorID, clock);
   return {
     get running() {
-      return underWay.size;
+      return running;
     },
-    queues: queues.map(({ name }) => name),
     async drain(graceMs) {
       isDraining = true;
-      stopLooking();
-      // What has not ended by then stays as it is in the queue, for whoever finds this worker gone.
+      looking.cancel();
+      // Work that has not ended by then stays in the queue, for workers that find this one dead.
       await DBOS.shutdown({ deregister: true, workflowCompletionTimeoutMS: graceMs });
     },
   };
@@ -106,23 +103,28 @@ interface WorkerState {
   readonly isDraining: () => boolean;
 }
 
-/** Until it has ended, or is its caller's, or another worker's to go on with. */
+const busyMs = 250;
+const longestBusyMs = 30_000;
+/** About three minutes in which no worker could take it. */
+const mostSentOn = 10;
+
+/** Until the delegation has ended, or is handed to its caller or to another worker. */
 async function workOn(
   work: QueuedWork,
   tenants: WorkerOptions["tenants"],
   { clock, isDraining, log }: WorkerState,
 ): Promise<void> {
-  const tenant = tenants.get(work.tenant);
-  const { delegationId, runId, sentOn } = work;
-  if (tenant === undefined) {
-    const [any] = tenants.values();
-    return any?.dispatcher.send({ ...work, sentOn: sentOn + 1 }, undefined, pause(sentOn));
-  }
+  const { delegationId, runId, sentOn, tenant: name } = work;
+  const tenant = tenants.get(name);
+  const sendOn = (by: TenantWork | undefined): Promise<void> | undefined =>
+    // Longer each time: perhaps no worker that could take it is running.
+    by?.dispatcher.send({ ...work, sentOn: sentOn + 1 }, undefined, Math.min(2 ** sentOn, 30));
+  if (tenant === undefined) return sendOn(tenants.values().next().value);
   let failures = 0;
   for (;;) {
     const before = failures;
-    // A workflow that fails has ended, and its delegation has not: what went wrong here (the database
-    // was away, say) is tried again for as long as nobody else has it.
+    // A workflow that throws has ended, but its delegation has not: a failure of this process, such
+    // as an unreachable database, is retried until another worker has the delegation.
     const outcome = await tenant.engine
       .workOn(runId, delegationId, sentOn >= mostSentOn)
       .catch((error: unknown) => {
@@ -131,56 +133,42 @@ async function workOn(
       });
     if (outcome === "done") return;
     if (failures === before) failures = 0;
-    // Another worker goes on with it; here it must not seem to have ended.
+    // Another worker continues the delegation, so its workflow must not seem to have ended here.
     if (isDraining()) return new Promise(() => undefined);
-    if (outcome === "unfit") {
-      return tenant.dispatcher.send({ ...work, sentOn: sentOn + 1 }, undefined, pause(sentOn));
-    }
-    // Whoever has it lives, or its lease is not over yet. What fails each time is tried seldom.
+    if (outcome === "unfit") return sendOn(tenant);
+    // Its worker is alive, or that worker's lease has not expired yet.
     await sleep(clock, Math.min(busyMs * 2 ** failures, longestBusyMs));
   }
 }
 
-const busyMs = 250;
-const longestBusyMs = 30_000;
+const lookMs = 1000;
+/** Every 30th look also searches for delegations that are in no queue. */
+const orphanEvery = 30;
 
-/** Then some three minutes have passed in which nobody could take it. */
-const mostSentOn = 10;
-
-/** Seconds; longer each time, since nobody may be there who can take it. */
-function pause(sentOn: number): number {
-  return Math.min(2 ** sentOn, 30);
-}
-
-/** Every worker looks for what lost workers left, and what nobody was told of. */
-function lookAfterOthers(
+/** Every worker looks for the work of dead workers, and for work that was never sent. */
+function lookForLost(
   { log, tenants }: WorkerOptions,
   engine: TakenWork,
   self: string,
   clock: Clock,
-): () => void {
+): { cancel(): void } {
   let isLooking = false;
   let looks = 0;
   const look = async (): Promise<void> => {
-    const isThorough = looks++ % orphanEvery === 0;
-    for (const [tenant, { engine: own, store }] of tenants) {
-      await takeOverLost({ engine, tenant, self, store, clock, isThorough });
-      // What was made in the moment before somebody died is in no queue.
-      if (isThorough) await own.sendLost();
-    }
-  };
-  const lookOnce = (): void => {
     if (isLooking) return;
     isLooking = true;
-    void look()
-      .catch((error: unknown) => log(error instanceof Error ? error.message : String(error)))
-      .finally(() => {
-        isLooking = false;
-      });
+    const isThorough = looks++ % orphanEvery === 0;
+    try {
+      for (const [tenant, { engine: own, store }] of tenants) {
+        await takeOverLost({ engine, tenant, self, store, clock, isThorough });
+        // A process that died between creating and sending a delegation left it in no queue.
+        if (isThorough) await own.sendLost();
+      }
+    } catch (error) {
+      log(messageOf(error));
+    } finally {
+      isLooking = false;
+    }
   };
-  const timer = clock.every(lookMs, lookOnce).unref();
-  return () => timer.cancel();
+  return clock.every(lookMs, () => void look()).unref();
 }
-
-const lookMs = 1000;
-const orphanEvery = 30;

@@ -1,37 +1,38 @@
+import type { DBOSClient } from "@dbos-inc/dbos-sdk";
 import type { EngineConfig, QueueConfig } from "../../control/config.ts";
 import type { DispatchedWork } from "../../ports/dispatcher.ts";
+import { applicationName } from "./load-dbos.ts";
+
+/** A delegation in a queue. Everything else that a worker needs is in the delegation's log. */
+export interface QueuedWork extends DispatchedWork {
+  readonly tenant: string;
+  /** How often workers that could not take it sent it on. */
+  readonly sentOn: number;
+}
 
 /**
- * Where delegations wait for a worker. Each queue that is configured is one for every depth of a
- * tree: who waits for others keeps its place in the queue of its own depth, and those whom it waits
- * for are in a deeper one, so that a tree of any shape comes to its end.
+ * A queue of DBOS. Each configured queue has one for every depth of a tree: a delegation that waits
+ * for others keeps its place at its own depth, and those are deeper, so that every tree can complete.
  */
 export interface NamedQueue {
   readonly name: string;
   readonly globalConcurrency?: number;
   readonly workerConcurrency: number;
   readonly partitionConcurrency?: number;
+  /** How long work waits at most for a free worker. A poll costs four small queries. */
   readonly minPollingIntervalMs: number;
 }
 
-/**
- * How long work may wait for a worker that has room, at most. A look costs four small queries,
- * whether there is something or not; few trees are deep.
- */
-const pollMs = 100;
-const deepPollMs = 250;
+const defaultQueue = "default";
 
-const usual = "default";
-
-/** All that are configured, or those of them that are named; `default` is always one of them. */
+/** All configured queues and `default`, or those of them that are named. */
 export function queuesOf(
   { queues }: EngineConfig,
   depths: number,
   atOnce: number,
   only?: readonly string[],
 ): readonly NamedQueue[] {
-  const names = [...new Set([usual, ...Object.keys(queues)])];
-  return names
+  return [...new Set([defaultQueue, ...Object.keys(queues)])]
     .filter((name) => only === undefined || only.includes(name))
     .flatMap((name) =>
       Array.from({ length: depths + 1 }, (_, depth) => queueAt(name, depth, queues[name], atOnce)),
@@ -45,11 +46,11 @@ function queueAt(
   atOnce: number,
 ): NamedQueue {
   const { concurrency, tenantConcurrency, workerConcurrency = atOnce } = config ?? {};
-  const most = Math.min(concurrency ?? Number.POSITIVE_INFINITY, workerConcurrency);
   return {
     name: nameAt(name, depth),
-    workerConcurrency: most,
-    minPollingIntervalMs: depth > 1 ? deepPollMs : pollMs,
+    workerConcurrency: Math.min(concurrency ?? workerConcurrency, workerConcurrency),
+    // Few trees are deep.
+    minPollingIntervalMs: depth > 1 ? 250 : 100,
     ...(concurrency !== undefined && { globalConcurrency: concurrency }),
     ...(tenantConcurrency !== undefined && {
       partitionConcurrency: Math.min(concurrency ?? tenantConcurrency, tenantConcurrency),
@@ -61,15 +62,12 @@ function nameAt(name: string, depth: number): string {
   return `mandate-${name}-${depth}`;
 }
 
-/** Which queue a name of the engine's stands for, and at which depth; undefined: none of ours. */
-export function placeOf(
-  queueName: string,
-): { readonly name: string; readonly depth: number } | undefined {
-  const [, name, depth] = /^mandate-(.+)-(\d+)$/.exec(queueName) ?? [];
-  return name === undefined ? undefined : { name, depth: Number(depth) };
+/** The configured name of a queue of DBOS; undefined: not a queue of Mandate. */
+function configuredName(queueName: string): string | undefined {
+  return /^mandate-(.+)-\d+$/.exec(queueName)?.[1];
 }
 
-/** Which queue takes a delegation, and how soon it is its turn there. */
+/** The queue that takes a delegation, and its priority there. */
 export function routeOf(
   { queues }: EngineConfig,
   { depth, profile, provider }: Pick<DispatchedWork, "depth" | "profile" | "provider">,
@@ -77,12 +75,119 @@ export function routeOf(
   const takes = ({ profiles = [], providers = [] }: QueueConfig): boolean =>
     profiles.includes(profile) || providers.includes(provider);
   const [name, config] = Object.entries(queues).find(([, one]) => takes(one)) ?? [
-    usual,
-    queues[usual],
+    defaultQueue,
+    queues[defaultQueue],
   ];
   return {
     queueName: nameAt(name, depth),
     priority: config?.priority ?? 1,
     isByTenant: config?.tenantConcurrency !== undefined,
   };
+}
+
+/**
+ * The same for the same delegation, so that sending it twice sends it once. `again`: a name for this
+ * time, because the workflow of the previous one has ended.
+ */
+export function workflowIdOf({ delegationId, sentOn, tenant }: QueuedWork, again = ""): string {
+  const name = `${tenant}/${delegationId}`;
+  return sentOn === 0 && again === "" ? name : `${name}/${again}${sentOn}`;
+}
+
+/** The workflows of a tenant. DBOS takes a prefix as a LIKE pattern. */
+export function prefixOf(tenant: string): string {
+  return `${tenant.replaceAll(/[\\%_]/g, "\\$&")}/`;
+}
+
+export function isOfTenant(tenant: string, workflowId: string): boolean {
+  return workflowId.startsWith(`${tenant}/`);
+}
+
+/** How full the queues are with one tenant's work. */
+export interface QueueOverview {
+  readonly queues: readonly QueueFigures[];
+  /** How many delegations each executor has taken. */
+  readonly taken: ReadonlyMap<string, number>;
+  /** False: there are more than were counted. */
+  readonly isComplete: boolean;
+}
+
+interface QueueFigures {
+  readonly name: string;
+  readonly waiting: number;
+  readonly working: number;
+  /** When the longest waiting delegation was sent; null: none waits. */
+  readonly waitingSince: number | null;
+  readonly limits: QueueLimits;
+}
+
+/** At each depth of a tree; null: no limit. */
+interface QueueLimits {
+  readonly all: number | null;
+  readonly worker: number | null;
+  readonly tenant: number | null;
+}
+
+const mostCounted = 1000;
+const emptyQueue = { waiting: 0, working: 0, waitingSince: null };
+
+/** Counts at most 1,000 delegations of each status. Includes queues that are empty or have no worker. */
+export async function countQueues(
+  client: Pick<DBOSClient, "listQueues" | "listQueuedWorkflows">,
+  tenant: string,
+  { queues }: EngineConfig,
+): Promise<QueueOverview> {
+  const list = async (status: "DELAYED" | "ENQUEUED" | "PENDING") => {
+    const found = await client.listQueuedWorkflows({
+      ...{ applicationName, status, limit: mostCounted, loadInput: false, loadOutput: false },
+      workflow_id_prefix: prefixOf(tenant),
+    });
+    return found.filter(({ workflowID }) => isOfTenant(tenant, workflowID));
+  };
+  const [registered, waiting, delayed, working] = await Promise.all([
+    client.listQueues(),
+    list("ENQUEUED"),
+    list("DELAYED"),
+    list("PENDING"),
+  ]);
+  const figures = new Map<string, { -readonly [Key in keyof QueueFigures]: QueueFigures[Key] }>();
+  const figuresOf = (name: string) => {
+    const known = figures.get(name) ?? { ...emptyQueue, name, limits: limitsOf() };
+    figures.set(name, known);
+    return known;
+  };
+  figuresOf(defaultQueue);
+  for (const [name, queue] of Object.entries(queues)) {
+    const { concurrency, tenantConcurrency, workerConcurrency } = queue;
+    figuresOf(name).limits = limitsOf(concurrency, workerConcurrency, tenantConcurrency);
+  }
+  // What workers have registered counts more than this process's configuration.
+  for (const queue of registered) {
+    const { concurrency, partitionConcurrency, workerConcurrency } = queue;
+    const name = configuredName(queue.name);
+    if (name === undefined) continue;
+    figuresOf(name).limits = limitsOf(concurrency, workerConcurrency, partitionConcurrency);
+  }
+  for (const { createdAt, queueName = "" } of [...waiting, ...delayed]) {
+    const name = configuredName(queueName);
+    if (name === undefined) continue;
+    const queue = figuresOf(name);
+    queue.waiting++;
+    queue.waitingSince = Math.min(queue.waitingSince ?? createdAt, createdAt);
+  }
+  const taken = new Map<string, number>();
+  for (const { executorId, queueName = "" } of working) {
+    const name = configuredName(queueName);
+    if (name !== undefined) figuresOf(name).working++;
+    if (executorId !== undefined) taken.set(executorId, (taken.get(executorId) ?? 0) + 1);
+  }
+  return {
+    queues: [...figures.values()],
+    taken,
+    isComplete: [waiting, delayed, working].every(({ length }) => length < mostCounted),
+  };
+}
+
+function limitsOf(all?: number, worker?: number, tenant?: number): QueueLimits {
+  return { all: all ?? null, worker: worker ?? null, tenant: tenant ?? null };
 }

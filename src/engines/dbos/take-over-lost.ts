@@ -2,59 +2,56 @@ import type { DBOSClient } from "@dbos-inc/dbos-sdk";
 import type { Clock } from "../../ports/clock.ts";
 import type { Store } from "../../ports/store.ts";
 import { applicationName } from "./load-dbos.ts";
-import { isOfTenant, prefixOf } from "./workflow-id.ts";
+import { isOfTenant, prefixOf } from "./queues.ts";
 
-/** What it takes of the engine: a worker has all of it, and so has a client. */
+/** The part of DBOS that this needs: workers and clients have it. */
 export type TakenWork = Pick<DBOSClient, "listWorkflows" | "resumeWorkflows">;
 
 export interface TakeOver {
   readonly engine: TakenWork;
   readonly tenant: string;
-  /** The executor that looks: it lives, whatever became of its lease while it was stopped. */
+  /** The executor that looks. It is alive, even if its lease expired while it was stopped. */
   readonly self: string;
   readonly store: Pick<Store, "workers" | "executors">;
   readonly clock: Clock;
   /**
-   * Also looks at everything that is taken, for executors that nobody knows: those of a version
-   * that did not enlist, or whose tables were restored.
+   * Also looks at everything that is taken, for unknown executors: of a version that did not enlist,
+   * or whose tables were restored.
    */
   readonly isThorough?: boolean;
 }
 
 const pageSize = 500;
-/** Together more than a fleet has at work; the next look goes on. */
+/** Together more than a fleet has in progress; the next look continues. */
 const mostPages = 200;
-/** A database that answers so late was away, and all leases ran out meanwhile. */
+/** A database that answers so late was unreachable, and every lease has expired. */
 const lateMs = 2000;
 
 /**
- * Puts back into their queues what workers had taken who are gone: of one tenant, whose tables know
- * who takes its work. Several survivors may do so at once: who is first to claim a delegation works
- * on it. A worker of whom nothing is left is forgotten. Gives how many there were.
+ * Puts what dead workers of one tenant had taken back into its queues, and forgets the executors of
+ * which nothing is left. Several survivors may do so at once: the first to claim a delegation works
+ * on it. Returns how many there were.
  */
 export async function takeOverLost(look: TakeOver): Promise<number> {
   const { clock, self, store } = look;
   const askedAt = clock.monotonic();
   const workers = (await store.workers?.()) ?? [];
-  // Those who live say so in a moment; nobody is to be taken for dead until they could.
+  // Live workers renew their leases in a moment: none counts as dead until it could.
   if (clock.monotonic() - askedAt > lateMs) return 0;
-  const enlisted = workers.flatMap(({ executor, isAlive }) => {
-    return executor === null ? [] : [{ executor, isAlive }];
-  });
-  const alive = enlisted.filter(({ isAlive }) => isAlive).map(({ executor }) => executor);
-  const living = new Set([...alive, self]);
-  const dead = [...new Set(enlisted.map(({ executor }) => executor))].filter(
-    (executor) => !living.has(executor),
-  );
-  const unknown = look.isThorough ? await findUnknown(look, living) : [];
-  const lost = [...new Set([...dead, ...unknown])];
-  if (lost.length === 0) return 0;
-  const { count, isComplete } = await putBack(look, lost);
+  const living = new Set([self]);
+  for (const { executor, isAlive } of workers) if (executor && isAlive) living.add(executor);
+  const dead = new Set<string>();
+  for (const { executor } of workers) if (executor && !living.has(executor)) dead.add(executor);
+  const lost = new Set(dead);
+  if (look.isThorough)
+    for (const one of await findTaking(look)) if (!living.has(one)) lost.add(one);
+  if (lost.size === 0) return 0;
+  const { count, isComplete } = await putBack(look, [...lost]);
   if (isComplete) for (const executor of dead) await store.executors?.forget(executor);
   return count;
 }
 
-/** What is put back is no longer found, so every page is the first one. */
+/** Every page is the first one: what is put back is no longer found. */
 async function putBack(
   look: TakeOver,
   executorId: string[],
@@ -63,8 +60,7 @@ async function putBack(
   for (let page = 0; page < mostPages; page++) {
     const found = await listTaken(look, { executorId, offset: 0 });
     const queued = found.filter((one) => isOfTenant(look.tenant, one.workflowID));
-    const byQueue = Map.groupBy(queued, ({ queueName }) => queueName);
-    for (const [queueName, ofQueue] of byQueue) {
+    for (const [queueName, ofQueue] of Map.groupBy(queued, (one) => one.queueName)) {
       if (queueName === undefined) continue;
       const ids = ofQueue.map(({ workflowID }) => workflowID);
       await look.engine.resumeWorkflows(ids, { queueName });
@@ -75,19 +71,15 @@ async function putBack(
   return { count, isComplete: false };
 }
 
-async function findUnknown(
-  look: TakeOver,
-  living: ReadonlySet<string>,
-): Promise<readonly string[]> {
-  const unknown = new Set<string>();
+/** The executors that have taken work. */
+async function findTaking(look: TakeOver): Promise<ReadonlySet<string>> {
+  const executors = new Set<string>();
   for (let page = 0; page < mostPages; page++) {
     const found = await listTaken(look, { offset: page * pageSize });
-    for (const { executorId } of found) {
-      if (executorId !== undefined && !living.has(executorId)) unknown.add(executorId);
-    }
+    for (const { executorId } of found) if (executorId !== undefined) executors.add(executorId);
     if (found.length < pageSize) break;
   }
-  return [...unknown];
+  return executors;
 }
 
 function listTaken(
