@@ -2,7 +2,7 @@ import type { Principal } from "../control/records/principal.ts";
 import type { Engine } from "../delegations/engine.ts";
 import type { EngineParts } from "../delegations/engine-parts.ts";
 import type { SentTo } from "../delegations/messages.ts";
-import type { StartedRun } from "../delegations/start/run-request.ts";
+import type { StartedRun } from "../delegations/runs/run-request.ts";
 import type { InboxItem } from "../events/inbox-item.ts";
 import { Inbox } from "../inbox/inbox.ts";
 import type { CancelOutcome } from "../ports/delegator.ts";

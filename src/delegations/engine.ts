@@ -13,27 +13,26 @@ import { type SentTo, sendMessage } from "./messages.ts";
 import { type ContinueOptions, continuation } from "./rests/continue-session.ts";
 import type { Interrupted } from "./rests/interrupt.ts";
 import type { ResumeLimits } from "./rests/resumption.ts";
-import { agentAtWork } from "./runs/agent-at-work.ts";
-import { BranchWorker } from "./runs/branch-worker.ts";
-import { cancelDelegation } from "./runs/cancel-delegation.ts";
-import { goOn } from "./runs/go-on.ts";
+import { BranchWorker, reenqueueOrphans } from "./runs/distributed-runs.ts";
 import { GoalQueue } from "./runs/goal-queue.ts";
-import { interruptRun } from "./runs/interrupt-run.ts";
-import { LiveRuns } from "./runs/live-runs.ts";
-import { openSession } from "./runs/open-session.ts";
-import { orderRun } from "./runs/order-run.ts";
+import {
+  agentAtWork,
+  cancelDelegation,
+  type EngineState,
+  interruptRun,
+  LiveRuns,
+  stopIdle,
+  storedResult,
+  tellAgent,
+} from "./runs/live-runs.ts";
 import { Recovery } from "./runs/recovery.ts";
-import { refusal } from "./runs/refusal.ts";
 import { resumeRun } from "./runs/resume-run.ts";
-import { sendLost } from "./runs/send-again.ts";
-import { startRun } from "./runs/start-run.ts";
-import { stopIdle } from "./runs/stop-idle.ts";
-import { storedResult } from "./runs/stored-result.ts";
-import { tellAgent } from "./runs/tell-agent.ts";
+import type { Resumed, RunRequest, SessionRequest, StartedRun } from "./runs/run-request.ts";
+import { openSession, startContinuation, startRun } from "./runs/start-run.ts";
 import type { Session } from "./session.ts";
 import { requireModel } from "./start/require-model.ts";
+import { refusal } from "./start/resolve-profile.ts";
 import type { RunGrant, RunPrincipal } from "./start/run-grant.ts";
-import type { Resumed, RunRequest, SessionRequest, StartedRun } from "./start/run-request.ts";
 import { startWatcher } from "./watchers/start-watcher.ts";
 import { watchersOf } from "./watchers/watch.ts";
 
@@ -42,13 +41,7 @@ import { watchersOf } from "./watchers/watch.ts";
  * `runs/`; here is what they have in common, and the way to each.
  */
 export class Engine {
-  readonly #own: {
-    readonly parts: EngineParts;
-    readonly grant: RunGrant;
-    readonly runs: LiveRuns;
-    readonly branches: Branches;
-    readonly goals: GoalQueue;
-  };
+  readonly #own: EngineState;
   readonly #recovery: Recovery;
   readonly #worker: BranchWorker;
   readonly #idleWatch: NodeJS.Timeout;
@@ -70,7 +63,7 @@ export class Engine {
 
   /** Starts a run with a root agent of its own. Refusals are thrown: there is no log yet to hold them. */
   async startRun(request: RunRequest): Promise<StartedRun> {
-    return startRun(this.#own, await orderRun(this.#own, request));
+    return startRun(this.#own, request);
   }
 
   /**
@@ -90,7 +83,7 @@ export class Engine {
     options?: ContinueOptions,
   ): Promise<StartedRun> {
     const next = await continuation(this.#own.parts.store, id, message, options);
-    return goOn(this.#own, next, options?.by);
+    return startContinuation(this.#own, next, options?.by);
   }
 
   /**
@@ -132,7 +125,7 @@ export class Engine {
 
   /** Has everything of spread runs worked on that nobody works on any more. */
   sendLost(): Promise<void> {
-    return sendLost(this.#own.parts);
+    return reenqueueOrphans(this.#own.parts);
   }
 
   /**

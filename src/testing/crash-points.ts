@@ -2,7 +2,7 @@ import { mkdtempSync, realpathSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import type { RunRequest } from "../delegations/start/run-request.ts";
+import type { RunRequest } from "../delegations/runs/run-request.ts";
 import type { Violation } from "../events/checker/check-report.ts";
 import { checkStore } from "../events/checker/check-store.ts";
 import type { StoredEvent } from "../events/event.ts";

@@ -6,7 +6,7 @@ import { verifyHome } from "../commands/verify-home.ts";
 import { type Config, defaultConfig } from "../control/config.ts";
 import { findPlaces } from "../control/places.ts";
 import { tidyCopies } from "../delegations/changes/used-copies.ts";
-import type { RunRequest, StartedRun } from "../delegations/start/run-request.ts";
+import type { RunRequest, StartedRun } from "../delegations/runs/run-request.ts";
 import type { Invariant, Violation } from "../events/checker/check-report.ts";
 import type { EventType, StoredEvent } from "../events/event.ts";
 import type { Playbook } from "../models/scripted/playbook.ts";

@@ -7,7 +7,7 @@ import { until } from "../../testing/until.ts";
 import { delegationMark, markedProcesses } from "../../workspaces/delegation-mark.ts";
 import { endMarkedProcesses } from "../../workspaces/end-marked-processes.ts";
 import { signalProcess } from "../../workspaces/sandbox/process-tree.ts";
-import type { StartedRun } from "../start/run-request.ts";
+import type { StartedRun } from "../runs/run-request.ts";
 
 const profiles = [testProfile("lead", { tools: ["list_files"] })];
 const slow: Script = () => ({ fault: "stall" });

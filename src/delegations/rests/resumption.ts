@@ -7,7 +7,7 @@ import { tellPruned } from "../../events/pruned-runs.ts";
 import type { RunState } from "../../events/run-state.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
 import type { Store } from "../../ports/store.ts";
-import type { RunRequest } from "../start/run-request.ts";
+import type { RunRequest } from "../runs/run-request.ts";
 import { keepSessionMode, type SessionLimits } from "./session-mode.ts";
 
 export interface Resumption {

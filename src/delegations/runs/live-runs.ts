@@ -1,18 +1,38 @@
+import type { Cancellation, Cause } from "../../events/cause.ts";
 import type { StoredEvent } from "../../events/event.ts";
-import type { DelegationResult } from "../../ports/delegator.ts";
+import { isPaused } from "../../events/run-state.ts";
+import type { CancelOutcome, DelegationResult } from "../../ports/delegator.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
+import type { Store } from "../../ports/store.ts";
+import { resultOf } from "../../sessions/delegation-result.ts";
+import { retireCopy } from "../changes/take-over.ts";
+import type { Branches } from "../distributed/branches.ts";
+import { cancelLive } from "../ends/cancel.ts";
+import { cancelStored } from "../ends/cancel-stored.ts";
 import { failedResult, unwrittenBy } from "../ends/conclude.ts";
-import type { LiveDelegation } from "../live-delegation.ts";
+import type { EngineParts } from "../engine-parts.ts";
+import { event, type LiveDelegation } from "../live-delegation.ts";
 import type { LiveRun } from "../live-run.ts";
-import { closedElsewhere, endedElsewhere } from "./ended-elsewhere.ts";
+import { type Interrupted, interruptRoot } from "../rests/interrupt.ts";
+import type { RunGrant } from "../start/run-grant.ts";
+import type { GoalQueue } from "./goal-queue.ts";
+
+/** What one engine holds: its parts, what its runs may hold at most, and the runs themselves. */
+export interface EngineState {
+  readonly parts: EngineParts;
+  readonly grant: RunGrant;
+  readonly runs: LiveRuns;
+  readonly branches: Branches;
+  readonly goals: GoalQueue;
+}
 
 /**
- * The runs that this process owns, and those that it lost to another. What others write about them,
- * answers and ends, reaches them by the log.
+ * The runs that this process owns, and those that another process took from it. Answers and ends
+ * that other processes write reach them by the log.
  */
 export class LiveRuns {
   readonly #owned = new Map<string, LiveRun>();
-  /** Another process works on them now; who started them here still wants to know how they end. */
+  /** Runs that another process works on now, and whose results are still awaited here. */
   readonly #lost = new Map<string, LiveRun>();
 
   get all(): readonly LiveRun[] {
@@ -23,18 +43,14 @@ export class LiveRuns {
     return this.#owned.get(runId);
   }
 
-  /** The agent of that id; of a run: its root. */
+  /** The delegation of that id, or the root of the run of that id. */
   find(id: string): LiveDelegation | undefined {
     const run = this.#owned.get(id);
     if (run !== undefined) return run.root ?? undefined;
-    for (const { agents } of this.#owned.values()) {
-      const agent = agents.get(id);
-      if (agent !== undefined) return agent;
-    }
-    return undefined;
+    return this.all.find(({ agents }) => agents.has(id))?.agents.get(id);
   }
 
-  /** It is owned until its root has closed, with the result that is given. */
+  /** The run is owned until its root has closed, with the result that is given. */
   add(run: LiveRun, root: LiveDelegation): Promise<DelegationResult> {
     this.#owned.set(run.id, run);
     const result = root.process.end.whenClosed();
@@ -42,7 +58,7 @@ export class LiveRuns {
     return result;
   }
 
-  /** Another process owns the run now: what is in memory here no longer means anything. */
+  /** Another process owns the run now: what is in memory here is no longer valid. */
   lose(run: LiveRun): void {
     this.#owned.delete(run.id);
     const before = this.#lost.get(run.id);
@@ -62,16 +78,20 @@ export class LiveRuns {
         break;
       case "agent.subagent_closed": {
         const { sub_agent_id: id } = event.payload;
-        const agent = run?.agents.get(id);
-        if (agent && !agent.process.end.isEnding && agent.run.execution.log === null)
-          endedElsewhere(agent).catch(cannotBeRead);
+        const live = run?.agents.get(id);
+        if (live && !live.process.end.isEnding && live.run.execution.log === null) {
+          live.process.end.isEnding = true;
+          live.stop({ code: "ended_outside" });
+          closeAsStored(live).catch(leaveToLog);
+        }
         const lost = this.#lost.get(event.run_id)?.agents.get(id);
-        if (lost) closedElsewhere(lost).catch(cannotBeRead);
+        if (lost) closeAsStored(lost).catch(leaveToLog);
         break;
       }
       case "agent.paused":
-        // It rests: what is in memory is of no use, and who resumes it starts from the log.
-        if (run?.root && run.root.id === event.sub_agent_id && isResting(run.root)) this.lose(run);
+        // A resume starts from the log, so what is in memory is of no further use.
+        if (run?.root && run.root.id === event.sub_agent_id && isSuspended(run.root))
+          this.lose(run);
         break;
       case "run.resumed":
         if (run && event.payload.worker !== run.ownership.worker) this.lose(run);
@@ -80,19 +100,126 @@ export class LiveRuns {
     }
   }
 
-  /** Nobody who waits here for what others work on would hear of its end. */
+  /** Results of lost runs can no longer be followed: those who wait for them get an error. */
   close(): void {
-    const closed = new MandateError("closed", "This process stopped; its runs go on elsewhere.");
+    const closed = new MandateError("closed", "This process stopped; its runs continue elsewhere.");
     for (const { execution, root } of this.#lost.values()) {
       if (root !== null) execution.stopWaiting(root, failedResult(root, unwrittenBy(closed)));
     }
   }
 }
 
-/** A run rests with its root; one that paused for budget continues. */
-function isResting({ isInterrupted, state }: LiveDelegation): boolean {
+/** A run is suspended with its root; a root that paused for budget continues. */
+function isSuspended({ isInterrupted, state }: LiveDelegation): boolean {
   return isInterrupted || (state.status === "waiting_for_merge" && state.isPaused === true);
 }
 
-/** The store was closed meanwhile: the log tells the end to whoever opens it next. */
-function cannotBeRead(): void {}
+/** Another process closed the delegation: its caller gets the result that the log has, if any. */
+async function closeAsStored(live: LiveDelegation): Promise<void> {
+  const { id, run } = live;
+  const state = await run.parts.store.readRun(run.id);
+  const result = state && resultOf(state, id);
+  if (!result) return;
+  live.adopt(state.delegations.get(id) ?? live.state);
+  live.process.end.closed(result);
+  if (!run.lost) retireCopy(live);
+}
+
+/** The store was closed before it could be read: the next process finds the end in the log. */
+function leaveToLog(): void {}
+
+/** The live delegation of that id, or the root of the run of that id. */
+export async function agentAtWork(
+  { branches, parts, runs }: EngineState,
+  id: string,
+): Promise<LiveDelegation> {
+  const run = runs.get((await parts.store.findRun(id)) ?? id);
+  // Each branch of a distributed run works on one delegation, and on the watchers of that one.
+  const inBranch = branches.all
+    .flatMap(({ run: one }) => (id === one.id ? one.root : one.agents.get(id)) ?? [])
+    .find((one) => !one.run.execution.isRemote(one));
+  const live = inBranch ?? run?.agents.get(id) ?? run?.root;
+  if (live && !live.process.end.isEnding) return live;
+  throw notLive(id);
+}
+
+function notLive(id: string): MandateError {
+  return new MandateError("unknown-run", `Nothing that works here is called ${id}.`);
+}
+
+export async function interruptRun(
+  { parts: { store }, runs }: EngineState,
+  id: string,
+  reason: string,
+): Promise<Interrupted> {
+  const runId = (await store.findRun(id)) ?? id;
+  const root = runs.get(runId)?.root;
+  if (root == null) return interruptedBefore(store, runId, id);
+  if (id === runId || id === root.id) {
+    return interruptRoot(root, { code: "cancelled", text: reason });
+  }
+  throw new MandateError(
+    "usage",
+    `${id} works for another agent, which alone can be interrupted with all that it does: run ${runId}. To end ${id}, cancel it.`,
+  );
+}
+
+/** The outcome of an interrupt for a run that this process does not work on. */
+async function interruptedBefore(store: Store, runId: string, id: string): Promise<Interrupted> {
+  const settled = Promise.resolve();
+  const state = await store.readRun(runId);
+  if (state && isPaused(state)) return { outcome: "paused", settled };
+  if (state && state.outcome !== null) return { outcome: "already_terminal", settled };
+  if (!state?.spread) throw notLive(id);
+  throw new MandateError(
+    "usage",
+    `Run ${runId} is distributed over workers, and cannot be paused there. To end it: mandate cancel ${runId}`,
+  );
+}
+
+/** Cancels a delegation, or a whole run, with everything below it, whichever process works on it. */
+export async function cancelDelegation(
+  { parts: { store, toolbox }, runs }: EngineState,
+  id: string,
+  reason: Cancellation,
+): Promise<CancelOutcome> {
+  const cause: Cause = typeof reason === "string" ? { code: "cancelled", text: reason } : reason;
+  // What this process works on is stopped at once, however far away the database is.
+  const live = runs.find(id);
+  if (live) return cancelLive(live, cause);
+  const runId = await store.findRun(id);
+  if (runId === undefined) return "not_found";
+  return cancelStored(store, toolbox, runId, id, cause);
+}
+
+/** Tells a live delegation about its surroundings; one that ends or is suspended needs no more. */
+export function tellAgent(runs: readonly LiveRun[], id: string, message: string): void {
+  for (const run of runs) {
+    const live = run.agents.get(id);
+    if (live === undefined || run.execution.isRemote(live)) continue;
+    if (live.process.end.isEnding || live.stopReason !== null || live.suspension !== null) continue;
+    live.record(event(live, "agent.interjected", { from: "mcp", severity: "info", message }));
+  }
+}
+
+/** Stops delegations that hold a slot and do nothing, by the idle deadline of their contracts. */
+export function stopIdle(runs: readonly LiveRun[], now: number): void {
+  for (const live of runs.flatMap(({ agents }) => [...agents.values()])) {
+    const { lastActivity, time } = live.process;
+    const { idle } = live.contract.deadlines;
+    if (!time.hasSlot || lastActivity === 0 || now - lastActivity <= idle) continue;
+    live.stop({ code: "idle", ms: idle });
+  }
+}
+
+/** The result that the log has of a delegation, or of a run's root. Null: none yet. */
+export async function storedResult(
+  store: Pick<Store, "readRun">,
+  runId: string,
+  id: string,
+): Promise<DelegationResult | null> {
+  const run = await store.readRun(runId);
+  if (run === undefined) return null;
+  const root = [...run.delegations.values()].find(({ parentId }) => parentId === null);
+  return resultOf(run, id === runId && root !== undefined ? root.id : id);
+}

@@ -1,45 +1,34 @@
-import { isPaused, type RunState } from "../../events/run-state.ts";
+import { isPaused } from "../../events/run-state.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
-import type { RunRow, Store } from "../../ports/store.ts";
+import type { RunRow } from "../../ports/store.ts";
 import { tidyCopies } from "../changes/used-copies.ts";
-import type { EngineParts } from "../engine-parts.ts";
 import { type ClaimedRun, claimRun, goOnWith, takeUpRun } from "../recovery/recover.ts";
-import type { RunGrant } from "../start/run-grant.ts";
-import type { StartedRun } from "../start/run-request.ts";
 import { wasNotWritten } from "../work.ts";
-import { obstacleToWork } from "./can-work-on.ts";
-import type { GoalQueue } from "./goal-queue.ts";
-import type { LiveRuns } from "./live-runs.ts";
-import { sendAgain } from "./send-again.ts";
-
-interface Recovering {
-  readonly parts: EngineParts;
-  readonly grant: RunGrant;
-  readonly runs: LiveRuns;
-  readonly goals: GoalQueue;
-}
+import { obstacleToWork, reenqueueOrphansOf } from "./distributed-runs.ts";
+import type { EngineState } from "./live-runs.ts";
+import type { StartedRun } from "./run-request.ts";
 
 const firstWaitMs = 1000;
 const longestWaitMs = 30_000;
 
 /**
- * Finds the runs that nobody works on any more, and takes them up. What a full disk or a database
- * that is away keeps from being taken up is tried again, for as long as this process is there.
+ * Finds interrupted runs and recovers them. A run that cannot be recovered because of a full disk or
+ * a database that is away is tried again while this process lives.
  */
 export class Recovery {
-  readonly #own: Recovering;
-  readonly #takingUp = new Set<string>();
-  /** Runs that are this process's by the log, and that it could not take up. */
-  readonly #untaken = new Map<string, ClaimedRun>();
+  readonly #own: EngineState;
+  readonly #recovering = new Set<string>();
+  /** Runs that are this process's by the log, and that it could not recover. */
+  readonly #unrecovered = new Map<string, ClaimedRun>();
   #waitMs = firstWaitMs;
   #again: NodeJS.Timeout | undefined;
   #isClosed = false;
 
-  constructor(own: Recovering) {
+  constructor(own: EngineState) {
     this.#own = own;
   }
 
-  /** `onRefused` is told of those that cannot be read, when all others were taken up. */
+  /** `onRefused` gets the errors of runs that cannot be read, after all others were recovered. */
   async recover(
     only: string | undefined,
     onRefused: (error: MandateError) => void,
@@ -48,29 +37,39 @@ export class Recovery {
     const { application, store } = parts;
     await tidyCopies(parts);
     const rows = await store.listRuns({ open: true, application, limit: 10_000 });
-    const named = only === undefined ? rows : rows.filter(({ id }) => id === only);
-    // One whose log was damaged is nothing to the others.
-    const errors: unknown[] = [];
+    const isNamed = only !== undefined;
     const claimed: ClaimedRun[] = [];
     const recovered: StartedRun[] = [];
-    try {
-      for (const row of named) {
-        const left = await unlessFailed(errors, () => this.#claim(row, only !== undefined));
-        if (left === undefined) continue;
-        if ("runId" in left) recovered.push(left);
-        else claimed.push(left);
+    // One damaged run must not keep the others from being recovered.
+    const errors: unknown[] = [];
+    const unlessFailed = async <Value>(act: () => Promise<Value>): Promise<Value | undefined> => {
+      try {
+        return await act();
+      } catch (error) {
+        errors.push(error);
+        return undefined;
       }
-      // Nobody goes on beside what a dead worker's agents had started; one look does for all runs.
-      if (claimed.length > 0) await parts.endStrays(delegationsOf(claimed));
+    };
+    try {
+      for (const row of rows) {
+        if (isNamed && row.id !== only) continue;
+        const found = await unlessFailed(() => this.#claim(row, isNamed));
+        if (found === undefined) continue;
+        if ("runId" in found) recovered.push(found);
+        else claimed.push(found);
+      }
+      // Nothing continues beside what a dead worker's agents had started; one look does for all runs.
+      const delegations = claimed.flatMap(({ state }) => [...state.delegations.keys()]);
+      if (claimed.length > 0) await parts.endStrays(new Set(delegations));
       for (const one of claimed) {
-        const run = await unlessFailed(errors, () => this.#takeUp(one, only !== undefined));
+        const run = await unlessFailed(() => this.#recover(one, isNamed));
         if (run !== undefined) recovered.push(run);
       }
     } finally {
-      for (const { id } of claimed) this.#takingUp.delete(id);
+      for (const { id } of claimed) this.#recovering.delete(id);
     }
     await goals.advance();
-    if (only === undefined) this.#tryAgain(errors);
+    if (!isNamed) this.#tryAgain(errors);
     for (const error of errors) if (!(error instanceof MandateError)) throw error;
     for (const error of errors) if (error instanceof MandateError) onRefused(error);
     return recovered;
@@ -94,46 +93,49 @@ export class Recovery {
 
   async #claim(row: RunRow, isNamed: boolean): Promise<ClaimedRun | StartedRun | undefined> {
     const { parts, runs } = this.#own;
-    const state = await parts.store.readRun(row.id);
-    if (state?.spread) return sendAgain(parts, state);
-    const untaken = this.#untaken.get(row.id);
-    this.#untaken.delete(row.id);
-    if (untaken !== undefined && state?.fence === untaken.ownership.fence) {
-      this.#takingUp.add(row.id);
-      return { ...untaken, state };
+    const { store } = parts;
+    const state = await store.readRun(row.id);
+    if (state?.spread) return reenqueueOrphansOf(parts, state);
+    const unrecovered = this.#unrecovered.get(row.id);
+    this.#unrecovered.delete(row.id);
+    if (unrecovered !== undefined && state?.fence === unrecovered.ownership.fence) {
+      this.#recovering.add(row.id);
+      return { ...unrecovered, state };
     }
-    if (!(await isLeft(parts.store, row, state, isNamed))) return undefined;
+    // A paused run is recovered by its name alone.
+    const isPausedRun = state !== undefined && isPaused(state);
+    if (isPausedRun ? !isNamed : await store.isWorkerAlive(row.worker)) return undefined;
     const obstacle = await obstacleToWork(parts, row.id);
     if (obstacle !== undefined) {
-      // Left for a process that can work on it; a person who names the run is told why.
+      // Another process may be able to work on it; a person who names the run gets the reason.
       if (isNamed) throw obstacle;
       return undefined;
     }
-    // Two who resume the same run in this process would both own it.
-    if (this.#takingUp.has(row.id)) return undefined;
-    this.#takingUp.add(row.id);
+    // Two resumptions of one run in this process would both own it.
+    if (this.#recovering.has(row.id)) return undefined;
+    this.#recovering.add(row.id);
     let claimed: ClaimedRun | undefined;
     try {
       const before = runs.get(row.id);
       if (before) runs.lose(before);
-      claimed = await claimRun(parts.store, row.id);
+      claimed = await claimRun(store, row.id);
       return claimed;
     } finally {
-      if (claimed === undefined) this.#takingUp.delete(row.id);
+      if (claimed === undefined) this.#recovering.delete(row.id);
     }
   }
 
-  async #takeUp(claimed: ClaimedRun, isNamed: boolean): Promise<StartedRun | undefined> {
+  async #recover(claimed: ClaimedRun, isNamed: boolean): Promise<StartedRun | undefined> {
     const { goals, grant, parts, runs } = this.#own;
     const taken = await takeUpRun(parts, claimed, grant, isNamed).catch((error: unknown) => {
-      if (wasNotWritten(error)) this.#untaken.set(claimed.id, claimed);
+      if (wasNotWritten(error)) this.#unrecovered.set(claimed.id, claimed);
       throw error;
     });
     const run = taken?.run;
     const root = run?.root ?? run?.topLevel[0];
     if (taken === undefined || run === undefined || root === undefined) return undefined;
     if (run.isHeld) goals.hold(run);
-    // Before anybody works on it: whoever works can be found, asked and stopped.
+    // Before its delegations work, the run can be found, asked and stopped.
     const result = runs.add(run, root);
     await goOnWith(taken);
     return {
@@ -145,31 +147,4 @@ export class Recovery {
       },
     };
   }
-}
-
-async function unlessFailed<Value>(
-  errors: unknown[],
-  act: () => Promise<Value>,
-): Promise<Value | undefined> {
-  try {
-    return await act();
-  } catch (error) {
-    errors.push(error);
-    return undefined;
-  }
-}
-
-function delegationsOf(claimed: readonly ClaimedRun[]): ReadonlySet<string> {
-  return new Set(claimed.flatMap(({ state }) => [...state.delegations.keys()]));
-}
-
-/** Whether nobody works on a run, and nobody has said that it shall rest. */
-async function isLeft(
-  store: Store,
-  { worker }: RunRow,
-  state: RunState | undefined,
-  isNamed: boolean,
-): Promise<boolean> {
-  if (state !== undefined && isPaused(state)) return isNamed;
-  return !(await store.isWorkerAlive(worker));
 }

@@ -5,17 +5,13 @@ import { childrenOf, type RunState } from "../../events/run-state.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
 import type { Store } from "../../ports/store.ts";
 import { decideResume, openBelow } from "../rests/decide-resume.ts";
-import { latestAfter } from "../rests/latest-after.ts";
+import { type LatestWork, latestAfter } from "../rests/latest-after.ts";
 import { findDelegation, heldBy, type ResumeLimits, resumption } from "../rests/resumption.ts";
-import type { RunGrant, RunPrincipal } from "../start/run-grant.ts";
-import type { RefusedResumption, Resumed, ResumedRun, StartedRun } from "../start/run-request.ts";
-import { goOn } from "./go-on.ts";
+import type { RunPrincipal } from "../start/run-grant.ts";
+import type { EngineState } from "./live-runs.ts";
 import type { Recovery } from "./recovery.ts";
-import type { RunStarting } from "./start-run.ts";
-
-interface Resuming extends RunStarting {
-  readonly grant: RunGrant;
-}
+import type { RefusedResumption, Resumed, ResumedRun, StartedRun } from "./run-request.ts";
+import { startContinuation } from "./start-run.ts";
 
 interface ResumeRequest {
   readonly id: string;
@@ -35,22 +31,26 @@ interface Target {
  * new runs continue what has ended. Anything else is an error that says what to do.
  */
 export async function resumeRun(
-  own: Resuming,
+  own: EngineState,
   recovery: Recovery,
   { by, id, limits = {} }: ResumeRequest,
 ): Promise<Resumed> {
   const { store } = own.parts;
   // The second look is for a run that its recovery closed, or that has ended since.
   for (let look = 0; ; look++) {
-    const target = await findTarget(store, id);
-    const { delegation, state } = target;
-    const isIdle = look === 0 && (await isRunInterrupted(store, state));
-    const decision = decideResume({ ...target, target: delegation, isIdle });
+    const found = await findDelegation(store, id);
+    // A contract that cannot be read is refused where it is needed.
+    const contract = await store.readContract(found.delegation.id).catch(() => undefined);
+    const target = { ...found, isExternal: contract?.model.provider === externalProvider };
+    const isIdle = look === 0 && (await isRunInterrupted(store, found.state));
+    const decision = decideResume({ ...target, target: target.delegation, isIdle });
     switch (decision.kind) {
       case "busy":
         throw new MandateError("not-resumable", await describeBusy(store, target));
       case "start":
-        return startAgain(own, target, decision.from, { by, limits });
+        return startAgain(own, target, decision.from, (one) =>
+          resumption(store, one, limits).then((next) => startContinuation(own, next, by)),
+        );
       case "continue": {
         await requireSameLimits(store, target, limits);
         const resumed = await continueRun(own, recovery, target);
@@ -63,16 +63,9 @@ export async function resumeRun(
   }
 }
 
-async function findTarget(store: Store, id: string): Promise<Target> {
-  const found = await findDelegation(store, id);
-  // A contract that cannot be read is for those to refuse who need it.
-  const contract = await store.readContract(found.delegation.id).catch(() => undefined);
-  return { ...found, isExternal: contract?.model.provider === externalProvider };
-}
-
 /** Undefined: it has ended, or another process was faster. */
 async function continueRun(
-  { parts: { application, dispatcher } }: Resuming,
+  { parts: { application, dispatcher } }: EngineState,
   recovery: Recovery,
   { delegation, isExternal, state }: Target,
 ): Promise<Resumed | undefined> {
@@ -90,10 +83,13 @@ async function continueRun(
     );
   }
   const agents = isExternal ? openBelow(state, delegation.id) : undefined;
-  const [run] = await recovery.recover(id, rethrow);
+  const [run] = await recovery.recover(id, (error) => {
+    throw error;
+  });
   if (run === undefined) return undefined;
   if (agents?.length !== 0) {
-    return resumed([asResumed(run, "same", run.delegationId, agents)], []);
+    const { delegationId: from } = run;
+    return resumed([extended(run, { as: "same", from, agents: agents ?? [from] })], []);
   }
   // The agent of another program cannot continue itself: its run closes.
   await run.result;
@@ -101,69 +97,48 @@ async function continueRun(
 }
 
 async function startAgain(
-  own: Resuming,
+  { parts: { store } }: EngineState,
   target: Target,
   from: readonly string[],
-  { by, limits }: Pick<ResumeRequest, "by"> & { readonly limits: ResumeLimits },
+  start: (id: string) => Promise<StartedRun>,
 ): Promise<Resumed> {
-  const { store } = own.parts;
-  const start = async (id: string): Promise<ResumedRun> =>
-    asResumed(await goOn(own, await resumption(store, id, limits), by), "new", id);
-  if (!target.isExternal) return resumed(await Promise.all(from.map(start)), []);
+  const startNew = async (id: string): Promise<ResumedRun> => {
+    const run = await start(id);
+    return extended(run, { as: "new", from: id, agents: [run.delegationId] });
+  };
+  if (!target.isExternal) return resumed(await Promise.all(from.map(startNew)), []);
   const latest = await latestAfter(store, target.state, from);
   const left = latest.flatMap((one) => (one.state === "failed" ? one.id : []));
   if (left.length === 0) throw new MandateError("not-resumable", describeDone(target, latest));
   const runs: ResumedRun[] = [];
   const refused: RefusedResumption[] = [];
-  const errors: MandateError[] = [];
+  let firstError: MandateError | undefined;
   for (const id of left) {
     try {
-      runs.push(await start(id));
+      runs.push(await startNew(id));
     } catch (error) {
       if (!(error instanceof MandateError)) throw error;
-      errors.push(error);
+      firstError ??= error;
       refused.push({ delegationId: id, reason: error.message });
     }
   }
-  const [first] = errors;
-  if (runs.length === 0 && first !== undefined) throw first;
+  if (runs.length === 0 && firstError !== undefined) throw firstError;
   return resumed(runs, refused);
-}
-
-function asResumed(
-  run: StartedRun,
-  as: ResumedRun["as"],
-  from: string,
-  agents: readonly string[] = [run.delegationId],
-): ResumedRun {
-  const { behind, delegationId, runId } = run;
-  return {
-    ...{ runId, delegationId, as, from, agents },
-    ...(behind !== undefined && { behind }),
-    /** Asked for when the caller does: waiting for it keeps a process. */
-    get result() {
-      return run.result;
-    },
-    get answer() {
-      return run.answer;
-    },
-  };
 }
 
 function resumed(runs: readonly ResumedRun[], refused: readonly RefusedResumption[]): Resumed {
   const [first] = runs;
   if (first === undefined) throw new Error("nothing was resumed");
-  const { agents, as, behind, delegationId, from, runId } = first;
-  return {
-    ...{ runId, delegationId, as, from, agents, runs, refused },
-    ...(behind !== undefined && { behind }),
-    get result() {
-      return first.result;
-    },
-    get answer() {
-      return first.answer;
-    },
-  };
+  return extended(first, { runs, refused });
+}
+
+/** The same run with more fields. Its getters stay getters: asking for a result keeps a process. */
+function extended<Run extends StartedRun, const Fields extends object>(
+  run: Run,
+  fields: Fields,
+): Run & Fields {
+  const copy = Object.defineProperties({}, Object.getOwnPropertyDescriptors(run)) as Run;
+  return Object.assign(copy, fields);
 }
 
 /** The contract of a run that has not ended is fixed: a limit that it has already is no change. */
@@ -223,10 +198,7 @@ async function nameWorker(store: Store, worker: string): Promise<string> {
   return pid === undefined ? "Another process" : `Process ${pid}`;
 }
 
-function describeDone(
-  { delegation, state }: Target,
-  latest: Awaited<ReturnType<typeof latestAfter>>,
-): string {
+function describeDone({ delegation, state }: Target, latest: readonly LatestWork[]): string {
   const whose = `${state.id} is the session of "${shownName(delegation)}", an agent that another program runs`;
   const open = latest.filter((one) => one.state === "open");
   if (open.length > 0) {
@@ -236,8 +208,4 @@ function describeDone(
   const { length } = childrenOf(state, delegation.id);
   if (length === 0) return `${whose}, and it had no sub-agents: there is nothing to resume.`;
   return `${whose}. All of its sub-agents have completed; their results: mandate tree ${state.id}`;
-}
-
-function rethrow(error: MandateError): never {
-  throw error;
 }

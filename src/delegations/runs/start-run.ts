@@ -1,66 +1,161 @@
+import { originsIn } from "../../contracts/addresses-in.ts";
+import { intersectAuthority } from "../../contracts/authority.ts";
+import type { ConsentMode } from "../../control/folders/decide-consent.ts";
+import { withoutEmptyFields } from "../../documents/without-empty.ts";
 import type { EventPayloads } from "../../events/event.ts";
-import { isSessionName } from "../../sessions/session-workspace.ts";
+import type { DelegationResult } from "../../ports/delegator.ts";
+import { noteWorkspace } from "../../processes/agent-folders.ts";
+import { isReadOnlySession, isSessionName } from "../../sessions/session-workspace.ts";
+import { realFolder } from "../../workspaces/bind-workspace.ts";
+import { requireUnused } from "../changes/used-copies.ts";
+import { DistributedExecution } from "../distributed/distributed-execution.ts";
 import type { EngineParts } from "../engine-parts.ts";
+import type { LiveDelegation } from "../live-delegation.ts";
+import { LiveRun } from "../live-run.ts";
+import { LocalExecution } from "../local-execution.ts";
 import { openingAfter } from "../recovery/hydrate.ts";
+import type { Resumption } from "../rests/resumption.ts";
+import { withoutWriting } from "../rests/session-mode.ts";
+import { Session } from "../session.ts";
 import { carriedFrom } from "../start/carried.ts";
-import type { RunGrant } from "../start/run-grant.ts";
-import type { RunRequest, StartedRun } from "../start/run-request.ts";
+import { movedWorkspace } from "../start/placement.ts";
+import { isHandle, refusal } from "../start/resolve-profile.ts";
+import {
+  grantIn,
+  grantNamed,
+  grantTo,
+  namedOrigins,
+  type RunGrant,
+  type RunPrincipal,
+} from "../start/run-grant.ts";
 import { type Start, startDelegation } from "../start/start-delegation.ts";
 import { startWatchers, unfitWatcher } from "../watchers/start-watcher.ts";
-import type { GoalQueue } from "./goal-queue.ts";
-import type { LiveRuns } from "./live-runs.ts";
-import { newRun, runStarted } from "./new-run.ts";
-import { refusal } from "./refusal.ts";
+import type { EngineState } from "./live-runs.ts";
+import type { RequestedWorkspace, RunRequest, SessionRequest, StartedRun } from "./run-request.ts";
 
-export interface RunStarting {
-  readonly parts: EngineParts;
-  readonly runs: LiveRuns;
-  readonly goals: GoalQueue;
-}
-
-/** A request that leaves nothing open, and the most that its run may hold. */
-export interface RunOrder extends Pick<Start, "copy" | "system"> {
-  readonly request: OrderedRequest;
+/** A request with every field filled in, and the most that its run may hold. */
+interface RunOrder extends Pick<Start, "copy" | "system"> {
+  /** `isClosedBySession`: read-only because its session is. */
+  readonly request: RunRequest & { readonly isClosedBySession: boolean };
   readonly grant: RunGrant;
   /** A person approves every change before it reaches the workspace. */
   readonly isReviewed: boolean;
 }
 
-interface OrderedRequest extends RunRequest {
-  /** It may not write for its session's sake alone. */
-  readonly isClosedBySession: boolean;
+/** Starts a run with a root agent of its own; a goal waits for the goals before it. */
+export async function startRun(own: EngineState, asked: RunRequest): Promise<StartedRun> {
+  const { agents, store } = own.parts;
+  const request = withoutEmptyFields(asked, ["task"]);
+  const { agent, by, session } = request;
+  const workspace = realWorkspace(request);
+  await agents.refresh(isHandle(request));
+  const grant = grantNamed(grantTo(own.grant, by), typedOrigins(request));
+  const mode = await consentMode(own.parts, workspace, grant);
+  let { profile } = request;
+  if (profile === undefined && agent === undefined) {
+    const user = grant.principal.id;
+    const context = { session, user, ...(workspace !== null && { workspace }) };
+    profile = (await agents.pinned(context))?.profileId;
+  }
+  const isClosed = request.readOnly === true || mode === "read-only";
+  const isClosedBySession =
+    !isClosed && session !== undefined && (await isReadOnlySession(store, session));
+  const readOnly = isClosed || isClosedBySession;
+  return start(own, {
+    request: { ...request, profile, workspace, readOnly, isClosedBySession },
+    grant: grantIn(grant, workspace, readOnly),
+    isReviewed: mode === "copy",
+  });
 }
 
-/** Starts a run with a root agent of its own, as soon as goals before it let it. */
-export async function startRun(
-  { goals, parts, runs }: RunStarting,
-  { copy, grant, isReviewed, request, system }: RunOrder,
+/** A new run on the conversation, and in the working copy, of a delegation that has ended. */
+export async function startContinuation(
+  own: EngineState,
+  resumption: Resumption,
+  by: RunPrincipal | undefined,
 ): Promise<StartedRun> {
-  const run = newRun(parts, request, grant, isReviewed);
-  const behind = request.isGoal ? await goals.lastOf(run.workspace) : null;
-  run.isHeld = request.isGoal === true;
-  const { watchers = [] } = request;
+  const grant = grantTo(own.grant, by);
+  const mode = await consentMode(own.parts, resumption.request.workspace ?? null, grant);
+  const { copy: copyId, ...next } = mode === "read-only" ? withoutWriting(resumption) : resumption;
+  const { cost, held, isClosedBySession = false, request, system } = next;
+  // The old contract is the most that the new run can hold, whatever its profile says today.
+  const authority = {
+    ...intersectAuthority(grant.authority, held),
+    write_roots: held.write_roots,
+  };
+  const named = [...namedOrigins(held.ways_out), ...typedOrigins(request)];
+  const order: RunOrder = {
+    request: { ...request, isClosedBySession },
+    grant: grantNamed({ ...grant, authority, cost }, named),
+    isReviewed: mode === "copy",
+    system,
+  };
+  if (copyId === undefined) return start(own, order);
+  const copies = await own.parts.copies();
+  return copies.holding(copyId, async () => {
+    // An empty copy was removed: the run still works apart, and its changes are still reviewed.
+    if (!copies.has(copyId)) return start(own, { ...order, copy: "new" });
+    await requireUnused(own.parts.store, copyId);
+    return start(own, { ...order, copy: copies.take(copyId) });
+  });
+}
+
+/** Opens a run whose root is an agent that another program runs. */
+export async function openSession(own: EngineState, request: SessionRequest): Promise<Session> {
+  const { branches, parts } = own;
+  const { client, task = `Session of ${client}` } = request;
+  const workspace = realWorkspace(request);
+  const grant = grantTo(own.grant, request.by);
+  const mode = await consentMode(parts, workspace, grant);
+  const readOnly = request.readOnly === true || mode === "read-only";
+  const held = grantIn(grant, workspace, readOnly);
+  const run = newRun(parts, {
+    request: { ...request, workspace, task, readOnly },
+    grant: {
+      ...held,
+      authority: { ...held.authority, tools: held.sessionTools },
+      // A session lasts as long as the other program holds it; its children have own deadlines.
+      timeMs: Number.MAX_SAFE_INTEGER,
+    },
+    isReviewed: mode === "copy",
+  });
+  const session: RootStart = { run, request: { task }, way: "session", client, callId: null };
+  const { closed, root } = await createRoot(own, session);
+  await run.execution.hold(root, (branch) => {
+    branches.add(branch);
+    void closed.then(() => branches.remove(branch));
+  });
+  return new Session(root);
+}
+
+async function start(own: EngineState, order: RunOrder): Promise<StartedRun> {
+  const { goals, parts, runs } = own;
+  const { copy, request, system } = order;
+  const { command, isGoal = false, resumedAt, resumedFrom, watchers = [] } = request;
+  const run = newRun(parts, order);
+  const behind = isGoal ? await goals.lastOf(run.workspace) : null;
+  run.isHeld = isGoal;
   const unfit = unfitWatcher(run, watchers);
   if (unfit) throw refusal(unfit);
-  const about = { ...sessionOf(request), ...(request.isGoal && { goal: { behind } }) };
-  const started = await startDelegation({
-    ...(await beginningOf(parts, request)),
-    run,
-    caller: null,
-    request,
-    way: "root",
-    callId: request.command ?? null,
-    step: run.steps++,
-    isConversation: isConversation(request),
-    addresses: request.addresses,
-    copy,
-    before: [runStarted(run, about)],
-    system,
-  });
-  if (!("agent" in started)) throw refusal(started);
-  const { agent: root, created } = started;
-  const result = runs.add(run, root);
-  await created;
+  const isTypedTask = request.isTyped === true && command === undefined && !isGoal;
+  const { closed, root } = await createRoot(
+    own,
+    {
+      run,
+      request,
+      way: "root",
+      callId: command ?? null,
+      copy,
+      system,
+      isConversation: request.isConversation ?? isTypedTask,
+      addresses: request.addresses,
+      ...(resumedFrom !== undefined && {
+        opening: await openingAfter(parts, resumedFrom, request.task, resumedAt),
+        carries: await carriedFrom(parts, resumedFrom),
+      }),
+    },
+    { ...sessionOf(request), ...(isGoal && { goal: { behind } }) },
+  );
   const unwatched = await startWatchers(root, watchers);
   if (unwatched) {
     await run.execution.cancel(root, { code: "not_watchable", text: unwatched.reason });
@@ -84,32 +179,89 @@ export async function startRun(
       return run.execution.awaited(root.process.end.whenAnswered());
     },
     get result() {
-      return run.execution.awaited(result);
+      return run.execution.awaited(closed);
     },
   };
 }
 
-function isConversation({ command, isGoal, isTyped, ...request }: RunRequest): boolean {
-  return request.isConversation ?? (isTyped === true && command === undefined && !isGoal);
-}
-
-/** What one begins with that goes on from a stored delegation. */
-async function beginningOf(
+function newRun(
   parts: EngineParts,
-  { resumedAt, resumedFrom, task }: RunRequest,
-): Promise<Pick<Start, "opening" | "carries">> {
-  if (resumedFrom === undefined) return {};
-  return {
-    opening: await openingAfter(parts, resumedFrom, task, resumedAt),
-    carries: await carriedFrom(parts, resumedFrom),
-  };
+  { grant, isReviewed, request }: Pick<RunOrder, "grant" | "isReviewed"> & { request: RunRequest },
+): LiveRun {
+  const { dispatcher, limits, store } = parts;
+  return new LiveRun(parts, {
+    id: store.newRunId(),
+    task: request.task,
+    workspace: request.workspace ?? null,
+    tokens: request.budgetTokens ?? limits.runTokens,
+    ownership: store.ownership,
+    grant,
+    readOnly: request.readOnly ?? false,
+    isReviewed,
+    execute: (run) =>
+      dispatcher === undefined ? new LocalExecution(run) : new DistributedExecution(run),
+  });
 }
 
-/** So that whoever goes on with the run finds the session's mode. */
+type RootStart = Omit<Start, "before" | "caller" | "step">;
+
+/** Writes the run and its root in one transaction. The process owns the run until its root closes. */
+async function createRoot(
+  { runs }: EngineState,
+  start: RootStart,
+  about: Pick<EventPayloads["run.started"], "session" | "goal"> = {},
+): Promise<{ readonly root: LiveDelegation; readonly closed: Promise<DelegationResult> }> {
+  const { run } = start;
+  const { application, limits } = run.parts;
+  const payload = {
+    task: run.task,
+    application,
+    workspace: run.workspace,
+    budget: { tokens: run.budget.tokens },
+    ...about,
+    ...run.execution.recorded.run(limits.maxChildren),
+    ...run.ownership,
+  };
+  const before = [{ type: "run.started" as const, payload }];
+  const started = await startDelegation({ ...start, caller: null, step: run.steps++, before });
+  if (!("agent" in started)) throw refusal(started);
+  const closed = runs.add(run, started.agent);
+  await started.created;
+  return { root: started.agent, closed };
+}
+
+/** A process that recovers the run finds the session's mode in the log. */
 function sessionOf({
   isClosedBySession,
   session,
-}: OrderedRequest): Pick<EventPayloads["run.started"], "session"> {
+}: RunOrder["request"]): Pick<EventPayloads["run.started"], "session"> {
   if (session === undefined || !isSessionName(session)) return {};
   return { session: { id: session, ...(isClosedBySession && { read_only: true as const }) } };
+}
+
+function typedOrigins({ isTyped, task }: RunRequest): readonly string[] {
+  return isTyped ? originsIn(task) : [];
+}
+
+/**
+ * Asked before anything is written: without consent there is no run. Programs are not looked up in
+ * the folder of an agent, and a folder is an agent's from its consent on.
+ */
+async function consentMode(
+  { consentTo }: EngineParts,
+  workspace: string | null,
+  { principal }: RunGrant,
+): Promise<ConsentMode> {
+  if (workspace === null) return "in-place";
+  const mode = await consentTo(workspace, principal.id);
+  noteWorkspace(workspace);
+  return mode;
+}
+
+/** Links and relative paths are resolved before any contract names the folder. */
+function realWorkspace({ isRealWorkspace, workspace }: RequestedWorkspace): string | null {
+  if (workspace == null) return null;
+  const root = realFolder(workspace);
+  if (isRealWorkspace !== true || root === workspace) return root;
+  throw movedWorkspace(workspace);
 }

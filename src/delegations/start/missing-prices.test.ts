@@ -6,7 +6,7 @@ import {
   openEngine,
   testProfile,
 } from "../../testing/engine-fixture.ts";
-import type { RunRequest } from "../start/run-request.ts";
+import type { RunRequest } from "../runs/run-request.ts";
 
 const prices = { "test/priced": { input: 1, output: 1 }, "test/free": { input: 0, output: 0 } };
 const config = { models: { providers: {}, pools: {}, prices } };

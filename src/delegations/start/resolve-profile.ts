@@ -3,7 +3,7 @@ import type { ReceiptLine } from "../../contracts/receipt.ts";
 import type { AgentEntry } from "../../control/records/agent-registry.ts";
 import { nearestKey } from "../../documents/nearest-key.ts";
 import type { DelegationRequest } from "../../ports/delegator.ts";
-import type { MandateErrorCode } from "../../ports/mandate-error.ts";
+import { MandateError, type MandateErrorCode } from "../../ports/mandate-error.ts";
 import type { Profile } from "../../profiles/profile.ts";
 import { skillName } from "../../skills/skill-name.ts";
 import type { EngineParts } from "../engine-parts.ts";
@@ -146,6 +146,23 @@ export function knownNames(known: readonly string[] | undefined): string {
 }
 
 const mostNames = 50;
+
+/** A refused run has no log that could hold the refusal: the caller gets an error. */
+export function refusal({
+  code = "refused-by-policy",
+  hint,
+  known,
+  reason,
+  rule,
+}: Unresolved): MandateError {
+  if (rule === "task")
+    return new MandateError("task-required", "A run needs a task: say what is to be done.");
+  const plain = `${reason.replace(/^unknown/, "There is no")}.`;
+  const sentence = hint === undefined ? `${plain}${knownNames(known)}` : `${plain} ${hint}`;
+  if (rule === "profile") return new MandateError("unknown-profile", sentence);
+  if (rule === "agent") return new MandateError("unknown-agent", sentence);
+  return new MandateError(code, reason);
+}
 
 /** An unknown name that the operator lets another agent stand in for is said, never hidden. */
 function standIn(asked: string, { name }: Profile): ReceiptLine {

@@ -9,7 +9,7 @@ import {
 } from "../../testing/engine-fixture.ts";
 import { openFleet } from "../../testing/fleet.test-support.ts";
 import { until } from "../../testing/until.ts";
-import type { RunRequest } from "../start/run-request.ts";
+import type { RunRequest } from "../runs/run-request.ts";
 
 const prices = {
   "scripted/playbook": { input: 1000, output: 1000 },

@@ -1,4 +1,4 @@
-import type { Resumed, ResumedRun, StartedRun } from "../../delegations/start/run-request.ts";
+import type { Resumed, ResumedRun, StartedRun } from "../../delegations/runs/run-request.ts";
 import type { DelegationResult } from "../../ports/delegator.ts";
 import type { ResumedRunHandle, ResumeHandle, RunHandle, RunResult } from "./mandate.ts";
 

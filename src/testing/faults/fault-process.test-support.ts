@@ -17,7 +17,7 @@ import { StatementSync } from "node:sqlite";
 import { z } from "zod";
 import { noExposure } from "../../contracts/exposure.ts";
 import { defaultConfig } from "../../control/config.ts";
-import type { StartedRun } from "../../delegations/start/run-request.ts";
+import type { StartedRun } from "../../delegations/runs/run-request.ts";
 import type { ScriptedReply } from "../../models/scripted/playbook.ts";
 import { type Script, scriptedModel } from "../../models/scripted/scripted-model.ts";
 import { sleep, systemClock } from "../../ports/clock.ts";

@@ -1,5 +1,5 @@
 import { clientOf } from "../../contracts/contract.ts";
-import type { RunRequest } from "../../delegations/start/run-request.ts";
+import type { RunRequest } from "../../delegations/runs/run-request.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
 import type { Store } from "../../ports/store.ts";
 import { Transcript } from "../../sessions/transcript.ts";

@@ -1,7 +1,5 @@
 import type { DelegationRequest, DelegationResult } from "../../ports/delegator.ts";
-import { realFolder } from "../../workspaces/bind-workspace.ts";
-import { movedWorkspace } from "./placement.ts";
-import type { RunPrincipal } from "./run-grant.ts";
+import type { RunPrincipal } from "../start/run-grant.ts";
 
 /** Where a run works. */
 export interface RequestedWorkspace {
@@ -80,12 +78,4 @@ export interface Resumed extends ResumedRun {
 export interface RefusedResumption {
   readonly delegationId: string;
   readonly reason: string;
-}
-
-/** One name for one place: links and relative paths are resolved before any contract speaks of it. */
-export function realWorkspace({ isRealWorkspace, workspace }: RequestedWorkspace): string | null {
-  if (workspace == null) return null;
-  const root = realFolder(workspace);
-  if (isRealWorkspace !== true || root === workspace) return root;
-  throw movedWorkspace(workspace);
 }

@@ -3,7 +3,7 @@ import type { Store } from "../../ports/store.ts";
 import { SqliteStore } from "../../stores/sqlite/sqlite-store.ts";
 import { StoredRun } from "../../testing/stored-run.ts";
 import type { EngineParts } from "../engine-parts.ts";
-import { sendLost } from "./send-again.ts";
+import { reenqueueOrphans } from "./distributed-runs.ts";
 
 it("looks at the oldest open runs too, however many there are", async () => {
   const store = new SqliteStore({ path: ":memory:", synchronous: "normal", artifacts: null });
@@ -14,7 +14,7 @@ it("looks at the oldest open runs too, however many there are", async () => {
     looked.add(id);
     return readRun.call(store, id);
   };
-  await sendLost({ store: store as Store } as EngineParts);
+  await reenqueueOrphans({ store: store as Store } as EngineParts);
   expect(looked).toEqual(new Set(runs.map(({ id }) => id)));
   await store.close();
 });
