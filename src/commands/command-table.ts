@@ -1,3 +1,5 @@
+import { quote } from "../control/records/shown-text.ts";
+import { MandateError } from "../ports/mandate-error.ts";
 import { applyYaml } from "./agents/apply-yaml.ts";
 import { exportYaml } from "./agents/export-yaml.ts";
 import { agents, listAgents } from "./agents/list.ts";
@@ -11,8 +13,7 @@ import { setTags } from "./agents/set-tags.ts";
 import { showAgent } from "./agents/show.ts";
 import { unpinAgent } from "./agents/unpin.ts";
 import { unregisterAgent } from "./agents/unregister.ts";
-import type { AnyCommand } from "./command.ts";
-import { showHelp } from "./help.ts";
+import { type AnyCommand, defineCommand, usageOf } from "./command.ts";
 import { answerAsk } from "./inbox/answer.ts";
 import { showInbox } from "./inbox/inbox.ts";
 import { showBudget } from "./runs/budget.ts";
@@ -28,6 +29,39 @@ import { orchestrate } from "./work/orchestrate.ts";
 import { pair } from "./work/pair.ts";
 import { review } from "./work/review.ts";
 import { spawnAgent } from "./work/spawn-agent.ts";
+
+const mostLines = 200;
+
+const showHelp = defineCommand<{ readonly words: string }>({
+  name: "help",
+  form: "[command]",
+  about: "Lists the commands, or says what one of them takes.",
+  completes: ["command"],
+  parse: (rest) => ({
+    words: rest
+      .replace(/^\//, "")
+      .split(/[ \t]+/)
+      .join(" "),
+  }),
+  async execute({ words }, { commands }) {
+    const found = commands.filter(
+      ({ name }) => words === "" || name === words || name.startsWith(`${words} `),
+    );
+    if (found.length === 0) {
+      const about = `There is no command ${quote(`/${words}`)}.`;
+      throw new MandateError("usage", `${about} /help lists those that there are.`);
+    }
+    const lines = found.slice(0, mostLines).map((each) => `${usageOf(each)}: ${each.about}`);
+    const more = found.length - lines.length;
+    const rest = more > 0 ? [`… and ${more} more.`] : [];
+    const reply = ["Commands:", ...lines, ...rest].join("\n");
+    return { reply, data: found.map(describe) };
+  },
+});
+
+function describe({ about, form, name, profile }: AnyCommand) {
+  return { name, form, about, profile: profile ?? null };
+}
 
 /** Every command of every surface that is ours. A new one is a file and a line here. */
 export const commandTable: readonly AnyCommand[] = [

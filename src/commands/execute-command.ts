@@ -1,7 +1,9 @@
+import { sha256 } from "../events/hash-chain.ts";
 import { MandateError, type MandateErrorCode } from "../ports/mandate-error.ts";
-import type { CommandContext } from "./command.ts";
-import { describeForLog } from "./describe-for-log.ts";
-import { commandOf, parseCommand } from "./parse-command.ts";
+import { redactSecrets } from "../ports/redact-secrets.ts";
+import { clip, oneLine } from "../text.ts";
+import type { AnyCommand, CommandContext } from "./command.ts";
+import { commandOf, type ParsedCommand, parseCommand, type UsageError } from "./parse-command.ts";
 import { commandsWith } from "./profile-words.ts";
 import { requireUserText, type UserText } from "./user-text.ts";
 
@@ -39,4 +41,26 @@ export async function executeCommand(
     if (!(error instanceof MandateError)) throw error;
     return { ok: false, reply: error.message, code: error.code };
   }
+}
+
+const maximumLength = 500;
+
+/**
+ * What the log keeps of a command. Of raw text the size and the hash, since a document may hold
+ * what somebody should not have pasted; of what was no command only its name, since it may be
+ * anything.
+ */
+function describeForLog(
+  text: string,
+  parsed: ParsedCommand | UsageError,
+  commands?: readonly AnyCommand[],
+): string {
+  if ("usage" in parsed) return parsed.name === undefined ? "/?" : `/${parsed.name} ?`;
+  const { takesLines, takesRawText } = commandOf(parsed, commands);
+  if (takesRawText) {
+    return `/${parsed.name} (${text.length} characters, SHA-256 ${sha256(text)})`;
+  }
+  const redacted = redactSecrets(text.trimEnd(), []);
+  const line = takesLines ? oneLine(redacted) : redacted;
+  return clip(line, maximumLength);
 }

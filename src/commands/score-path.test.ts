@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { scorePath } from "./score-path.ts";
+import { scorePath } from "./find-files.ts";
 
 /** Those that fit, the best first. */
 function sorted(wanted: string, ...paths: readonly string[]): readonly string[] {

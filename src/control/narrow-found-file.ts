@@ -1,9 +1,8 @@
 import { intersect, type Selection } from "../contracts/selection.ts";
+import type { TokenRates } from "../contracts/token-price.ts";
 import { defaultConfig, type PriceConfig } from "./config.ts";
-import type { ConfigLayer } from "./config-layer.ts";
-import { layerProblem, placeOf } from "./config-layer.ts";
+import { type ConfigLayer, layerProblem, placeOf } from "./config-layer.ts";
 import type { ConfigFile } from "./config-schema.ts";
-import { dearerPrice } from "./dearer-price.ts";
 import { findModelEntry } from "./find-model-entry.ts";
 import { lowerAmounts } from "./lower-amounts.ts";
 import { createModelAllowlist } from "./model-allowlist.ts";
@@ -167,3 +166,23 @@ const switches = [
   ["tools", "spawn", "enabled"],
   ["tools", "shell", "enabled"],
 ];
+
+/** A price under which nothing costs less than under either of the two. */
+export function dearerPrice(left: PriceConfig, right: PriceConfig): PriceConfig {
+  const long = [left.longPrompt, right.longPrompt].filter((each) => each !== undefined);
+  if (long.length === 0) return highest([left, right]);
+  const over = Math.min(...long.map((each) => each.over));
+  return {
+    ...highest([left, right]),
+    longPrompt: { over, ...highest([left, right, ...long]) },
+  };
+}
+
+function highest(rates: readonly TokenRates[]): TokenRates {
+  return {
+    input: Math.max(...rates.map(({ input }) => input)),
+    output: Math.max(...rates.map(({ output }) => output)),
+    cachedInput: Math.max(...rates.map(({ input, cachedInput }) => cachedInput ?? input)),
+    cacheWrite: Math.max(...rates.map(({ input, cacheWrite }) => cacheWrite ?? input)),
+  };
+}

@@ -3,7 +3,7 @@ import { type Clock, systemClock } from "../ports/clock.ts";
 import type { Model, ModelPart, ModelReply, ModelRequest } from "../ports/model.ts";
 import { AiSdkPrompt } from "./ai-sdk-prompt.ts";
 import { AiSdkReply } from "./ai-sdk-reply.ts";
-import { isAboutSettings } from "./is-about-settings.ts";
+import { readComplaint } from "./provider-complaint.ts";
 import { toModelFault } from "./to-model-fault.ts";
 import { untilAborted } from "./until-aborted.ts";
 
@@ -133,4 +133,19 @@ function createListener(signal: AbortSignal, onPart: (part: ModelPart) => void) 
   return (part: ModelPart) => {
     if (!signal.aborted) onPart(part);
   };
+}
+
+const settings =
+  /\b(?:temperature|top_?p|reasoning(?:[_.]?effort)?|thinking(?:[_ ]?(?:level|budget|config))?|effort)\b/i;
+
+const refusal =
+  /support|unknown|unrecogni[sz]ed|invalid|not (?:allowed|permitted|available)|deprecated|must be|only/i;
+
+/** Whether a provider refused a request because of how the model was to answer, not of what it said. */
+function isAboutSettings(error: unknown): boolean {
+  const { status, message, text } = readComplaint(error);
+  if (status !== 400 && status !== 422) return false;
+  // Only the beginning: some servers quote the whole request after their complaint.
+  const said = `${message} ${text}`.slice(0, 1000);
+  return settings.test(said) && refusal.test(said);
 }

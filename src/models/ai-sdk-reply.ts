@@ -1,8 +1,13 @@
-import type { LanguageModelV4StreamPart } from "@ai-sdk/provider";
-import type { FinishReason, ModelPart, ModelReply, ModelRequest } from "../ports/model.ts";
+import type { LanguageModelV4StreamPart, LanguageModelV4Usage } from "@ai-sdk/provider";
+import type {
+  FinishReason,
+  ModelPart,
+  ModelReply,
+  ModelRequest,
+  ModelUsage,
+} from "../ports/model.ts";
 import { ModelFault } from "../ports/model-fault.ts";
 import { headOf } from "../text.ts";
-import { toModelUsage } from "./model-usage.ts";
 import type { ProviderData } from "./provider-data.ts";
 import { ReplyBlocks } from "./reply-blocks.ts";
 
@@ -152,4 +157,25 @@ function finishReason(
   if ((unified === "stop" || unified === "other") && calls > 0) return "tool-calls";
   if (unified === "tool-calls" && calls === 0) return "other";
   return unified;
+}
+
+/**
+ * What the provider counted, or null when it did not. A prompt of zero tokens does not exist: that
+ * is how some clients report silence, and taking it at its word would make the turn free.
+ */
+function toModelUsage(usage: LanguageModelV4Usage | undefined): ModelUsage | null {
+  const prompt = usage?.inputTokens?.total;
+  const completion = usage?.outputTokens?.total;
+  if (!isCount(prompt) || !isCount(completion) || prompt === 0) return null;
+  const { cacheRead: cached, cacheWrite } = usage?.inputTokens ?? {};
+  return {
+    prompt,
+    completion,
+    ...(isCount(cached) && cached > 0 ? { cached } : {}),
+    ...(isCount(cacheWrite) && cacheWrite > 0 ? { cacheWrite } : {}),
+  };
+}
+
+function isCount(value: number | undefined): value is number {
+  return value !== undefined && Number.isFinite(value) && value >= 0;
 }

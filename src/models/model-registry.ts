@@ -1,5 +1,6 @@
 import { costOf, type TokenPrice } from "../contracts/token-price.ts";
 import type { PriceConfig, ProviderConfig } from "../control/config.ts";
+import { findModelEntry } from "../control/find-model-entry.ts";
 import { createModelAllowlist } from "../control/model-allowlist.ts";
 import { findShippedModel, pricesAsOf } from "../control/shipped-models.ts";
 import { shippedPools } from "../control/shipped-pools.ts";
@@ -7,13 +8,22 @@ import { type Clock, systemClock } from "../ports/clock.ts";
 import { MandateError } from "../ports/mandate-error.ts";
 import type { Model, ModelUsage } from "../ports/model.ts";
 import type { ModelPolicy } from "../profiles/profile.ts";
+import { aiSdkModel } from "./ai-sdk-model.ts";
+import { callSettings } from "./call-settings.ts";
 import { candidateModels, type ModelChoices, modelsOfPool } from "./candidate-models.ts";
-import { connectModel } from "./connect-model.ts";
-import { findDefaultModel } from "./default-model.ts";
+import { loadLanguageModel } from "./load-language-model.ts";
 import { planModel, planModelName } from "./plan-model.ts";
-import { PriceList } from "./price-list.ts";
-import { type Environment, keyVariableOf, resolveProvider } from "./resolve-provider.ts";
+import { builtInProviders } from "./provider-catalog.ts";
+import { createProviderFetch } from "./provider-fetch.ts";
+import {
+  type Environment,
+  keyIn,
+  keyVariableOf,
+  type ProviderSettings,
+  resolveProvider,
+} from "./resolve-provider.ts";
 import { modelWithoutPlaybook } from "./scripted/model-without-playbook.ts";
+import { TokenCounter } from "./token-counter.ts";
 
 /** The `models:` block of mandate.yaml, already validated. */
 export interface ModelsConfig {
@@ -184,3 +194,83 @@ function notAllowed(name: string, allow: readonly string[]): MandateError {
   const message = `The model "${name}" is not allowed here: models.allow lists ${allow.join(", ") || "none"}.`;
   return new MandateError("refused-by-policy", message);
 }
+
+/**
+ * The model that runs when no configuration names one: that of the first provider with a key, then
+ * an Ollama whose address is set. A local server that might be running is not guessed. Undefined:
+ * there is no model, and no work starts.
+ */
+function findDefaultModel(environment: Environment): string | undefined {
+  for (const [provider, builtIn] of Object.entries(builtInProviders)) {
+    const { defaultModel, needsKey } = builtIn;
+    if (defaultModel === undefined || !needsKey) continue;
+    if (keyIn(environment, builtIn)) return `${provider}/${defaultModel}`;
+  }
+  if (environment["OLLAMA_HOST"]) {
+    return `ollama/${environment["OLLAMA_MODEL"] || builtInProviders["ollama"]?.defaultModel}`;
+  }
+  return undefined;
+}
+
+/** A provider's model; its client is loaded by the first request. */
+function connectModel(settings: ProviderSettings, modelId: string, clock: Clock): Model {
+  const { apiKey, headers, kind, provider } = settings;
+  const fetch = createProviderFetch(clock);
+  let client: ReturnType<typeof loadLanguageModel> | undefined;
+  const source = () => {
+    client ??= loadLanguageModel(settings, modelId, fetch);
+    return client;
+  };
+  const answer = aiSdkModel(source, {
+    secrets: [...(apiKey === undefined ? [] : [apiKey]), ...Object.values(headers)],
+    settings: (request, isBare) => callSettings({ provider, kind, modelId }, request, isBare),
+    // The other providers cache by themselves.
+    hasCacheBreakpoints: kind === "anthropic",
+    speaksGemini: kind === "google",
+    clock,
+  });
+  const counter = new TokenCounter(settings, modelId, fetch);
+  const ask: Model = async (request, onPart) => {
+    const reply = await answer(request, onPart);
+    counter.learn(request.messages, reply.usage);
+    return reply;
+  };
+  return Object.assign(ask, { countTokens: counter.count });
+}
+
+/** What requests cost: by the configured prices, then by the shipped ones. */
+export class PriceList {
+  readonly #configured: Readonly<Record<string, PriceConfig>>;
+  /** Asked after every turn, for the same few models. */
+  readonly #known = new Map<string, PriceConfig | undefined>();
+
+  constructor(configured: Readonly<Record<string, PriceConfig>>) {
+    this.#configured = configured;
+  }
+
+  find(name: string): PriceConfig | undefined {
+    if (this.#known.has(name)) return this.#known.get(name);
+    const price =
+      findModelEntry(this.#configured, name) ??
+      findShippedModel(name)?.price ??
+      (isOwn(name) ? nothing : undefined);
+    this.#known.set(name, price);
+    return price;
+  }
+
+  /** In dollars; 0 when the price is not known. */
+  cost(name: string, usage: ModelUsage): number {
+    const price = this.find(name);
+    return price === undefined ? 0 : costOf(price, usage);
+  }
+}
+
+/**
+ * The models of Mandate itself send no bill. A local server may: it can pass requests on to a paid
+ * service, so its models have the price that the person gives them, zero included.
+ */
+function isOwn(name: string): boolean {
+  return name.startsWith("scripted/") || name === planModelName;
+}
+
+const nothing: PriceConfig = { input: 0, output: 0 };

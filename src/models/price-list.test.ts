@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import type { PriceConfig } from "../control/config.ts";
-import { dearerPrice } from "../control/dearer-price.ts";
-import { PriceList } from "./price-list.ts";
+import { dearerPrice } from "../control/narrow-found-file.ts";
+import { PriceList } from "./model-registry.ts";
 
 const million = { prompt: 1_000_000, completion: 1_000_000 };
 

@@ -1,6 +1,8 @@
+import { MandateError } from "../ports/mandate-error.ts";
+import { mergeLayers } from "./merge-layers.ts";
+import { parseProfileDocument } from "./parse-profile-document.ts";
 import type { Profile, ProfileFields } from "./profile.ts";
 import type { PromptFiles } from "./prompt-files.ts";
-import { requireProfile } from "./require-profile.ts";
 
 /** What one source says about one name. Several layers of a name make a profile. */
 export interface ProfileLayer {
@@ -30,4 +32,22 @@ export function layerOf(profile: Profile): ProfileLayer {
   const layer = { name, fields, origin, replaces: true };
   requireProfile(layer);
   return layer;
+}
+
+/**
+ * Judges what a program gives as a profile by the rules for files: a limit with a typo is refused,
+ * and so is a profile that could not be used. Nobody else would see it in JavaScript.
+ */
+function requireProfile({ fields, name, origin }: ProfileLayer): void {
+  const file = `The profile ${JSON.stringify(name) ?? "without a name"}`;
+  if (typeof name !== "string") {
+    throw new MandateError("profile-invalid", `${file} of this program: give it a name.`);
+  }
+  try {
+    parseProfileDocument({ value: { ...fields, name }, lineOf: () => 1 }, file);
+  } catch (error) {
+    if (!(error instanceof MandateError)) throw error;
+    throw new MandateError("profile-invalid", error.message.replaceAll(`${file}:1:`, `${file}:`));
+  }
+  mergeLayers([{ name, fields, origin }]);
 }

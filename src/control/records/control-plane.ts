@@ -1,3 +1,4 @@
+import { MandateError } from "../../ports/mandate-error.ts";
 import type { ControlRecord } from "../../ports/record-store.ts";
 import type { RememberedConsent } from "../folders/decide-consent.ts";
 import {
@@ -17,11 +18,11 @@ import {
   writeConsent,
 } from "./consent-records.ts";
 import type { ControlDocument } from "./control-document.ts";
-import { type ControlParts, knownProfiles } from "./control-store.ts";
-import { editRecord } from "./edit-allowlisted.ts";
+import { type ControlParts, knownProfiles, registryId } from "./control-store.ts";
 import { parseAgentRegistry } from "./parse-agent-registry.ts";
 import {
   type EffectivePin,
+  isPinRecordId,
   type ListedPin,
   type PinContext,
   type PinScope,
@@ -30,6 +31,7 @@ import {
 import {
   decidePin,
   readPins,
+  readPinValue,
   readStoredPins,
   removePin,
   type StoredPin,
@@ -37,18 +39,21 @@ import {
 } from "./pin-records.ts";
 import type { Principal } from "./principal.ts";
 import { deleteProfileRecord, writeProfile } from "./profile-records.ts";
+import { readJson } from "./read-json.ts";
 import {
   type AgentChange,
   changeAgents,
   readRegistry,
   replaceRegistry,
   requireEntry,
+  requireProfile,
   type StoredRegistry,
   withChange,
   withEntry,
   withoutEntry,
 } from "./registry-record.ts";
 import { holdsRole, requirePinRole, requireRole } from "./require-role.ts";
+import { quote } from "./shown-text.ts";
 
 /**
  * Who can be delegated to, what is pinned, what is trusted: records that people change. Every
@@ -229,4 +234,43 @@ export class ControlPlane {
   async noteCommand(command: string, by: Principal, outcome: string): Promise<void> {
     await this.#parts.store.noteCommand(command, by.id, outcome);
   }
+}
+
+/**
+ * For editors that show a record as JSON. Two kinds of records can be edited that way, the registry
+ * and pins (null deletes a pin), and both are judged as everywhere else; whatever else there is
+ * among the policies is out of reach.
+ */
+async function editRecord(
+  parts: ControlParts,
+  record: string,
+  source: unknown,
+  expectedVersion: number,
+  actor: string,
+): Promise<ControlRecord | null> {
+  const resourceId = requireAllowlisted(record);
+  const isKnown = await knownProfiles(parts);
+  const value =
+    resourceId === registryId
+      ? parseAgentRegistry(source, isKnown)
+      : pinValue(readJson(source, record), resourceId, (id) => requireProfile(id, isKnown));
+  const change = { resourceType: "policy", resourceId, expectedVersion, value };
+  const [changed] = await parts.store.changeRecords([change], actor);
+  return changed ?? null;
+}
+
+function requireAllowlisted(record: string): string {
+  const resourceId = record.startsWith("policy/") ? record.slice("policy/".length) : "";
+  if (resourceId === registryId || isPinRecordId(resourceId)) return resourceId;
+  throw new MandateError(
+    "refused-by-policy",
+    `The record ${quote(record)} cannot be edited here. Those that can: policy/${registryId}, policy/profile-pin:{session:<id>|user:<id>|workspace:<id>|global}.`,
+  );
+}
+
+function pinValue(value: unknown, resourceId: string, requireKnown: (id: string) => void) {
+  if (value === null) return null;
+  const profileId = readPinValue(value, resourceId);
+  requireKnown(profileId);
+  return { profileId };
 }

@@ -1,6 +1,6 @@
 import { DatabaseSync } from "node:sqlite";
 import { numberOf, runIdOf, runNumberOf } from "../../ports/identity.ts";
-import { fillInbox } from "../../stores/sqlite/fill-inbox.ts";
+import { fillInbox } from "../../stores/sqlite/open-database.ts";
 import type { NewEvent, StoredEvent } from "../event.ts";
 import { canonical, genesis, link, sha256 } from "../hash-chain.ts";
 import { applyToRun, emptyRun, type RunState } from "../run-state.ts";

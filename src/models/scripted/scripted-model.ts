@@ -4,11 +4,11 @@ import type { Model, ModelReply, ModelRequest, PromptToCount } from "../../ports
 import { ModelFault } from "../../ports/model-fault.ts";
 import { headOf } from "../../text.ts";
 import { createChooseReply } from "./choose-reply.ts";
-import { performReply } from "./perform-reply.ts";
+import { performFault } from "./perform-fault.ts";
 import type { Playbook, PlaybookReply, ScriptedReply } from "./playbook.ts";
-import type { OnPart } from "./stream-text.ts";
+import { type OnPart, streamSlowly, streamText } from "./stream-text.ts";
 import { compileInput, compileTemplate, findTemplateProblem } from "./template.ts";
-import { promptTokens } from "./to-model-reply.ts";
+import { promptTokens, toModelReply } from "./to-model-reply.ts";
 
 /** What to answer, decided in code; a string is a reply of that text. */
 export type Script = (request: ModelRequest) => Answer | Promise<Answer>;
@@ -96,4 +96,32 @@ function noReply(playbook: Playbook, { caller, messages }: ModelRequest): ModelF
 
 function title(playbook: Playbook): string {
   return playbook.name === undefined ? "The playbook" : `The playbook "${playbook.name}"`;
+}
+
+/**
+ * Gives a reply as a provider would. Without latency and faults that is one synchronous step without
+ * timers: benchmarks measure the runtime around it, not this.
+ */
+function performReply(
+  reply: ScriptedReply,
+  request: ModelRequest,
+  onPart: OnPart,
+  clock: Clock,
+): ModelReply | Promise<ModelReply> {
+  if (request.signal.aborted) throw request.signal.reason;
+  if (reply.fault !== undefined) return performFault(reply, reply.fault, request, onPart, clock);
+  if (reply.latency_ms) return performSlowly(reply, reply.latency_ms, request, onPart, clock);
+  streamText(reply, onPart);
+  return toModelReply(reply, request);
+}
+
+async function performSlowly(
+  reply: ScriptedReply,
+  latency: number,
+  request: ModelRequest,
+  onPart: OnPart,
+  clock: Clock,
+): Promise<ModelReply> {
+  await streamSlowly(reply, latency, request.signal, onPart, clock);
+  return toModelReply(reply, request);
 }

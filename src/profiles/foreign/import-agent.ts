@@ -1,17 +1,17 @@
+import type { Effort } from "../../ports/model.ts";
 import { headOf } from "../../text.ts";
+import { firstSentence } from "../first-sentence.ts";
 import { maximumProfileBytes } from "../parse-markdown-profile.ts";
-import type { ProfileFields } from "../profile.ts";
+import type { Capability, ModelPolicy, ProfileFields } from "../profile.ts";
 import type { ImportedAgent } from "./agent-file.ts";
 import { authorityKey, nearestAuthorityKey } from "./authority-keys.ts";
-import { completeTexts } from "./complete-texts.ts";
+import type { Findings } from "./findings.ts";
 import type { ForeignAgent } from "./foreign-agent.ts";
 import { knownKeys } from "./known-keys.ts";
+import { readModel } from "./model-names.ts";
 import { joinFields, readOwnAuthority } from "./own-authority.ts";
 import { toPlainData, toPlainText } from "./plain-data.ts";
 import { readAuthority } from "./read-authority.ts";
-import { readLimits } from "./read-limits.ts";
-import { readModelPolicy } from "./read-model-policy.ts";
-import { readVisibility } from "./read-visibility.ts";
 import { toProfileName } from "./to-profile-name.ts";
 import type { ToolAuthority } from "./tool-authority.ts";
 import { shorten } from "./tools-place.ts";
@@ -143,4 +143,152 @@ function limitText(text: string | undefined, maximum: number, { findings }: Fore
   if (text === undefined || text.length <= maximum) return text;
   findings.lose("description", "narrowed", `cut after ${maximum} characters`);
   return headOf(text, maximum).trim();
+}
+
+/**
+ * A profile needs both a description and a prompt. Where one of them is missing the other says what
+ * there is to say; without both there is nothing to be used.
+ */
+function completeTexts(
+  { description, prompt }: { readonly description: string | undefined; readonly prompt: string },
+  { called, substitute }: { readonly called: string; readonly substitute?: string },
+  findings: Findings,
+): Pick<ProfileFields, "description" | "prompt"> {
+  if (description === undefined && prompt === "" && substitute === undefined) {
+    findings.refuse("there is neither a description nor a prompt; it cannot be used");
+    return {};
+  }
+  if (description === undefined) {
+    findings.warn("there is no description; say when to delegate to it");
+  }
+  if (prompt === "") findings.warn("there is no prompt; its description is used as one");
+  const short = description ?? (firstSentence(prompt) || (substitute ?? called));
+  return { description: short, prompt: prompt === "" ? short : prompt };
+}
+
+const turnKeys = ["maxTurns", "max_turns", "maxSteps", "max_steps", "steps", "turnBudget"];
+
+const millisecondsOfKey: ReadonlyMap<string, number> = new Map([
+  ["timeout_mins", 60_000],
+  ["timeoutMs", 1],
+]);
+
+const longest = 2 ** 31 - 1;
+
+/** How long the agent may work. A limit that cannot be read is refused: without it there is none. */
+function readLimits({ fields, findings, lineOf }: ForeignAgent): ReadPolicy {
+  const keys = new Set<string>();
+  const read = (key: string, factor: number): number | undefined => {
+    const value = fields[key];
+    // `steps` can be a list of things to do.
+    const isOther = key === "steps" && typeof value === "object" && value !== null;
+    if (value === undefined || isOther) return undefined;
+    keys.add(key);
+    const number = typeof value === "string" ? Number(value.trim() || "none") : value;
+    if (typeof number === "number" && number > 0) {
+      return Math.min(longest, Math.max(1, Math.floor(number * factor)));
+    }
+    findings.refuse(`"${key}" must be a number above 0, or be left out`, lineOf(key));
+    return undefined;
+  };
+  const smallest = (values: readonly (number | undefined)[]) => {
+    const present = values.filter((value) => value !== undefined);
+    return present.length > 0 ? Math.min(...present) : undefined;
+  };
+  const turns = smallest(turnKeys.map((key) => read(key, 1)));
+  const timeoutMs = smallest([...millisecondsOfKey].map(([key, factor]) => read(key, factor)));
+  const limits = {
+    ...(turns !== undefined && { turns }),
+    ...(timeoutMs !== undefined && { timeoutMs }),
+  };
+  return { fields: Object.keys(limits).length > 0 ? { limits } : {}, keys };
+}
+
+const capabilitiesOfMode: ReadonlyMap<unknown, readonly Capability[]> = new Map([
+  ["primary", ["primary"]],
+  ["subagent", ["subtask"]],
+  ["all", ["primary", "subtask"]],
+] as const);
+
+/** Who sees the agent and how it can be used. What switches it off does so in any spelling. */
+function readVisibility({ fields, findings, lineOf }: ForeignAgent): ReadPolicy {
+  const keys = new Set<string>();
+  const says = (wanted: boolean, names: readonly string[]): boolean => {
+    const present = names.filter((name) => fields[name] !== undefined);
+    for (const name of present) keys.add(name);
+    return present.some((name) => isNo(fields[name]) !== wanted);
+  };
+  const isDisabled = says(true, ["disable", "disabled"]) || says(false, ["enabled"]);
+  const isHidden =
+    says(true, ["hidden", "disable-model-invocation", "disableModelInvocation"]) ||
+    says(false, ["infer"]);
+  const isOnlySubtask = says(false, ["user-invocable", "user-invokable"]);
+  const { mode } = fields;
+  const capabilities = isOnlySubtask ? (["subtask"] as const) : capabilitiesOfMode.get(mode);
+  if (capabilitiesOfMode.has(mode)) keys.add("mode");
+  else if (mode !== undefined) findings.warn('"mode" is not one that is known', lineOf("mode"));
+  const visibility: ProfileFields = {
+    ...(capabilities !== undefined && { capabilities }),
+    ...(isHidden && { hidden: true }),
+    ...(isDisabled && { disabled: true }),
+  };
+  return { fields: visibility, keys };
+}
+
+function isNo(value: unknown): boolean {
+  return value === false || (typeof value === "string" && /^(?:false|no|off)$/i.test(value.trim()));
+}
+
+interface ReadPolicy {
+  readonly fields: ProfileFields;
+  /** The keys that were used up; what could not be read stays for the metadata. */
+  readonly keys: ReadonlySet<string>;
+}
+
+const efforts: ReadonlyMap<string, Effort> = new Map([
+  ...(["none", "minimal", "low", "medium", "high", "xhigh"] as const).map(
+    (effort) => [effort, effort] as const,
+  ),
+  ["off", "none"],
+  ["max", "xhigh"],
+]);
+
+const effortKeys = [
+  ...["effort", "model_reasoning_effort", "reasoningEffort", "reasoning_effort", "variant"],
+  "thinking",
+];
+
+function readModelPolicy({ fields, findings }: ForeignAgent): ReadPolicy {
+  const keys = new Set<string>();
+  const use = <T>(key: string, value: T | undefined): T | undefined => {
+    if (value !== undefined) keys.add(key);
+    return value;
+  };
+  const chosen = use("model", readModel(fields["model"], findings));
+  if (/^(?:|inherit)$/i.test(String(fields["model"] ?? ""))) keys.add("model");
+  const later = readModel(fields["fallbackModels"], findings);
+  const fallbacks = [
+    ...(chosen?.fallbacks ?? []),
+    ...[later?.model, ...(later?.fallbacks ?? [])].filter((model) => model !== undefined),
+  ];
+  if (later !== undefined) keys.add("fallbackModels");
+  const temperature = use("temperature", inRange(fields["temperature"], 2));
+  const topKey = fields["top_p"] === undefined ? "topP" : "top_p";
+  const topP = use(topKey, inRange(fields[topKey], 1));
+  const effortKey = effortKeys.find((key) => efforts.has(String(fields[key]).toLowerCase()));
+  const effort = effortKey && use(effortKey, efforts.get(String(fields[effortKey]).toLowerCase()));
+  const model: ModelPolicy = {
+    ...chosen,
+    ...(fallbacks.length > 0 && chosen !== undefined && { fallbacks }),
+    ...(temperature !== undefined && { temperature }),
+    ...(topP !== undefined && { topP }),
+    ...(effort && { effort }),
+  };
+  return { fields: Object.keys(model).length > 0 ? { model } : {}, keys };
+}
+
+function inRange(value: unknown, maximum: number): number | undefined {
+  const number = typeof value === "string" && value.trim() !== "" ? Number(value) : value;
+  if (typeof number !== "number" || !(number >= 0 && number <= maximum)) return undefined;
+  return number;
 }

@@ -3,7 +3,6 @@ import { serverPattern } from "../../contracts/mcp-tool-name.ts";
 import type { ToolRule } from "../../contracts/tool-rule.ts";
 import type { Findings } from "./findings.ts";
 import { isRecord } from "./plain-data.ts";
-import { headersOf, textsOf, variablesOf, withVariables } from "./server-texts.ts";
 import { splitTools } from "./split-tools.ts";
 import { toMcpTool, toServerName } from "./tool-reference.ts";
 import { shorten } from "./tools-place.ts";
@@ -129,4 +128,44 @@ function first(config: Config, keys: readonly string[]): unknown {
 
 function isTrue(value: unknown): boolean {
   return value === true || value === "true";
+}
+
+/** A map of texts, with variables in our own way of writing them. */
+function textsOf(value: unknown): Record<string, string> | undefined {
+  if (!isRecord(value)) return undefined;
+  const entries = Object.entries(value).filter(([key]) => key !== "__proto__");
+  return Object.fromEntries(
+    entries.map(([key, text]) => [key, withVariables(text === null ? "" : String(text))]),
+  );
+}
+
+/** Names of variables that are handed on: they are taken from the environment when it starts. */
+function variablesOf(value: unknown): Record<string, string> | undefined {
+  const names = Array.isArray(value) ? value.filter((name) => isVariable(name)) : [];
+  return names.length === 0
+    ? undefined
+    : Object.fromEntries(names.map((name) => [name, `\${${name}}`]));
+}
+
+function headersOf(config: Readonly<Record<string, unknown>>): Record<string, string> | undefined {
+  const written = textsOf(config["headers"] ?? config["http_headers"]);
+  const { bearer_token_env_var: token, env_http_headers: named } = config;
+  const fromVariables = Object.entries(isRecord(named) ? named : {}).filter(
+    ([key, name]) => key !== "__proto__" && isVariable(name),
+  );
+  const headers = {
+    ...(isVariable(token) && { Authorization: `Bearer \${${token}}` }),
+    ...Object.fromEntries(fromVariables.map(([key, name]) => [key, `\${${name}}`])),
+    ...written,
+  };
+  return written === undefined && Object.keys(headers).length === 0 ? undefined : headers;
+}
+
+function isVariable(name: unknown): name is string {
+  return typeof name === "string" && /^[A-Za-z_]\w*$/.test(name);
+}
+
+/** `${env:NAME}` is `${NAME}` here; what asks a person or an editor stays as it is. */
+function withVariables(text: string): string {
+  return text.replaceAll("${env:", "${");
 }

@@ -1,4 +1,5 @@
 import { isDeniedOutright } from "../../contracts/judge-by-rules.ts";
+import type { ToolRule } from "../../contracts/tool-rule.ts";
 import type { ProfileFields } from "../profile.ts";
 import type { AgentFormat } from "./agent-file.ts";
 import { readAllowedTools } from "./allowed-tools.ts";
@@ -9,14 +10,14 @@ import { readDeniedTools } from "./denied-tools.ts";
 import type { ForeignAgent } from "./foreign-agent.ts";
 import { readHookedTools } from "./hooked-tools.ts";
 import { readToolSettings } from "./kiro-settings.ts";
+import { readNames } from "./names.ts";
 import { readPermission } from "./permission.ts";
-import { isReadOnly, raisesNothing } from "./read-only.ts";
-import { readSkills } from "./read-skills.ts";
+import { isRecord, recordOf } from "./plain-data.ts";
 import { readGroups } from "./roo-groups.ts";
 import { combineAuthority, type ToolAuthority } from "./tool-authority.ts";
 import { writingTools } from "./tool-names.ts";
-import type { ToolsPlace } from "./tools-place.ts";
-import { readWebSearch } from "./web-search.ts";
+import { toMatches } from "./tool-patterns.ts";
+import { shorten, type ToolsPlace } from "./tools-place.ts";
 
 type AuthorityFields = Pick<
   ProfileFields,
@@ -130,4 +131,98 @@ function withoutDenied(authority: ToolAuthority): ToolAuthority {
     return last?.action === "deny" && last.match === undefined;
   };
   return { ...authority, tools: tools.filter((tool) => !isDenied(tool)), rules };
+}
+
+const searching: ReadonlySet<unknown> = new Set([true, "live", "cached"]);
+
+const silent: ReadonlySet<unknown> = new Set([false, "disabled"]);
+
+/** Whether the web may be searched, as Codex says it. What is not known is taken as a no. */
+function readWebSearch(value: unknown, { field, findings, line }: ToolsPlace): ToolAuthority {
+  const word = typeof value === "string" ? value.trim().toLowerCase() : value;
+  if (searching.has(word)) return { rules: [] };
+  if (!silent.has(word)) {
+    findings.warn(`"${field}" is "${shorten(String(word))}"; it is taken as disabled`, line);
+  }
+  return { rules: [{ tool: "web_search", action: "deny" }] };
+}
+
+interface ReadSkills {
+  readonly fields: Pick<ProfileFields, "skills">;
+  readonly rules: readonly ToolRule[];
+  /** It says how skills are found, and not which of them may be used. */
+  readonly isSettings?: boolean;
+}
+
+function readSkills(value: unknown, format: AgentFormat, place: ToolsPlace): ReadSkills {
+  if (isRecord(value) && (format === "codex" || Array.isArray(value["config"]))) {
+    return { fields: {}, rules: disabledSkills(value["config"]), isSettings: true };
+  }
+  const names = readNames(value, place);
+  if (names === "*") return { fields: { skills: "*" }, rules: [] };
+  const skills = names.filter((name) => /^[^\s*]{1,256}$/.test(name));
+  for (const name of names.filter((each) => !skills.includes(each))) {
+    place.findings.lose(place.field, "narrowed", `${shorten(name)} is not one skill's name`);
+  }
+  return { fields: { skills }, rules: [] };
+}
+
+/** Codex switches single skills off, by their folder or by name. */
+function disabledSkills(config: unknown): readonly ToolRule[] {
+  const tool = "load_skill";
+  return (Array.isArray(config) ? config : []).flatMap((entry): readonly ToolRule[] => {
+    const { enabled, name, path } = recordOf(entry);
+    if (enabled === undefined || enabled === true) return [];
+    const folder = String(path ?? "").replace(/[\\/]+(?:SKILL\.md)?$/i, "");
+    const named = String(name ?? folder.split(/[\\/]/).at(-1));
+    const matches = toMatches(tool, named, "deny");
+    if (matches === undefined) return [{ tool, action: "deny" }];
+    return matches.map((match) => ({ tool, match, action: "deny" }));
+  });
+}
+
+const writingSandboxes = new Set(["workspace-write", "danger-full-access"]);
+
+const writingModes = new Set(["default", "manual", "acceptEdits", "auto"]);
+
+/** What would be asked about is denied: without its list of approvals, only reading is left. */
+const strictModes = new Set(["plan", "dontAsk"]);
+
+/** They spare questions, which nothing in a file can do here. */
+const sparingModes = new Set(["acceptEdits", "auto"]);
+
+const raisingModes = new Set(["bypassPermissions", "yolo", "auto-approve", "danger-full-access"]);
+
+/**
+ * Whether the agent may only look. A value that is not known counts as such: the key is there to
+ * take something away. What asks for more than that is given nothing by it.
+ */
+function isReadOnly(
+  key: AuthorityKey | undefined,
+  value: unknown,
+  { field, findings, line }: ToolsPlace,
+): boolean {
+  const word = typeof value === "string" ? value.trim() : value;
+  if (typeof word === "string" && raisingModes.has(word)) {
+    findings.warn(`"${field}: ${word}" raises nothing here; what may be done is granted`, line);
+    return false;
+  }
+  const isWriting =
+    key === "readonly"
+      ? word === false || word === "false" || word === "no"
+      : typeof word === "string" && (key === "sandbox" ? writingSandboxes : writingModes).has(word);
+  if (isWriting) return false;
+  const isKnown =
+    word === true || word === "read-only" || word === "readOnly" || strictModes.has(String(word));
+  if (!isKnown) {
+    const said = word === null ? "has no value" : `is "${shorten(String(word))}"`;
+    findings.warn(`"${field}" ${said}, which is not known; it is taken as read-only`, line);
+  }
+  findings.lose(field, "narrowed", "files are only read; the shell is denied, since it can write");
+  return true;
+}
+
+/** Whether a mode only spares questions: it is kept, without effect. */
+function raisesNothing(value: unknown): boolean {
+  return typeof value === "string" && sparingModes.has(value.trim());
 }

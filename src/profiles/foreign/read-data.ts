@@ -1,8 +1,9 @@
+import { createRequire } from "node:module";
 import { parseYaml } from "../../documents/read-yaml.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
 import type { Syntax } from "./detect-format.ts";
+import { toPlainData } from "./plain-data.ts";
 import { type DataProblem, type ParsedData, readJsonc } from "./read-jsonc.ts";
-import { readToml } from "./read-toml.ts";
 
 /** Collections of modes reach more than a megabyte. */
 export const maximumDataBytes = 2 * 1024 * 1024;
@@ -23,4 +24,30 @@ export function readData(text: string, syntax: Syntax): ParsedData | DataProblem
     const [, line = "1", problem = error.message] = /^:(\d+): ([\s\S]*)$/.exec(error.message) ?? [];
     return { problem: `not valid YAML: ${problem.split("\n")[0]}`, line: Number(line) };
   }
+}
+
+const require = createRequire(import.meta.url);
+
+const maximumDepth = 64;
+
+/** TOML as plain data. Dates become text. */
+function readToml(text: string): ParsedData | DataProblem {
+  // Loaded when there is something to parse: most folders hold Markdown alone.
+  const { parse } = require("smol-toml") as typeof import("smol-toml");
+  try {
+    const value = toPlainData(parse(text, { maxDepth: maximumDepth }));
+    return { value, duplicates: [], lineOf: (path) => lineOfKey(text, String(path[0] ?? "")) };
+  } catch (error) {
+    const { line, message } = error as { readonly line?: number; readonly message?: string };
+    const problem = String(message ?? "").split("\n")[0] ?? "";
+    return {
+      problem: problem.replace("Invalid TOML document: ", "not valid TOML: "),
+      line: line ?? 1,
+    };
+  }
+}
+
+function lineOfKey(text: string, key: string): number {
+  const index = text.split("\n").findIndex((line) => line.trimStart().startsWith(key));
+  return Math.max(0, index) + 1;
 }

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, expect, it } from "vitest";
 import { openProcessFleet, type ProcessFleet } from "../../testing/process-fleet.test-support.ts";
 import type { Display } from "./display.ts";
 import type { Io } from "./io.ts";
-import { tellOfMissingWorker } from "./missing-worker.ts";
+import { tellOfMissingWorker } from "./work-on.ts";
 
 let fleet: ProcessFleet;
 let said: string[];

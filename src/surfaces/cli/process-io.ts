@@ -1,5 +1,5 @@
+import { basename } from "node:path";
 import type { Io, StopSignal, Writer } from "./io.ts";
-import { programName } from "./program-name.ts";
 import { terminalLetters } from "./terminal-letters.ts";
 
 const stopSignals: readonly StopSignal[] = ["SIGINT", "SIGTERM", "SIGHUP"];
@@ -82,4 +82,11 @@ async function askAtTerminal(prompt: string, signal: AbortSignal): Promise<strin
     signal.removeEventListener("abort", leaveLine);
     terminal.close();
   }
+}
+
+/** In a clone there is no `mandate` in PATH: what it prints must be what works there. */
+export function programName(environment: Io["environment"], script: string): string {
+  const isOurs = environment["npm_package_name"] === "mandate";
+  if (isOurs && environment["npm_lifecycle_event"] !== undefined) return "npm run -s mandate --";
+  return basename(script) === "mandate" ? "mandate" : `node ${script}`;
 }

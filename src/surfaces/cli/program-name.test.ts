@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { programName } from "./program-name.ts";
+import { programName } from "./process-io.ts";
 
 test("the commands it tells people to type are those that work where they are", () => {
   const npm = { npm_package_name: "mandate", npm_lifecycle_event: "start" };

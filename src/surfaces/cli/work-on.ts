@@ -2,14 +2,13 @@ import type { Delegation } from "../../events/delegation.ts";
 import type { StoredEvent } from "../../events/event.ts";
 import { childrenAfterAnswer, isPaused, type RunState } from "../../events/run-state.ts";
 import type { DelegationResult } from "../../ports/delegator.ts";
+import type { Store } from "../../ports/store.ts";
 import type { Runtime } from "../../runtime.ts";
 import type { Display } from "./display.ts";
 import { Interruption } from "./interruption.ts";
 import type { Io } from "./io.ts";
-import { tellOfMissingWorker } from "./missing-worker.ts";
 import { Questions } from "./questions.ts";
 import type { RunView } from "./run-view.ts";
-import { sayLeft, seeThrough } from "./see-through.ts";
 import { RunWatch } from "./watch-runs.ts";
 
 /** A run that this process works on. */
@@ -191,4 +190,78 @@ function stateOf(run: RunState | undefined, isInterrupted: boolean): StoppedRun[
 
 function isTakenAway(event: StoredEvent, worker: string): boolean {
   return event.type === "run.resumed" && event.payload.worker !== worker;
+}
+
+/** A worker that has room takes what waits well within this time. */
+const usualMs = 4000;
+
+/**
+ * Says once that what was started waits for a worker, and that there is none. Gives the way to stop
+ * looking.
+ */
+export function tellOfMissingWorker(
+  { display, io, runtime }: Pick<Work, "display" | "io" | "runtime">,
+  { delegationId, runId }: StartedRun,
+  afterMs = usualMs,
+): () => void {
+  const { parts, queues, store } = runtime;
+  let isStopped = queues === null;
+  const look = async (): Promise<void> => {
+    const delegation = (await store.readRun(runId))?.delegations.get(delegationId);
+    const { worker } = delegation?.share ?? {};
+    if (worker === undefined || (worker !== null && (await store.isWorkerAlive(worker)))) return;
+    const workers = (await store.workers?.()) ?? [];
+    if (workers.some(({ executor, isAlive }) => executor !== null && isAlive)) return;
+    const filled = (await queues?.overview())?.queues.filter(({ waiting }) => waiting > 0) ?? [];
+    if (isStopped || filled.length === 0) return;
+    const names = filled.map(({ name }) => `\`${name}\``).join(", ");
+    display.say(`No worker takes from ${names}: start \`${io.program} worker\`.`);
+  };
+  // A database that is away is told of elsewhere.
+  const timer = parts.clock.after(afterMs, () => void look().catch(() => undefined));
+  if (isStopped) timer.cancel();
+  return () => {
+    isStopped = true;
+    timer.cancel();
+  };
+}
+
+/**
+ * Works on runs that were resumed beside the new work, when that has ended. Only with a person
+ * there, who can leave at any time: a script waits for its own result, and for nothing else.
+ */
+async function seeThrough(
+  runs: ReadonlyMap<string, Promise<unknown>>,
+  { runtime, io, display }: Pick<Work, "runtime" | "io" | "display">,
+  ended: string,
+  left: Promise<void>,
+): Promise<void> {
+  if (io.ask === undefined || !io.stdout.isTerminal) return;
+  const open = await openAmong(runs.keys(), runtime.store);
+  if (open.length === 0) return;
+  display.say(
+    `${ended} has ended. Still working on ${open.join(", ")}; Ctrl-C leaves that for another time.`,
+  );
+  await Promise.race([Promise.all(runs.values()), left]);
+}
+
+/** No process works on these once this one has ended. */
+async function sayLeft(
+  runs: Iterable<string>,
+  { runtime, io, display }: Pick<Work, "runtime" | "io" | "display">,
+): Promise<void> {
+  for (const id of await openAmong(runs, runtime.store)) {
+    display.say(`${id} is not finished. Resume: ${io.program} resume ${id}`);
+  }
+}
+
+/** Without those that rest, and those that another process has taken over. */
+async function openAmong(runs: Iterable<string>, store: Store): Promise<readonly string[]> {
+  const open: string[] = [];
+  for (const id of runs) {
+    const run = await store.readRun(id);
+    if (run === undefined || run.outcome !== null || isPaused(run)) continue;
+    if (run.spread !== null || run.worker === store.ownership.worker) open.push(id);
+  }
+  return open;
 }

@@ -6,7 +6,6 @@ import { type CallOptions, type Connection, callOperation } from "./call-operati
 import { followStream } from "./follow-stream.ts";
 import { operationPlaces } from "./operation-places.ts";
 import type { OperationName, Operations } from "./operations.ts";
-import { type Keys, refuseUnknown } from "./refuse-unknown.ts";
 
 export type { CallOptions } from "./call-operation.ts";
 export { type ApiProblem, MandateApiError } from "./mandate-api-error.ts";
@@ -148,4 +147,15 @@ export class MandateClient extends OperationMethods {
       if (run.state !== "running") return run;
     }
   }
+}
+
+/** Every key of an options object, so that the compiler says when one is forgotten. */
+type Keys<Options> = Readonly<Record<keyof Options, true>>;
+
+/** A key that nobody knows was meant to do something: `runID` would follow every run there is. */
+function refuseUnknown(call: string, given: object, known: object): void {
+  const unknown = Object.keys(given).find((key) => !Object.hasOwn(known, key));
+  if (unknown === undefined) return;
+  const keys = Object.keys(known).join(", ");
+  throw new TypeError(`${call}: "${unknown}" is not known here. It takes: ${keys}.`);
 }

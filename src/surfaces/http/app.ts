@@ -1,13 +1,15 @@
 import type { HttpBindings } from "@hono/node-server";
 import { type Context, type Handler, Hono } from "hono";
+import { z } from "zod";
+import type { Principal } from "../../control/records/principal.ts";
+import type { Clock } from "../../ports/clock.ts";
 import { AllowedHosts } from "./allowed-hosts.ts";
-import { acceptsStream, answerMount } from "./answer-mount.ts";
-import { type AnswerParts, answerRoute } from "./answer-route.ts";
+import { type AnswerParts, answerRoute, requireRole } from "./answer-route.ts";
 import { checkHeaders, checkTarget } from "./check-target.ts";
-import { coreRoutes } from "./core-routes.ts";
 import { type Caller, Guard } from "./guard.ts";
 import type { Host } from "./host.ts";
-import { type Mounts, mountPoints } from "./mount-points.ts";
+import type { MountContext } from "./mount.ts";
+import { type MountPoint, type Mounts, mountPoints } from "./mount-points.ts";
 import { OpenAccess } from "./open-access.ts";
 import { type OpenRequest, OpenRequests } from "./open-requests.ts";
 import { createPageCode, pageCodePath } from "./page/page-code-endpoint.ts";
@@ -15,10 +17,9 @@ import { answerPageSession, pageSessionPath } from "./page/page-session-endpoint
 import { PageSessions } from "./page/page-sessions.ts";
 import { HttpProblem, problemOf, problemResponse } from "./problem.ts";
 import type { Rate } from "./rate-limiter.ts";
-import { checkForm } from "./read-body.ts";
+import { checkForm, readBody } from "./read-body.ts";
 import { replyHeaders } from "./reply-headers.ts";
-import type { Route } from "./route.ts";
-import { sortRoutes } from "./sort-routes.ts";
+import { defineRoute, type Route } from "./route.ts";
 
 export interface AppOptions extends Mounts {
   readonly routes: readonly Route[];
@@ -202,4 +203,65 @@ function methodNotAllowed(methods: readonly string[]): HttpProblem {
 
 function logToStderr(line: string): void {
   process.stderr.write(`${line}\n`);
+}
+
+/** Words before parameters: `/inbox/cursor` is never taken for the item called "cursor". */
+function sortRoutes(routes: readonly Route[]): readonly Route[] {
+  return routes.toSorted((a, b) => compare(keyOf(a.path), keyOf(b.path)));
+}
+
+function keyOf(path: string): string {
+  // Behind every character that a word can have.
+  return path.replace(/\/:\w+/g, "/\u{ffff}");
+}
+
+function compare(a: string, b: string): number {
+  return a === b ? 0 : a < b ? -1 : 1;
+}
+
+/** What a server has of itself, whatever it serves. `table` gives all routes, these included. */
+export function coreRoutes(table: () => readonly Route[]): readonly Route[] {
+  return [
+    defineRoute({
+      id: "getOpenApi",
+      method: "GET",
+      path: "/openapi.json",
+      summary: "This API as an OpenAPI document",
+      tag: "system",
+      role: "viewer",
+      reply: z.looseObject({ openapi: z.string() }),
+      async handle() {
+        const { openApiOf } = await import("./openapi/openapi.ts");
+        return { ...openApiOf(table()) };
+      },
+    }),
+  ];
+}
+
+/** Hands a request over to what is mounted, with a body that is complete and not too large. */
+async function answerMount(
+  point: MountPoint,
+  request: Request,
+  principal: Principal,
+  context: MountContext & { readonly clock: Clock },
+): Promise<Response> {
+  requireRole(point, principal);
+  const { handle, mostBodyBytes } = point;
+  return handle(await withLimitedBody(request, mostBodyBytes, context.clock), principal, context);
+}
+
+async function withLimitedBody(
+  request: Request,
+  mostBytes: number,
+  clock: Clock,
+): Promise<Request> {
+  const { method, url, headers, signal } = request;
+  if (method === "GET") return request;
+  const body = await readBody(request, mostBytes, clock);
+  return new Request(url, { method, headers, signal, ...(body.length > 0 && { body }) });
+}
+
+/** Where a stream shares its address with a list. */
+function acceptsStream({ headers }: Request): boolean {
+  return /(^|[ ,])text\/event-stream *($|[,;])/i.test(headers.get("accept") ?? "");
 }

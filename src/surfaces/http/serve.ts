@@ -1,16 +1,18 @@
 import { once } from "node:events";
-import { createServer, type Server } from "node:http";
+import { createServer, type Server, STATUS_CODES } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
+import type { Duplex } from "node:stream";
 import { getRequestListener } from "@hono/node-server";
 import type { Clock } from "../../ports/clock.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
 import { type AppOptions, createApp } from "./app.ts";
-import { answerBrokenRequest, answerRequestError } from "./broken-request.ts";
 import { ConnectionLimits } from "./connection-limits.ts";
 import type { Host } from "./host.ts";
 import { isLoopback } from "./is-loopback.ts";
 import { OpenRequests } from "./open-requests.ts";
 import { PageSessions } from "./page/page-sessions.ts";
+import { HttpProblem, type OwnProblemCode, problemResponse } from "./problem.ts";
+import { replyHeaders } from "./reply-headers.ts";
 
 export interface ServerOptions extends Omit<AppOptions, "open" | "pages"> {
   /** Its origin is known once there is a port. */
@@ -138,4 +140,49 @@ async function closeServer(server: Server, graceMs: number, clock: Clock): Promi
 
 function shown(hostname: string): string {
   return hostname.includes(":") ? `[${hostname}]` : hostname;
+}
+
+const problems: Readonly<Record<string, readonly [OwnProblemCode, string]>> = {
+  ERR_HTTP_REQUEST_TIMEOUT: ["request-timeout", "The request did not arrive in time."],
+  HPE_HEADER_OVERFLOW: ["headers-too-large", "The headers are larger than 16 KB."],
+  CONNECT: ["method-not-allowed", "This is no proxy."],
+};
+
+/**
+ * Answers what is no request by our reading: smuggled lengths, headers without an end, other
+ * protocols. Nothing more is read from that connection, so nothing can hide behind it.
+ */
+function answerBrokenRequest(error: { readonly code?: string }, socket: Duplex): void {
+  const isAnswering = Reflect.get(socket, "_httpMessage")?.headersSent === true;
+  if (error.code === "ECONNRESET" || !socket.writable || isAnswering) {
+    socket.destroy();
+    return;
+  }
+  const [code, detail] = problems[error.code ?? ""] ?? [
+    "request-invalid",
+    "This is not an HTTP request that can be read in one way.",
+  ];
+  const { problem } = new HttpProblem(code, detail);
+  const body = JSON.stringify(problem);
+  const headers = {
+    ...replyHeaders,
+    ...(code === "method-not-allowed" && { allow: "GET, POST, PUT, DELETE" }),
+    "content-type": "application/problem+json",
+    "content-length": String(Buffer.byteLength(body)),
+    connection: "close",
+  };
+  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
+  const { status } = problem;
+  socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${lines.join("")}\r\n${body}`, () =>
+    socket.destroy(),
+  );
+}
+
+/** What could not even be made into a request, such as a host that is none; or our own mistake. */
+function answerRequestError(error: unknown): Response {
+  const isUnreadable = error instanceof Error && error.name === "RequestError";
+  const { problem } = isUnreadable
+    ? new HttpProblem("request-invalid", "The host or the target cannot be read.")
+    : new HttpProblem("internal", "The server could not do this.");
+  return problemResponse(problem, replyHeaders);
 }

@@ -15,7 +15,6 @@ import type { ChatStore } from "./chat-store.ts";
 import { drawApart } from "./draw/draw-entry.ts";
 import { drawScreen } from "./draw/draw-screen.ts";
 import type { Entry } from "./entry.ts";
-import { firstOnScreen } from "./first-on-screen.ts";
 import { pressedOf } from "./keys/chord-of.ts";
 
 export interface ChatAppProps {
@@ -83,4 +82,22 @@ function useFirstDrawn(state: ChatState, style: Style): number {
   const { drawings } = state;
   // biome-ignore lint/correctness/useExhaustiveDependencies: decided once for each drawing.
   return useMemo(() => (drawings === 0 ? 0 : firstOnScreen(state, style)), [drawings]);
+}
+
+type Shown = Pick<ChatState, "columns" | "columnsBefore" | "entries" | "rows">;
+
+/**
+ * The first entry of those that filled the screen before it was wiped, or all if they did not: a
+ * line too many stands twice in the scrollback, and one too few would be nowhere.
+ */
+function firstOnScreen({ columns, columnsBefore, entries, rows }: Shown, style: Style): number {
+  const widest = Math.max(columns, columnsBefore);
+  let lines = 0;
+  let first = entries.length;
+  while (first > 0 && lines < rows) {
+    first -= 1;
+    const entry = entries[first];
+    if (entry) lines += drawApart(entry, entries[first - 1], widest, style).length;
+  }
+  return first;
 }

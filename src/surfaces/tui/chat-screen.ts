@@ -1,10 +1,10 @@
+import { isMissingPackage } from "../../ports/is-missing-package.ts";
+import { MandateError } from "../../ports/mandate-error.ts";
 import type { Io } from "../cli/io.ts";
 import type { Style } from "../cli/style.ts";
+import { onOwnLines, terminalLetters } from "../cli/terminal-letters.ts";
 import type { ChatStore } from "./chat-store.ts";
-import { guardedStdout } from "./guarded-stdout.ts";
-import { type Drawing, loadDrawing } from "./load-drawing.ts";
 import { PanelScreen } from "./panel-screen.ts";
-import { suspendProcess } from "./suspend-process.ts";
 
 type Instance = ReturnType<typeof import("ink").render>;
 type SuspendTerminal = ReturnType<typeof import("ink").useApp>["suspendTerminal"];
@@ -124,5 +124,93 @@ export class ChatScreen {
   #wipe(): void {
     this.#ink.clear();
     this.#io.stdout.write(wipe);
+  }
+}
+
+/** How long one waits to be stopped. A stopped process does not count. */
+const graceMs = 300;
+
+/**
+ * Stops this process and those that are one job with it, as Ctrl-Z does, and resolves when it goes
+ * on. A process that is nobody's job (the first of a container) is not stopped, and goes on at once.
+ */
+async function suspendProcess(): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const heard = process.listeners("SIGTSTP");
+  for (const listener of heard) process.off("SIGTSTP", listener);
+  process.once("SIGCONT", resolve);
+  const timer = setTimeout(resolve, graceMs);
+  process.kill(0, "SIGTSTP");
+  await promise;
+  clearTimeout(timer);
+  process.off("SIGCONT", resolve);
+  for (const listener of heard) process.on("SIGTSTP", listener);
+}
+
+/** Nothing in it is drawn: nothing can be too wide. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for.
+const ordersOnly = /^(?:\u001b\[[?>=<\d;]*[A-Za-z])*$/;
+
+/**
+ * The terminal as it is given to who draws: the same stream, but for what is written. No letter of
+ * it is an order where bytes are letters, and no line goes on below itself, so that a line begins
+ * with what this program put there, however wide a terminal draws what a model said.
+ */
+export function guardedStdout(
+  stdout: NodeJS.WriteStream,
+  environment: Io["environment"],
+): NodeJS.WriteStream {
+  const spell = terminalLetters(environment);
+  const write = (chunk: string | Uint8Array, ...rest: readonly unknown[]): boolean => {
+    const isText = typeof chunk === "string" && !ordersOnly.test(chunk);
+    const text = isText ? onOwnLines(spell(chunk)) : chunk;
+    return Reflect.apply(stdout.write, stdout, [text, ...rest]) === true;
+  };
+  return new Proxy(stdout, {
+    get(target, name) {
+      if (name === "write") return write;
+      const value: unknown = Reflect.get(target, name, target);
+      return typeof value === "function" ? value.bind(target) : value;
+    },
+  });
+}
+
+interface Drawing {
+  readonly createElement: typeof import("react").createElement;
+  readonly render: typeof import("ink").render;
+  readonly ChatApp: typeof import("./chat-app.ts").ChatApp;
+}
+
+/**
+ * What draws comes from optional packages: programs that import Mandate have no screen, and these
+ * would be a third of what they install.
+ */
+async function loadDrawing(): Promise<Drawing> {
+  try {
+    return await loadQuietly();
+  } catch (cause) {
+    if (!isMissingPackage(cause, ["ink", "react"])) throw cause;
+    throw new MandateError(
+      "usage",
+      'chat needs packages that are not installed beside mandate: npm install ink react (with -g if mandate was installed so). Without them, use run "…", and run --continue "…" for the next message.',
+      { cause },
+    );
+  }
+}
+
+/** React looks once, when it is loaded, whether to check itself. Commands of agents see nothing of it. */
+async function loadQuietly(): Promise<Drawing> {
+  const { NODE_ENV: before } = process.env;
+  process.env["NODE_ENV"] = "production";
+  try {
+    const [{ render }, { createElement }, { ChatApp }] = await Promise.all([
+      import("ink"),
+      import("react"),
+      import("./chat-app.ts"),
+    ]);
+    return { render, createElement, ChatApp };
+  } finally {
+    if (before === undefined) delete process.env["NODE_ENV"];
+    else process.env["NODE_ENV"] = before;
   }
 }

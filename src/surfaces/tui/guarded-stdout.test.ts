@@ -1,6 +1,6 @@
 import { PassThrough } from "node:stream";
 import { expect, test } from "vitest";
-import { guardedStdout } from "./guarded-stdout.ts";
+import { guardedStdout } from "./chat-screen.ts";
 
 function written(locale: string, ...texts: readonly string[]): string {
   const stream = Object.assign(new PassThrough(), { isTTY: true, columns: 80, rows: 24 });

@@ -1,13 +1,15 @@
+import type { StoredEvent } from "../../events/event.ts";
+import { isInboxType } from "../../events/inbox-types.ts";
 import type { ChatInput, Stepped } from "./chat-input.ts";
 import { type ChatState, noPanel } from "./chat-state.ts";
 import { isTooSmall } from "./draw/least-size.ts";
-import { foldTurn } from "./fold-turn.ts";
-import { itemsTold } from "./items-told.ts";
+import { type Folded, foldTurn } from "./fold-turn.ts";
 import { insert, mostTyped } from "./keys/editor.ts";
 import { actionOf } from "./keys/keys.ts";
 import { pressInPanel } from "./keys/press-in-panel.ts";
 import { pressKey, typed } from "./keys/press-key.ts";
 import { giveBack, takeFact } from "./take-fact.ts";
+import type { Turn } from "./turn.ts";
 
 /** The next state of a chat, and what is to be done. Pure: the same inputs give the same screen. */
 export function stepChat(state: ChatState, input: ChatInput): Stepped {
@@ -102,4 +104,35 @@ function endTurn(state: ChatState): Stepped {
   const text = queued.join("\n");
   if (turn?.ending !== "no") return stay(giveBack(ended, text));
   return { state: { ...ended, isSending: true }, effects: [{ do: "send", text }] };
+}
+
+/**
+ * The items of the inbox that a person knows of once an event was folded into the turn before them:
+ * an item's id is the number of its event. What happens further down, and leaves no trace in the
+ * conversation, is not among them.
+ */
+function itemsTold(
+  before: Turn,
+  event: StoredEvent,
+  { entries }: Pick<Folded, "entries">,
+): readonly number[] {
+  if (!isInboxType(event.type)) return [];
+  switch (event.type) {
+    // A question is told with its answer; while it waits it stands elsewhere on the screen.
+    case "agent.answered": {
+      const question = before.asked.get(event.payload.ask_id);
+      return question === undefined ? [] : [question.item, event.seq];
+    }
+    // Nobody asks any more.
+    case "run.finished":
+      return [...[...before.asked.values()].map(({ item }) => item), event.seq];
+    // Its steps are told one by one, as they end.
+    case "run.planned":
+      return event.payload.by === before.rootId ? [event.seq] : [];
+    // What it said last is its end, and is not said twice.
+    case "agent.subagent_closed":
+      return entries.length > 0 || event.payload.sub_agent_id === before.rootId ? [event.seq] : [];
+    default:
+      return entries.length > 0 ? [event.seq] : [];
+  }
 }

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { limitProjectServer } from "./limit-project-server.ts";
+import { limitProjectServer } from "./mcp-servers.ts";
 
 test("a project's file chooses neither the folder of a server nor where it finds code", () => {
   const env = { DOCS_LANG: "en", PATH: "./bin", NODE_OPTIONS: "-r ./x", Ld_Preload: "x" };

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import { LineSplitter } from "./line-splitter.ts";
+import { LineSplitter } from "./server-process.ts";
 
 it("gives the same lines however the bytes arrive", () => {
   const lines = fc.array(fc.string({ unit: "grapheme" }).map((line) => line.replaceAll("\n", "")));

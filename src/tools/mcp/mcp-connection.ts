@@ -1,3 +1,4 @@
+import type { Client, Tool as ServerTool } from "@modelcontextprotocol/client";
 import { untilAborted } from "../../models/until-aborted.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { ToolResult } from "../tool.ts";
@@ -5,13 +6,11 @@ import type { AcceptedTool } from "./accept-tools.ts";
 import type { ExpandedServer } from "./expand-server.ts";
 import type { FailureLimit } from "./failure-limit.ts";
 import { HttpTransport } from "./http-transport.ts";
-import { type ListedTools, listTools } from "./list-tools.ts";
 import { McpUnavailable } from "./mcp-unavailable.ts";
 import type { Session } from "./open-session.ts";
 import { renderResult } from "./render-result.ts";
 import { explain, startSession } from "./start-session.ts";
 import { StdioTransport } from "./stdio-transport.ts";
-import { ToolListing } from "./tool-listing.ts";
 
 export interface ConnectionOptions {
   readonly name: string;
@@ -180,3 +179,70 @@ function hasForgottenUs(error: unknown, session: Session | undefined): session i
 }
 
 function ignore(): void {}
+
+/**
+ * A server's list of tools. Those who ask while it is on its way share the answer; it is kept only
+ * where the server would say that it has changed, and forgotten when it does.
+ */
+class ToolListing {
+  readonly #ask: () => Promise<Asked>;
+  #current: Promise<ListedTools> | null = null;
+
+  constructor(ask: () => Promise<Asked>) {
+    this.#ask = ask;
+  }
+
+  read(): Promise<ListedTools> {
+    if (this.#current !== null) return this.#current;
+    const current = this.#ask().then(
+      ({ listed, isLasting }) => {
+        if (!isLasting && this.#current === current) this.#current = null;
+        return listed;
+      },
+      (error) => {
+        if (this.#current === current) this.#current = null;
+        throw error;
+      },
+    );
+    this.#current = current;
+    return current;
+  }
+
+  /** Also one that is on its way: it may be older than what we were just told. */
+  forget(): void {
+    this.#current = null;
+  }
+}
+
+interface Asked {
+  readonly listed: ListedTools;
+  readonly isLasting: boolean;
+}
+
+const mostTools = 500;
+
+const mostPages = 100;
+
+interface ListedTools {
+  readonly tools: readonly ServerTool[];
+  readonly isCut: boolean;
+}
+
+/** Asks for all pages of a server's list, up to a bound: a cursor can lead round in circles. */
+async function listTools(client: Client, timeoutMs: number): Promise<ListedTools> {
+  if (client.getServerCapabilities()?.tools === undefined) return { tools: [], isCut: false };
+  const tools: ServerTool[] = [];
+  let cursor: string | undefined;
+  for (let page = 0; page < mostPages; page++) {
+    const params = cursor === undefined ? {} : { cursor };
+    // Not the SDK's own walk: that one has no bound on tools, and writes to the console.
+    const answer = await client.request({ method: "tools/list", params }, { timeout: timeoutMs });
+    tools.push(...answer.tools.slice(0, mostTools - tools.length + 1));
+    if (tools.length > mostTools) break;
+    if (answer.nextCursor === undefined || answer.nextCursor === cursor) {
+      return { tools, isCut: false };
+    }
+    cursor = answer.nextCursor;
+  }
+  return { tools: tools.slice(0, mostTools), isCut: true };
+}

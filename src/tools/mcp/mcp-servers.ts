@@ -1,16 +1,18 @@
+import { z } from "zod";
+import { fullExposure } from "../../contracts/exposure.ts";
 import type { McpServer } from "../../contracts/mcp-server.ts";
 import { serverSlug } from "../../contracts/mcp-tool-name.ts";
 import { type Clock, systemClock } from "../../ports/clock.ts";
 import { messageOf } from "../../ports/message-of.ts";
+import { headOf } from "../../text.ts";
 import type { DelegationMark } from "../../workspaces/delegation-mark.ts";
 import type { Tool } from "../tool.ts";
-import { acceptTools } from "./accept-tools.ts";
+import { type AcceptedTool, acceptTools } from "./accept-tools.ts";
 import { type ExpandedServer, expandServer } from "./expand-server.ts";
-import { limitProjectServer } from "./limit-project-server.ts";
 import type { McpConnection } from "./mcp-connection.ts";
 import { McpUnavailable } from "./mcp-unavailable.ts";
+import { measureJson } from "./measure-json.ts";
 import { type ServerLine, ServerLines } from "./server-lines.ts";
-import { toTool } from "./to-tool.ts";
 
 export interface McpScope {
   readonly delegationId: string;
@@ -173,4 +175,92 @@ function collision(known: Use, name: string, slug: string): McpUnavailable {
   const other = known.name === name ? "another definition of it" : `"${known.name}"`;
   const names = `would give its tools the same names (mcp__${slug}__…)`;
   return new McpUnavailable(name, `${names} as ${other}. Rename one.`);
+}
+
+interface LimitedServer {
+  readonly server: McpServer;
+  /** What of it does not count, in sentences. */
+  readonly notes: readonly string[];
+}
+
+/** Variables by which programs load code or find other programs, compared without case. */
+const loaders = new RegExp(
+  `^(?:${[
+    "path|home|tmpdir|xdg_.*|shell|env|bash_env|ld_.*|dyld_.*|gconv_path",
+    "node_.*|npm_.*|python.*|uv_.*|pip_.*|perl.*|ruby.*|gem_.*|bundle_.*|lua_.*|java_.*|_java_.*",
+    "git_.*|ssh_askpass|editor|visual|pager|browser",
+  ].join("|")})$`,
+  "i",
+);
+
+/**
+ * What counts of a server that a project's file declares. A person trusted that file's content, and
+ * not what an agent writes into the workspace later: so the file does not choose the folder that a
+ * program starts in, nor where that looks for code.
+ */
+export function limitProjectServer(server: McpServer): LimitedServer {
+  if (server.kind !== "stdio") return { server, notes: [] };
+  const { cwd, env, ...rest } = server;
+  const names = Object.keys(env ?? {});
+  const ignored = names.filter((name) => loaders.test(name));
+  const kept = Object.entries(env ?? {}).filter(([name]) => !loaders.test(name));
+  const notes = [
+    ...(cwd === undefined ? [] : ["Its cwd is ignored"]),
+    ...ignored.map((name) => `Its env.${headOf(name, 40)} is ignored`),
+  ].map((what) => `${what}: ${why}`);
+  return { server: { ...rest, ...(env && { env: Object.fromEntries(kept) }) }, notes };
+}
+
+const why =
+  "a project's file does not say where a program starts or looks for code. Declare the server " +
+  "under mcp.servers in your own configuration.";
+
+/** Whose tool it is, and whether that delegation still has the server. */
+interface ToolHolder {
+  readonly connection: McpConnection;
+  readonly isOver: boolean;
+  readonly timeoutMs: number;
+}
+
+/**
+ * A server's tool as an agent's. What a server says of its tools decides in which order calls run
+ * and whether a cut one is repeated, never whether one is allowed: a tool that only reads by its
+ * own word may run beside others, and of any other we must assume that it executes something.
+ */
+function toTool(accepted: AcceptedTool, holder: ToolHolder): Tool {
+  return {
+    name: accepted.fullName,
+    description: accepted.description,
+    parameters: accepted.parameters,
+    effect: accepted.isReadOnly ? "read" : "exec",
+    // Whatever it says of itself: it is a program, and others' words and our data pass through it.
+    exposure: fullExposure,
+    idempotent: accepted.isIdempotent,
+    scopes: [],
+    input: plainInput,
+    execute(input, { signal }) {
+      if (holder.isOver) {
+        return { text: `${accepted.fullName} is no longer open.`, isError: true };
+      }
+      return holder.connection.call(accepted, input, { signal, timeoutMs: holder.timeoutMs });
+    },
+  };
+}
+
+const bounds = { bytes: 1024 * 1024, depth: 32 };
+
+/**
+ * The arguments of a server's tool: an object of bounded size. Whether they fit the server's own
+ * schema is for the server to say; running foreign patterns over them here would be a way in.
+ */
+export const plainInput: z.ZodType<Record<string, unknown>> = z.custom<Record<string, unknown>>(
+  (value) => problemOf(value) === undefined,
+  { error: (issue) => `The input ${problemOf(issue.input) ?? "does not fit"}.` },
+);
+
+function problemOf(value: unknown): string | undefined {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) {
+    return "is not an object";
+  }
+  return measureJson(value, bounds);
 }

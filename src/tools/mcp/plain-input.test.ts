@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { plainInput } from "./plain-input.ts";
+import { plainInput } from "./mcp-servers.ts";
 
 const refusal = (input: unknown) => plainInput.safeParse(input).error?.issues[0]?.message;
 

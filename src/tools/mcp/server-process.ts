@@ -1,11 +1,50 @@
+import { isAbsolute, resolve } from "node:path";
 import { type Clock, systemClock } from "../../ports/clock.ts";
+import { MandateError } from "../../ports/mandate-error.ts";
+import {
+  describeMissing,
+  findProgram,
+  namedProgram,
+  type Program,
+  programProblem,
+} from "../../processes/find-program.ts";
 import { createPrivateFolder, type PrivateFolder } from "../../processes/private-folder.ts";
 import { type StartedProgram, startProgram } from "../../processes/start-program.ts";
 import { waitAtMost } from "../wait-at-most.ts";
 import type { ExpandedStdio } from "./expand-server.ts";
-import { LineSplitter } from "./line-splitter.ts";
 import { endGroup, watchGroup } from "./process-group.ts";
-import { serverProgram } from "./server-program.ts";
+
+/** Cuts a stream of bytes into lines. A line may come in thousands of pieces; they are joined once. */
+export class LineSplitter {
+  readonly #maxBytes: number;
+  #pieces: Buffer[] = [];
+  #bytes = 0;
+
+  constructor(maxBytes: number) {
+    this.#maxBytes = maxBytes;
+  }
+
+  /** Null when a line has grown too long: nothing that follows could be trusted to be a line. */
+  push(chunk: Buffer): Buffer[] | null {
+    const lines: Buffer[] = [];
+    let start = 0;
+    for (;;) {
+      const end = chunk.indexOf(10, start);
+      const piece = end < 0 ? chunk.subarray(start) : chunk.subarray(start, end);
+      if (this.#bytes + piece.length > this.#maxBytes) {
+        this.#pieces = [];
+        return null;
+      }
+      this.#pieces.push(piece);
+      this.#bytes += piece.length;
+      if (end < 0) return lines;
+      lines.push(this.#pieces.length === 1 ? piece : Buffer.concat(this.#pieces));
+      this.#pieces = [];
+      this.#bytes = 0;
+      start = end + 1;
+    }
+  }
+}
 
 /** One message, and what may wait to be read by a server that does not read. */
 export const longestMessage = 16 * 1024 * 1024;
@@ -179,3 +218,45 @@ export class ServerProcess {
 type ServerChild = StartedProgram<["pipe", "pipe", "pipe"]>;
 
 function ignore(): void {}
+
+/**
+ * The program of a server, looked up like our own helpers. Only the person's own configuration can
+ * name one that lies in a workspace, by its absolute path or relative to the folder it names.
+ */
+function serverProgram({ command, cwd, isOwn, searchPath }: ExpandedStdio): Program {
+  if (isAbsolute(command)) return isOwn ? namedProgram(command) : outsideProgram(command);
+  if (/[\\/]/.test(command)) {
+    if (isOwn && cwd !== null) return namedProgram(resolve(cwd, command));
+    throw problem(
+      "its command is a relative path. Write its absolute path, or the name of a program on the PATH",
+    );
+  }
+  const finding = findProgram(command, searchPath);
+  if (finding.isFound) return finding.program;
+  if (finding.refused === null) throw missing();
+  throw problem(
+    `${describeMissing("its command", finding.refused)} Or name it by its absolute path in your ` +
+      "own configuration",
+  );
+}
+
+function outsideProgram(file: string): Program {
+  let reason: string | undefined;
+  try {
+    reason = programProblem(file);
+  } catch {
+    throw missing();
+  }
+  if (reason === undefined) return namedProgram(file);
+  throw problem(
+    `its command ${reason}. Only your own configuration can name a program there, under mcp.servers`,
+  );
+}
+
+function missing(): MandateError {
+  return problem("its command or its folder does not exist");
+}
+
+function problem(says: string): MandateError {
+  return new MandateError("config-invalid", says);
+}

@@ -1,10 +1,9 @@
 import fc from "fast-check";
 import { describe, expect, it, test } from "vitest";
 import type { Profile } from "../../profiles/profile.ts";
-import { findCycles } from "./find-cycles.ts";
 import { planProfiles } from "./plan-profiles.ts";
 import { planWaves } from "./plan-waves.ts";
-import { validatePlan } from "./validate-plan.ts";
+import { findCycles, validatePlan } from "./validate-plan.ts";
 
 function profile(name: string, fields: Partial<Profile> = {}): Profile {
   return {

@@ -1,7 +1,6 @@
 import { nearestKey } from "../../documents/nearest-key.ts";
 import { withoutEmpty } from "../../documents/without-empty.ts";
-import { findCycles } from "./find-cycles.ts";
-import { idProblems } from "./id-problems.ts";
+import { keyOfTry, mostTries } from "../../events/planned-steps.ts";
 import { mostSteps, nameStep, type Plan, type PlanStep } from "./plan.ts";
 import {
   capital,
@@ -141,4 +140,81 @@ function findProfile(
 
 function byStep(one: PlanProblem, other: PlanProblem): number {
   return (one.step ?? -1) - (other.step ?? -1);
+}
+
+/** Two steps of one name; and a name that another step's second try or review would have. */
+function* idProblems(
+  ids: readonly string[],
+  steps: readonly StepDocument[],
+): Generator<PlanProblem> {
+  const first = new Map<string, number>();
+  for (const [place, id] of ids.entries()) {
+    const other = first.get(id);
+    if (other === undefined) first.set(id, place);
+    else {
+      const isGiven = steps[place]?.id !== undefined && steps[other]?.id !== undefined;
+      const cause = isGiven ? "" : ", which is what a step without an id is called";
+      const message = `Steps ${other + 1} and ${place + 1} both have the id "${id}"${cause}. Give each its own.`;
+      yield stepProblem("duplicate_id", place, "id", message);
+    }
+  }
+  for (const [id, place] of first) {
+    for (const name of derivedKeys(id)) {
+      const taken = first.get(name);
+      if (taken === undefined) continue;
+      const message = `${capital(nameStep(taken, name))} has the name that a further try or the review of ${nameStep(place, id)} would have. Call one of them otherwise.`;
+      yield stepProblem("duplicate_id", taken, "id", message);
+    }
+  }
+}
+
+/** What the children of a step are called besides its id. */
+function derivedKeys(id: string): string[] {
+  const tries = Array.from({ length: mostTries }, (_, index) => keyOfTry(id, index + 1));
+  return [...tries.slice(1), ...tries.map((key) => `${key}-review`)];
+}
+
+/**
+ * The circles in which steps wait for each other, as lists of places in which each depends on the
+ * next and the last on the first. Not every circle that there is, but at least one for each knot:
+ * who opens them all and looks again comes to an end.
+ */
+export function findCycles(dependencies: readonly (readonly number[])[]): readonly number[][] {
+  const inKnot = notReducible(dependencies);
+  const seen = new Set<number>();
+  const cycles: number[][] = [];
+  for (const start of inKnot) {
+    const way: number[] = [];
+    const at = new Map<number, number>();
+    let place: number | undefined = start;
+    while (place !== undefined && !seen.has(place)) {
+      seen.add(place);
+      at.set(place, way.length);
+      way.push(place);
+      place = dependencies[place]?.find((each) => inKnot.has(each));
+    }
+    const first = place === undefined ? undefined : at.get(place);
+    if (first !== undefined) cycles.push(way.slice(first));
+  }
+  return cycles;
+}
+
+/** What is left when every step is taken away that depends on nothing that is left. */
+function notReducible(dependencies: readonly (readonly number[])[]): ReadonlySet<number> {
+  const left = new Set(dependencies.keys());
+  const missing = dependencies.map(({ length }) => length);
+  const dependents = dependencies.map((): number[] => []);
+  for (const [place, all] of dependencies.entries()) {
+    for (const each of all) dependents[each]?.push(place);
+  }
+  const free = [...left].filter((place) => missing[place] === 0);
+  for (let place = free.pop(); place !== undefined; place = free.pop()) {
+    left.delete(place);
+    for (const dependent of dependents[place] ?? []) {
+      const count = (missing[dependent] ?? 0) - 1;
+      missing[dependent] = count;
+      if (count === 0) free.push(dependent);
+    }
+  }
+  return left;
 }

@@ -2,14 +2,16 @@ import { mkdirSync } from "node:fs";
 import { relative } from "node:path";
 import type { Clock } from "../../ports/clock.ts";
 import { messageOf } from "../../ports/message-of.ts";
+import { tailOf } from "../../text.ts";
 import { bindWorkspace } from "../../workspaces/bind-workspace.ts";
 import type { CheckVerdict, MergeCheck } from "../../workspaces/git/integration/merge-check.ts";
 import { resolveInside } from "../../workspaces/resolve-inside.ts";
+import { cleanLine, cleanText } from "../mcp/clean-text.ts";
 import { waitFor } from "./attend-process.ts";
 import type { CommandRunner } from "./command-runner.ts";
 import { DelegationShell } from "./delegation-shell.ts";
-import { describeFailedCheck } from "./describe-failed-check.ts";
 import { describeEnd } from "./describe-outcome.ts";
+import type { HeadAndTail } from "./head-and-tail.ts";
 import type { ShellProcess } from "./shell-process.ts";
 
 /** Whose merge is checked, and within what. */
@@ -104,4 +106,29 @@ export class CheckRun {
     this.#about.signal.throwIfAborted();
     if (this.#isStopped) throw new Error("The checks were stopped before they had ended.");
   }
+}
+
+const shownLines = 20;
+
+const shownCharacters = 2000;
+
+const commandBytes = 200;
+
+/** What a failed check says to whoever has to mend it: which one, how it ended, its last words. */
+function describeFailedCheck(command: string, end: string, output?: HeadAndTail): CheckVerdict {
+  const words = output === undefined ? "" : lastWords(output);
+  const said = output === undefined ? "" : words === "" ? " No output." : " The end of its output:";
+  const name = cleanLine(command, commandBytes);
+  const sentence = `the check "${name}" failed. ${end}${said}`;
+  return { passed: false, reason: words === "" ? sentence : `${sentence}\n${words}` };
+}
+
+function lastWords({ head, tail }: HeadAndTail): string {
+  // A character is at most four bytes; what ends up outside these was never going to be shown.
+  const end = Buffer.concat([head, tail]).subarray(-shownCharacters * 8);
+  const lines = cleanText(end.toString("utf8"), end.length * 3)
+    .trimEnd()
+    .split("\n");
+  // Cut at the front: a program says at the end what went wrong.
+  return tailOf(lines.slice(-shownLines).join("\n"), shownCharacters).trimStart();
 }

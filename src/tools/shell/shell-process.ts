@@ -5,10 +5,14 @@ import { type Clock, sleep } from "../../ports/clock.ts";
 import { messageOf } from "../../ports/message-of.ts";
 import type { Program } from "../../processes/find-program.ts";
 import { startProgram } from "../../processes/start-program.ts";
-import { countTasks, signalProcess } from "../../workspaces/sandbox/process-tree.ts";
+import {
+  countTasks,
+  descendantsOf,
+  processesMarked,
+  signalProcess,
+} from "../../workspaces/sandbox/process-tree.ts";
 import { waitAtMost } from "../wait-at-most.ts";
 import { HeadAndTail } from "./head-and-tail.ts";
-import { markedScope, namespaceScope, type ProcessScope } from "./process-scope.ts";
 
 const keptBytes = 512 * 1024;
 const watchMs = 50;
@@ -206,4 +210,33 @@ export class ShellProcess {
 function free({ buffer, byteLength }: Buffer): void {
   const isWhole = buffer instanceof ArrayBuffer && buffer.byteLength === byteLength;
   if (isWhole) buffer.transfer(0);
+}
+
+/** All that a command has started and is still there. */
+interface ProcessScope {
+  processes(): readonly number[];
+  kill(): void;
+}
+
+/** Nobody leaves a namespace, and none survives its first process. */
+function namespaceScope(first: number): ProcessScope {
+  return {
+    processes: () => descendantsOf(first),
+    kill: () => signalProcess(first, "SIGKILL"),
+  };
+}
+
+/**
+ * Without a namespace: the group of the command, and on Linux whoever carries its mark in the
+ * environment. One that leaves the group and also cleans its environment is not found.
+ */
+function markedScope(leader: number, mark: string): ProcessScope {
+  const processes = (): readonly number[] =>
+    process.platform === "linux" ? processesMarked(mark) : [];
+  return {
+    processes: () => [...processes(), -leader],
+    kill: () => {
+      for (const pid of [...processes(), -leader]) signalProcess(pid, "SIGKILL");
+    },
+  };
 }

@@ -1,6 +1,9 @@
 import { statSync } from "node:fs";
+import { z } from "zod";
+import { CallDenied } from "../../ports/call-denied.ts";
 import { type Clock, systemClock } from "../../ports/clock.ts";
 import { resolveInside } from "../../workspaces/resolve-inside.ts";
+import type { SandboxFinding } from "../../workspaces/sandbox/detect-sandbox.ts";
 import type { WorkspaceBinding } from "../../workspaces/workspace-binding.ts";
 import { requireWorkspace } from "../files/require-workspace.ts";
 import { defineTool, type Tool, type ToolContext, type ToolResult } from "../tool.ts";
@@ -8,9 +11,7 @@ import { failure, tellEnd, tellState, waitFor } from "./attend-process.ts";
 import { type CommandSettings, createCommandSetup } from "./command-setup.ts";
 import { DelegationShell } from "./delegation-shell.ts";
 import { createMergeChecks, type MergeChecks } from "./merge-checks.ts";
-import { requireEnforceable } from "./require-enforceable.ts";
 import { removeStaleScratchFolders } from "./scratch-folder.ts";
-import { type ShellInput, shellInput } from "./shell-input.ts";
 import type { ShellProcess } from "./shell-process.ts";
 import { subjectsOfArguments, subjectsOfCommand } from "./subjects-of-command.ts";
 
@@ -166,3 +167,81 @@ export function createShellTool(options: ShellOptions): Shell {
     return known;
   }
 }
+
+/** Throws unless commands can be held to what the workspace allows, or the operator waived it. */
+function requireEnforceable(
+  workspace: WorkspaceBinding,
+  options: { readonly sandbox: SandboxFinding; readonly unsandboxed: boolean },
+): void {
+  const { sandbox, unsandboxed } = options;
+  if (sandbox.isUsable) {
+    if (!/^\/(?:(?:proc|sys)(?:\/|$)|$)/.test(workspace.root)) return;
+    throw new CallDenied(
+      "no_sandbox",
+      `No sandbox can be made around "${workspace.root}". Work without shell.`,
+    );
+  }
+  if (!unsandboxed) {
+    throw new CallDenied(
+      "no_sandbox",
+      `Commands cannot be run here, since nothing would hold them to the contract. ` +
+        `${sandbox.problem} Work with the file tools instead.`,
+    );
+  }
+  if (!workspace.allowWrites) {
+    throw new CallDenied(
+      "no_sandbox",
+      `Your workspace is read-only, and without a sandbox no command can be held to that. ` +
+        `${sandbox.problem} Work with the file tools instead.`,
+    );
+  }
+}
+
+const text = z
+  .string()
+  .max(32_000)
+  .refine((value) => !value.includes("\0") && value.isWellFormed(), "holds what no command can");
+
+const fields = z.strictObject({
+  command: text.min(1).optional().describe("A line for sh. Either this or argv."),
+  argv: z
+    .array(text)
+    .min(1)
+    .max(1000)
+    .refine((words) => words.join("").length <= 100_000, "is too long")
+    .refine(([program = ""]) => /^[^-]/.test(program), "must begin with a program")
+    .optional()
+    .describe("A program and its arguments, run without a shell: nothing in them is expanded."),
+  cwd: z.string().min(1).max(4096).optional().describe("A folder below the workspace's root."),
+  timeout_ms: z
+    .int()
+    .min(1)
+    .max(3_600_000)
+    .optional()
+    .describe("Ends the command after so long; with wait: how long to wait."),
+  background: z.boolean().optional().describe("Go on at once and get a handle."),
+  handle: z.string().min(1).max(20).optional().describe("Of a command in the background."),
+  action: z
+    .enum(["read", "wait", "stop"])
+    .optional()
+    .describe("With handle: what it said since the last time, or wait for its end, or end it."),
+});
+
+type ShellInput = z.infer<typeof fields>;
+
+/** One thing at a time: a command, a program, or a command that runs already. */
+const shellInput = fields.superRefine((input, issues) => {
+  const named = [input.command, input.argv, input.handle].filter((value) => value !== undefined);
+  if (named.length !== 1) complain("give exactly one of command, argv and handle");
+  if (input.handle === undefined && input.action !== undefined) complain("action needs a handle");
+  if (input.handle !== undefined && input.action === undefined) {
+    complain("a handle needs an action: read, wait or stop");
+  }
+  if (input.handle !== undefined && (input.cwd !== undefined || input.background !== undefined)) {
+    complain("cwd and background are for new commands");
+  }
+
+  function complain(message: string): void {
+    issues.addIssue({ code: "custom", message });
+  }
+});

@@ -1,3 +1,4 @@
+import type { Contract } from "../../contracts/contract.ts";
 import type { MergeOrder } from "../../delegations/changes/merge-order.ts";
 import { Conversation } from "../../delegations/conversation.ts";
 import { LiveDelegation } from "../../delegations/live-delegation.ts";
@@ -10,7 +11,6 @@ import type { Course } from "./course.ts";
 import { keepPace } from "./keep-pace.ts";
 import type { RecordedDelegation } from "./recording.ts";
 import { recordedCopy } from "./replay-copies.ts";
-import { replayableContract } from "./replayable-contract.ts";
 
 export interface MakeAgentOptions {
   readonly run: LiveRun;
@@ -83,3 +83,40 @@ function bindingOf({ contract }: RecordedDelegation): WorkspaceBinding | null {
   const { allow_writes: allowWrites, isolation, root } = contract.workspace;
   return root === null ? null : { root, isolation, allowWrites, writeRoots: [] };
 }
+
+/**
+ * The contract under which a delegation lives again: the recorded one, without what is about the
+ * world outside. Deadlines do not run, since what ran into one is in the log; no folder is opened
+ * and no report written; what a rule said of a call, and whether a person was asked, is in the log.
+ */
+function replayableContract({ contract, events }: RecordedDelegation): Contract {
+  const { rules: _rules, ...permissions } = contract.permissions;
+  return {
+    ...contract,
+    permissions: wroteOutside(events) ? permissions : { ...permissions, write_roots: ["/"] },
+    execution: { ...contract.execution, attempt_timeout_ms: longest },
+    outputs: { ...contract.outputs, report_path_pattern: null },
+    workspace: { ...contract.workspace, root: null },
+    // A call that its agent's end left behind is waited for by nobody, but holds a timer so long.
+    deadlines: {
+      first_token: longest,
+      stall: longest,
+      tool: longestCall,
+      idle: longest,
+      total: longest,
+    },
+  };
+}
+
+/** Then its write roots decide again; else there is nothing for them to decide. */
+function wroteOutside(events: RecordedDelegation["events"]): boolean {
+  return events.some(
+    ({ payload, type }) =>
+      type === "agent.subagent_failed" && payload.cause.code === "wrote_outside",
+  );
+}
+
+const longestCall = 30_000;
+
+/** What a timer can hold. */
+const longest = 2 ** 31 - 1;

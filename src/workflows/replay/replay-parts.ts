@@ -1,13 +1,13 @@
-import type { EngineLimits, EngineParts } from "../../delegations/engine-parts.ts";
+import type { EngineLimits, EngineParts, ServerSource } from "../../delegations/engine-parts.ts";
 import type { LiveDelegation } from "../../delegations/live-delegation.ts";
 import { compose, type Middleware } from "../../delegations/middleware.ts";
+import type { Reminder } from "../../events/cause.ts";
 import type { SentMessage, StoredEvent } from "../../events/event.ts";
 import { systemClock } from "../../ports/clock.ts";
 import type { Store } from "../../ports/store.ts";
 import type { Course } from "./course.ts";
 import type { RecordedBounds } from "./recorded-bounds.ts";
 import { RecordedModel, recordedTries } from "./recorded-model.ts";
-import { recordedServers } from "./recorded-servers.ts";
 import { RecordedTools } from "./recorded-tools.ts";
 import type { Recording } from "./recording.ts";
 import { recordedCopies } from "./replay-copies.ts";
@@ -176,3 +176,29 @@ function guardedIn({ delegations }: Recording): readonly string[] {
     }),
   );
 }
+
+/** No server is opened: those that could not be had are missed again, in the same words. */
+function recordedServers({ delegations }: Recording): ServerSource {
+  const complaints = new Map<string, Unavailable[]>();
+  for (const { events, id } of delegations.values()) {
+    const said = events.flatMap(({ payload, type }) =>
+      type === "agent.interjected" && payload.cause?.code === "server_unavailable"
+        ? payload.cause
+        : [],
+    );
+    if (said.length > 0) complaints.set(id, said);
+  }
+  return {
+    declared: () => ({ kind: "stdio", command: "" }),
+    async open(name, _server, { delegationId }) {
+      const said = complaints.get(delegationId) ?? [];
+      // Earlier versions did not record which server it was: there the order says so.
+      const index = said.findIndex(({ server = name }) => server === name);
+      const [complaint] = index < 0 ? [] : said.splice(index, 1);
+      if (complaint !== undefined) throw new Error(complaint.text);
+      return [];
+    },
+  };
+}
+
+type Unavailable = Extract<Reminder, { code: "server_unavailable" }>;

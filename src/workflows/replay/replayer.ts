@@ -1,22 +1,22 @@
+import { MergeOrder } from "../../delegations/changes/merge-order.ts";
 import type { EngineParts } from "../../delegations/engine-parts.ts";
 import type { LiveDelegation } from "../../delegations/live-delegation.ts";
 import { LiveRun } from "../../delegations/live-run.ts";
 import { LocalExecution } from "../../delegations/local-execution.ts";
 import type { DelegationContext } from "../../delegations/middleware.ts";
 import { recoverRun } from "../../delegations/recovery/recover.ts";
+import { Scheduler } from "../../delegations/scheduler.ts";
 import type { RunGrant } from "../../delegations/start/run-grant.ts";
 import type { NewEvent } from "../../events/event.ts";
 import type { Store } from "../../ports/store.ts";
 import { Course } from "./course.ts";
 import { keepPace } from "./keep-pace.ts";
 import { type RecordedBounds, recordedBounds } from "./recorded-bounds.ts";
-import { RecordedOrder } from "./recorded-order.ts";
 import { recordedStops } from "./recorded-stops.ts";
 import type { RecordedDelegation, Recording } from "./recording.ts";
 import { agentFor, type MakeAgentOptions, makeAgent } from "./replay-agents.ts";
 import { letInInputs } from "./replay-inputs.ts";
 import { replayParts } from "./replay-parts.ts";
-import { ReplayScheduler } from "./replay-scheduler.ts";
 import { ReplayStore } from "./replay-store.ts";
 
 /**
@@ -184,3 +184,59 @@ const nobody: RunGrant = {
   timeMs: 0,
   cost: null,
 };
+
+/** Who got a slot when is recorded: in a replay nobody waits for one, unless all have to. */
+class ReplayScheduler extends Scheduler {
+  #held: (() => void)[] | null = null;
+
+  constructor() {
+    super(Number.POSITIVE_INFINITY);
+  }
+
+  override enter(start: () => void): void {
+    if (this.#held) this.#held.push(start);
+    else super.enter(start);
+  }
+
+  /** Those who were held before are forgotten: their worker has died. */
+  hold(): void {
+    this.#held = [];
+  }
+
+  release(): void {
+    const held = this.#held ?? [];
+    this.#held = null;
+    for (const start of held) super.enter(start);
+  }
+}
+
+/** When whose work was taken over is recorded: its turn comes when its merge does, or never. */
+class RecordedOrder extends MergeOrder {
+  readonly #merges: ReadonlyMap<string, number>;
+  readonly #course: Course;
+
+  constructor(recording: Recording, course: Course) {
+    super();
+    this.#merges = mergesIn(recording);
+    this.#course = course;
+  }
+
+  override get hasAny(): boolean {
+    return true;
+  }
+
+  override turn(_step: number, id: string): Promise<void> {
+    const seq = this.#merges.get(id);
+    return seq === undefined ? new Promise(() => undefined) : this.#course.arrival(seq);
+  }
+}
+
+/** By delegation: steps have the same numbers below different callers. */
+function mergesIn({ delegations }: Recording): ReadonlyMap<string, number> {
+  const merges = new Map<string, number>();
+  for (const [id, { events }] of delegations) {
+    const merge = events.find(({ type }) => type === "agent.worktree_merged");
+    if (merge) merges.set(id, merge.seq);
+  }
+  return merges;
+}

@@ -4,7 +4,7 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 // Loaded by the command when it is called; here before, so that no test waits for it.
 import "../../http/serve-runtime.ts";
 import { Desk, type Typing, until } from "../desk.test-support.ts";
-import { hasBrowser } from "./has-browser.ts";
+import { hasBrowser } from "./serve-demo.ts";
 
 let desk: Desk;
 const servers: Server[] = [];

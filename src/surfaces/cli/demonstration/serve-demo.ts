@@ -1,16 +1,15 @@
 import { findPlaces } from "../../../control/places.ts";
+import { diagnoseMachine } from "../../../diagnose.ts";
 import type { DeltaHub } from "../../http/streams/sse-deltas.ts";
 import { reportOutcome } from "../attend.ts";
 import type { Display } from "../display.ts";
 import { exitCode } from "../exit-code.ts";
 import type { Io } from "../io.ts";
 import { openBrowser } from "../open-browser.ts";
+import { suggestLocalModel } from "../setup/suggest-local-model.ts";
 import { styleFor } from "../style.ts";
 import { type DemoPage, openDemoPage } from "./demo-page.ts";
-import { hasBrowser } from "./has-browser.ts";
-import { type NextStep, nextStep } from "./next-step.ts";
 import { type DemoStage, inHome, performDemo } from "./perform-demo.ts";
-import { StopSignal } from "./stop-signal.ts";
 import { tellWhatHappened } from "./tell-what-happened.ts";
 
 interface ServeDemoOptions {
@@ -104,5 +103,69 @@ async function offerAddresses(
     }
   } catch {
     // It ends, or the input has: the page stays all the same.
+  }
+}
+
+/** Whether a browser may be opened unasked: somebody sits here, at a screen. `BROWSER=none`: no. */
+export function hasBrowser(
+  { environment, stdout }: Pick<Io, "environment" | "stdout">,
+  platform: NodeJS.Platform = process.platform,
+): boolean {
+  const isElsewhere = environment["CI"] || environment["SSH_CONNECTION"] || environment["SSH_TTY"];
+  if (!stdout.isTerminal || isElsewhere || environment["BROWSER"] === "none") return false;
+  if (platform === "darwin" || platform === "win32") return true;
+  return Boolean(environment["DISPLAY"] || environment["WAYLAND_DISPLAY"]);
+}
+
+interface NextStep {
+  readonly command: string;
+  readonly about: string;
+}
+
+/** What to type to have a language model at work: by what this machine has already. */
+async function nextStep(io: Io): Promise<NextStep> {
+  const { models } = await diagnoseMachine(io.environment, undefined);
+  const serve = `${io.program} serve`;
+  if (models.default !== null && !models.default.startsWith("scripted/")) {
+    return { command: serve, about: `the same with ${models.default}, which you have set up` };
+  }
+  const [local] = models.local.flatMap((endpoint) => suggestLocalModel(endpoint) ?? []);
+  if (local !== undefined) {
+    const about = `the same with ${local}, which answers on this machine`;
+    return { command: `MANDATE_MODEL=${local} ${serve}`, about };
+  }
+  const { ellipsis } = styleFor(io.stdout, io).glyphs;
+  return {
+    command: `ANTHROPIC_API_KEY=${ellipsis} ${serve}`,
+    about: `the same with a language model (${io.program} doctor: others, and local ones)`,
+  };
+}
+
+/**
+ * Ctrl-C and signals of the system while something is served. It listens from the beginning: what
+ * arrives while the demonstration is at work is obeyed there, and here afterwards. Once it `holds`,
+ * the second one leaves at once.
+ */
+class StopSignal {
+  readonly #controller = new AbortController();
+  readonly release: () => void;
+  holds = false;
+
+  constructor(io: Io) {
+    this.release = io.onSignal(() => {
+      if (this.holds && this.signal.aborted) io.leave(exitCode.interrupted);
+      this.#controller.abort();
+    });
+  }
+
+  get signal(): AbortSignal {
+    return this.#controller.signal;
+  }
+
+  get arrived(): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    if (this.signal.aborted) resolve();
+    else this.signal.addEventListener("abort", () => resolve(), { once: true });
+    return promise;
   }
 }

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { MandateClient } from "../../client/mandate-client.ts";
 import { operationPlaces } from "../../client/operation-places.ts";
-import { coreRoutes } from "../core-routes.ts";
+import { coreRoutes } from "../app.ts";
 import { openApiOf } from "../openapi/openapi.ts";
 import { routes } from "./all-routes.ts";
 

@@ -1,8 +1,11 @@
-import type { Route } from "../route.ts";
+import { FileFinder } from "../../../commands/find-files.ts";
+import type { Runtime } from "../../../runtime.ts";
+import { defineRoute, type Route } from "../route.ts";
+import { fileList, fileQuery } from "../shapes/file-shapes.ts";
+import { workspaceOf } from "../workspace-of.ts";
 import { agentRoutes } from "./agent-routes.ts";
 import { commandRoutes } from "./command-routes.ts";
 import { delegationRoutes } from "./delegation-routes.ts";
-import { fileRoutes } from "./file-routes.ts";
 import { inboxRoutes } from "./inbox-routes.ts";
 import { keptWorkRoutes } from "./kept-work-routes.ts";
 import { memoryRoutes } from "./memory-routes.ts";
@@ -14,6 +17,36 @@ import { systemRoutes } from "./system-routes.ts";
 import { tokenRoutes } from "./token-routes.ts";
 import { trustRoutes } from "./trust-routes.ts";
 import { workerRoutes } from "./worker-routes.ts";
+
+const mostFiles = 50;
+
+const finders = new WeakMap<Runtime, FileFinder>();
+
+function finderOf(runtime: Runtime): FileFinder {
+  const finder = finders.get(runtime) ?? new FileFinder(runtime.parts);
+  finders.set(runtime, finder);
+  return finder;
+}
+
+const fileRoutes: readonly Route[] = [
+  defineRoute({
+    id: "findFiles",
+    method: "GET",
+    path: "/files",
+    summary: "Finds files of a folder by letters of their paths, for mentioning them in a task.",
+    tag: "files",
+    // What there is in a folder is for those who may have work done in it.
+    role: "operator",
+    query: fileQuery,
+    reply: fileList,
+    async handle({ query, signal }, host) {
+      const workspace = await workspaceOf(host, query.workspace);
+      const question = { wanted: query.q ?? "", most: mostFiles, signal };
+      const { isPartial, paths } = await finderOf(host.runtime).find(workspace, question);
+      return { workspace, items: paths.map((path) => ({ path })), isPartial };
+    },
+  }),
+];
 
 /** Every operation of the API but those that stream. A new one is a line in the file of its noun. */
 export const routes: readonly Route[] = [

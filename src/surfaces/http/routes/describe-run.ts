@@ -1,4 +1,5 @@
 import type { z } from "zod";
+import type { CloseReason } from "../../../events/close-reason.ts";
 import type { Delegation } from "../../../events/delegation.ts";
 import { isRunInterrupted } from "../../../events/is-run-interrupted.ts";
 import type { AskWorkers } from "../../../events/is-worked-on.ts";
@@ -9,8 +10,8 @@ import { earlyAnswerIn, resultOf } from "../../../sessions/delegation-result.ts"
 import { harmlessLine } from "../../../sessions/harmless-text.ts";
 import { listedRun } from "../../../sessions/listed-run.ts";
 import { rootOf } from "../../../sessions/session.ts";
+import { StoreMemory } from "../../../sessions/store-memory.ts";
 import type { runDetail, runRow } from "../shapes/run-shapes.ts";
-import { closeReasonIn, closeReasonOf } from "./close-reason-of.ts";
 import { describeDelegation } from "./describe-delegation.ts";
 
 const titleLength = 300;
@@ -108,4 +109,29 @@ async function servedIn(
     served.set(id, [...new Set([...(served.get(id) ?? []), event.payload.served])]);
   }
   return served;
+}
+
+/** What has ended does not end again: the log of a run is folded for this once. */
+const known = new StoreMemory<CloseReason | null>(10_000);
+
+/** Why a run failed or was cancelled, which its row does not have. */
+async function closeReasonOf(
+  store: Store,
+  { id, outcome }: Pick<RunRow, "id" | "outcome">,
+): Promise<CloseReason | null> {
+  if (outcome === null || outcome === "succeeded") return null;
+  const kept = known.get(store, id);
+  if (kept !== undefined) return kept;
+  // A log that is damaged says so where it is looked at; a list shows what its row has.
+  const run = await store.readRun(id).catch(() => undefined);
+  const reason = run === undefined ? null : closeReasonIn(run);
+  known.keep(store, id, reason);
+  return reason;
+}
+
+function closeReasonIn(run: RunState): CloseReason | null {
+  const root = rootOf(run);
+  if (run.outcome === null || run.outcome === "succeeded") return null;
+  // A run can also fail by another delegation than its root.
+  return root?.status === "closed" && root.finalStatus === "failed" ? root.closeReason : null;
 }

@@ -1,9 +1,15 @@
 import { z } from "zod";
 import { type AgentRegistry, emptyRegistry } from "../../../control/records/agent-registry.ts";
 import { registryId } from "../../../control/records/control-store.ts";
+import { type PinScope, pinRecordId } from "../../../control/records/pin.ts";
 import { describeStored, type StoredPin } from "../../../control/records/pin-records.ts";
+import type { Principal } from "../../../control/records/principal.ts";
+import { holdsRole } from "../../../control/records/require-role.ts";
 import { MandateError } from "../../../ports/mandate-error.ts";
 import type { ControlRecord } from "../../../ports/record-store.ts";
+import type { Runtime } from "../../../runtime.ts";
+import type { Host } from "../host.ts";
+import { RecordConflict } from "../record-conflict.ts";
 import { defineRoute, type Route } from "../route.ts";
 import { sessionName } from "../shapes/ids.ts";
 import {
@@ -14,8 +20,7 @@ import {
   putRegistryBody,
   registryRecord,
 } from "../shapes/record-shapes.ts";
-import { editRecord } from "./edit-record.ts";
-import { pinOfRequest } from "./pin-of-request.ts";
+import { workspaceOf } from "../workspace-of.ts";
 import { folderOf, sessionOf } from "./place-of-request.ts";
 
 const mostPins = 1000;
@@ -134,4 +139,77 @@ function describePin({ resourceId, ...pin }: StoredPin): z.infer<typeof pinRow> 
   const { id, problem, profileId, scope, updatedAt, updatedBy, version } = pin;
   const record = `policy/${resourceId}`;
   return { record, scope, id, profileId, problem, version, updatedBy, updatedAt };
+}
+
+/** Compare-and-set of an allowlisted record; whoever is too late is told how it is now. */
+async function editRecord(
+  { control, store }: Runtime,
+  name: string,
+  value: unknown,
+  expectedVersion: number,
+  by: Principal,
+): Promise<ControlRecord | null> {
+  try {
+    const record = await control.plane.editAllowlisted(name, value, expectedVersion, by);
+    await control.view.refresh();
+    return record;
+  } catch (error) {
+    if (!(error instanceof MandateError) || error.code !== "conflict") throw error;
+    const now = await store.readRecord("policy", name.slice("policy/".length));
+    throw new RecordConflict(error.message, {
+      version: now?.version ?? 0,
+      value: now?.value ?? null,
+    });
+  }
+}
+
+interface NamedPin {
+  readonly scope: PinScope;
+  /** As the list of pins has it. */
+  readonly id?: string | undefined;
+}
+
+/**
+ * The record of the pin that a request is about. A pin decides who works for whoever names nobody:
+ * operators set it for themselves, for the folders of this server and for all, and never for one
+ * other person. The owner of the installation may mend every one of them.
+ */
+async function pinOfRequest(
+  { id, scope }: NamedPin,
+  principal: Principal,
+  host: Pick<Host, "workspaces">,
+): Promise<string> {
+  const whose = id ?? (scope === "user" ? principal.id : undefined);
+  const name = pinRecordId(scope, { [scope]: whose });
+  if (name === undefined || (scope === "global") !== (whose === undefined)) {
+    const isGlobal = scope === "global";
+    const what = isGlobal
+      ? 'A global pin is for all: leave out "id".'
+      : `Say which ${scope}: "id".`;
+    throw new MandateError("usage", what);
+  }
+  if (whose !== undefined && !holdsRole("admin", principal)) {
+    await requireOwn(scope, whose, principal, host);
+  }
+  return `policy/${name}`;
+}
+
+async function requireOwn(
+  scope: PinScope,
+  whose: string,
+  principal: Principal,
+  host: Pick<Host, "workspaces">,
+): Promise<void> {
+  // A pin counts for the real path of a folder, and for no other spelling of it.
+  if (scope === "workspace" && (await workspaceOf(host, whose)) === whose) return;
+  if (scope === "user" && whose === principal.id) return;
+  const own = sessionOf(principal, "") ?? "";
+  if (scope === "session" && whose.startsWith(own) && whose !== own) return;
+  const sentences: Readonly<Record<PinScope, string>> = {
+    global: "A global pin is for all.",
+    session: `A session's pin is for your own sessions only, whose ids begin with ${JSON.stringify(own)}.`,
+    user: "User pin is for your own user only.",
+    workspace: "A folder's pin names it by its real path.",
+  };
+  throw new MandateError("refused-by-policy", sentences[scope]);
 }

@@ -1,8 +1,11 @@
 import { z } from "zod";
+import { type ForkPlace, type ForkRequest, Forks } from "../../../commands/forks.ts";
 import { compareStoredRuns, replay } from "../../../commands/replay.ts";
+import type { Principal } from "../../../control/records/principal.ts";
 import { askWorkersOnce } from "../../../events/is-worked-on.ts";
 import { openStore } from "../../../open-store.ts";
 import { readRunOf } from "../../../sessions/read-run.ts";
+import type { Host } from "../host.ts";
 import { limitOf, pageOf, pageQuery, pageSchema, readCursor } from "../page/page.ts";
 import { defineRoute, type Route } from "../route.ts";
 import { cancelBody, cancelReply } from "../shapes/delegation-shapes.ts";
@@ -24,8 +27,8 @@ import {
 } from "../shapes/run-shapes.ts";
 import { describeRow, describeRun } from "./describe-run.ts";
 import { eventPage } from "./event-page.ts";
-import { forkRun } from "./fork-run.ts";
-import { describeStarted, startRun } from "./start-run.ts";
+import { requireServed, sessionOf } from "./place-of-request.ts";
+import { describeStarted, startRun, urlOfRun } from "./start-run.ts";
 import { cancelWork, resumeWork } from "./steer-work.ts";
 import { untilFinished } from "./until-finished.ts";
 
@@ -216,3 +219,24 @@ export const runRoutes: readonly Route[] = [
     },
   }),
 ];
+
+/** Goes on from the middle of a run, where this server works at all, in the name of whoever asks. */
+async function forkRun(
+  host: Host,
+  request: ForkRequest,
+  by: Principal,
+): Promise<z.infer<typeof forkedRun>> {
+  const { origin, runtime } = host;
+  const { session, workspace } = await readRunOf(runtime.store, request.runId);
+  await requireServed(host, workspace);
+  const isOwn = session?.id.startsWith(sessionOf(by, "") ?? "") === true;
+  // Pins and modes of somebody else's session are theirs; what that one might not write stays so.
+  const place: ForkPlace = {
+    ...{ by, isRealWorkspace: true },
+    ...(!isOwn && { session: undefined }),
+    ...(!isOwn && session?.read_only === true && { readOnly: true }),
+  };
+  const forks = host.forks ?? new Forks();
+  const { delegationId, runId, sharedUpTo, turns } = await forks.fork(runtime, request, place);
+  return { runId, delegationId, url: urlOfRun(origin, runId), turns, sharedUpTo };
+}

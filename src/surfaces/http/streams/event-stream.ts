@@ -10,8 +10,8 @@ import { HttpProblem } from "../problem.ts";
 import type { EventHub } from "./event-hub.ts";
 import { SseConnection } from "./sse-connection.ts";
 import type { StreamFilter, StreamRequest } from "./sse-feed.ts";
+import type { StreamLimits } from "./sse-limits.ts";
 import { eventStreamQuery, inboxStreamQuery, readPlace, readStreamQuery } from "./sse-query.ts";
-import { StreamSlots } from "./sse-slots.ts";
 
 export interface EventStreams {
   /**
@@ -138,4 +138,41 @@ function alreadySent(): Response {
   // The adapter's own class answers from a cache, which knows nothing of this, until it is read.
   void response.body;
   return response;
+}
+
+/** How many streams are open, and whose. */
+class StreamSlots {
+  readonly #limits: Pick<StreamLimits, "perPrincipal" | "all">;
+  readonly #open = new Map<string, number>();
+  #all = 0;
+
+  constructor(limits: Pick<StreamLimits, "perPrincipal" | "all">) {
+    this.#limits = limits;
+  }
+
+  /** Gives what gives the place back. */
+  take(principal: string): () => void {
+    const open = this.#open.get(principal) ?? 0;
+    const { perPrincipal, all } = this.#limits;
+    if (open >= perPrincipal) {
+      throw tooMany(`You have ${open} streams open, which is the most. Close one first.`);
+    }
+    if (this.#all >= all) {
+      throw tooMany(
+        `This server has ${this.#all} streams open, which is the most. Try again later.`,
+      );
+    }
+    this.#open.set(principal, open + 1);
+    this.#all++;
+    return () => {
+      const left = (this.#open.get(principal) ?? 1) - 1;
+      if (left === 0) this.#open.delete(principal);
+      else this.#open.set(principal, left);
+      this.#all--;
+    };
+  }
+}
+
+function tooMany(detail: string): HttpProblem {
+  return new HttpProblem("too-many-requests", detail, { headers: { "retry-after": "5" } });
 }

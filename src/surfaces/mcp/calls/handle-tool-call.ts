@@ -3,19 +3,20 @@ import {
   type InputRequest,
   type InputRequiredResult,
   inputRequired,
+  inputResponse,
   SdkError,
   SdkErrorCode,
   type ServerContext,
 } from "@modelcontextprotocol/server";
+import { holdsRole } from "../../../control/records/require-role.ts";
 import { callTool, describeResult } from "../call-tool.ts";
 import type { ClientAbilities, Era } from "../client-abilities.ts";
 import type { ClientSession } from "../client-session.ts";
 import type { CallProgress, McpTool } from "../mcp-tool.ts";
 import { taskOf } from "../tasks/task-call.ts";
-import { bringQuestions, takeReply } from "./bring-questions.ts";
-import { learnRoots } from "./learn-roots.ts";
-import type { OpenCall } from "./open-call.ts";
-import { formFor } from "./question-form.ts";
+import type { OpenCall, PutQuestion } from "./open-call.ts";
+import type { OpenQuestion } from "./open-question.ts";
+import { formFor, readReply } from "./question-form.ts";
 import { type RoundState, roundState } from "./round-state.ts";
 
 export interface ToolCallRequest {
@@ -168,4 +169,102 @@ async function answerInRounds(call: OpenCall, request: ToolCallRequest): Promise
       requestState: await roundState.mint({ asked: "questions", call: call.key }),
     });
   }
+}
+
+const patienceMs = 10_000;
+
+/** Since 2026-07-28 no client says that its roots have changed. */
+const trustedMs = 30_000;
+
+/**
+ * Asks a client for its roots before something is delegated. A client that has roots and does not
+ * name any gets no folder at all: the one that the server was started in is for those without.
+ */
+async function learnRoots(
+  session: ClientSession,
+  era: Era,
+  context: ServerContext,
+): Promise<InputRequiredResult | undefined> {
+  const age = session.runtime.parts.clock.now() - session.rootsReadAt;
+  if (era === "legacy") return session.rootsReadAt > 0 ? undefined : askNow(session, context);
+  return age < trustedMs ? undefined : askInRounds(session, context);
+}
+
+async function askNow(session: ClientSession, { mcpReq }: ServerContext): Promise<undefined> {
+  try {
+    const { roots } = await mcpReq.send({ method: "roots/list" }, { timeout: patienceMs });
+    await session.takeRoots(roots.map(({ uri }) => uri));
+  } catch {
+    // It may know better next time.
+    await session.takeRoots([]);
+    session.rootsReadAt = 0;
+  }
+  return undefined;
+}
+
+async function askInRounds(
+  session: ClientSession,
+  { mcpReq }: ServerContext,
+): Promise<InputRequiredResult | undefined> {
+  if (mcpReq.requestState<RoundState>()?.asked !== "roots") {
+    return inputRequired({
+      inputRequests: { roots: inputRequired.listRoots() },
+      requestState: await roundState.mint({ asked: "roots" }),
+    });
+  }
+  const given = inputResponse(mcpReq.inputResponses, "roots");
+  const uris = given.kind === "roots" ? given.roots.map(({ uri }) => uri) : [];
+  await session.takeRoots(uris.filter((uri) => typeof uri === "string"));
+  return undefined;
+}
+
+/** Puts the questions that come up during a call to the client's person, as they come (2025-11-25). */
+async function bringQuestions(
+  call: OpenCall,
+  session: ClientSession,
+  context: ServerContext,
+): Promise<void> {
+  const isDone = call.result.then(
+    () => true,
+    () => true,
+  );
+  for (;;) {
+    const isOver = await Promise.race([isDone, call.whenQuestion().then(() => false)]);
+    if (isOver) return;
+    for (const put of call.take()) void bring(put, session, context);
+  }
+}
+
+async function bring(
+  { isOver, question }: PutQuestion,
+  session: ClientSession,
+  { mcpReq }: ServerContext,
+): Promise<void> {
+  const now = session.runtime.parts.clock.now();
+  try {
+    const response = await mcpReq.send(
+      { method: "elicitation/create", params: { ...formFor(question, now) } },
+      // At its deadline the question is over, whether somebody looks at the form or not.
+      { signal: isOver, timeout: Math.max(1, question.deadlineAt - now) },
+    );
+    await takeReply(session, question, response);
+  } catch {
+    // Taken back, too late, or the client could not show it: it stays in the inbox.
+    session.calls.decline(question.id);
+  }
+}
+
+/** Without an answer the question stays where it is, until its deadline. */
+async function takeReply(
+  session: ClientSession,
+  question: OpenQuestion,
+  response: unknown,
+): Promise<void> {
+  const reply = readReply(question, response);
+  if (reply === undefined || !holdsRole("operator", session.principal)) {
+    session.calls.decline(question.id);
+    return;
+  }
+  // Somebody else was faster, or its agent has ended: then there is nothing left to answer.
+  await session.runtime.engine.answer(question.id, reply).catch(() => false);
 }

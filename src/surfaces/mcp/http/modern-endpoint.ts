@@ -1,7 +1,14 @@
 import {
+  CLIENT_CAPABILITIES_META_KEY,
+  CLIENT_INFO_META_KEY,
   createMcpHandler,
+  InMemoryServerEventBus,
   type McpHttpHandler,
   type McpRequestContext,
+  type RequestId,
+  type ServerEvent,
+  type ServerEventBus,
+  type ServerNotifier,
 } from "@modelcontextprotocol/server";
 import type { Principal } from "../../../control/records/principal.ts";
 import { tasksExtension } from "../tasks/task.ts";
@@ -17,8 +24,6 @@ import { jsonRpcError } from "./json-rpc-error.ts";
 import { KeptSessions } from "./kept-sessions.ts";
 import type { EndpointLimits } from "./legacy-endpoint.ts";
 import { listenToTasks } from "./listen-to-tasks.ts";
-import { clientInfoOf, knowsTasks, listensToTasks } from "./request-meta.ts";
-import { WatchedBus } from "./watched-bus.ts";
 
 /** Streams of changes that one principal may have open. */
 const maxSubscriptions = 64;
@@ -108,4 +113,73 @@ export class ModernEndpoint<Session> {
     const error = { code: -32_021, message: "Tasks are an extension: declare it.", data };
     return Response.json({ jsonrpc: "2.0", error, id: listened.id }, { status: 400 });
   }
+}
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** What a message of 2026-07-28 says about its client, read before anything was checked. */
+function clientInfoOf(message: unknown): unknown {
+  return metaOf(message)[CLIENT_INFO_META_KEY];
+}
+
+function knowsTasks(message: unknown): boolean {
+  const { extensions } = fieldsOf(metaOf(message)[CLIENT_CAPABILITIES_META_KEY]);
+  return Object.hasOwn(fieldsOf(extensions), tasksExtension);
+}
+
+/** The tasks whose changes a client wants to hear of; undefined where it asks for none. */
+function listensToTasks(
+  message: unknown,
+): { readonly id: RequestId; readonly taskIds: readonly string[] } | undefined {
+  const { method, id, params } = fieldsOf(message);
+  if (method !== "subscriptions/listen") return undefined;
+  const { taskIds } = fieldsOf(fieldsOf(params)["notifications"]);
+  if (!Array.isArray(taskIds) || (typeof id !== "string" && typeof id !== "number"))
+    return undefined;
+  return { id, taskIds: taskIds.filter((one) => typeof one === "string") };
+}
+
+function metaOf(message: unknown): Fields {
+  return fieldsOf(fieldsOf(fieldsOf(message)["params"])["_meta"]);
+}
+
+function fieldsOf(value: unknown): Fields {
+  return typeof value === "object" && value !== null ? (value as Fields) : {};
+}
+
+/** Tells the streams of one principal what changed, and looks for changes only while one is open. */
+class WatchedBus implements ServerEventBus {
+  readonly #bus = new InMemoryServerEventBus();
+  readonly #watch: (notify: ServerNotifier) => () => void;
+  #streams = 0;
+  #unwatch: (() => void) | undefined;
+
+  constructor(watch: ((notify: ServerNotifier) => () => void) | undefined) {
+    this.#watch = watch ?? (() => () => undefined);
+  }
+
+  publish(event: ServerEvent): void {
+    this.#bus.publish(event);
+  }
+
+  subscribe(listener: (event: ServerEvent) => void): () => void {
+    const unsubscribe = this.#bus.subscribe(listener);
+    if (++this.#streams === 1) this.#unwatch = this.#watch(notifierOf(this.#bus));
+    let isOpen = true;
+    return () => {
+      if (!isOpen) return;
+      isOpen = false;
+      unsubscribe();
+      if (--this.#streams === 0) this.#unwatch?.();
+    };
+  }
+}
+
+function notifierOf(bus: ServerEventBus): ServerNotifier {
+  return {
+    toolsChanged: () => bus.publish({ kind: "tools_list_changed" }),
+    promptsChanged: () => bus.publish({ kind: "prompts_list_changed" }),
+    resourcesChanged: () => bus.publish({ kind: "resources_list_changed" }),
+    resourceUpdated: (uri) => bus.publish({ kind: "resource_updated", uri }),
+  };
 }

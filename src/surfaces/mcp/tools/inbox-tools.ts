@@ -1,10 +1,10 @@
 import { z } from "zod";
 import { requireRole } from "../../../control/records/require-role.ts";
+import { withoutEmpty } from "../../../documents/without-empty.ts";
 import { Inbox } from "../../../inbox/inbox.ts";
 import { openQuestions } from "../calls/open-question.ts";
 import type { ClientSession } from "../client-session.ts";
-import type { McpTool, McpToolResult } from "../mcp-tool.ts";
-import { ownTool } from "./own-tool.ts";
+import { defineMcpTool, type McpTool, type McpToolResult } from "../mcp-tool.ts";
 
 const inboxItem = z.looseObject({
   id: z.number(),
@@ -100,4 +100,13 @@ async function isApproval(session: ClientSession, runId: string, askId: string):
 
 function refused(reason: string): McpToolResult<z.output<typeof given>> {
   return { text: reason, isError: true };
+}
+
+/** A tool of this surface alone: no gate behind it reads its input. */
+function ownTool<Input, Output extends object>(tool: McpTool<Input, Output>): McpTool {
+  return defineMcpTool<Input, Output>({
+    ...tool,
+    call: (input, context) =>
+      tool.call(tool.input.parse(withoutEmpty(tool.input, input ?? {})), context),
+  });
 }

@@ -1,3 +1,5 @@
+import { shownName } from "../../../events/delegation.ts";
+import { formatAge } from "../../cli/amounts.ts";
 import { displayWidth, shorten } from "../../cli/display-width.ts";
 import { drawRows } from "../../cli/draw-rows.ts";
 import { printableLine } from "../../cli/printable.ts";
@@ -11,8 +13,7 @@ import {
 import { leaveChoices } from "../keys/leave-choices.ts";
 import { helpLines } from "./draw-help.ts";
 import { drawInboxPanel } from "./draw-inbox-panel.ts";
-import { drawSessionsPanel } from "./draw-sessions-panel.ts";
-import { framed, type PanelOf, pointed, scroll, told } from "./panel-frame.ts";
+import { around, framed, type PanelOf, pointed, scroll, told } from "./panel-frame.ts";
 import { beatOf } from "./spinner-beat.ts";
 
 /** The list that lies over the conversation, in at most `most` lines. */
@@ -116,4 +117,43 @@ function drawChoices(
   });
   const shown = [`  ${paint.dim(who)}`, ...lines].slice(0, most - 2);
   return framed(title, shown, foot, state, style);
+}
+
+/** Where one can go, the latest first. */
+function drawSessionsPanel(
+  state: ChatState,
+  panel: PanelOf<"sessions">,
+  style: Style,
+  most: number,
+): readonly string[] {
+  const { glyphs, paint } = style;
+  const rows = state.sessions;
+  if (rows === null) return framed("sessions", [" …"], "Esc closes", state, style);
+  const room = state.columns - 4;
+  const lines = [
+    `${pointed(panel.chosen === 0, style)} ${paint.strong("new session")}`,
+    ...rows.map((row, index) => {
+      const isHere = row.id === state.session.id;
+      const about = `${row.status}, ${formatAge(state.now - row.updatedAt)}`;
+      const name = shorten(printableLine(shownName(row)), Math.floor(room / 3), glyphs.ellipsis);
+      const who = `${name}#${row.id}`;
+      const title = shorten(
+        printableLine(row.title),
+        room - displayWidth(who) - about.length - 5,
+        glyphs.ellipsis,
+      );
+      const head = `${pointed(panel.chosen === index + 1, style)} ${isHere ? paint.accent(who) : who}`;
+      return room < 60
+        ? `${head} ${paint.dim(shorten(printableLine(row.title), room - displayWidth(who) - 1, glyphs.ellipsis))}`
+        : `${head}  ${title}  ${paint.dim(about)}`;
+    }),
+  ];
+  const shown = around(lines, panel.chosen, most - 2);
+  return framed(
+    "sessions of this folder",
+    shown,
+    "Enter goes there, n begins a new one, Esc closes",
+    state,
+    style,
+  );
 }

@@ -1,15 +1,14 @@
-import { formatElapsed } from "../../cli/amounts.ts";
-import { shorten } from "../../cli/display-width.ts";
+import { formatElapsed, formatSpan } from "../../cli/amounts.ts";
+import { padEnd, shorten } from "../../cli/display-width.ts";
 import { printable, printableLine } from "../../cli/printable.ts";
 import type { Style } from "../../cli/style.ts";
-import type { ChatState } from "../chat-state.ts";
+import { type ChatState, openQuestions } from "../chat-state.ts";
 import type { Turn } from "../turn.ts";
-import { drawCompletion } from "./draw-completion.ts";
 import { drawInput } from "./draw-input.ts";
 import { drawLedger, drawStatus } from "./draw-ledger.ts";
 import { drawPanel } from "./draw-panel.ts";
 import { drawProse } from "./draw-prose.ts";
-import { drawQuestion } from "./draw-question.ts";
+import { drawWhole, wholeLines } from "./draw-whole.ts";
 import { isTooSmall, tooSmallText } from "./least-size.ts";
 import { beatOf } from "./spinner-beat.ts";
 import { wrapText } from "./wrap-text.ts";
@@ -114,4 +113,48 @@ function drawStreamed(
       index > 0 ? " " : isCut ? style.paint.dim(style.glyphs.ellipsis.slice(0, 1)) : bullet;
     return `${mark} ${line}`;
   });
+}
+
+const mostCandidates = 6;
+
+/** What the command that is being typed could become. */
+function drawCompletion(state: ChatState, style: Style): readonly string[] {
+  const { completion } = state;
+  if (completion === null) return [];
+  const { glyphs, paint } = style;
+  const { candidates, chosen } = completion;
+  const first = Math.max(0, Math.min(chosen - 2, candidates.length - mostCandidates));
+  const shown = candidates.slice(first, first + mostCandidates);
+  const width = Math.min(28, state.columns - 8, Math.max(...shown.map(({ text }) => text.length)));
+  const room = Math.max(0, state.columns - width - 6);
+  return shown.map(({ description, text }, index) => {
+    const name = padEnd(shorten(printableLine(text), width, glyphs.ellipsis), width);
+    const about =
+      room < 10 ? "" : paint.dim(shorten(printableLine(description), room, glyphs.ellipsis));
+    return first + index === chosen
+      ? `${paint.accent(`${glyphs.arrow} ${name}`)}  ${about}`
+      : `  ${name}  ${about}`;
+  });
+}
+
+/** The oldest question that waits, above where it can be answered. */
+function drawQuestion(state: ChatState, style: Style, room: number): readonly string[] {
+  const { glyphs, paint } = style;
+  const open = openQuestions(state);
+  const question = state.answering?.question ?? open[0];
+  if (question === undefined || room < 3) return [];
+  const width = Math.max(10, state.columns - 4);
+  const left = formatSpan(Math.max(0, question.deadlineAt - state.now));
+  const then = question.default === null ? "" : `, then "${printableLine(question.default)}"`;
+  const others = open.length > 1 ? `, ${open.length - 1} more` : "";
+  const how = state.answering === null ? ` ${glyphs.dot} Tab answers` : "";
+  const space = room < 6 ? [] : [""];
+  const most = Math.max(1, Math.min(Math.floor(state.rows / 3), room - space.length - 2));
+  const frame = { columns: state.columns, most, top: 0, how: "Ctrl+O shows all" };
+  return [
+    ...space,
+    `${paint.warn(glyphs.asking)} ${paint.strong(shorten(printableLine(question.title), width, glyphs.ellipsis))}`,
+    ...drawWhole(wholeLines(question.text, state.columns), frame, style).slice(0, most),
+    `  ${paint.dim(shorten(`${left} left${then}${others}${how}`, width, glyphs.ellipsis))}`,
+  ];
 }
