@@ -7,7 +7,7 @@ import {
 } from "../events/cause.ts";
 import { sha256 } from "../events/hash-chain.ts";
 import { closeWith } from "./ends/close.ts";
-import { unfinished } from "./ends/conclude.ts";
+import { unfinished } from "./ends/closing-events.ts";
 import { type Ending, failure, Stopped, Suspended } from "./ends/ending.ts";
 import { event, type LiveDelegation, openChildren } from "./live-delegation.ts";
 import { deliverMail } from "./messages.ts";

@@ -331,7 +331,7 @@ export function heldBy({ state }: Pick<LiveDelegation, "state">): Held {
 }
 
 /** What it handed in, once the log has it. */
-export function outputOf({ state }: LiveDelegation): OutputEnding | null {
+export function outputOf({ state }: Pick<LiveDelegation, "state">): OutputEnding | null {
   if (state.status !== "waiting_for_merge") return null;
   const { reason, text, truncated } = state.output;
   return { kind: "output", text, truncated, reason };

@@ -1,8 +1,21 @@
 import { type Delegation, openAskOf } from "../events/delegation.ts";
-import type { EventPayloads } from "../events/event.ts";
+import type { EventPayloads, NewEvent } from "../events/event.ts";
 
 /** Calls that have begun and have no outcome, by their ids. */
 export type OpenCalls = ReadonlyMap<string, EventPayloads["agent.tool_started"]>;
+
+export type MutableCalls = Map<string, EventPayloads["agent.tool_started"]>;
+
+export function followCalls(calls: MutableCalls, { payload, type }: NewEvent): void {
+  if (type === "agent.tool_started") calls.set(payload.call_id, payload);
+  else if (
+    type === "agent.tool_completed" ||
+    type === "agent.tool_failed" ||
+    type === "agent.tool_outcome_unknown"
+  ) {
+    calls.delete(payload.call_id);
+  }
+}
 
 /**
  * Whether a delegation only waits for a person: it has a question open, or does nothing itself and

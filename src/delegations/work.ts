@@ -6,7 +6,7 @@ import { beginWork } from "./begin-work.ts";
 import { retireCopy } from "./changes/take-over.ts";
 import { drive, watchOnce } from "./drive.ts";
 import { closeWith } from "./ends/close.ts";
-import { failedResult, unwrittenBy } from "./ends/conclude.ts";
+import { failedResult, unwrittenBy } from "./ends/closing-events.ts";
 import { type Ending, failure, type OutputEnding, Stopped, Suspended } from "./ends/ending.ts";
 import { isWatcher, type LiveDelegation, outputOf } from "./live-delegation.ts";
 import { reload } from "./recovery/hydrate.ts";

@@ -1,5 +1,6 @@
 import type { CloseReason } from "../events/close-reason.ts";
 import { type Delegation, isOpen, type WaitingOn } from "../events/delegation.ts";
+import type { RunOutcome } from "../events/run-outcome.ts";
 import { childrenAfterAnswer, childrenOf, type RunState } from "../events/run-state.ts";
 import { spentOf } from "../events/spent.ts";
 import type { DelegationInfo, DelegationResult } from "../ports/delegator.ts";
@@ -9,12 +10,23 @@ export function resultOf(run: RunState, id: string): DelegationResult | null {
   const delegation = run.delegations.get(id);
   if (delegation?.status !== "closed") return null;
   const children = childrenOf(run, id).flatMap((child) => resultOf(run, child.id) ?? []);
+  const outcome = isRoot(delegation) ? run.outcome : null;
+  return closedResult(delegation, children, outcome);
+}
+
+/** `outcome`: that of the run, where the delegation is its root. */
+export function closedResult(
+  delegation: Delegation,
+  children: readonly DelegationResult[],
+  outcome: RunOutcome | null = null,
+): DelegationResult | null {
+  if (delegation.status !== "closed") return null;
   return {
     delegationId: delegation.id,
     profile: delegation.profile,
     ...clientOf(delegation),
     status: statusOf(delegation.finalStatus, delegation.closeReason),
-    ...(isRoot(delegation) && run.outcome !== null && { outcome: run.outcome }),
+    ...(outcome !== null && { outcome }),
     result:
       delegation.finalStatus === "completed"
         ? (delegation.output?.text ?? "")

@@ -1,22 +1,23 @@
 import { type Cause, closeReasonOf, describeRunCause } from "../../events/cause.ts";
-import { type Delegation, type Failure, isOpen } from "../../events/delegation.ts";
+import { type Delegation, isOpen } from "../../events/delegation.ts";
 import { worstCaseOf } from "../../events/estimated-usage.ts";
-import type { NewEvent, StoredEvent } from "../../events/event.ts";
+import type { NewEvent } from "../../events/event.ts";
 import { Evidence } from "../../events/evidence.ts";
 import { childrenOf, subtree } from "../../events/run-state.ts";
 import type { CancelOutcome } from "../../ports/delegator.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
 import type { Store } from "../../ports/store.ts";
 import type { Toolbox } from "../../tools/toolbox.ts";
-import { endedCall, summaryOf } from "./conclude.ts";
-import { failureBy } from "./ending.ts";
+import { followCalls, type MutableCalls } from "../standing-still.ts";
+import { closingEvents } from "./closing-events.ts";
+import { failure } from "./ending.ts";
 
 const patience = 100;
 
 /**
- * Ends a delegation that another process works on, or nobody does: the whole subtree is closed
- * in one append, and whoever owns the run finds out by being refused. Decided from what was read,
- * so it applies only while nothing was written since.
+ * Cancels a delegation that another process works on, or none does: the whole subtree is closed in
+ * one append, and the owner of the run finds out by being refused. Decided from what was read, so it
+ * applies only while nothing was written since.
  */
 export async function cancelStored(
   store: Store,
@@ -27,30 +28,35 @@ export async function cancelStored(
 ): Promise<CancelOutcome> {
   const code = closeReasonOf(cause);
   for (let tries = 1; ; tries++) {
-    const events: StoredEvent[] = [];
-    for await (const event of store.readEvents({ runId })) events.push(event);
+    const said = new Map<string, Said>();
+    let lastRunSeq = 0;
+    let at = 0;
+    for await (const event of store.readEvents({ runId })) {
+      lastRunSeq = event.run_seq;
+      at = event.at;
+      if (event.sub_agent_id !== undefined) see(said, event.sub_agent_id, event);
+    }
     const run = await store.readRun(runId);
     if (run === undefined) return "not_found";
     const root = [...run.delegations.values()].find(({ parentId }) => parentId === null);
     const top = id === runId ? root : run.delegations.get(id);
     if (top === undefined) return "not_found";
     if (!isOpen(top)) return "already_terminal";
-    const lastRunSeq = events.at(-1)?.run_seq ?? 0;
     const isWholeRun = top.depth === 0;
-    // Who only watches belongs to nobody, and ends with the run.
+    // A watcher belongs to no caller, and closes with the run.
     const watchers = isWholeRun ? childrenOf(run, null).filter((one) => one !== top) : [];
-    const byDelegation = Map.groupBy(events, (event) => event.sub_agent_id);
-    const closing = [...watchers, ...subtree(run, top.id)].filter(isOpen).flatMap((delegation) => {
-      const own = byDelegation.get(delegation.id) ?? [];
-      const why = delegation === top ? cause : ({ code: "caller_ended", closed_as: code } as const);
-      return closingEvents(delegation, own, toolbox, failureBy({ cause: why }));
-    });
-    if (isWholeRun) {
-      const outcome = code === "cancelled" ? "cancelled" : "failed";
-      const reason = describeRunCause(cause);
-      closing.push({ type: "run.finished", payload: { outcome, cause, reason } });
-    }
     try {
+      const closing = [...watchers, ...subtree(run, top.id)].filter(isOpen).flatMap((state) => {
+        const why = state === top ? cause : ({ code: "caller_ended", closed_as: code } as const);
+        const told = { id: state.id, state, said: said.get(state.id) ?? newSaid() };
+        const settlement = worstSettlement(state);
+        return closingEvents(told, { ending: failure(why) }, { toolbox, at, settlement }).events;
+      });
+      if (isWholeRun) {
+        const outcome = code === "cancelled" ? "cancelled" : "failed";
+        const reason = describeRunCause(cause);
+        closing.push({ type: "run.finished", payload: { outcome, cause, reason } });
+      }
       await store.append({ runId, by: "operator", events: closing, ifRunSeq: lastRunSeq });
       return "cancelled";
     } catch (error) {
@@ -64,80 +70,30 @@ export async function cancelStored(
   }
 }
 
-function closingEvents(
-  delegation: Delegation,
-  own: readonly StoredEvent[],
-  toolbox: Pick<Toolbox, "get">,
-  failure: Failure,
-): NewEvent[] {
-  const id = delegation.id;
-  const events: NewEvent[] = [];
-  for (const [callId, tool] of openCalls(own)) {
-    const isHarmless = toolbox.get(tool)?.idempotent === true;
-    events.push(endedCall(id, { callId, tool, isHarmless }));
-  }
-  let { usage } = delegation;
-  if (delegation.status === "running" && delegation.reservation) {
-    const { reservation } = delegation;
-    // What had arrived of its answer is known to the process that had sent it, and to no other.
-    const { completion, cost, prompt } = worstCaseOf(reservation);
-    usage = {
-      prompt: usage.prompt + prompt,
-      completion: usage.completion + completion,
-      cost: usage.cost + cost,
-      ...((usage.estimated || reservation.prompt !== undefined) && { estimated: true }),
-    };
-    events.push({
-      type: "agent.budget_settled",
-      sub_agent_id: id,
-      payload: {
-        request: reservation.request,
-        reserved: reservation.tokens,
-        prompt,
-        completion,
-        cost,
-        estimated: true,
-      },
-    });
-  }
-  const evidence = new Evidence();
-  for (const event of own) evidence.see(event);
-  const output = delegation.status === "waiting_for_merge" ? delegation.output : null;
-  events.push(
-    { type: "agent.subagent_failed", sub_agent_id: id, payload: failure },
-    {
-      type: "agent.subagent_closed",
-      sub_agent_id: id,
-      payload: {
-        sub_agent_id: id,
-        step_idx: delegation.stepIdx,
-        final_status: "failed",
-        close_reason: failure.code,
-        seal: {
-          summary: output === null ? "" : summaryOf(output.text),
-          output_hash: output?.hash ?? null,
-          usage,
-          turns: delegation.turns,
-          attempts: delegation.attempt,
-          ...evidence.asSealed(),
-        },
-      },
-    },
-  );
-  return events;
+interface Said {
+  readonly openCalls: MutableCalls;
+  readonly evidence: Evidence;
 }
 
-function openCalls(events: readonly StoredEvent[]): Map<string, string> {
-  const open = new Map<string, string>();
-  for (const event of events) {
-    if (event.type === "agent.tool_started") open.set(event.payload.call_id, event.payload.tool);
-    else if (
-      event.type === "agent.tool_completed" ||
-      event.type === "agent.tool_failed" ||
-      event.type === "agent.tool_outcome_unknown"
-    ) {
-      open.delete(event.payload.call_id);
-    }
+function newSaid(): Said {
+  return { openCalls: new Map(), evidence: new Evidence() };
+}
+
+function see(all: Map<string, Said>, id: string, event: NewEvent): void {
+  let said = all.get(id);
+  if (said === undefined) {
+    said = newSaid();
+    all.set(id, said);
   }
-  return open;
+  followCalls(said.openCalls, event);
+  said.evidence.see(event);
+}
+
+/** What had arrived of the answer is known to the process that had sent the request, and to no other. */
+function worstSettlement(state: Delegation): readonly NewEvent[] {
+  if (state.status !== "running" || state.reservation === null) return [];
+  const { request, tokens } = state.reservation;
+  const used = { reserved: tokens, ...worstCaseOf(state.reservation), estimated: true } as const;
+  const payload = { request, ...used };
+  return [{ type: "agent.budget_settled", sub_agent_id: state.id, payload }];
 }

@@ -22,14 +22,15 @@ import { reload } from "../recovery/hydrate.ts";
 import { lateResult } from "../turns/late-result.ts";
 import {
   type Accepted,
-  answerOf,
   conclude,
   failedBy,
+  judgePlan,
   outputEvent,
+  runFinished,
   summaryOf,
   unfinished,
   watched,
-} from "./conclude.ts";
+} from "./closing-events.ts";
 import {
   type Ending,
   failure,
@@ -39,8 +40,6 @@ import {
   type Rejection,
   Stopped,
 } from "./ending.ts";
-import { runFinished } from "./finish-run.ts";
-import { judgePlan } from "./judge-plan.ts";
 
 /** So often may others get in between; each time means that they closed something themselves. */
 const patience = 50;
@@ -204,7 +203,7 @@ async function waitFor(
     const running = open.map(({ id }) => id);
     await handIn(agent, { ...(await keep(agent, ending)), running }, ending);
   }
-  if (outputOf(agent) !== null) agent.process.end.answered(answerOf(agent, ending));
+  if (outputOf(agent) !== null) agent.process.end.answered(conclude(agent, { ending })[1]);
   const { merges } = agent.process;
   for (const { contract } of open) merges?.callFor(contract.parent.step_idx);
   await agent.interruptible(Promise.all(open.map(({ process }) => process.end.whenClosed())));
@@ -303,7 +302,7 @@ export async function endWatcher(agent: LiveDelegation): Promise<void> {
   }
 }
 
-function closeWatcher(agent: LiveDelegation, ended: LiveDelegation[]): NewEvent[] {
+function closeWatcher(agent: LiveDelegation, ended: LiveDelegation[]): readonly NewEvent[] {
   if (agent.process.end.isEnding || !isWatcher(agent)) return [];
   const ending = agent.state.status === "created" ? tooEarly : watched(agent);
   const [closing, result] = conclude(agent, { ending });

@@ -1,9 +1,9 @@
 import { externalProvider } from "../../contracts/contract.ts";
 import { type Delegation, openAskOf } from "../../events/delegation.ts";
-import type { EventPayloads, StoredEvent } from "../../events/event.ts";
+import type { StoredEvent } from "../../events/event.ts";
 import { apply, create } from "../../events/lifecycle.ts";
 import type { Store } from "../../ports/store.ts";
-import { standsStill } from "../standing-still.ts";
+import { followCalls, type MutableCalls, standsStill } from "../standing-still.ts";
 
 export interface UsedTime {
   /** Of the whole deadline. */
@@ -15,7 +15,7 @@ export interface UsedTime {
 interface Known {
   readonly parent: Known | undefined;
   state: Delegation;
-  readonly openCalls: Map<string, EventPayloads["agent.tool_started"]>;
+  readonly openCalls: MutableCalls;
   /** How many of its children only wait for a person. */
   below: number;
   /** Since when it only waits for a person; null: it does not. */
@@ -64,15 +64,7 @@ export class LoggedTime {
     if (known.state.status === "running" && !isTakeover) this.#count(known, at);
     known.state = apply(known.state, event);
     if (event.type === "agent.subagent_attempt") known.attemptMs = 0;
-    if (event.type === "agent.tool_started") {
-      known.openCalls.set(event.payload.call_id, event.payload);
-    } else if (
-      event.type === "agent.tool_completed" ||
-      event.type === "agent.tool_failed" ||
-      event.type === "agent.tool_outcome_unknown"
-    ) {
-      known.openCalls.delete(event.payload.call_id);
-    }
+    followCalls(known.openCalls, event);
     known.last = at;
     known.stood = 0;
     considerStill(known, at);

@@ -9,7 +9,7 @@ import { retireCopy } from "../changes/take-over.ts";
 import type { Branches } from "../distributed/branches.ts";
 import { cancelLive } from "../ends/cancel.ts";
 import { cancelStored } from "../ends/cancel-stored.ts";
-import { failedResult, unwrittenBy } from "../ends/conclude.ts";
+import { failedResult, unwrittenBy } from "../ends/closing-events.ts";
 import type { EngineParts } from "../engine-parts.ts";
 import { event, type LiveDelegation } from "../live-delegation.ts";
 import type { LiveRun } from "../live-run.ts";
