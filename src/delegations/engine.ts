@@ -33,8 +33,7 @@ import type { Session } from "./session.ts";
 import { requireModel } from "./start/require-model.ts";
 import { refusal } from "./start/resolve-profile.ts";
 import type { RunGrant, RunPrincipal } from "./start/run-grant.ts";
-import { startWatcher } from "./watchers/start-watcher.ts";
-import { watchersOf } from "./watchers/watch.ts";
+import { startWatcher, watchersOf } from "./watchers.ts";
 
 /**
  * Works on the runs of this process: starts them, takes them up after a crash, ends them. How, is in

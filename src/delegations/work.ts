@@ -12,7 +12,7 @@ import { isWatcher, type LiveDelegation, outputOf } from "./live-delegation.ts";
 import { reload } from "./recovery/hydrate.ts";
 import { park } from "./rests/park.ts";
 import { settledIfOpen } from "./turns/settle-request.ts";
-import { watch } from "./watchers/watch.ts";
+import { watch } from "./watchers.ts";
 
 /**
  * An agent's life from its slot to its close. It starts from whatever its transcript says, so a

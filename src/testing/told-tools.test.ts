@@ -1,6 +1,6 @@
 import { describe, expect, it, test } from "vitest";
 import { defaultConfig } from "../control/config.ts";
-import { watched } from "../delegations/watchers/watched.test-support.ts";
+import { watched } from "../delegations/watched.test-support.ts";
 import type { ModelRequest } from "../ports/model.ts";
 import { shippedTools } from "../tools/shipped-tools.ts";
 import { type EngineOptions, openEngine, recording, testProfile } from "./engine-fixture.ts";

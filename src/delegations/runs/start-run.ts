@@ -29,7 +29,7 @@ import {
   type RunPrincipal,
 } from "../start/run-grant.ts";
 import { type Start, startDelegation } from "../start/start-delegation.ts";
-import { startWatchers, unfitWatcher } from "../watchers/start-watcher.ts";
+import { startWatchers, unfitWatcher } from "../watchers.ts";
 import type { EngineState } from "./live-runs.ts";
 import type { RequestedWorkspace, RunRequest, SessionRequest, StartedRun } from "./run-request.ts";
 

@@ -1,5 +1,5 @@
-import type { Script } from "../../models/scripted/scripted-model.ts";
-import { until } from "../../testing/until.ts";
+import type { Script } from "../models/scripted/scripted-model.ts";
+import { until } from "../testing/until.ts";
 
 /**
  * The one that is watched waits in every turn after its first one until a `pair` has been asked

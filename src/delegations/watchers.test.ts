@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
-import type { Script } from "../../models/scripted/scripted-model.ts";
-import { ofType, openEngine, recording, testProfile } from "../../testing/engine-fixture.ts";
-import { until } from "../../testing/until.ts";
+import type { Script } from "../models/scripted/scripted-model.ts";
+import { ofType, openEngine, recording, testProfile } from "../testing/engine-fixture.ts";
+import { until } from "../testing/until.ts";
 import { watched } from "./watched.test-support.ts";
 
 const profiles = [

@@ -1,18 +1,12 @@
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
-import { noExposure } from "../../contracts/exposure.ts";
-import type { Script } from "../../models/scripted/scripted-model.ts";
-import type { Profile } from "../../profiles/profile.ts";
-import {
-  ofType,
-  openEngine,
-  recording,
-  type TestEngine,
-  testProfile,
-} from "../../testing/engine-fixture.ts";
-import { HeldClock } from "../../testing/held-clock.test-support.ts";
-import { until } from "../../testing/until.ts";
-import { defineTool } from "../../tools/tool.ts";
+import { noExposure } from "../contracts/exposure.ts";
+import type { Script } from "../models/scripted/scripted-model.ts";
+import type { Profile } from "../profiles/profile.ts";
+import { ofType, openEngine, recording, type TestEngine, testProfile } from "../testing/engine-fixture.ts";
+import { HeldClock } from "../testing/held-clock.test-support.ts";
+import { until } from "../testing/until.ts";
+import { defineTool } from "../tools/tool.ts";
 import { watched } from "./watched.test-support.ts";
 
 const limits = { watchIntervalMs: 1 };
