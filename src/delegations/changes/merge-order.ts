@@ -1,29 +1,29 @@
 import { PlaceQueue } from "../../events/place-queue.ts";
 
 /**
- * In which order the work of one caller's children is taken over: by step, whoever finished first.
- * A child is taken over when it is called for (by the call that made it, by whoever asks for its
- * result, or because its caller ends), and not before the earlier ones that were called for as well.
- * A plan expects its steps before they have children: the later ones wait for those too.
+ * The order in which the work of one caller's children is merged: by step, not by completion.
+ * A child is merged when it is called for (by the call that made it, by a request for its result, or
+ * because its caller closes), after all earlier children that were called for.
+ * A plan's steps are expected before they have children: later children wait for these steps too.
  */
 export class MergeOrder {
   readonly #places = new Map<number, Place>();
-  /** Steps of plans that may still get a child. */
+  /** Steps of a plan that may still get a child. */
   readonly #expected = new Set<number>();
-  /** Where a step of a plan is merged, if that is not its own place: after what it depends on. */
+  /** The rank of a step where the two differ: a step is merged after the steps it depends on. */
   readonly #ranks = new Map<number, number>();
-  /** The step that is merged at a rank, if that is not the step of that number. */
+  /** The step of a rank where the two differ. */
   readonly #steps = new Map<number, number>();
-  /** Ranks that others wait for; some may be over by now. */
+  /** Ranks that others wait for, and ranks that are merged already. */
   readonly #pending = new PlaceQueue();
-  /** Those whose turn has not come. Most have nothing to merge, and a thousand leave at once. */
+  /** Steps that wait for their turn. */
   readonly #waiting = new Map<number, () => void>();
 
   get hasAny(): boolean {
     return this.#places.size > 0;
   }
 
-  /** Steps of a plan, from the one that is merged first. Their numbers follow each other. */
+  /** The steps of a plan in the order of their merges. Their numbers are consecutive. */
   expect(sequence: readonly number[], isOver: (step: number) => boolean): void {
     const first = Math.min(...sequence);
     for (const [index, step] of sequence.entries()) {
@@ -43,7 +43,7 @@ export class MergeOrder {
     if (this.#expected.delete(step)) this.#letGo();
   }
 
-  /** A child is about to be made. `isCalledFor`: the call that makes it waits for it. */
+  /** A child is about to be created. `isCalledFor`: the call that creates it waits for it. */
   announce(step: number, isCalledFor: boolean): void {
     this.#places.set(step, { isCalledFor });
     if (isCalledFor) this.#pending.add(this.#rankOf(step));
@@ -57,13 +57,13 @@ export class MergeOrder {
     this.#letGo();
   }
 
-  /** Nothing more is to come of it: it was refused, has nothing to merge, or has ended. */
+  /** The child of this step was refused, has nothing to merge, or is closed. */
   leave(step: number): void {
     this.#waiting.delete(step);
     if (this.#places.delete(step)) this.#letGo();
   }
 
-  /** Undefined when it is its turn now. `_id`: the child whose work it is. */
+  /** Undefined when the step can be merged now. `_id` is the child's; a replay orders by it. */
   turn(step: number, _id: string): Promise<void> | undefined {
     const place = this.#places.get(step);
     if (place === undefined || (place.isCalledFor && this.#next === step)) return undefined;
@@ -72,7 +72,7 @@ export class MergeOrder {
     });
   }
 
-  /** One of these stands before it, and has to be taken over first. */
+  /** One of these steps was called for and is merged before this step. */
   isBehind(step: number, others: ReadonlySet<number>): boolean {
     const rank = this.#rankOf(step);
     for (const other of others) {
@@ -81,7 +81,7 @@ export class MergeOrder {
     return false;
   }
 
-  /** The step that all others wait for. */
+  /** The step that is merged next. */
   get #next(): number | undefined {
     for (;;) {
       const rank = this.#pending.lowest;

@@ -2,10 +2,12 @@ import { type Cause, describeCause } from "../../events/cause.ts";
 import { longestApproval } from "../../events/consent.ts";
 import type { EventPayloads, FileEvidence } from "../../events/event.ts";
 import { sha256 } from "../../events/hash-chain.ts";
+import { MandateError } from "../../ports/mandate-error.ts";
 import { messageOf } from "../../ports/message-of.ts";
 import { revealHidden, visibleJson } from "../../ports/visible-text.ts";
 import type { ChangeProblem } from "../../workspaces/git/copies/change-problem.ts";
 import type { CollectedChanges } from "../../workspaces/git/copies/collect-changes.ts";
+import type { UnifiedDiff } from "../../workspaces/git/copies/diff-of.ts";
 import { changesOutside, guardedChanges } from "../../workspaces/git/copies/guarded-changes.ts";
 import type { WorkingCopies } from "../../workspaces/git/copies/working-copies.ts";
 import type { WorkingCopy } from "../../workspaces/git/copies/working-copy.ts";
@@ -14,68 +16,78 @@ import { type Rejection, Stopped } from "../ends/ending.ts";
 import type { LiveDelegation } from "../live-delegation.ts";
 import { askPerson, isConsent } from "../turns/ask-person.ts";
 
-/** What became of the changes that a child made in its copy. */
+/** The outcome of integrating the changes that a child made in its copy. */
 export interface TakenOver {
-  /** Absent: it did not get so far. */
+  /** Absent: an error came before the merge. */
   readonly merge?: EventPayloads["agent.worktree_merged"];
   readonly files?: readonly FileEvidence[];
-  /** It finished its work, and that was not accepted. */
+  /** The child completed its work, and its changes were not merged. */
   readonly rejected?: Rejection;
 }
 
 /**
- * Brings what a child made in its copy into its caller's folder: when it is its turn, if its
- * contract's conditions hold, and all of it or nothing. What is not taken over stays in the copy.
+ * Merges a child's copy into its caller's folder: in the order of steps, under the conditions of
+ * its contract, all changes or none. Changes that are not merged stay in the copy.
  */
-export async function takeOver(agent: LiveDelegation, copy: WorkingCopy): Promise<TakenOver> {
+export async function takeOver(child: LiveDelegation, copy: WorkingCopy): Promise<TakenOver> {
+  const { contract, process, run } = child;
   try {
-    const copies = await agent.run.parts.copies();
-    const received = await agent.run.execution.travel.receiveWork(agent, copies, copy);
-    const collected = await copies.collect(copy, agent.contract.step.title);
+    const copies = await run.parts.copies();
+    const received = await run.execution.travel.receiveWork(child, copies, copy);
+    const collected = await copies.collect(copy, contract.step.title);
     const changes = withProblems(collected, received?.problems ?? []);
     const files = changes.files.map(({ path, before, after }) => ({ path, before, after }));
-    const unfit = judgeChanges(agent, copy, changes);
-    const { diff, patch } = await keepDiff(agent, copies, copy, changes);
-    if (unfit !== undefined) return refused(changes, unfit, { files, diff });
-    const denied = await approveChanges(agent, files, patch);
-    if (denied !== undefined) return refused(changes, denied, { files, diff });
-    const turn = agent.parent?.process.merges?.turn(agent.contract.parent.step_idx, agent.id);
-    if (turn) await agent.interruptible(turn);
-    agent.throwIfStopped();
-    agent.process.end.merging = Promise.withResolvers();
-    const result = await merge(agent, copies, copy, changes);
-    return { files, ...asTakenOver(result, changes.commit, diff) };
+    const refused = judgeChanges(child, copy, files);
+    const patch = files.length === 0 ? undefined : await copies.diff(copy, changes);
+    const diff = patch && { diff: await run.parts.store.keepArtifact(patch.text) };
+    const cause = refused ?? (patch && (await approveChanges(child, files, patch)));
+    const merge = { conflicted_files: [], commit: changes.commit, ...diff };
+    if (cause) return { merge: { strategy: "refused", ...merge }, files, rejected: { cause } };
+    const turn = child.parent?.process.merges?.turn(contract.parent.step_idx, child.id);
+    if (turn) await child.interruptible(turn);
+    child.throwIfStopped();
+    process.end.merging = Promise.withResolvers();
+    const result = await integrate(child, copies, copy, changes);
+    if (result.status !== "merged") {
+      const { status: strategy, sentence: text } = result;
+      const conflicted_files = strategy === "conflict" ? result.files : [];
+      const rejected: Rejection = { cause: { code: codeOf(result), text } };
+      return { merge: { strategy, ...merge, conflicted_files }, files, rejected };
+    }
+    const merged = result.files.map(({ path, before, after }) => ({ path, before, after }));
+    const evidence = merged.length > 0 && { files: merged };
+    return { merge: { strategy: result.how, ...merge, ...evidence }, files };
   } catch (error) {
-    endMerging(agent);
-    if (error instanceof Stopped || agent.stopReason !== null) throw agent.stopReason ?? error;
+    endMerging(child);
+    if (error instanceof Stopped || child.stopReason !== null) throw child.stopReason ?? error;
     return { rejected: { cause: { code: "changes_not_merged", text: messageOf(error) } } };
   }
 }
 
-/** What was seen only where the work was done keeps it from being merged here as well. */
-function withProblems(changes: CollectedChanges, told: readonly ChangeProblem[]): CollectedChanges {
+/** Problems that only the machine of the child could see prevent the merge here as well. */
+function withProblems(changes: CollectedChanges, sent: readonly ChangeProblem[]): CollectedChanges {
   const seen = new Set(changes.problems.map(({ kind }) => kind));
-  const more = told.filter(({ kind }) => !seen.has(kind));
+  const more = sent.filter(({ kind }) => !seen.has(kind));
   return more.length === 0 ? changes : { ...changes, problems: [...changes.problems, ...more] };
 }
 
-/** Conditions of the contract that the changes themselves tell about. */
+/** Why the contract does not allow these changes, as far as the changes themselves show it. */
 function judgeChanges(
-  agent: LiveDelegation,
+  child: LiveDelegation,
   copy: WorkingCopy,
-  changes: CollectedChanges,
+  files: readonly FileEvidence[],
 ): Cause | undefined {
-  if (agent.contract.exit.evidence === "files" && changes.files.length === 0) {
+  if (child.contract.exit.evidence === "files" && files.length === 0) {
     return { code: "evidence_missing", evidence: "files" };
   }
-  const paths = changes.files.map(({ path }) => path);
-  return objectionTo(agent, copy, paths);
+  const paths = files.map(({ path }) => path);
+  return objectionTo(child, copy, paths);
 }
 
 /**
- * Asked of what the child changed, and again of what would be merged: a file that was renamed
- * meanwhile takes the change with it. A command that no sandbox held can write anywhere in its
- * copy; that does not make it right.
+ * Asked about the child's changes, and again about the paths of the merge: a rename in the target
+ * moves a change to another path. Commands without a sandbox can write anywhere in their copy,
+ * outside of the write roots as well.
  */
 function objectionTo(
   { contract, run }: LiveDelegation,
@@ -95,39 +107,26 @@ function listed(paths: readonly string[]): { paths: readonly string[]; total: nu
   return { paths: paths.slice(0, mostPaths), total: paths.length };
 }
 
-async function keepDiff(
-  agent: LiveDelegation,
-  copies: WorkingCopies,
-  copy: WorkingCopy,
-  changes: CollectedChanges,
-): Promise<{ readonly diff: Diff; readonly patch: Patch }> {
-  if (changes.files.length === 0) return { diff: {}, patch: { text: "", truncated: false } };
-  const patch = await copies.diff(copy, changes);
-  return { diff: { diff: await agent.run.parts.store.keepArtifact(patch.text) }, patch };
-}
-
-type Patch = Awaited<ReturnType<WorkingCopies["diff"]>>;
-
 async function approveChanges(
-  agent: LiveDelegation,
+  child: LiveDelegation,
   files: readonly FileEvidence[],
-  patch: Patch,
+  patch: UnifiedDiff,
 ): Promise<Cause | undefined> {
-  if (agent.contract.workspace.approval !== true || files.length === 0) return undefined;
-  const question = questionAbout(agent, files, patch);
+  if (child.contract.workspace.approval !== true) return undefined;
+  const question = questionAbout(child, files, patch);
   if (question === undefined) return { code: "changes_too_many", files: files.length };
   const about = sha256(JSON.stringify(files));
   const asked = { callId: "merge", kind: "approval", about, question } as const;
-  const outcome = await askPerson(agent, asked);
+  const outcome = await askPerson(child, asked);
   if (isConsent(outcome)) return undefined;
   return { code: "merge_not_approved", answered: outcome.answered };
 }
 
-/** All of the changes, or all of their names and where the rest is read; undefined: too many. */
+/** The whole diff, or all file names and the command that shows the diff; undefined: too many. */
 function questionAbout(
   { contract: { profile, step }, id }: LiveDelegation,
   files: readonly FileEvidence[],
-  { text, truncated }: Patch,
+  { text, truncated }: UnifiedDiff,
 ): string | undefined {
   const many = files.length === 1 ? "1 file" : `${files.length} files`;
   const names = files.map(({ path }) => `  ${visibleJson(path)}`).join("\n");
@@ -138,56 +137,33 @@ function questionAbout(
   return part.length <= longestApproval ? part : undefined;
 }
 
-function merge(
-  agent: LiveDelegation,
+function integrate(
+  child: LiveDelegation,
   copies: WorkingCopies,
   copy: WorkingCopy,
   changes: CollectedChanges,
 ): Promise<IntegrationResult> {
-  const { deadlines, workspace } = agent.contract;
+  const { deadlines, workspace } = child.contract;
   const { checks = [], owns } = workspace;
   const control = new AbortController();
-  agent.onStop((reason) => control.abort(reason));
+  child.onStop((reason) => control.abort(reason));
   const { signal } = control;
   const timeoutMs = Math.min(deadlines.total, longestCheckMs);
-  const about = { delegationId: agent.id, objects: copy.objects, timeoutMs, signal };
+  const about = { delegationId: child.id, objects: copy.objects, timeoutMs, signal };
   return copies.integrate({
     copy,
     changes,
     signal,
     objectTo: (paths) => {
-      const objection = objectionTo(agent, copy, paths);
+      const objection = objectionTo(child, copy, paths);
       return objection && describeCause(objection);
     },
     ...(owns.length > 0 && { owns }),
-    ...(checks.length > 0 && { check: agent.run.parts.checksFor(checks, about) }),
+    ...(checks.length > 0 && { check: child.run.parts.checksFor(checks, about) }),
   });
 }
 
 export const longestCheckMs = 1_800_000;
-
-type Diff = Pick<EventPayloads["agent.worktree_merged"], "diff">;
-
-function asTakenOver(result: IntegrationResult, commit: string | null, diff: Diff): TakenOver {
-  if (result.status === "merged") {
-    const files = result.files.map(({ path, before, after }) => ({ path, before, after }));
-    return {
-      merge: {
-        strategy: result.how,
-        conflicted_files: [],
-        commit,
-        ...(files.length > 0 && { files }),
-        ...diff,
-      },
-    };
-  }
-  const { files, sentence, status } = result;
-  const conflicted = status === "conflict" ? files : [];
-  return {
-    merge: { strategy: status, conflicted_files: conflicted, commit, ...diff },
-    rejected: { cause: { code: codeOf(result), text: sentence } },
-  };
-}
 
 function codeOf(result: Exclude<IntegrationResult, { status: "merged" }>) {
   if (result.status === "conflict") return "merge_conflict";
@@ -196,26 +172,31 @@ function codeOf(result: Exclude<IntegrationResult, { status: "merged" }>) {
   return result.reason === "check-failed" ? "check_failed" : "merge_refused";
 }
 
-function refused(
-  { commit }: CollectedChanges,
-  cause: Cause,
-  { files, diff }: { readonly files: readonly FileEvidence[]; readonly diff: Diff },
-): TakenOver {
-  return {
-    merge: { strategy: "refused", conflicted_files: [], commit, ...diff },
-    files,
-    rejected: { cause },
-  };
+export function endMerging({ process }: LiveDelegation): void {
+  process.end.merging?.resolve();
+  process.end.merging = null;
 }
 
-export function endMerging(agent: LiveDelegation): void {
-  agent.process.end.merging?.resolve();
-  agent.process.end.merging = null;
-}
-
-/** Its delegation has ended, and the log says so. */
+/** Gives the copy of a closed delegation back; changes that were not merged keep it. */
 export function retireCopy({ copy, process, run }: LiveDelegation): void {
   if (copy === null) return;
   const isMerged = process.end.result?.status === "completed";
   void run.parts.copies().then((copies) => copies.retire(copy, isMerged));
+}
+
+/** A diff of an agent's changes, or of a range of commits in its repository. */
+export async function changesOf(
+  { contract, copy, run, workspace }: LiveDelegation,
+  range: string | undefined,
+): Promise<UnifiedDiff | { readonly problem: string }> {
+  const root = workspace?.root ?? contract.workspace.root;
+  if (root === null) return { problem: "there is no workspace, so there are no changes" };
+  const copies = await run.parts.copies();
+  try {
+    if (copy === null || range !== undefined) return await copies.diffOfFolder(root, range);
+    return await copies.diff(copy, await copies.collect(copy, contract.step.title));
+  } catch (error) {
+    if (error instanceof MandateError) return { problem: error.message };
+    throw error;
+  }
 }

@@ -3,7 +3,7 @@ import { MandateError } from "../../ports/mandate-error.ts";
 import type { Store } from "../../ports/store.ts";
 import type { EngineParts } from "../engine-parts.ts";
 
-/** The copies that open delegations work in, and which of them. */
+/** The copies in which open delegations work, with the delegation of each. */
 export async function usedCopies(store: Store): Promise<ReadonlyMap<string, string>> {
   const used = new Map<string, string>();
   for (const { id } of await store.listRuns({ open: true, limit: 10_000 })) {
@@ -17,7 +17,7 @@ export async function usedCopies(store: Store): Promise<ReadonlyMap<string, stri
   return used;
 }
 
-/** What cannot be read as a contract works nowhere: recovery ends it. */
+/** A delegation whose contract cannot be read uses no copy: recovery closes it. */
 async function copyIn(store: Store, id: string): Promise<string | undefined> {
   try {
     return (await store.readContract(id)).workspace.copy?.id;
@@ -27,7 +27,7 @@ async function copyIn(store: Store, id: string): Promise<string | undefined> {
   }
 }
 
-/** Two delegations in one copy would be two hands in one pocket. */
+/** Throws when an open delegation works in this copy. */
 export async function requireUnused(store: Store, copy: string): Promise<void> {
   const user = (await usedCopies(store)).get(copy);
   if (user === undefined) return;
@@ -37,7 +37,7 @@ export async function requireUnused(store: Store, copy: string): Promise<void> {
   );
 }
 
-/** Removes what a crash left of copies, and brings merges that it cut off to an end. */
+/** Removes the remains of copies after a crash, and completes merges that it interrupted. */
 export async function tidyCopies({
   copies,
   hasCopies,

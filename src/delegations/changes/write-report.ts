@@ -8,26 +8,27 @@ import { replaceFile } from "../../workspaces/replace-file.ts";
 import { resolveInside } from "../../workspaces/resolve-inside.ts";
 import type { LiveDelegation } from "../live-delegation.ts";
 
-/** What is known of a child's work when its report is written. */
+/** The state of a child's work when its report is written. */
 type ReportState = "handed in" | "completed" | Failure;
 
 /**
- * Writes a child's report where its contract says, below the workspace and never through a link
- * that leaves it. The same output written twice is the same file, so a crash in between is harmless.
- * Undefined when the contract wants no file, or the workspace cannot take one: the log has it all.
- * Nobody's version control is to ask about our own folder; whoever wants to keep what is in there
- * removes the `.gitignore`, which comes with the folder and never again.
+ * Writes a child's report where its contract says, below the workspace and never through a link.
+ * Writing the same output twice gives the same file, so a crash in between is harmless.
+ * Undefined when the contract wants no file, or the workspace cannot take one: the log has the
+ * output. A `.gitignore` comes with our own folder, once; a person may remove it to keep reports.
  */
 export async function writeReport(
-  agent: LiveDelegation,
+  child: LiveDelegation,
   text: string,
   state: ReportState,
 ): Promise<string | undefined> {
-  const pattern = agent.contract.outputs.report_path_pattern;
-  const { contract, run } = agent;
-  if (pattern === null || run.workspace === null || contract.parent.depth === 0) return undefined;
-  const idx = contract.outputs.report_index ?? placeOf(agent);
-  const path = reportPath(pattern, { run: contract.parent.run_id, id: agent.id, idx });
+  const { contract, id, run } = child;
+  const { report_index: index, report_path_pattern: pattern } = contract.outputs;
+  const { depth, run_id: runId, step_idx: step } = contract.parent;
+  if (pattern === null || run.workspace === null || depth === 0) return undefined;
+  // Contracts of earlier versions have no index; on distributed runs, their step was not unique.
+  const idx = index ?? (run.execution.log === null ? String(step) : `${step}-${id}`);
+  const path = reportPath(pattern, { run: runId, id, idx });
   try {
     // In the run's own folder, also when the child has a copy: a report is no change to merge.
     const workspace = bindWorkspace({
@@ -37,47 +38,29 @@ export async function writeReport(
       forbidden: run.parts.forbidden,
     });
     const folder = resolveInside(workspace, dirname(path)).path;
-    // No links on the way: a report goes where its contract says, and nowhere else.
     if (folder !== join(workspace.root, dirname(path))) return undefined;
-    // What the next start reads, for instance a folder of profiles that the configuration names.
-    if (run.parts.guarded.some((place) => isBelow(join(folder, basename(path)), place)))
-      return undefined;
+    // Guarded: configuration that the next start reads, for instance a folder of profiles.
+    const target = join(folder, basename(path));
+    if (run.parts.guarded.some((place) => isBelow(target, place))) return undefined;
     const ours = join(workspace.root, ".mandate", "reports");
     const isNew = isBelow(folder, ours) && mkdirSync(ours, { recursive: true }) !== undefined;
     mkdirSync(folder, { recursive: true });
-    if (isNew) await writeInto(ours, workspace.root, ".gitignore", "*\n").catch(() => false);
-    const isWritten = await writeInto(
-      folder,
-      workspace.root,
-      basename(path),
-      reportOf(agent, text, state),
-    );
+    const write = async (into: string, name: string, content: string): Promise<boolean> => {
+      const place = bindWorkspace({ root: into, isolation: "custom", allowWrites: true });
+      // Checked again: a link can appear at any moment.
+      if (!isBelow(place.root, workspace.root)) return false;
+      await replaceFile(place, name, Buffer.from(content));
+      return true;
+    };
+    if (isNew) await write(ours, ".gitignore", "*\n").catch(() => false);
+    const isWritten = await write(folder, basename(path), reportOf(child, text, state));
     return isWritten ? path : undefined;
   } catch {
     return undefined;
   }
 }
 
-/** False where the folder is not below the workspace any more: a link can come at any moment. */
-async function writeInto(
-  folder: string,
-  workspace: string,
-  name: string,
-  text: string,
-): Promise<boolean> {
-  const place = bindWorkspace({ root: folder, isolation: "custom", allowWrites: true });
-  if (!isBelow(place.root, workspace)) return false;
-  await replaceFile(place, name, Buffer.from(text));
-  return true;
-}
-
-/** In contracts of earlier versions, which counted children as they were made: each worker its own. */
-function placeOf({ contract, id, run }: LiveDelegation): string {
-  const { step_idx: step } = contract.parent;
-  return run.execution.log === null ? String(step) : `${step}-${id}`;
-}
-
-/** A report never reads as a success that did not happen: its first lines say how the child ended. */
+/** The first lines say how the child closed, so that no report reads as a success by mistake. */
 function reportOf({ contract }: LiveDelegation, text: string, state: ReportState): string {
   const { parent, profile, step } = contract;
   const facts = [

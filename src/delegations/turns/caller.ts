@@ -20,7 +20,7 @@ import { MandateError } from "../../ports/mandate-error.ts";
 import type { ToolCall } from "../../ports/model.ts";
 import { infoOf, resultOf } from "../../sessions/delegation-result.ts";
 import { completion } from "../../tools/gate.ts";
-import { changesOf } from "../changes/changes-of.ts";
+import { changesOf } from "../changes/take-over.ts";
 import { MergeOrder } from "../changes/merge-order.ts";
 import { cancelStored } from "../ends/cancel-stored.ts";
 import { event, isWatcher, type LiveDelegation, nextIndex } from "../live-delegation.ts";
