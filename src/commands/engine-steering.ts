@@ -118,7 +118,7 @@ export class EngineSteering implements Steering {
   async runAtWork(): Promise<string> {
     if (this.#place.run !== undefined) return this.#place.run;
     const atWork = this.#engine.liveRuns.filter(
-      ({ isHeld, root }) => root !== null && !root.process.end.isEnding && !isHeld,
+      ({ delegations: { root }, isHeld }) => root !== null && !root.process.end.isEnding && !isHeld,
     );
     // Of a run that is spread, several branches may be at work here.
     const all = [...new Set(atWork.map(({ id }) => id))];

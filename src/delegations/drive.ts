@@ -29,7 +29,7 @@ export async function drive(agent: LiveDelegation): Promise<void> {
     try {
       ending = await takeTurns(agent);
       // It is to rest: what it came to is decided again from its log when it continues.
-      if (agent.suspension !== null) throw agent.suspension;
+      if (agent.work.suspension !== null) throw agent.work.suspension;
     } catch (error) {
       ending = outOfTime(agent, error);
     }
@@ -37,12 +37,12 @@ export async function drive(agent: LiveDelegation): Promise<void> {
     const after = judgeAttempt(agent, ending);
     if (after.do === "close") {
       // It was just in time, or another attempt would not help.
-      agent.cut = null;
+      agent.work.cut = null;
       await closeWith(agent, after.ending);
       return;
     }
     // An attempt that took too long has waited enough, and leaves what it was doing without an end.
-    const isCut = agent.cut !== null;
+    const isCut = agent.work.cut !== null;
     const delay = isCut ? 0 : backoff(agent.run.parts, attempt);
     agent.record(
       ...(isCut ? unfinished(agent) : []),
@@ -53,8 +53,8 @@ export async function drive(agent: LiveDelegation): Promise<void> {
         delay_ms: Math.round(delay),
       }),
     );
-    if (!isCut) await agent.sleep(delay);
-    agent.cut = null;
+    if (!isCut) await agent.work.sleep(delay);
+    agent.work.cut = null;
     agent.record(event(agent, "agent.subagent_attempt", { attempt: attempt + 1, of }));
     agent.process.time.nextAttempt();
   }
@@ -73,7 +73,8 @@ function judgeAttempt(agent: LiveDelegation, ending: Ending): AfterAttempt {
 }
 
 /** An attempt whose time is over ends like one that failed; what ended the delegation is thrown. */
-function outOfTime({ cut, stopReason }: LiveDelegation, error: unknown): Ending {
+function outOfTime({ work }: LiveDelegation, error: unknown): Ending {
+  const { cut, stopReason } = work;
   if (cut === null || stopReason !== null || !(error instanceof Stopped)) throw error;
   if (cut instanceof Suspended) throw cut;
   return failure(cut.cause, true);
@@ -104,7 +105,7 @@ async function takeTurns(agent: LiveDelegation): Promise<Ending> {
         const telling = tellOfEnded(agent);
         if (telling) await telling;
         await deliverMail(agent);
-        agent.throwIfStopped();
+        agent.work.throwIfStopped();
         const ending = await takeTurn(agent);
         if (ending) return ending;
         break;
@@ -138,7 +139,7 @@ async function askWhatNext(agent: LiveDelegation, question: string): Promise<End
   agent.process.time.giveSlot();
   const outcome = await waiting;
   const back = agent.process.time.takeSlot();
-  if (back) await agent.interruptible(back);
+  if (back) await agent.work.interruptible(back);
   // A default answers a question of the agent; here it does not keep its exit rule.
   if (!outcome.answered || outcome.by !== "person") {
     const { tools } = agent.contract.exit;

@@ -10,7 +10,7 @@ export function queue(agent: LiveDelegation): void {
     return;
   }
   scheduler.enter(() => {
-    if (agent.process.end.isEnding || agent.isParked || agent.run.lost) {
+    if (agent.process.end.isEnding || agent.work.isParked || agent.run.lost) {
       scheduler.leave();
       return;
     }

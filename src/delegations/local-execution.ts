@@ -57,7 +57,7 @@ export class LocalExecution implements Execution {
   }
 
   owns(_agent: LiveDelegation, { fence, worker }: RunState): boolean {
-    const { ownership } = this.#run;
+    const { ownership } = this.#run.settings;
     return fence === ownership.fence && worker === ownership.worker;
   }
 

@@ -126,7 +126,7 @@ export async function deliverMail(agent: LiveDelegation, isAnswered = false): Pr
   const { parts } = agent.run;
   const mail = await (parts.mailOf ?? mailInLog)(agent);
   if (mail.length === 0) return false;
-  agent.throwIfStopped();
+  agent.work.throwIfStopped();
   if (isAnswered && parts.mailOf === undefined && !(await hasRoomFor(agent, mail))) return false;
   // Other processes write messages: they are in the log, and not yet in the state here.
   const known = new Set(agent.state.mail?.map(({ message_id }) => message_id));

@@ -77,7 +77,7 @@ export class SessionChildren {
       }
       children.unshift(...childrenOf(run, rootId).map(({ id }) => id));
     }
-    return children.filter((id) => !delivered.has(id) && !this.#run.delivered.has(id));
+    return children.filter((id) => !delivered.has(id) && !this.#run.history.delivered.has(id));
   }
 
   /** Resolves when it has closed, in whichever process. */
@@ -101,7 +101,7 @@ export class SessionChildren {
       const found = await this.find(id);
       if (found?.delegation.status !== "closed") continue;
       this.#untold.delete(id);
-      if (!this.#run.delivered.has(id)) ended.push(found.delegation);
+      if (!this.#run.history.delivered.has(id)) ended.push(found.delegation);
     }
     return ended;
   }

@@ -65,7 +65,7 @@ export class Session {
     const { id: own, run } = this.#agent;
     const started: string[] = [];
     const cancel = (id: string): void => {
-      const child = run.agents.get(id);
+      const child = run.delegations.byId.get(id);
       if (child === undefined) return;
       // That it ends is decided; where that cannot be written now, it is as soon as it can be.
       cancelLive(child, { code: "call_withdrawn" }).catch(() => undefined);

@@ -206,7 +206,8 @@ describe("time that waits for a person", () => {
     const second = await first.another(options);
     const [recovered] = await second.engine.recover();
     await until("it asks again", () => second.engine.liveRuns.some(({ asks }) => asks.size > 0));
-    for (const agent of second.engine.liveRuns.flatMap(({ agents }) => [...agents.values()])) {
+    const live = second.engine.liveRuns.flatMap((run) => [...run.delegations.byId.values()]);
+    for (const agent of live) {
       expect(agent.process.time.left()).toBeGreaterThan(4 * minute);
     }
     await second.engine.answer(again.payload.ask_id, "blue");

@@ -22,7 +22,14 @@ export async function startWatcher(watches: LiveDelegation, profile: string): Pr
   const task = `Watch the session of ${watched}, whose task is: ${contract.step.description}`;
   const request = { task, profile, title: `Watch ${watched}` };
   const caller = { caller: null, callId: null };
-  return startDelegation({ ...caller, run, request, way: "watch", watches, step: run.steps++ });
+  return startDelegation({
+    ...caller,
+    run,
+    request,
+    way: "watch",
+    watches,
+    step: run.delegations.nextStep++,
+  });
 }
 
 /** The first profile that cannot watch. Asked before the run exists, so that a refusal leaves none. */
@@ -58,7 +65,7 @@ export function watchersOf(
   { id, run }: LiveDelegation,
   profile: string,
 ): readonly LiveDelegation[] {
-  return run.topLevel.filter(
+  return run.delegations.topLevel.filter(
     ({ contract, process }) =>
       contract.parent.watches === id && contract.profile.id === profile && !process.end.isEnding,
   );
@@ -75,17 +82,17 @@ export async function watch(
   const { contract, run, said } = watcher;
   const { limits, store } = run.parts;
   const watched = contract.parent.watches ?? "";
-  closeWithSession(watcher, run.agents.get(watched));
+  closeWithSession(watcher, run.delegations.byId.get(watched));
   const feed = new WatchFeed(store, watched, said.watchedUpTo);
   try {
     for (;;) {
-      const { lines, upTo } = await watcher.interruptible(feed.next());
+      const { lines, upTo } = await watcher.work.interruptible(feed.next());
       const message = `What happened in the session that you watch:\n\n${describeDeltas(lines, batchSize)}\n\nInterject if you must; otherwise answer with one word.`;
       const shown = { from: "session", severity: "info", message, up_to: upTo } as const;
       watcher.record(event(watcher, "agent.interjected", shown));
       const ending = await attempt(watcher);
       if (ending.kind === "failure" || ending.truncated) return await closeWith(watcher, ending);
-      await watcher.sleep(limits.watchIntervalMs);
+      await watcher.work.sleep(limits.watchIntervalMs);
     }
   } finally {
     feed.close();
@@ -94,7 +101,7 @@ export async function watch(
 
 /** The run closes watchers of its root; watchers of other sessions close when these do. */
 function closeWithSession(watcher: LiveDelegation, watched: LiveDelegation | undefined): void {
-  if (watched === undefined || watched === watcher.run.root) return;
+  if (watched === undefined || watched === watcher.run.delegations.root) return;
   // If that cannot be written, the end of the run closes the watcher.
   void watched.process.end
     .whenClosed()

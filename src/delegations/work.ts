@@ -48,11 +48,12 @@ export async function work(agent: LiveDelegation): Promise<void> {
 export async function endWork(agent: LiveDelegation, cause: unknown): Promise<void> {
   if (agent.process.end.isEnding) return;
   // Stopped while it was coming to rest: that is why it ends.
-  const error = cause instanceof Suspended ? (agent.stopReason ?? cause) : cause;
+  const error = cause instanceof Suspended ? (agent.work.stopReason ?? cause) : cause;
   if (wasRefused(error)) return reconcileOrGiveUp(agent);
   try {
     if (wasNotWritten(error)) await reloadTree(agent, error);
-    else if (agent.suspension && !agent.isParked) return await park(agent, agent.suspension);
+    else if (agent.work.suspension && !agent.work.isParked)
+      return await park(agent, agent.work.suspension);
     await closeWith(agent, endingOf(error, agent));
   } catch (refusal) {
     if (wasRefused(refusal)) return reconcileOrGiveUp(agent);
@@ -76,10 +77,10 @@ function giveUp(agent: LiveDelegation, cause: unknown): void {
   // Its caller must not go on with a result that is in no log: it ends for the same reason.
   agent.parent?.process.appends.add(Promise.reject(cause));
   abandon(agent, cause);
-  const { execution, parts, root } = agent.run;
+  const { delegations, execution, parts } = agent.run;
   // Whoever is below ends with it; another program's agent goes on, and does not.
   const isTopmost =
-    agent === root ||
+    agent === delegations.root ||
     agent.parent === null ||
     execution.isRemote(agent.parent) ||
     isHeldByProgram(agent.parent);
@@ -93,12 +94,12 @@ function giveUp(agent: LiveDelegation, cause: unknown): void {
  */
 function abandon(agent: LiveDelegation, cause: unknown): void {
   agent.process.end.isEnding = true;
-  const { abandoned, root, topLevel } = agent.run;
+  const { abandoned, root, topLevel } = agent.run.delegations;
   // Whoever watches ends with the root, as when its end is written.
   const below = [...agent.process.children, ...(agent === root ? topLevel : [])];
   for (const child of below) {
     if (child.process.end.isEnding || child.run.execution.isRemote(child)) continue;
-    child.stop({ code: "store_failed", text: messageOf(cause) });
+    child.work.stop({ code: "store_failed", text: messageOf(cause) });
     abandon(child, cause);
   }
   abandoned.push(agent);
@@ -113,7 +114,7 @@ async function reconcile(agent: LiveDelegation): Promise<void> {
   if (state === undefined || delegation === undefined || !run.execution.owns(agent, state)) {
     run.lost = true;
     agent.process.end.isEnding = true;
-    run.stir();
+    run.changed.notify();
     run.execution.leave();
     return;
   }
@@ -133,8 +134,9 @@ async function reconcile(agent: LiveDelegation): Promise<void> {
   agent.record(...settledIfOpen(agent));
   // The calls that come again must find the children they made.
   for (const { id, callId } of state.delegations.values()) {
-    const child = run.agents.get(id);
-    if (child?.parent === agent && callId !== null) run.byCall.set(`${agent.id} ${callId}`, child);
+    const child = run.delegations.byId.get(id);
+    if (child?.parent === agent && callId !== null)
+      run.delegations.byCall.set(`${agent.id} ${callId}`, child);
   }
   const output = outputOf(agent);
   await (output ? finish(agent, output) : work(agent));

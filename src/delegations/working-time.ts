@@ -96,13 +96,13 @@ export class WorkingTime {
     return waiting.then(() => {
       this.#gotSlot();
       // It ended, rests or went to another process while it queued: the slot goes to the next one.
-      if (agent.process.end.isEnding || agent.isParked || agent.run.lost) this.giveSlot();
+      if (agent.process.end.isEnding || agent.work.isParked || agent.run.lost) this.giveSlot();
     });
   }
 
   /** Resolves when a request of the run was settled: what it had reserved may be free now. */
   untilReleased(): Promise<void> {
-    return this.#agent.run.released();
+    return this.#agent.run.funds.next();
   }
 
   #gotSlot(): void {
@@ -127,12 +127,12 @@ export class WorkingTime {
     const { deadlines, execution } = this.#agent.contract;
     const left = this.#isStill ? Number.POSITIVE_INFINITY : this.left();
     if (left <= 0) {
-      this.#agent.stop({ code: "total_deadline", ms: deadlines.total });
+      this.#agent.work.stop({ code: "total_deadline", ms: deadlines.total });
       return;
     }
     const attemptLeft = this.hasSlot && !this.#isStill ? this.#attemptLeft() : left;
     if (attemptLeft <= 0) {
-      this.#agent.endAttempt({ code: "attempt_deadline", ms: execution.attempt_timeout_ms });
+      this.#agent.work.endAttempt({ code: "attempt_deadline", ms: execution.attempt_timeout_ms });
       return;
     }
     const request = this.watched?.check() ?? Math.min(deadlines.first_token, deadlines.stall);

@@ -44,8 +44,8 @@ export async function takeOver(child: LiveDelegation, copy: WorkingCopy): Promis
     const merge = { conflicted_files: [], commit: changes.commit, ...diff };
     if (cause) return { merge: { strategy: "refused", ...merge }, files, rejected: { cause } };
     const turn = child.parent?.process.merges?.turn(contract.parent.step_idx, child.id);
-    if (turn) await child.interruptible(turn);
-    child.throwIfStopped();
+    if (turn) await child.work.interruptible(turn);
+    child.work.throwIfStopped();
     process.end.merging = Promise.withResolvers();
     const result = await integrate(child, copies, copy, changes);
     if (result.status !== "merged") {
@@ -59,7 +59,8 @@ export async function takeOver(child: LiveDelegation, copy: WorkingCopy): Promis
     return { merge: { strategy: result.how, ...merge, ...evidence }, files };
   } catch (error) {
     endMerging(child);
-    if (error instanceof Stopped || child.stopReason !== null) throw child.stopReason ?? error;
+    if (error instanceof Stopped || child.work.stopReason !== null)
+      throw child.work.stopReason ?? error;
     return { rejected: { cause: { code: "changes_not_merged", text: messageOf(error) } } };
   }
 }
@@ -146,7 +147,7 @@ function integrate(
   const { deadlines, workspace } = child.contract;
   const { checks = [], owns } = workspace;
   const control = new AbortController();
-  child.onStop((reason) => control.abort(reason));
+  child.work.onStop((reason) => control.abort(reason));
   const { signal } = control;
   const timeoutMs = Math.min(deadlines.total, longestCheckMs);
   const about = { delegationId: child.id, objects: copy.objects, timeoutMs, signal };

@@ -25,14 +25,14 @@ export async function writeReport(
   const { contract, id, run } = child;
   const { report_index: index, report_path_pattern: pattern } = contract.outputs;
   const { depth, run_id: runId, step_idx: step } = contract.parent;
-  if (pattern === null || run.workspace === null || depth === 0) return undefined;
+  if (pattern === null || run.settings.workspace === null || depth === 0) return undefined;
   // Contracts of earlier versions have no index; on distributed runs, their step was not unique.
   const idx = index ?? (run.execution.log === null ? String(step) : `${step}-${id}`);
   const path = reportPath(pattern, { run: runId, id, idx });
   try {
     // In the run's own folder, also when the child has a copy: a report is no change to merge.
     const workspace = bindWorkspace({
-      root: run.workspace,
+      root: run.settings.workspace,
       isolation: "shared",
       allowWrites: false,
       forbidden: run.parts.forbidden,

@@ -149,7 +149,10 @@ export async function workOnBranch(branch: DistributedExecution): Promise<void> 
     if (delegation.status === "waiting_for_merge") await takeUp(agent, delegation);
     else if (delegation.share?.worker === null) branch.dispatch(agent);
   }
-  const own = here.parent === null ? [here, ...run.topLevel.filter((one) => one !== here)] : [here];
+  const own =
+    here.parent === null
+      ? [here, ...run.delegations.topLevel.filter((one) => one !== here)]
+      : [here];
   for (const agent of own) {
     const delegation = state.delegations.get(agent.id);
     if (delegation !== undefined && !agent.process.end.isEnding) await takeUp(agent, delegation);
@@ -160,5 +163,5 @@ export async function workOnBranch(branch: DistributedExecution): Promise<void> 
 /** A goal that had not begun waits for its turn again. */
 export function isWaitingGoal({ here, log, run }: DistributedExecution): boolean {
   const isGoal = log !== null && log.goal !== null;
-  return isGoal && here === run.root && here?.state.status === "created";
+  return isGoal && here === run.delegations.root && here?.state.status === "created";
 }

@@ -5,6 +5,7 @@ import { retireCopy } from "../changes/take-over.ts";
 import { closeWith } from "../ends/close.ts";
 import { failure } from "../ends/ending.ts";
 import { type LiveDelegation, outputOf } from "../live-delegation.ts";
+import { loseRun, settleAsk } from "../live-run.ts";
 import { reload } from "../recovery/hydrate.ts";
 import { finish } from "../work.ts";
 import type { DistributedExecution } from "./distributed-execution.ts";
@@ -75,24 +76,24 @@ function follow(branch: DistributedExecution, event: StoredEvent): void {
   switch (event.type) {
     case "agent.budget_settled":
     case "agent.budget_corrected":
-      run.release();
+      run.funds.notify();
       break;
     case "agent.answered":
-      run.answered(event);
+      settleAsk(run, event);
       break;
     case "agent.claimed": {
       const isHere = event.sub_agent_id === here?.id;
-      if (isHere && event.payload.fence > run.ownership.fence) loseBranch(branch);
+      if (isHere && event.payload.fence > run.settings.ownership.fence) loseBranch(branch);
       break;
     }
     case "agent.subagent_waiting_for_merge": {
-      const child = run.agents.get(event.sub_agent_id ?? "");
+      const child = run.delegations.byId.get(event.sub_agent_id ?? "");
       if (child && child.parent === here && child.contract.workspace.copy !== undefined)
         void takeOver(branch, child).catch(leaveToNext);
       break;
     }
     case "agent.subagent_closed": {
-      const agent = run.agents.get(event.payload.sub_agent_id);
+      const agent = run.delegations.byId.get(event.payload.sub_agent_id);
       if (agent) void ended(branch, agent).catch(leaveToNext);
       break;
     }
@@ -104,7 +105,7 @@ function follow(branch: DistributedExecution, event: StoredEvent): void {
 export async function catchUp(branch: DistributedExecution): Promise<void> {
   const { here, log: state, run } = branch;
   if (state === null) return;
-  for (const agent of [...run.agents.values()]) {
+  for (const agent of [...run.delegations.byId.values()]) {
     if (state.delegations.get(agent.id)?.status === "closed" && agent.process.end.result === null) {
       await ended(branch, agent);
     }
@@ -129,7 +130,7 @@ async function takeOver(branch: DistributedExecution, child: LiveDelegation): Pr
     return;
   child.adopt(delegation);
   await reload(child, delegation);
-  run.stir();
+  run.changed.notify();
   const output = outputOf(child);
   if (child.copy !== null && output !== null) return finish(child, output);
   await closeWith(child, failure({ code: "working_copy_gone" }));
@@ -140,7 +141,7 @@ async function ended(branch: DistributedExecution, agent: LiveDelegation): Promi
   const { here, log, run } = branch;
   const wasOurs = !agent.process.end.isEnding;
   agent.process.end.isEnding = true;
-  if (wasOurs && agent === here) agent.stop({ code: "ended_outside" });
+  if (wasOurs && agent === here) agent.work.stop({ code: "ended_outside" });
   const known = log && resultOf(log, agent.id);
   const stored = known ? undefined : await run.parts.store.readRun(run.id);
   const result = known || (stored && resultOf(stored, agent.id));
@@ -156,6 +157,6 @@ function leaveToNext(): void {}
 
 /** Another worker has it now, and this one has nothing more to do for it. */
 export function loseBranch(branch: DistributedExecution): void {
-  branch.run.giveUp();
+  loseRun(branch.run);
   branch.leave();
 }

@@ -15,7 +15,7 @@ import type { EngineParts } from "../engine-parts.ts";
 import { queue } from "../enqueue.ts";
 import type { CopyTravel, Execution, NotBegun, RunKeeping } from "../execution.ts";
 import { endTime, isWatcher, type LiveDelegation } from "../live-delegation.ts";
-import { LiveRun, type RunIdentity } from "../live-run.ts";
+import { LiveRun, type RunSettings } from "../live-run.ts";
 import { knowWholeRun } from "./hydrate-branch.ts";
 import { keepAlive } from "./keep-alive.ts";
 import { copyFor } from "./remote-copy.ts";
@@ -42,14 +42,14 @@ export class DistributedExecution implements Execution {
   }
 
   /** The part of a run that one worker works on. */
-  static open(parts: EngineParts, identity: Omit<RunIdentity, "execute">): DistributedExecution {
+  static open(parts: EngineParts, settings: RunSettings): DistributedExecution {
     const opened: DistributedExecution[] = [];
     const execute = (run: LiveRun): DistributedExecution => {
       const execution = new DistributedExecution(run);
       opened.push(execution);
       return execution;
     };
-    const run = new LiveRun(parts, { ...identity, execute });
+    const run = new LiveRun(parts, settings, execute);
     return opened[0] ?? execute(run);
   }
 
@@ -73,7 +73,7 @@ export class DistributedExecution implements Execution {
       await created;
     } catch (error) {
       if (!(error instanceof MandateError) || error.code !== "refused-by-policy") throw error;
-      this.run.delist(agent);
+      this.run.delegations.remove(agent);
       return { rule: "children", reason: error.message };
     }
     this.dispatch(agent);
@@ -126,7 +126,7 @@ export class DistributedExecution implements Execution {
   }
 
   owns({ id }: LiveDelegation, state: RunState): boolean {
-    const { ownership } = this.run;
+    const { ownership } = this.run.settings;
     const { fence, worker } = ownerOf(state, id);
     return fence === ownership.fence && worker === ownership.worker;
   }
@@ -161,7 +161,7 @@ export class DistributedExecution implements Execution {
   }
 
   knowAll(agent: LiveDelegation): Promise<void> | undefined {
-    if (agent !== this.run.root || this.log === null) return undefined;
+    if (agent !== this.run.delegations.root || this.log === null) return undefined;
     return knowWholeRun(this.run, this.log);
   }
 

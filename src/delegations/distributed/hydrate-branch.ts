@@ -61,10 +61,10 @@ async function know(
   role?: CopyRole,
 ): Promise<LiveDelegation> {
   const agent = await revive(run, state, delegation, events, { isElsewhere, role });
-  run.enlist(agent);
+  run.delegations.add(agent);
   const { callId, depth, parentId } = delegation;
-  if (parentId === null && depth === 0) run.root = agent;
-  if (callId !== null) run.byCall.set(`${parentId} ${callId}`, agent);
+  if (parentId === null && depth === 0) run.delegations.root = agent;
+  if (callId !== null) run.delegations.byCall.set(`${parentId} ${callId}`, agent);
   return agent;
 }
 
@@ -78,7 +78,7 @@ async function eventsFor(
   const isAlone = self.parentId !== null || childrenOf(state, null).length === 1;
   if (self.status === "created" && isAlone) return found;
   for await (const event of run.parts.store.readEvents({ runId: run.id })) {
-    run.note(event);
+    run.history.see(event);
     const of = event.sub_agent_id;
     if (of === undefined || !isNear(state, self, of)) continue;
     const events = found.get(of);
@@ -112,22 +112,23 @@ const planned = ["run.planned"] as const;
  * caller, and which plans stand.
  */
 export async function knowWholeRun(run: LiveRun, state: RunState): Promise<void> {
-  run.plans.length = 0;
+  run.history.plans.length = 0;
   // Who was told of an end is asked only of those that did not end well.
   const isAnyAmiss = [...state.delegations.values()].some(
     (one) =>
-      one.id !== run.root?.id && !(one.status === "closed" && one.finalStatus === "completed"),
+      one.id !== run.delegations.root?.id &&
+      !(one.status === "closed" && one.finalStatus === "completed"),
   );
   const types = isAnyAmiss ? (["run.planned", "agent.tool_completed"] as const) : planned;
   const events = run.parts.store.readEvents({ runId: run.id, types });
-  for await (const event of events) run.note(event);
-  const planners = new Set(run.plans.map(({ by }) => by));
+  for await (const event of events) run.history.see(event);
+  const planners = new Set(run.history.plans.map(({ by }) => by));
   for (const delegation of state.delegations.values()) {
     const isOverlooked = delegation.status === "closed" && delegation.finalStatus === "failed";
     const isPlanned = delegation.parentId !== null && planners.has(delegation.parentId);
     if (!isOverlooked && !isPlanned && !planners.has(delegation.id)) continue;
     for (const one of lineOf(state, delegation.id)) {
-      if (!run.agents.has(one.id)) await know(run, state, one, [], true, "none");
+      if (!run.delegations.byId.has(one.id)) await know(run, state, one, [], true, "none");
     }
   }
 }

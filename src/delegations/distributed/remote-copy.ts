@@ -48,7 +48,7 @@ export async function copyFor(
       throw error;
     }
   }
-  const { fence } = run.ownership;
+  const { fence } = run.settings.ownership;
   const written = await lastWritten(run.parts, log, delegation, events, fence);
   if (written > (copies.has(id) ? copies.claimOf(id) : 0)) throw lostWork(delegation.id);
   const copy = found() ?? (await unpack());

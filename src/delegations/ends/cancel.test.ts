@@ -191,7 +191,7 @@ describe("fault 15: a cancel that races the end", () => {
       });
       const started = mandate.start({ task: "go", profile: "worker" });
       cancel = () =>
-        mandate.engine.cancel(mandate.engine.liveRuns[0]?.root?.id ?? "ffffff", "now?");
+        mandate.engine.cancel(mandate.engine.liveRuns[0]?.delegations.root?.id ?? "ffffff", "now?");
       const { runId, result } = await started;
       const { status } = await result;
       const outcome = (await cancelling) ?? "none";
@@ -223,7 +223,7 @@ describe("a tool that cannot be undone", () => {
             const made = next();
             // Its start is recorded, and not yet written.
             const [run] = mandate.engine.liveRuns;
-            cancelling = mandate.engine.cancel(run?.root?.id ?? "", "stop it");
+            cancelling = mandate.engine.cancel(run?.delegations.root?.id ?? "", "stop it");
             return made;
           },
         },

@@ -11,12 +11,12 @@ import { failure } from "./ending.ts";
  */
 export async function cancelLive(agent: LiveDelegation, cause: Cause): Promise<CancelOutcome> {
   // Somebody was faster: another cancel, a deadline, the end itself.
-  if (agent.process.end.isEnding || agent.stopReason !== null) {
+  if (agent.process.end.isEnding || agent.work.stopReason !== null) {
     await agent.process.end.whenClosed();
     await agent.process.end.closing?.catch(() => undefined);
     return "already_terminal";
   }
-  agent.stop(cause);
+  agent.work.stop(cause);
   // What is being merged comes to its end first; then it has ended by itself, or can be.
   await agent.process.end.merging?.promise;
   try {
@@ -25,7 +25,7 @@ export async function cancelLive(agent: LiveDelegation, cause: Cause): Promise<C
   } catch (error) {
     // Its own work has been left: it ends here, as it would have there, or as soon as it can be.
     await endWork(agent, error);
-    if (agent.run.abandoned.includes(agent)) throw error;
+    if (agent.run.delegations.abandoned.includes(agent)) throw error;
   }
   return agent.process.end.result?.closeReason === "cancelled" ? "cancelled" : "already_terminal";
 }

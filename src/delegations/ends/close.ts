@@ -10,9 +10,9 @@ import { GitFailure } from "../../workspaces/git/git-failure.ts";
 import { RepositoryRefused } from "../../workspaces/git/repository-refusal.ts";
 import { endMerging, retireCopy, takeOver } from "../changes/take-over.ts";
 import { writeReport } from "../changes/write-report.ts";
+import { findTool } from "../delegation-process.ts";
 import {
   endTime,
-  findTool,
   isWatcher,
   type LiveDelegation,
   openChildren,
@@ -71,7 +71,7 @@ async function closeOnce(
   ending: Ending,
   ended: LiveDelegation[],
 ): Promise<void> {
-  if (agent.run.abandoned.length > 0) await readmit(agent);
+  if (agent.run.delegations.abandoned.length > 0) await readmit(agent);
   const rejected = ending.kind === "output" ? objectionTo(agent, ending) : undefined;
   const settling =
     ending.kind === "output" && rejected === undefined
@@ -113,9 +113,11 @@ async function append(
   const [closing, concluded] = conclude(agent, accepted);
   // The parent that waits gets the result in the transaction that closes the child: once, or never.
   const delivery = agent.process.end.deliver?.(concluded) ?? [];
-  const isLast = agent === run.root;
+  const isLast = agent === run.delegations.root;
   // Watchers live as long as what they watch, and the run ends when all have.
-  const watchers = isLast ? run.topLevel.flatMap((one) => closeWatcher(one, ended)) : [];
+  const watchers = isLast
+    ? run.delegations.topLevel.flatMap((one) => closeWatcher(one, ended))
+    : [];
   const finished = isLast ? runFinished(run, agent, failedBy(accepted)?.cause) : undefined;
   const result = finished ? { ...concluded, outcome: finished.payload.outcome } : concluded;
   const finish = finished ? [finished] : [];
@@ -137,7 +139,8 @@ async function append(
 
 /** Those below whose own ends could not be written are open by the log: they end with their caller. */
 async function readmit(agent: LiveDelegation): Promise<void> {
-  const { abandoned, id, parts, root } = agent.run;
+  const { id, parts } = agent.run;
+  const { abandoned, root } = agent.run.delegations;
   const state = await parts.store.readRun(id);
   for (const one of [...abandoned]) {
     if (agent !== root && !isBelow(one, agent)) continue;
@@ -146,7 +149,7 @@ async function readmit(agent: LiveDelegation): Promise<void> {
     if (delegation === undefined || !isOpen(delegation)) continue;
     one.process.end.reopen();
     await reload(one, delegation);
-    one.process.appends.breakOff(one.stopReason ?? new Stopped({ code: "end_not_written" }));
+    one.process.appends.breakOff(one.work.stopReason ?? new Stopped({ code: "end_not_written" }));
   }
 }
 
@@ -156,7 +159,7 @@ export function isBelow({ parent }: LiveDelegation, agent: LiveDelegation): bool
 
 /** It went on to its end though its caller had stopped. */
 function nobodyWaits({ parent }: LiveDelegation, { closeReason }: DelegationResult): boolean {
-  return parent?.isInterrupted === true && closeReason !== "cancelled";
+  return parent?.work.isInterrupted === true && closeReason !== "cancelled";
 }
 
 /**
@@ -189,7 +192,7 @@ async function endUnfinished(
   }
   await execution.endRemoteChildren(agent, tooEarly);
   for (const { contract } of done) agent.process.merges?.callFor(contract.parent.step_idx);
-  await agent.interruptible(Promise.all(done.map(({ process }) => process.end.whenClosed())));
+  await agent.work.interruptible(Promise.all(done.map(({ process }) => process.end.whenClosed())));
 }
 
 async function waitFor(
@@ -206,7 +209,7 @@ async function waitFor(
   if (outputOf(agent) !== null) agent.process.end.answered(conclude(agent, { ending })[1]);
   const { merges } = agent.process;
   for (const { contract } of open) merges?.callFor(contract.parent.step_idx);
-  await agent.interruptible(Promise.all(open.map(({ process }) => process.end.whenClosed())));
+  await agent.work.interruptible(Promise.all(open.map(({ process }) => process.end.whenClosed())));
 }
 
 function mergesBelow(agent: LiveDelegation): Promise<void>[] {
@@ -280,7 +283,7 @@ function closeBelow(agent: LiveDelegation, cause: Ending, ended: LiveDelegation[
   const events = [...below, ...closing];
   agent.process.end.begin(closing);
   ended.push(agent);
-  agent.stop(ending.cause);
+  agent.work.stop(ending.cause);
   agent.process.end.closed(result);
   return events;
 }
@@ -308,7 +311,7 @@ function closeWatcher(agent: LiveDelegation, ended: LiveDelegation[]): readonly 
   const [closing, result] = conclude(agent, { ending });
   agent.process.end.begin(closing);
   ended.push(agent);
-  agent.stop({ code: "watched_closed" });
+  agent.work.stop({ code: "watched_closed" });
   agent.process.end.closed(result);
   return closing;
 }
@@ -387,7 +390,7 @@ async function handIn(
 ): Promise<void> {
   agent.record(...unfinished(agent), outputEvent(agent, accepted, ending));
   endTime(agent);
-  agent.run.stir();
+  agent.run.changed.notify();
   await agent.process.appends.durable();
 }
 

@@ -192,7 +192,7 @@ export function summaryOf(text: string): string {
 
 /** A watcher completes when its session is over, or its budget was overrun. */
 export function watched(live: LiveDelegation): OutputEnding {
-  const remarks = live.run.remarks.get(live.id)?.count ?? 0;
+  const remarks = live.run.history.remarks.get(live.id)?.count ?? 0;
   const said = remarks === 1 ? "1 remark" : `${remarks} remarks`;
   const text = `Watched ${live.contract.parent.watches ?? "a session"}: ${said}.`;
   const isOverrun = live.state.overrun === true;
@@ -206,7 +206,7 @@ export function watched(live: LiveDelegation): OutputEnding {
  */
 export function judgePlan(live: LiveDelegation, text: string): Rejection | undefined {
   const { contract, id, run, said } = live;
-  const plan = standingPlans(run.plans).find(({ by }) => by === id);
+  const plan = standingPlans(run.history.plans).find(({ by }) => by === id);
   if (plan === undefined) {
     if (modelName(contract) !== planModelName) return undefined;
     // By a rule or by a person: then nothing is wrong with the plan itself.
@@ -221,7 +221,9 @@ export function judgePlan(live: LiveDelegation, text: string): Rejection | undef
 
 function stepsOpenIn(run: LiveRun, plan: EventPayloads["run.planned"]): string[] {
   return openSteps(plan, (callId) => {
-    return run.byCall.get(`${plan.by} ${callId}`)?.process.end.result?.status === "completed";
+    return (
+      run.delegations.byCall.get(`${plan.by} ${callId}`)?.process.end.result?.status === "completed"
+    );
   });
 }
 
@@ -250,7 +252,7 @@ function outcomeOf(failed: Cause | undefined, problem: RunCause | undefined): Ru
 }
 
 function overlookedProblem(run: LiveRun, root: LiveDelegation): RunCause | undefined {
-  const overlooked = [...run.agents.values()].filter(
+  const overlooked = [...run.delegations.byId.values()].filter(
     (live) =>
       live !== root &&
       !isWatcher(live) &&
@@ -271,7 +273,7 @@ function wasGivenUp({ id, parent, state }: LiveDelegation): boolean {
 
 /** A failure that was delivered says as well what fell with it. */
 function hasArrived(live: LiveDelegation): boolean {
-  const { delivered } = live.run;
+  const { delivered } = live.run.history;
   for (let one: LiveDelegation | null = live; one !== null; one = one.parent) {
     if (one.process.end.result?.status !== "completed" && delivered.has(one.id)) return true;
   }
@@ -279,8 +281,8 @@ function hasArrived(live: LiveDelegation): boolean {
 }
 
 /** A model may pass over a child that the machine kept from starting; its run did not succeed. */
-function unstartedProblem({ agents }: LiveRun): RunCause | undefined {
-  for (const { said } of agents.values()) {
+function unstartedProblem({ delegations }: LiveRun): RunCause | undefined {
+  for (const { said } of delegations.byId.values()) {
     const { spawnFailure } = said.evidence;
     if (spawnFailure !== null) return { code: "child_not_started", text: summaryOf(spawnFailure) };
   }
@@ -288,8 +290,8 @@ function unstartedProblem({ agents }: LiveRun): RunCause | undefined {
 }
 
 function planProblem(run: LiveRun, root: LiveDelegation): RunCause | undefined {
-  const open = standingPlans(run.plans)
-    .filter(({ by }) => !hasFallen(run.agents.get(by), root))
+  const open = standingPlans(run.history.plans)
+    .filter(({ by }) => !hasFallen(run.delegations.byId.get(by), root))
     .flatMap((plan) => stepsOpenIn(run, plan));
   return open.length === 0 ? undefined : { code: "steps_open", steps: open };
 }

@@ -62,7 +62,7 @@ function judgeFailure(error: unknown): "later" | "never" {
 async function writeEnd(agent: LiveDelegation, cause: Cause): Promise<void> {
   const { run } = agent;
   const { store, toolbox } = run.parts;
-  const all = [...run.agents.values()];
+  const all = [...run.delegations.byId.values()];
   // As before every end: nothing of it runs any more, and what was being merged has been.
   await Promise.all(all.map(({ process }) => process.end.merging?.promise));
   const holding = all.filter(({ process }) => process.holdsProcesses);
@@ -73,9 +73,9 @@ async function writeEnd(agent: LiveDelegation, cause: Cause): Promise<void> {
   const outcome = await cancelStored(store, toolbox, run.id, agent.id, cause);
   // Somebody else ended it, and took care of the rest; or not even its beginning was written.
   if (outcome !== "cancelled") return;
-  for (const one of [...run.abandoned]) {
-    if (one !== agent && agent !== run.root && !isBelow(one, agent)) continue;
-    run.abandoned.splice(run.abandoned.indexOf(one), 1);
+  for (const one of [...run.delegations.abandoned]) {
+    if (one !== agent && agent !== run.delegations.root && !isBelow(one, agent)) continue;
+    run.delegations.abandoned.splice(run.delegations.abandoned.indexOf(one), 1);
     if (one.process.end.wasMerged) noteLateMerge(one);
     retireCopy(one);
   }

@@ -14,10 +14,11 @@ import { Transcript } from "../../sessions/transcript.ts";
 import type { WorkingCopy } from "../../workspaces/git/copies/working-copy.ts";
 import { MergeOrder } from "../changes/merge-order.ts";
 import { Conversation } from "../conversation.ts";
+import { Suspended } from "../ends/ending.ts";
 import type { EngineParts } from "../engine-parts.ts";
 import type { CopyRole } from "../execution.ts";
-import { LiveDelegation } from "../live-delegation.ts";
-import type { LiveRun } from "../live-run.ts";
+import { LiveDelegation, suspensionIn } from "../live-delegation.ts";
+import { budgetFor, type LiveRun } from "../live-run.ts";
 import { placeAgain } from "../start/placement.ts";
 import { openingOf } from "../start/start-delegation.ts";
 import { LoggedTime, longestSilence, type UsedTime } from "./logged-time.ts";
@@ -34,7 +35,7 @@ export async function hydrate(run: LiveRun, state: RunState): Promise<void> {
   }
   const time = timeOf(run, (id) => contracts.get(id));
   for await (const event of run.parts.store.readEvents({ runId: run.id })) {
-    run.note(event);
+    run.history.see(event);
     time.see(event);
     if (event.sub_agent_id === undefined) continue;
     const events = eventsOf.get(event.sub_agent_id);
@@ -47,14 +48,14 @@ export async function hydrate(run: LiveRun, state: RunState): Promise<void> {
       contract: contracts.get(delegation.id),
       used: time.of(delegation.id),
     });
-    run.enlist(agent);
-    if (delegation.parentId === null && delegation.depth === 0) run.root = agent;
+    run.delegations.add(agent);
+    if (delegation.parentId === null && delegation.depth === 0) run.delegations.root = agent;
     if (agent.copy !== null && agent.parent !== null) {
       agent.parent.process.merges ??= new MergeOrder();
       agent.parent.process.merges.announce(delegation.stepIdx, false);
     }
     if (delegation.callId !== null)
-      run.byCall.set(`${delegation.parentId} ${delegation.callId}`, agent);
+      run.delegations.byCall.set(`${delegation.parentId} ${delegation.callId}`, agent);
   }
   countSteps(run, state);
 }
@@ -62,11 +63,11 @@ export async function hydrate(run: LiveRun, state: RunState): Promise<void> {
 /** No child gets an index that another one has, or that a plan keeps for its steps. */
 export function countSteps(run: LiveRun, { delegations }: RunState): void {
   for (const { parentId, stepIdx } of delegations.values()) {
-    run.steps = Math.max(run.steps, stepIdx + 1);
-    if (parentId !== null) keepIndexes(run.agents.get(parentId), stepIdx + 1);
+    run.delegations.nextStep = Math.max(run.delegations.nextStep, stepIdx + 1);
+    if (parentId !== null) keepIndexes(run.delegations.byId.get(parentId), stepIdx + 1);
   }
-  for (const { by, first_step: first, steps } of run.plans) {
-    if (first !== undefined) keepIndexes(run.agents.get(by), first + steps.length);
+  for (const { by, first_step: first, steps } of run.history.plans) {
+    if (first !== undefined) keepIndexes(run.delegations.byId.get(by), first + steps.length);
   }
 }
 
@@ -94,7 +95,7 @@ export async function revive(
   const contract = known ?? (await store.readContract(delegation.id));
   const isRead = isOpen(delegation) && !isElsewhere;
   const parent =
-    delegation.parentId === null ? null : (run.agents.get(delegation.parentId) ?? null);
+    delegation.parentId === null ? null : (run.delegations.byId.get(delegation.parentId) ?? null);
   const copy = isOpen(delegation)
     ? await run.execution.travel.copyFor({ parent, delegation, contract, role })
     : undefined;
@@ -109,7 +110,7 @@ export async function revive(
       parent,
       contract,
       system: isRead ? await promptOf(store, contract) : "",
-      budget: run.budgetFor(parent, delegation.id, contract),
+      budget: budgetFor(run, parent, { id: delegation.id, contract }),
       workspace:
         copy === undefined || (role === "none" && isMissing(contract, copy))
           ? null
@@ -183,8 +184,12 @@ export async function reload(agent: LiveDelegation, delegation: Delegation): Pro
   // At once: its caller may have it follow the log at the same time, and twice is too often.
   const said = new Conversation(opening);
   for (const event of events) said.see(event);
-  agent.restore(state, said);
+  agent.process.appends.startOver();
+  agent.process.request.estimates.clear();
   agent.process.request.received = null;
+  agent.adopt(state, said);
+  const { work } = agent;
+  if (work.cut === null || work.cut instanceof Suspended) work.cut = suspensionIn(state);
 }
 
 /** One that goes on from another opens with the conversation of that one. */

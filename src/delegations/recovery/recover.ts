@@ -78,7 +78,7 @@ export async function takeUpRun(
   grant: RunGrant,
   isResumed = false,
 ): Promise<TakenRun | undefined> {
-  const run = new LiveRun(parts, {
+  const settings = {
     id: runId,
     task: state.task,
     workspace: state.workspace,
@@ -87,8 +87,8 @@ export async function takeUpRun(
     grant: await grantOfRoot(parts, state, grant),
     // What the run was started with is in the contracts of its agents, and those below inherit it.
     readOnly: true,
-    execute: (one) => new LocalExecution(one),
-  });
+  };
+  const run = new LiveRun(parts, settings, (one) => new LocalExecution(one));
   try {
     await hydrate(run, state);
   } catch (error) {
@@ -101,7 +101,7 @@ export async function takeUpRun(
     return undefined;
   }
   // A goal that had not begun waits for its turn again.
-  run.isHeld = state.goal !== null && run.root?.state.status === "created";
+  run.isHeld = state.goal !== null && run.delegations.root?.state.status === "created";
   const wakes = isResumed || isPaused(state);
   return { run, state, woken: wakes ? await wake(run, state) : none };
 }
@@ -115,8 +115,8 @@ export async function takeUpRun(
  */
 export async function goOnWith({ run, state, woken }: TakenRun): Promise<void> {
   for (const delegation of [...state.delegations.values()]) {
-    const agent = run.agents.get(delegation.id);
-    if (!agent || agent.process.end.isEnding || agent.isParked || isHeldBack(agent)) continue;
+    const agent = run.delegations.byId.get(delegation.id);
+    if (!agent || agent.process.end.isEnding || agent.work.isParked || isHeldBack(agent)) continue;
     try {
       await takeUp(agent, delegation, woken.has(agent));
     } catch (error) {
@@ -125,8 +125,8 @@ export async function goOnWith({ run, state, woken }: TakenRun): Promise<void> {
       await endWork(agent, error);
     }
   }
-  if (run.root?.isInterrupted && !run.root.process.end.isEnding)
-    run.settling = goOnSettling(run.root);
+  if (run.delegations.root?.work.isInterrupted && !run.delegations.root.process.end.isEnding)
+    run.settling = goOnSettling(run.delegations.root);
 }
 
 const none: ReadonlySet<LiveDelegation> = new Set();
@@ -143,15 +143,15 @@ async function wake(run: LiveRun, state: RunState): Promise<ReadonlySet<LiveDele
     events.push(...own);
     agent.follow(own);
   };
-  for (const agent of run.agents.values()) {
+  for (const agent of run.delegations.byId.values()) {
     if (agent.process.end.isEnding) continue;
-    const suspension = agent.suspension ?? suspensionByLoss(agent);
+    const suspension = agent.work.suspension ?? suspensionByLoss(agent);
     if (suspension === null) continue;
     if (agent.contract.model.provider === externalProvider && suspension.closesAs !== null) {
       const { cause, closesAs, message: reason } = suspension;
       const payload = { cause, reason, closes_as: closesAs, resumed: true as const };
       wakeBy(agent, event(agent, "agent.interrupted", payload));
-      agent.cut = new Suspended(cause, true);
+      agent.work.cut = new Suspended(cause, true);
       continue;
     }
     const delegation = state.delegations.get(agent.id);
@@ -162,7 +162,7 @@ async function wake(run: LiveRun, state: RunState): Promise<ReadonlySet<LiveDele
       ...settledIfOpen(agent),
       event(agent, "agent.resumed", { fence: state.fence, resumption }),
     );
-    agent.cut = null;
+    agent.work.cut = null;
     woken.add(agent);
   }
   await run.append(events);
@@ -214,7 +214,7 @@ export async function takeUp(
   }
   // It was at rest, and its log says already that it goes on.
   if (isWoken) return queue(agent);
-  if (agent.isInterrupted) return endWork(agent, agent.suspension);
+  if (agent.work.isInterrupted) return endWork(agent, agent.work.suspension);
   switch (delegation.status) {
     case "created":
       if (!agent.run.isHeld) queue(agent);
@@ -238,7 +238,7 @@ export async function takeUp(
         else await suspendRoot(agent, gone);
         return;
       }
-      const { fence } = agent.run.ownership;
+      const { fence } = agent.run.settings.ownership;
       events.push(event(agent, "agent.resumed", { fence, resumption }));
       agent.record(...events);
       queue(agent);

@@ -286,7 +286,7 @@ describe("a run that rests", () => {
     });
     await mandate.engine.interrupt(runId, "later");
     const [live] = mandate.engine.liveRuns;
-    const agent = live?.agents.get(rester?.id ?? "");
+    const agent = live?.delegations.byId.get(rester?.id ?? "");
     expect(agent?.budget.available).toEqual(agent?.budget.unspent);
     const events = await mandate.events(runId);
     const last = ofType(events, "agent.budget_settled", rester?.id).at(-1);

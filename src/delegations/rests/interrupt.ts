@@ -26,9 +26,9 @@ export interface Interrupted {
  * and is acknowledged when nothing begins any more among those who do not go on.
  */
 export async function interruptRoot(root: LiveDelegation, cause: Cause): Promise<Interrupted> {
-  if (root.isInterrupted && root.process.end.result === null) return stateOf(root);
+  if (root.work.isInterrupted && root.process.end.result === null) return stateOf(root);
   if (outputOf(root) !== null && !root.process.end.isEnding) return interruptAnswered(root);
-  const hasBegun = root.state.status === "running" && root.stopReason === null;
+  const hasBegun = root.state.status === "running" && root.work.stopReason === null;
   if (!hasBegun || root.process.end.isEnding || !root.process.children.some(outlivesInterrupt)) {
     return endAtOnce(root, cause);
   }
@@ -51,16 +51,17 @@ async function interruptAnswered(root: LiveDelegation): Promise<Interrupted> {
 /** It closes by itself after its last child; where children rest, it rests with them. */
 async function settleAnswered(root: LiveDelegation): Promise<void> {
   const { run } = root;
-  while (goingOn(root).length > 0 && !root.process.end.isEnding && !run.lost) await run.stirred();
+  while (goingOn(root).length > 0 && !root.process.end.isEnding && !run.lost)
+    await run.changed.next();
   if (openChildren(root).length === 0) {
     await root.process.end.whenClosed();
     return;
   }
   const suspension = new Suspended({ code: "paused" });
-  root.suspend(suspension);
+  root.work.suspend(suspension);
   if (!isAtWork(root)) await endWork(root, suspension);
-  while (!root.isParked && !root.process.end.isEnding && !run.lost) await run.stirred();
-  if (root.isParked) await rest(root);
+  while (!root.work.isParked && !root.process.end.isEnding && !run.lost) await run.changed.next();
+  if (root.work.isParked) await rest(root);
 }
 
 /** Written first: whoever takes the run up after a crash knows what was asked. */
@@ -72,12 +73,12 @@ export async function suspendRoot(root: LiveDelegation, cause: Cause): Promise<v
   root.process.appends.add(written);
   root.follow([interrupted]);
   const suspension = new Suspended(cause);
-  root.suspend(suspension);
+  root.work.suspend(suspension);
   // Who goes on hands its result to nobody.
   for (const child of root.process.children) child.process.end.deliver = null;
   if (!isAtWork(root)) await endWork(root, suspension);
   await written;
-  while (!root.isParked && !root.process.end.isEnding) await root.run.stirred();
+  while (!root.work.isParked && !root.process.end.isEnding) await root.run.changed.next();
 }
 
 /** Safe to repeat: who takes the run up does it again. */
@@ -87,7 +88,7 @@ export async function treatChildren(root: LiveDelegation): Promise<void> {
 }
 
 function treat(root: LiveDelegation, child: LiveDelegation): Promise<unknown> | undefined {
-  const fate = root.suspension?.letsAllGoOn ? "continue" : child.contract.on_parent_interrupt;
+  const fate = root.work.suspension?.letsAllGoOn ? "continue" : child.contract.on_parent_interrupt;
   switch (fate) {
     case "cancel":
       return cancel(child);
@@ -113,12 +114,12 @@ export async function settle(root: LiveDelegation): Promise<void> {
   const { run } = root;
   try {
     while (goingOn(root).length > 0) {
-      await run.stirred();
+      await run.changed.next();
       if (root.process.end.isEnding || run.lost) return;
     }
     if (root.process.end.isEnding || run.lost) return;
     if (root.process.children.some(({ process }) => process.end.result === null)) await rest(root);
-    else await closeWith(root, endingOf(root.suspension));
+    else await closeWith(root, endingOf(root.work.suspension));
   } catch (error) {
     await endWork(root, error);
   }
@@ -127,7 +128,7 @@ export async function settle(root: LiveDelegation): Promise<void> {
 /** Watchers rest with what they watch. From here on nobody works on the run. */
 async function rest(root: LiveDelegation): Promise<void> {
   const { run } = root;
-  await Promise.all(run.topLevel.filter((one) => one !== root).map(pauseTree));
+  await Promise.all(run.delegations.topLevel.filter((one) => one !== root).map(pauseTree));
   const paused = event(root, "agent.paused", { reason: "interrupt" });
   await run.append([paused]);
   root.follow([paused]);
@@ -145,8 +146,8 @@ function goingOn({ process }: LiveDelegation): readonly LiveDelegation[] {
   );
 }
 
-function isResting({ isParked }: LiveDelegation): boolean {
-  return isParked;
+function isResting({ work }: LiveDelegation): boolean {
+  return work.isParked;
 }
 
 function stepOf({ contract }: LiveDelegation): number {
@@ -160,8 +161,8 @@ export function outlivesInterrupt({ contract, process }: LiveDelegation): boolea
 
 /** Whether an agent of an interrupted run is not to go on: its part of the tree was not to. */
 export function isHeldBack(agent: LiveDelegation): boolean {
-  const { root } = agent.run;
-  if (root === null || !root.isInterrupted || root.suspension?.letsAllGoOn) return false;
+  const { root } = agent.run.delegations;
+  if (root === null || !root.work.isInterrupted || root.work.suspension?.letsAllGoOn) return false;
   for (let one: LiveDelegation | null = agent; one !== null; one = one.parent) {
     if (one.parent === root) return one.contract.on_parent_interrupt !== "continue";
   }

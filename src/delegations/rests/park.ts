@@ -23,5 +23,5 @@ export async function park(agent: LiveDelegation, suspension: Suspended): Promis
     await agent.run.parts.release(agent.id).catch(() => undefined);
   }
   await agent.process.appends.durable();
-  agent.run.stir();
+  agent.run.changed.notify();
 }

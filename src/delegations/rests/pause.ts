@@ -18,9 +18,9 @@ export async function pauseAgent(agent: LiveDelegation): Promise<void> {
   const { run } = agent;
   // What is being taken over comes to its end first.
   while (agent.process.end.merging !== null) await agent.process.end.merging.promise;
-  if (agent.process.end.isEnding || agent.isParked || agent.stopReason !== null) return;
+  if (agent.process.end.isEnding || agent.work.isParked || agent.work.stopReason !== null) return;
   const suspension = new Suspended({ code: "paused" });
-  agent.suspend(suspension);
+  agent.work.suspend(suspension);
   if (!isAtWork(agent)) await endWork(agent, suspension);
-  while (!agent.isParked && !agent.process.end.isEnding && !run.lost) await run.stirred();
+  while (!agent.work.isParked && !agent.process.end.isEnding && !run.lost) await run.changed.next();
 }

@@ -42,13 +42,14 @@ export class GoalQueue {
   }
 
   async #advance(): Promise<void> {
-    for (const [id, { lost, root }] of this.#held) {
+    for (const [id, { delegations, lost }] of this.#held) {
+      const { root } = delegations;
       if (lost || root === null || root.process.end.isEnding) this.#held.delete(id);
     }
     if (this.#held.size === 0) return;
     const rows = await this.#store.listRuns({ open: true, limit: mostRuns });
     // What happens in other folders is nothing to those who wait here.
-    const folders = new Set([...this.#held.values()].map(({ workspace }) => workspace));
+    const folders = new Set([...this.#held.values()].map((run) => run.settings.workspace));
     const busy = new Set<string | null>();
     const waiting: RunRow[] = [];
     for (const row of rows.toReversed()) {
@@ -68,10 +69,11 @@ export class GoalQueue {
 
   #begin(id: string): void {
     const run = this.#held.get(id);
-    if (run?.root == null || run.root.process.end.isEnding) return;
+    const root = run?.delegations.root ?? null;
+    if (run === undefined || root === null || root.process.end.isEnding) return;
     this.#held.delete(id);
     run.isHeld = false;
-    queue(run.root);
+    queue(root);
   }
 
   /** Null: it is no goal, nobody works on it, or it rests. */

@@ -12,7 +12,7 @@ import { cancelStored } from "../ends/cancel-stored.ts";
 import { failedResult, unwrittenBy } from "../ends/closing-events.ts";
 import type { EngineParts } from "../engine-parts.ts";
 import { event, type LiveDelegation } from "../live-delegation.ts";
-import type { LiveRun } from "../live-run.ts";
+import { type LiveRun, loseRun, settleAsk } from "../live-run.ts";
 import { type Interrupted, interruptRoot } from "../rests/interrupt.ts";
 import type { RunGrant } from "../start/run-grant.ts";
 import type { GoalQueue } from "./goal-queue.ts";
@@ -46,8 +46,8 @@ export class LiveRuns {
   /** The delegation of that id, or the root of the run of that id. */
   find(id: string): LiveDelegation | undefined {
     const run = this.#owned.get(id);
-    if (run !== undefined) return run.root ?? undefined;
-    return this.all.find(({ agents }) => agents.has(id))?.agents.get(id);
+    if (run !== undefined) return run.delegations.root ?? undefined;
+    return this.all.flatMap((one) => one.delegations.byId.get(id) ?? [])[0];
   }
 
   /** The run is owned until its root has closed, with the result that is given. */
@@ -63,38 +63,37 @@ export class LiveRuns {
     this.#owned.delete(run.id);
     const before = this.#lost.get(run.id);
     this.#lost.set(run.id, run);
-    void run.root?.process.end.whenClosed().then((result) => {
-      before?.root?.process.end.closed(result);
+    void run.delegations.root?.process.end.whenClosed().then((result) => {
+      before?.delegations.root?.process.end.closed(result);
       if (this.#lost.get(run.id) === run) this.#lost.delete(run.id);
     });
-    run.giveUp();
+    loseRun(run);
   }
 
   hear(event: StoredEvent): void {
     const run = this.#owned.get(event.run_id);
     switch (event.type) {
       case "agent.answered":
-        run?.answered(event);
+        if (run) settleAsk(run, event);
         break;
       case "agent.subagent_closed": {
         const { sub_agent_id: id } = event.payload;
-        const live = run?.agents.get(id);
+        const live = run?.delegations.byId.get(id);
         if (live && !live.process.end.isEnding && live.run.execution.log === null) {
           live.process.end.isEnding = true;
-          live.stop({ code: "ended_outside" });
+          live.work.stop({ code: "ended_outside" });
           closeAsStored(live).catch(leaveToLog);
         }
-        const lost = this.#lost.get(event.run_id)?.agents.get(id);
+        const lost = this.#lost.get(event.run_id)?.delegations.byId.get(id);
         if (lost) closeAsStored(lost).catch(leaveToLog);
         break;
       }
       case "agent.paused":
         // A resume starts from the log, so what is in memory is of no further use.
-        if (run?.root && run.root.id === event.sub_agent_id && isSuspended(run.root))
-          this.lose(run);
+        if (run && isSuspendedRoot(run, event.sub_agent_id)) this.lose(run);
         break;
       case "run.resumed":
-        if (run && event.payload.worker !== run.ownership.worker) this.lose(run);
+        if (run && event.payload.worker !== run.settings.ownership.worker) this.lose(run);
         break;
       default:
     }
@@ -103,15 +102,18 @@ export class LiveRuns {
   /** Results of lost runs can no longer be followed: those who wait for them get an error. */
   close(): void {
     const closed = new MandateError("closed", "This process stopped; its runs continue elsewhere.");
-    for (const { execution, root } of this.#lost.values()) {
+    for (const { delegations, execution } of this.#lost.values()) {
+      const { root } = delegations;
       if (root !== null) execution.stopWaiting(root, failedResult(root, unwrittenBy(closed)));
     }
   }
 }
 
 /** A run is suspended with its root; a root that paused for budget continues. */
-function isSuspended({ isInterrupted, state }: LiveDelegation): boolean {
-  return isInterrupted || (state.status === "waiting_for_merge" && state.isPaused === true);
+function isSuspendedRoot({ delegations: { root } }: LiveRun, id: string | undefined): boolean {
+  if (root === null || root.id !== id) return false;
+  const { state, work } = root;
+  return work.isInterrupted || (state.status === "waiting_for_merge" && state.isPaused === true);
 }
 
 /** Another process closed the delegation: its caller gets the result that the log has, if any. */
@@ -136,9 +138,11 @@ export async function agentAtWork(
   const run = runs.get((await parts.store.findRun(id)) ?? id);
   // Each branch of a distributed run works on one delegation, and on the watchers of that one.
   const inBranch = branches.all
-    .flatMap(({ run: one }) => (id === one.id ? one.root : one.agents.get(id)) ?? [])
+    .flatMap(
+      ({ run: one }) => (id === one.id ? one.delegations.root : one.delegations.byId.get(id)) ?? [],
+    )
     .find((one) => !one.run.execution.isRemote(one));
-  const live = inBranch ?? run?.agents.get(id) ?? run?.root;
+  const live = inBranch ?? run?.delegations.byId.get(id) ?? run?.delegations.root;
   if (live && !live.process.end.isEnding) return live;
   throw notLive(id);
 }
@@ -153,7 +157,7 @@ export async function interruptRun(
   reason: string,
 ): Promise<Interrupted> {
   const runId = (await store.findRun(id)) ?? id;
-  const root = runs.get(runId)?.root;
+  const root = runs.get(runId)?.delegations.root;
   if (root == null) return interruptedBefore(store, runId, id);
   if (id === runId || id === root.id) {
     return interruptRoot(root, { code: "cancelled", text: reason });
@@ -195,20 +199,21 @@ export async function cancelDelegation(
 /** Tells a live delegation about its surroundings; one that ends or is suspended needs no more. */
 export function tellAgent(runs: readonly LiveRun[], id: string, message: string): void {
   for (const run of runs) {
-    const live = run.agents.get(id);
+    const live = run.delegations.byId.get(id);
     if (live === undefined || run.execution.isRemote(live)) continue;
-    if (live.process.end.isEnding || live.stopReason !== null || live.suspension !== null) continue;
+    if (live.process.end.isEnding || live.work.stopReason !== null || live.work.suspension !== null)
+      continue;
     live.record(event(live, "agent.interjected", { from: "mcp", severity: "info", message }));
   }
 }
 
 /** Stops delegations that hold a slot and do nothing, by the idle deadline of their contracts. */
 export function stopIdle(runs: readonly LiveRun[], now: number): void {
-  for (const live of runs.flatMap(({ agents }) => [...agents.values()])) {
+  for (const live of runs.flatMap((run) => [...run.delegations.byId.values()])) {
     const { lastActivity, time } = live.process;
     const { idle } = live.contract.deadlines;
     if (!time.hasSlot || lastActivity === 0 || now - lastActivity <= idle) continue;
-    live.stop({ code: "idle", ms: idle });
+    live.work.stop({ code: "idle", ms: idle });
   }
 }
 

@@ -132,7 +132,7 @@ export class Recovery {
       throw error;
     });
     const run = taken?.run;
-    const root = run?.root ?? run?.topLevel[0];
+    const root = run?.delegations.root ?? run?.delegations.topLevel[0];
     if (taken === undefined || run === undefined || root === undefined) return undefined;
     if (run.isHeld) goals.hold(run);
     // Before its delegations work, the run can be found, asked and stopped.

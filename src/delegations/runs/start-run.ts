@@ -133,7 +133,7 @@ async function start(own: EngineState, order: RunOrder): Promise<StartedRun> {
   const { copy, request, system } = order;
   const { command, isGoal = false, resumedAt, resumedFrom, watchers = [] } = request;
   const run = newRun(parts, order);
-  const behind = isGoal ? await goals.lastOf(run.workspace) : null;
+  const behind = isGoal ? await goals.lastOf(run.settings.workspace) : null;
   run.isHeld = isGoal;
   const unfit = unfitWatcher(run, watchers);
   if (unfit) throw refusal(unfit);
@@ -189,7 +189,7 @@ function newRun(
   { grant, isReviewed, request }: Pick<RunOrder, "grant" | "isReviewed"> & { request: RunRequest },
 ): LiveRun {
   const { dispatcher, limits, store } = parts;
-  return new LiveRun(parts, {
+  const settings = {
     id: store.newRunId(),
     task: request.task,
     workspace: request.workspace ?? null,
@@ -198,9 +198,10 @@ function newRun(
     grant,
     readOnly: request.readOnly ?? false,
     isReviewed,
-    execute: (run) =>
-      dispatcher === undefined ? new LocalExecution(run) : new DistributedExecution(run),
-  });
+  };
+  return new LiveRun(parts, settings, (run) =>
+    dispatcher === undefined ? new LocalExecution(run) : new DistributedExecution(run),
+  );
 }
 
 type RootStart = Omit<Start, "before" | "caller" | "step">;
@@ -214,16 +215,21 @@ async function createRoot(
   const { run } = start;
   const { application, limits } = run.parts;
   const payload = {
-    task: run.task,
+    task: run.settings.task,
     application,
-    workspace: run.workspace,
+    workspace: run.settings.workspace,
     budget: { tokens: run.budget.tokens },
     ...about,
     ...run.execution.recorded.run(limits.maxChildren),
-    ...run.ownership,
+    ...run.settings.ownership,
   };
   const before = [{ type: "run.started" as const, payload }];
-  const started = await startDelegation({ ...start, caller: null, step: run.steps++, before });
+  const started = await startDelegation({
+    ...start,
+    caller: null,
+    step: run.delegations.nextStep++,
+    before,
+  });
   if (!("agent" in started)) throw refusal(started);
   const closed = runs.add(run, started.agent);
   await started.created;

@@ -6,8 +6,9 @@ import { Evidence } from "../../events/evidence.ts";
 import { exposuresIn } from "../../tools/exposure-of.ts";
 import { isKnownAddress } from "../../tools/known-address.ts";
 import { untrustedIn } from "../conversation.ts";
+import { findTool } from "../delegation-process.ts";
 import type { EngineParts } from "../engine-parts.ts";
-import { findTool, type LiveDelegation, untrustedOf } from "../live-delegation.ts";
+import { type LiveDelegation, untrustedOf } from "../live-delegation.ts";
 import type { Start } from "./start-delegation.ts";
 
 type Parts = Pick<EngineParts, "store" | "toolbox">;

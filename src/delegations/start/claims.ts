@@ -12,7 +12,7 @@ import type { LiveRun } from "../live-run.ts";
 /** What a profile asks for, in the words of contracts. */
 export function claimsOf(run: LiveRun, profile: Profile, models: readonly string[]): ProfileClaims {
   const { limits, model, workspace } = profile;
-  const root = run.workspace;
+  const root = run.settings.workspace;
   const roots = workspace?.writeRoots;
   const [first = "", ...fallbacks] = models;
   return {
@@ -82,7 +82,7 @@ function handOver(said: MayDelegate): Partial<Authority> {
  */
 export function ceilingOf(run: LiveRun, caller: LiveDelegation | null, isPlanned = false): Ceiling {
   if (caller === null) {
-    const { grant } = run;
+    const { grant } = run.settings;
     // Whoever starts a run stands one level above its root.
     const depth = grant.depth + 1;
     return {
@@ -90,7 +90,7 @@ export function ceilingOf(run: LiveRun, caller: LiveDelegation | null, isPlanned
       depth,
       tokens: run.budget.unspent.tokens,
       // What the root may cost is for the whole run: a watcher has no caller, and shares that cap.
-      cost: least(grant.cost, run.root?.contract.budget.cost ?? null),
+      cost: least(grant.cost, run.delegations.root?.contract.budget.cost ?? null),
       timeMs: grant.timeMs,
     };
   }
@@ -112,12 +112,12 @@ function least(one: number | null, other: number | null): number | null {
 }
 
 /** The root agent's limits are those of the whole run: what it may use, all below it share. */
-export function rootRules({ parts: { limits }, budget, grant }: LiveRun): NarrowingRules {
+export function rootRules({ budget, parts: { limits }, settings }: LiveRun): NarrowingRules {
   return {
     ...limits,
     defaultTokens: budget.tokens,
     maxTokens: budget.tokens,
-    defaultTimeMs: grant.timeMs,
+    defaultTimeMs: settings.grant.timeMs,
     // The model of another program's agent is not ours to allow.
     allowsModel: (name) => name.startsWith(`${externalProvider}/`) || limits.allowsModel(name),
   };

@@ -43,8 +43,8 @@ export function makeContract(
       ...(start.watches && { watches: start.watches.id }),
       ...(carries.length > 0 && { carries }),
       ...(addresses.length > 0 && { addresses }),
-      task_prompt: beginningOf(run.task),
-      goal_summary: caller?.contract.step.title ?? titleOf(run.task),
+      task_prompt: beginningOf(run.settings.task),
+      goal_summary: caller?.contract.step.title ?? titleOf(run.settings.task),
     },
     step: {
       title: request.title ?? titleOf(request.task),
@@ -71,7 +71,7 @@ export function makeContract(
       ...(granted.fallbacks.length > 0 && { fallbacks: granted.fallbacks }),
       ...pricesOf(run.parts, granted),
     }),
-    principal: run.grant.principal,
+    principal: run.settings.grant.principal,
     permissions: permissions.share({
       allowed_tools: granted.mayUse.tools as readonly string[],
       can_spawn_children: granted.canSpawn,
@@ -258,12 +258,15 @@ export function contextFor(
 function outputsOf(start: Start, placement: Placement | null): Contract["outputs"] {
   const { caller, planned, run } = start;
   const { reportPathPattern, sealOnComplete } = run.parts.limits;
-  const isRoot = run.root === null;
+  const isRoot = run.delegations.root === null;
   // Into a folder whose changes a person reviews nothing comes past that review but our own folder.
-  const isElsewhere = run.isReviewed && reportPathPattern?.startsWith(ownReportFolder) === false;
+  const isElsewhere =
+    run.settings.isReviewed && reportPathPattern?.startsWith(ownReportFolder) === false;
   const configured = isElsewhere ? defaultReportPattern : reportPathPattern;
-  const usual = placement === null || run.readOnly ? null : configured;
-  const pattern = isRoot ? usual : (run.root?.contract.outputs.report_path_pattern ?? null);
+  const usual = placement === null || run.settings.readOnly ? null : configured;
+  const pattern = isRoot
+    ? usual
+    : (run.delegations.root?.contract.outputs.report_path_pattern ?? null);
   const common = {
     report_format: "markdown",
     ...(sealOnComplete === false && { transcript: true as const }),

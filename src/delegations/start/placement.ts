@@ -56,7 +56,7 @@ function customInReview({ name }: Profile): MandateError {
  * first agent on each way down that could write there.
  */
 export function isReviewed({ caller, run, way }: Start): boolean {
-  if (!run.isReviewed || way === "session" || way === "watch") return false;
+  if (!run.settings.isReviewed || way === "session" || way === "watch") return false;
   return caller === null || caller.copy === null;
 }
 
@@ -97,7 +97,7 @@ interface Surroundings {
 }
 
 export function surroundingsOf({ caller, run }: Pick<Start, "caller" | "run">): Surroundings {
-  const named = caller === null ? run.workspace : caller.contract.workspace.root;
+  const named = caller === null ? run.settings.workspace : caller.contract.workspace.root;
   if (named === null) throw new MandateError("usage", "This run has no workspace.");
   const root = caller?.workspace?.root ?? named;
   return { root, named, at: caller === null ? named : locationOf(caller) };
@@ -106,7 +106,7 @@ export function surroundingsOf({ caller, run }: Pick<Start, "caller" | "run">): 
 /** The part of the run's folder that an agent's root is, or stands for. */
 function locationOf({ contract, parent, run }: LiveDelegation): string {
   const { isolation, root } = contract.workspace;
-  const start = run.workspace ?? "";
+  const start = run.settings.workspace ?? "";
   if (isolation !== "custom") return parent === null ? start : locationOf(parent);
   const above = parent === null ? start : (parent.contract.workspace.root ?? start);
   const location = parent === null ? start : locationOf(parent);

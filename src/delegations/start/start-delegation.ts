@@ -20,7 +20,7 @@ import { ownershipOverlaps } from "../../workspaces/git/integration/match-owners
 import { Conversation } from "../conversation.ts";
 import { Stopped } from "../ends/ending.ts";
 import { LiveDelegation } from "../live-delegation.ts";
-import type { LiveRun } from "../live-run.ts";
+import { budgetFor, type LiveRun } from "../live-run.ts";
 import { requireOutputSchema } from "../turns/judge-output.ts";
 import type { PlannedChild } from "../turns/live-plan.ts";
 import { addressesFor, carriedBy } from "./carried.ts";
@@ -97,7 +97,7 @@ export function startDelegation(start: Start): Started | Promise<Started> {
   const ofOwn = profile.project?.own && slipInProfile(start, profile.project.own);
   const slip = ofOwn ?? slipInProfile(start, profile) ?? slipInRequest(start);
   if (slip !== undefined) return { rule: "slip", reason: slip };
-  if (run.size >= limits.maxChildren) {
+  if (sizeOf(run) >= limits.maxChildren) {
     return {
       rule: "children",
       reason: `the run already has ${limits.maxChildren} delegations, which is its limit`,
@@ -113,7 +113,7 @@ export function startDelegation(start: Start): Started | Promise<Started> {
     const receipt = lines === 0 ? nothing : [...resolved.receipt, ...granted.receipt];
     const agreed = { ...granted, mayUse: fittingAuthority(start, resolved, granted), receipt };
     const id = run.parts.store.newDelegationId();
-    if (run.workspace === null) return create(start, resolved, agreed, id, null);
+    if (run.settings.workspace === null) return create(start, resolved, agreed, id, null);
     const unwritable = obstacleToWriting(start, agreed);
     if (unwritable !== undefined) return fault("workspace_read_only", unwritable);
     const isolation = chooseIsolation(start, resolved.profile, agreed);
@@ -152,7 +152,7 @@ function fittingAuthority(
     return { ...mayUse, tools: tools.filter(isHarmless), mcp_servers: [], write_roots: [] };
   }
   // What reaches a folder that is reviewed comes from a copy; a session has none.
-  if (way === "session" && run.isReviewed) return { ...mayUse, write_roots: [] };
+  if (way === "session" && run.settings.isReviewed) return { ...mayUse, write_roots: [] };
   const isLeader = profile.capabilities.includes("orchestrator");
   const isForeign = (name: string): boolean => {
     const { onlyFor } = toolbox.get(name) ?? {};
@@ -182,7 +182,7 @@ async function createInCopy(
   id: string,
 ): Promise<Started> {
   const { run } = start;
-  run.starting++;
+  run.delegations.starting++;
   try {
     const copies = await run.parts.copies();
     const kept = start.copy === "new" ? undefined : start.copy;
@@ -207,7 +207,7 @@ async function createInCopy(
   } catch (error) {
     return isMachineFault(error) ? unmade(error) : asRefusal(error);
   } finally {
-    run.starting--;
+    run.delegations.starting--;
   }
 }
 
@@ -335,7 +335,7 @@ function create(
   const agent = new LiveDelegation(
     {
       ...identity,
-      budget: run.budgetFor(caller, id, contract),
+      budget: budgetFor(run, caller, { id, contract }),
       copy: placement?.copy ?? null,
     },
     createDelegation({ ...creation, at: parts.clock.now() }),
@@ -344,9 +344,9 @@ function create(
   const events = [...(start.before ?? []), creation, ...clampedEvents(id, granted)];
   const created = run.append(events, { contracts: new Map([[id, json]]) });
   agent.process.appends.add(created);
-  run.enlist(agent);
-  if (way === "delegate") run.joining.add(id);
-  if (way === "root" || way === "session") run.root = agent;
+  run.delegations.add(agent);
+  if (way === "delegate") run.delegations.joining.add(id);
+  if (way === "root" || way === "session") run.delegations.root = agent;
   const started = { agent, receipt: granted.receipt, created };
   if (way === "session") return started;
   const begun = run.execution.begin(agent, created);
@@ -415,4 +415,10 @@ export function openingOf({ step }: Contract): string {
   ]
     .filter((part) => part !== "")
     .join("\n\n");
+}
+
+/** How many delegations the run has, whichever process works on them. */
+function sizeOf({ delegations, execution }: LiveRun): number {
+  const { byId, starting } = delegations;
+  return Math.max(byId.size, execution.log?.delegations.size ?? 0) + starting;
 }

@@ -53,7 +53,7 @@ async function ask(agent: LiveDelegation, asked: Question): Promise<AskOutcome> 
   const timer = clock.after(wait, () => void expire(agent, id, fallback));
   agent.process.asksOpen++;
   try {
-    return await agent.interruptible(answer);
+    return await agent.work.interruptible(answer);
   } finally {
     agent.process.asksOpen--;
     timer.cancel();

@@ -78,10 +78,10 @@ class AgentDelegator implements CallDelegator {
     const agent = this.#agent;
     // After a crash the same call comes again; its child is there already.
     const callId = request.key === undefined ? this.#call.id : `${this.#call.id}/${request.key}`;
-    const existing = agent.run.byCall.get(`${agent.id} ${callId}`);
+    const existing = agent.run.delegations.byCall.get(`${agent.id} ${callId}`);
     if (existing) {
       if (way === "delegate") {
-        agent.run.joining.add(existing.id);
+        agent.run.delegations.joining.add(existing.id);
         callFor(existing);
       }
       const receipt = await this.#receiptOf(existing.id);
@@ -105,7 +105,8 @@ class AgentDelegator implements CallDelegator {
         return { started: false, rule, reason, ...(isFault && { isFault }) };
       }
       // Whether a plan was completed is asked by the keys of its steps.
-      if (request.key !== undefined) agent.run.byCall.set(`${agent.id} ${callId}`, started.agent);
+      if (request.key !== undefined)
+        agent.run.delegations.byCall.set(`${agent.id} ${callId}`, started.agent);
       // The id is given out only when the child is on disk; a joining call waits for more anyway.
       if (way === "spawn") await started.created;
       return { started: true, delegationId: started.agent.id, receipt: started.receipt };
@@ -117,12 +118,12 @@ class AgentDelegator implements CallDelegator {
 
   wasBegun(key: string): boolean {
     const { id, run } = this.#agent;
-    return run.byCall.has(`${id} ${this.#call.id}/${key}`);
+    return run.delegations.byCall.has(`${id} ${this.#call.id}/${key}`);
   }
 
   async earlier(key: string, request: DelegationRequest): Promise<DelegationResult | undefined> {
     const { id, run } = this.#agent;
-    const plan = run.plans.find((one) => one.by === id && one.call_id === this.#call.id);
+    const plan = run.history.plans.find((one) => one.by === id && one.call_id === this.#call.id);
     const step = plan?.steps.find((one) => one.key === key);
     // After a crash the same call comes again, and its plan says what was done by then.
     if (step) {
@@ -149,7 +150,7 @@ class AgentDelegator implements CallDelegator {
     // What was withdrawn or registered meanwhile counts for every new delegation.
     const refreshing = agent.run.parts.agents.refresh(isHandle(request));
     if (refreshing) await refreshing;
-    agent.throwIfStopped();
+    agent.work.throwIfStopped();
     const isTold = request.untrusted ?? this.hasUntrusted;
     return startDelegation({
       run: agent.run,
@@ -174,7 +175,7 @@ class AgentDelegator implements CallDelegator {
     describe: (result: DelegationResult) => JoinedOutput,
   ): Promise<Joined> {
     const agent = this.#agent;
-    const child = agent.run.agents.get(id);
+    const child = agent.run.delegations.byId.get(id);
     if (child === undefined) throw new Error(`there is no delegation ${id}`);
     // Its end is in the log already, or written by a process that cannot speak for this one.
     if (child.process.end.result !== null || agent.run.execution.isRemote(child)) {
@@ -191,7 +192,7 @@ class AgentDelegator implements CallDelegator {
     };
     // Closed by somebody else, it was without our completion in the same transaction.
     const result = await child.process.end.whenClosed();
-    if (!agent.run.delivered.has(id)) return this.#completeNow(result, describe);
+    if (!agent.run.history.delivered.has(id)) return this.#completeNow(result, describe);
     return { ...output, recorded: true };
   }
 
@@ -201,7 +202,7 @@ class AgentDelegator implements CallDelegator {
   ): Joined {
     const agent = this.#agent;
     const output = describe(result);
-    agent.throwIfStopped();
+    agent.work.throwIfStopped();
     agent.record(event(agent, "agent.tool_completed", this.#completion(output, result)));
     this.#of.onRecorded();
     return { ...output, recorded: true };
@@ -224,12 +225,12 @@ class AgentDelegator implements CallDelegator {
     ids: readonly string[],
     maxWaitMs: number | undefined,
   ): Promise<ReadonlyMap<string, DelegationResult | null>> {
-    const { agents, parts } = this.#agent.run;
+    const { delegations, parts } = this.#agent.run;
     const results = new Map<string, DelegationResult | null>(ids.map((id) => [id, null]));
     const leaving = new AbortController();
     const signal = AbortSignal.any([leaving.signal, this.#of.signal]);
     const all = ids.map(async (id) => {
-      const child = agents.get(id);
+      const child = delegations.byId.get(id);
       callFor(child);
       const closed = child?.process.end.whenClosed() ?? this.#session?.closed(id, signal);
       results.set(id, this.#handing((await closed) ?? null));
@@ -246,7 +247,7 @@ class AgentDelegator implements CallDelegator {
 
   delivered(ids: readonly string[]): void {
     if (ids.length === 0) return;
-    for (const id of ids) this.#agent.run.delivered.add(id);
+    for (const id of ids) this.#agent.run.history.delivered.add(id);
     this.handedOver = [...new Set([...(this.handedOver ?? []), ...ids])];
   }
 
@@ -255,7 +256,8 @@ class AgentDelegator implements CallDelegator {
     const { making } = this.#agent.process;
     // Jobs of the same turn count as well, and a copy takes a moment.
     if (making !== null && making.size > 0) await Promise.allSettled(making);
-    const isJob = (id: string): boolean => !run.delivered.has(id) && !run.joining.has(id);
+    const isJob = (id: string): boolean =>
+      !run.history.delivered.has(id) && !run.delegations.joining.has(id);
     const own = this.#agent.process.children.map(({ id }) => id).filter(isJob);
     return [...((await this.#session?.notDelivered()) ?? []), ...own];
   }
@@ -270,7 +272,7 @@ class AgentDelegator implements CallDelegator {
     if (log !== null) {
       return subtree(log, this.#agent.id).some((one) => one.id === id && id !== this.#agent.id);
     }
-    let above = run.agents.get(id)?.parent ?? null;
+    let above = run.delegations.byId.get(id)?.parent ?? null;
     while (above !== null && above !== this.#agent) above = above.parent;
     return above !== null;
   }
@@ -298,7 +300,7 @@ class AgentDelegator implements CallDelegator {
 
   async result(id: string): Promise<DelegationResult | null> {
     const { run } = this.#agent;
-    const child = run.agents.get(id);
+    const child = run.delegations.byId.get(id);
     callFor(child);
     if (child !== undefined) return this.#handing(child.process.end.result);
     const { log } = run.execution;
@@ -309,7 +311,7 @@ class AgentDelegator implements CallDelegator {
 
   async cancel(id: string, reason: string): Promise<CancelOutcome> {
     const { run } = this.#agent;
-    const child = run.agents.get(id);
+    const child = run.delegations.byId.get(id);
     const cause = { code: "cancelled", text: reason } as const;
     if (child !== undefined) return run.execution.cancel(child, cause);
     if (!this.#isInRun(id)) return (await this.#session?.cancel(id, cause)) ?? "not_found";
@@ -353,7 +355,7 @@ class AgentDelegator implements CallDelegator {
     const { review } = contract.exit;
     if (review === undefined) return null;
     // The one that this very call has made, before a crash perhaps, is not among those before it.
-    const own = run.byCall.get(`${id} ${this.#call.id}/review`);
+    const own = run.delegations.byCall.get(`${id} ${this.#call.id}/review`);
     const made = process.children.filter(
       (child) =>
         child.contract.profile.id === review.profile &&
@@ -368,12 +370,12 @@ class AgentDelegator implements CallDelegator {
     message: string,
   ): Promise<string | undefined> {
     const { contract, id, run } = this.#agent;
-    const watched = run.agents.get(contract.parent.watches ?? "");
+    const watched = run.delegations.byId.get(contract.parent.watches ?? "");
     if (!isWatcher(this.#agent) || watched === undefined) return "only watchers may interject";
     if (watched.process.end.isEnding || watched.state.status !== "running")
       return "the session has ended";
-    if (watched.suspension !== null) return "the session was interrupted";
-    const { count, last } = run.remarks.get(id) ?? { count: 0, last: "" };
+    if (watched.work.suspension !== null) return "the session was interrupted";
+    const { count, last } = run.history.remarks.get(id) ?? { count: 0, last: "" };
     if (count >= mostRemarks) return `you have spoken ${mostRemarks} times, which is enough`;
     if (last === message) return "you have said just that already";
     watched.record(
@@ -388,7 +390,7 @@ class AgentDelegator implements CallDelegator {
   ): ReturnType<Delegator["plan"]> {
     const agent = this.#agent;
     const { id, run } = agent;
-    const { plans } = run;
+    const { plans } = run.history;
     // After a crash the same call comes again, and its steps keep their indexes.
     const before = plans.find((plan) => plan.by === id && plan.call_id === this.#call.id);
     if (before) {
@@ -416,14 +418,14 @@ class AgentDelegator implements CallDelegator {
   }
 
   isSealed(id: string): boolean {
-    return this.#agent.run.agents.get(id)?.contract.outputs.transcript !== true;
+    return this.#agent.run.delegations.byId.get(id)?.contract.outputs.transcript !== true;
   }
 
   async transcript(id: string): Promise<string | null> {
-    const { agents, parts } = this.#agent.run;
-    const isClosed = (agents.get(id)?.process.end.result ?? null) !== null;
+    const { delegations, parts } = this.#agent.run;
+    const isClosed = (delegations.byId.get(id)?.process.end.result ?? null) !== null;
     if (this.isSealed(id) || !isClosed || !this.#isInRun(id)) return null;
-    this.#handing(agents.get(id)?.process.end.result);
+    this.#handing(delegations.byId.get(id)?.process.end.result);
     const { exportMarkdown } = await import("../../sessions/export-markdown.ts");
     let text = "";
     for await (const piece of exportMarkdown(parts.store, id)) text += piece;

@@ -25,7 +25,7 @@ export function correctRequest(
   const reported = counted(usage);
   if (estimate === undefined || reported === null) return;
   const isOpen = agent.state.status === "running" || agent.state.status === "waiting_for_merge";
-  if (!isOpen || agent.process.end.isEnding || agent.isParked) return;
+  if (!isOpen || agent.process.end.isEnding || agent.work.isParked) return;
   const { model, reserved, used: before } = estimate;
   const { completion, prompt } = reported;
   const used: Used = { prompt, completion, cost: costOf(agent, model, reported) };

@@ -34,7 +34,7 @@ export class LivePlan {
     const sequence = orderOfMerges(plan).map((place) => first + place);
     agent.process.merges.expect(sequence, (index) => steps[index - first]?.done_by !== undefined);
     // Once its call is stopped no further step begins, and merges wait for none.
-    agent.onStop(() => {
+    agent.work.onStop(() => {
       for (const index of sequence) agent.process.merges?.settle(index);
     });
   }

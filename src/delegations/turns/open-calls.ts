@@ -52,7 +52,7 @@ export class OpenCalls {
       this.#waiting--;
       this.#busy++;
       const back = this.#agent.process.time.takeSlot();
-      if (back) await this.#agent.interruptible(back);
+      if (back) await this.#agent.work.interruptible(back);
     }
   }
 

@@ -18,7 +18,7 @@ export async function openServers(agent: LiveDelegation): Promise<void> {
   const names = servers === "*" ? [] : servers;
   const opened = await Promise.all(names.map((server) => open(agent, server)));
   agent.process.holdsProcesses = true;
-  agent.throwIfStopped();
+  agent.work.throwIfStopped();
   const granted = opened.flat().filter((tool) => isGranted(agent, tool));
   agent.process.tools.ofServers = new Map(granted.map((tool) => [tool.name, tool]));
 }
@@ -36,7 +36,7 @@ async function open(agent: LiveDelegation, name: string): Promise<readonly Tool[
     }
     if (server.disabled === true) return [];
     const scope = { delegationId: agent.id, workspace: agent.workspace?.root ?? null, isOwn };
-    return await agent.interruptible(parts.servers.open(name, server, scope));
+    return await agent.work.interruptible(parts.servers.open(name, server, scope));
   } catch (error) {
     if (error instanceof Stopped) throw error;
     const cause = { code: "server_unavailable", server: name, text: messageOf(error) } as const;

@@ -3,8 +3,9 @@ import { messageOf } from "../../ports/message-of.ts";
 import type { ToolCall } from "../../ports/model.ts";
 import { type GateSubject, mayRedirect, passGate, refuse, ToolDeadline } from "../../tools/gate.ts";
 import type { Tool, ToolContext, ToolResult } from "../../tools/tool.ts";
+import { findTool } from "../delegation-process.ts";
 import { Stopped } from "../ends/ending.ts";
-import { findTool, type LiveDelegation, priceOf, untrustedOf } from "../live-delegation.ts";
+import { type LiveDelegation, priceOf, untrustedOf } from "../live-delegation.ts";
 import { askPerson, isConsent } from "./ask-person.ts";
 import { type CallDelegator, callerOf, type DelegatingCall } from "./caller.ts";
 import { noteLateResult } from "./late-result.ts";
@@ -26,7 +27,7 @@ export async function performCalls(agent: LiveDelegation, withdrawn: boolean): P
   let begun = 0;
   for (const pending of calls) {
     if (++begun % burst === 0) await new Promise((resolve) => setImmediate(resolve));
-    agent.throwIfStopped();
+    agent.work.throwIfStopped();
     const { call, started } = pending;
     const tool = findTool(agent, call.name);
     if (tool?.effect === "write" || tool?.effect === "exec") inOrder.push(pending);
@@ -35,7 +36,7 @@ export async function performCalls(agent: LiveDelegation, withdrawn: boolean): P
   if (inOrder.length > 0) open.follow(performInOrder(agent, inOrder, withdrawn, open), false);
   await open.finished();
   const back = agent.process.time.takeSlot();
-  if (back) await agent.interruptible(back);
+  if (back) await agent.work.interruptible(back);
 }
 
 type PendingCall = LiveDelegation["said"]["transcript"]["pending"][number];
@@ -47,7 +48,7 @@ async function performInOrder(
   open: OpenCalls,
 ): Promise<void> {
   for (const { call, started } of calls) {
-    agent.throwIfStopped();
+    agent.work.throwIfStopped();
     await performCall(agent, call, started, withdrawn, open);
   }
 }
@@ -97,7 +98,7 @@ async function performGuarded(
     // It answered by itself; a call without a record would leave the model waiting.
     reason = result?.text ?? reason;
   } catch (error) {
-    agent.throwIfStopped();
+    agent.work.throwIfStopped();
     reason = `The call was refused: ${messageOf(error)}`;
     if (subject.wasRecorded) return { text: reason, isError: true };
   }
@@ -188,7 +189,7 @@ class Subject implements GateSubject, DelegatingCall {
   }
 
   checkStopped(): void {
-    this.#agent.throwIfStopped();
+    this.#agent.work.throwIfStopped();
     // Its attempt was cut, and the next one knows nothing of this call.
     if (this.#agent.state.attempt !== this.#attempt) {
       const { attempt_timeout_ms: ms } = this.#agent.contract.execution;
@@ -227,14 +228,14 @@ class Subject implements GateSubject, DelegatingCall {
     if (this.#deadline === undefined) {
       const deadline = new AbortController();
       this.#deadline = deadline;
-      this.#agent.onStop((reason) => deadline.abort(reason));
+      this.#agent.work.onStop((reason) => deadline.abort(reason));
     }
     return this.#deadline.signal;
   }
 
   within<Output>(tool: Tool, running: Promise<Output>): Promise<Output> {
     const agent = this.#agent;
-    if (tool.waits) return agent.interruptible(running);
+    if (tool.waits) return agent.work.interruptible(running);
     return new Promise((resolve, reject) => {
       const ms = agent.contract.deadlines.tool;
       let isLate = false;
@@ -254,7 +255,7 @@ class Subject implements GateSubject, DelegatingCall {
         fail(reason);
       });
       // It may have been stopped already, and is told so at once.
-      forget = agent.onStop(fail);
+      forget = agent.work.onStop(fail);
       running.then((result) => {
         if (isLate) return noteLateResult(agent, { code: "late_tool_result", tool: tool.name });
         end();

@@ -139,11 +139,11 @@ class StreamWatch {
   }
 
   follow(model: Model, request: ModelRequest): Promise<ModelReply> {
-    const { interruption } = this.#agent;
+    const { interruption } = this.#agent.work;
     if (interruption !== null) return Promise.reject(interruption);
     return new Promise((resolve, reject) => {
       this.#reject = reject;
-      this.#forget = this.#agent.onStop((reason) => this.#abort(reason));
+      this.#forget = this.#agent.work.onStop((reason) => this.#abort(reason));
       const hear = (reply: ModelReply): void => {
         this.reply = reply;
         if (this.#reason !== undefined) {

@@ -48,7 +48,7 @@ export async function takeTurn(agent: LiveDelegation): Promise<Ending | null> {
     if (plan.kind === "exhausted") return bestSoFar(agent);
     // The worst case is on disk before the request leaves: a crash cannot make it forgotten.
     await agent.process.appends.durable();
-    agent.throwIfStopped();
+    agent.work.throwIfStopped();
     const last = plan.kind === "last";
     try {
       const tools = offeredTools(agent, last).descriptions;
@@ -166,7 +166,7 @@ async function reserveCounted(agent: LiveDelegation): Promise<ReservedTurn> {
   let plan = planNow(agent);
   if (plan.kind === "wait") agent.record(event(agent, "agent.paused", { reason: "budget" }));
   for (; plan.kind === "wait"; plan = planNow(agent)) {
-    await agent.interruptible(agent.process.time.untilReleased());
+    await agent.work.interruptible(agent.process.time.untilReleased());
   }
   return plan.kind === "exhausted" ? plan : reserve(agent, plan);
 }
@@ -189,7 +189,7 @@ async function countPrompt(agent: LiveDelegation): Promise<void> {
     });
   };
   // What cannot be counted is bounded by its bytes; a model that cannot be had says so when it is asked.
-  const counted = await agent.interruptible(count().catch(() => undefined));
+  const counted = await agent.work.interruptible(count().catch(() => undefined));
   if (counted === undefined || !Number.isSafeInteger(counted) || counted <= 0) return;
   const reported = transcript.countedTokens === null ? 0 : (transcript.measured?.tokens ?? 0);
   const { request } = agent.process;
@@ -330,7 +330,7 @@ async function afterFault(
           delay_ms: Math.round(delay),
         }),
       );
-      await agent.sleep(delay);
+      await agent.work.sleep(delay);
       return null;
     }
     default:

@@ -16,7 +16,7 @@ export function keepPace(agent: LiveDelegation, course: Course): void {
   };
   // Before it ends it waits for what it left running: there it waits until it ended.
   agent.process.holdsProcesses = true;
-  agent.sleep = async () => {
-    await agent.interruptible(course.pace(agent.id) ?? Promise.resolve());
+  agent.work.sleep = async () => {
+    await agent.work.interruptible(course.pace(agent.id) ?? Promise.resolve());
   };
 }

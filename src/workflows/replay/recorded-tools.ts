@@ -33,7 +33,7 @@ export class RecordedTools implements RecordedBehaviour {
     if (agent === undefined) return next(call);
     if (recorded === undefined) {
       // It never began: it waited for another one when its agent was stopped.
-      return course.hasStrayed(delegationId) ? next(call) : agent.interruptible(never());
+      return course.hasStrayed(delegationId) ? next(call) : agent.work.interruptible(never());
     }
     // After its worker died it may come again when it has long begun.
     await course.when(recorded.seq);
@@ -64,7 +64,7 @@ export class RecordedTools implements RecordedBehaviour {
     const asking: Promise<unknown>[] = [];
     for (const act of recorded.acts) {
       await this.#options.course.arrival(act.seq);
-      if (agent.stopReason !== null) return never();
+      if (agent.work.stopReason !== null) return never();
       const acting = this.#act(act, context);
       // It may be stopped before anybody looks.
       acting.catch(() => undefined);
@@ -97,7 +97,7 @@ export class RecordedTools implements RecordedBehaviour {
   ): Promise<ToolOutput> {
     if (!("seq" in result)) return never();
     await this.#options.course.arrival(result.seq);
-    if (agent.stopReason !== null) return never();
+    if (agent.work.stopReason !== null) return never();
     const { exitCode, kind, untrusted } = result;
     const facts = {
       ...(exitCode !== undefined && { exitCode }),

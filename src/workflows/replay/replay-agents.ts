@@ -2,7 +2,7 @@ import type { Contract } from "../../contracts/contract.ts";
 import type { MergeOrder } from "../../delegations/changes/merge-order.ts";
 import { Conversation } from "../../delegations/conversation.ts";
 import { LiveDelegation } from "../../delegations/live-delegation.ts";
-import type { LiveRun } from "../../delegations/live-run.ts";
+import { budgetFor, type LiveRun } from "../../delegations/live-run.ts";
 import type { NewEvent } from "../../events/event.ts";
 import { sha256 } from "../../events/hash-chain.ts";
 import { create } from "../../events/lifecycle.ts";
@@ -30,9 +30,10 @@ export function makeAgent(options: MakeAgentOptions, before: readonly NewEvent[]
     contracts: new Map([[id, JSON.stringify(contract)]]),
   });
   agent.process.appends.add(created);
-  run.enlist(agent);
+  run.delegations.add(agent);
   // Whether a plan was carried out is asked by the calls of its steps.
-  if (recorded.callId !== null) run.byCall.set(`${recorded.parentId} ${recorded.callId}`, agent);
+  if (recorded.callId !== null)
+    run.delegations.byCall.set(`${recorded.parentId} ${recorded.callId}`, agent);
   return agent;
 }
 
@@ -40,14 +41,14 @@ export function makeAgent(options: MakeAgentOptions, before: readonly NewEvent[]
 export function agentFor(options: MakeAgentOptions): LiveDelegation {
   const { course, merges, recorded, run, toolTokens } = options;
   const { id, opening, parentId, system } = recorded;
-  const parent = parentId === null ? null : (run.agents.get(parentId) ?? null);
+  const parent = parentId === null ? null : (run.delegations.byId.get(parentId) ?? null);
   const contract = replayableContract(recorded);
   const [created] = createdEvents(recorded, sha256(JSON.stringify(contract)));
   if (created?.type !== "agent.subagent_created") throw new Error(`${id} has no beginning`);
   const agent = new LiveDelegation(
     {
       ...{ id, run, parent, contract, system },
-      budget: run.budgetFor(parent, id, contract),
+      budget: budgetFor(run, parent, { id, contract }),
       workspace: bindingOf(recorded),
       copy: recordedCopy(recorded),
     },

@@ -51,7 +51,8 @@ function continuesRoot(after: readonly StoredEvent[], root: string | undefined):
 function letInto(replayer: Replayer, delegation: RecordedDelegation): void {
   const { course } = replayer;
   for (const { after, cause, seq } of recordedCuts(delegation.events)) {
-    const cut = (): void => replayer.run.agents.get(delegation.id)?.cutAttempt(cause);
+    const cut = (): void =>
+      replayer.run.delegations.byId.get(delegation.id)?.work.cutAttempt(cause);
     course.at(seq, cut, () => course.seenOf(delegation.id) >= after);
   }
   letInRests(replayer, delegation);
@@ -87,7 +88,7 @@ function letInto(replayer: Replayer, delegation: RecordedDelegation): void {
 /** Its caller stopped, or it was told to rest: each when it was, and what follows happens by itself. */
 function letInRests(replayer: Replayer, { events, id }: RecordedDelegation): void {
   const { course } = replayer;
-  const find = () => replayer.run.agents.get(id);
+  const find = () => replayer.run.delegations.byId.get(id);
   for (const { after, event, seq } of recordedRests(events)) {
     const rest = async (): Promise<void> => {
       const agent = find();
@@ -115,13 +116,13 @@ function isFromOutside({
 }
 
 function start({ run }: Replayer, { id }: RecordedDelegation): void {
-  const agent = run.agents.get(id);
+  const agent = run.delegations.byId.get(id);
   if (agent?.state.status === "created" && !agent.process.end.isEnding) queue(agent);
 }
 
 /** An agent of another program: we have its calls, and what they were given is in no log. */
 function holdAgain(replayer: Replayer, { calls, events, id }: RecordedDelegation): void {
-  const agent = replayer.run.agents.get(id);
+  const agent = replayer.run.delegations.byId.get(id);
   if (agent === undefined) return;
   const session = new Session(agent);
   for (const [callId, { seq, tool }] of calls) {
@@ -141,7 +142,7 @@ function correctAgain(
   request: number,
   usage: ModelUsage,
 ): void {
-  const agent = run.agents.get(delegationId);
+  const agent = run.delegations.byId.get(delegationId);
   if (agent !== undefined) correctRequest(agent, request, usage);
 }
 
@@ -187,7 +188,7 @@ function interject(
   delegationId: string,
   payload: EventPayloads["agent.interjected"],
 ): void {
-  const agent = run.agents.get(delegationId);
+  const agent = run.delegations.byId.get(delegationId);
   if (agent === undefined || agent.process.end.isEnding) return;
   agent.record(event(agent, "agent.interjected", payload));
 }
@@ -215,14 +216,14 @@ function stopAgain(replayer: Replayer, stop: RecordedStop, tries = 0): void {
     return;
   }
   const { run } = replayer;
-  const agent = run.agents.get(delegationId);
+  const agent = run.delegations.byId.get(delegationId);
   // It is being made at this moment, or taken up.
   if (agent === undefined || run.lost) {
     if (tries < patience) setImmediate(() => stopAgain(replayer, stop, tries + 1));
     return;
   }
   if (agent.process.end.isEnding) return;
-  agent.stop(cause);
+  agent.work.stop(cause);
   closeWith(agent, failure(cause)).catch(() => undefined);
 }
 
@@ -236,12 +237,12 @@ async function endBeside(replayer: Replayer, { cause, delegationId }: RecordedSt
   await new Promise((resolve) => setImmediate(resolve));
   await cancelStored(store.store, replayer.run.parts.toolbox, runId, delegationId, cause);
   const state = await store.store.readRun(runId);
-  for (const one of replayer.run.agents.values()) {
+  for (const one of replayer.run.delegations.byId.values()) {
     const result = state && resultOf(state, one.id);
     const { end } = one.process;
     if (end.isEnding || !result) continue;
     end.isEnding = true;
-    one.stop({ code: "ended_outside" });
+    one.work.stop({ code: "ended_outside" });
     one.adopt(state.delegations.get(one.id) ?? one.state);
     end.closed(result);
   }

@@ -114,8 +114,8 @@ function endAgain({ course, find }: ReplayPartsOptions): EngineParts["release"] 
   return async (id) => {
     const agent = find(id);
     // Who comes to rest does not end yet.
-    if (course.hasStrayed(id) || agent?.isParked) return;
-    const isStopped = (agent?.stopReason ?? null) !== null;
+    if (course.hasStrayed(id) || agent?.work.isParked) return;
+    const isStopped = (agent?.work.stopReason ?? null) !== null;
     if (course.isOvertaken(id) && !isStopped && !overtaken.has(id)) {
       overtaken.add(id);
       await new Promise(() => undefined);

@@ -50,14 +50,14 @@ export class Replayer {
       store: this.store.store,
       recording,
       course: this.course,
-      find: (id) => this.run.agents.get(id),
+      find: (id) => this.run.delegations.byId.get(id),
       makeChild: (id) => this.makeAgain(id),
       live: (about, next) => this.#live(about, next),
       scheduler,
       bounds: this.#bounds,
     });
     const { budget, task, workspace } = recording.started;
-    this.run = new LiveRun(this.#parts, {
+    const settings = {
       id: recording.runId,
       task,
       workspace,
@@ -65,8 +65,8 @@ export class Replayer {
       ownership: memory.ownership,
       grant: nobody,
       readOnly: false,
-      execute: (run) => new LocalExecution(run),
-    });
+    };
+    this.run = new LiveRun(this.#parts, settings, (run) => new LocalExecution(run));
     letInInputs(this, stops);
   }
 
@@ -79,13 +79,13 @@ export class Replayer {
   makeAgain(id: string): void {
     const { recording, run } = this;
     const recorded = recording.delegations.get(id);
-    if (recorded === undefined || run.agents.has(id)) return;
-    const isFirst = run.agents.size === 0;
+    if (recorded === undefined || run.delegations.byId.has(id)) return;
+    const isFirst = run.delegations.byId.size === 0;
     const before: NewEvent[] = isFirst
-      ? [{ type: "run.started", payload: { ...recording.started, ...run.ownership } }]
+      ? [{ type: "run.started", payload: { ...recording.started, ...run.settings.ownership } }]
       : [];
     const agent = makeAgent(this.#optionsFor(recorded), before);
-    if (isFirst) run.root = agent;
+    if (isFirst) run.delegations.root = agent;
   }
 
   /** Its process dies here, and another one takes the run up. */
@@ -103,11 +103,11 @@ export class Replayer {
   abandon(): void {
     const { run } = this;
     run.lost = true;
-    for (const agent of run.agents.values()) {
+    for (const agent of run.delegations.byId.values()) {
       const { end, time } = agent.process;
       if (end.isEnding) continue;
       end.isEnding = true;
-      agent.stop({ code: "owned_elsewhere" });
+      agent.work.stop({ code: "owned_elsewhere" });
       time.end();
     }
   }
@@ -118,10 +118,10 @@ export class Replayer {
     if (recorded === undefined) return;
     agent.process.end.isEnding = true;
     const again = agentFor(this.#optionsFor(recorded));
-    this.run.agents.set(again.id, again);
-    if (this.run.root === agent) this.run.root = again;
-    const place = this.run.topLevel.indexOf(agent);
-    if (place >= 0) this.run.topLevel.splice(place, 1, again);
+    this.run.delegations.byId.set(again.id, again);
+    if (this.run.delegations.root === agent) this.run.delegations.root = again;
+    const place = this.run.delegations.topLevel.indexOf(agent);
+    if (place >= 0) this.run.delegations.topLevel.splice(place, 1, again);
     if (agent.parent === null) return;
     const { process } = agent.parent;
     process.children = process.children.map((child) => (child === agent ? again : child));
@@ -142,7 +142,7 @@ export class Replayer {
     if (worker !== this.#workers) return;
     if (run !== undefined) {
       this.run = run;
-      for (const agent of run.agents.values()) {
+      for (const agent of run.delegations.byId.values()) {
         agent.process.merges = this.#merges;
         keepPace(agent, this.course);
         if (agent.state.status === "created") this.#waitAgain(agent);
@@ -159,7 +159,7 @@ export class Replayer {
     if (this.#takingUp !== null) {
       await this.#takingUp;
       // It had not begun: another one waits in its place.
-      const agent = this.run.agents.get(id);
+      const agent = this.run.delegations.byId.get(id);
       if (agent === undefined || agent.process.end.isEnding || agent.state.status === "created")
         return;
     }
