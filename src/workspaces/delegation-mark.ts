@@ -31,13 +31,15 @@ export function markedProcesses(database: string): ReadonlyMap<string, readonly 
 }
 
 /**
- * Tells of each as soon as it is seen, the youngest first: who is told of one can still end it
- * before it starts another. False: somebody went while we looked, and may have started one that
- * came too late to be seen.
+ * Reports each as soon as it is seen, the youngest first: the caller can still end it before it
+ * starts another. False: a process ended during the scan, and may have started one that came too
+ * late to be seen. `ended` has the zombies of earlier scans, whose children are all listed by now;
+ * those of this scan are added.
  */
 export function lookForMarked(
   database: string,
   onFound: (delegationId: string, pid: number) => void,
+  ended: Set<number> = new Set(),
 ): boolean {
   if (process.platform !== "linux") return true;
   const beginning = `${markName}=${domainOf(database)}.`;
@@ -45,26 +47,54 @@ export function lookForMarked(
   let hasSeenAll = true;
   for (const pid of pids.map(Number).toSorted((a, b) => b - a)) {
     const mark = markIn(pid, beginning);
-    if (mark === gone) hasSeenAll = false;
-    else if (mark !== undefined) onFound(mark, pid);
+    if (mark === "gone" || (mark === "zombie" && !ended.has(pid))) hasSeenAll = false;
+    if (mark === "zombie") ended.add(pid);
+    else if (typeof mark === "object") onFound(mark.delegationId, pid);
   }
   return hasSeenAll;
 }
 
-const gone = Symbol("gone");
+type Mark = { readonly delegationId: string } | "none" | "gone" | "zombie";
 
-function markIn(pid: number, beginning: string): string | typeof gone | undefined {
+function markIn(pid: number, beginning: string): Mark {
+  const environment = environmentOf(pid);
+  if (environment === undefined) return "none";
+  if (environment === "") return withoutEnvironment(pid);
+  // Nearly every process has none: do not split what needs no splitting.
+  if (!environment.includes(beginning)) return "none";
+  const variable = environment.split("\0").find((one) => one.startsWith(beginning));
+  return variable === undefined ? "none" : { delegationId: variable.slice(beginning.length) };
+}
+
+/** Undefined: this process may not look at it, so it has no mark of ours. */
+function environmentOf(pid: number): string | undefined {
   try {
-    const environment = readFileSync(`/proc/${pid}/environ`, "latin1");
-    // Nearly every process has none: do not split what needs no splitting.
-    if (!environment.includes(beginning)) return undefined;
-    const variable = environment.split("\0").find((one) => one.startsWith(beginning));
-    return variable?.slice(beginning.length);
+    return readFileSync(`/proc/${pid}/environ`, "latin1");
   } catch (error) {
-    // Whatever is not ours to look at has no mark of ours.
-    return goneCodes.has(codeOf(error)) ? gone : undefined;
+    // Newer kernels report an error where older ones show nothing.
+    return goneCodes.has(codeOf(error)) ? "" : undefined;
   }
 }
+
+/**
+ * No environment is shown of threads of the kernel, of zombies, and of processes that end or begin
+ * another program at this moment.
+ */
+function withoutEnvironment(pid: number): Mark {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, "latin1");
+    const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+    const [state, flags, endOfEnvironment] = [fields[0], fields[6], fields[48]];
+    if (state === "Z") return "zombie";
+    const isOfKernel = (Number(flags) & kernelThread) !== 0;
+    return isOfKernel || endOfEnvironment !== "0" ? "none" : "gone";
+  } catch {
+    return "gone";
+  }
+}
+
+/** `PF_KTHREAD` of the kernel. */
+const kernelThread = 0x0020_0000;
 
 const goneCodes: ReadonlySet<unknown> = new Set(["ENOENT", "ESRCH"]);
 

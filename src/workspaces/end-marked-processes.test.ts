@@ -1,12 +1,11 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, rmSync } from "node:fs";
+import { rmSync } from "node:fs";
 import { join } from "node:path";
-import { setTimeout as delay } from "node:timers/promises";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { systemClock } from "../ports/clock.ts";
 import { until } from "../testing/until.ts";
-import { delegationMark, markedProcesses } from "./delegation-mark.ts";
+import { delegationMark, lookForMarked, markedProcesses } from "./delegation-mark.ts";
 import { endMarkedProcesses } from "./end-marked-processes.ts";
 import { makeFolder, writeFiles } from "./git/repository.test-support.ts";
 
@@ -51,24 +50,41 @@ describe.runIf(process.platform === "linux")("endMarkedProcesses", () => {
     const folder = makeFolder();
     const own = join(folder, "a.db");
     const alive = join(folder, "alive");
-    // It ends by itself when nobody catches it: the file goes with the test.
+    // It ends by itself when it is not caught: the file goes with the test.
     onTestFinished(() => rmSync(alive, { force: true }));
-    writeFiles(folder, { alive: "", run: `[ -e ${alive} ] && sh ${folder}/run >/dev/null 2>&1 &` });
+    writeFiles(folder, { alive: "", run: `[ -e ${alive} ] && echo && sh ${folder}/run &` });
     for (let round = 0; round < 5; round++) {
-      await startCommand(delegationMark(own)("aaa"), `sh ${folder}/run >/dev/null 2>&1`);
-      await delay(20);
-      // On a busy machine it may start another between two looks; a second chase catches that one.
-      const seen = new Set<number>();
-      for (let chase = 0; chase === 0 || (chase < 3 && seen.size > 0); chase++) {
-        seen.clear();
-        await endMarkedProcesses(own, new Set(["aaa"]), patient);
-        for (let look = 0; look < 20; look++) {
-          for (const pid of markedProcesses(own).get("aaa") ?? []) seen.add(pid);
-          await delay(1);
-        }
-      }
-      expect([...seen], `round ${round}`).toEqual([]);
+      const runaway = spawn("/bin/sh", [join(folder, "run")], {
+        ...{ env: { ...delegationMark(own)("aaa") }, detached: true },
+        stdio: ["ignore", "pipe", "ignore"],
+      });
+      let generations = 0;
+      let isOver = false;
+      runaway.stdout.on("data", (said: Buffer) => (generations += said.length));
+      // Each generation holds the pipe that the first one was given.
+      runaway.stdout.on("close", () => (isOver = true));
+      await until("some have run", () => generations > 3);
+      await endMarkedProcesses(own, new Set(["aaa"]), patient);
+      const caught = generations;
+      await until("it is caught or still runs", () => isOver || generations > caught + 20);
+      expect(isOver, `round ${round}`).toBe(true);
     }
-    expect(existsSync(alive)).toBe(true);
+  });
+
+  it("takes a zombie as having ended during the first scan that sees it, and as known from then on", async () => {
+    // The shell becomes a program that never asks how its child ended.
+    const parent = spawn("/bin/sh", ["-c", "(exit) & echo $!; exec sleep 300"], {
+      stdio: ["ignore", "pipe", "ignore"],
+    });
+    onTestFinished(() => void parent.kill("SIGKILL"));
+    const [said] = (await once(parent.stdout, "data")) as [Buffer];
+    const zombie = Number(said.toString());
+    const database = join(makeFolder(), "a.db");
+    const ended = new Set<number>();
+    await until("it is a zombie", () => {
+      const hasSeenAll = lookForMarked(database, () => undefined, ended);
+      if (ended.has(zombie)) expect(hasSeenAll).toBe(false);
+      return ended.has(zombie);
+    });
   });
 });
