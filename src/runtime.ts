@@ -19,6 +19,7 @@ import { UnwrittenEnds } from "./delegations/ends/unwritten-ends.ts";
 import { Engine } from "./delegations/engine.ts";
 import type { AgentSource, EngineLimits, EngineParts } from "./delegations/engine-parts.ts";
 import { compose, type Middleware } from "./delegations/middleware.ts";
+import { tellAgent } from "./delegations/runs/live-runs.ts";
 import { Scheduler } from "./delegations/scheduler.ts";
 import type { RunGrant } from "./delegations/start/run-grant.ts";
 import type { DbosDispatcher } from "./engines/dbos/dbos-dispatcher.ts";
@@ -194,7 +195,7 @@ export async function createRuntime(options: RuntimeOptions): Promise<Runtime> {
     version: productVersion,
     folder: join(work.folder, "servers"),
     onNotice: ({ delegationId, server, text }) => {
-      engine.tell(delegationId, `About the MCP server "${server}": ${text}`);
+      tellAgent(engine.liveRuns, delegationId, `About the MCP server "${server}": ${text}`);
     },
   });
   const queues = await openQueues(config, options);

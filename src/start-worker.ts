@@ -70,5 +70,5 @@ function tenantOf({ config }: Runtime): string {
 
 function workOf({ engine, queues, store }: Runtime): TenantWork {
   if (queues === null) throw new MandateError("config-invalid", "A worker needs queues.");
-  return { store, engine, dispatcher: queues };
+  return { store, worker: engine.worker, dispatcher: queues };
 }

@@ -138,17 +138,17 @@ export class EngineSteering implements Steering {
 
   async watchers(id: string, profile: string): Promise<readonly string[]> {
     await this.#requireHere(id);
-    return this.#engine.watchersOf(id, profile);
+    return this.#engine.watchers.of(id, profile);
   }
 
   async watch(id: string, profile: string): Promise<string> {
     await this.#requireHere(id);
-    return this.#engine.watch(id, profile);
+    return this.#engine.watchers.start(id, profile);
   }
 
   async unwatch(id: string, profile: string): Promise<readonly string[]> {
     await this.#requireHere(id);
-    return this.#engine.unwatch(id, profile);
+    return this.#engine.watchers.end(id, profile);
   }
 
   /** Who watches is in the process that works: others could not tell it what happens. */

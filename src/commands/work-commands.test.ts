@@ -58,7 +58,9 @@ test("a pair programmer watches what runs, once, and no longer when it is told s
   expect((await say(engine, `/pair on ${run.runId}`)).reply).toBe(
     `Nobody works on run ${run.runId}: there is nothing to watch.`,
   );
-  await expect(engine.engine.unwatch(run.runId, "pair")).rejects.toThrow(/Nothing that works here/);
+  await expect(engine.engine.watchers.end(run.runId, "pair")).rejects.toThrow(
+    /Nothing that works here/,
+  );
 });
 
 test("a watcher that is ended in the middle of a request asks for nothing more", async ({
@@ -76,13 +78,13 @@ test("a watcher that is ended in the middle of a request asks for nothing more",
   await using engine = await openEngine({ model, profiles: [boss], limits });
   const { workspace } = engine;
   const run = await engine.start({ task: "Work", profile: "boss", workspace });
-  const watcher = await engine.engine.watch(run.runId, "pair");
+  const watcher = await engine.engine.watchers.start(run.runId, "pair");
   const state = async () =>
     (await engine.store.readRun(run.runId))?.delegations.get(watcher)?.status ?? "";
   const isAsking = async () => (await say(engine, "/status")).reply.includes("watching (model)");
   await until("the watcher asks its model", isAsking);
-  expect(await engine.engine.unwatch(run.runId, "pair")).toEqual([watcher]);
-  expect(await engine.engine.unwatch(run.runId, "pair")).toEqual([]);
+  expect(await engine.engine.watchers.end(run.runId, "pair")).toEqual([watcher]);
+  expect(await engine.engine.watchers.end(run.runId, "pair")).toEqual([]);
   expect(await state()).toBe("closed");
   await until("the request is aborted", () => aborted > 0);
   expect((await engine.engine.resultOf(watcher))?.status).toBe("completed");
@@ -99,9 +101,9 @@ test("watchers come and go at any moment of a run, each with an end in the log",
   const { workspace } = engine;
   const run = await engine.start({ task: "Work", profile: "boss", workspace });
   for (let round = 0; round < 20; round++) {
-    const watcher = await engine.engine.watch(run.runId, "pair");
+    const watcher = await engine.engine.watchers.start(run.runId, "pair");
     await new Promise((resolve) => setTimeout(resolve, (round * 7) % 30));
-    const ends = [1, 2].map(() => engine.engine.unwatch(run.runId, "pair"));
+    const ends = [1, 2].map(() => engine.engine.watchers.end(run.runId, "pair"));
     if (round % 5 === 0) ends.push(engine.engine.cancel(watcher, "enough").then(() => []));
     await Promise.all(ends);
     expect((await engine.engine.resultOf(watcher))?.delegationId).toBe(watcher);

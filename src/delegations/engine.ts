@@ -3,17 +3,15 @@ import type { MessageSender, StoredEvent } from "../events/event.ts";
 import { answerAsk } from "../inbox/answer-ask.ts";
 import type { CancelOutcome, DelegationResult } from "../ports/delegator.ts";
 import type { MandateError } from "../ports/mandate-error.ts";
-import type { NoBranch } from "./distributed/branch.ts";
 import { Branches, loseBranch } from "./distributed/branches.ts";
 import { endWatcher } from "./ends/close.ts";
 import type { EngineParts } from "./engine-parts.ts";
-import type { LiveDelegation } from "./live-delegation.ts";
 import type { LiveRun } from "./live-run.ts";
 import { type SentTo, sendMessage } from "./messages.ts";
 import { type ContinueOptions, continuation } from "./rests/continue-session.ts";
 import type { Interrupted } from "./rests/interrupt.ts";
 import type { ResumeLimits } from "./rests/resumption.ts";
-import { BranchWorker, reenqueueOrphans } from "./runs/distributed-runs.ts";
+import { BranchWorker } from "./runs/distributed-runs.ts";
 import { GoalQueue } from "./runs/goal-queue.ts";
 import {
   agentAtWork,
@@ -23,7 +21,6 @@ import {
   LiveRuns,
   stopIdle,
   storedResult,
-  tellAgent,
 } from "./runs/live-runs.ts";
 import { Recovery } from "./runs/recovery.ts";
 import { resumeRun } from "./runs/resume-run.ts";
@@ -36,13 +33,15 @@ import type { RunGrant, RunPrincipal } from "./start/run-grant.ts";
 import { startWatcher, watchersOf } from "./watchers.ts";
 
 /**
- * Works on the runs of this process: starts them, takes them up after a crash, ends them. How, is in
- * `runs/`; here is what they have in common, and the way to each.
+ * Works on the runs of this process: starts, recovers, resumes and ends them. Each operation is a
+ * function in `runs/`; the engine holds what they share.
  */
 export class Engine {
+  readonly watchers: Watchers;
+  /** Works on single delegations of distributed runs. */
+  readonly worker: BranchWorker;
   readonly #own: EngineState;
   readonly #recovery: Recovery;
-  readonly #worker: BranchWorker;
   readonly #idleWatch: NodeJS.Timeout;
   readonly #unsubscribe: () => void;
 
@@ -51,11 +50,12 @@ export class Engine {
     const goals = new GoalQueue(store);
     this.#own = { parts, grant, runs: new LiveRuns(), branches: new Branches(), goals };
     this.#recovery = new Recovery(this.#own);
-    this.#worker = new BranchWorker(this.#own);
+    this.worker = new BranchWorker(this.#own);
+    this.watchers = new Watchers(this.#own);
     this.#unsubscribe = store.subscribe((events) => this.#hear(events));
     this.#idleWatch = setInterval(() => {
       stopIdle(this.liveRuns, clock.monotonic());
-      // Whoever worked on the goal before may have died.
+      // The process of the goal before may have died.
       void goals.advance();
     }, 1000).unref();
   }
@@ -102,29 +102,14 @@ export class Engine {
   }
 
   /**
-   * Works on one delegation of a run that is spread, until it has ended, or is its caller's to take
-   * over, or another worker has it. "busy": another has it already. "unfit": it needs a model, a
-   * tool or a folder that is missing here; as a last resort it is taken all the same, and ends.
-   */
-  workOn(runId: string, delegationId: string, isLastResort = false): Promise<NoBranch | "unfit"> {
-    return this.#worker.workOn(runId, delegationId, isLastResort);
-  }
-
-  /**
-   * Takes up every run of this application whose worker is gone, or only the one that is named; one
-   * that is paused only when it is named. A run that needs a model or a tool that is missing here
-   * stays as it is, for a process that has them.
+   * Recovers every run of this application whose worker is gone, or one run by its id; a paused run
+   * only by its id. A run that needs a model or a tool that is missing here stays as it is.
    */
   recover(
     only?: string,
     onRefused: (error: MandateError) => void = rethrow,
   ): Promise<readonly StartedRun[]> {
     return this.#recovery.recover(only, onRefused);
-  }
-
-  /** Has everything of spread runs worked on that nobody works on any more. */
-  sendLost(): Promise<void> {
-    return reenqueueOrphans(this.#own.parts);
   }
 
   /**
@@ -160,38 +145,6 @@ export class Engine {
     return runId === undefined ? null : storedResult(store, runId, id);
   }
 
-  /**
-   * Has a session watched: the root agent's of a run that this process works on, or another's of
-   * that run. Gives the watcher's id.
-   */
-  async watch(id: string, profile: string): Promise<string> {
-    const started = await startWatcher(await agentAtWork(this.#own, id), profile);
-    if (!("agent" in started)) throw refusal(started);
-    await started.created;
-    return started.agent.id;
-  }
-
-  /** Ends the watchers of that profile; the session that they watched goes on. Gives their ids. */
-  async unwatch(id: string, profile: string): Promise<readonly string[]> {
-    const watchers = await this.#watchersOf(id, profile);
-    await Promise.all(watchers.map(endWatcher));
-    return watchers.map((one) => one.id);
-  }
-
-  /** The ids of those of that profile who watch a session here. */
-  async watchersOf(id: string, profile: string): Promise<readonly string[]> {
-    return (await this.#watchersOf(id, profile)).map((one) => one.id);
-  }
-
-  async #watchersOf(id: string, profile: string): Promise<readonly LiveDelegation[]> {
-    return watchersOf(await agentAtWork(this.#own, id), profile);
-  }
-
-  /** A sentence for an agent that works here, about what is around it. */
-  tell(delegationId: string, message: string): void {
-    tellAgent(this.liveRuns, delegationId, message);
-  }
-
   get liveRuns(): readonly LiveRun[] {
     return [...this.#own.runs.all, ...this.#own.branches.all.map(({ run }) => run)];
   }
@@ -212,6 +165,34 @@ export class Engine {
       runs.hear(event);
       if (event.type === "run.finished") void goals.advance();
     }
+  }
+}
+
+/** The watchers of sessions that this process works on. */
+export class Watchers {
+  readonly #own: EngineState;
+
+  constructor(own: EngineState) {
+    this.#own = own;
+  }
+
+  /** Watches a delegation, or by the id of a run its root. Returns the watcher's id. */
+  async start(id: string, profile: string): Promise<string> {
+    const started = await startWatcher(await agentAtWork(this.#own, id), profile);
+    if (!("agent" in started)) throw refusal(started);
+    await started.created;
+    return started.agent.id;
+  }
+
+  /** Ends the watchers of that profile and returns their ids; the watched session continues. */
+  async end(id: string, profile: string): Promise<readonly string[]> {
+    const watchers = watchersOf(await agentAtWork(this.#own, id), profile);
+    await Promise.all(watchers.map(endWatcher));
+    return watchers.map((one) => one.id);
+  }
+
+  async of(id: string, profile: string): Promise<readonly string[]> {
+    return watchersOf(await agentAtWork(this.#own, id), profile).map((one) => one.id);
   }
 }
 

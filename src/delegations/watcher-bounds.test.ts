@@ -3,7 +3,13 @@ import { z } from "zod";
 import { noExposure } from "../contracts/exposure.ts";
 import type { Script } from "../models/scripted/scripted-model.ts";
 import type { Profile } from "../profiles/profile.ts";
-import { ofType, openEngine, recording, type TestEngine, testProfile } from "../testing/engine-fixture.ts";
+import {
+  ofType,
+  openEngine,
+  recording,
+  type TestEngine,
+  testProfile,
+} from "../testing/engine-fixture.ts";
 import { HeldClock } from "../testing/held-clock.test-support.ts";
 import { until } from "../testing/until.ts";
 import { defineTool } from "../tools/tool.ts";
@@ -131,11 +137,13 @@ describe("a watcher", () => {
       )?.id;
     };
     const childId = await until("the child is at work", atWork);
-    const watcher = await engine.engine.watch(childId, "pair");
+    const watcher = await engine.engine.watchers.start(childId, "pair");
     engine.store.subscribe((events) => {
       if (closedBy(events, watcher)) watcherClosed.resolve();
     });
-    await expect(engine.engine.watch(watcher, "pair")).rejects.toThrow("is a watcher itself");
+    await expect(engine.engine.watchers.start(watcher, "pair")).rejects.toThrow(
+      "is a watcher itself",
+    );
     await result;
     const events = await engine.events(runId);
     const seq = (id: string) => closedBy(events, id)?.run_seq ?? Number.NaN;

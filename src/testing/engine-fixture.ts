@@ -108,7 +108,7 @@ export async function openEngine(options: EngineOptions): Promise<TestEngine> {
       environment: { ...engineOptions.environment, ...environment, MANDATE_HOME: ownHome },
       cwd: workspace,
     });
-    if (itself) itself.engine = runtime.engine;
+    if (itself) itself.worker = runtime.engine.worker;
     opened.push(runtime);
     const { engine, store } = runtime;
     const isFirst = opened.length === 1;
@@ -147,10 +147,10 @@ export async function openEngine(options: EngineOptions): Promise<TestEngine> {
 const isSpreadTest = process.env["MANDATE_TEST_ENGINE"] === "spread";
 
 class SelfDispatch implements Dispatcher {
-  engine: Pick<Runtime["engine"], "workOn"> | undefined;
+  worker: Pick<Runtime["engine"]["worker"], "workOn"> | undefined;
 
   async dispatch({ delegationId, runId }: DispatchedWork): Promise<void> {
-    void this.engine?.workOn(runId, delegationId).catch(() => undefined);
+    void this.worker?.workOn(runId, delegationId).catch(() => undefined);
   }
 }
 

@@ -40,7 +40,7 @@ export async function openFleet(
       if (dead.has(worker)) continue;
       given.push({ worker, delegationId: work.delegationId });
       under.set(work.delegationId, { worker, work });
-      const outcome = await workers[worker]?.engine
+      const outcome = await workers[worker]?.engine.worker
         .workOn(work.runId, work.delegationId, unfit >= patience)
         .catch(() => "lost" as const);
       if (outcome === "lost" || dead.has(worker)) return;

@@ -25,7 +25,12 @@ export class BranchWorker {
     this.#own = own;
   }
 
-  async workOn(runId: string, id: string, isLastResort: boolean): Promise<NoBranch | "unfit"> {
+  /**
+   * Works on a delegation until it has closed, is its caller's to take over, or another worker has
+   * it ("busy"). "unfit": a model, a tool or a folder is missing here; as a last resort it is taken
+   * all the same, and fails.
+   */
+  async workOn(runId: string, id: string, isLastResort = false): Promise<NoBranch | "unfit"> {
     const { parts } = this.#own;
     if (!isLastResort && (await obstacleToWork(parts, runId, id)) !== undefined) return "unfit";
     // Two workers of this process would present the same claim.
@@ -36,6 +41,11 @@ export class BranchWorker {
     } finally {
       this.#claimed.delete(id);
     }
+  }
+
+  /** Re-enqueues the orphaned delegations of all distributed runs, whichever application has them. */
+  reenqueueOrphans(): Promise<void> {
+    return reenqueueOrphans(this.#own.parts);
   }
 
   async #claim(runId: string, id: string): Promise<NoBranch> {
@@ -99,7 +109,6 @@ function notHere(id: string, what: string): MandateError {
   return new MandateError("not-resumable", message);
 }
 
-/** Re-enqueues the orphaned delegations of all distributed runs, whichever application has them. */
 export async function reenqueueOrphans(parts: EngineParts): Promise<void> {
   const { store } = parts;
   let before: string | undefined;

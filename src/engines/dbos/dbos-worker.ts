@@ -18,13 +18,13 @@ import { type TakenWork, takeOverLost } from "./take-over-lost.ts";
 export interface TenantWork {
   readonly store: Store;
   readonly dispatcher: DbosDispatcher;
-  readonly engine: {
+  readonly worker: {
     workOn(
       runId: string,
       delegationId: string,
       isLastResort: boolean,
     ): Promise<"done" | "busy" | "unfit">;
-    sendLost(): Promise<void>;
+    reenqueueOrphans(): Promise<void>;
   };
 }
 
@@ -125,7 +125,7 @@ async function workOn(
     const before = failures;
     // A workflow that throws has ended, but its delegation has not: a failure of this process, such
     // as an unreachable database, is retried until another worker has the delegation.
-    const outcome = await tenant.engine
+    const outcome = await tenant.worker
       .workOn(runId, delegationId, sentOn >= mostSentOn)
       .catch((error: unknown) => {
         if (failures++ === 0) log(`${delegationId} of ${runId}: ${messageOf(error)}`);
@@ -159,10 +159,10 @@ function lookForLost(
     isLooking = true;
     const isThorough = looks++ % orphanEvery === 0;
     try {
-      for (const [tenant, { engine: own, store }] of tenants) {
+      for (const [tenant, { store, worker }] of tenants) {
         await takeOverLost({ engine, tenant, self, store, clock, isThorough });
         // A process that died between creating and sending a delegation left it in no queue.
-        if (isThorough) await own.sendLost();
+        if (isThorough) await worker.reenqueueOrphans();
       }
     } catch (error) {
       log(messageOf(error));
