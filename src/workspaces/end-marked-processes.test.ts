@@ -1,6 +1,6 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { rmSync } from "node:fs";
+import { readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { systemClock } from "../ports/clock.ts";
@@ -8,6 +8,7 @@ import { until } from "../testing/until.ts";
 import { delegationMark, lookForMarked, markedProcesses } from "./delegation-mark.ts";
 import { endMarkedProcesses } from "./end-marked-processes.ts";
 import { makeFolder, writeFiles } from "./git/repository.test-support.ts";
+import { signalProcess } from "./sandbox/process-tree.ts";
 
 type Marks = Readonly<Record<string, string>>;
 
@@ -73,12 +74,16 @@ describe.runIf(process.platform === "linux")("endMarkedProcesses", () => {
 
   it("takes a zombie as having ended during the first scan that sees it, and as known from then on", async () => {
     // The shell becomes a program that never asks how its child ended.
-    const parent = spawn("/bin/sh", ["-c", "(exit) & echo $!; exec sleep 300"], {
+    const parent = spawn("/bin/sh", ["-c", "sleep 300 & echo $!; exec sleep 300"], {
       stdio: ["ignore", "pipe", "ignore"],
     });
     onTestFinished(() => void parent.kill("SIGKILL"));
     const [said] = (await once(parent.stdout, "data")) as [Buffer];
     const zombie = Number(said.toString());
+    onTestFinished(() => signalProcess(zombie, "SIGKILL"));
+    const nameOf = (pid = 0) => readFileSync(`/proc/${pid}/comm`, "latin1").trim();
+    await until("the shell has become that program", () => nameOf(parent.pid) === "sleep");
+    signalProcess(zombie, "SIGKILL");
     const database = join(makeFolder(), "a.db");
     const ended = new Set<number>();
     await until("it is a zombie", () => {
