@@ -66,7 +66,9 @@ function main(root, isVerbose) {
   console.log(`"it" and "its": ${rate(its)} in 10,000.`);
   if (often.length > 0) console.log(`  ${often.join(", ")}`);
   if ((count * 10_000) / Math.max(words, 1) <= most) return;
-  console.log("Say it in plain technical English; `node scripts/check-words.mjs --list` names places.");
+  console.log(
+    "Say it in plain technical English; `node scripts/check-words.mjs --list` names places.",
+  );
   process.exitCode = 1;
 }
 

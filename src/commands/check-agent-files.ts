@@ -48,7 +48,7 @@ function isReport(file: string): boolean {
   return /(?:^|[\\/])\.mandate[\\/]reports[\\/]/.test(file);
 }
 
-/** Words that a profile asks for and never gets are told of: nobody else would. */
+/** Reports the trigger words that a profile asks for and does not get: no other place reports them. */
 function withTakenWords(file: AgentFile): AgentFile {
   const taken = file.agents.flatMap(({ fields, name }) =>
     (fields.triggers?.slash ?? [])

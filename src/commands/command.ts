@@ -9,7 +9,7 @@ export interface CommandContext {
   readonly controlPlane: ControlPlane;
   /** Session, user and workspace in which the person spoke: their own, by the surface's word. */
   readonly pinContext: PinContext;
-  /** What replies say about a profile; undefined when there is none of this id. */
+  /** What replies say about a profile; undefined when no profile has this id. */
   describeProfile(profileId: string): ProfileSummary | undefined;
   /** Every profile that can be used now; each may bring words of its own. */
   profiles(): readonly Profile[];

@@ -113,7 +113,7 @@ function rowsOf(
   if (!isCompound) return [{ field: key, value, origin: originOf(key) }];
   return Object.entries(value).map(([inner, each]) => {
     const field = `${key}.${inner}`;
-    // A declaration may hold a secret that somebody wrote into it.
+    // A declaration may contain a secret in plain text.
     const told = key === "servers" ? describeServer(each as McpServer) : each;
     return { field, value: told, origin: originOf(field) };
   });

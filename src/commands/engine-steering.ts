@@ -44,14 +44,14 @@ export interface CommandPlace {
   readonly run?: string | undefined;
   /** The surface was opened so: no command takes that back. */
   readonly readOnly?: boolean | undefined;
-  /** Whom the runs are for; absent: the one for whom this process was opened. */
+  /** The principal of the runs; absent: the principal that opened this process. */
   readonly by?: Principal | undefined;
   /**
    * Asked before work starts in a folder; throws where this surface does not work. What is resumed
    * may have begun on another one.
    */
   readonly requireFolder?: ((workspace: string | null) => Promise<void>) | undefined;
-  /** Is told of every run that a command started or took up, before the reply. */
+  /** Called with every run that a command started or resumed, before the reply. */
   readonly onStart?: ((run: StartedRun) => void) | undefined;
 }
 
@@ -158,7 +158,7 @@ export class EngineSteering implements Steering {
     const why =
       run.state?.outcome === null && !run.isInterrupted
         ? `Another process works on run ${run.id}: say it there.`
-        : `Nobody works on run ${run.id}: there is nothing to watch.`;
+        : `Run ${run.id} is not being worked on: there is nothing to watch.`;
     throw new MandateError("unknown-run", why);
   }
 

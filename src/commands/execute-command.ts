@@ -47,7 +47,7 @@ const maximumLength = 500;
 
 /**
  * What the log keeps of a command. Of raw text the size and the hash, since a document may hold
- * what somebody should not have pasted; of what was no command only its name, since it may be
+ * what a person pasted by mistake; of what was no command only its name, since it may be
  * anything.
  */
 function describeForLog(

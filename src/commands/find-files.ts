@@ -11,14 +11,14 @@ export interface FoundFiles {
 }
 
 interface FileQuestion {
-  /** What somebody typed of a path. */
+  /** The part of a path that was typed. */
   readonly wanted: string;
   readonly most: number;
   readonly signal: AbortSignal;
 }
 
 const mostLookedAt = 100_000;
-/** Whoever types asks again with every letter: the folder is not walked for each of them. */
+/** Every keystroke searches again: the folder is not walked for each of them. */
 const keptMs = 3000;
 const mostKept = 4;
 
@@ -29,7 +29,7 @@ interface Walked {
 }
 
 /**
- * Files of a folder by what somebody remembers of their paths, for people who write a task. They are
+ * Files of a folder by a remembered part of their paths, for people who write a task. They are
  * those that a search of an agent would see there: nothing outside it, nothing that is the runtime's
  * own, and neither .git, node_modules nor what .gitignore names. What could not be written down in
  * a line, or would turn its direction, is left out.
@@ -87,7 +87,7 @@ function canBeWritten(path: string): boolean {
 }
 
 /**
- * How well a path fits what somebody typed of it: the greater, the better; undefined: not at all.
+ * How well a path fits the typed part of it: greater is better; undefined: not at all.
  * The letters have to be there in their order. A whole piece of the file's name counts most, then
  * one of the path, then beginnings of words; between equals the shorter path wins.
  */

@@ -17,7 +17,7 @@ export interface ForkingRuntime {
 
 export type ForkPlace = Pick<RunRequest, "by" | "isRealWorkspace" | "readOnly" | "session">;
 
-/** A run that goes on from the middle of another one. */
+/** A run that continues from the middle of another run. */
 export interface ForkedRun extends StartedRun {
   /** How many turns of the old root agent it shares. */
   readonly turns: number;

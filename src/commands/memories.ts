@@ -10,7 +10,7 @@ export interface MemoryListing extends Omit<MemoryQuery, "near" | "limit"> {
 }
 
 export interface MemoryDecision {
-  /** `unchanged`: somebody had decided the same before. */
+  /** `unchanged`: the same decision was stored already. */
   readonly status: "promoted" | "forgotten" | "unchanged";
   readonly memory: Memory;
 }
@@ -27,7 +27,7 @@ const defaultLimit = 50;
 const mostListed = 1000;
 
 /**
- * What agents wrote down, as a person sees it: all of it, whoever saved it. What the person decides
+ * What agents wrote down, as a person sees it: all of it, regardless of which agent saved it. What the person decides
  * is a record of its own and changes no memory; it is in the control log before the answer is given,
  * a refusal as well.
  */
@@ -83,7 +83,7 @@ export class Memories {
     });
   }
 
-  /** Made once and never changed: whoever comes second finds that it was decided. */
+  /** Made once and never changed: the second caller finds it decided. */
   async #mark({ id }: Memory, as: keyof typeof memoryMarks): Promise<MemoryDecision["status"]> {
     const change = { resourceType: memoryMarks[as], resourceId: id, expectedVersion: 0, value: {} };
     try {
@@ -100,7 +100,7 @@ export class Memories {
     id: string,
     act: (memory: Memory) => Promise<MemoryDecision["status"]>,
   ): Promise<MemoryDecision> {
-    // In quotes: what somebody typed may be anything.
+    // In quotes: typed text can contain anything.
     const note = (outcome: string): Promise<void> =>
       this.#store.noteCommand(`memory ${word} ${JSON.stringify(id)}`, this.#by.id, outcome);
     try {

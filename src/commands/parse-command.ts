@@ -83,7 +83,7 @@ function restOf(
   if (after.length > most) return { rest, problem: `It is longer than ${most} characters.` };
   if (!takesLines && /[\r\n]/.test(rest)) return { rest, problem: "It has more than one line." };
   const hidden = findHiddenCharacter(rest, { lines: true });
-  return { rest, problem: hidden && `It contains ${hidden}, which nobody would see.` };
+  return { rest, problem: hidden && `It contains ${hidden}, which is invisible.` };
 }
 
 /**

@@ -9,7 +9,7 @@ import type { PlanReaders } from "./read-plan-file.ts";
 export interface PlanToRun {
   readonly task: string;
   readonly profile: string;
-  /** The document as JSON: it is kept, and the run is told its hash. */
+  /** The document as JSON: it is kept, and the run records its hash. */
   readonly text: string;
   /** Who carries out its steps: profiles and handles. */
   readonly agents: readonly string[];
@@ -21,8 +21,8 @@ const mostProblems = 20;
 const runner = "plan-runner";
 
 /**
- * A plan that somebody sent as data, ready to be run. Throws "plan-invalid" with everything that is
- * wrong with it, and "profile-invalid" where the name of the runner is somebody else's.
+ * A plan that was sent as data, ready to be run. Throws "plan-invalid" with everything that is
+ * wrong with it, and "profile-invalid" where the name of the runner is taken.
  */
 export function planToRun(
   document: unknown,
@@ -43,7 +43,7 @@ export function planToRun(
     const shown = [...lines.slice(0, mostProblems), ...(left > 0 ? [`… and ${left} more`] : [])];
     throw new MandateError("plan-invalid", shown.join("\n"));
   }
-  // A profile of that name from elsewhere would be somebody who is asked to read a hash.
+  // A profile of that name from elsewhere would be an agent that is asked to read a hash.
   if (registry.get(runner)?.model?.model !== "mandate/plan") {
     throw new MandateError(
       "profile-invalid",

@@ -16,7 +16,7 @@ const wordForm = /^[a-z][a-z0-9-]{0,31}$/;
 
 /**
  * Every command that there is while these profiles can be used: ours, and a word for each profile
- * that wants one. What a repository brought and nobody acknowledged is not among the profiles.
+ * that wants one. Untrusted profiles of a repository are not included.
  */
 export function commandsWith(profiles: readonly Profile[]): readonly AnyCommand[] {
   const words = wordsOf(profiles);
@@ -42,7 +42,7 @@ function commandOfProfile(name: string, profile: Profile): AnyCommand {
   return watchingCommand({ ...of, takesTask: capabilities.some((each) => each !== "watcher") });
 }
 
-/** Nobody is started by a word that two profiles claim; both are named instead. */
+/** A word that two profiles claim starts neither; the error names both. */
 function contestedWord(name: string, claimants: readonly Profile[]): AnyCommand {
   const problem = `Several profiles claim /${name}: ${describeClaimants(claimants)}. Name one of them: /spawnagent ${claimants[0]?.name ?? "profile"} <prompt>`;
   return defineCommand({

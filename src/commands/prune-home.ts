@@ -5,7 +5,7 @@ import { runsWithCopies } from "./kept-copies.ts";
 
 /**
  * Prunes runs of a store, except those whose work still lies in a copy in this home: without its log
- * nobody could merge or discard it.
+ * that work could not be merged or discarded.
  */
 export async function pruneHome(
   { home, store }: { readonly store: Store; readonly home: string },

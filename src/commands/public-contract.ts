@@ -2,7 +2,7 @@ import type { Contract } from "../contracts/contract.ts";
 import type { McpServer } from "../contracts/mcp-server.ts";
 import { describeServer } from "../tools/mcp/describe-server.ts";
 
-/** A contract for whoever may look: of servers what they are, and no value that somebody wrote. */
+/** A contract for every reader: of servers only what they are, no configured value. */
 export type PublicContract = Omit<Contract, "servers"> & {
   readonly servers?: Readonly<Record<string, string>>;
 };
@@ -11,7 +11,7 @@ export function publicContract({ servers, ...contract }: Contract): PublicContra
   return servers === undefined ? contract : { ...contract, servers: describeServers(servers) };
 }
 
-/** A declaration may hold a secret that somebody wrote into it, in a header or an argument. */
+/** A declaration may contain a secret in plain text, in a header or an argument. */
 export function describeServers(
   servers: Readonly<Record<string, McpServer>>,
 ): Readonly<Record<string, string>> {

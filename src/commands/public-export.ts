@@ -4,7 +4,7 @@ import { exportSession, type SessionFormat } from "../sessions/export-session.ts
 import { harmlessJson } from "../sessions/harmless-text.ts";
 import { publicContract } from "./public-contract.ts";
 
-/** A session for somebody elsewhere: as it is exported here, without what is not theirs to see. */
+/** An exported session for a remote reader, without what that reader may not see. */
 export async function* publicExport(
   store: Store,
   id: string,

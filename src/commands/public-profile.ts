@@ -15,8 +15,8 @@ export type PublicProfile = Omit<EffectiveProfile, "cut" | "prompt" | "waiting">
 };
 
 /**
- * A profile for somebody elsewhere: the registry is public, prompts are for operators, and what is
- * written into the declaration of a server is for nobody.
+ * A profile for a remote reader: the registry is public, prompts are for operators, and what is
+ * written into the declaration of a server is never shown.
  */
 export function publicProfile(profile: EffectiveProfile, withPrompts: boolean): PublicProfile {
   return {

@@ -16,14 +16,14 @@ export interface PlanReaders {
   readonly maxChildren: number;
 }
 
-/** A plan that somebody wrote down, and that can be run as it stands. */
+/** A plan from a file, ready to run. */
 export interface PlanFile {
   readonly plan: Plan;
   /** What would run side by side: places of steps, wave after wave. */
   readonly waves: readonly (readonly number[])[];
   /** What would, if it did not want the same paths as others. */
   readonly waits: readonly OwnershipWait[];
-  /** The document as JSON, for whoever runs it. */
+  /** The document as JSON, for the runner. */
   readonly text: string;
 }
 

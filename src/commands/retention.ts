@@ -7,7 +7,7 @@ import { pruneHome } from "./prune-home.ts";
 const hourMs = 60 * 60 * 1000;
 const dayMs = 24 * hourMs;
 
-/** So many in an hour at most: what is older waits for the next one, and nobody waits for this. */
+/** So many in an hour at most: what is older waits for the next one, and no caller waits for this. */
 const mostAtOnce = 2_000;
 
 /** By how much sooner one may come than the hour: clocks and timers differ. */

@@ -25,7 +25,7 @@ export interface Steering {
    */
   tell(id: string, text: string): Promise<SentTo>;
 
-  /** The run whose root a person means who names none; throws when there is none, or several. */
+  /** The run that is meant when no run is named; throws when no run matches, or several do. */
   runAtWork(): Promise<string>;
   /** Who of that profile watches the session of a run's root, or of another agent in it. */
   watchers(id: string, profile: string): Promise<readonly string[]>;
@@ -50,7 +50,7 @@ export interface Steering {
   /** Throws "unknown-ask" or "ask-closed". */
   answer(askId: string, text: string): Promise<void>;
 
-  /** What is not committed in the workspace of this place, or what lies in a range of commits. */
+  /** What is not committed in the workspace of this place, or the changes of a range of commits. */
   changes(
     range: string | undefined,
   ): Promise<{ readonly text: string; readonly truncated: boolean }>;
@@ -105,7 +105,7 @@ export interface KnownRun {
   readonly id: string;
   readonly task: string;
   readonly state: RunState | null;
-  /** It has not finished, and nobody works on it. */
+  /** It has not finished, and no process works on it. */
   readonly isInterrupted: boolean;
 }
 

@@ -37,7 +37,7 @@ function modelOf(
   try {
     return { model: policy.model ?? models.candidates(policy)[0] };
   } catch (error) {
-    // None of them can be had now, which is for whoever runs it to hear about.
+    // None of them can be had now, which the run reports.
     if (!(error instanceof MandateError)) throw error;
     return { model: policy.pool && `pool ${policy.pool}` };
   }

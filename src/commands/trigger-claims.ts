@@ -2,15 +2,15 @@ import type { Profile, Triggers } from "../profiles/profile.ts";
 import { storedLine } from "../text.ts";
 
 export interface TriggerClaims {
-  /** Whom each word or key leads to. */
+  /** The profile that each word or key starts. */
   readonly granted: ReadonlyMap<string, Profile>;
-  /** Claimed by several, and so by nobody. */
+  /** Claimed by several profiles, so it starts none. */
   readonly contested: ReadonlyMap<string, readonly Profile[]>;
 }
 
 /**
  * Who gets which word or key. What is shipped comes before what a user brings, and that before what
- * a project brings, so that no file can take over what people know; between equals nobody wins, and
+ * a project brings, so that no file can take over what people know; between equals none wins, and
  * both are named.
  */
 export function claimTriggers(

@@ -42,7 +42,7 @@ export async function verifyHome(store: Store, options: VerifyOptions): Promise<
     },
   });
   const check = (world: World): readonly Violation[] =>
-    // Of one run alone nobody can say what belongs to none.
+    // From one run alone it cannot be decided what belongs to no run.
     checkWorld(world, concerned, { settled }).filter(
       (violation) => runId === undefined || violation.runId === runId,
     );

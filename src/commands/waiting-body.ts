@@ -4,7 +4,7 @@ import type { Skill } from "../skills/skill.ts";
 import { digestSkill, listSkillFiles, skillHash } from "../skills/skill-files.ts";
 import { type WaitingContent, type WaitingSources, waitingContent } from "./waiting-content.ts";
 
-/** All that would count if somebody trusted it, as it is now. */
+/** All content that would take effect if it were trusted now. */
 export interface WaitingBody extends WaitingContent {
   /** Of a profile: as they were written, also what would start a program. */
   readonly fields: readonly { readonly field: string; readonly value: unknown }[];
@@ -19,7 +19,7 @@ export interface WaitingBody extends WaitingContent {
 
 const mostText = 1024 * 1024;
 
-/** Throws "conflict" when exactly this waits no more: it changed, or somebody trusted it. */
+/** Throws "conflict" when exactly this waits no more: it changed, or was trusted already. */
 export function requireWaiting(sources: WaitingSources, hash: string): WaitingContent {
   const found = waitingContent(sources).find((one) => one.hash === hash);
   if (found !== undefined) return found;

@@ -56,7 +56,7 @@ test("a pair programmer watches what runs, once, and no longer when it is told s
   expect(closed).toHaveLength(3);
   expect(closed[0]).toBe("completed");
   expect((await say(engine, `/pair on ${run.runId}`)).reply).toBe(
-    `Nobody works on run ${run.runId}: there is nothing to watch.`,
+    `Run ${run.runId} is not being worked on: there is nothing to watch.`,
   );
   await expect(engine.engine.watchers.end(run.runId, "pair")).rejects.toThrow(
     /Nothing that works here/,

@@ -19,7 +19,7 @@ export interface Authority {
   readonly network: Selection;
   /** Hosts and tools that lead out and stay open whatever was read; absent: none. */
   readonly ways_out?: Selection;
-  /** What every call has to pass besides, all of them; absent: nothing. */
+  /** Rules that every call has to pass as well; absent: none. */
   readonly rules?: readonly RuleSet[];
 }
 

@@ -22,7 +22,7 @@ export interface Contract {
     readonly watches?: string;
     /**
      * What it begins with may hold more than its own tools could bring: a stranger's words that its
-     * caller had read (or the one it goes on from, or its prompt's files), and with them what that
+     * caller had read (or the delegation it continues, or its prompt's files), and with them what that
      * one could read. Absent: neither.
      */
     readonly carries?: readonly Carried[];
@@ -83,11 +83,11 @@ export interface Contract {
     readonly scopes: Selection;
     readonly write_roots: readonly string[];
     readonly network: Selection;
-    /** Hosts and tools that stay open after it has read strangers' words; absent: none. */
+    /** Egress that stays allowed after untrusted input: hosts and tools; absent: none. */
     readonly ways_out?: Selection;
     /** As what it may save memories; absent in contracts that are older than the field. */
     readonly memory?: MemoryPermission;
-    /** What calls have to pass besides: its own rules and those of everybody above it. */
+    /** Rules that calls have to pass: its own and those of all its ancestors. */
     readonly rules?: readonly RuleSet[];
     /** Null: the same as what it may use itself. */
     readonly may_delegate: Authority | null;

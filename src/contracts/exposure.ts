@@ -3,9 +3,9 @@
  * unwatched in one agent. A tool declares them; contracts are judged by them.
  */
 export interface Exposure {
-  /** What it returns can be the words of somebody whom nobody here vouches for. */
+  /** Its results can contain untrusted input. */
   readonly untrusted: boolean;
-  /** What it returns can be nobody else's business; `workspace`: where there is a workspace. */
+  /** Its results can contain private data; `workspace`: only where there is a workspace. */
   readonly private: boolean | "workspace";
   /**
    * What it is given can leave the machine; `any_host`: where the contract may reach every host;

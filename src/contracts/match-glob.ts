@@ -1,7 +1,7 @@
 /**
  * Whether a text is what a pattern describes: `*` is any run of characters, `?` is one. With
  * `bySegment` neither crosses a `/`, and `**` does. A `**` with the slash after it stands for whole
- * folders, or for none. Patterns come from files that somebody else wrote: the time is at most that
+ * folders, or for none. Patterns come from untrusted files: the time is at most that
  * of one by the other.
  */
 export function matchGlob(pattern: string, text: string, bySegment = false): boolean {

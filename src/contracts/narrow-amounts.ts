@@ -52,7 +52,7 @@ export function narrowTokens(
   return granted;
 }
 
-/** In dollars; null: nobody has set a limit. */
+/** In dollars; null: no limit is set. */
 export function narrowCost(
   { ceiling, profile, request }: Narrowing,
   receipt: ReceiptLine[],

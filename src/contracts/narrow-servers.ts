@@ -5,7 +5,7 @@ import { difference, everything, intersect, type Selection } from "./selection.t
 /**
  * The MCP servers of the child. A profile that lists tools and says nothing of servers has those
  * that its list speaks of: a short list of tools must not bring every server along. One that names
- * a server nobody knows is refused, since what it was meant to do cannot be done.
+ * an unknown server is refused, since what it was meant to do cannot be done.
  */
 export function narrowServers(
   { ceiling, entry, profile, rules }: Narrowing,

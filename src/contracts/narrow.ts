@@ -195,7 +195,7 @@ function claimedAuthority({ ceiling, profile }: Narrowing): Authority {
 
 /**
  * What the child may hand on: what it may use, unless its profile says otherwise, and always under
- * the ceiling. Models and servers are the exception in what is left unsaid: an agent may still hand
+ * the ceiling. Models and servers are the exception in what is not given: an agent may still hand
  * on every one that its own caller could, since which of them it uses is about itself. Its own
  * rules bind those below it too, unless it was said apart what they may use.
  */

@@ -1,5 +1,5 @@
 /**
- * One field of a request: what was asked, what was granted, what was left out and by whom. A
+ * One field of a request: what was asked, what was granted, what was left out and which side left it out. A
  * receipt is made before the first model call and holds a line for each field that was asked for
  * explicitly or that came out smaller than asked.
  */

@@ -33,7 +33,7 @@ export function costOf(price: TokenPrice, usage: ModelUsage): number {
 }
 
 /**
- * The most that a token can cost in a request whose prompt has at most so many: nobody knows before
+ * The most that a token can cost in a request whose prompt has at most so many: it is not known before
  * how much of it comes from a cache, or goes into one.
  */
 export function dearestRates(

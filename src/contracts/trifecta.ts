@@ -4,7 +4,7 @@ import { type Exposure, fullExposure, noExposure } from "./exposure.ts";
 import { includes, type Selection } from "./selection.ts";
 
 /**
- * Strangers' words, private data and a way out: an agent that holds all three can be talked into
+ * Untrusted input, private data and egress: an agent that holds all three can be talked into
  * sending the second through the third. Pure: what the log says that it has read, and what its
  * contract grants, decide; the gate acts.
  */
@@ -54,7 +54,7 @@ export function leadsOut({ permissions }: Contract, { wayOut }: Exposure): boole
 }
 
 /**
- * Whether a call that leads out may be made without a person's word, for an agent that has read
+ * Whether an egress call may be made without a person's approval, for an agent that has read
  * `untrusted` (the tool that brought it; null: nothing yet). Open stay the hosts and tools that the
  * person configured, the origins that the person named in the task, and known addresses. A contract
  * with an empty list leaves nothing open.
@@ -78,7 +78,7 @@ export function isWayOpen(
       (open.length > 0 && sendsAddress && isKnown?.(url) === true),
   );
   if (destinations.length > 0 && leadsToOpen) return true;
-  // The call is the way out and the words have come in, by whatever way: one is left to ask about.
+  // The call is egress and the agent is tainted: only private data is left to ask about.
   return call.wasToldPrivate !== true && !trifectaOf(contract, exposureOf).private;
 }
 

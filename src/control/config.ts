@@ -69,7 +69,7 @@ export interface ShellConfig {
   readonly enabled: boolean;
   /** Commands of contracts that may reach every host may use the network. */
   readonly network: boolean;
-  /** Commands run without a sandbox where there is none; never those of read-only contracts. */
+  /** Commands run without a sandbox where no sandbox is available; never those of read-only contracts. */
   readonly unsandboxed: boolean;
 }
 
@@ -77,8 +77,8 @@ export interface NetworkConfig {
   /** Hosts that agents may reach, by name or `*.example.com`; "*": every public one. */
   readonly allow: Selection;
   /**
-   * Hosts and tools that stay open to agents that have read strangers' words, besides hosts that
-   * `allow` names; absent: the tools of MCP servers, which somebody chose to have.
+   * Hosts and tools that stay open to agents that have read untrusted input, in addition to hosts that
+   * `allow` names; absent: the tools of MCP servers, which a person configured.
    */
   readonly waysOut?: Selection;
   /** Private addresses that may be reached all the same, as `host:port`. */
@@ -88,7 +88,7 @@ export interface NetworkConfig {
 export interface ModelsConfig {
   /** `provider/model`. */
   readonly default?: string;
-  /** The pool that is used when nobody names a model, in place of `default`. */
+  /** The pool that is used when no model is named, in place of `default`. */
   readonly defaultPool?: string;
   /** The only models anyone may use, by name or `provider/*`; absent: no such limit. */
   readonly allow?: readonly string[];
@@ -142,11 +142,11 @@ export interface RetryConfig {
 
 export interface AskConfig {
   readonly deadlineMs: number;
-  /** The answer when nobody gave one in time; absent: the ask expires. */
+  /** The answer when none was given in time; absent: the ask expires. */
   readonly default?: string;
 }
 
-/** What every child's changes have to pass, besides what its profile says. */
+/** What every child's changes have to pass, in addition to its profile's checks. */
 export interface IntegrationConfig {
   /** Commands that run on the merged files, in a sandbox, before these are taken over. */
   readonly checks: readonly string[];
@@ -217,7 +217,7 @@ export interface QueueConfig {
   readonly priority?: number;
 }
 
-/** Servers are in a configuration or a profile that somebody wrote or acknowledged. */
+/** Servers are in a configuration or a profile that is trusted. */
 export const defaultWaysOut: Selection = ["mcp__*"];
 
 export const defaultConfig: Omit<Config, "profiles" | "files" | "notTaken"> = {

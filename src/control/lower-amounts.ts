@@ -17,7 +17,7 @@ const bounds: readonly SettingPath[] = [
   ...within("retry", ["maxAttempts", "initialDelayMs", "maxDelayMs"]),
 ];
 
-/** What stays within those bounds, whoever sets it: at most what the user says, if anything. */
+/** What stays within those bounds, whichever layer sets it: at most what the user says, if anything. */
 const amounts: readonly SettingPath[] = [
   [...delegation, "defaultTimeout"],
   [...delegation, "maxConcurrent"],
@@ -30,7 +30,7 @@ export function lowerAmounts(found: FoundSettings, user: SettingsTree): void {
   const mostOf = (path: SettingPath) => settingAt(user, path) ?? settingAt(usual, path);
   for (const path of bounds) found.lower(path, mostOf(path));
   for (const path of amounts) found.lower(path, settingAt(user, path));
-  // A default over what is left of the maximum would be a mistake that nobody made.
+  // A default over what is left of the maximum would be a mistake of this code.
   const budget = [...delegation, "tokenBudget"];
   const own = settingAt(user, [...budget, "default"]);
   found.lower([...budget, "default"], own ?? mostOf([...budget, "max"]));

@@ -38,7 +38,7 @@ export async function mergeConfig(
     },
     models: {
       ...models,
-      // Looked up by names that come from outside: nothing may be found that nobody put there.
+      // Looked up by names that come from outside: inherited properties must not be found.
       providers: withoutPrototype(models.providers),
       prices: withoutPrototype(models.prices),
       pools: withoutPrototype(models.pools),
@@ -111,7 +111,7 @@ function profileFolder(
   return { directory: directory || userDirectory, isProjects: true, userDirectory };
 }
 
-/** A default that nobody chose follows the maximum; one that somebody chose has to fit. */
+/** An implied default follows the maximum; a configured one has to fit. */
 function tokenBudget(config: Config, layers: readonly ConfigLayer[]) {
   const { tokenBudget: budget } = config.agents.delegation;
   if (budget.default <= budget.max) return budget;

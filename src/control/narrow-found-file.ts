@@ -25,7 +25,7 @@ export function narrowFoundFile(found: ConfigLayer, user: ConfigLayer | undefine
   );
   const { network, tools } = found.settings;
   refuse(found, network?.allowPrivate, ["network", "allowPrivate"], "open your own network");
-  refuse(found, network?.waysOut, ["network", "waysOut"], "say what leads out unasked");
+  refuse(found, network?.waysOut, ["network", "waysOut"], "allow egress without asking");
   refuse(
     found,
     tools?.shell?.network || undefined,
@@ -48,7 +48,7 @@ export function narrowFoundFile(found: ConfigLayer, user: ConfigLayer | undefine
   refuse(found, found.settings.retention, ["retention"], "say when your runs are removed");
   refuse(found, found.settings.engine, ["engine"], "say who works on your runs");
   refuse(found, found.settings.ask?.default, ["ask", "default"], "answer questions in your place");
-  // In a sandbox they can do no harm; nobody has acknowledged them for anything else.
+  // In a sandbox they can do no harm; nothing else of them is trusted.
   const isUnsandboxed = user?.settings.tools?.shell?.unsandboxed === true;
   refuse(
     found,
@@ -109,7 +109,7 @@ function narrowed(said: ConfigFile, own: ConfigFile): FoundSettings {
     (one as string[]).filter(createModelAllowlist(most as string[])),
   );
   keepModels(found, own);
-  // What stands in the way of a merge can be added to, and never taken away.
+  // Checks before a merge can be added, and never removed.
   const checks = [...(own.integration?.checks ?? []), ...(said.integration?.checks ?? [])];
   if (said.integration?.checks) found.replace(["integration", "checks"], [...new Set(checks)]);
   lower(["integration", "approval"], either);

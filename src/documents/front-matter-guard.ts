@@ -64,7 +64,7 @@ function findMeant(word: string, missing: ReadonlySet<string>): string | undefin
 }
 
 /**
- * Behind any marks: `@tools:`, `{tools:` and `,tools :` are slips. Not behind `#`, where somebody
+ * Behind any marks: `@tools:`, `{tools:` and `,tools :` are slips. Not behind `#`, where an author
  * took the line out, and not in a tag or a path.
  */
 const wordAtStart =

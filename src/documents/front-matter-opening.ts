@@ -12,7 +12,7 @@ export function unwrap(
   const inside = nextText(lines, start + 1);
   const isFence = /^(?:`{3,}|~{3,})\s*[\w-]*\s*$/.test(first);
   if (isFence && inside !== undefined && opensAt(lines, inside, known)) {
-    const warning = "the whole file stands in a code fence; it was taken off";
+    const warning = "the whole file is inside a code fence; the fence was removed";
     return { text: withoutFence(lines, start), warning };
   }
   const indent = /^([ \t]+)-{3,}\s*$/.exec(first)?.[1];

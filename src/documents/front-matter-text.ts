@@ -13,7 +13,7 @@ export function readEntryText(
   if (block) return text;
   const quote = /^["']/.exec(text)?.[0];
   if (quote !== undefined) text = withoutQuotes(text, quote);
-  // Two characters that a program wrote in place of a line break, in a value nobody could parse.
+  // Two characters that a program wrote in place of a line break, in a value that does not parse.
   return options.isProse ? text.replaceAll("\\n", "\n").trim() : text;
 }
 

@@ -81,7 +81,7 @@ export function readFrontMatter(text: string, options: FrontMatterOptions): Fron
 
 /**
  * The restrictions of a second front matter at the top of the body. The first one counts and the
- * second is text; but what it takes away, somebody meant to take away.
+ * second is text; but a restriction in it was meant.
  */
 function readSecond(
   { body, bodyLine }: { readonly body: readonly string[]; readonly bodyLine: number },
@@ -102,7 +102,7 @@ function readSecond(
     }
   }
   for (const key of found) {
-    const message = `"${key}" stands in a second front matter; it restricts all the same`;
+    const message = `"${key}" is in a second front matter block; the restriction applies all the same`;
     problems.push({
       severity: "warning",
       line: second.lineOf(key) + bodyLine + start - 1,

@@ -30,7 +30,7 @@ export interface YamlOptions {
   readonly firstLine?: number;
   /** Characters; a million unless told. */
   readonly maximumLength?: number;
-  /** For files of other programs: the last of two equal keys counts, and is told of here. */
+  /** For files of other programs: the last of two equal keys counts, and is reported here. */
   readonly onDuplicate?: (line: number, key: string) => void;
 }
 

@@ -6,8 +6,8 @@ import { nearestKey } from "./nearest-key.ts";
 export type Keys<Options> = Readonly<Record<keyof Options, true>>;
 
 /**
- * A key that nobody knows was meant to do something. Passed over, a limit with a typo is no limit:
- * the compiler sees that in a literal, and nobody sees it in JavaScript.
+ * An unknown key was meant to do something. Passed over, a limit with a typo is no limit:
+ * the compiler sees that in a literal, and nothing does in JavaScript.
  */
 export function requireKnownKeys(call: string, given: unknown, known: object): void {
   if (typeof given !== "object" || given === null || Array.isArray(given)) {

@@ -34,7 +34,7 @@ async function list(_given: object, context: CommandContext): Promise<CommandRes
   return { reply: ["Agent profiles:", ...lines].join("\n"), data };
 }
 
-/** `[provider/model]`, or why there is none to name. */
+/** `[provider/model]`, or the reason why no model can be named. */
 export function modelLabel(profileId: string, context: CommandContext): string {
   const profile = context.describeProfile(profileId);
   if (profile === undefined) return "[missing profile]";

@@ -58,7 +58,7 @@ function howToAnswer(kind: InboxItem["kind"], { deadlineAt, default: fallback, i
   const isApproval = kind === "approval";
   const answers = isApproval ? `/answer ${id} yes or /answer ${id} no` : `/answer ${id} …`;
   const until = new Date(deadlineAt).toISOString().slice(0, 19).replace("T", " ");
-  const unanswered = isApproval ? "it is refused" : "it goes on without";
+  const unanswered = isApproval ? "it is refused" : "the agent continues without an answer";
   const then = fallback === null ? unanswered : `"${fallback}"`;
   return `${answers}; after ${until} UTC: ${then}`;
 }

@@ -17,7 +17,7 @@ export function titleLine(text: string): string {
   return harmlessLine(text, titleLength);
 }
 
-/** Nobody's child that is not the root: it watches. */
+/** A delegation without a parent that is not the root is a watcher. */
 export function isWatching({ depth, parentId }: Delegation): boolean {
   return parentId === null && depth > 0;
 }

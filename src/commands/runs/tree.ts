@@ -12,7 +12,8 @@ const mostLines = 200;
 export const showTree = defineCommand<{ readonly id?: string }>({
   name: "tree",
   form: "[run]",
-  about: "Shows who delegated to whom in a run, and how each stands; without one, in the latest.",
+  about:
+    "Shows the delegations of a run as a tree, each with its status; without an id, of the latest run.",
   completes: ["run"],
   parse: parseOptionalId,
   async execute({ id }, { steering }) {

@@ -14,7 +14,7 @@ export const spawnAgent = defineCommand<{ readonly agent: string; readonly task:
   completes: ["agent"],
   parse(rest) {
     const [agent, task] = splitFirstWord(rest);
-    if (agent === "") return { problem: "Whom to start, and with what, is missing." };
+    if (agent === "") return { problem: "The agent and its prompt are missing." };
     if (agent.startsWith("@")) {
       const problem = handleProblem(agent);
       if (problem !== undefined) return problem;

@@ -8,7 +8,7 @@ export interface WatchingCommand {
   readonly name: string;
   readonly profile: string;
   readonly about: string;
-  /** It also takes a task, as a subtask of nobody. */
+  /** It also takes a task, as a task of its own. */
   readonly takesTask: boolean;
 }
 

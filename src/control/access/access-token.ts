@@ -20,12 +20,12 @@ export interface AccessToken {
   readonly expiresAt: number | null;
 }
 
-/** As it lies in the database: with the hash of its secret, from which nobody gets back to it. */
+/** As it lies in the database: with the hash of its secret, which cannot be reversed. */
 export interface StoredToken extends AccessToken {
   readonly hash: string;
 }
 
-/** The name of the installation's own token, and of whoever uses the command line. */
+/** The name of the installation's own token, and of the command line. */
 export const installationName = "local";
 
 const namePattern = /^[a-z0-9][a-z0-9-]{0,31}$/;
@@ -65,7 +65,7 @@ const storedSchema = z.strictObject({
   expiresAt: z.number().nullable(),
 });
 
-/** Undefined for a record that somebody damaged: it lets nobody in. */
+/** Undefined for a damaged record: it grants no access. */
 export function readStoredToken({ resourceId, value }: ControlRecord): StoredToken | undefined {
   const parsed = storedSchema.safeParse(value);
   if (!parsed.success) return undefined;

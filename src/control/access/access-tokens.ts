@@ -100,7 +100,7 @@ export class AccessTokens {
     });
   }
 
-  /** False when there is none of that name. */
+  /** False when no token has that name. */
   async revoke(name: string, by: Principal): Promise<boolean> {
     requireRole("manage-tokens", by);
     const record = await this.#store.readRecord(resourceType, name);

@@ -12,7 +12,7 @@ import { MandateError } from "../../ports/mandate-error.ts";
 import { installationName, nameInToken, newToken } from "./access-token.ts";
 
 /**
- * The token of this installation, made when it is first asked for. Whoever can read the file is its
+ * The token of this installation, made when it is first asked for. Every reader of the file is its
  * owner and may do everything, so a file that others can read is not accepted.
  */
 export function installationToken(file: string): string {

@@ -4,7 +4,7 @@ import type { AgentEntry } from "./agent-registry.ts";
 
 /**
  * What an orchestrator is told about the agents it can delegate to: handle, description, tags.
- * Profiles, records and models are nobody's business there. Sorted, so that the same registry gives
+ * Profiles, records and models are not shown there. Sorted, so that the same registry gives
  * the same text, which providers can cache. Empty when there are none.
  */
 export function agentsBlock(entries: readonly AgentEntry[]): string {

@@ -6,7 +6,7 @@ import { countCharacters, findHiddenCharacter, quote } from "./shown-text.ts";
 /** Whether a profile of this id exists; what does not exist cannot be registered. */
 export interface IsKnownProfile {
   (profileId: string): boolean;
-  /** Why one that somebody defines cannot be used. */
+  /** The reason why a defined agent cannot be used. */
   readonly problemOf?: (profileId: string) => string | undefined;
 }
 
@@ -103,7 +103,7 @@ export function descriptionProblem(description: string): string | undefined {
     return `${characters} characters; at most ${maximumDescription}`;
   }
   const hidden = findHiddenCharacter(description, { lines: true });
-  return hidden === undefined ? undefined : `contains ${hidden}, which nobody would see`;
+  return hidden === undefined ? undefined : `contains ${hidden}, which is invisible`;
 }
 
 /** Names are compared whole, so a pattern or a space would silently match nothing. */

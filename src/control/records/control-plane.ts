@@ -76,7 +76,7 @@ export class ControlPlane {
     return requireEntry((await this.registry()).registry.agents, agentId);
   }
 
-  /** Adds an agent, or changes one: what the entry leaves unsaid stays as it was. */
+  /** Adds an agent, or changes one: fields that the entry does not give stay as they were. */
   async register(entry: AgentEntry, by: Principal): Promise<StoredRegistry> {
     requireRole("register", by);
     return changeAgents(this.#parts, by.id, (agents, isKnown) => withEntry(agents, entry, isKnown));

@@ -9,7 +9,7 @@ export type ControlStore = RecordStore & Pick<Store, "noteCommand">;
 /** The profiles that are not records: shipped, in files, in the configuration. */
 export interface ProfileCatalog {
   has(id: string): boolean;
-  /** Why a profile that somebody defines cannot be used. */
+  /** The reason why a defined profile cannot be used. */
   problemOf?(id: string): string | undefined;
   /** Takes in what was acknowledged a moment ago. */
   refresh?(): Promise<void>;
@@ -26,7 +26,7 @@ export interface ControlParts {
 export const registryId = "agent-registry:default";
 export const acknowledgedPrefix = "acknowledged:";
 
-/** Records as they are now: somebody else may have written or deleted one since. */
+/** Records as they are now: another process may have written or deleted one since. */
 export async function knownProfiles({ store, profiles }: ControlParts): Promise<IsKnownProfile> {
   await profiles.refresh?.();
   const stored = new Set((await store.listRecords("profile")).map(({ resourceId }) => resourceId));

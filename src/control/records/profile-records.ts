@@ -25,7 +25,7 @@ export async function writeProfile(
 
 /**
  * Deletes the record unless an agent leads to it. The registry is written with it, unchanged: its
- * version moves on, so that somebody who registers such an agent at this moment has to look again.
+ * version moves on, so that a concurrent registration of such an agent has to read again.
  */
 export async function deleteProfileRecord(
   parts: ControlParts,

@@ -33,7 +33,7 @@ export function isRecord(value: unknown): value is JsonRecord {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** A key that nobody reads may be a restriction with a typo in it. */
+/** An unknown key may be a restriction with a typo in it. */
 export function checkKeys(
   value: JsonRecord,
   known: readonly string[],

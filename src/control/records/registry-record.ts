@@ -15,7 +15,7 @@ import { quote } from "./shown-text.ts";
 
 export interface StoredRegistry {
   readonly registry: AgentRegistry;
-  /** 0 while nobody has registered anything. */
+  /** 0 while no agent is registered. */
   readonly version: number;
 }
 
@@ -52,7 +52,7 @@ export async function replaceRegistry(
   return { registry, version: record?.version ?? 0 };
 }
 
-/** Reads, changes and writes until nobody else wrote in between. */
+/** Reads, changes and writes until no other writer came in between. */
 export function changeAgents(
   parts: ControlParts,
   actor: string,
@@ -68,8 +68,8 @@ export function changeAgents(
 }
 
 /**
- * An agent that is registered again keeps what the new entry leaves unsaid: a restriction must not
- * vanish because somebody wrote a better description.
+ * An agent that is registered again keeps the fields that the new entry does not give: a restriction must not
+ * vanish because of a better description.
  */
 export function withEntry(
   agents: readonly AgentEntry[],

@@ -58,7 +58,7 @@ const rules: Readonly<Record<ControlAction, { readonly least: Role; readonly wha
 
 /**
  * The only place that knows which role may do what; surfaces say who asks and nothing more. A role
- * that is not known, whoever let it through, holds nothing.
+ * that is not known, whichever path let it through, holds nothing.
  */
 export function requireRole(action: ControlAction, principal: Principal): void {
   const { least, what } = rules[action];

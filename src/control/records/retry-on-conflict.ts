@@ -5,7 +5,7 @@ const maximumTries = 64;
 const maximumWaitMs = 50;
 
 /**
- * For changes that hold whatever the record said before: reads and writes again when somebody else
+ * For changes that hold whatever the record said before: reads and writes again when another writer
  * wrote in between. Waits for a random while first, or those who met once would meet again.
  */
 export async function retryOnConflict<Value>(

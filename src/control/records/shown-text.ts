@@ -7,11 +7,11 @@ import { findHidden, visibleJson } from "../../ports/visible-text.ts";
 import { clip } from "../../text.ts";
 
 export interface ShownTextRules {
-  /** Tabs and line ends are allowed; whoever shows the text makes one line of it. */
+  /** Tabs and line ends are allowed; the renderer makes one line of it. */
   readonly lines?: boolean;
 }
 
-/** The first character that nobody would see, named; undefined when there is none. */
+/** The name of the first invisible character; undefined when there are only visible ones. */
 export function findHiddenCharacter(text: string, rules: ShownTextRules = {}): string | undefined {
   const found = rules.lines
     ? findHidden(text.replaceAll("\r", "\n"))
@@ -32,7 +32,7 @@ export function countCharacters(text: string): number {
   return count;
 }
 
-/** What somebody wrote, in an error message: short, in quotes, and without what cannot be seen. */
+/** Quotes given text in an error message: short, in quotes, and without what cannot be seen. */
 export function quote(text: string): string {
   return visibleJson(clip(text, 80));
 }

@@ -7,7 +7,7 @@ export type StrictJson = { readonly value: unknown } | { readonly problem: strin
 export interface JsonCaps {
   readonly bytes: number;
   readonly depth: number;
-  /** How many values there may be in all of it: whoever checks them takes time for each. */
+  /** The most values in one document: checking takes time for each. */
   readonly values?: number;
 }
 

@@ -36,6 +36,6 @@ test("attack 24: a repository opens nothing, by whatever hosts its configuration
   expect(await waysOut()).toEqual(["mcp__*", "docs.example.com"]);
   for (const said of ["[evil.example]", '"*"', "[]"]) {
     writeFileSync(project, `network: { waysOut: ${said} }`);
-    await expect(waysOut()).rejects.toThrow(/may not say what leads out unasked/);
+    await expect(waysOut()).rejects.toThrow(/may not allow egress without asking/);
   }
 });
