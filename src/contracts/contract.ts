@@ -195,6 +195,26 @@ export function mayDelegate(contract: Contract): Authority {
   return contract.permissions.may_delegate ?? mayUse(contract);
 }
 
+/** All that a contract gives, for its holder or to hand on. */
+export function allGrantedBy(contract: Contract): Authority {
+  const [own, given] = [mayUse(contract), mayDelegate(contract)];
+  return {
+    tools: union(own.tools, given.tools),
+    skills: union(own.skills, given.skills),
+    mcp_servers: union(own.mcp_servers, given.mcp_servers),
+    models: union(own.models, given.models),
+    scopes: union(own.scopes, given.scopes),
+    write_roots: [...new Set([...own.write_roots, ...given.write_roots])],
+    network: union(own.network, given.network),
+    ways_out: union(own.ways_out ?? [], given.ways_out ?? []),
+    ...(own.rules && { rules: own.rules }),
+  };
+}
+
+function union(left: Selection, right: Selection): Selection {
+  return left === "*" || right === "*" ? "*" : [...new Set([...left, ...right])];
+}
+
 export function modelName(contract: Contract): string {
   return `${contract.model.provider}/${contract.model.model}`;
 }

@@ -8,9 +8,6 @@ import { endWatcher } from "./ends/close.ts";
 import type { EngineParts } from "./engine-parts.ts";
 import type { LiveRun } from "./live-run.ts";
 import { type SentTo, sendMessage } from "./messages.ts";
-import { type ContinueOptions, continuation } from "./rests/continue-session.ts";
-import type { Interrupted } from "./rests/interrupt.ts";
-import type { ResumeLimits } from "./rests/resumption.ts";
 import { BranchWorker } from "./runs/distributed-runs.ts";
 import { GoalQueue } from "./runs/goal-queue.ts";
 import {
@@ -30,6 +27,8 @@ import type { Session } from "./session.ts";
 import { requireModel } from "./start/require-model.ts";
 import { refusal } from "./start/resolve-profile.ts";
 import type { RunGrant, RunPrincipal } from "./start/run-grant.ts";
+import type { Interrupted } from "./suspend/interrupt.ts";
+import { type ContinueOptions, continuation, type ResumeLimits } from "./suspend/resumption.ts";
 import { startWatcher, watchersOf } from "./watchers.ts";
 
 /**

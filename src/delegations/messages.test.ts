@@ -19,7 +19,7 @@ import {
   openWith,
   Scene,
   startScene,
-} from "./rests/interrupt-scene.test-support.ts";
+} from "./suspend/interrupt-scene.test-support.ts";
 
 const fromPerson = (text: string) => `Message from the person behind this run: ${text}`;
 const fromCaller = (text: string) => `Message from the agent or program that you work for: ${text}`;

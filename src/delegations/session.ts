@@ -1,9 +1,8 @@
 import type { ToolCall } from "../ports/model.ts";
 import type { ToolResult } from "../tools/tool.ts";
-import { cancelLive } from "./ends/cancel.ts";
 import type { LiveDelegation } from "./live-delegation.ts";
 import { event } from "./live-delegation.ts";
-import { interruptRoot } from "./rests/interrupt.ts";
+import { cancelLive, interruptRoot } from "./suspend/interrupt.ts";
 import { performCall } from "./turns/perform-calls.ts";
 import { forgetUnwritten } from "./work.ts";
 

@@ -8,9 +8,9 @@ import { drive, watchOnce } from "./drive.ts";
 import { closeWith } from "./ends/close.ts";
 import { failedResult, unwrittenBy } from "./ends/closing-events.ts";
 import { type Ending, failure, type OutputEnding, Stopped, Suspended } from "./ends/ending.ts";
-import { isWatcher, type LiveDelegation, outputOf } from "./live-delegation.ts";
+import { endTime, event, isWatcher, type LiveDelegation, outputOf } from "./live-delegation.ts";
 import { reload } from "./recovery/hydrate.ts";
-import { park } from "./rests/park.ts";
+import { hasServers } from "./turns/open-servers.ts";
 import { settledIfOpen } from "./turns/settle-request.ts";
 import { watch } from "./watchers.ts";
 
@@ -61,6 +61,27 @@ export async function endWork(agent: LiveDelegation, cause: unknown): Promise<vo
     if (isTampering(refusal) && !isTampering(error)) return endWork(agent, refusal);
     giveUp(agent, refusal);
   }
+}
+
+/**
+ * Its work has been left: from here on it is as after a crash, except that it reserves nothing. A
+ * request that was under way is settled as an estimate; calls that were cut stay open until it
+ * continues.
+ */
+async function park(agent: LiveDelegation, suspension: Suspended): Promise<void> {
+  const { appends, holdsProcesses } = agent.process;
+  // One whose work is handed in waits for its merge, as before.
+  const pauses = suspension.closesAs === null && outputOf(agent) === null;
+  if (pauses) beginWork(agent);
+  agent.record(...settledIfOpen(agent));
+  if (pauses) agent.record(event(agent, "agent.paused", { reason: "interrupt" }));
+  suspension.isAtRest = true;
+  endTime(agent);
+  if (holdsProcesses || hasServers(agent)) {
+    await agent.run.parts.release(agent.id).catch(() => undefined);
+  }
+  await appends.durable();
+  agent.run.changed.notify();
 }
 
 /** Somebody else wrote first. Where it cannot even be read what they wrote, the agent is given up. */

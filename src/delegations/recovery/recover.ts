@@ -1,4 +1,4 @@
-import { externalProvider } from "../../contracts/contract.ts";
+import { allGrantedBy, externalProvider } from "../../contracts/contract.ts";
 import type { Delegation } from "../../events/delegation.ts";
 import type { NewEvent } from "../../events/event.ts";
 import { isPaused, type RunState } from "../../events/run-state.ts";
@@ -13,15 +13,14 @@ import type { LiveDelegation } from "../live-delegation.ts";
 import { event, openChildren } from "../live-delegation.ts";
 import { LiveRun } from "../live-run.ts";
 import { LocalExecution } from "../local-execution.ts";
+import { grantTo, type RunGrant } from "../start/run-grant.ts";
 import {
   isHeldBack,
   outlivesInterrupt,
   settle,
   suspendRoot,
   treatChildren,
-} from "../rests/interrupt.ts";
-import { heldBy } from "../rests/resumption.ts";
-import { grantTo, type RunGrant } from "../start/run-grant.ts";
+} from "../suspend/interrupt.ts";
 import { settledIfOpen } from "../turns/settle-request.ts";
 import { endWork, finish, wasNotWritten } from "../work.ts";
 import { hydrate } from "./hydrate.ts";
@@ -195,7 +194,7 @@ export async function grantOfRoot(
   if (root === undefined) return grant;
   try {
     const contract = await store.readContract(root.id);
-    return grantTo(grant, { ...contract.principal, scopes: heldBy(contract).scopes });
+    return grantTo(grant, { ...contract.principal, scopes: allGrantedBy(contract).scopes });
   } catch {
     // A contract that cannot be read ends the run, in `hydrate`.
     return grant;

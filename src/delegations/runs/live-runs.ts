@@ -7,14 +7,13 @@ import type { Store } from "../../ports/store.ts";
 import { resultOf } from "../../sessions/delegation-result.ts";
 import { retireCopy } from "../changes/take-over.ts";
 import type { Branches } from "../distributed/branches.ts";
-import { cancelLive } from "../ends/cancel.ts";
 import { cancelStored } from "../ends/cancel-stored.ts";
 import { failedResult, unwrittenBy } from "../ends/closing-events.ts";
 import type { EngineParts } from "../engine-parts.ts";
 import { event, type LiveDelegation } from "../live-delegation.ts";
 import { type LiveRun, loseRun, settleAsk } from "../live-run.ts";
-import { type Interrupted, interruptRoot } from "../rests/interrupt.ts";
 import type { RunGrant } from "../start/run-grant.ts";
+import { cancelLive, type Interrupted, interruptRoot } from "../suspend/interrupt.ts";
 import type { GoalQueue } from "./goal-queue.ts";
 
 /** What one engine holds: its parts, what its runs may hold at most, and the runs themselves. */

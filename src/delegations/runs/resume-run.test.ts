@@ -14,7 +14,7 @@ import {
   Scene,
   startScene,
   statesOf,
-} from "../rests/interrupt-scene.test-support.ts";
+} from "../suspend/interrupt-scene.test-support.ts";
 
 beforeEach(({ skip }) => skip(isSpread, notOffered.interrupt));
 

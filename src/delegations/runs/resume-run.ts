@@ -1,13 +1,17 @@
-import { type Contract, externalProvider } from "../../contracts/contract.ts";
+import { allGrantedBy, type Contract, externalProvider } from "../../contracts/contract.ts";
 import { type Delegation, shownName } from "../../events/delegation.ts";
 import { isRunInterrupted } from "../../events/is-run-interrupted.ts";
 import { childrenOf, type RunState } from "../../events/run-state.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
 import type { Store } from "../../ports/store.ts";
-import { decideResume, openBelow } from "../rests/decide-resume.ts";
-import { type LatestWork, latestAfter } from "../rests/latest-after.ts";
-import { findDelegation, heldBy, type ResumeLimits, resumption } from "../rests/resumption.ts";
+import {
+  decideResume,
+  type LatestWork,
+  latestAfter,
+  openBelow,
+} from "../../sessions/decide-resume.ts";
 import type { RunPrincipal } from "../start/run-grant.ts";
+import { findDelegation, type ResumeLimits, resumption } from "../suspend/resumption.ts";
 import type { EngineState } from "./live-runs.ts";
 import type { Recovery } from "./recovery.ts";
 import type { RefusedResumption, Resumed, ResumedRun, StartedRun } from "./run-request.ts";
@@ -157,7 +161,7 @@ async function requireSameLimits(
       `${id} has not ended: it continues under its contract, which gives ${delegation.id} ${fixed}. Leave the new limit out, or cancel the run first.`,
     );
   }
-  if (readOnly !== true || heldBy(contract).write_roots.length === 0) return;
+  if (readOnly !== true || allGrantedBy(contract).write_roots.length === 0) return;
   throw new MandateError(
     "refused-by-policy",
     `${id} has not ended, and its contract lets it write; here nothing may be written. Resume it elsewhere, or cancel it first.`,

@@ -14,8 +14,6 @@ import type { LiveDelegation } from "../live-delegation.ts";
 import { LiveRun } from "../live-run.ts";
 import { LocalExecution } from "../local-execution.ts";
 import { openingAfter } from "../recovery/hydrate.ts";
-import type { Resumption } from "../rests/resumption.ts";
-import { withoutWriting } from "../rests/session-mode.ts";
 import { Session } from "../session.ts";
 import { carriedFrom } from "../start/carried.ts";
 import { movedWorkspace } from "../start/placement.ts";
@@ -29,6 +27,7 @@ import {
   type RunPrincipal,
 } from "../start/run-grant.ts";
 import { type Start, startDelegation } from "../start/start-delegation.ts";
+import { type Resumption, withoutWriting } from "../suspend/resumption.ts";
 import { startWatchers, unfitWatcher } from "../watchers.ts";
 import type { EngineState } from "./live-runs.ts";
 import type { RequestedWorkspace, RunRequest, SessionRequest, StartedRun } from "./run-request.ts";

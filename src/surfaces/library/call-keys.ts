@@ -1,6 +1,6 @@
 import type { DiffOptions } from "../../commands/kept-work/diff-of-delegation.ts";
 import type { DiscardKeptOptions, MergeOptions } from "../../commands/kept-work/kept-work.ts";
-import type { ContinueOptions } from "../../delegations/rests/continue-session.ts";
+import type { ContinueOptions } from "../../delegations/suspend/resumption.ts";
 import type { Keys } from "../../documents/require-known-keys.ts";
 import type { EventQuery } from "../../ports/store.ts";
 import type { SessionQuery } from "../../sessions/list-sessions.ts";

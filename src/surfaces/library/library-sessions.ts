@@ -1,5 +1,5 @@
 import type { Principal } from "../../control/records/principal.ts";
-import type { ContinueOptions } from "../../delegations/rests/continue-session.ts";
+import type { ContinueOptions } from "../../delegations/suspend/resumption.ts";
 import { requireKnownKeys } from "../../documents/require-known-keys.ts";
 import type { Runtime } from "../../runtime.ts";
 import { exportSession, type SessionFormat } from "../../sessions/export-session.ts";

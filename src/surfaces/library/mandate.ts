@@ -17,7 +17,7 @@ import type { ConfigFile } from "../../control/config-schema.ts";
 import type { ControlPlane } from "../../control/records/control-plane.ts";
 import type { Principal } from "../../control/records/principal.ts";
 import type { SentTo } from "../../delegations/messages.ts";
-import type { Interrupted } from "../../delegations/rests/interrupt.ts";
+import type { Interrupted } from "../../delegations/suspend/interrupt.ts";
 import type { CheckReport } from "../../events/checker/check-report.ts";
 import type { OpenAsk } from "../../events/delegation.ts";
 import type { EventType, StoredEvent } from "../../events/event.ts";

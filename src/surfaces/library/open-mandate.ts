@@ -23,7 +23,7 @@ import { findPlaces } from "../../control/places.ts";
 import type { ControlPlane } from "../../control/records/control-plane.ts";
 import type { Principal, Role } from "../../control/records/principal.ts";
 import type { SentTo } from "../../delegations/messages.ts";
-import type { Interrupted } from "../../delegations/rests/interrupt.ts";
+import type { Interrupted } from "../../delegations/suspend/interrupt.ts";
 import { requireKnownKeys } from "../../documents/require-known-keys.ts";
 import { withoutEmptyFields } from "../../documents/without-empty.ts";
 import type { CheckReport } from "../../events/checker/check-report.ts";

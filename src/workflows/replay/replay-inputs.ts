@@ -4,8 +4,8 @@ import { closeWith } from "../../delegations/ends/close.ts";
 import { failure } from "../../delegations/ends/ending.ts";
 import { queue } from "../../delegations/enqueue.ts";
 import { event } from "../../delegations/live-delegation.ts";
-import { settle, suspendRoot } from "../../delegations/rests/interrupt.ts";
-import { pauseAgent } from "../../delegations/rests/pause.ts";
+import { settle, suspendRoot } from "../../delegations/suspend/interrupt.ts";
+import { pause } from "../../delegations/suspend/interrupt.ts";
 import { Session } from "../../delegations/session.ts";
 import { correctRequest } from "../../delegations/turns/correct-request.ts";
 import { performCall } from "../../delegations/turns/perform-calls.ts";
@@ -93,7 +93,7 @@ function letInRests(replayer: Replayer, { events, id }: RecordedDelegation): voi
     const rest = async (): Promise<void> => {
       const agent = find();
       if (agent === undefined || agent.process.end.isEnding) return;
-      if (event.type === "agent.paused") return pauseAgent(agent);
+      if (event.type === "agent.paused") return pause(agent);
       await suspendRoot(agent, event.payload.cause);
       agent.run.settling = settle(agent);
     };

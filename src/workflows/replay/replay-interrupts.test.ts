@@ -9,7 +9,7 @@ import {
   Scene,
   startScene,
   profiles as team,
-} from "../../delegations/rests/interrupt-scene.test-support.ts";
+} from "../../delegations/suspend/interrupt-scene.test-support.ts";
 import { isPaused } from "../../events/run-state.ts";
 import type { Script } from "../../models/scripted/scripted-model.ts";
 import { isSpread, notOffered } from "../../testing/alter-database.test-support.ts";

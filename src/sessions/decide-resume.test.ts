@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import type { Delegation } from "../../events/delegation.ts";
-import { emptyRun, type RunState } from "../../events/run-state.ts";
+import type { Delegation } from "../events/delegation.ts";
+import { emptyRun, type RunState } from "../events/run-state.ts";
 import { decideResume } from "./decide-resume.ts";
 
 interface Told {

@@ -5,7 +5,7 @@ import { setSessionWorkspace } from "../../sessions/session-workspace.ts";
 import { alterDatabase, isSpread, notOffered } from "../../testing/alter-database.test-support.ts";
 import { ofType, openEngine, recording, testProfile } from "../../testing/engine-fixture.ts";
 import { until } from "../../testing/until.ts";
-import type { ContinueOptions } from "./continue-session.ts";
+import type { ContinueOptions } from "./resumption.ts";
 
 const profiles = [
   testProfile("talker", { tools: ["list_files"], capabilities: ["primary", "subtask"] }),
