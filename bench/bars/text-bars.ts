@@ -12,8 +12,7 @@ import { readJsonc } from "../../src/profiles/foreign/read-jsonc.ts";
 import { printable } from "../../src/surfaces/cli/printable.ts";
 import { verdictIn } from "../../src/tools/delegation/review-task.ts";
 import { htmlToMarkdown } from "../../src/tools/documents/html-to-markdown.ts";
-import { Matcher } from "../../src/tools/files/pattern/matcher.ts";
-import { parsePattern } from "../../src/tools/files/pattern/parse-pattern.ts";
+import { LinePattern } from "../../src/tools/files/pattern/line-pattern.ts";
 import { cleanMemory } from "../../src/tools/memory/clean-memory.ts";
 import { holdsSecret } from "../../src/tools/memory/find-secret.ts";
 import { isOwned } from "../../src/workspaces/git/integration/match-ownership.ts";
@@ -38,7 +37,7 @@ export const textBars: readonly Bar[] = [
         ["(a*)*b", "(a|aa)+$", "(a|a?)+b", "^(([a-z])+.)+[A-Z]([a-z])+$", "(.*a){12}b"],
         25_000,
         (source, size) => {
-          const matcher = new Matcher(parsePattern(source, false));
+          const matcher = new LinePattern(source, false);
           const text = "a".repeat(size);
           return () => matcher.test(text);
         },

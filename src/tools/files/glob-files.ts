@@ -6,7 +6,7 @@ import { defineTool } from "../tool.ts";
 import { deniedPaths } from "./denied-paths.ts";
 import { describeFileError } from "./describe-file-error.ts";
 import { lineSafeName } from "./line-safe-name.ts";
-import { PatternRefused } from "./pattern/pattern-node.ts";
+import { PatternRefused } from "./pattern/pattern-reader.ts";
 import { requireWorkspace } from "./require-workspace.ts";
 import { Pace } from "./search/pace.ts";
 import { searchAbout, selectionOf } from "./search/search-about.ts";

@@ -10,8 +10,8 @@ import { defineTool, type Tool } from "../tool.ts";
 import { type DeniedPaths, deniedPaths } from "./denied-paths.ts";
 import { describeFileError } from "./describe-file-error.ts";
 import { lineSafeName } from "./line-safe-name.ts";
-import { parsePattern } from "./pattern/parse-pattern.ts";
-import { PatternRefused } from "./pattern/pattern-node.ts";
+import { LinePattern } from "./pattern/line-pattern.ts";
+import { PatternRefused } from "./pattern/pattern-reader.ts";
 import { requireWorkspace } from "./require-workspace.ts";
 import type { SearchableFile } from "./search/narrow-files.ts";
 import { Pace } from "./search/pace.ts";
@@ -94,7 +94,7 @@ async function search(request: Search, pace: Pace): Promise<string> {
   const { workspace, asked, denied, ripgrep, clock } = request;
   const { output, limit, context } = asked;
   const sought = {
-    node: parsePattern(asked.pattern, asked.ignore_case),
+    pattern: new LinePattern(asked.pattern, asked.ignore_case),
     files: filesOf(request),
     ripgrep,
     clock,

@@ -1,7 +1,14 @@
 import { clip } from "../../../text.ts";
-import { PatternRefused } from "./pattern-node.ts";
 
-/** Goes through a pattern character by character and knows where it is, for the message. */
+/** A pattern that is not understood, or not offered. The message is for the model that wrote it. */
+export class PatternRefused extends Error {
+  constructor(message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.name = "PatternRefused";
+  }
+}
+
+/** Reads a pattern character by character and knows its position, for the message of a refusal. */
 export class PatternReader {
   readonly text: string;
   position = 0;
@@ -31,7 +38,7 @@ export class PatternReader {
     return true;
   }
 
-  /** What a sticky expression finds right here. */
+  /** The match of a sticky expression at the present position. */
   takeMatching(expression: RegExp): RegExpExecArray | null {
     expression.lastIndex = this.position;
     const found = expression.exec(this.text);
@@ -45,4 +52,11 @@ export class PatternReader {
       `The pattern ${JSON.stringify(shown)} is not understood at character ${this.position}: ${reason}.`,
     );
   }
+}
+
+export function refuseLineBreak(): PatternRefused {
+  return new PatternRefused(
+    "The pattern contains a line break, and a search looks at one line at a time. Search for the " +
+      "most telling line and use context to see its neighbours.",
+  );
 }

@@ -1,6 +1,4 @@
-import { classEnd } from "../pattern/expand-braces.ts";
-import { globNode } from "../pattern/glob-node.ts";
-import { Matcher } from "../pattern/matcher.ts";
+import { classEnd, compileGlob } from "../pattern/glob-matcher.ts";
 
 /** The rules of one .gitignore. */
 export interface IgnoreRules {
@@ -50,7 +48,7 @@ class Rule {
   readonly index: number;
   readonly ignores: boolean;
   readonly isAboutNames: boolean;
-  #matcher: Matcher | undefined;
+  #matcher: ReturnType<typeof compileGlob> | undefined;
 
   constructor(glob: string, index: number, ignores: boolean) {
     this.glob = glob.replace(/^\//, "");
@@ -61,7 +59,7 @@ class Rule {
 
   matches(text: string): boolean {
     // Worked out only now: most files never meet most rules.
-    this.#matcher ??= new Matcher(globNode(this.glob));
+    this.#matcher ??= compileGlob(this.glob);
     return this.#matcher.test(text);
   }
 }

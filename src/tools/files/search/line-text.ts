@@ -1,5 +1,4 @@
 import { readSync } from "node:fs";
-import { wholeCharactersEnd } from "../pattern/decode-character.ts";
 
 /** In bytes; more of a line is rarely of use, and one of a minified file fills a whole answer. */
 const longestShown = 500;
@@ -35,12 +34,8 @@ export class LineReader {
     const part = this.#read(from, longestShown);
     const stop = part.indexOf(newline);
     const goesOn = stop < 0 && part.length === longestShown;
-    const first = from > start ? characterStart(part) : 0;
-    const last = goesOn
-      ? wholeCharactersEnd(part, first, part.length)
-      : stop < 0
-        ? part.length
-        : stop;
+    const first = from > start ? characterStart(part, 0) : 0;
+    const last = goesOn ? wholeCharactersEnd(part) : stop < 0 ? part.length : stop;
     const text = show(part, first, last);
     return { text: `${from > start ? "…" : ""}${text}${goesOn ? "…" : ""}`, next };
   }
@@ -73,11 +68,22 @@ export class LineReader {
   }
 }
 
-/** Past the bytes of a character that began before. */
-function characterStart(bytes: Buffer): number {
-  let at = 0;
-  while (at < 3 && ((bytes[at] ?? 0) & 0xc0) === 0x80) at += 1;
+/** The first place from here on where a character begins. */
+export function characterStart(bytes: Uint8Array, from: number): number {
+  let at = from;
+  while (at < from + 3 && ((bytes[at] ?? 0) & 0xc0) === 0x80) at += 1;
   return at;
+}
+
+/** The end of the last character that is complete. */
+function wholeCharactersEnd(bytes: Uint8Array): number {
+  for (let back = 1; back <= 3 && back <= bytes.length; back += 1) {
+    const byte = bytes[bytes.length - back] ?? 0;
+    if ((byte & 0xc0) === 0x80) continue;
+    const length = byte < 0xc0 ? 1 : byte < 0xe0 ? 2 : byte < 0xf0 ? 3 : 4;
+    return length > back ? bytes.length - back : bytes.length;
+  }
+  return bytes.length;
 }
 
 function show(bytes: Buffer, from: number, end: number): string {

@@ -3,15 +3,13 @@ import type { Program } from "../../../processes/find-program.ts";
 import type { OpenFile } from "../../../workspaces/open-file.ts";
 import { SiblingOpener } from "../../../workspaces/sibling-opener.ts";
 import type { WorkspaceBinding } from "../../../workspaces/workspace-binding.ts";
-import type { PatternNode } from "../pattern/pattern-node.ts";
-import { printForRipgrep } from "../pattern/print-for-ripgrep.ts";
-import { lineSearch } from "./line-search.ts";
+import type { LinePattern } from "../pattern/line-pattern.ts";
 import { narrowFiles, type SearchableFile } from "./narrow-files.ts";
 import type { Pace } from "./pace.ts";
 import { type FileMatches, FileSearcher } from "./search-file.ts";
 
 export interface TreeSearch {
-  readonly node: PatternNode;
+  readonly pattern: LinePattern;
   /** In the order of the answer; null where others can be let in. */
   readonly files: Iterable<SearchableFile | null>;
   /** Where ripgrep is, or null to do without it. */
@@ -34,7 +32,7 @@ export async function* searchTree(
   search: TreeSearch,
   pace: Pace,
 ): AsyncGenerator<SearchedFile> {
-  const searcher = new FileSearcher(lineSearch(search.node), pace);
+  const searcher = new FileSearcher(search.pattern, pace);
   const opener = new SiblingOpener(binding);
   try {
     for await (const path of candidates(binding, search, pace)) {
@@ -54,13 +52,13 @@ export async function* searchTree(
 
 function candidates(
   { root }: WorkspaceBinding,
-  { node, files, ripgrep, clock }: TreeSearch,
+  { pattern, files, ripgrep, clock }: TreeSearch,
   pace: Pace,
 ): AsyncIterable<string> {
   if (ripgrep === null) return allFiles(files, pace);
-  const pattern = printForRipgrep(node);
-  if (pattern === null) return allFiles(files, pace);
-  return narrowFiles(files, { program: ripgrep, pattern, root }, pace, clock);
+  const text = pattern.forRipgrep();
+  if (text === null) return allFiles(files, pace);
+  return narrowFiles(files, { program: ripgrep, pattern: text, root }, pace, clock);
 }
 
 async function* allFiles(

@@ -1,11 +1,10 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { cases } from "../../../testing/cases.test-support.ts";
-import { Matcher } from "./matcher.ts";
-import { parsePattern } from "./parse-pattern.ts";
+import { LinePattern } from "./line-pattern.ts";
 
 function finds(pattern: string, text: string, ignoreCase = false): boolean {
-  return new Matcher(parsePattern(pattern, ignoreCase)).test(text);
+  return new LinePattern(pattern, ignoreCase).test(text);
 }
 
 test.each([
@@ -41,6 +40,14 @@ test.each([
   ["\\s", "\u00a0", true],
   ["😀?x", "x", true],
   ["^.$", "😀", true],
+  ["\\bÄnderung\\b", "die Änderung.", true],
+  ["\\bÄnderung\\b", "Veränderung", false],
+  ["[\\s\\S]{3}", "a b", true],
+  ["^[^\\W_]+$", "aé9", true],
+  ["[^\\W_]", "_ -", false],
+  ["^[^\\D1]$", "2", true],
+  ["[^[:^digit:]]", "ab", false],
+  ["x[\\W]", "x-", true],
 ])("%j in %j: %j", (pattern, text, expected) => {
   expect(finds(pattern, text)).toBe(expected);
 });
@@ -84,19 +91,22 @@ test.each([
   ["\\x{110000}", /number of a character/],
   ["\\ud800", /number of a character/],
   ["(".repeat(200), /nested too deeply/],
+  ["a \\bé", /outside ASCII/],
+  ["(\\pL{40}){40}{2}", /two repetitions/],
+  ["((\\pL{1,31}){1,31}){1,9}", /too large/],
 ])("%j is refused in words", (pattern, reason) => {
   expect(() => finds(pattern, "")).toThrow(reason);
 });
 
-/** The same pattern for JavaScript, whose own `\w`, `\b` and `\s` mean other characters. */
+/** The same pattern for JavaScript, whose own `\w` and `\s` mean other characters. */
 function translate(pattern: string): RegExp {
-  const word = "\\p{Alphabetic}\\p{M}\\p{Nd}\\p{Pc}\\p{Join_Control}";
+  const word = "\\p{Alphabetic}\\p{M}\\p{Nd}\\p{Pc}";
   const source = pattern
     .replaceAll("\\w", `[${word}]`)
     .replaceAll("\\W", `[^${word}]`)
     .replaceAll("\\d", "\\p{Nd}")
     .replaceAll("\\s", "\\p{White_Space}")
-    .replaceAll("\\b", `(?:(?<=[${word}])(?![${word}])|(?<![${word}])(?=[${word}]))`);
+    .replaceAll("\\b", "(?:(?<=[0-9A-Za-z_])(?![0-9A-Za-z_])|(?<![0-9A-Za-z_])(?=[0-9A-Za-z_]))");
   return new RegExp(source, "su");
 }
 
@@ -125,13 +135,15 @@ test("a line is found exactly when JavaScript finds it", () => {
   let compared = 0;
   fc.assert(
     fc.property(pattern, fc.array(text, { minLength: 3, maxLength: 6 }), (source, texts) => {
-      let matcher: Matcher;
+      // Beside a letter outside ASCII an edge means more here than in JavaScript.
+      if (/\\bé|é\S{0,5}\\b/.test(source)) return;
+      let matcher: LinePattern;
       let expected: RegExp;
       try {
-        matcher = new Matcher(parsePattern(source, false));
+        matcher = new LinePattern(source, false);
         expected = translate(source);
       } catch {
-        return; // Repeated assertions: refused here, and partly there.
+        return; // Repeated assertions, and word edges beside é: refused here, and partly there.
       }
       for (const each of texts.map((parts) => parts.join(""))) {
         expect([source, each, matcher.test(each)]).toEqual([source, each, expected.test(each)]);
@@ -146,23 +158,22 @@ test("a line is found exactly when JavaScript finds it", () => {
 test.each(["(a*)*b", "(a|aa)+$", "(a|a?)+b", "^(([a-z])+.)+[A-Z]([a-z])+$", "(.*a){12}b"])(
   "%j does not make it go back: a megabyte takes no longer for it",
   (source) => {
-    const matcher = new Matcher(parsePattern(source, false));
+    const matcher = new LinePattern(source, false);
     expect(matcher.test("a".repeat(1_000_000))).toBe(source === "(a|aa)+$");
   },
 );
 
-test("a line can come in pieces", () => {
-  const matcher = new Matcher(parsePattern("^ab+c$", false));
-  const bytes = Buffer.from("abbbc");
-  matcher.begin();
-  expect(matcher.scan(bytes, 0, 2)).toBe(-1);
-  expect(matcher.scan(bytes, 2, 5)).toBe(-1);
-  expect(matcher.end()).toBe(true);
+test("a piece of a line has only the ends that are those of the line", () => {
+  const matcher = new LinePattern("^a|b$", false);
+  expect(matcher.test("a-", true, false)).toBe(true);
+  expect(matcher.test("a-", false, true)).toBe(false);
+  expect(matcher.test("-b", false, true)).toBe(true);
+  expect(matcher.test("-b", true, false)).toBe(false);
 });
 
 test("more states than are kept give the same answer", () => {
   const source = "[ab].{12}c";
-  const matcher = new Matcher(parsePattern(source, false));
+  const matcher = new LinePattern(source, false);
   let random = 7;
   for (let count = 0; count < 300; count += 1) {
     const letters = Array.from({ length: 200 }, () => {
