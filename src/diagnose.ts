@@ -14,7 +14,7 @@ import { MandateError } from "./ports/mandate-error.ts";
 import { noteStartFolder } from "./processes/agent-folders.ts";
 import { findProgram, findSystemProgram } from "./processes/find-program.ts";
 import { GitFailure } from "./workspaces/git/git-failure.ts";
-import { requireGit } from "./workspaces/git/require-git.ts";
+import { requireGit } from "./workspaces/git/run-git.ts";
 import { detectSandbox } from "./workspaces/sandbox/detect-sandbox.ts";
 
 export interface Diagnosis {

@@ -74,5 +74,5 @@ export type {
   ToolSession,
 } from "./surfaces/library/mandate.ts";
 export { defineTool, type Tool, type ToolContext, type ToolResult } from "./tools/tool.ts";
-export type { ChangedFile } from "./workspaces/git/copies/describe-files.ts";
+export type { ChangedFile } from "./workspaces/git/copies/collect-changes.ts";
 export type { IntegrationResult } from "./workspaces/git/integration/integration-result.ts";

@@ -45,12 +45,14 @@ import { createShellTool, type Shell } from "./tools/shell/shell-tool.ts";
 import type { Tool } from "./tools/tool.ts";
 import { Toolbox } from "./tools/toolbox.ts";
 import type { Watchdog } from "./watchdog.ts";
-import { type DelegationMark, delegationMark } from "./workspaces/delegation-mark.ts";
-import { endMarkedProcesses } from "./workspaces/end-marked-processes.ts";
+import {
+  type DelegationMark,
+  delegationMark,
+  endMarkedProcesses,
+} from "./workspaces/delegation-mark.ts";
 import type { WorkingCopies } from "./workspaces/git/copies/working-copies.ts";
 import { detectSandbox, mayHaveSandbox } from "./workspaces/sandbox/detect-sandbox.ts";
-import { describeAbandoned } from "./workspaces/sandbox/nested/describe-nested.ts";
-import { GuardRecords } from "./workspaces/sandbox/nested/guard-records.ts";
+import { describeAbandoned, GuardRecords } from "./workspaces/sandbox/guard-records.ts";
 
 export interface RuntimeOptions {
   /**

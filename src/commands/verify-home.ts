@@ -3,8 +3,12 @@ import { type CheckOptions, checkStore } from "../events/checker/check-store.ts"
 import type { CheckedDelegation } from "../events/checker/checked-delegation.ts";
 import { type Clock, sleep, systemClock } from "../ports/clock.ts";
 import type { Store } from "../ports/store.ts";
-import { checkWorld, type WorldOptions } from "../workspaces/check-world.ts";
-import { lookAtWorld, type World } from "../workspaces/look-at-world.ts";
+import {
+  checkWorld,
+  lookAtWorld,
+  type World,
+  type WorldOptions,
+} from "../workspaces/check-world.ts";
 
 export interface VerifyOptions
   extends Pick<CheckOptions, "acknowledged" | "against" | "runId">,

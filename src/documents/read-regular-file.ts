@@ -1,5 +1,5 @@
 import { closeSync, constants, fstatSync, openSync } from "node:fs";
-import { readWholeFile } from "../workspaces/read-whole-file.ts";
+import { readWholeFile } from "../files.ts";
 
 // Opening a FIFO without it would wait for a writer, forever. Windows lacks the flag.
 const flags = constants.O_RDONLY | (constants.O_NONBLOCK ?? 0);

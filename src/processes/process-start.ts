@@ -1,4 +1,5 @@
 import { readFileSync } from "node:fs";
+import { threadId } from "node:worker_threads";
 import { findSystemProgram } from "./find-program.ts";
 import { helperEnvironment } from "./program-environment.ts";
 import { runToEnd } from "./start-program.ts";
@@ -48,4 +49,21 @@ function readBootId(): string {
   } catch {
     return "local";
   }
+}
+
+/**
+ * A process, told apart from later ones with the same number by its start time and by the boot it
+ * belongs to. No clock is compared, so no clock can lie. Only letters, digits and dashes between
+ * the dots: it is part of file names. Threads count one by one: they share no memory of ours.
+ */
+export function identifyThisProcess(): string {
+  ownIdentity ??= [process.pid, startOfProcess(process.pid) ?? "0", bootId(), threadId].join(".");
+  return ownIdentity;
+}
+
+let ownIdentity: string | undefined;
+
+export function isProcessAlive(identity: string): boolean {
+  const [pid = "", start = "", boot = ""] = identity.split(".");
+  return boot === bootId() && startOfProcess(Number(pid)) === start;
 }

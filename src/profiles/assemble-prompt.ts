@@ -1,9 +1,9 @@
 import { decodeText } from "../documents/decode-text.ts";
+import { readWholeFile } from "../files.ts";
 import { MandateError } from "../ports/mandate-error.ts";
+import type { WorkspaceBinding } from "../workspaces/bind-workspace.ts";
 import { openFile } from "../workspaces/open-file.ts";
-import { PathDenied } from "../workspaces/path-denied.ts";
-import { readWholeFile } from "../workspaces/read-whole-file.ts";
-import type { WorkspaceBinding } from "../workspaces/workspace-binding.ts";
+import { PathDenied } from "../workspaces/resolve-inside.ts";
 import type { Profile } from "./profile.ts";
 import { defaultBootstrapFiles, maximumPromptFileBytes, promptFileHash } from "./prompt-files.ts";
 

@@ -1,7 +1,7 @@
 import { isAbsolute, win32 } from "node:path";
 import { CallDenied } from "../ports/call-denied.ts";
 import { type OpenFile, openFile } from "../workspaces/open-file.ts";
-import { PathDenied } from "../workspaces/path-denied.ts";
+import { PathDenied } from "../workspaces/resolve-inside.ts";
 
 /**
  * Opens a file of a skill by the boundary that workspaces have: what lies outside the folder, by

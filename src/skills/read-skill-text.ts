@@ -1,6 +1,6 @@
 import { hash } from "node:crypto";
+import { readWholeFile } from "../files.ts";
 import { MandateError } from "../ports/mandate-error.ts";
-import { readWholeFile } from "../workspaces/read-whole-file.ts";
 import { openSkillFile } from "./open-skill-file.ts";
 import { readBeginning } from "./read-beginning.ts";
 import type { ScannedSkill } from "./scan-skills.ts";

@@ -1,7 +1,7 @@
 import { hash } from "node:crypto";
 import { type Dirent, readdirSync, readlinkSync } from "node:fs";
 import { join, relative, sep } from "node:path";
-import { readWholeFile } from "../workspaces/read-whole-file.ts";
+import { readWholeFile } from "../files.ts";
 import { openSkillFile } from "./open-skill-file.ts";
 
 export interface SkillFiles {

@@ -5,7 +5,7 @@ import type { Selection } from "../contracts/selection.ts";
 import type { RuleSet } from "../contracts/tool-rule.ts";
 import type { FileEvidence, MemoryReference, Polls, StartedTool } from "../events/event.ts";
 import type { Delegator } from "../ports/delegator.ts";
-import type { WorkspaceBinding } from "../workspaces/workspace-binding.ts";
+import type { WorkspaceBinding } from "../workspaces/bind-workspace.ts";
 import { requireToolDefinition } from "./require-tool.ts";
 
 /** What a call does to the world, in the words that contracts and people use. */

@@ -1,7 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { CheckedDelegation } from "../events/checker/checked-delegation.ts";
-import { checkWorld } from "./check-world.ts";
-import type { World } from "./look-at-world.ts";
+import { checkWorld, type World } from "./check-world.ts";
 
 const now = 10_000_000;
 const longAgo = now - 3_600_000;

@@ -1,7 +1,9 @@
 import { createHash } from "node:crypto";
 import { readdirSync, readFileSync } from "node:fs";
 import { resolve } from "node:path";
-import { nearestRealPath } from "./nearest-real-path.ts";
+import { type Clock, sleep, systemClock } from "../ports/clock.ts";
+import { nearestRealPath } from "./resolve-inside.ts";
+import { signalProcess } from "./sandbox/process-tree.ts";
 
 /** The variable in a process's environment that says which delegation it was started for. */
 export const markName = "MANDATE_DELEGATION";
@@ -105,4 +107,38 @@ function codeOf(error: unknown): unknown {
 function domainOf(database: string): string {
   const { path } = nearestRealPath(resolve(database));
   return createHash("sha256").update(path).digest("hex").slice(0, 16);
+}
+
+/** What cannot be ended for so long hangs in the kernel, and does nothing meanwhile. */
+const patienceMs = 2000;
+/** On a busy machine processes come and go all the time, nearly all of them nothing to us. */
+const mostDoubts = 20;
+
+/**
+ * Ends the processes that bear the marks of these delegations. When it resolves they are gone, and
+ * so is whatever they started while they were being looked for: it looks until there are none.
+ */
+export async function endMarkedProcesses(
+  database: string,
+  delegations: { has(id: string): boolean },
+  clock: Clock = systemClock,
+): Promise<void> {
+  const began = clock.monotonic();
+  const ended = new Set<number>();
+  let doubts = 0;
+  for (let waitMs = 1; clock.monotonic() - began < patienceMs; ) {
+    let isFree = true;
+    const end = (delegationId: string, pid: number): void => {
+      if (!delegations.has(delegationId)) return;
+      signalProcess(pid, "SIGKILL");
+      isFree = false;
+    };
+    const hasSeenAll = lookForMarked(database, end, ended);
+    if (isFree && (hasSeenAll || ++doubts >= mostDoubts)) return;
+    if (isFree) continue;
+    doubts = 0;
+    // Some of them take a moment to go.
+    await sleep(clock, waitMs);
+    waitMs = Math.min(waitMs * 2, 20);
+  }
 }

@@ -5,8 +5,12 @@ import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { systemClock } from "../ports/clock.ts";
 import { until } from "../testing/until.ts";
-import { delegationMark, lookForMarked, markedProcesses } from "./delegation-mark.ts";
-import { endMarkedProcesses } from "./end-marked-processes.ts";
+import {
+  delegationMark,
+  endMarkedProcesses,
+  lookForMarked,
+  markedProcesses,
+} from "./delegation-mark.ts";
 import { makeFolder, writeFiles } from "./git/repository.test-support.ts";
 import { signalProcess } from "./sandbox/process-tree.ts";
 

@@ -9,16 +9,14 @@ import {
 import { join } from "node:path";
 import fc from "fast-check";
 import { beforeEach, expect, test } from "vitest";
+import { readWholeFile } from "../files.ts";
 import { cases } from "../testing/cases.test-support.ts";
 import { testFolder } from "../testing/test-folder.test-support.ts";
-import { bindWorkspace } from "./bind-workspace.ts";
+import { bindWorkspace, type WorkspaceBinding } from "./bind-workspace.ts";
 import { openFile } from "./open-file.ts";
-import { requireReplaceable } from "./open-replaceable.ts";
-import { PathDenied } from "./path-denied.ts";
-import { readWholeFile } from "./read-whole-file.ts";
-import { replaceFile } from "./replace-file.ts";
-import { walkFolder } from "./walk-folder.ts";
-import type { WorkspaceBinding } from "./workspace-binding.ts";
+import { replaceFile, requireReplaceable } from "./replace-file.ts";
+import { PathDenied } from "./resolve-inside.ts";
+import { walkFolder } from "./walk-tree.ts";
 
 let base: string;
 let root: string;

@@ -3,19 +3,19 @@ import { once } from "node:events";
 import { existsSync, lstatSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
+import { lookAtWorld } from "./check-world.ts";
 import { delegationMark, markedProcesses } from "./delegation-mark.ts";
 import { collectChanges } from "./git/copies/collect-changes.ts";
 import { lockFolderOf } from "./git/copies/copy-layout.ts";
 import { createWorkingCopy } from "./git/copies/create-working-copy.ts";
+import { acquirePlaceLock, sweepPlaceLocks } from "./git/integration/integration-queue.ts";
 import { recoverIntegration } from "./git/integration/recover-integration.ts";
-import { acquirePlaceLock, sweepPlaceLocks } from "./git/place-lock.ts";
 import {
   fingerprint,
   makeFolder,
   makeRepository,
   writeFiles,
 } from "./git/repository.test-support.ts";
-import { lookAtWorld } from "./look-at-world.ts";
 
 const look = (home: string) => lookAtWorld({ home, database: join(home, "mandate.db") });
 

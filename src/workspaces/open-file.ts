@@ -1,10 +1,8 @@
 import { closeSync, constants, fstatSync, lstatSync, openSync, type Stats } from "node:fs";
 import { basename, dirname, join, relative, sep } from "node:path";
-import { type OpenFolder, openFolder } from "./open-folder.ts";
-import { PathDenied } from "./path-denied.ts";
-import { requireReachable, resolveInside } from "./resolve-inside.ts";
-import { isTemporaryName } from "./temporary-name.ts";
-import type { WorkspaceBinding } from "./workspace-binding.ts";
+import type { WorkspaceBinding } from "./bind-workspace.ts";
+import { isTemporaryName, type OpenFolder, openFolder } from "./open-folder.ts";
+import { PathDenied, requireReachable, resolveInside } from "./resolve-inside.ts";
 
 /** A regular file inside the workspace, open for reading. Only the descriptor is used from here. */
 export interface OpenFile {
@@ -86,4 +84,38 @@ function isMissing(asked: string): Error {
 /** In the words of the file system, so that callers tell one kind of error apart, not two. */
 export function isFolder(asked: string): Error {
   return Object.assign(new Error(`"${asked}" is a folder`), { code: "EISDIR" });
+}
+
+/**
+ * Opens many files that a walk has named, folder by folder: each folder is opened and checked once
+ * for all its files. No links are followed, on the way or at the end.
+ */
+export class SiblingOpener {
+  readonly #binding: WorkspaceBinding;
+  #folder: OpenFolder | undefined;
+  #place: string | undefined;
+
+  constructor(binding: WorkspaceBinding) {
+    this.#binding = binding;
+  }
+
+  /** `path` is relative to the root, with `/`, without `.` and `..`. */
+  open(path: string): OpenFile {
+    const slash = path.lastIndexOf("/");
+    const place = slash < 0 ? this.#binding.root : join(this.#binding.root, path.slice(0, slash));
+    if (this.#folder === undefined || place !== this.#place) {
+      this.close();
+      this.#folder = openFolder(this.#binding, place, path);
+      this.#place = this.#folder.path;
+      if (this.#place !== place) {
+        throw new PathDenied("path_changed", `"${path}" goes through a symbolic link by now.`);
+      }
+    }
+    return openEntry(this.#binding, this.#folder, path.slice(slash + 1), path);
+  }
+
+  close(): void {
+    this.#folder?.close();
+    this.#folder = undefined;
+  }
 }

@@ -1,3 +1,4 @@
+import { randomBytes } from "node:crypto";
 import {
   closeSync,
   constants,
@@ -9,8 +10,7 @@ import {
   realpathSync,
 } from "node:fs";
 import { join } from "node:path";
-import { PathDenied } from "./path-denied.ts";
-import { type Boundary, requireReachable } from "./resolve-inside.ts";
+import { type Boundary, PathDenied, requireReachable } from "./resolve-inside.ts";
 
 /** A folder that was opened once and found to lie inside; whatever happens in it goes through it. */
 export interface OpenFolder {
@@ -64,4 +64,13 @@ function locationOf(descriptor: number, path: string, asked: string): string {
     "path_changed",
     `"${asked}" was replaced while it was being opened. Look again with list_files, then retry.`,
   );
+}
+
+/** A name for new content until it replaces the old. No tool shows or takes files with such a name. */
+export function temporaryName(): string {
+  return `.mandate-${randomBytes(8).toString("hex")}.tmp`;
+}
+
+export function isTemporaryName(name: string): boolean {
+  return name.length === 29 && /^\.mandate-[0-9a-f]{16}\.tmp$/i.test(name);
 }

@@ -14,8 +14,8 @@ import { join } from "node:path";
 import { beforeEach, expect, test } from "vitest";
 import { testFolder } from "../testing/test-folder.test-support.ts";
 import { bindWorkspace } from "./bind-workspace.ts";
-import { PathDenied } from "./path-denied.ts";
 import { replaceFile } from "./replace-file.ts";
+import { PathDenied } from "./resolve-inside.ts";
 
 let root: string;
 

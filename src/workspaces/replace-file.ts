@@ -12,19 +12,20 @@ import {
   unlinkSync,
   write,
 } from "node:fs";
-import { join } from "node:path";
+import { join, sep } from "node:path";
 import { promisify } from "node:util";
-import { ensureWorkspaceWriteAccess } from "./ensure-workspace-write-access.ts";
-import { FileChanged } from "./file-changed.ts";
-import { type OpenFile, shownPath } from "./open-file.ts";
-import type { OpenFolder } from "./open-folder.ts";
-import { openFolderForWriting } from "./open-folder-for-writing.ts";
-import { openReplaceable } from "./open-replaceable.ts";
-import { resolveForWriting } from "./resolve-for-writing.ts";
-import { temporaryName } from "./temporary-name.ts";
-import type { WorkspaceBinding } from "./workspace-binding.ts";
+import { makeFolder, readWholeFile } from "../files.ts";
+import type { WorkspaceBinding } from "./bind-workspace.ts";
+import { type OpenFile, openEntry, shownPath } from "./open-file.ts";
+import { type OpenFolder, openFolder, temporaryName } from "./open-folder.ts";
+import {
+  ensureWorkspaceWriteAccess,
+  resolveForWriting,
+  type WritablePlace,
+} from "./resolve-for-writing.ts";
+import { PathDenied } from "./resolve-inside.ts";
 
-export interface ReplacedFile {
+interface ReplacedFile {
   /** Relative to the workspace's root, with `/`. */
   readonly path: string;
   /** SHA-256 of the content before; null: there was no file. */
@@ -147,5 +148,124 @@ async function writeWhole(descriptor: number, content: Uint8Array): Promise<void
   while (written < content.length) {
     const rest = content.length - written;
     written += (await writeAsync(descriptor, content, written, rest, null)).bytesWritten;
+  }
+}
+
+/**
+ * Opens the folder that will hold the file, creating what is missing on the way. Each new folder
+ * is made inside the one opened before it, so no step goes through a path that could have changed
+ * meanwhile, and only while the file itself may be written.
+ */
+function openFolderForWriting(
+  binding: WorkspaceBinding,
+  place: WritablePlace,
+  asked: string,
+): OpenFolder {
+  let folder = openFolder(binding, place.existing, asked);
+  let expected = place.existing;
+  for (const [index, name] of place.missing.entries()) {
+    const parent = folder;
+    try {
+      // The whole path was judged when it was resolved. A folder that was moved since is judged
+      // again, by the file and not by the step: the folders above a write root are ways to it.
+      if (parent.path !== expected) {
+        const rest = place.missing.slice(index);
+        ensureWorkspaceWriteAccess(binding, join(parent.path, ...rest, place.file), asked);
+      }
+      expected = `${expected}${sep}${name}`;
+      // Another process may have made it first: opening it tells whether it is a folder of ours.
+      makeFolder(parent.entry(name));
+      folder = openFolder(binding, parent.entry(name), asked);
+    } finally {
+      parent.close();
+    }
+  }
+  return folder;
+}
+
+/** The file that is about to be replaced, open for reading; undefined when there is none yet. */
+function openReplaceable(
+  binding: WorkspaceBinding,
+  folder: OpenFolder,
+  name: string,
+  asked: string,
+): OpenFile | undefined {
+  const stats = lstatSync(folder.entry(name), { throwIfNoEntry: false });
+  if (stats === undefined) return undefined;
+  if (stats.isSymbolicLink()) {
+    throw new PathDenied(
+      "path_link",
+      `"${asked}" is a symbolic link, and links are not written through. Write the file that it ` +
+        "points at, by its own path.",
+    );
+  }
+  const file = openEntry(binding, folder, name, asked);
+  if (file.stats.nlink <= 1) return file;
+  file.close();
+  throw new PathDenied(
+    "path_hard_link",
+    `"${asked}" has a second name elsewhere (a hard link) and is not written. Write another file.`,
+  );
+}
+
+/** Everything that can be said against a write before it is begun. Changes nothing. */
+export function requireReplaceable(binding: WorkspaceBinding, asked: string): void {
+  const { existing, missing, file } = resolveForWriting(binding, asked);
+  if (missing.length > 0) return;
+  const folder = openFolder(binding, existing, asked);
+  try {
+    openReplaceable(binding, folder, file, asked)?.close();
+  } finally {
+    folder.close();
+  }
+}
+
+interface ReplaceableFile {
+  /** Relative to the workspace's root, with `/`. */
+  readonly path: string;
+  /** Null: it has more bytes than were allowed. */
+  readonly content: Buffer | null;
+  /** SHA-256 of the content; give it to `replaceFile` so that nothing newer is overwritten. */
+  readonly hash: string;
+  readonly size: number;
+}
+
+/**
+ * A file that may be replaced, as it is now. Whatever speaks against writing it is said before a
+ * byte is read. A file that does not exist is an error of the file system.
+ */
+export function readReplaceable(
+  binding: WorkspaceBinding,
+  asked: string,
+  maximumBytes: number,
+): ReplaceableFile {
+  const { existing, missing, file: name } = resolveForWriting(binding, asked);
+  if (missing.length > 0) throw notThere(asked);
+  const folder = openFolder(binding, existing, asked);
+  try {
+    const file = openReplaceable(binding, folder, name, asked);
+    if (file === undefined) throw notThere(asked);
+    try {
+      const content = readWholeFile(file.descriptor, maximumBytes);
+      const hash = content === null ? "" : createHash("sha256").update(content).digest("hex");
+      return { path: file.path, content, hash, size: file.stats.size };
+    } finally {
+      file.close();
+    }
+  } finally {
+    folder.close();
+  }
+}
+
+/** In the words of the file system, so that callers tell one kind of error apart, not two. */
+function notThere(asked: string): Error {
+  return Object.assign(new Error(`"${asked}" does not exist`), { code: "ENOENT" });
+}
+
+/** Somebody else changed a file between the moment it was read and the one it was to be replaced. */
+export class FileChanged extends Error {
+  constructor(path: string) {
+    super(`"${path}" was changed by somebody else while it was being edited. Read it again first.`);
+    this.name = "FileChanged";
   }
 }

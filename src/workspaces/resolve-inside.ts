@@ -1,8 +1,8 @@
-import { resolve } from "node:path";
+import { accessSync, constants, lstatSync, realpathSync } from "node:fs";
+import { basename, dirname, join, resolve } from "node:path";
 import { isBelow } from "../contracts/write-roots.ts";
-import { type NearestRealPath, nearestRealPath } from "./nearest-real-path.ts";
-import { PathDenied } from "./path-denied.ts";
-import type { WorkspaceBinding } from "./workspace-binding.ts";
+import { CallDenied } from "../ports/call-denied.ts";
+import type { WorkspaceBinding } from "./bind-workspace.ts";
 
 const maximumLength = 4096;
 
@@ -82,4 +82,71 @@ function denyUnresolvable(asked: string, cause: unknown): PathDenied | undefined
 
 function tooLong(): PathDenied {
   return new PathDenied("path_malformed", "The path is too long. Use a shorter one.");
+}
+
+interface NearestRealPath {
+  /** The deepest part that exists, links resolved. */
+  readonly existing: string;
+  /** The names below it that do not exist yet. */
+  readonly missing: readonly string[];
+  /** `existing` and `missing` together. */
+  readonly path: string;
+  /** A link that points at nothing: creating "through" it would create wherever it points. */
+  readonly dangling: boolean;
+}
+
+/**
+ * Resolves links as far as the path exists, so that a file about to be created is judged by where
+ * it would really land. Other errors of the file system (a loop, no permission) are thrown as is.
+ */
+export function nearestRealPath(absolute: string): NearestRealPath {
+  const missing: string[] = [];
+  let candidate = absolute;
+  for (;;) {
+    try {
+      const existing = realpathSync.native(candidate);
+      return { existing, missing, path: join(existing, ...missing), dangling: false };
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
+    }
+    if (lstatSync(candidate, { throwIfNoEntry: false })?.isSymbolicLink() === true) {
+      return { existing: candidate, missing, path: join(candidate, ...missing), dangling: true };
+    }
+    const parent = dirname(candidate);
+    missing.unshift(basename(candidate));
+    candidate = parent;
+  }
+}
+
+/** Which part of the boundary said no; the gate puts it into `agent.tool_denied`. */
+type PathRule =
+  | "no_workspace"
+  | "path_malformed"
+  | "path_outside_workspace"
+  | "path_forbidden"
+  | "path_link"
+  | "path_hard_link"
+  | "path_not_regular"
+  | "path_changed"
+  | "path_protected"
+  | "path_outside_write_roots"
+  | "path_not_owned"
+  | "workspace_read_only";
+
+/** A path that a tool call may not touch: policy, not a fault of the file system. */
+export class PathDenied extends CallDenied<PathRule> {
+  constructor(rule: PathRule, message: string, options?: ErrorOptions) {
+    super(rule, message, options);
+    this.name = "PathDenied";
+  }
+}
+
+/** Whether this process may write at a place, or create it: by its rights, and by its file system. */
+export function isWritable(path: string): boolean {
+  try {
+    accessSync(nearestRealPath(path).existing, constants.W_OK);
+    return true;
+  } catch {
+    return false;
+  }
 }

@@ -1,12 +1,12 @@
 import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
+import { readWholeFile } from "../files.ts";
 import { bindWorkspace } from "./bind-workspace.ts";
 import { startSwapper } from "./folder-swapper.test-support.ts";
 import { openFile } from "./open-file.ts";
-import { readWholeFile } from "./read-whole-file.ts";
 import { replaceFile } from "./replace-file.ts";
-import { walkFolder } from "./walk-folder.ts";
+import { walkFolder } from "./walk-tree.ts";
 
 const leastRounds = 2000;
 

@@ -4,11 +4,14 @@ import { join } from "node:path";
 import fc from "fast-check";
 import { collectChanges } from "../../../src/workspaces/git/copies/collect-changes.ts";
 import { createWorkingCopy } from "../../../src/workspaces/git/copies/create-working-copy.ts";
-import { readBundle, writeBundle } from "../../../src/workspaces/git/travel/git-bundle.ts";
-import { packChanges, packCopy } from "../../../src/workspaces/git/travel/pack-copy.ts";
+import {
+  openChanges,
+  openStart,
+  readBundle,
+  writeBundle,
+} from "../../../src/workspaces/git/travel/git-bundle.ts";
+import { packChanges, packCopy, unpackCopy } from "../../../src/workspaces/git/travel/pack-copy.ts";
 import { receiveChanges } from "../../../src/workspaces/git/travel/receive-changes.ts";
-import { openChanges, openStart } from "../../../src/workspaces/git/travel/sealed-bundle.ts";
-import { unpackCopy } from "../../../src/workspaces/git/travel/unpack-copy.ts";
 import { attempt } from "../expect-refusal.ts";
 import { mutated, mutatedText } from "../mutate-text.ts";
 import { defineTarget } from "../target.ts";

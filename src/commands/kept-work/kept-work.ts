@@ -9,10 +9,9 @@ import { discardWorkingCopy } from "../../workspaces/git/copies/discard-working-
 import { changesOutside, guardedChanges } from "../../workspaces/git/copies/guarded-changes.ts";
 import { copiesOf } from "../../workspaces/git/copies/list-working-copies.ts";
 import type { WorkingCopy } from "../../workspaces/git/copies/working-copy.ts";
-import { GitFailure } from "../../workspaces/git/git-failure.ts";
+import { GitFailure, namesOf, RepositoryRefused } from "../../workspaces/git/git-failure.ts";
 import { integrate } from "../../workspaces/git/integration/integrate.ts";
 import type { IntegrationResult } from "../../workspaces/git/integration/integration-result.ts";
-import { namesOf, RepositoryRefused } from "../../workspaces/git/repository-refusal.ts";
 import { type DelegationDiff, type DiffOptions, diffOfDelegation } from "./diff-of-delegation.ts";
 import {
   findWork,

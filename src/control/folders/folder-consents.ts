@@ -2,7 +2,7 @@ import { statSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { isBelow } from "../../contracts/write-roots.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
-import { nearestRealPath } from "../../workspaces/nearest-real-path.ts";
+import { nearestRealPath } from "../../workspaces/resolve-inside.ts";
 import { type Environment, findPlaces, userHomeOf } from "../places.ts";
 import type { ControlPlane } from "../records/control-plane.ts";
 import type { Principal } from "../records/principal.ts";

@@ -7,8 +7,8 @@ import type { Script } from "../../models/scripted/scripted-model.ts";
 import { ofType, openEngine, recording, testProfile } from "../../testing/engine-fixture.ts";
 import { git, initRepository } from "../../testing/git-workspace.test-support.ts";
 import { defineTool, type Tool } from "../../tools/tool.ts";
+import type { WorkspaceBinding } from "../../workspaces/bind-workspace.ts";
 import { detectSandbox } from "../../workspaces/sandbox/detect-sandbox.ts";
-import type { WorkspaceBinding } from "../../workspaces/workspace-binding.ts";
 
 const boss = testProfile("boss", { capabilities: ["primary", "subtask"], tools: "*" });
 const write = (path: string, content: string) => ({

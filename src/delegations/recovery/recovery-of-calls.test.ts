@@ -13,7 +13,7 @@ import {
 } from "../../testing/engine-fixture.ts";
 import { until } from "../../testing/until.ts";
 import { defineTool } from "../../tools/tool.ts";
-import { PathDenied } from "../../workspaces/path-denied.ts";
+import { PathDenied } from "../../workspaces/resolve-inside.ts";
 
 /** A tool that kills its process while it runs, as often as it is told to. */
 function deadly(idempotent: boolean) {

@@ -4,8 +4,11 @@ import { expect, onTestFinished, test, vi } from "vitest";
 import type { Script } from "../../models/scripted/scripted-model.ts";
 import { openEngine, testProfile } from "../../testing/engine-fixture.ts";
 import { until } from "../../testing/until.ts";
-import { delegationMark, markedProcesses } from "../../workspaces/delegation-mark.ts";
-import { endMarkedProcesses } from "../../workspaces/end-marked-processes.ts";
+import {
+  delegationMark,
+  endMarkedProcesses,
+  markedProcesses,
+} from "../../workspaces/delegation-mark.ts";
 import { signalProcess } from "../../workspaces/sandbox/process-tree.ts";
 import type { StartedRun } from "../runs/run-request.ts";
 

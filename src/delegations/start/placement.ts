@@ -3,11 +3,13 @@ import type { Granted } from "../../contracts/narrow.ts";
 import { intersectRoots, isBelow } from "../../contracts/write-roots.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
 import type { Profile } from "../../profiles/profile.ts";
-import { bindWorkspace } from "../../workspaces/bind-workspace.ts";
+import {
+  bindWorkspace,
+  type Ownership,
+  type WorkspaceBinding,
+} from "../../workspaces/bind-workspace.ts";
 import type { WorkingCopy } from "../../workspaces/git/copies/working-copy.ts";
-import { isWritable } from "../../workspaces/is-writable.ts";
-import { resolveInside } from "../../workspaces/resolve-inside.ts";
-import type { Ownership, WorkspaceBinding } from "../../workspaces/workspace-binding.ts";
+import { isWritable, resolveInside } from "../../workspaces/resolve-inside.ts";
 import type { EngineParts } from "../engine-parts.ts";
 import type { LiveDelegation } from "../live-delegation.ts";
 import type { LiveRun } from "../live-run.ts";

@@ -6,7 +6,7 @@ import type { Profile } from "../../profiles/profile.ts";
 import { spawnProfilesBlock } from "../../profiles/spawn-profiles-block.ts";
 import { offeredSkills } from "../../skills/grants-skill.ts";
 import { skillsBlock } from "../../skills/skills-block.ts";
-import type { WorkspaceBinding } from "../../workspaces/workspace-binding.ts";
+import type { WorkspaceBinding } from "../../workspaces/bind-workspace.ts";
 import type { EngineParts } from "../engine-parts.ts";
 import { agentsFor } from "./resolve-profile.ts";
 import type { Start } from "./start-delegation.ts";

@@ -12,7 +12,7 @@ import { findRipgrep } from "../../tools/files/search/find-ripgrep.ts";
 import { filesWithMatches } from "../../tools/files/search/run-ripgrep.ts";
 import { McpServers } from "../../tools/mcp/mcp-servers.ts";
 import { endGroup } from "../../tools/mcp/process-group.ts";
-import { hashContents } from "../../workspaces/git/hash-contents.ts";
+import { hashContents } from "../../workspaces/git/read-git.ts";
 import { askGit } from "../../workspaces/git/run-git.ts";
 import { detectSandbox } from "../../workspaces/sandbox/detect-sandbox.ts";
 import { until } from "../until.ts";

@@ -3,7 +3,7 @@ import { globSync } from "node:fs";
 import type { StoredEvent } from "../../events/event.ts";
 import type { DelegationResult } from "../../ports/delegator.ts";
 import type { Store } from "../../ports/store.ts";
-import { lookAtWorld } from "../../workspaces/look-at-world.ts";
+import { lookAtWorld } from "../../workspaces/check-world.ts";
 
 /** What lies and runs beside a database. */
 export interface Left {

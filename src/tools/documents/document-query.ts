@@ -1,7 +1,7 @@
 import { z } from "zod";
+import { readWholeFile } from "../../files.ts";
 import { type Clock, systemClock } from "../../ports/clock.ts";
 import { openFile } from "../../workspaces/open-file.ts";
-import { readWholeFile } from "../../workspaces/read-whole-file.ts";
 import { ofWorkspace } from "../exposure-of.ts";
 import { describeFileError } from "../files/describe-file-error.ts";
 import { pathAbout } from "../files/path-about.ts";

@@ -1,10 +1,12 @@
 import { z } from "zod";
 import { noExposure } from "../../contracts/exposure.ts";
-import { FileChanged } from "../../workspaces/file-changed.ts";
-import { requireReplaceable } from "../../workspaces/open-replaceable.ts";
-import { readReplaceable } from "../../workspaces/read-replaceable.ts";
-import { replaceFile } from "../../workspaces/replace-file.ts";
-import type { WorkspaceBinding } from "../../workspaces/workspace-binding.ts";
+import type { WorkspaceBinding } from "../../workspaces/bind-workspace.ts";
+import {
+  FileChanged,
+  readReplaceable,
+  replaceFile,
+  requireReplaceable,
+} from "../../workspaces/replace-file.ts";
 import { defineTool, type ToolResult } from "../tool.ts";
 import { describeFileError } from "./describe-file-error.ts";
 import { applyEdit, type EditRequest } from "./edit/apply-edit.ts";

@@ -1,8 +1,7 @@
 import { z } from "zod";
 import type { CallSubjects } from "../../contracts/judge-by-rules.ts";
 import { resolveInside } from "../../workspaces/resolve-inside.ts";
-import { type FolderEntry, walkFolder } from "../../workspaces/walk-folder.ts";
-import { walkTree } from "../../workspaces/walk-tree.ts";
+import { type FolderEntry, walkFolder, walkTree } from "../../workspaces/walk-tree.ts";
 import { ofWorkspace } from "../exposure-of.ts";
 import { defineTool, type ToolContext } from "../tool.ts";
 import { deniedPaths } from "./denied-paths.ts";

@@ -1,5 +1,5 @@
-import { PathDenied } from "../../workspaces/path-denied.ts";
-import type { WorkspaceBinding } from "../../workspaces/workspace-binding.ts";
+import type { WorkspaceBinding } from "../../workspaces/bind-workspace.ts";
+import { PathDenied } from "../../workspaces/resolve-inside.ts";
 import type { ToolContext } from "../tool.ts";
 
 /** The binding of this very delegation; a file tool without one has nowhere to look. */

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { beforeEach, expect, test } from "vitest";
 import { testFolder } from "../../testing/test-folder.test-support.ts";
 import { bindWorkspace } from "../../workspaces/bind-workspace.ts";
-import { PathDenied } from "../../workspaces/path-denied.ts";
+import { PathDenied } from "../../workspaces/resolve-inside.ts";
 import type { ToolContext, ToolResult } from "../tool.ts";
 import { writeFile } from "./write-file.ts";
 

@@ -1,7 +1,6 @@
 import { z } from "zod";
 import { noExposure } from "../../contracts/exposure.ts";
-import { requireReplaceable } from "../../workspaces/open-replaceable.ts";
-import { replaceFile } from "../../workspaces/replace-file.ts";
+import { replaceFile, requireReplaceable } from "../../workspaces/replace-file.ts";
 import { defineTool } from "../tool.ts";
 import { describeFileError } from "./describe-file-error.ts";
 import { pathAbout } from "./path-about.ts";

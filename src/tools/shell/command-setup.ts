@@ -1,9 +1,9 @@
 import { resolve } from "node:path";
 import type { Clock } from "../../ports/clock.ts";
 import type { DelegationMark } from "../../workspaces/delegation-mark.ts";
-import { nearestRealPath } from "../../workspaces/nearest-real-path.ts";
+import { nearestRealPath } from "../../workspaces/resolve-inside.ts";
 import type { SandboxFinding } from "../../workspaces/sandbox/detect-sandbox.ts";
-import type { GuardRecords } from "../../workspaces/sandbox/nested/guard-records.ts";
+import type { GuardRecords } from "../../workspaces/sandbox/guard-records.ts";
 import { CommandRunner } from "./command-runner.ts";
 
 /** What the operator and the machine say about commands, whoever asks for them. */

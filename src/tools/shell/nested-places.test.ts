@@ -10,7 +10,7 @@ import {
 import { join } from "node:path";
 import { beforeEach, describe, expect, it } from "vitest";
 import { testFolder } from "../../testing/test-folder.test-support.ts";
-import { steersTerminal } from "../../workspaces/hidden-name.ts";
+import { steersTerminal } from "../../workspaces/resolve-for-writing.ts";
 import { machine, type OpenedShell, whySkipped } from "./shell-fixture.test-support.ts";
 import { testShell } from "./test-shell.test-support.ts";
 

@@ -6,7 +6,7 @@ import { budgetFor, type LiveRun } from "../../delegations/live-run.ts";
 import type { NewEvent } from "../../events/event.ts";
 import { sha256 } from "../../events/hash-chain.ts";
 import { create } from "../../events/lifecycle.ts";
-import type { WorkspaceBinding } from "../../workspaces/workspace-binding.ts";
+import type { WorkspaceBinding } from "../../workspaces/bind-workspace.ts";
 import type { Course } from "./course.ts";
 import { keepPace } from "./keep-pace.ts";
 import type { RecordedDelegation } from "./recording.ts";

@@ -1,7 +1,6 @@
 import { type Cause, describeCause } from "../../events/cause.ts";
 import type { FileEvidence } from "../../events/event.ts";
-import type { CollectedChanges } from "../../workspaces/git/copies/collect-changes.ts";
-import type { ChangedFile } from "../../workspaces/git/copies/describe-files.ts";
+import type { ChangedFile, CollectedChanges } from "../../workspaces/git/copies/collect-changes.ts";
 import type { WorkingCopies } from "../../workspaces/git/copies/working-copies.ts";
 import type { WorkingCopy } from "../../workspaces/git/copies/working-copy.ts";
 import type { IntegrationResult } from "../../workspaces/git/integration/integration-result.ts";

@@ -1,10 +1,9 @@
 import { lstatSync, readdirSync, readFileSync, realpathSync } from "node:fs";
-import { dirname, join, resolve, sep } from "node:path";
+import { dirname, isAbsolute, join, resolve, sep } from "node:path";
 import { isBelow } from "../../contracts/write-roots.ts";
-import { readSmallFile } from "./borrowed-objects.ts";
-import { GitFailure } from "./git-failure.ts";
+import { realFolderSync } from "../../files.ts";
+import { GitFailure, type RefusalCode, RepositoryRefused } from "./git-failure.ts";
 import type { ObjectFormat } from "./place.ts";
-import { type RefusalCode, RepositoryRefused } from "./repository-refusal.ts";
 import { askGit, runGit } from "./run-git.ts";
 
 /** Where the parts of a repository are. */
@@ -158,4 +157,42 @@ const sentences: Partial<Record<RefusalCode, string>> = {
 function refuse(code: RefusalCode, folder: string, cause?: unknown): RepositoryRefused {
   const sentence = `The workspace "${folder}" ${sentences[code] ?? "cannot be used"}.`;
   return new RepositoryRefused({ code, sentence }, { cause });
+}
+
+const maximumFolders = 32;
+const maximumBytes = 65_536;
+
+/**
+ * The object folder of a repository and those that it borrows from in turn, as one flat list: git
+ * follows such a chain only five steps, and a copy of a copy would run into that.
+ */
+export function borrowedObjects(folder: string): readonly string[] {
+  const found: string[] = [];
+  const waiting = [folder];
+  while (waiting.length > 0 && found.length < maximumFolders) {
+    const next = realFolderSync(waiting.shift() ?? "");
+    // A line break would be read as the next entry of the list this ends up in.
+    if (next === undefined || found.includes(next) || next.includes("\n")) continue;
+    found.push(next);
+    for (const line of readAlternates(next)) {
+      waiting.push(isAbsolute(line) ? line : join(next, line));
+    }
+  }
+  return found;
+}
+
+function readAlternates(objects: string): readonly string[] {
+  return readSmallFile(join(objects, "info", "alternates"))
+    .split("\n")
+    .filter((line) => line !== "" && !line.startsWith("#"));
+}
+
+/** A regular file's text; "" when there is none, or a link, or one that is suspiciously large. */
+export function readSmallFile(path: string, maximum: number = maximumBytes): string {
+  try {
+    const stats = lstatSync(path);
+    return stats.isFile() && stats.size <= maximum ? readFileSync(path, "utf8") : "";
+  } catch {
+    return "";
+  }
 }

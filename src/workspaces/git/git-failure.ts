@@ -1,13 +1,8 @@
+import { MandateError } from "../../ports/mandate-error.ts";
 import { headOf } from "../../text.ts";
 
 /** What kept git from answering. `exit`: it ran and said no; the others: it did not come to that. */
-export type GitFailureKind =
-  | "missing"
-  | "too-old"
-  | "timeout"
-  | "output-too-large"
-  | "aborted"
-  | "exit";
+type GitFailureKind = "missing" | "too-old" | "timeout" | "output-too-large" | "aborted" | "exit";
 
 /** A git command that did not do what was asked. Nothing is retried, nothing guessed from it. */
 export class GitFailure extends Error {
@@ -52,4 +47,69 @@ function sentenceOf(kind: GitFailureKind, command: string, stderr: string): stri
     default:
       return kind satisfies never;
   }
+}
+
+/** Why a folder cannot be given to a child as a working copy, or merged into, as it is now. */
+export type RefusalCode =
+  | "bare"
+  | "inside-git-directory"
+  | "foreign-owner"
+  | "work-tree-elsewhere"
+  | "foreign-git-directory"
+  | "unusual-path"
+  | "corrupt"
+  | "unreadable"
+  | "locked"
+  | "operation-in-progress"
+  | "sparse-checkout"
+  | "case-collision"
+  | "too-large"
+  | "changed-meanwhile"
+  | "copy-exists"
+  | "copy-unknown"
+  | "range-unknown"
+  | "bundle-damaged"
+  | "journal-damaged";
+
+export interface RepositoryRefusal {
+  readonly code: RefusalCode;
+  /** What, which, what next. */
+  readonly sentence: string;
+  readonly paths?: readonly string[];
+}
+
+/** Thrown before anything was made, or after everything that was made has been removed again. */
+export class RepositoryRefused extends MandateError {
+  readonly refusal: RepositoryRefusal;
+
+  constructor(refusal: RepositoryRefusal, options?: ErrorOptions) {
+    super("usage", refusal.sentence, options);
+    this.name = "RepositoryRefused";
+    this.refusal = refusal;
+  }
+}
+
+/** A few names of many, for a sentence. */
+export function namesOf(paths: readonly string[]): string {
+  const shown = paths.slice(0, 5).map((path) => `"${path}"`);
+  const more = paths.length - shown.length;
+  return more > 0 ? `${shown.join(", ")} and ${more} more` : shown.join(", ");
+}
+
+/** What git said about a place, as a refusal that names it. Anything else as it is. */
+export function explainGitFailure(error: unknown, toplevel: string): unknown {
+  if (!(error instanceof GitFailure)) return error;
+  if (error.kind === "output-too-large") {
+    const sentence = `The workspace "${toplevel}" has more files than are copied. Ignore what is not needed in .gitignore, or choose a smaller folder.`;
+    return new RepositoryRefused({ code: "too-large", sentence }, { cause: error });
+  }
+  if (error.kind !== "exit") return error;
+  const said = error.stderr.trim().split("\n").slice(0, 3);
+  const isDamage = /invalid object|bad object|missing|corrupt|inflate|loose object/.test(
+    error.stderr,
+  );
+  const next = isDamage ? "Run git fsck in it, and mend it." : "Check its permissions.";
+  const sentence = `The workspace "${toplevel}" cannot be read: ${namesOf(said)}. ${next}`;
+  const code = isDamage ? "corrupt" : "unreadable";
+  return new RepositoryRefused({ code, sentence }, { cause: error });
 }

@@ -3,6 +3,7 @@ import { chownSync, mkdirSync, readdirSync, renameSync, rmSync, writeFileSync } 
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { createWorkingCopy } from "./copies/create-working-copy.ts";
+import { type RefusalCode, RepositoryRefused } from "./git-failure.ts";
 import { inspectRepository } from "./inspect-repository.ts";
 import {
   commitAll,
@@ -13,7 +14,6 @@ import {
   treeOf,
   writeFiles,
 } from "./repository.test-support.ts";
-import { type RefusalCode, RepositoryRefused } from "./repository-refusal.ts";
 
 /** The folder is refused before anything is made, and is as it was. */
 async function expectRefusal(source: string, code: RefusalCode, says: RegExp): Promise<void> {

@@ -1,20 +1,30 @@
-import { realpathSync, statSync } from "node:fs";
-import { relative, resolve, sep } from "node:path";
+import { existsSync, readFileSync, realpathSync, statSync } from "node:fs";
+import { homedir } from "node:os";
+import { join, relative, resolve, sep } from "node:path";
 import { isBelow } from "../../contracts/write-roots.ts";
 import { headOf } from "../../text.ts";
-import { nearestRealPath } from "../nearest-real-path.ts";
-import { borrowedObjects, readSmallFile } from "./borrowed-objects.ts";
-import { type Conversions, findConversions } from "./conversions.ts";
-import { findCaseCollisions } from "./copies/case-collisions.ts";
-import { copyPlaceAt } from "./copies/copy-place.ts";
-import { type DiscoveredRepository, discoverRepository } from "./discover-repository.ts";
-import { findRefusals } from "./find-refusals.ts";
-import { GitFailure } from "./git-failure.ts";
-import { readIgnoreRules } from "./ignore-rules.ts";
-import { type GitPlace, type Place, submoduleMode, type TrackedEntry } from "./place.ts";
-import { type RawPath, rawOf, shownRaw } from "./raw-path.ts";
-import { readTracked } from "./read-tracked.ts";
-import { type RepositoryRefusal, RepositoryRefused } from "./repository-refusal.ts";
+import { nearestRealPath } from "../resolve-inside.ts";
+import { findCaseCollisions, ignoresCase } from "./copies/change-problem.ts";
+import { layoutOf, worktreesOf } from "./copies/copy-layout.ts";
+import { readCopyRecord } from "./copies/working-copy.ts";
+import {
+  borrowedObjects,
+  type DiscoveredRepository,
+  discoverRepository,
+  readSmallFile,
+} from "./discover-repository.ts";
+import { GitFailure, namesOf, type RepositoryRefusal, RepositoryRefused } from "./git-failure.ts";
+import {
+  type CopyPlace,
+  type GitPlace,
+  type Place,
+  type RawPath,
+  rawOf,
+  shownRaw,
+  submoduleMode,
+  type TrackedEntry,
+} from "./place.ts";
+import { readTracked, type TrackedFiles } from "./read-git.ts";
 import { askGit, runGit } from "./run-git.ts";
 
 /** What was found about a folder, before anything is made of it. */
@@ -153,4 +163,184 @@ function realFolder(folder: string): string {
 function notAFolder(folder: string, cause?: unknown): RepositoryRefused {
   const sentence = `The workspace "${folder}" is no folder that can be opened. Create it, or choose another.`;
   return new RepositoryRefused({ code: "unreadable", sentence }, { cause });
+}
+
+interface FoundCopy {
+  readonly place: CopyPlace;
+  readonly tracked: readonly TrackedEntry[];
+  readonly ignoreRules: string;
+}
+
+/** A folder inside one of our working copies, from which its child delegates in turn. */
+async function copyPlaceAt(folder: string, home: string): Promise<FoundCopy | undefined> {
+  const worktrees = realOrUndefined(worktreesOf(home));
+  if (worktrees === undefined || folder === worktrees || !isBelow(folder, worktrees)) return;
+  const [copyId = "", ...rest] = relative(worktrees, folder).split(sep);
+  const record = readCopyRecord(home, copyId);
+  if (record === undefined) return undefined;
+  const layout = layoutOf(home, copyId);
+  const { entries } = await readTracked({
+    gitDirectory: layout.vault,
+    indexFile: layout.copyIndex,
+  });
+  const { objectFormat, borrowed, shallow, head } = record;
+  return {
+    place: {
+      ...{ kind: "copy", copyId, objectFormat, shallow, head, objects: borrowed },
+      toplevel: join(worktrees, copyId),
+      prefix: rest.join("/"),
+    },
+    tracked: entries,
+    ignoreRules: readFileSync(join(layout.vault, "info", "exclude"), "utf8"),
+  };
+}
+
+function realOrUndefined(path: string): string | undefined {
+  try {
+    return realpathSync.native(path);
+  } catch {
+    return undefined;
+  }
+}
+
+/** What speaks against taking a copy of a repository, or merging into it, as it is now. */
+function findRefusals(
+  repository: DiscoveredRepository,
+  tracked: TrackedFiles,
+  caseCollisions: readonly (readonly string[])[],
+  home: string,
+): readonly RepositoryRefusal[] {
+  const refusals: RepositoryRefusal[] = [];
+  const where = `The repository "${repository.toplevel}"`;
+  const add = (code: RepositoryRefusal["code"], rest: string, paths?: readonly string[]): void => {
+    refusals.push({ code, sentence: `${where} ${rest}`, ...(paths && { paths }) });
+  };
+  if (existsSync(`${repository.index}.lock`)) {
+    add(
+      "locked",
+      "is being changed by another git command (index.lock exists). Wait for it; if none runs, remove that file.",
+    );
+  }
+  const operation = operationIn(repository.gitDirectory);
+  if (operation !== undefined || tracked.unmerged.length > 0) {
+    const what = operation ?? "merge";
+    add(
+      "operation-in-progress",
+      `is in the middle of a ${what}. Finish or abort it first.`,
+      tracked.unmerged.map(shownRaw),
+    );
+  }
+  if (tracked.sparse.length > 0) {
+    add(
+      "sparse-checkout",
+      "is checked out in part only (sparse checkout). Run git sparse-checkout disable, or use a full clone.",
+    );
+  }
+  const collisions = caseCollisions.flat();
+  if (collisions.length > 0 && (ignoresCase(home) || ignoresCase(repository.toplevel))) {
+    add(
+      "case-collision",
+      `has names that this file system cannot tell apart: ${namesOf(collisions)}. Rename them.`,
+      collisions,
+    );
+  }
+  return refusals;
+}
+
+const operations: readonly (readonly [string, string])[] = [
+  ["MERGE_HEAD", "merge"],
+  ["rebase-merge", "rebase"],
+  ["rebase-apply", "rebase"],
+  ["CHERRY_PICK_HEAD", "cherry-pick"],
+  ["REVERT_HEAD", "revert"],
+];
+
+function operationIn(gitDirectory: string): string | undefined {
+  return operations.find(([name]) => existsSync(join(gitDirectory, name)))?.[1];
+}
+
+interface Conversions {
+  /** Whether the person's git stores other bytes than the files have: line ends, filters, LFS. */
+  readonly inUse: boolean;
+  readonly lfs: boolean;
+}
+
+const maximumAttributeFiles = 1000;
+const converting = /\s(?:text|eol=|ident|filter=|working-tree-encoding=|crlf)/;
+
+/**
+ * Looks for what makes the person's git convert between files and blobs. Working copies never
+ * convert: they hold the bytes that the person's files hold. But a commit on their branch would
+ * have to, so it is not made where this finds anything.
+ */
+async function findConversions(
+  repository: DiscoveredRepository,
+  tracked: readonly TrackedEntry[],
+): Promise<Conversions> {
+  const attributes = tracked
+    .map(({ path }) => shownRaw(path))
+    .filter((path) => path === ".gitattributes" || path.endsWith("/.gitattributes"))
+    .slice(0, maximumAttributeFiles + 1)
+    .map((path) => readSmallFile(join(repository.toplevel, path), 1024 * 1024));
+  const text = [...attributes, readSmallFile(repository.attributes)].join("\n");
+  const settings = await readSettings(repository.toplevel);
+  const byAttribute = attributes.length > maximumAttributeFiles || converting.test(text);
+  return {
+    inUse: byAttribute || settings.some(isConverting),
+    lfs: /\sfilter=lfs\b/.test(text),
+  };
+}
+
+function isConverting([name, value]: readonly [string, string]): boolean {
+  const isOff = ["false", "no", "off", "0"].includes(value.toLowerCase());
+  if (name === "core.autocrlf") return !isOff;
+  if (name === "core.filemode" || name === "core.symlinks") return isOff;
+  return name === "core.eol" || name === "core.attributesfile";
+}
+
+async function readSettings(folder: string): Promise<readonly (readonly [string, string])[]> {
+  const pattern = "^core\\.(autocrlf|eol|filemode|symlinks|attributesfile)$";
+  const { stdout } = await runGit(["config", "-z", "--get-regexp", pattern], {
+    cwd: folder,
+    withPersonalConfiguration: true,
+    timeoutMs: 20_000,
+    answers: [1],
+  });
+  return stdout
+    .toString("utf8")
+    .split("\0")
+    .filter((line) => line !== "")
+    .map((line) => {
+      const end = line.indexOf("\n");
+      return end < 0 ? [line, "true"] : [line.slice(0, end), line.slice(end + 1)];
+    });
+}
+
+const maximumBytes = 1024 * 1024;
+
+/**
+ * What the runtime itself writes is nobody's work: reports about children, and the half-written
+ * files that a killed process leaves beside those it was about to replace.
+ */
+const own = ["**/.mandate/reports/", ".mandate-[0-9a-f]*.tmp"].join("\n");
+
+/**
+ * What the person keeps out of version control beyond the `.gitignore` files: the repository's own
+ * exclude file and the personal one. They are copied as text, so that a copy leaves out the same
+ * secrets and build results, without their configuration being in force.
+ */
+async function readIgnoreRules(folder: string, exclude?: string): Promise<string> {
+  const personal = await personalIgnoreFile(folder);
+  const theirs = exclude === undefined ? "" : readSmallFile(exclude, maximumBytes);
+  // Later lines win, and the repository's own file is the stronger one.
+  return `${own}\n${readSmallFile(personal, maximumBytes)}\n${theirs}\n`;
+}
+
+async function personalIgnoreFile(folder: string): Promise<string> {
+  const args = ["config", "--type=path", "--get", "core.excludesFile"];
+  const context = { cwd: folder, withPersonalConfiguration: true, timeoutMs: 20_000 };
+  const configured = await askGit(args, { ...context, answers: [1] });
+  if (configured !== "") return configured;
+  const configuration = process.env["XDG_CONFIG_HOME"] || join(homedir(), ".config");
+  return join(configuration, "git", "ignore");
 }

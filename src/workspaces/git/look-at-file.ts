@@ -8,13 +8,14 @@ import {
   openSync,
   readFileSync,
   readlinkSync,
+  type Stats,
 } from "node:fs";
 import { open } from "node:fs/promises";
 import { executableMode, linkMode, type ObjectFormat } from "./place.ts";
-import type { TreeEntry } from "./tree-changes.ts";
+import type { TreeEntry } from "./read-git.ts";
 
 /** What is at a path: nothing, a file or link with git's hash of its content, or something else. */
-export type Sighting =
+type Sighting =
   | { readonly kind: "nothing" }
   | { readonly kind: "other" }
   | { readonly kind: "entry"; readonly entry: TreeEntry; readonly stats: BigIntStats };
@@ -112,4 +113,15 @@ export function isEntry(sighting: Sighting, entry: TreeEntry | null): boolean {
   if (entry === null) return sighting.kind === "nothing";
   if (sighting.kind !== "entry") return false;
   return sighting.entry.object === entry.object && sighting.entry.mode === entry.mode;
+}
+
+/** What is at a path, links not followed; undefined when nothing is, also below a file. */
+export function entryAt(path: string | Buffer): Stats | undefined {
+  try {
+    return lstatSync(path);
+  } catch (error) {
+    const { code = "" } = error as NodeJS.ErrnoException;
+    if (code === "ENOENT" || code === "ENOTDIR") return undefined;
+    throw error;
+  }
 }

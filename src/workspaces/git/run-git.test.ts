@@ -3,11 +3,9 @@ import { join } from "node:path";
 import { afterEach, expect, test, vi } from "vitest";
 import { ManualClock } from "../../testing/manual-clock.ts";
 import { GitFailure } from "./git-failure.ts";
-import { hashContents } from "./hash-contents.ts";
-import { isRecentEnough } from "./is-recent-enough.ts";
+import { hashContents } from "./read-git.ts";
 import { git, makeFolder, makeRepository, writeFiles } from "./repository.test-support.ts";
-import { requireGit } from "./require-git.ts";
-import { askGit, runGit } from "./run-git.ts";
+import { askGit, isRecentEnough, requireGit, runGit } from "./run-git.ts";
 
 afterEach(() => {
   vi.unstubAllEnvs();

@@ -1,6 +1,6 @@
 import { lstatSync } from "node:fs";
 import { relative, sep } from "node:path";
-import { foldedName } from "./folded-name.ts";
+import { foldedName } from "./protection.ts";
 
 /**
  * Whether git takes a folder with these entries for a repository, whatever the folder is called: git

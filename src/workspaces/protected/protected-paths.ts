@@ -1,4 +1,26 @@
-import { agentPlaces } from "./agent-places.ts";
+/** Where the programs that people use keep the agents of a project. */
+export const agentPlaces: readonly string[] = [
+  ".claude/agents",
+  ".opencode/agent",
+  ".opencode/agents",
+  ".opencode/mode",
+  ".opencode/modes",
+  ".opencode/opencode.json",
+  ".opencode/opencode.jsonc",
+  "opencode.json",
+  "opencode.jsonc",
+  ".gemini/agents",
+  ".codex/agents",
+  ".github/agents",
+  ".github/chatmodes",
+  ".cursor/agents",
+  ".kiro/agents",
+  ".pi/agents",
+  ".roomodes",
+  ".goose/recipes",
+  ".goose/agents",
+  ".agents/agents",
+];
 
 /** A path that some program of the person obeys merely because it is there. */
 export interface ProtectedPath {

@@ -1,6 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { agentPlaces } from "./agent-places.ts";
-import { protectedPaths } from "./protected-paths.ts";
+import { agentPlaces, protectedPaths } from "./protected-paths.ts";
 import { protectionOf } from "./protection.ts";
 
 const root = "/home/me/project";

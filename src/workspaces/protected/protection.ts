@@ -1,8 +1,36 @@
-import { foldedName, shortNames } from "./folded-name.ts";
+import { lstatSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { type ProtectedPath, protectedPaths } from "./protected-paths.ts";
 
+/** Characters that HFS+ ignores in names, so that `.g\u200cit` is `.git` to it. */
+const ignorable = /[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]/gu;
+
+/** Plain names need no more than lower case; everything that a file system could read otherwise does. */
+const isOdd = /[^!-}]|:|[ .]$/;
+
+/**
+ * A name as the most lenient file system compares it: without case, Unicode form, the characters
+ * that HFS+ ignores, and the streams, spaces and dots that NTFS ignores at the end.
+ */
+export function foldedName(name: string): string {
+  const lower = name.toLowerCase();
+  if (!isOdd.test(name)) return lower;
+  const plain = name.replace(ignorable, "").normalize("NFC").toUpperCase().toLowerCase();
+  return plain.replace(/:.*$/s, "").replace(/[ .]+$/, "");
+}
+
+/** The names by which FAT and NTFS find a file too: `.git` is also `git~1`. Already folded. */
+function shortNames(name: string): readonly string[] {
+  const dot = name.lastIndexOf(".");
+  const base = (dot > 0 ? name.slice(0, dot) : name).replaceAll(".", "");
+  const extension = dot > 0 ? name.slice(dot, dot + 4) : "";
+  const isShort = !name.startsWith(".") && base.length <= 8 && name.length - dot <= 4;
+  if (isShort || (!name.includes(".") && name.length <= 8)) return [];
+  return Array.from("123456789", (digit) => `${base.slice(0, 6)}~${digit}${extension}`);
+}
+
 /** Why a path is protected. */
-export interface Protection {
+interface Protection {
   /** The entry of the list. */
   readonly rule: string;
   readonly reason: string;
@@ -18,7 +46,7 @@ interface Node {
 export type Trail = readonly Node[];
 
 /** What one more name means where a trail has come to. */
-export interface Step {
+interface Step {
   /** The entry is protected, with all that is below it. */
   readonly protection?: Protection;
   /** Where the names below it go on; a link with one in it leads to what is protected. */
@@ -104,4 +132,30 @@ function childFor({ exact, patterns }: Node, name: string): Node {
     patterns.push({ pattern: new RegExp(`^${literal.join(".*")}$`, "s"), node });
   }
   return node;
+}
+
+/** At the root of every workspace, whatever is around them; by what Mandate itself reads. */
+const always = [".mandate", "mandate.yaml", "profiles"];
+const emptyFolders = protectedPaths.flatMap(({ path, isFolder }) =>
+  isFolder === true ? [path] : [],
+);
+
+/**
+ * The places at a workspace's root where an empty folder can stand while a command runs, so that it
+ * cannot create something else there. Only where the folder around is there: what else would be
+ * covered with it is not protected. What has no place here is found when the command has ended.
+ */
+export function standInsOf(root: string): readonly string[] {
+  const places = emptyFolders
+    .map((path) => join(root, path))
+    .filter((place) => isFolder(dirname(place)));
+  return [...always.map((name) => join(root, name)), ...places];
+}
+
+function isFolder(place: string): boolean {
+  try {
+    return lstatSync(place, { throwIfNoEntry: false })?.isDirectory() === true;
+  } catch {
+    return false;
+  }
 }

@@ -9,8 +9,7 @@ import {
 import { helperEnvironment } from "../../processes/program-environment.ts";
 import { runToEnd } from "../../processes/start-program.ts";
 import { headOf } from "../../text.ts";
-import { createBubblewrap } from "./bubblewrap.ts";
-import { isolation, showSystem } from "./bubblewrap-arguments.ts";
+import { createBubblewrap, isolation, showSystem } from "./bubblewrap.ts";
 import type { Sandbox } from "./sandbox.ts";
 import { systemCallFilter } from "./system-call-filter.ts";
 import { findProgramPlaces, type ProgramPlaces } from "./visible-folders.ts";

@@ -3,8 +3,7 @@ import { join } from "node:path";
 import { beforeEach, describe, expect, it } from "vitest";
 import { testFolder } from "../../testing/test-folder.test-support.ts";
 import { repeatBeside } from "../busy-thread.test-support.ts";
-import { planGuards } from "./guarded-places.ts";
-import { Placeholders } from "./placeholders.ts";
+import { Placeholders, planGuards } from "./guarded-places.ts";
 import type { SandboxPolicy } from "./sandbox.ts";
 
 let root: string;

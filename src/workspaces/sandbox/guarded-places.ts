@@ -1,13 +1,13 @@
-import { lstatSync, statSync } from "node:fs";
+import { lstatSync, rmdirSync, statSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { isBelow } from "../../contracts/write-roots.ts";
+import { makeFolder } from "../../files.ts";
 import { CallDenied } from "../../ports/call-denied.ts";
-import { standInsOf } from "../protected/stand-ins.ts";
-import { mustBeMounted } from "./nested/must-be-mounted.ts";
+import { foldedName, standInsOf } from "../protected/protection.ts";
 import type { SandboxPolicy } from "./sandbox.ts";
 
 /** How places inside the workspace are kept from being written, or from being seen at all. */
-export interface GuardPlan {
+interface GuardPlan {
   /** Mounted onto themselves, outermost first: a folder above a guarded place cannot be moved. */
   readonly pinned: readonly string[];
   readonly readOnly: readonly string[];
@@ -127,4 +127,44 @@ function linkDenied(place: string): CallDenied {
 export function kindOfExisting(place: string): Cover["kind"] | undefined {
   const status = statSync(place, { throwIfNoEntry: false });
   return status && (status.isDirectory() ? "folder" : "file");
+}
+
+/**
+ * Empty folders that stand where nothing may be created, for as long as some delegation runs
+ * commands there. Only what was made here and is still empty is removed again.
+ */
+export class Placeholders {
+  readonly #holders = new Map<string, Set<string>>();
+
+  /** Those that are missing, and from then on all that are there below the root. */
+  hold(owner: string, root: string, missing: readonly string[]): void {
+    for (const place of missing) {
+      if (makeFolder(place, 0o755)) this.#holders.set(place, new Set());
+    }
+    // For whoever comes later they exist, and must go on to.
+    for (const [place, holders] of this.#holders) if (isBelow(place, root)) holders.add(owner);
+  }
+
+  release(owner: string): void {
+    // The last ones first: one may have been put into another.
+    for (const [place, holders] of [...this.#holders].reverse()) {
+      if (!holders.delete(owner) || holders.size > 0) continue;
+      this.#holders.delete(place);
+      try {
+        rmdirSync(place);
+      } catch {
+        // Gone, or somebody has put something there: then it is no longer ours.
+      }
+    }
+  }
+}
+
+const names = [".git", ".mandate", "mandate.yaml"];
+
+/**
+ * What git and Mandate obey is never left to a comparison afterwards: where a link is in its place,
+ * the folder around it is closed. Other programs' files are links more often, and stay usable.
+ */
+export function mustBeMounted(place: string): boolean {
+  return names.includes(foldedName(basename(place)));
 }

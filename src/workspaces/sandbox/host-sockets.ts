@@ -2,8 +2,8 @@ import { lstatSync, readFileSync } from "node:fs";
 import { connect } from "node:net";
 import { basename, join } from "node:path";
 import { type Clock, systemClock } from "../../ports/clock.ts";
-import type { WorkspaceBinding } from "../workspace-binding.ts";
-import { ProtectedWalk } from "./nested/protected-walk.ts";
+import type { WorkspaceBinding } from "../bind-workspace.ts";
+import { ProtectedWalk } from "./protected-walk.ts";
 
 /** Sockets of processes outside that one command has to be kept from. */
 export interface SocketGuard {

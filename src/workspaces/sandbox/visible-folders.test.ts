@@ -3,8 +3,7 @@ import { join } from "node:path";
 import { beforeEach, describe, expect, it } from "vitest";
 import { noteAgentFolder } from "../../processes/agent-folders.ts";
 import { testFolder } from "../../testing/test-folder.test-support.ts";
-import { freshEnvironment } from "./fresh-environment.ts";
-import { findProgramPlaces } from "./visible-folders.ts";
+import { findProgramPlaces, freshEnvironment } from "./visible-folders.ts";
 
 let home: string;
 

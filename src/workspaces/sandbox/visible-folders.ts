@@ -1,7 +1,8 @@
 import { existsSync, readdirSync, realpathSync } from "node:fs";
 import { basename, dirname, isAbsolute, join } from "node:path";
 import { isBelow } from "../../contracts/write-roots.ts";
-import { type Toolchain, toolchains } from "./toolchains.ts";
+import { programFolders, usualFolders } from "../../processes/program-folders.ts";
+import { homeInside } from "./sandbox.ts";
 
 /** Programs, libraries and what is installed beside them; never data of people or services. */
 export const systemFolders: readonly string[] = [
@@ -81,3 +82,78 @@ function isShown(entry: string, folders: ReadonlySet<string>): boolean {
     shown.some((folder) => isBelow(place, folder)),
   );
 }
+
+interface Toolchain {
+  /** Below the user's home. */
+  readonly folder: string;
+  /** The parts of it that hold programs. Tokens and caches lie beside them and stay hidden. */
+  readonly shows: readonly string[];
+  /** Tells its programs where the folder is, since they find another home. */
+  readonly variable?: string;
+}
+
+const toolchains: readonly Toolchain[] = [
+  { folder: ".nvm", shows: ["versions"] },
+  { folder: ".fnm", shows: ["node-versions", "aliases"] },
+  { folder: ".local/share/fnm", shows: ["node-versions", "aliases"] },
+  { folder: ".volta", shows: ["bin", "tools"], variable: "VOLTA_HOME" },
+  { folder: ".asdf", shows: ["bin", "lib", "installs", "plugins", "shims"] },
+  { folder: ".local/share/mise", shows: ["installs", "shims"] },
+  { folder: ".pyenv", shows: ["."], variable: "PYENV_ROOT" },
+  { folder: ".rbenv", shows: ["."], variable: "RBENV_ROOT" },
+  { folder: ".rustup", shows: ["."], variable: "RUSTUP_HOME" },
+  { folder: ".cargo", shows: ["bin"] },
+  { folder: ".sdkman", shows: ["candidates"] },
+  { folder: ".bun", shows: ["bin"] },
+  { folder: ".deno", shows: ["bin"] },
+  { folder: "go", shows: ["bin"] },
+  { folder: ".local", shows: ["bin", "pipx/venvs", "share/pipx/venvs"] },
+  { folder: ".local/share/uv", shows: ["python", "tools"] },
+];
+
+/**
+ * The environment of one command, made anew each time: nothing that an earlier command set, and of
+ * ours only what names no person's secrets. Chosen by name; a key nobody thought of stays out.
+ */
+export function freshEnvironment(
+  ours: Readonly<Record<string, string | undefined>>,
+  places: ProgramPlaces,
+  { home, temporary } = { home: homeInside, temporary: "/tmp" },
+): Record<string, string> {
+  const kept: Record<string, string> = {};
+  for (const name of ["LANG", "LC_ALL", "LC_CTYPE", "TZ"]) {
+    const value = ours[name];
+    if (value !== undefined && /^[\w.@:/+-]{1,64}$/.test(value)) kept[name] = value;
+  }
+  return {
+    ...kept,
+    ...places.variables,
+    // By the rule for our own helpers: a tool rule that allows "git" means the operator's git, not
+    // one that an agent or a repository brought.
+    PATH: pathOf(places).join(":"),
+    HOME: home,
+    USER: "agent",
+    LOGNAME: "agent",
+    SHELL: "/bin/sh",
+    TERM: "dumb",
+    TMPDIR: temporary,
+    ...gitSettings,
+  };
+}
+
+function pathOf({ path }: ProgramPlaces): readonly string[] {
+  const folders = programFolders(path.join(":"));
+  return folders.length === 0 ? usualFolders : folders;
+}
+
+/** A repository is trusted by where it lies, not by who owns it: owners look different inside. */
+const gitSettings: Readonly<Record<string, string>> = Object.freeze({
+  GIT_CONFIG_COUNT: "2",
+  GIT_CONFIG_KEY_0: "safe.directory",
+  GIT_CONFIG_VALUE_0: "*",
+  // A folder that looks like a repository is not one until somebody says so: its settings run
+  // programs.
+  GIT_CONFIG_KEY_1: "safe.bareRepository",
+  GIT_CONFIG_VALUE_1: "explicit",
+  GIT_TERMINAL_PROMPT: "0",
+});

@@ -1,8 +1,7 @@
 import type { Clock } from "../../../ports/clock.ts";
 import type { Program } from "../../../processes/find-program.ts";
-import type { OpenFile } from "../../../workspaces/open-file.ts";
-import { SiblingOpener } from "../../../workspaces/sibling-opener.ts";
-import type { WorkspaceBinding } from "../../../workspaces/workspace-binding.ts";
+import type { WorkspaceBinding } from "../../../workspaces/bind-workspace.ts";
+import { type OpenFile, SiblingOpener } from "../../../workspaces/open-file.ts";
 import type { LinePattern } from "../pattern/line-pattern.ts";
 import { narrowFiles, type SearchableFile } from "./narrow-files.ts";
 import type { Pace } from "./pace.ts";

@@ -1,25 +1,40 @@
 import { randomBytes } from "node:crypto";
-import { existsSync, renameSync, rmSync } from "node:fs";
-import { explainGitFailure } from "../explain-git-failure.ts";
-import { type Place, submoduleMode, type TrackedEntry } from "../place.ts";
-import { type RawPath, shownRaw } from "../raw-path.ts";
-import { readTracked } from "../read-tracked.ts";
-import { namesOf, RepositoryRefused } from "../repository-refusal.ts";
+import {
+  closeSync,
+  constants,
+  existsSync,
+  openSync,
+  readdirSync,
+  readlinkSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+} from "node:fs";
+import { join } from "node:path";
+import { setImmediate as yieldToOthers } from "node:timers/promises";
+import { explainGitFailure, namesOf, RepositoryRefused } from "../git-failure.ts";
+import { isEntry, lookAtFile } from "../look-at-file.ts";
+import {
+  type ObjectFormat,
+  type Place,
+  type RawPath,
+  rawPlace,
+  shownRaw,
+  submoduleMode,
+  type TrackedEntry,
+} from "../place.ts";
+import { readTracked } from "../read-git.ts";
 import { runGit } from "../run-git.ts";
-import { forgetObjectsSince, listStoredObjects } from "../stored-objects.ts";
-import { copyIndex } from "./copy-index.ts";
-import type { CopyLimits } from "./copy-limits.ts";
-import { type Differences, findDifferences } from "./find-differences.ts";
-import { recordDifferences } from "./record-differences.ts";
-import { verifyCapture } from "./verify-capture.ts";
+import { type CopyLimits, copyIndex } from "./copy-layout.ts";
+import { type Differences, findDifferences, recordDifferences } from "./find-differences.ts";
 import type { Omission } from "./working-copy.ts";
 
-export interface Capture {
+interface Capture {
   readonly tree: string;
   readonly omitted: readonly Omission[];
 }
 
-export interface CaptureRequest {
+interface CaptureRequest {
   readonly vault: string;
   readonly place: Place;
   readonly tracked: readonly TrackedEntry[];
@@ -162,4 +177,83 @@ function choose(
 
 function omit(path: RawPath, reason: Omission["reason"]): Omission {
   return { path: shownRaw(path), reason };
+}
+
+const throughDescriptors = process.platform === "linux" && existsSync("/proc/self/fd");
+const flags = constants.O_RDONLY | (constants.O_DIRECTORY ?? 0) | (constants.O_NOFOLLOW ?? 0);
+
+/**
+ * Git opens files by their paths. While it reads, whoever else works in the place can put a link
+ * where a file or a folder was, and what lies anywhere on the machine would be in the snapshot. So
+ * each content counts only if the file itself, reached without any link, has it as well: what is
+ * not known cannot be imitated. Gives back the paths that do not hold.
+ */
+export async function verifyCapture(
+  toplevel: string,
+  entries: readonly TrackedEntry[],
+  format: ObjectFormat,
+): Promise<readonly RawPath[]> {
+  const byFolder = new Map<RawPath, TrackedEntry[]>();
+  for (const entry of entries) {
+    const folder = entry.path.slice(0, Math.max(0, entry.path.lastIndexOf("/")));
+    const known = byFolder.get(folder);
+    if (known === undefined) byFolder.set(folder, [entry]);
+    else known.push(entry);
+  }
+  const unlike: RawPath[] = [];
+  for (const [folder, inside] of byFolder) {
+    const place = folder === "" ? Buffer.from(toplevel) : rawPlace(toplevel, folder);
+    unlike.push(...(await verifyFolder(place, inside, format)));
+  }
+  return unlike;
+}
+
+async function verifyFolder(
+  place: Buffer,
+  entries: readonly TrackedEntry[],
+  format: ObjectFormat,
+): Promise<readonly RawPath[]> {
+  let descriptor: number;
+  try {
+    descriptor = openSync(place, flags);
+  } catch {
+    return entries.map(({ path }) => path);
+  }
+  try {
+    if (!isAt(descriptor, place)) return entries.map(({ path }) => path);
+    const here = throughDescriptors ? `/proc/self/fd/${descriptor}` : place.toString();
+    const unlike: RawPath[] = [];
+    for (const [index, { path, ...entry }] of entries.entries()) {
+      if (index % 200 === 199) await yieldToOthers();
+      const file = rawPlace(here, path.slice(path.lastIndexOf("/") + 1));
+      const seen = await lookAtFile(file, format).catch(() => undefined);
+      if (seen === undefined || !isEntry(seen, entry)) unlike.push(path);
+    }
+    return unlike;
+  } finally {
+    closeSync(descriptor);
+  }
+}
+
+/** A folder that was reached through a link is somewhere else. */
+function isAt(descriptor: number, place: Buffer): boolean {
+  if (!throughDescriptors) return realpathSync.native(place, { encoding: "buffer" }).equals(place);
+  return readlinkSync(`/proc/self/fd/${descriptor}`, { encoding: "buffer" }).equals(place);
+}
+
+/** The files that a repository's own contents lie in. */
+function listStoredObjects(gitDirectory: string): ReadonlySet<string> {
+  const folder = join(gitDirectory, "objects");
+  return new Set(readdirSync(folder, { recursive: true, encoding: "utf8" }));
+}
+
+/**
+ * Takes away what was stored since. What git read by mistake is in no tree, but a child can read
+ * the folder that its contents lie in.
+ */
+function forgetObjectsSince(gitDirectory: string, before: ReadonlySet<string>): void {
+  const folder = join(gitDirectory, "objects");
+  for (const name of listStoredObjects(gitDirectory)) {
+    if (!before.has(name)) rmSync(join(folder, name), { recursive: true, force: true });
+  }
 }

@@ -1,4 +1,8 @@
-import { namesOf } from "../repository-refusal.ts";
+import { existsSync, statSync } from "node:fs";
+import { basename, dirname, join } from "node:path";
+import { namesOf } from "../git-failure.ts";
+import { pathInWorkspace, shownRaw } from "../place.ts";
+import type { TreeChange } from "../read-git.ts";
 
 /** What a child left behind that cannot be taken over. */
 export type ChangeProblemKind =
@@ -44,4 +48,133 @@ const sentences: Record<ChangeProblemKind, (names: string) => string> = {
 
 export function changeProblem(kind: ChangeProblemKind, paths: readonly string[]): ChangeProblem {
   return { kind, paths, sentence: sentences[kind](namesOf(paths)) };
+}
+
+/** Names that some file systems cannot tell apart. */
+export function foldName(path: string): string {
+  return path.normalize("NFC").toLowerCase();
+}
+
+/**
+ * Groups of paths, of files or of the folders above them, that differ in case or in Unicode form
+ * alone. With `among`, only groups in which one of those paths takes part.
+ */
+export function findCaseCollisions(
+  paths: Iterable<string>,
+  among?: ReadonlySet<string>,
+): readonly (readonly string[])[] {
+  const spellings = new Map<string, Set<string>>();
+  const seenFolders = new Set<string>();
+  const add = (path: string): void => {
+    const folded = foldName(path);
+    const known = spellings.get(folded);
+    if (known === undefined) spellings.set(folded, new Set([path]));
+    else known.add(path);
+  };
+  for (const path of paths) {
+    add(path);
+    let folder = dirname(path);
+    while (folder !== "." && !seenFolders.has(folder)) {
+      seenFolders.add(folder);
+      add(folder);
+      folder = dirname(folder);
+    }
+  }
+  const groups = [...spellings.values()].filter((group) => group.size > 1);
+  const wanted = among === undefined ? undefined : withFolders(among);
+  return groups
+    .filter((group) => wanted === undefined || [...group].some((path) => wanted.has(path)))
+    .map((group) => [...group].sort());
+}
+
+function withFolders(paths: ReadonlySet<string>): ReadonlySet<string> {
+  const all = new Set<string>();
+  for (const path of paths) {
+    for (let place = path; place !== "." && !all.has(place); place = dirname(place)) all.add(place);
+  }
+  return all;
+}
+
+/** Whether the folder's file system takes `A` and `a` for one name. Creates nothing. */
+export function ignoresCase(folder: string): boolean {
+  const name = basename(folder);
+  const other = name === name.toUpperCase() ? name.toLowerCase() : name.toUpperCase();
+  const twin = join(dirname(folder), other);
+  if (other === name || !existsSync(folder) || !existsSync(twin)) return false;
+  return statSync(twin).ino === statSync(folder).ino;
+}
+
+/** What makes git take a folder for a repository without any `.git` in it. */
+interface Signs {
+  head: boolean;
+  objects: boolean;
+  refs: boolean;
+  elsewhere: boolean;
+  isChanged: boolean;
+}
+
+/**
+ * Folders that git would take for a bare repository, and to which one of the changed paths belongs:
+ * whoever runs git in them obeys the configuration that lies there, which can name programs.
+ */
+function findEmbeddedRepositories(
+  all: Iterable<string>,
+  changed: ReadonlySet<string>,
+): readonly string[] {
+  const folders = new Map<string, Signs>();
+  for (const path of all) {
+    const isChanged = changed.has(path);
+    const names = foldName(path).split("/");
+    for (const [depth, name] of names.entries()) {
+      const sign = signOf(name, depth === names.length - 1);
+      if (sign === undefined) continue;
+      // As it is spelt; the names that git looks for may be in any case.
+      const folder = path.split("/").slice(0, depth).join("/");
+      const signs = folders.get(folder) ?? { ...none };
+      if (sign !== "setting") signs[sign] = true;
+      signs.isChanged ||= isChanged;
+      folders.set(folder, signs);
+    }
+  }
+  return [...folders]
+    .filter(([, { isChanged, head, objects, refs, elsewhere }]) => {
+      return isChanged && head && (elsewhere || (objects && refs));
+    })
+    .map(([folder]) => (folder === "" ? "." : folder));
+}
+
+const none: Signs = {
+  head: false,
+  objects: false,
+  refs: false,
+  elsewhere: false,
+  isChanged: false,
+};
+
+/** A folder, or a link to one, can be either; `HEAD` and `commondir` are files. */
+function signOf(
+  name: string,
+  isLast: boolean,
+): keyof Omit<Signs, "isChanged"> | "setting" | undefined {
+  if (name === "objects" || name === "refs") return name;
+  if (name === "hooks") return "setting";
+  if (!isLast) return undefined;
+  if (name === "head") return "head";
+  if (name === "commondir") return "elsewhere";
+  return name === "config" || name === "config.worktree" ? "setting" : undefined;
+}
+
+/** Asked of the whole tree, for the changes that left something in it. */
+export function embeddedProblem(
+  prefix: string,
+  all: readonly string[],
+  present: readonly TreeChange[],
+): ChangeProblem | undefined {
+  const changed = new Set(present.map(({ path }) => shownRaw(path)));
+  const folders = findEmbeddedRepositories(all, changed);
+  if (folders.length === 0) return undefined;
+  return changeProblem(
+    "embedded-repository",
+    folders.map((folder) => pathInWorkspace(prefix, folder) || "."),
+  );
 }

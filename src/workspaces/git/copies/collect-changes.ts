@@ -1,24 +1,20 @@
 import { randomBytes } from "node:crypto";
 import { renameSync, rmSync } from "node:fs";
-import { embeddedProblem } from "../embedded-repositories.ts";
-import { entryAt } from "../entry-at.ts";
-import { explainGitFailure } from "../explain-git-failure.ts";
-import { GitFailure } from "../git-failure.ts";
-import { submoduleMode } from "../place.ts";
-import { pathInWorkspace, shownRaw } from "../raw-path.ts";
-import { readTracked } from "../read-tracked.ts";
-import { RepositoryRefused } from "../repository-refusal.ts";
+import { explainGitFailure, GitFailure, RepositoryRefused } from "../git-failure.ts";
+import { entryAt } from "../look-at-file.ts";
+import { executableMode, linkMode, pathInWorkspace, shownRaw, submoduleMode } from "../place.ts";
+import {
+  hashContents,
+  readTracked,
+  readTreeChanges,
+  readTreePaths,
+  type TreeChange,
+} from "../read-git.ts";
 import { askGit } from "../run-git.ts";
-import { readTreeChanges, readTreePaths } from "../tree-changes.ts";
-import type { ChangeProblem } from "./change-problem.ts";
-import { changeProblem } from "./change-problem.ts";
-import { copyIndex } from "./copy-index.ts";
-import { layoutOf, refOf } from "./copy-layout.ts";
-import { type CopyLimits, changeLimits } from "./copy-limits.ts";
-import { type ChangedFile, describeFiles } from "./describe-files.ts";
-import { findDifferences } from "./find-differences.ts";
+import { type ChangeProblem, changeProblem, embeddedProblem } from "./change-problem.ts";
+import { type CopyLimits, changeLimits, copyIndex, layoutOf, refOf } from "./copy-layout.ts";
+import { findDifferences, recordDifferences } from "./find-differences.ts";
 import { collisionProblem, judgeChanges } from "./judge-changes.ts";
-import { recordDifferences } from "./record-differences.ts";
 import { moveRef } from "./vault.ts";
 import type { WorkingCopy } from "./working-copy.ts";
 
@@ -142,4 +138,39 @@ async function commitOnce(copy: WorkingCopy, tree: string, message: string): Pro
   const made = await askGit(["commit-tree", tree, "-p", copy.base, "-F", "-"], input);
   moveRef(context.gitDirectory, ref, made);
   return made;
+}
+
+export interface ChangedFile {
+  /** Relative to the workspace, with `/`. */
+  readonly path: string;
+  /** SHA-256 of the content in the base; null: there was no file. */
+  readonly before: string | null;
+  /** SHA-256 of the content now; null: it is gone. */
+  readonly after: string | null;
+  /** What it is now; what it was, when it is gone. A link's content is where it points. */
+  readonly mode: "file" | "executable" | "link";
+}
+
+/** The words of the log for what git calls modes and objects. */
+export async function describeFiles(
+  vault: string,
+  prefix: string,
+  changes: readonly TreeChange[],
+): Promise<readonly ChangedFile[]> {
+  const objects = changes.flatMap(({ before, after }) => [before, after]);
+  const hashes = await hashContents(
+    vault,
+    objects.flatMap((entry) => (entry === null ? [] : [entry.object])),
+  );
+  return changes.map(({ path, before, after }) => ({
+    path: pathInWorkspace(prefix, shownRaw(path)),
+    before: before === null ? null : (hashes.get(before.object) ?? null),
+    after: after === null ? null : (hashes.get(after.object) ?? null),
+    mode: wordOf((after ?? before)?.mode ?? ""),
+  }));
+}
+
+function wordOf(mode: string): ChangedFile["mode"] {
+  if (mode === linkMode) return "link";
+  return mode === executableMode ? "executable" : "file";
 }

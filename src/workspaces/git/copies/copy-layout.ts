@@ -1,13 +1,25 @@
 import { createHash } from "node:crypto";
-import { join } from "node:path";
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  renameSync,
+  statSync,
+  utimesSync,
+  writeFileSync,
+} from "node:fs";
+import { basename, join } from "node:path";
+import { writeDurablySync } from "../../../files.ts";
 import { MandateError } from "../../../ports/mandate-error.ts";
+import { identifyThisProcess } from "../../../processes/process-start.ts";
 
 /**
  * Where things of working copies lie below MANDATE_HOME. Only `folder` is the child's; everything
  * else is the runtime's, out of the child's reach: its vault (a bare repository), its indexes, and
  * the record of what the copy was made from.
  */
-export interface CopyLayout {
+interface CopyLayout {
   readonly folder: string;
   readonly own: string;
   readonly record: string;
@@ -66,3 +78,69 @@ export function lockFolderOf(home: string, toplevel: string, purpose: string): s
 export function refOf(id: string): string {
   return `refs/mandate/${id}`;
 }
+
+/**
+ * Copies an index with its time. Git compares whole seconds, and looks at a file again whose time
+ * is not before the index's own: in a copy that seemed younger than it is, an edit of the same
+ * length, made in the second in which the index was written, would never be seen.
+ */
+export function copyIndex(from: string, to: string): void {
+  const seconds = Math.floor(statSync(from).mtimeMs / 1000);
+  copyFileSync(from, to);
+  utimesSync(to, seconds, seconds);
+}
+
+/**
+ * Where several machines have a copy of one name, the log says under which claim files were last
+ * written, and this says under which claim work was last done here: so that each of them knows
+ * whether its own is the one that the conversation speaks of.
+ */
+export function readClaim(home: string, id: string): number {
+  const place = placeOf(home, id);
+  if (!existsSync(place)) return 0;
+  const fence = Number(readFileSync(place, "utf8"));
+  return Number.isSafeInteger(fence) ? fence : 0;
+}
+
+export function noteClaim(home: string, id: string, fence: number): void {
+  writeDurablySync(placeOf(home, id), String(fence));
+}
+
+function placeOf(home: string, id: string): string {
+  return join(layoutOf(home, id).own, "claim");
+}
+
+/**
+ * Makes the runtime's own folder of a new copy, with its holder in it from the first moment on:
+ * what nobody holds is swept away by any process that starts.
+ */
+export function beginCopy(home: string, id: string): void {
+  const { holder, own } = layoutOf(home, id);
+  const me = identifyThisProcess();
+  const making = `${own}.making.${me}`;
+  mkdirSync(making, { recursive: true, mode: 0o700 });
+  writeFileSync(join(making, basename(holder)), me, { mode: 0o600 });
+  renameSync(making, own);
+}
+
+/** How much of a workspace is copied, and how much of a child's work is taken over. */
+export interface CopyLimits {
+  readonly maximumFiles: number;
+  readonly maximumBytes: number;
+  /** Of an untracked file in the source, and of any file that a child changed. */
+  readonly maximumFileBytes: number;
+}
+
+const mebibyte = 1024 * 1024;
+
+export const copyLimits: CopyLimits = {
+  maximumFiles: 200_000,
+  maximumBytes: 4096 * mebibyte,
+  maximumFileBytes: 256 * mebibyte,
+};
+
+export const changeLimits: CopyLimits = {
+  maximumFiles: 20_000,
+  maximumBytes: 1024 * mebibyte,
+  maximumFileBytes: 64 * mebibyte,
+};

@@ -1,21 +1,16 @@
 import { existsSync, mkdirSync, realpathSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { writeDurablySync } from "../../../files.ts";
-import { explainGitFailure } from "../explain-git-failure.ts";
+import { explainGitFailure, RepositoryRefused } from "../git-failure.ts";
 import { findToplevel, type Inspection, inspectRepository } from "../inspect-repository.ts";
 import { IntegrationQueue } from "../integration/integration-queue.ts";
 import { recoverPlace } from "../integration/recover-integration.ts";
 import type { Place } from "../place.ts";
 import { removeFolder } from "../remove-folder.ts";
-import { RepositoryRefused } from "../repository-refusal.ts";
-import { requireGit } from "../require-git.ts";
-import { askGit } from "../run-git.ts";
-import { beginCopy } from "./begin-copy.ts";
+import { askGit, requireGit } from "../run-git.ts";
 import { captureTree } from "./capture-tree.ts";
-import { checkOutCopy } from "./check-out-copy.ts";
-import { layoutOf, worktreesOf } from "./copy-layout.ts";
-import { type CopyLimits, copyLimits } from "./copy-limits.ts";
-import { createVault } from "./vault.ts";
+import { beginCopy, type CopyLimits, copyLimits, layoutOf, worktreesOf } from "./copy-layout.ts";
+import { checkOutCopy, createVault } from "./vault.ts";
 import { type CopyRecord, type WorkingCopy, workingCopyOf } from "./working-copy.ts";
 
 export interface WorkingCopyRequest {

@@ -1,6 +1,11 @@
-import { runGit } from "../run-git.ts";
+import { randomBytes } from "node:crypto";
+import { RepositoryRefused } from "../git-failure.ts";
+import { inspectRepository } from "../inspect-repository.ts";
+import { askGit, runGit } from "../run-git.ts";
 import type { CollectedChanges } from "./collect-changes.ts";
 import { layoutOf } from "./copy-layout.ts";
+import { createWorkingCopy } from "./create-working-copy.ts";
+import { discardWorkingCopy } from "./discard-working-copy.ts";
 import type { WorkingCopy } from "./working-copy.ts";
 
 export interface UnifiedDiff {
@@ -24,4 +29,66 @@ export async function diffOf(
   });
   const end = cut ? stdout.lastIndexOf(10) + 1 : stdout.length;
   return { text: stdout.toString("utf8", 0, end), truncated: cut };
+}
+
+const revision = /^[A-Za-z0-9_][\w./~^@{}-]{0,200}$/;
+const options = ["diff-tree", "-p", "-r", "--no-ext-diff", "--no-textconv", "--no-color"];
+
+/**
+ * What a folder holds beyond its last commit, or what lies between two commits (`main..topic`). No
+ * filter, driver or hook takes part, and nothing is written in the repository.
+ */
+export async function diffOfFolder(
+  { folder, home, range }: { folder: string; home: string; range?: string | undefined },
+  maximumBytes: number = 256 * 1024,
+): Promise<UnifiedDiff> {
+  if (range !== undefined) return diffOfRange(folder, home, range, maximumBytes);
+  const id = `diff-${randomBytes(6).toString("hex")}`;
+  const copy = await createWorkingCopy({ source: folder, id, home });
+  try {
+    if (copy.head === null)
+      throw refused("There is no commit to compare with; name paths instead.");
+    const context = { gitDirectory: layoutOf(home, id).vault, cutAtMaximum: true, maximumBytes };
+    return asDiff(
+      await runGit([...options, copy.head, copy.base, ...scope(copy.source.prefix)], context),
+    );
+  } finally {
+    await discardWorkingCopy(copy, { unmerged: "delete" });
+  }
+}
+
+async function diffOfRange(
+  folder: string,
+  home: string,
+  range: string,
+  maximumBytes: number,
+): Promise<UnifiedDiff> {
+  const { place } = await inspectRepository(folder, home);
+  if (place.kind !== "git") throw refused("This folder has no history to take a range from.");
+  const [from = "", to = "HEAD"] = range.split(/\.{2,3}/);
+  const context = { gitDirectory: place.gitDirectory };
+  const commits = await Promise.all([from, to].map((name) => commitOf(name, context)));
+  const cut = { ...context, cutAtMaximum: true, maximumBytes };
+  return asDiff(await runGit([...options, ...commits, ...scope(place.prefix)], cut));
+}
+
+async function commitOf(name: string, context: { gitDirectory: string }): Promise<string> {
+  if (!revision.test(name)) throw refused(`"${name}" is no name of a commit.`);
+  const args = ["rev-parse", "--verify", "--quiet", "--end-of-options", `${name}^{commit}`];
+  const commit = await askGit(args, { ...context, answers: [1] });
+  if (commit === "") throw refused(`There is no commit "${name}".`);
+  return commit;
+}
+
+function scope(prefix: string): readonly string[] {
+  return prefix === "" ? ["--"] : ["--", `:(literal)${prefix}`];
+}
+
+function asDiff({ cut, stdout }: Awaited<ReturnType<typeof runGit>>): UnifiedDiff {
+  const end = cut ? stdout.lastIndexOf(10) + 1 : stdout.length;
+  return { text: stdout.toString("utf8", 0, end), truncated: cut };
+}
+
+function refused(sentence: string): RepositoryRefused {
+  return new RepositoryRefused({ code: "range-unknown", sentence });
 }

@@ -1,20 +1,18 @@
-import { existsSync } from "node:fs";
+import { existsSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { GitFailure } from "../git-failure.ts";
+import { writeDurablySync } from "../../../files.ts";
+import { GitFailure, RepositoryRefused } from "../git-failure.ts";
 import { inspectRepository } from "../inspect-repository.ts";
-import { readOutcome } from "../integration/integration-outcome.ts";
 import { IntegrationQueue } from "../integration/integration-queue.ts";
+import { readOutcome } from "../integration/integration-result.ts";
 import { recoverPlace } from "../integration/recover-integration.ts";
 import { removeFolder } from "../remove-folder.ts";
-import { RepositoryRefused } from "../repository-refusal.ts";
 import { runGit } from "../run-git.ts";
-import { isSent } from "../travel/sent-changes.ts";
-import { collectChanges } from "./collect-changes.ts";
-import { refOf, worktreesOf } from "./copy-layout.ts";
-import type { ChangedFile } from "./describe-files.ts";
+import { type ChangedFile, collectChanges } from "./collect-changes.ts";
+import { layoutOf, refOf, worktreesOf } from "./copy-layout.ts";
 import type { WorkingCopy } from "./working-copy.ts";
 
-export interface DiscardOptions {
+interface DiscardOptions {
   /**
    * What becomes of work that was not merged. `keep` (also when unsaid): the whole copy stays.
    * `keep-commits`: the folder goes, its changes stay in the vault as `refs/mandate/<id>`.
@@ -23,7 +21,7 @@ export interface DiscardOptions {
   readonly unmerged?: "keep" | "keep-commits" | "delete";
 }
 
-export type DiscardResult =
+type DiscardResult =
   | { readonly status: "removed" }
   | { readonly status: "removed-folder"; readonly commit: string }
   | {
@@ -74,4 +72,25 @@ async function forgetRef(copy: WorkingCopy): Promise<void> {
     // Their repository is unreadable or gone: nothing of ours can be left in it that matters.
     if (!(error instanceof RepositoryRefused) && !(error instanceof GitFailure)) throw error;
   }
+}
+
+/**
+ * Which state of a copy the store has, where that copy is of a folder on another machine: so much
+ * of it needs to be kept here no longer than its delegation is open.
+ */
+export function noteSent(copy: WorkingCopy, tree: string): void {
+  if (copy.source.kind === "elsewhere") writeDurablySync(placeOf(copy), JSON.stringify({ tree }));
+}
+
+function isSent(copy: WorkingCopy, tree: string): boolean {
+  if (copy.source.kind !== "elsewhere" || !existsSync(placeOf(copy))) return false;
+  return (JSON.parse(readFileSync(placeOf(copy), "utf8")) as { tree: unknown }).tree === tree;
+}
+
+export function forgetSent(copy: WorkingCopy): void {
+  rmSync(placeOf(copy), { force: true });
+}
+
+function placeOf({ home, id }: WorkingCopy): string {
+  return join(layoutOf(home, id).own, "sent.json");
 }

@@ -1,13 +1,12 @@
 import { posix } from "node:path";
 import { setImmediate as yieldToOthers } from "node:timers/promises";
-import { isTemporaryName } from "../../temporary-name.ts";
-import { entryAt } from "../entry-at.ts";
-import type { GitContext } from "../git-environment.ts";
-import { type RawPath, rawPlace, splitRaw } from "../raw-path.ts";
-import { runGit } from "../run-git.ts";
+import { isTemporaryName } from "../../open-folder.ts";
+import { entryAt } from "../look-at-file.ts";
+import { joinRaw, type RawPath, rawPlace, splitRaw } from "../place.ts";
+import { askGit, type GitContext, runGit } from "../run-git.ts";
 
 /** One file or link that is not as an index has it. */
-export interface Difference {
+interface Difference {
   readonly path: RawPath;
   readonly isNew: boolean;
   readonly isLink: boolean;
@@ -71,4 +70,32 @@ async function measure(
     } else special.push(path);
   }
   return { present, removed, nested, special };
+}
+
+/**
+ * Brings an index up to date and writes its tree. `packed` says which paths are probably not
+ * stored yet: their contents go into one pack instead of a file each, which is several times
+ * faster when there are many.
+ */
+export async function recordDifferences(
+  context: GitContext & { readonly signal?: AbortSignal },
+  paths: {
+    readonly removed: readonly RawPath[];
+    readonly loose: readonly RawPath[];
+    readonly packed: readonly RawPath[];
+  },
+): Promise<string> {
+  const update = ["update-index", "--add", "--remove", "--replace", "-z", "--stdin"];
+  if (paths.removed.length > 0) {
+    const input = joinRaw(paths.removed);
+    await runGit(["update-index", "--force-remove", "-z", "--stdin"], { ...context, input });
+  }
+  if (paths.loose.length > 0) {
+    await runGit(update, { ...context, input: joinRaw(paths.loose) });
+  }
+  if (paths.packed.length > 0) {
+    const settings = ["core.bigFileThreshold=1"];
+    await runGit(update, { ...context, input: joinRaw(paths.packed), settings });
+  }
+  return askGit(["write-tree"], context);
 }

@@ -1,9 +1,9 @@
 import { basename, join } from "node:path";
 import { isBelow } from "../../../contracts/write-roots.ts";
-import { nearestRealPath } from "../../nearest-real-path.ts";
 import { linkedWays } from "../../protected/linked-places.ts";
 import { protectionOf } from "../../protected/protection.ts";
-import { foldName } from "./case-collisions.ts";
+import { nearestRealPath } from "../../resolve-inside.ts";
+import { foldName } from "./change-problem.ts";
 import { readCopyRecord, type WorkingCopy } from "./working-copy.ts";
 
 /**

@@ -1,15 +1,19 @@
 import { readdirSync, readlinkSync } from "node:fs";
 import { posix } from "node:path";
-import { hidesInName } from "../../hidden-name.ts";
-import { entryAt } from "../entry-at.ts";
-import { pathInWorkspace, type RawPath, rawPlace, shownRaw, textOf } from "../raw-path.ts";
-import { findCaseCollisions } from "./case-collisions.ts";
-import { type ChangeProblem, type ChangeProblemKind, changeProblem } from "./change-problem.ts";
-import type { CopyLimits } from "./copy-limits.ts";
+import { foldedName } from "../../protected/protection.ts";
+import { hidesInName } from "../../resolve-for-writing.ts";
+import { entryAt } from "../look-at-file.ts";
+import { pathInWorkspace, type RawPath, rawPlace, shownRaw, textOf } from "../place.ts";
+import {
+  type ChangeProblem,
+  type ChangeProblemKind,
+  changeProblem,
+  findCaseCollisions,
+} from "./change-problem.ts";
+import type { CopyLimits } from "./copy-layout.ts";
 import type { Differences } from "./find-differences.ts";
-import { isControlFile, namesGitDirectory } from "./unsafe-name.ts";
 
-export interface JudgedChanges {
+interface JudgedChanges {
   /** What can be recorded; the rest is named in the problems. */
   readonly accepted: readonly RawPath[];
   readonly problems: readonly ChangeProblem[];
@@ -113,4 +117,16 @@ export function collisionProblem(
     "case-collision",
     paths.map((path) => pathInWorkspace(prefix, path)),
   );
+}
+
+/** Whether some file system takes a part of the path for `.git`: by case, short name or stream. */
+function namesGitDirectory(path: string): boolean {
+  return path.split(/[/\\]/).some((part) => [".git", "git~1"].includes(foldedName(part)));
+}
+
+const controlFiles = [".gitattributes", ".gitmodules", ".gitignore", ".mailmap"];
+
+/** Files that git reads as instructions: as plain data they may change, as links they may not. */
+function isControlFile(path: string): boolean {
+  return controlFiles.includes(foldedName(path.slice(path.lastIndexOf("/") + 1)));
 }

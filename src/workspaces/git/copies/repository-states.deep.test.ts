@@ -1,6 +1,7 @@
 import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { expect, test } from "vitest";
+import { RepositoryRefused } from "../git-failure.ts";
 import { integrate } from "../integration/integrate.ts";
 import {
   type Contents,
@@ -12,7 +13,6 @@ import {
   treeOf,
   writeFiles,
 } from "../repository.test-support.ts";
-import { RepositoryRefused } from "../repository-refusal.ts";
 import { collectChanges } from "./collect-changes.ts";
 import { createWorkingCopy } from "./create-working-copy.ts";
 import { discardWorkingCopy } from "./discard-working-copy.ts";

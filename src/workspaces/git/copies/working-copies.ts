@@ -2,25 +2,20 @@ import { existsSync, mkdirSync, realpathSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { setImmediate as yieldToOthers } from "node:timers/promises";
 import { writeDurablySync } from "../../../files.ts";
+import { identifyThisProcess, isProcessAlive } from "../../../processes/process-start.ts";
+import { RepositoryRefused } from "../git-failure.ts";
 import { inspectRepository } from "../inspect-repository.ts";
 import { type IntegrationRequest, integrate } from "../integration/integrate.ts";
-import { IntegrationQueue } from "../integration/integration-queue.ts";
+import { IntegrationQueue, sweepPlaceLocks } from "../integration/integration-queue.ts";
 import type { IntegrationResult } from "../integration/integration-result.ts";
 import { recoverIntegration } from "../integration/recover-integration.ts";
-import { sweepPlaceLocks } from "../place-lock.ts";
-import { identifyThisProcess, isProcessAlive } from "../process-identity.ts";
-import { RepositoryRefused } from "../repository-refusal.ts";
-import { packChanges, packCopy } from "../travel/pack-copy.ts";
+import { packChanges, packCopy, type UnpackRequest, unpackCopy } from "../travel/pack-copy.ts";
 import { type ReceivedChanges, receiveChanges } from "../travel/receive-changes.ts";
-import { forgetSent, noteSent } from "../travel/sent-changes.ts";
-import { type UnpackRequest, unpackCopy } from "../travel/unpack-copy.ts";
 import { type CollectedChanges, collectChanges } from "./collect-changes.ts";
-import { noteClaim, readClaim } from "./copy-claim.ts";
-import { layoutOf } from "./copy-layout.ts";
+import { layoutOf, noteClaim, readClaim } from "./copy-layout.ts";
 import { createWorkingCopy, type WorkingCopyRequest } from "./create-working-copy.ts";
-import { diffOf, type UnifiedDiff } from "./diff-of.ts";
-import { diffOfFolder } from "./diff-of-folder.ts";
-import { discardWorkingCopy } from "./discard-working-copy.ts";
+import { diffOf, diffOfFolder, type UnifiedDiff } from "./diff-of.ts";
+import { discardWorkingCopy, forgetSent, noteSent } from "./discard-working-copy.ts";
 import {
   copiesOf,
   holderOf,

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { z } from "zod";
-import { RepositoryRefused } from "../repository-refusal.ts";
+import { RepositoryRefused } from "../git-failure.ts";
 import { layoutOf } from "./copy-layout.ts";
 
 /** Something of the source that a copy does not have, and why. */

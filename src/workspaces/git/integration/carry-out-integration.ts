@@ -1,17 +1,25 @@
-import { existsSync } from "node:fs";
+import { existsSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { writeDurablySync } from "../../../files.ts";
 import { layoutOf } from "../copies/copy-layout.ts";
-import { isEntry, lookAtFile } from "../look-at-file.ts";
-import { advanceBranch } from "./advance-branch.ts";
+import type { WorkingCopy } from "../copies/working-copy.ts";
+import { GitFailure } from "../git-failure.ts";
+import { entryAt, isEntry, lookAtFile } from "../look-at-file.ts";
+import { rawOf, shownRaw } from "../place.ts";
+import type { TreeChange } from "../read-git.ts";
+import { askGit, runGit } from "../run-git.ts";
 import { applyStep, removeIfEmpty, revertStep, type StepObserver } from "./apply-step.ts";
 import {
   type IntegrationJournal,
   type IntegrationStep,
+  readJournal,
   removeJournal,
+  removeStaging,
+  stageIntegration,
+  stagingFolders,
   writeJournal,
 } from "./integration-journal.ts";
-import { removeStaging, stagingFolders } from "./stage-integration.ts";
+import type { MergedResult } from "./integration-result.ts";
 
 export type CarriedOut =
   | { readonly status: "done"; readonly outcome: IntegrationJournal["outcome"] }
@@ -137,4 +145,123 @@ function removeEmptied(journal: IntegrationJournal): void {
       folder = dirname(folder);
     }
   }
+}
+
+interface MergeToApply {
+  readonly changes: readonly TreeChange[];
+  readonly tree: string;
+  readonly branch: IntegrationJournal["branch"];
+  readonly objectFormat: IntegrationJournal["objectFormat"];
+  readonly outcome: MergedResult;
+}
+
+/** No folder is on the file system of all the files: they cannot be moved into place. */
+export class OtherFileSystem extends Error {}
+
+/** Writes the journal, stages, and carries out. The caller holds the lock on the target's files. */
+export async function applyMerge(
+  copy: WorkingCopy,
+  merge: MergeToApply,
+  observe: StepObserver,
+): Promise<CarriedOut> {
+  const layout = layoutOf(copy.home, copy.id);
+  const { toplevel, prefix } = copy.source;
+  const steps = merge.changes.map(({ path, ...sides }) => ({ ...sides, path: shownRaw(path) }));
+  for (const staging of stagingPlaces(copy)) {
+    const journal: IntegrationJournal = {
+      ...{ version: 1, id: copy.id, toplevel, prefix, staging, steps, state: "staging" },
+      ...{ branch: merge.branch, objectFormat: merge.objectFormat },
+      newFolders: missingFolders(toplevel, steps),
+      outcome: JSON.parse(JSON.stringify(merge.outcome)),
+    };
+    writeJournal(copy.home, journal);
+    observe("wrote the journal");
+    try {
+      await stageIntegration(journal, layout.vault, merge.tree);
+      observe("staged");
+      const ready: IntegrationJournal = { ...journal, state: "applying" };
+      writeJournal(copy.home, ready);
+      observe("decided to apply");
+      return await carryOutIntegration(copy.home, ready, observe);
+    } catch (error) {
+      const left = readJournal(copy.home, copy.id);
+      // What could not be taken back keeps its journal, and its old contents, for a recovery.
+      if (left?.state === "staging") await carryOutIntegration(copy.home, left);
+      else if (left !== undefined) throw error;
+      if ((error as NodeJS.ErrnoException).code !== "EXDEV") throw error;
+    }
+  }
+  throw new OtherFileSystem("the target's files are on several file systems");
+}
+
+/** Renames work within a file system; ours is tried first, so that the target stays untouched. */
+function stagingPlaces(copy: WorkingCopy): readonly IntegrationJournal["staging"][] {
+  const { own } = layoutOf(copy.home, copy.id);
+  const { toplevel } = copy.source;
+  const beside = { parent: toplevel, name: `.mandate-${copy.id}` };
+  const isSameSystem = statSync(own).dev === statSync(toplevel).dev;
+  return isSameSystem ? [{ parent: own, name: "staging" }, beside] : [beside];
+}
+
+function missingFolders(
+  toplevel: string,
+  steps: readonly { readonly path: string; readonly after: unknown }[],
+): string[] {
+  const missing = new Set<string>();
+  for (const { path, after } of steps) {
+    if (after === null) continue;
+    for (let folder = dirname(path); folder !== "."; folder = dirname(folder)) {
+      if (entryAt(join(toplevel, folder))?.isDirectory() !== true) missing.add(folder);
+    }
+  }
+  return [...missing].sort();
+}
+
+type BranchOutcome =
+  | { readonly commit: string }
+  /** The files are merged and stand there uncommitted. */
+  | { readonly commit: null; readonly notCommitted: string };
+
+/**
+ * Moves the person's branch to the merged commit and tells their index about the files that
+ * changed. Only if the branch is where it was when the merge was made. May be repeated.
+ */
+async function advanceBranch(
+  journal: IntegrationJournal,
+): Promise<BranchOutcome | Record<string, never>> {
+  const { branch } = journal;
+  if (branch === null) return {};
+  const context = { gitDirectory: branch.gitDirectory, workTree: journal.toplevel };
+  try {
+    const current = await askGit(["rev-parse", "--verify", "HEAD"], context);
+    if (current !== branch.after) {
+      const on = await askGit(["symbolic-ref", "--quiet", "HEAD"], { ...context, answers: [1] });
+      if (on !== branch.name || current !== branch.before) {
+        return { commit: null, notCommitted: "the branch was moved in the meantime" };
+      }
+      const message = `mandate: merged ${journal.id}`;
+      const args = ["update-ref", "-m", message, branch.name, branch.after, branch.before];
+      await runGit(args, context);
+    }
+    const input = Buffer.from(
+      journal.steps.map((step) => indexLine(journal, step)).join(""),
+      "latin1",
+    );
+    await runGit(["update-index", "--replace", "-z", "--index-info"], { ...context, input });
+    await runGit(["update-index", "-q", "--refresh"], { ...context, answers: [1] });
+    return { commit: branch.after };
+  } catch (error) {
+    if (!(error instanceof GitFailure)) throw error;
+    const commit = await askGit(["rev-parse", "--verify", "HEAD"], context).catch(() => "");
+    if (commit === branch.after) return { commit };
+    return { commit: null, notCommitted: error.message };
+  }
+}
+
+function indexLine(
+  { objectFormat }: IntegrationJournal,
+  { path, after }: IntegrationJournal["steps"][number],
+): string {
+  if (after !== null) return `${after.mode} ${after.object} 0\t${rawOf(path)}\0`;
+  return `0 ${"0".repeat(objectFormat === "sha1" ? 40 : 64)}\t${rawOf(path)}\0`;
 }

@@ -2,9 +2,9 @@ import { createHash } from "node:crypto";
 import { existsSync, mkdirSync, renameSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
+import { verifyCapture } from "../copies/capture-tree.ts";
 import { collectChanges } from "../copies/collect-changes.ts";
 import { createWorkingCopy } from "../copies/create-working-copy.ts";
-import { verifyCapture } from "../copies/verify-capture.ts";
 import { WorkingCopies } from "../copies/working-copies.ts";
 import {
   type Contents,

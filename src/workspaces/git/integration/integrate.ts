@@ -1,16 +1,29 @@
 import { rmSync } from "node:fs";
-import type { CollectedChanges } from "../copies/collect-changes.ts";
+import { messageOf } from "../../../ports/message-of.ts";
+import { type CollectedChanges, describeFiles } from "../copies/collect-changes.ts";
 import { layoutOf } from "../copies/copy-layout.ts";
 import type { WorkingCopy } from "../copies/working-copy.ts";
-import { pathInWorkspace } from "../raw-path.ts";
-import { namesOf } from "../repository-refusal.ts";
+import { explainGitFailure, namesOf, RepositoryRefused } from "../git-failure.ts";
+import { inspectRepository } from "../inspect-repository.ts";
+import { type Place, pathInWorkspace } from "../place.ts";
 import type { StepObserver } from "./apply-step.ts";
-import { beginIntegration } from "./begin-integration.ts";
-import { finishIntegration } from "./finish-integration.ts";
+import { applyMerge, OtherFileSystem } from "./carry-out-integration.ts";
+import { readJournal } from "./integration-journal.ts";
 import { IntegrationQueue } from "./integration-queue.ts";
-import type { IntegrationResult } from "./integration-result.ts";
+import {
+  conflict,
+  type IntegrationResult,
+  type MergedResult,
+  readOutcome,
+  refuse,
+  violate,
+  writeOutcome,
+} from "./integration-result.ts";
+import { isOwned } from "./match-ownership.ts";
 import { type MergeCheck, runMergeCheck } from "./merge-check.ts";
-import { refuse } from "./not-merged.ts";
+import { planBranch } from "./plan-branch.ts";
+import { judgeMerge, type PreparedMerge, prepareMerge, type ReadyMerge } from "./prepare-merge.ts";
+import { recoverPlace } from "./recover-integration.ts";
 
 export interface IntegrationRequest {
   readonly copy: WorkingCopy;
@@ -79,4 +92,147 @@ async function integrateNow(
     const sentence = `${namesOf(files)} changed while the merge was being applied, or is in its way. Everything was put back; try again.`;
     return refuse(request, place, "changed-meanwhile", files, sentence);
   }
+}
+
+type BegunIntegration =
+  | { readonly result: IntegrationResult }
+  | { readonly prepared: ReadyMerge; readonly child: string };
+
+/** Everything that can be decided without changing a file of the target. */
+async function beginIntegration(request: IntegrationRequest): Promise<BegunIntegration> {
+  const { copy, changes, owns } = request;
+  const { commit: child, problems } = changes;
+  await recoverPlace(copy.home, copy.source.toplevel);
+  if (problems.length > 0) {
+    const files = problems.flatMap(({ paths }) => paths);
+    const sentence = problems.map((problem) => problem.sentence).join(" ");
+    return { result: await refuse(request, await placeOf(copy), "problems", files, sentence) };
+  }
+  if (child === null) {
+    const nothing = { status: "merged", how: "nothing", child, files: [], commit: null } as const;
+    return { result: nothing };
+  }
+  const recorded = readOutcome(copy);
+  if (recorded?.child === child) return { result: recorded };
+  if (owns !== undefined) {
+    const foreign = changes.files.map(({ path }) => path).filter((path) => !isOwned(owns, path));
+    if (foreign.length > 0) {
+      return { result: await violate(request, await placeOf(copy), foreign) };
+    }
+  }
+  const prepared = await prepare(request, child);
+  if (prepared instanceof RepositoryRefused) {
+    return { result: await refuse(request, undefined, "repository", [], prepared.message) };
+  }
+  const result = await judge(request, prepared);
+  if (result !== undefined) return { result };
+  return { prepared: prepared as ReadyMerge, child };
+}
+
+async function judge(
+  request: IntegrationRequest,
+  prepared: PreparedMerge,
+): Promise<IntegrationResult | undefined> {
+  const { copy, owns } = request;
+  const { place } = prepared.inspection;
+  switch (prepared.status) {
+    case "conflict":
+      return conflict(request, place, prepared.files);
+    case "refused":
+      return refuse(request, place, "repository", [], prepared.sentence);
+    case "source-changed": {
+      const sentence = `"${copy.source.toplevel}" is no longer what the working copy "${copy.id}" was made of. Look at its diff, and take over by hand what is still of use.`;
+      return refuse(request, place, "source-changed", [], sentence);
+    }
+    case "ready": {
+      const { violations, problem, paths } = await judgeMerge(copy, prepared, owns);
+      if (violations.length > 0) return violate(request, place, violations);
+      if (problem !== undefined) {
+        return refuse(request, place, "problems", problem.paths, problem.sentence);
+      }
+      const objection = request.objectTo?.(paths);
+      if (objection === undefined) return undefined;
+      return refuse(request, place, "problems", [], objection);
+    }
+    default:
+      return prepared satisfies never;
+  }
+}
+
+/** What is wrong with the repository is an answer; what is wrong with us is thrown. */
+async function prepare(
+  { copy, changes, signal }: IntegrationRequest,
+  commit: string,
+): Promise<PreparedMerge | RepositoryRefused> {
+  try {
+    return await prepareMerge(copy, { ...changes, commit }, signal);
+  } catch (error) {
+    const explained = explainGitFailure(error, copy.source.toplevel);
+    if (explained instanceof RepositoryRefused) return explained;
+    throw explained;
+  }
+}
+
+async function placeOf({ home, source }: WorkingCopy): Promise<Place | undefined> {
+  try {
+    return (await inspectRepository(source.toplevel, home)).place;
+  } catch (error) {
+    if (error instanceof RepositoryRefused) return undefined;
+    throw error;
+  }
+}
+
+type FinishedIntegration =
+  | { readonly result: IntegrationResult }
+  /** Something stood in the way, and everything is as it was. */
+  | { readonly blocked: readonly string[] };
+
+/** Changes the target's files, and its branch if that was asked for. */
+async function finishIntegration(
+  request: IntegrationRequest,
+  prepared: ReadyMerge,
+  child: string,
+): Promise<FinishedIntegration> {
+  const { copy } = request;
+  const { changes, tree, how, inspection } = prepared;
+  const { vault } = layoutOf(copy.home, copy.id);
+  const files = await describeFiles(vault, copy.source.prefix, changes);
+  const plan = await planBranch(copy, prepared, request.commit);
+  const merged = { status: "merged", how, child, files, commit: null } as const;
+  const outcome: MergedResult = { ...merged, ...plan.outcome };
+  if (changes.length === 0) {
+    writeOutcome(copy, outcome);
+    return { result: outcome };
+  }
+  const { objectFormat } = inspection.place;
+  const merge = { changes, tree, outcome, branch: plan.branch, objectFormat };
+  try {
+    const done = await applyMerge(copy, merge, request.observe ?? (() => undefined));
+    if (done.status === "reverted") return { blocked: done.blocked };
+    return { result: done.outcome as unknown as MergedResult };
+  } catch (error) {
+    const result = await explain(request, prepared, error);
+    if (result === undefined) throw error;
+    return { result };
+  }
+}
+
+const ofTheFileSystem = ["EACCES", "EPERM", "EROFS", "ENOSPC", "EDQUOT"];
+
+/** What the target's disk does not allow. Undefined: something that nobody expected. */
+async function explain(
+  request: IntegrationRequest,
+  { inspection }: ReadyMerge,
+  error: unknown,
+): Promise<IntegrationResult | undefined> {
+  const { home, id, source } = request.copy;
+  if (error instanceof OtherFileSystem) {
+    const sentence = `The files of "${source.toplevel}" lie on several file systems, and cannot be changed as one. Look at the diff of "${id}", and take it over by hand.`;
+    return refuse(request, inspection.place, "other-file-system", [], sentence);
+  }
+  // A journal that is still there has to be recovered from first.
+  if (readJournal(home, id) !== undefined) return undefined;
+  if (!ofTheFileSystem.includes((error as NodeJS.ErrnoException).code ?? "")) return undefined;
+  const sentence = `The files of "${source.toplevel}" could not be changed (${messageOf(error)}). Everything was put back; check permissions and free space, then merge again.`;
+  return refuse(request, inspection.place, "unwritable", [], sentence);
 }

@@ -1,8 +1,25 @@
-import { existsSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import {
+  chmodSync,
+  closeSync,
+  existsSync,
+  fsyncSync,
+  lchownSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+} from "node:fs";
+import { dirname, join } from "node:path";
 import { z } from "zod";
 import { syncFolderSync, writeDurablySync } from "../../../files.ts";
 import { isCopyId, journalsOf, layoutOf } from "../copies/copy-layout.ts";
-import { RepositoryRefused } from "../repository-refusal.ts";
+import { RepositoryRefused } from "../git-failure.ts";
+import { entryAt } from "../look-at-file.ts";
+import { executableMode, joinRaw, linkMode, rawOf } from "../place.ts";
+import { remainsOf, removeFolder } from "../remove-folder.ts";
+import { runGit, withOwnIndex } from "../run-git.ts";
 
 const entry = z.strictObject({ mode: z.string(), object: z.string() }).nullable();
 
@@ -69,5 +86,73 @@ export function readJournal(home: string, id: string): IntegrationJournal | unde
     if ((cause as NodeJS.ErrnoException).code === "ENOENT") return undefined;
     const sentence = `A merge of the working copy "${id}" was cut off, and its journal "${journal}" cannot be read. Some of its files may be in place already; those that it took away are in "${own}/staging/old", or in ".mandate-${id}/old" of the folder that it went into. Put that folder in order by hand, remove what is left of both, then the journal, and try again.`;
     throw new RepositoryRefused({ code: "journal-damaged", sentence }, { cause });
+  }
+}
+
+interface StagingFolders {
+  /** New contents, under the paths that they will have. */
+  readonly fresh: string;
+  /** What was in their place, by number of the step. */
+  readonly old: string;
+  /** What was put there and taken back again. */
+  readonly undone: string;
+}
+
+export function stagingFolders({ staging }: IntegrationJournal): StagingFolders {
+  const folder = join(staging.parent, staging.name);
+  return { fresh: join(folder, "new"), old: join(folder, "old"), undone: join(folder, "undone") };
+}
+
+/** Writes all new contents beside the target, durably, so that applying them is renames alone. */
+export async function stageIntegration(
+  journal: IntegrationJournal,
+  vault: string,
+  tree: string,
+): Promise<void> {
+  const folders = stagingFolders(journal);
+  mkdirSync(join(journal.staging.parent, journal.staging.name), { mode: 0o700 });
+  for (const folder of Object.values(folders)) mkdirSync(folder);
+  const fresh = journal.steps.filter(({ after }) => after !== null);
+  await withOwnIndex(join(vault, "staging.index"), async (indexFile) => {
+    const context = { gitDirectory: vault, workTree: folders.fresh, indexFile };
+    await runGit(["read-tree", tree], context);
+    const input = joinRaw(fresh.map(({ path }) => rawOf(path)));
+    await runGit(["checkout-index", "--force", "-z", "--stdin"], { ...context, input });
+  });
+  const synced = new Set<string>();
+  for (const { path, after } of fresh) {
+    const place = join(folders.fresh, path);
+    adoptOwnership(place, join(journal.toplevel, path), journal.toplevel, after?.mode ?? "");
+    if (after?.mode !== linkMode) syncFile(place);
+    synced.add(dirname(place));
+  }
+  for (const folder of synced) syncFolderSync(folder);
+}
+
+/** Also what is left of it when somebody was killed while removing it. */
+export async function removeStaging({ staging }: IntegrationJournal): Promise<void> {
+  const { name, parent } = staging;
+  if (!existsSync(parent)) return;
+  for (const each of [name, ...remainsOf(parent, name)]) await removeFolder(parent, each);
+}
+
+/** A file that replaces another one belongs to the same person and opens to the same people. */
+function adoptOwnership(place: string, target: string, toplevel: string, mode: string): void {
+  const old = entryAt(target);
+  if (process.geteuid?.() === 0) {
+    const owner = old ?? statSync(toplevel);
+    lchownSync(place, owner.uid, owner.gid);
+  }
+  if (mode === linkMode || old?.isFile() !== true) return;
+  const plain = old.mode & 0o666;
+  chmodSync(place, mode === executableMode ? plain | ((plain & 0o444) >> 2) : plain);
+}
+
+function syncFile(path: string): void {
+  const descriptor = openSync(path, "r");
+  try {
+    fsyncSync(descriptor);
+  } finally {
+    closeSync(descriptor);
   }
 }

@@ -1,11 +1,10 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
+import { identifyThisProcess } from "../../../processes/process-start.ts";
 import { layoutOf, worktreesOf } from "../copies/copy-layout.ts";
 import type { WorkingCopy } from "../copies/working-copy.ts";
-import { identifyThisProcess } from "../process-identity.ts";
 import { removeFolder } from "../remove-folder.ts";
-import { runGit } from "../run-git.ts";
-import { withOwnIndex } from "../with-own-index.ts";
+import { runGit, withOwnIndex } from "../run-git.ts";
 
 export type CheckVerdict =
   | { readonly passed: true }

@@ -1,12 +1,17 @@
+import { join, relative } from "node:path";
+import { gitDirectoryAround } from "../../protected/git-directory.ts";
 import { captureTree } from "../copies/capture-tree.ts";
+import { type ChangeProblem, changeProblem, embeddedProblem } from "../copies/change-problem.ts";
 import type { CollectedChanges } from "../copies/collect-changes.ts";
-import { layoutOf } from "../copies/copy-layout.ts";
-import { copyLimits } from "../copies/copy-limits.ts";
+import { copyLimits, layoutOf } from "../copies/copy-layout.ts";
+import { collisionProblem, leadsOutside } from "../copies/judge-changes.ts";
 import { updateVault } from "../copies/vault.ts";
 import type { WorkingCopy } from "../copies/working-copy.ts";
 import { type Inspection, inspectRepository } from "../inspect-repository.ts";
-import { readTreeChanges, type TreeChange } from "../tree-changes.ts";
-import { mergeChanges } from "./merge-changes.ts";
+import { linkMode, pathInWorkspace, shownRaw, splitRaw, submoduleMode, textOf } from "../place.ts";
+import { readLinks, readTreeChanges, readTreePaths, type TreeChange } from "../read-git.ts";
+import { askGit, type GitContext, runGit } from "../run-git.ts";
+import { isOwned } from "./match-ownership.ts";
 
 /** Nothing stands against it, as far as trees can tell. */
 export type ReadyMerge = Extract<PreparedMerge, { status: "ready" }>;
@@ -57,4 +62,117 @@ export async function prepareMerge(
   const changes = await readTreeChanges(context, currentTree, merge.tree);
   const how = changes.length === 0 ? "already" : merge.how;
   return { status: "ready", how, inspection, currentTree, tree: merge.tree, changes };
+}
+
+type MergeOutcome =
+  | { readonly status: "clean"; readonly how: "fast-forward" | "three-way"; readonly tree: string }
+  | { readonly status: "conflict"; readonly files: readonly string[] };
+
+/**
+ * Brings a child's changes together with what its base has become since. Happens in the vault, on
+ * trees alone: no file of anybody is touched, whatever comes out.
+ */
+async function mergeChanges(
+  context: GitContext,
+  sides: {
+    readonly base: string;
+    readonly baseTree: string;
+    /** What the target holds now. */
+    readonly currentTree: string;
+    readonly child: string;
+    readonly childTree: string;
+  },
+): Promise<MergeOutcome> {
+  if (sides.currentTree === sides.baseTree || sides.currentTree === sides.childTree) {
+    return { status: "clean", how: "fast-forward", tree: sides.childTree };
+  }
+  // A commit on the base for the target's state: so git finds the base as the common ancestor.
+  const commit = ["commit-tree", sides.currentTree, "-p", sides.base, "-m", "The workspace now"];
+  const current = await askGit(commit, { ...context, date: 0 });
+  const args = ["merge-tree", "--write-tree", "-z", "--name-only", "--no-messages"];
+  const { exitCode, stdout } = await runGit([...args, current, sides.child], {
+    ...context,
+    answers: [1],
+  });
+  const [tree = "", ...files] = splitRaw(stdout);
+  if (exitCode === 0) return { status: "clean", how: "three-way", tree };
+  return { status: "conflict", files: [...new Set(files.map(shownRaw))].sort() };
+}
+
+interface JudgedMerge {
+  readonly violations: readonly string[];
+  readonly problem: ChangeProblem | undefined;
+  /** What changes, relative to the workspace. */
+  readonly paths: readonly string[];
+}
+
+/**
+ * Asks of the merged tree what was asked of the child's: a file that the person renamed meanwhile
+ * takes the child's change with it, and two children can add names that collide, or together make
+ * what neither could make alone.
+ */
+export async function judgeMerge(
+  copy: WorkingCopy,
+  merge: { readonly tree: string; readonly changes: readonly TreeChange[] },
+  owns: readonly string[] | undefined,
+): Promise<JudgedMerge> {
+  const { prefix } = copy.source;
+  const shown = (change: TreeChange): string => pathInWorkspace(prefix, shownRaw(change.path));
+  const paths = merge.changes.map(shown);
+  const violations = owns === undefined ? [] : paths.filter((path) => !isOwned(owns, path));
+  return { violations, problem: await findProblem(copy, merge, shown), paths };
+}
+
+async function findProblem(
+  copy: WorkingCopy,
+  { tree, changes }: { readonly tree: string; readonly changes: readonly TreeChange[] },
+  shown: (change: TreeChange) => string,
+): Promise<ChangeProblem | undefined> {
+  const unreadable = changes.filter(({ path }) => textOf(path) === null);
+  if (unreadable.length > 0) return changeProblem("unreadable-name", unreadable.map(shown));
+  const isSubmodule = ({ before, after }: TreeChange): boolean =>
+    before?.mode === submoduleMode || after?.mode === submoduleMode;
+  const submodules = changes.filter(isSubmodule);
+  if (submodules.length > 0) return changeProblem("submodule", submodules.map(shown));
+  const outside = changes.map(shown).filter((path) => path.startsWith("../"));
+  if (outside.length > 0) return changeProblem("outside-workspace", outside);
+  const context = { gitDirectory: layoutOf(copy.home, copy.id).vault };
+  const escaping = await findEscapingLinks(context, copy.source.prefix, changes);
+  if (escaping.length > 0) return changeProblem("escaping-link", escaping.map(shown));
+  const present = changes.filter(({ after }) => after !== null);
+  if (present.length === 0) return undefined;
+  const all = (await readTreePaths(context, tree)).map(shownRaw);
+  const embedded = embeddedProblem(copy.source.prefix, all, present);
+  if (embedded !== undefined) return embedded;
+  // In the folder itself: empty and ignored folders are in no tree.
+  const { prefix, toplevel } = copy.source;
+  const arriving = present.map(({ path }) => join(toplevel, shownRaw(path)));
+  const around = gitDirectoryAround(toplevel, arriving);
+  if (around !== undefined) {
+    const folder = pathInWorkspace(prefix, relative(toplevel, around)) || ".";
+    return changeProblem("embedded-repository", [folder]);
+  }
+  const added = present.filter(({ before }) => before === null);
+  return collisionProblem(
+    copy.source.prefix,
+    all,
+    new Set(added.map(({ path }) => shownRaw(path))),
+  );
+}
+
+/** A link that moved with a rename leads elsewhere from there. */
+async function findEscapingLinks(
+  context: GitContext,
+  prefix: string,
+  changes: readonly TreeChange[],
+): Promise<readonly TreeChange[]> {
+  const links = changes.filter(({ after }) => after?.mode === linkMode);
+  const targets = await readLinks(
+    context,
+    links.flatMap(({ after }) => after?.object ?? []),
+  );
+  return links.filter(({ path, after }) => {
+    const target = targets.get(after?.object ?? "");
+    return target === undefined || leadsOutside(prefix, shownRaw(path), target);
+  });
 }

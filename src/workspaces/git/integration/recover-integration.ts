@@ -8,9 +8,9 @@ import {
   listJournals,
   readJournal,
   removeJournal,
+  removeStaging,
 } from "./integration-journal.ts";
 import { IntegrationQueue } from "./integration-queue.ts";
-import { removeStaging } from "./stage-integration.ts";
 
 export interface RecoveredIntegration {
   readonly id: string;

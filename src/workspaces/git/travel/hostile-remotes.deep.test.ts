@@ -3,9 +3,9 @@ import { readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { createWorkingCopy } from "../copies/create-working-copy.ts";
-import { gitEnvironment, gitOptions } from "../git-environment.ts";
+import { RepositoryRefused } from "../git-failure.ts";
 import { fingerprint, git, makeFolder, makeRepository } from "../repository.test-support.ts";
-import { RepositoryRefused } from "../repository-refusal.ts";
+import { gitEnvironment, gitOptions } from "../run-git.ts";
 
 /** Ways by which git would fetch an object that is not there, and run something for it. */
 const remotes: Readonly<Record<string, (marker: string) => Readonly<Record<string, string>>>> = {

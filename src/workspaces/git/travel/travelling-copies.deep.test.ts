@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { collectChanges } from "../copies/collect-changes.ts";
 import { createWorkingCopy } from "../copies/create-working-copy.ts";
-import { discardWorkingCopy } from "../copies/discard-working-copy.ts";
+import { discardWorkingCopy, noteSent } from "../copies/discard-working-copy.ts";
 import { WorkingCopies } from "../copies/working-copies.ts";
 import { openWorkingCopy, type WorkingCopy } from "../copies/working-copy.ts";
 import { integrate } from "../integration/integrate.ts";
@@ -17,11 +17,9 @@ import {
   treeOf,
   writeFiles,
 } from "../repository.test-support.ts";
-import { type PackLimits, packChanges, packCopy } from "./pack-copy.ts";
+import { openChanges, openStart, type StartHeader, sealBundle } from "./git-bundle.ts";
+import { type PackLimits, packChanges, packCopy, unpackCopy } from "./pack-copy.ts";
 import { receiveChanges } from "./receive-changes.ts";
-import { openChanges, openStart, type StartHeader, sealBundle } from "./sealed-bundle.ts";
-import { noteSent } from "./sent-changes.ts";
-import { unpackCopy } from "./unpack-copy.ts";
 
 const standsFor = "/not/here";
 

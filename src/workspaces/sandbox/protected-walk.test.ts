@@ -1,11 +1,11 @@
 import { mkdirSync, rmSync, statSync, utimesSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { ManualClock } from "../../../testing/manual-clock.ts";
-import { testFolder } from "../../../testing/test-folder.test-support.ts";
-import { until } from "../../../testing/until.ts";
-import { bindWorkspace } from "../../bind-workspace.ts";
-import { enclosePlaces } from "./enclose-places.ts";
+import { ManualClock } from "../../testing/manual-clock.ts";
+import { testFolder } from "../../testing/test-folder.test-support.ts";
+import { until } from "../../testing/until.ts";
+import { bindWorkspace } from "../bind-workspace.ts";
+import { enclosePlaces } from "./guards-of.ts";
 import { NestedGuards } from "./nested-guards.ts";
 import { ProtectedWalk } from "./protected-walk.ts";
 

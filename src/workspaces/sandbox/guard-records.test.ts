@@ -2,8 +2,8 @@ import { execFileSync } from "node:child_process";
 import { mkdirSync, readdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { beforeEach, expect, test } from "vitest";
-import { testFolder } from "../../../testing/test-folder.test-support.ts";
-import { bindWorkspace } from "../../bind-workspace.ts";
+import { testFolder } from "../../testing/test-folder.test-support.ts";
+import { bindWorkspace } from "../bind-workspace.ts";
 import { GuardRecords } from "./guard-records.ts";
 import { NestedGuards } from "./nested-guards.ts";
 

@@ -10,8 +10,8 @@ import {
 } from "node:fs";
 import { dirname, join } from "node:path";
 import { beforeEach, describe, expect, it } from "vitest";
-import { testFolder } from "../../../testing/test-folder.test-support.ts";
-import { bindWorkspace } from "../../bind-workspace.ts";
+import { testFolder } from "../../testing/test-folder.test-support.ts";
+import { bindWorkspace } from "../bind-workspace.ts";
 import { NestedGuards } from "./nested-guards.ts";
 
 let base: string;

@@ -1,10 +1,20 @@
-import { type Dirent, lstatSync, readdirSync, type Stats } from "node:fs";
+import {
+  type BigIntStats,
+  chmodSync,
+  closeSync,
+  constants,
+  type Dirent,
+  fstatSync,
+  lstatSync,
+  openSync,
+  readdirSync,
+  type Stats,
+} from "node:fs";
 import { dirname } from "node:path";
-import { type Clock, systemClock } from "../../../ports/clock.ts";
-import { steersTerminal } from "../../hidden-name.ts";
-import { gitDirectoryName, isGitDirectory } from "../../protected/git-directory.ts";
-import { firstBelow, stepInto, type Trail, trailOf } from "../../protected/protection.ts";
-import { makeReadable } from "./make-readable.ts";
+import { type Clock, systemClock } from "../../ports/clock.ts";
+import { gitDirectoryName, isGitDirectory } from "../protected/git-directory.ts";
+import { firstBelow, stepInto, type Trail, trailOf } from "../protected/protection.ts";
+import { steersTerminal } from "../resolve-for-writing.ts";
 
 export interface WalkBounds {
   readonly folders: number;
@@ -13,7 +23,7 @@ export interface WalkBounds {
 }
 
 /** What may be done on the way; without it only what a person has there is looked for. */
-export interface WalkOptions {
+interface WalkOptions {
   /** Folders that are not looked into. */
   readonly left?: readonly string[];
   /** What is protected and not known is entered too: it may hold more. Absent: all is known. */
@@ -235,4 +245,39 @@ function listingOf(
     isOdd,
     isRepository: isGitDirectory((name) => parts.has(name)),
   };
+}
+
+// Not among Node's constants: names a folder without opening it, which its mode may forbid.
+const pathOnly = 0o10000000;
+
+/**
+ * Lets us read, enter and change a folder of ours whose mode forbids it: a command can close a
+ * folder to hide what is in it. False where the mode cannot be changed. Follows no link.
+ */
+export function makeReadable(folder: string): boolean {
+  const { O_DIRECTORY = 0, O_NOFOLLOW = 0 } = constants;
+  if (process.platform !== "linux") return false;
+  let descriptor: number | undefined;
+  try {
+    descriptor = openSync(folder, pathOnly | O_DIRECTORY | O_NOFOLLOW);
+    const { mode, uid } = fstatSync(descriptor);
+    if (uid !== process.getuid?.()) return false;
+    chmodSync(`/proc/self/fd/${descriptor}`, (mode & 0o7777) | 0o700);
+    return true;
+  } catch {
+    return false;
+  } finally {
+    if (descriptor !== undefined) closeSync(descriptor);
+  }
+}
+
+/** What is at a place, although the folder around it may have been closed. */
+export function statusAt(place: string): BigIntStats | undefined {
+  const look = () => lstatSync(place, { throwIfNoEntry: false, bigint: true });
+  try {
+    return look();
+  } catch (error) {
+    if (!makeReadable(dirname(place))) throw error;
+    return look();
+  }
 }

@@ -1,13 +1,15 @@
 import { accessSync, constants, lstatSync } from "node:fs";
 import { join } from "node:path";
-import { isBelow } from "../../../contracts/write-roots.ts";
-import { standInsOf } from "../../protected/stand-ins.ts";
-import type { WorkspaceBinding } from "../../workspace-binding.ts";
-import { describePlanted, describeReadOnly, describeUnseen } from "./describe-nested.ts";
-import { enclosePlaces } from "./enclose-places.ts";
-import { Gitlinks } from "./gitlinks.ts";
-import type { GuardRecords } from "./guard-records.ts";
-import { guardsOf } from "./guards-of.ts";
+import { isBelow } from "../../contracts/write-roots.ts";
+import type { WorkspaceBinding } from "../bind-workspace.ts";
+import { standInsOf } from "../protected/protection.ts";
+import {
+  describePlanted,
+  describeReadOnly,
+  describeUnseen,
+  type GuardRecords,
+} from "./guard-records.ts";
+import { enclosePlaces, Gitlinks, guardsOf } from "./guards-of.ts";
 import { ProtectedWalk, type WalkBounds } from "./protected-walk.ts";
 import { type Before, isSettled, type Swept, stampOf, sweep } from "./sweep.ts";
 
@@ -37,7 +39,7 @@ interface Area {
   forget: () => void;
 }
 
-export interface NestedGuardsOptions {
+interface NestedGuardsOptions {
   readonly bounds?: WalkBounds | undefined;
   /** Absent: no process sweeps after this one if it is killed. */
   readonly records?: GuardRecords | undefined;

@@ -1,0 +1,164 @@
+import { createHash, type Hash } from "node:crypto";
+import { startProgram } from "../../processes/start-program.ts";
+import { GitFailure } from "./git-failure.ts";
+import { type RawPath, splitRaw, type TrackedEntry } from "./place.ts";
+import { findGit, type GitContext, gitEnvironment, gitOptions, runGit } from "./run-git.ts";
+
+export interface TrackedFiles {
+  readonly entries: readonly TrackedEntry[];
+  /** A merge that has not been resolved. */
+  readonly unmerged: readonly string[];
+  /** Left out of the work tree on purpose. */
+  readonly sparse: readonly string[];
+}
+
+/** What an index lists. Reads the index alone; no file of the work tree is looked at. */
+export async function readTracked(context: GitContext): Promise<TrackedFiles> {
+  const options = { ...context, maximumBytes: 512 * 1024 * 1024 };
+  const { stdout } = await runGit(["ls-files", "--stage", "-v", "-z", "--full-name"], options);
+  const entries: TrackedEntry[] = [];
+  const unmerged: string[] = [];
+  const sparse: string[] = [];
+  for (const line of splitRaw(stdout)) {
+    const tab = line.indexOf("\t");
+    const [tag = "", mode = "", object = "", stage = ""] = line.slice(0, tab).split(" ");
+    const path = line.slice(tab + 1);
+    // Upper or lower case: the second says that git was told not to look for changes. We look.
+    if (tag.toUpperCase() === "S") sparse.push(path);
+    if (stage === "0") entries.push({ mode, object, path });
+    else if (unmerged.at(-1) !== path) unmerged.push(path);
+  }
+  return { entries, unmerged, sparse };
+}
+
+/** One side of a changed path: what git calls its mode, and the hash of its content. */
+export interface TreeEntry {
+  readonly mode: string;
+  readonly object: string;
+}
+
+export interface TreeChange {
+  readonly path: RawPath;
+  readonly before: TreeEntry | null;
+  readonly after: TreeEntry | null;
+}
+
+/** What differs between two trees, path by path; a rename is one path gone and another one new. */
+export async function readTreeChanges(
+  context: GitContext,
+  before: string,
+  after: string,
+): Promise<readonly TreeChange[]> {
+  const args = ["diff-tree", "-r", "-z", "--raw", "--no-renames", "--no-abbrev", before, after];
+  const { stdout } = await runGit(args, { ...context, maximumBytes: 256 * 1024 * 1024 });
+  const fields = splitRaw(stdout);
+  const changes: TreeChange[] = [];
+  for (let index = 0; index + 1 < fields.length; index += 2) {
+    const [from = "", to = "", old = "", now = ""] = (fields[index] ?? "").slice(1).split(" ");
+    changes.push({
+      path: fields[index + 1] ?? "",
+      before: entryOf(from, old),
+      after: entryOf(to, now),
+    });
+  }
+  return changes;
+}
+
+function entryOf(mode: string, object: string): TreeEntry | null {
+  return mode === "000000" ? null : { mode, object };
+}
+
+export async function readTreePaths(
+  context: GitContext,
+  tree: string,
+): Promise<readonly RawPath[]> {
+  const args = ["ls-tree", "-r", "-z", "--name-only", "--full-tree", tree];
+  return splitRaw((await runGit(args, { ...context, maximumBytes: 256 * 1024 * 1024 })).stdout);
+}
+
+/** Where stored links lead, by git's name for their contents. */
+export async function readLinks(
+  context: GitContext,
+  objects: readonly string[],
+): Promise<ReadonlyMap<string, string>> {
+  const targets = new Map<string, string>();
+  if (objects.length === 0) return targets;
+  const input = [...new Set(objects)].map((object) => `${object}\n`).join("");
+  const { stdout } = await runGit(["cat-file", "--batch"], { ...context, input });
+  for (let at = 0; at < stdout.length; ) {
+    const end = stdout.indexOf(10, at);
+    const [object = "", , size = "0"] = stdout.toString("latin1", at, end).split(" ");
+    const next = end + 1 + Number(size);
+    targets.set(object, stdout.toString("utf8", end + 1, next));
+    at = next + 1;
+  }
+  return targets;
+}
+
+/**
+ * The SHA-256 of stored contents, by git's own name for them: the hash that evidence uses all over
+ * the log. One git process streams them all; none is held in memory.
+ */
+export async function hashContents(
+  vault: string,
+  objects: Iterable<string>,
+): Promise<ReadonlyMap<string, string>> {
+  const wanted = [...new Set(objects)];
+  const hashes = new Map<string, string>();
+  if (wanted.length === 0) return hashes;
+  const child = startProgram(
+    {
+      program: findGit("cat-file"),
+      args: [...gitOptions, "cat-file", "--batch", "--buffer"],
+      environment: gitEnvironment({ gitDirectory: vault }),
+    },
+    ["pipe", "pipe", "ignore"],
+  );
+  const failed = new Promise<never>((_, reject) => {
+    child.on("error", (cause) => reject(new GitFailure("missing", "cat-file", {}, { cause })));
+  });
+  child.stdin.on("error", () => undefined);
+  child.stdin.end(wanted.map((object) => `${object}\n`).join(""));
+  try {
+    await Promise.race([readBatch(child.stdout, hashes), failed]);
+  } finally {
+    child.kill("SIGKILL");
+  }
+  if (hashes.size !== wanted.length) {
+    throw new GitFailure("exit", "cat-file", { stderr: "some contents are missing" });
+  }
+  return hashes;
+}
+
+async function readBatch(
+  stream: AsyncIterable<Buffer>,
+  hashes: Map<string, string>,
+): Promise<void> {
+  let header = "";
+  let current: { readonly object: string; readonly hash: Hash; left: number } | undefined;
+  for await (const chunk of stream) {
+    let rest = chunk;
+    while (rest.length > 0) {
+      if (current === undefined) {
+        const end = rest.indexOf(10);
+        header += rest.toString("latin1", 0, end < 0 ? rest.length : end);
+        rest = end < 0 ? rest.subarray(rest.length) : rest.subarray(end + 1);
+        if (end < 0) continue;
+        const [object = "", type, size] = header.split(" ");
+        header = "";
+        // Each content is followed by a line break, which is the last byte to wait for.
+        if (type === "blob")
+          current = { object, hash: createHash("sha256"), left: Number(size) + 1 };
+        continue;
+      }
+      const content = rest.subarray(0, Math.min(rest.length, current.left));
+      const isEnd = content.length === current.left;
+      current.hash.update(isEnd ? content.subarray(0, -1) : content);
+      current.left -= content.length;
+      rest = rest.subarray(content.length);
+      if (!isEnd) continue;
+      hashes.set(current.object, current.hash.digest("hex"));
+      current = undefined;
+    }
+  }
+}
