@@ -44,12 +44,15 @@ export function narrowTokens(
   // Asked this way round, what is not a number at all is refused too.
   if (!(granted > 0)) {
     const reason =
-      limit >= 1
-        ? `${wanted} tokens are not enough to do anything with.`
-        : "The callers above have no tokens left to hand on.";
+      limit >= 1 ? `${wanted} tokens are not enough to do anything with.` : nothingLeft(ceiling);
     return { allowed: false, rule: "budget", reason };
   }
   return granted;
+}
+
+function nothingLeft({ kept = 0, tokens }: Narrowing["ceiling"]): string {
+  if (kept === 0) return "The callers above have no tokens left to hand on.";
+  return `All of the ${tokens + kept} tokens that the caller has left are kept to read results and answer. Delegate less at once.`;
 }
 
 /** In dollars; null: no limit is set. */

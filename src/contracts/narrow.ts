@@ -19,6 +19,8 @@ export interface Ceiling {
   readonly depth: number;
   /** Tokens that every ancestor has left, the least of them. */
   readonly tokens: number;
+  /** Of what its caller has left, those that it needs to report. Absent: none. */
+  readonly kept?: number;
   readonly cost: number | null;
   readonly timeMs: number;
 }

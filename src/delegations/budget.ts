@@ -1,5 +1,12 @@
 import type { Delegation } from "../events/delegation.ts";
-import { type Amounts, ownOf, type Spending } from "../events/spending.ts";
+import {
+  type Amounts,
+  addTo,
+  differenceOf,
+  noAmounts,
+  ownOf,
+  type Spending,
+} from "../events/spending.ts";
 import { wholeBillionths } from "../ports/dollars.ts";
 
 /** Tokens, and what they cost in billionths of a dollar: whole ones, so that sums are exact. */
@@ -26,7 +33,9 @@ export class Budget {
   readonly tokens: number;
   /** In billionths of a dollar. A run has it from its root, which is made after it. */
   cost: number;
-  protected readonly spent: Amounts = { settled: 0, reserved: 0, cost: 0, reservedCost: 0 };
+  protected readonly spent: Amounts = { ...noAmounts };
+  /** What its own delegation keeps back to report: its next request is paid from it. */
+  protected own: Amount = nothing;
   protected isOverrun = false;
 
   /** `dollars`: null where there is no cap. */
@@ -38,10 +47,7 @@ export class Budget {
 
   /** What can be reserved now: the least that this budget and those above it have free. */
   get available(): Amount {
-    return this.#least((one) => ({
-      tokens: one.cap - one.settled - one.reserved,
-      cost: one.costCap - one.cost - one.reservedCost,
-    }));
+    return this.#least((one) => plus(this.own, freeOf(one)));
   }
 
   /** What is free whatever other processes do before it is written. */
@@ -51,7 +57,12 @@ export class Budget {
 
   /** What is free once every request under way turns out to have cost nothing. */
   get unspent(): Amount {
-    return this.#least((one) => ({ tokens: one.cap - one.settled, cost: one.costCap - one.cost }));
+    return this.#least((one) => plus(this.own, unspentOf(one)));
+  }
+
+  /** The same without what its delegation keeps back for itself. */
+  get forChildren(): Amount {
+    return this.#least(unspentOf);
   }
 
   fits({ cost, tokens }: Amount): boolean {
@@ -61,19 +72,12 @@ export class Budget {
 
   /** A delegation has come from one state to another: this budget and those above have the difference. */
   follow(before: Delegation | null, after: Delegation): void {
-    const [was, is] = [before === null ? none : ownOf(before), ownOf(after)];
+    const is = ownOf(after);
     this.isOverrun = after.overrun === true;
-    const settled = is.settled - was.settled;
-    const reserved = is.reserved - was.reserved;
-    const cost = is.cost - was.cost;
-    const reservedCost = is.reservedCost - was.reservedCost;
-    if (settled === 0 && reserved === 0 && cost === 0 && reservedCost === 0) return;
-    for (const { spent } of this.paying()) {
-      spent.settled += settled;
-      spent.reserved += reserved;
-      spent.cost += cost;
-      spent.reservedCost += reservedCost;
-    }
+    this.own = is.kept === 0 ? nothing : { tokens: is.kept, cost: is.keptCost };
+    const difference = differenceOf(before === null ? noAmounts : ownOf(before), is);
+    if (difference === undefined) return;
+    for (const { spent } of this.paying()) addTo(spent, difference);
   }
 
   /** Where what it spends is counted in this process. */
@@ -105,4 +109,17 @@ export class Budget {
   }
 }
 
-const none: Amounts = { settled: 0, reserved: 0, cost: 0, reservedCost: 0 };
+function freeOf({ cap, cost, costCap, kept, keptCost, ...one }: Spending): Amount {
+  return {
+    tokens: cap - one.settled - one.reserved - kept,
+    cost: costCap - cost - one.reservedCost - keptCost,
+  };
+}
+
+function unspentOf(one: Spending): Amount {
+  return plus(freeOf(one), { tokens: one.reserved, cost: one.reservedCost });
+}
+
+function plus(one: Amount, other: Amount): Amount {
+  return { tokens: one.tokens + other.tokens, cost: one.cost + other.cost };
+}

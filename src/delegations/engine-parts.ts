@@ -5,7 +5,7 @@ import type { TokenPrice } from "../contracts/token-price.ts";
 import type { ConsentMode } from "../control/folders/decide-consent.ts";
 import type { AgentEntry } from "../control/records/agent-registry.ts";
 import type { EffectivePin, PinContext } from "../control/records/pin.ts";
-import type { EventPayloads, SentMessage } from "../events/event.ts";
+import type { EventPayloads, Keeps, SentMessage } from "../events/event.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Dispatcher } from "../ports/dispatcher.ts";
 import type { Model, ModelUsage } from "../ports/model.ts";
@@ -94,12 +94,20 @@ export interface RecordedEstimate {
   readonly isBounded: boolean;
   /** The bound of its prompt, which depends on how texts were worded then; undefined: not known. */
   readonly promptBound: number | undefined;
+  readonly keeps: RecordedKeeps;
   /** How its conversation was shortened in this attempt before it was sent. */
   readonly shortenings: readonly EventPayloads["agent.compacted"][];
   /** False: its conversation was shortened, and the delegation ended before it was sent. */
   readonly isSent: boolean;
   /** Its conversation was too long, and the delegation failed; earlier versions dropped the best text. */
   readonly hasFailed: boolean;
+}
+
+/** What a delegation kept back for results of children, from one request to the next. */
+export interface RecordedKeeps {
+  readonly reserved?: Keeps | undefined;
+  /** By the calls that began with it; absent: none, or an earlier version, which kept nothing back. */
+  readonly calls?: ReadonlyMap<string, Keeps>;
 }
 
 export interface ModelSource {

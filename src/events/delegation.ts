@@ -1,6 +1,6 @@
 import type { Cause } from "./cause.ts";
 import type { CloseReason } from "./close-reason.ts";
-import type { ArtifactReference, SentMessage, TokenUsage } from "./event.ts";
+import type { ArtifactReference, Keeps, SentMessage, TokenUsage } from "./event.ts";
 import type { Seal } from "./seal.ts";
 
 /** What an open delegation waits on: exactly one thing, and never «nothing in particular». */
@@ -87,6 +87,8 @@ export interface Running {
   /** A request that left, or is about to, and is not settled yet. */
   readonly reservation: Reservation | null;
   readonly requests: number;
+  /** Kept back for its report; absent: it has no results of children to read. */
+  readonly keeps?: Keeps;
   readonly ask: OpenAsk | null;
   /** How often it was taken up after a crash since it last made progress. */
   readonly resumptions: number;
@@ -155,6 +157,11 @@ interface Named {
 /** The name that people know it by: that of the program which runs it, or of its profile. */
 export function shownName({ client, profile }: Named): string {
   return client ?? profile;
+}
+
+/** What it keeps back for its report. */
+export function keptBy(delegation: Delegation): Keeps | undefined {
+  return delegation.status === "running" ? delegation.keeps : undefined;
 }
 
 export function isOpen(delegation: Delegation): boolean {

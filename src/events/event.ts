@@ -47,6 +47,21 @@ export type Polls = "state" | "results";
  * What the definition of a tool says of its calls, as far as folds of the log need it. Except for
  * `changes`, what does not apply is absent. Events of earlier versions get it when they are read.
  */
+/**
+ * What a delegation keeps back to read the results of its children and to answer. No request below
+ * it is paid from that.
+ */
+export interface Keeps {
+  /** Its next prompt with those results, and an answer. */
+  readonly tokens: number;
+  /** The same in dollars; absent: its tokens have no known price. */
+  readonly cost?: number;
+  /** There is room for so many unread results. */
+  readonly results: number;
+  /** A result enters its conversation with at most so many tokens of text. */
+  readonly result: number;
+}
+
 export interface StartedTool {
   /**
    * What the call itself may change in the workspace: nothing, the files that its completion names,
@@ -207,6 +222,8 @@ export interface EventPayloads {
     readonly prompt?: number;
     /** In dollars, at the contract's prices; absent where it has none. */
     readonly cost?: number;
+    /** Kept back besides, for results of children that it has not read. */
+    readonly keeps?: Keeps;
   };
   "agent.budget_settled": {
     readonly request: number;
@@ -231,7 +248,12 @@ export interface EventPayloads {
     readonly replaces: TokenUsage;
     readonly overrun?: true;
   };
-  "agent.tool_started": { readonly call_id: string; readonly tool: string } & StartedTool;
+  "agent.tool_started": {
+    readonly call_id: string;
+    readonly tool: string;
+    /** Of the first call of a turn that makes children. Absent in events of earlier versions. */
+    readonly keeps?: Keeps;
+  } & StartedTool;
   "agent.tool_completed": {
     readonly call_id: string;
     readonly tool: string;

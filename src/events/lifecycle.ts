@@ -174,10 +174,16 @@ function moveRunning(delegation: In<"running">, event: TimedEvent): Delegation {
   const lastEventAt = event.at;
   switch (event.type) {
     case "agent.subagent_attempt":
-      return { ...delegation, attempt: event.payload.attempt, waitingOn: onRuntime, lastEventAt };
+      return {
+        ...withoutKeeps(delegation),
+        attempt: event.payload.attempt,
+        waitingOn: onRuntime,
+        lastEventAt,
+      };
     case "agent.budget_reserved":
       return {
-        ...delegation,
+        ...withoutKeeps(delegation),
+        ...(event.payload.keeps && { keeps: event.payload.keeps }),
         reservation: event.payload,
         requests: event.payload.request,
         waitingOn: onModel,
@@ -201,13 +207,19 @@ function moveRunning(delegation: In<"running">, event: TimedEvent): Delegation {
         lastEventAt,
       };
     case "agent.tool_started": {
-      const { joins, tool } = event.payload;
+      const { joins, keeps, tool } = event.payload;
       const on = joins ? "child" : "tool";
-      return { ...delegation, waitingOn: { on, detail: tool }, lastEventAt };
+      return {
+        ...delegation,
+        ...(keeps && { keeps }),
+        waitingOn: { on, detail: tool },
+        lastEventAt,
+      };
     }
     case "agent.tool_completed":
       return {
         ...delegation,
+        ...(event.payload.delivered === undefined && grownKeeps(delegation, event.payload.output)),
         toolCalls: delegation.toolCalls + 1,
         resumptions: 0,
         waitingOn: onRuntime,
@@ -215,8 +227,12 @@ function moveRunning(delegation: In<"running">, event: TimedEvent): Delegation {
         lastEventAt,
       };
     case "agent.tool_failed":
-    case "agent.tool_outcome_unknown":
-      return { ...delegation, resumptions: 0, waitingOn: onRuntime, lastEventAt };
+    case "agent.tool_outcome_unknown": {
+      const grown = grownKeeps(delegation, event.payload.error);
+      return { ...delegation, ...grown, resumptions: 0, waitingOn: onRuntime, lastEventAt };
+    }
+    case "agent.tool_denied":
+      return { ...delegation, ...grownKeeps(delegation, event.payload.error), lastEventAt };
     case "agent.asked":
       return {
         ...delegation,
@@ -272,6 +288,32 @@ function moveRunning(delegation: In<"running">, event: TimedEvent): Delegation {
       return { ...delegation, lastEventAt };
   }
 }
+
+/** The next request pays for what was kept back; it says what is kept back after it. */
+function withoutKeeps(delegation: In<"running">): In<"running"> {
+  if (delegation.keeps === undefined) return delegation;
+  const { keeps: _, ...others } = delegation;
+  return others;
+}
+
+/** Other outputs of the same turn join the prompt; room for results was kept back before. */
+function grownKeeps(
+  { keeps }: In<"running">,
+  output: string,
+): Pick<In<"running">, "keeps"> | undefined {
+  if (keeps === undefined) return undefined;
+  const tokens = keeps.tokens + bytesOf(output);
+  const { cost } = keeps;
+  if (cost === undefined) return { keeps: { ...keeps, tokens } };
+  return { keeps: { ...keeps, tokens, cost: (cost / keeps.tokens) * tokens } };
+}
+
+/** The fold runs in the browser too. */
+function bytesOf(text: string): number {
+  return encoder.encode(text).length;
+}
+
+const encoder = new TextEncoder();
 
 function applyToWaiting(delegation: In<"waiting_for_merge">, event: TimedEvent): Delegation {
   switch (event.type) {

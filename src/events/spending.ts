@@ -19,8 +19,45 @@ export type SpendingTotals = Map<string | null, Amounts>;
 export interface Amounts {
   settled: number;
   reserved: number;
+  /** By parents, to read the results of their children and to answer. */
+  kept: number;
   cost: number;
   reservedCost: number;
+  keptCost: number;
+}
+
+export const noAmounts: Readonly<Amounts> = Object.freeze({
+  settled: 0,
+  reserved: 0,
+  kept: 0,
+  cost: 0,
+  reservedCost: 0,
+  keptCost: 0,
+});
+
+/** What lies between two sums of the same accounts; undefined: nothing. */
+export function differenceOf(before: Readonly<Amounts>, after: Readonly<Amounts>) {
+  const difference: Amounts = {
+    settled: after.settled - before.settled,
+    reserved: after.reserved - before.reserved,
+    kept: after.kept - before.kept,
+    cost: after.cost - before.cost,
+    reservedCost: after.reservedCost - before.reservedCost,
+    keptCost: after.keptCost - before.keptCost,
+  };
+  const { cost, kept, keptCost, reserved, reservedCost, settled } = difference;
+  const isNothing =
+    settled === 0 && reserved === 0 && kept === 0 && cost === 0 && reservedCost === 0;
+  return isNothing && keptCost === 0 ? undefined : difference;
+}
+
+export function addTo(sum: Amounts, difference: Readonly<Amounts>): void {
+  sum.settled += difference.settled;
+  sum.reserved += difference.reserved;
+  sum.kept += difference.kept;
+  sum.cost += difference.cost;
+  sum.reservedCost += difference.reservedCost;
+  sum.keptCost += difference.keptCost;
 }
 
 /** From a delegation up to the run: everybody whose budget its requests are paid from. */
@@ -32,12 +69,12 @@ export function* spendingAbove(
   for (let one = at(run, id); one !== undefined; one = at(run, one.parentId)) {
     const { tokens: cap = unlimited } = one.share ?? {};
     const isOverrun = one.overrun === true;
-    const amounts = run.totals.get(one.id) ?? nothing;
+    const amounts = run.totals.get(one.id) ?? noAmounts;
     yield { id: one.id, cap, costCap: costCapOf(one), isOverrun, ...amounts };
   }
   // What its root may cost is for all of it: who looks on is below nobody.
   const [root] = run.delegations.values();
-  const all = run.totals.get(null) ?? nothing;
+  const all = run.totals.get(null) ?? noAmounts;
   yield { id: null, cap: run.budgetTokens, costCap: costCapOf(root), isOverrun: false, ...all };
 }
 
@@ -47,16 +84,9 @@ function costCapOf(delegation: Delegation | undefined): number {
 }
 
 const unlimited = Number.POSITIVE_INFINITY;
-const nothing: Readonly<Amounts> = Object.freeze({
-  settled: 0,
-  reserved: 0,
-  cost: 0,
-  reservedCost: 0,
-});
-
 function totalsOf(run: RunState): SpendingTotals {
   const totals: SpendingTotals = new Map();
-  for (const delegation of run.delegations.values()) add(run, totals, delegation, nothing);
+  for (const delegation of run.delegations.values()) add(run, totals, delegation, noAmounts);
   return totals;
 }
 
@@ -66,7 +96,7 @@ export function followSpending(
   before: Delegation | undefined,
   after: Delegation,
 ): void {
-  if (run.totals !== undefined) add(run, run.totals, after, before ? ownOf(before) : nothing);
+  if (run.totals !== undefined) add(run, run.totals, after, before ? ownOf(before) : noAmounts);
 }
 
 function add(
@@ -75,21 +105,12 @@ function add(
   delegation: Delegation,
   before: Readonly<Amounts>,
 ): void {
-  const after = ownOf(delegation);
-  const settled = after.settled - before.settled;
-  const reserved = after.reserved - before.reserved;
-  const cost = after.cost - before.cost;
-  const reservedCost = after.reservedCost - before.reservedCost;
-  if (settled === 0 && reserved === 0 && cost === 0 && reservedCost === 0) return;
+  const difference = differenceOf(before, ownOf(delegation));
+  if (difference === undefined) return;
   const grow = (id: string | null): void => {
     const known = totals.get(id);
-    if (known === undefined) totals.set(id, { settled, reserved, cost, reservedCost });
-    else {
-      known.settled += settled;
-      known.reserved += reserved;
-      known.cost += cost;
-      known.reservedCost += reservedCost;
-    }
+    if (known === undefined) totals.set(id, { ...difference });
+    else addTo(known, difference);
   };
   for (let one: Delegation | undefined = delegation; one; one = at(run, one.parentId)) grow(one.id);
   grow(null);
@@ -98,14 +119,17 @@ function add(
 /** What one delegation has used by itself, and holds back. */
 export function ownOf(delegation: Delegation): Amounts {
   const { usage } = delegation;
-  const settled = usage.prompt + usage.completion;
-  return { settled, cost: billionths(usage.cost), ...heldBackBy(delegation) };
-}
-
-/** What the request that a delegation has under way may cost at most. */
-function heldBackBy(delegation: Delegation): Pick<Spending, "reserved" | "reservedCost"> {
-  const held = delegation.status === "running" ? delegation.reservation : null;
-  return { reserved: held?.tokens ?? 0, reservedCost: billionths(held?.cost ?? 0) };
+  const isRunning = delegation.status === "running";
+  const held = isRunning ? delegation.reservation : null;
+  const keeps = isRunning ? delegation.keeps : undefined;
+  return {
+    settled: usage.prompt + usage.completion,
+    reserved: held?.tokens ?? 0,
+    kept: keeps?.tokens ?? 0,
+    cost: billionths(usage.cost),
+    reservedCost: billionths(held?.cost ?? 0),
+    keptCost: billionths(keeps?.cost ?? 0),
+  };
 }
 
 function at(run: RunState, id: string | null): Delegation | undefined {
@@ -119,6 +143,9 @@ export function requireFunds(
 ): void {
   const id = sub_agent_id ?? null;
   const { cost, tokens } = payload;
+  // What it kept back itself is for this request.
+  const delegation = at(run, id);
+  const own = delegation === undefined ? noAmounts : ownOf(delegation);
   for (const one of spendingAbove(run, id)) {
     if (one.isOverrun) {
       throw new MandateError(
@@ -126,8 +153,8 @@ export function requireFunds(
         `Delegation ${id} cannot hold back ${tokens} tokens: a provider reported more than was reserved in ${one.id}.`,
       );
     }
-    const isLeft = tokens <= one.cap - one.settled - one.reserved;
-    const dollars = one.costCap - one.cost - one.reservedCost;
+    const isLeft = tokens <= one.cap - one.settled - one.reserved - one.kept + own.kept;
+    const dollars = one.costCap - one.cost - one.reservedCost - one.keptCost + own.keptCost;
     if (isLeft && (cost === undefined || billionths(cost) <= dollars)) continue;
     const what = isLeft ? `$${cost}` : `${tokens} tokens`;
     throw new MandateError(

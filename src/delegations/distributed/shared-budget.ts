@@ -1,5 +1,5 @@
 import type { RunState } from "../../events/run-state.ts";
-import { ownOf, type Spending, spendingAbove } from "../../events/spending.ts";
+import { addTo, differenceOf, ownOf, type Spending, spendingAbove } from "../../events/spending.ts";
 import { type Amount, Budget, nothing } from "../budget.ts";
 
 /**
@@ -37,17 +37,12 @@ export class SharedBudget extends Budget {
     if (state === null) return super.line() as readonly Spending[];
     const known = this.#id === null ? undefined : state.delegations.get(this.#id);
     // What was just reserved or reported here may not be written yet.
-    const { settled, reserved, cost, reservedCost } = known === undefined ? none : ownOf(known);
-    return [...spendingAbove(state, this.#id)].map((one) => ({
-      ...one,
-      isOverrun: one.isOverrun || (one.id === this.#id && this.isOverrun),
-      settled: one.settled + (known === undefined ? 0 : this.spent.settled - settled),
-      reserved: one.reserved + (known === undefined ? 0 : this.spent.reserved - reserved),
-      cost: one.cost + (known === undefined ? 0 : this.spent.cost - cost),
-      reservedCost:
-        one.reservedCost + (known === undefined ? 0 : this.spent.reservedCost - reservedCost),
-    }));
+    const unwritten = known && differenceOf(ownOf(known), this.spent);
+    return [...spendingAbove(state, this.#id)].map((one) => {
+      const isOverrun = one.isOverrun || (one.id === this.#id && this.isOverrun);
+      const spending = { ...one, isOverrun };
+      if (unwritten !== undefined) addTo(spending, unwritten);
+      return spending;
+    });
   }
 }
-
-const none = { settled: 0, reserved: 0, cost: 0, reservedCost: 0 };

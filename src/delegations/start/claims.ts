@@ -95,11 +95,15 @@ export function ceilingOf(run: LiveRun, caller: LiveDelegation | null, isPlanned
     };
   }
   const { budget, deadlines, permissions } = caller.contract;
-  const [tokens, timeMs] = [caller.budget.unspent.tokens, caller.process.time.left()];
+  const left = caller.budget.forChildren;
+  const timeMs = caller.process.time.left();
+  const tokens = left.cost > 0 ? left.tokens : 0;
+  const kept = caller.budget.unspent.tokens - left.tokens;
   return {
     authority: mayDelegate(caller.contract),
     depth: permissions.max_delegation_depth,
     tokens: isPlanned && tokens > 0 ? budget.tokens : tokens,
+    ...(kept > 0 && { kept }),
     cost: budget.cost,
     timeMs: isPlanned && timeMs > 0 ? deadlines.total : timeMs,
   };

@@ -28,7 +28,9 @@ function costOf({ system, messages, tools, maxOutputTokens }: ModelRequest) {
   let prompt = Buffer.byteLength(system + JSON.stringify(tools));
   for (const message of messages) {
     prompt += Buffer.byteLength(message.text);
-    if (message.role === "assistant") prompt += Buffer.byteLength(JSON.stringify(message.calls));
+    if (message.role !== "assistant") continue;
+    // What was billed as so many tokens of an answer is no more of a prompt.
+    prompt += Math.min(limits.maxOutputTokens, Buffer.byteLength(JSON.stringify(message.calls)));
   }
   return { prompt, completion: maxOutputTokens };
 }
@@ -71,7 +73,10 @@ describe.each([20_000, 60_000, 150_000, 400_000])(
       expect(most).toBeLessThanOrEqual(budget);
       expect(billed).toBeGreaterThan(budget / 4);
       expect(recorded).toBe(billed);
-      expect(ofType(events, "agent.subagent_closed")).toHaveLength(children + 1);
+      // A child whose result its caller could not read is not begun.
+      const created = ofType(events, "agent.subagent_created");
+      expect(created.length).toBeGreaterThan(budget < 50_000 ? 10 : children);
+      expect(ofType(events, "agent.subagent_closed")).toHaveLength(created.length);
       // What the log says, at every point of it.
       let settled = 0;
       let reserved = 0;

@@ -1,4 +1,5 @@
 import type { ReceiptLine } from "../../contracts/receipt.ts";
+import { keptBy } from "../../events/delegation.ts";
 import type { EventPayloads, NewEvent, PlannedStep } from "../../events/event.ts";
 import { sha256 } from "../../events/hash-chain.ts";
 import { isRunInterrupted } from "../../events/is-run-interrupted.ts";
@@ -32,6 +33,7 @@ import { type Start, type Started, startDelegation } from "../start/start-delega
 import { askPerson } from "./ask-person.ts";
 import { EarlierChildren, storedResult } from "./earlier-children.ts";
 import { LivePlan } from "./live-plan.ts";
+import { unreadChildren } from "./take-turn.ts";
 
 export interface CallDelegator extends Delegator {
   /** Results that this call hands to its agent; written with the call's completion. */
@@ -71,7 +73,9 @@ class AgentDelegator implements CallDelegator {
   }
 
   get joinTokens(): number {
-    return this.#agent.contract.join.max_tokens;
+    const { contract, state } = this.#agent;
+    const most = contract.join.max_tokens;
+    return Math.min(most, keptBy(state)?.result ?? most);
   }
 
   async start(request: DelegationRequest, way: DelegationWay): Promise<StartOutcome> {
@@ -151,6 +155,12 @@ class AgentDelegator implements CallDelegator {
     const refreshing = agent.run.parts.agents.refresh(isHandle(request));
     if (refreshing) await refreshing;
     agent.work.throwIfStopped();
+    const keeps = keptBy(agent.state);
+    // A plan has one result, however many children carry it out.
+    if (keeps && request.key === undefined && unreadChildren(agent) >= keeps.results) {
+      const reason = `The caller's budget has room for ${keeps.results} unread results, for which it keeps ${keeps.tokens} tokens. Read those first, or delegate less.`;
+      return { rule: "budget", reason };
+    }
     const isTold = request.untrusted ?? this.hasUntrusted;
     return startDelegation({
       run: agent.run,

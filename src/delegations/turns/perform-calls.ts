@@ -1,3 +1,4 @@
+import { keptBy } from "../../events/delegation.ts";
 import { sha256 } from "../../events/hash-chain.ts";
 import { messageOf } from "../../ports/message-of.ts";
 import type { ToolCall } from "../../ports/model.ts";
@@ -11,6 +12,7 @@ import { type CallDelegator, callerOf, type DelegatingCall } from "./caller.ts";
 import { noteLateResult } from "./late-result.ts";
 import { OpenCalls } from "./open-calls.ts";
 import { roomForOutput } from "./plan-turn.ts";
+import { keepsForCalls } from "./take-turn.ts";
 
 /** So many calls are begun before the event loop gets a turn for others. */
 const burst = 128;
@@ -165,10 +167,15 @@ class Subject implements GateSubject, DelegatingCall {
     const { toolOutputBytes: most } = run.parts.limits;
     // A replay shows what was shown, and counts on nothing.
     if (!Number.isFinite(most)) return most;
+    const prompt =
+      (transcript.countedTokens ?? process.request.promptBound) + transcript.bytesSince;
+    const { reserve } = contract.budget;
+    const kept = keptBy(this.#agent.state)?.tokens ?? 0;
     const room = roomForOutput({
-      prompt: (transcript.countedTokens ?? process.request.promptBound) + transcript.bytesSince,
+      prompt,
       available: budget.available,
-      keepBack: contract.budget.reserve,
+      // What is kept back beyond the prompt is for results of children.
+      keepBack: Math.max(reserve, kept - prompt),
       price: priceOf(this.#agent),
     });
     return Math.min(most, room);
@@ -177,11 +184,15 @@ class Subject implements GateSubject, DelegatingCall {
   record(event: Parameters<GateSubject["record"]>[0]): void {
     const agent = this.#agent;
     this.checkStopped();
-    if (event.type === "agent.tool_started") {
-      const { effect } = findTool(agent, event.payload.tool) ?? {};
-      if (effect === "exec") agent.process.holdsProcesses = true;
-    } else this.wasRecorded = true;
-    agent.record(event);
+    if (event.type !== "agent.tool_started") {
+      this.wasRecorded = true;
+      agent.record(event);
+      return;
+    }
+    const { effect } = findTool(agent, event.payload.tool) ?? {};
+    if (effect === "exec") agent.process.holdsProcesses = true;
+    const keeps = keepsForCalls(agent, event.payload.call_id);
+    agent.record(keeps ? { ...event, payload: { ...event.payload, keeps } } : event);
   }
 
   durable(): Promise<void> {

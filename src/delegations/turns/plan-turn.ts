@@ -1,4 +1,5 @@
 import { dearestRates, type TokenPrice } from "../../contracts/token-price.ts";
+import type { Keeps } from "../../events/event.ts";
 import { billionths, billionthsFor, inDollars } from "../../ports/dollars.ts";
 import type { Amount } from "../budget.ts";
 
@@ -21,7 +22,7 @@ export interface TurnBounds {
   readonly available: Amount;
   /** Free if all that is under way were to cost nothing. */
   readonly unspent: Amount;
-  /** The contract's reserve for a last turn. */
+  /** For a last turn: the contract's reserve, and the results that it will have to read. */
   readonly keepBack: number;
   /** Of the model that will be asked; undefined: its tokens cost no dollars that are known. */
   readonly price: TokenPrice | undefined;
@@ -116,6 +117,46 @@ function promptsFor({ cost }: Amount, price: TokenPrice | undefined, answers: nu
   const { input, output } = dearestRates(price, Number.POSITIVE_INFINITY);
   return tokensFor(cost - billionthsFor(answers, output), input);
 }
+
+export interface ReportBounds extends Omit<TurnBounds, "maxOutput" | "unspent"> {
+  /** Results of children that it has not read, those of its open calls included. */
+  readonly results: number;
+  /** Tokens of text with which a result may enter the conversation. */
+  readonly joinTokens: number;
+  /** So many tokens of a prompt a token of that text can be at most: bytes, where none are counted. */
+  readonly perToken: number;
+}
+
+/**
+ * What a parent keeps back while its children work, so that they cannot drain what it needs to read
+ * their results and to answer. Results get half of what is free: children cannot say more with the
+ * other half. A result that does not fit enters as its beginning, and a child for whose result there is
+ * no room is refused.
+ */
+export function planReport(bounds: ReportBounds): Keeps {
+  const { available, joinTokens, keepBack, perToken, price, prompt, results } = bounds;
+  const answered = worstCase({ price, prompt }, keepBack);
+  const free = { tokens: available.tokens - answered.tokens, cost: available.cost - answered.cost };
+  const forPrompts = Math.max(0, Math.min(free.tokens, promptsFor(free, price, 0)));
+  const around = wrapping * perToken;
+  const least = (leastJoined + leastAround) * perToken;
+  const most = Math.min(joinTokens * perToken + around, Math.floor(forPrompts / 2 / results));
+  const each = Math.max(least, most);
+  // Where many results are as short as can be, children still have a quarter.
+  const fitting = Math.min(results, Math.floor((forPrompts * 3) / 4 / each));
+  const kept = worstCase({ price, prompt: prompt + fitting * each }, keepBack);
+  const tokens = Math.max(0, Math.min(kept.tokens, available.tokens));
+  const cost = inDollars(Math.max(0, Math.min(kept.cost, available.cost)));
+  const result = Math.max(leastJoined, Math.floor((each - around) / perToken));
+  return { tokens, ...(cost > 0 && { cost }), results: fitting, result };
+}
+
+/** Tokens of what stands around a result: how it ended, and its evidence. */
+const wrapping = 340;
+/** The same where results are too short for evidence. */
+const leastAround = 100;
+/** Tokens of a result that says where the rest is. */
+const leastJoined = 70;
 
 /** What stands around an output in the conversation: whose it is, and that it was cut. */
 const frame = 512;

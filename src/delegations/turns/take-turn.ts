@@ -1,15 +1,19 @@
 import type { Cause } from "../../events/cause.ts";
 import type { CloseReason } from "../../events/close-reason.ts";
+import type { Keeps } from "../../events/event.ts";
 import { timeoutSignal } from "../../ports/clock.ts";
 import { inDollars } from "../../ports/dollars.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
 import type { ModelReply } from "../../ports/model.ts";
 import { ModelFault } from "../../ports/model-fault.ts";
 import { chooseShortening } from "../../sessions/compact.ts";
+import type { PendingCall } from "../../sessions/transcript.ts";
+import { bytesPerToken } from "../../tools/delegation/fit-result.ts";
 import type { OfferedTools } from "../../tools/toolbox.ts";
 import type { Amount } from "../budget.ts";
+import { findTool } from "../delegation-process.ts";
 import { type Ending, failure, Stopped } from "../ends/ending.ts";
-import type { EngineParts } from "../engine-parts.ts";
+import type { EngineParts, RecordedEstimate } from "../engine-parts.ts";
 import {
   event,
   heldBy,
@@ -21,6 +25,7 @@ import {
 import { hasServers, openServers, withServerTools } from "./open-servers.ts";
 import {
   leastForAnswer,
+  planReport,
   planTurn,
   planWindow,
   promptBound,
@@ -45,7 +50,12 @@ export async function takeTurn(agent: LiveDelegation): Promise<Ending | null> {
     if (window?.isTooSmall) return tooLong(agent, "the prompt is longer than the window.");
     boundPrompt(agent);
     const plan = reserveNow(agent) ?? (await reserveCounted(agent));
-    if (plan.kind === "exhausted") return bestSoFar(agent);
+    if (plan.kind === "exhausted") {
+      // Results that turned out longer than what was kept back for them enter it shortened.
+      const { bytes } = agent.said.transcript;
+      if (agent.process.children.length > 0 && canCount(agent) && shortenTo(agent, bytes)) continue;
+      return bestSoFar(agent);
+    }
     // The worst case is on disk before the request leaves: a crash cannot make it forgotten.
     await agent.process.appends.durable();
     agent.work.throwIfStopped();
@@ -266,15 +276,86 @@ function reserve(
   underWay.received = recorded?.received ?? 0;
   const prompt = recorded?.isBounded === false ? {} : { prompt: underWay.promptBound };
   const { cost, tokens } = amount;
+  const keeps = keepsAfter(agent, plan, recorded);
   agent.record(
     event(agent, "agent.budget_reserved", {
       request,
       tokens,
       ...prompt,
       ...(cost > 0 && { cost: inDollars(cost) }),
+      ...(keeps && { keeps }),
     }),
   );
   return isLastTurn(agent) ? { ...plan, kind: "last" } : plan;
+}
+
+/** What is kept back besides a request, for results of background children. */
+function keepsAfter(
+  agent: LiveDelegation,
+  { maxOutput, reserve: amount }: Extract<TurnPlan, { reserve: Amount }>,
+  recorded: RecordedEstimate | undefined,
+): Keeps | undefined {
+  if (agent.run.parts.models.recorded !== undefined) return recorded?.keeps.reserved;
+  const results = unreadChildren(agent);
+  if (results === 0) return undefined;
+  const { available } = agent.budget;
+  const left = { tokens: available.tokens - amount.tokens, cost: available.cost - amount.cost };
+  return keepsFor(agent, results, left, agent.process.request.promptBound + maxOutput);
+}
+
+/** What the calls of a turn that make children keep back, for the first of them that begins. */
+export function keepsForCalls(agent: LiveDelegation, callId: string): Keeps | undefined {
+  const { models } = agent.run.parts;
+  if (models.recorded !== undefined) {
+    return models.recorded(agent.id, requestsOf(agent))?.keeps.calls?.get(callId);
+  }
+  const { transcript } = agent.said;
+  const joining = (pending: PendingCall): boolean => bringsResult(agent, pending.call.name);
+  // Of a thousand calls the first one speaks for all.
+  if (transcript.pending.some((pending) => pending.started && joining(pending))) return undefined;
+  const calls = transcript.pending.filter(joining);
+  if (!calls.some(({ call }) => call.id === callId)) return undefined;
+  const prompt =
+    (transcript.countedTokens ?? agent.process.request.promptBound) + transcript.bytesSince;
+  const results = calls.length + unreadChildren(agent);
+  return keepsFor(agent, results, agent.budget.available, prompt);
+}
+
+function keepsFor(
+  agent: LiveDelegation,
+  results: number,
+  available: Amount,
+  prompt: number,
+): Keeps {
+  const { budget, join } = agent.contract;
+  return planReport({
+    prompt,
+    available,
+    keepBack: budget.reserve,
+    price: priceOf(agent),
+    results,
+    joinTokens: join.max_tokens,
+    perToken: canCount(agent) ? 1 : bytesPerToken,
+  });
+}
+
+/** Children whose results its model has not been given. */
+export function unreadChildren({ process, run }: LiveDelegation): number {
+  return process.children.filter(({ id }) => !run.history.delivered.has(id)).length;
+}
+
+function bringsResult(agent: LiveDelegation, name: string): boolean {
+  const { choosesFrom, effect, waits } = findTool(agent, name) ?? {};
+  return effect === "spawn" && (waits === true || choosesFrom !== undefined);
+}
+
+/** Whether its prompts are counted in tokens where their bytes do not fit. */
+function canCount(agent: LiveDelegation): boolean {
+  try {
+    return agent.run.parts.models.resolve(modelOf(agent)).countTokens !== undefined;
+  } catch {
+    return false;
+  }
 }
 
 function recordTurn(agent: LiveDelegation, reply: ModelReply, last: boolean): void {

@@ -3,7 +3,7 @@ import { noExposure } from "../../contracts/exposure.ts";
 import type { DelegationResult, Delegator } from "../../ports/delegator.ts";
 import { defineTool } from "../tool.ts";
 import { delegateAbout } from "./delegate-about.ts";
-import { fitResult, transcriptReference } from "./fit-result.ts";
+import { fitResult, fits, transcriptReference } from "./fit-result.ts";
 import { refusedStart } from "./refused-start.ts";
 
 const positive = z.int().positive();
@@ -56,9 +56,34 @@ export function describeResult(
   result: DelegationResult,
   delegator: Pick<Delegator, "isSealed" | "joinTokens">,
 ): string {
-  const { evidence, ...rest } = result;
-  const { summary: _summary, usage: _usage, ...seal } = evidence;
+  const { evidence, subDelegations, ...rest } = result;
   const text = fitResult(result, delegator.joinTokens);
+  // Of very many results only the words and the outcome have room.
+  if (delegator.joinTokens < leastWithEvidence) {
+    const { closeReason, delegationId, profile, status } = rest;
+    return JSON.stringify({ delegationId, profile, status, closeReason, result: text });
+  }
+  const { summary: _summary, usage: _usage, ...seal } = evidence;
   const transcript = transcriptReference(result, delegator);
-  return JSON.stringify({ ...rest, result: text, evidence: seal, transcript });
+  const below = subDelegations && boundedBelow(subDelegations, delegator.joinTokens);
+  return JSON.stringify({
+    ...rest,
+    ...(below && { subDelegations: below }),
+    result: text,
+    evidence: seal,
+    transcript,
+  });
+}
+
+const leastWithEvidence = 200;
+
+/** What it delegated itself; only how that ended, where its results are too long to be shown too. */
+function boundedBelow(below: readonly DelegationResult[], tokens: number): readonly unknown[] {
+  if (fits(JSON.stringify(below), tokens)) return below;
+  return below.map(({ closeReason, delegationId, profile, status }) => ({
+    delegationId,
+    profile,
+    status,
+    closeReason,
+  }));
 }

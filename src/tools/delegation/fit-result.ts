@@ -2,7 +2,7 @@ import type { DelegationResult, Delegator, JoinedOutput } from "../../ports/dele
 import { headOfBytes } from "../../text.ts";
 
 /** Three bytes a token is on the safe side for prose and code alike. */
-const bytesPerToken = 3;
+export const bytesPerToken = 3;
 
 function bytesFor(tokens: number): number {
   return Math.max(200, tokens * bytesPerToken);

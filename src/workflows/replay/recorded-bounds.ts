@@ -137,11 +137,20 @@ function stateAfter(before: Delegation | null, event: StoredEvent): Delegation |
   return before && spending.has(event.type) ? apply(before, event) : null;
 }
 
+/** What the spending of a delegation, and what it keeps back, depends on. */
 const spending: ReadonlySet<string> = new Set([
   "agent.subagent_started",
+  "agent.subagent_attempt",
   "agent.budget_reserved",
   "agent.budget_settled",
   "agent.budget_corrected",
+  "agent.tool_started",
+  "agent.tool_completed",
+  "agent.tool_failed",
+  "agent.tool_denied",
+  "agent.tool_outcome_unknown",
+  "agent.subagent_waiting_for_merge",
+  "agent.subagent_failed",
 ]);
 
 function boundsOf(contract: Contract, { available, unspent }: Budget): Request["bounds"] {

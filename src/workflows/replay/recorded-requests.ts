@@ -1,3 +1,4 @@
+import type { RecordedKeeps } from "../../delegations/engine-parts.ts";
 import { promptOfLeast } from "../../delegations/turns/plan-turn.ts";
 import type { Cause } from "../../events/cause.ts";
 import type { EventPayloads, StoredEvent } from "../../events/event.ts";
@@ -12,6 +13,7 @@ export type RecordedRequest = Outcome & {
   readonly isBounded: boolean;
   /** Of its reservation, or of the one that was too large. */
   readonly promptBound: number | undefined;
+  readonly keeps: RecordedKeeps;
   /** How its conversation was shortened in this attempt before it. */
   readonly shortenings: readonly EventPayloads["agent.compacted"][];
   readonly isSent: boolean;
@@ -69,7 +71,15 @@ export function recordedRequests(
       request = event.payload.request;
       bound = event.payload.prompt;
       const isBounded = bound !== undefined;
-      found.set(request, { ...unsent, isBounded, promptBound: bound, shortenings, isSent: true });
+      const keeps = { reserved: event.payload.keeps };
+      const sent = { ...unsent, isBounded, promptBound: bound, keeps, shortenings, isSent: true };
+      found.set(request, sent);
+    } else if (event.type === "agent.tool_started") {
+      const { call_id: id, keeps } = event.payload;
+      const own = found.get(request);
+      if (keeps === undefined || own === undefined) continue;
+      const calls = new Map([...(own.keeps.calls ?? []), [id, keeps]]);
+      found.set(request, { ...own, keeps: { ...own.keeps, calls } });
     } else if (event.type === "agent.subagent_attempt") {
       shortenings = [];
     } else if (event.type === "agent.compacted") {
@@ -87,7 +97,7 @@ export function recordedRequests(
       const outcome = turn ? answer(turn, event) : withoutTurn(event, next, tries);
       const { completion, estimated } = event.payload;
       const received = estimated ? completion : 0;
-      const { shortenings: before = [] } = found.get(event.payload.request) ?? unsent;
+      const { keeps, shortenings: before } = found.get(event.payload.request) ?? unsent;
       const hasFailed = "then" in outcome && outcome.then === "compact" && isFailure(next);
       found.set(event.payload.request, {
         ...outcome,
@@ -95,6 +105,7 @@ export function recordedRequests(
           received,
           isBounded: bound !== undefined,
           promptBound: bound,
+          keeps,
           shortenings: before,
           isSent: true,
           hasFailed,
@@ -111,6 +122,7 @@ const unsent: RecordedRequest = {
   received: 0,
   isBounded: false,
   promptBound: undefined,
+  keeps: {},
   shortenings: [],
   isSent: false,
   hasFailed: false,
