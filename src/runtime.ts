@@ -21,7 +21,7 @@ import type { AgentSource, EngineLimits, EngineParts } from "./delegations/engin
 import { compose, type Middleware } from "./delegations/middleware.ts";
 import { tellAgent } from "./delegations/runs/live-runs.ts";
 import { Scheduler } from "./delegations/scheduler.ts";
-import type { RunGrant } from "./delegations/start/run-grant.ts";
+import type { RunGrant } from "./contracts/run-grant.ts";
 import type { DbosDispatcher } from "./engines/dbos/dbos-dispatcher.ts";
 import { createModelRegistry, type ModelRegistry } from "./models/model-registry.ts";
 import { type Control, maxOutputTokens, openControl } from "./open-control.ts";

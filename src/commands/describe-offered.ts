@@ -1,6 +1,6 @@
 import { agentsBlock } from "../control/records/agents-block.ts";
+import { agentsFor } from "../control/records/resolve-profile.ts";
 import type { EngineParts } from "../delegations/engine-parts.ts";
-import { agentsFor } from "../delegations/start/resolve-profile.ts";
 import { spawnProfilesBlock } from "../profiles/spawn-profiles-block.ts";
 
 /** The profiles that another program's agent can delegate to, as models are told; empty: none. */

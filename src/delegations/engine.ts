@@ -1,3 +1,5 @@
+import type { RunGrant, RunPrincipal } from "../contracts/run-grant.ts";
+import { refusal, requireModel } from "../control/records/resolve-profile.ts";
 import type { Cancellation } from "../events/cause.ts";
 import type { MessageSender, StoredEvent } from "../events/event.ts";
 import { answerAsk } from "../inbox/answer-ask.ts";
@@ -24,9 +26,6 @@ import { resumeRun } from "./runs/resume-run.ts";
 import type { Resumed, RunRequest, SessionRequest, StartedRun } from "./runs/run-request.ts";
 import { openSession, startContinuation, startRun } from "./runs/start-run.ts";
 import type { Session } from "./session.ts";
-import { requireModel } from "./start/require-model.ts";
-import { refusal } from "./start/resolve-profile.ts";
-import type { RunGrant, RunPrincipal } from "./start/run-grant.ts";
 import type { Interrupted } from "./suspend/interrupt.ts";
 import { type ContinueOptions, continuation, type ResumeLimits } from "./suspend/resumption.ts";
 import { startWatcher, watchersOf } from "./watchers.ts";

@@ -1,3 +1,4 @@
+import type { RunGrant } from "../contracts/run-grant.ts";
 import { openAskOf } from "../events/delegation.ts";
 import type { EventPayloads, NewEvent, StoredEvent } from "../events/event.ts";
 import type { AskOutcome } from "../ports/delegator.ts";
@@ -7,7 +8,6 @@ import { outcomeOf } from "./conversation.ts";
 import type { EngineParts } from "./engine-parts.ts";
 import type { Execution } from "./execution.ts";
 import type { LiveDelegation } from "./live-delegation.ts";
-import type { RunGrant } from "./start/run-grant.ts";
 
 /** A run that this process works on. */
 export class LiveRun {

@@ -1,3 +1,4 @@
+import { resolveProfile, type Unresolved } from "../control/records/resolve-profile.ts";
 import type { StoredEvent } from "../events/event.ts";
 import type { Store } from "../ports/store.ts";
 import { describeDelta, describeDeltas } from "../sessions/describe-delta.ts";
@@ -5,7 +6,6 @@ import { closeWith, endWatcher } from "./ends/close.ts";
 import type { Ending } from "./ends/ending.ts";
 import { event, isWatcher, type LiveDelegation } from "./live-delegation.ts";
 import type { LiveRun } from "./live-run.ts";
-import { resolveProfile, type Unresolved } from "./start/resolve-profile.ts";
 import { type Started, startDelegation } from "./start/start-delegation.ts";
 
 /** What a watcher is shown at once, in characters. */
@@ -34,9 +34,8 @@ export async function startWatcher(watches: LiveDelegation, profile: string): Pr
 
 /** The first profile that cannot watch. Asked before the run exists, so that a refusal leaves none. */
 export function unfitWatcher(run: LiveRun, profiles: readonly string[]): Unresolved | undefined {
-  const start = { run, caller: null, way: "watch", callId: null, step: 0 } as const;
   for (const profile of profiles) {
-    const found = resolveProfile({ ...start, request: { task: "watch", profile } });
+    const found = resolveProfile(run.parts, { task: "watch", profile }, "watch");
     if (!("profile" in found)) return found;
   }
   return undefined;

@@ -1,9 +1,14 @@
+import type { Authority } from "../contracts/authority.ts";
 import type { Selection } from "../contracts/selection.ts";
 import { nearestKey } from "../documents/nearest-key.ts";
 import type { Profile, ProfileFields } from "../profiles/profile.ts";
+import type { ProfileRegistry } from "../profiles/profile-registry.ts";
+import type { SkillRegistry } from "../skills/skill.ts";
 import { skillName } from "../skills/skill-name.ts";
+import { shippedScopes, shippedTools } from "./shipped-tools.ts";
+import type { Toolbox } from "./toolbox.ts";
 
-/** What there is by name, as far as somebody can say it here. */
+/** The names that are known here, by kind. */
 export interface KnownNames {
   readonly tool: ReadonlySet<string>;
   readonly scope: ReadonlySet<string>;
@@ -11,7 +16,7 @@ export interface KnownNames {
   readonly profile?: ReadonlySet<string>;
 }
 
-/** A name in a profile that is nobody's. */
+/** A name in a profile that is not known. */
 export interface Misnamed {
   readonly kind: keyof KnownNames;
   /** Its dotted path: `mayDelegate.tools`. */
@@ -21,7 +26,7 @@ export interface Misnamed {
   readonly meant?: string;
 }
 
-/** Comparing costs something, and a file can hold ten thousand names that are nobody's. */
+/** Comparing costs something, and a file can hold ten thousand unknown names. */
 const mostCompared = 100;
 
 /** Every name in these fields that is not known. The tools of MCP servers are not known before. */
@@ -66,4 +71,86 @@ function isThere(kind: keyof KnownNames, name: string, there: ReadonlySet<string
 
 function plain(kind: keyof KnownNames, name: string): string {
   return kind === "skill" ? skillName(name) : name;
+}
+
+/** Where the names come from that a process knows. */
+interface NameSources {
+  readonly toolbox: Toolbox;
+  readonly skills: Pick<SkillRegistry, "all">;
+  readonly profiles: Pick<ProfileRegistry, "layersOf" | "names" | "problemOf">;
+  readonly limits: { readonly onUnknownProfile: string | null };
+}
+
+/**
+ * Why a profile that asks for `read_fil`, or forbids `shel`, is not started: the one would be dropped
+ * and the other have no effect, unseen. A name that is like no known one is left to the receipt, since
+ * another machine may know it; only a reviewer has to exist. `held`: what the caller holds is known
+ * as well, because it may have been granted where there are more tools.
+ */
+export function misnamedInProfile(
+  from: NameSources,
+  profile: Profile,
+  held: () => Authority,
+): string | undefined {
+  const known = clean.get(from.toolbox) ?? new WeakSet();
+  if (known.has(profile)) return undefined;
+  const { limits, profiles } = from;
+  const { name: own, origins = {} } = profile;
+  // Files of other programs are read leniently: their tools have other names. Rules bind all the same.
+  const foreign = profiles
+    .layersOf(own)
+    .flatMap(({ isForeign, origin }) => (isForeign ? [origin] : []));
+  const found = findMisnamed(profile, namesKnownTo(from, held())).filter(
+    ({ field, kind, meant, name }) => {
+      if (field !== "toolRules" && foreign.includes(origins[field] ?? "")) return false;
+      if (kind !== "profile") return meant !== undefined;
+      return limits.onUnknownProfile === null && profiles.problemOf(name) === undefined;
+    },
+  );
+  const [first] = found;
+  if (first !== undefined) {
+    const sentences = found.map((one) => describeMisnamed(own, one)).join(" ");
+    return `${sentences} Correct the profile (${origins[first.field] ?? profile.origin}).`;
+  }
+  clean.set(from.toolbox, known.add(profile));
+  return undefined;
+}
+
+/** Profiles without mistakes. One with mistakes is judged again: a skill may have been added. */
+const clean = new WeakMap<Toolbox, WeakSet<Profile>>();
+
+/** The same for the tools that a person or a program asks for; a model's request is narrowed. */
+export function misnamedTools(
+  from: NameSources,
+  tools: readonly string[],
+  held: () => Authority,
+): string | undefined {
+  if (tools.every((tool) => from.toolbox.get(tool) !== undefined)) return undefined;
+  const sentences = findMisnamed({ tools }, namesKnownTo(from, held())).flatMap(
+    ({ meant, name }) =>
+      meant === undefined ? [] : `There is no tool "${name}". Did you mean "${meant}"?`,
+  );
+  return sentences.length === 0 ? undefined : sentences.join(" ");
+}
+
+function namesKnownTo({ profiles, skills, toolbox }: NameSources, held: Authority): KnownNames {
+  const scopes = toolbox.names.flatMap((name) => toolbox.get(name)?.scopes ?? []);
+  return {
+    tool: new Set([...toolbox.names, ...shippedTools, ...listed(held.tools)]),
+    scope: new Set([...scopes, ...shippedScopes, ...listed(held.scopes)]),
+    skill: new Set([...skills.all().map(({ name }) => name), ...listed(held.skills)]),
+    profile: new Set(profiles.names()),
+  };
+}
+
+function listed(selection: Selection): readonly string[] {
+  return selection === "*" ? [] : selection;
+}
+
+function describeMisnamed(profile: string, { field, kind, meant, name }: Misnamed): string {
+  const hint = meant === undefined ? "" : ` Did you mean "${meant}"?`;
+  const what =
+    field === "toolRules" ? `A rule of "${profile}" is about` : `"${profile}" names under ${field}`;
+  const effect = field === "toolRules" ? " As it stands, the rule holds for nothing." : "";
+  return `${what} "${name}", and there is no such ${kind}.${hint}${effect}`;
 }

@@ -1,3 +1,4 @@
+import type { RunGrant } from "../../contracts/run-grant.ts";
 import { isOpen, type Share } from "../../events/delegation.ts";
 import type { NewEvent } from "../../events/event.ts";
 import type { RunState } from "../../events/run-state.ts";
@@ -7,7 +8,6 @@ import { cancelStored } from "../ends/cancel-stored.ts";
 import type { EngineParts } from "../engine-parts.ts";
 import type { LiveDelegation } from "../live-delegation.ts";
 import { grantOfRoot, takeUp } from "../recovery/recover.ts";
-import type { RunGrant } from "../start/run-grant.ts";
 import { catchUp, loseBranch } from "./branches.ts";
 import { DistributedExecution } from "./distributed-execution.ts";
 import { hydrateBranch } from "./hydrate-branch.ts";

@@ -19,8 +19,8 @@ import type { EngineParts } from "../engine-parts.ts";
 import type { CopyRole } from "../execution.ts";
 import { LiveDelegation, suspensionIn } from "../live-delegation.ts";
 import { budgetFor, type LiveRun } from "../live-run.ts";
+import { openingOf } from "../start/beginning.ts";
 import { placeAgain } from "../start/placement.ts";
-import { openingOf } from "../start/start-delegation.ts";
 import { LoggedTime, longestSilence, type UsedTime } from "./logged-time.ts";
 
 /**

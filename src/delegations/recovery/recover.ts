@@ -1,4 +1,5 @@
 import { allGrantedBy, externalProvider } from "../../contracts/contract.ts";
+import { grantTo, type RunGrant } from "../../contracts/run-grant.ts";
 import type { Delegation } from "../../events/delegation.ts";
 import type { NewEvent } from "../../events/event.ts";
 import { isPaused, type RunState } from "../../events/run-state.ts";
@@ -13,7 +14,6 @@ import type { LiveDelegation } from "../live-delegation.ts";
 import { event, openChildren } from "../live-delegation.ts";
 import { LiveRun } from "../live-run.ts";
 import { LocalExecution } from "../local-execution.ts";
-import { grantTo, type RunGrant } from "../start/run-grant.ts";
 import {
   isHeldBack,
   outlivesInterrupt,

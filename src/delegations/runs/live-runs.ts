@@ -1,3 +1,4 @@
+import type { RunGrant } from "../../contracts/run-grant.ts";
 import type { Cancellation, Cause } from "../../events/cause.ts";
 import type { StoredEvent } from "../../events/event.ts";
 import { isPaused } from "../../events/run-state.ts";
@@ -12,7 +13,6 @@ import { failedResult, unwrittenBy } from "../ends/closing-events.ts";
 import type { EngineParts } from "../engine-parts.ts";
 import { event, type LiveDelegation } from "../live-delegation.ts";
 import { type LiveRun, loseRun, settleAsk } from "../live-run.ts";
-import type { RunGrant } from "../start/run-grant.ts";
 import { cancelLive, type Interrupted, interruptRoot } from "../suspend/interrupt.ts";
 import type { GoalQueue } from "./goal-queue.ts";
 

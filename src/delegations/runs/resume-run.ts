@@ -1,4 +1,5 @@
 import { allGrantedBy, type Contract, externalProvider } from "../../contracts/contract.ts";
+import type { RunPrincipal } from "../../contracts/run-grant.ts";
 import { type Delegation, shownName } from "../../events/delegation.ts";
 import { isRunInterrupted } from "../../events/is-run-interrupted.ts";
 import { childrenOf, type RunState } from "../../events/run-state.ts";
@@ -10,7 +11,6 @@ import {
   latestAfter,
   openBelow,
 } from "../../sessions/decide-resume.ts";
-import type { RunPrincipal } from "../start/run-grant.ts";
 import { findDelegation, type ResumeLimits, resumption } from "../suspend/resumption.ts";
 import type { EngineState } from "./live-runs.ts";
 import type { Recovery } from "./recovery.ts";

@@ -1,6 +1,15 @@
 import { originsIn } from "../../contracts/addresses-in.ts";
 import { intersectAuthority } from "../../contracts/authority.ts";
+import {
+  grantIn,
+  grantNamed,
+  grantTo,
+  namedOrigins,
+  type RunGrant,
+  type RunPrincipal,
+} from "../../contracts/run-grant.ts";
 import type { ConsentMode } from "../../control/folders/decide-consent.ts";
+import { isHandle, refusal } from "../../control/records/resolve-profile.ts";
 import { withoutEmptyFields } from "../../documents/without-empty.ts";
 import type { EventPayloads } from "../../events/event.ts";
 import type { DelegationResult } from "../../ports/delegator.ts";
@@ -15,17 +24,8 @@ import { LiveRun } from "../live-run.ts";
 import { LocalExecution } from "../local-execution.ts";
 import { openingAfter } from "../recovery/hydrate.ts";
 import { Session } from "../session.ts";
-import { carriedFrom } from "../start/carried.ts";
+import { carriedByStored } from "../start/beginning.ts";
 import { movedWorkspace } from "../start/placement.ts";
-import { isHandle, refusal } from "../start/resolve-profile.ts";
-import {
-  grantIn,
-  grantNamed,
-  grantTo,
-  namedOrigins,
-  type RunGrant,
-  type RunPrincipal,
-} from "../start/run-grant.ts";
 import { type Start, startDelegation } from "../start/start-delegation.ts";
 import { type Resumption, withoutWriting } from "../suspend/resumption.ts";
 import { startWatchers, unfitWatcher } from "../watchers.ts";
@@ -150,7 +150,7 @@ async function start(own: EngineState, order: RunOrder): Promise<StartedRun> {
       addresses: request.addresses,
       ...(resumedFrom !== undefined && {
         opening: await openingAfter(parts, resumedFrom, request.task, resumedAt),
-        carries: await carriedFrom(parts, resumedFrom),
+        carries: await carriedByStored(parts, resumedFrom),
       }),
     },
     { ...sessionOf(request), ...(isGoal && { goal: { behind } }) },

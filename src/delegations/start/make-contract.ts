@@ -1,24 +1,18 @@
 import { type Contract, memoryPermissions } from "../../contracts/contract.ts";
-import type { Carried } from "../../contracts/exposure.ts";
 import type { Granted } from "../../contracts/narrow.ts";
 import { defaultReportPattern, ownReportFolder, patternById } from "../../contracts/report-path.ts";
 import { includes, type Selection } from "../../contracts/selection.ts";
 import { isFree, type TokenPrice } from "../../contracts/token-price.ts";
+import type { Resolved } from "../../control/records/resolve-profile.ts";
 import type { Profile } from "../../profiles/profile.ts";
 import { profileHash } from "../../profiles/profile-hash.ts";
 import { clip } from "../../text.ts";
-import type { Toolbox } from "../../tools/toolbox.ts";
+import type { EngineParts } from "../engine-parts.ts";
 import type { LiveDelegation } from "../live-delegation.ts";
+import { type Beginning, contextFor } from "./beginning.ts";
+import { exitRuleOf } from "./grant.ts";
 import { isReviewed, type Placement } from "./placement.ts";
-import type { Resolved } from "./resolve-profile.ts";
-import { SharedValues } from "./shared-values.ts";
 import type { Start } from "./start-delegation.ts";
-
-interface Beginning {
-  readonly prompt: string;
-  readonly carries: readonly Carried[];
-  readonly addresses: readonly string[];
-}
 
 /** Everything that was agreed, written out. From here on only the contract counts. */
 export function makeContract(
@@ -26,13 +20,13 @@ export function makeContract(
   { agent, profile }: Resolved,
   granted: Granted,
   placement: Placement | null,
-  { addresses, carries, prompt }: Beginning,
+  { addresses, carries, system }: Beginning,
 ): Contract {
   const { run, caller, request, step } = start;
-  const { limits } = run.parts;
+  const { limits, store } = run.parts;
   const slash = granted.model.indexOf("/");
-  const { exit, limits: own, model } = profile;
-  const servers = grantedServers(profile, granted);
+  const { limits: own, model } = profile;
+  const { mayUse } = granted;
   const contract: Contract = {
     version: 1,
     parent: {
@@ -43,7 +37,8 @@ export function makeContract(
       ...(start.watches && { watches: start.watches.id }),
       ...(carries.length > 0 && { carries }),
       ...(addresses.length > 0 && { addresses }),
-      task_prompt: beginningOf(run.settings.task),
+      // Every contract says what the run is about; a plan as the task is not repeated in whole.
+      task_prompt: clip(run.settings.task, longestTask),
       goal_summary: caller?.contract.step.title ?? titleOf(run.settings.task),
     },
     step: {
@@ -52,17 +47,17 @@ export function makeContract(
       context: contextFor(profile.opening, request.context),
       success_criteria: request.successCriteria ?? none,
     },
-    profile: profiles.share({
+    profile: shared("profile", {
       id: profile.name,
       hash: profileHash(profile),
-      prompt,
+      prompt: store.keepText(system),
       ...(agent !== undefined && { agent }),
       ...capabilityOf(start, profile),
     }),
-    model: models.share({
+    model: shared("model", {
       provider: granted.model.slice(0, slash),
       model: granted.model.slice(slash + 1),
-      allow: sharedNames(granted.mayUse.models),
+      allow: sharedNames(mayUse.models),
       max_output_tokens: model?.maxOutputTokens ?? limits.maxOutputTokens,
       temperature: model?.temperature ?? null,
       ...(model?.topP !== undefined && { top_p: model.topP }),
@@ -72,22 +67,22 @@ export function makeContract(
       ...pricesOf(run.parts, granted),
     }),
     principal: run.settings.grant.principal,
-    permissions: permissions.share({
-      allowed_tools: granted.mayUse.tools as readonly string[],
+    permissions: shared("permissions", {
+      allowed_tools: mayUse.tools as readonly string[],
       can_spawn_children: granted.canSpawn,
       max_delegation_depth: granted.depth,
-      ...(granted.beyondDepth.length > 0 && { beyond_depth: names.share(granted.beyondDepth) }),
-      skills: granted.mayUse.skills,
-      mcp_servers: granted.mayUse.mcp_servers,
-      scopes: granted.mayUse.scopes,
+      ...(granted.beyondDepth.length > 0 && { beyond_depth: shared("names", granted.beyondDepth) }),
+      skills: mayUse.skills,
+      mcp_servers: mayUse.mcp_servers,
+      scopes: mayUse.scopes,
       write_roots: placement?.writeRoots ?? none,
-      network: granted.mayUse.network,
-      ...(granted.mayUse.ways_out && { ways_out: granted.mayUse.ways_out }),
+      network: mayUse.network,
+      ...(mayUse.ways_out && { ways_out: mayUse.ways_out }),
       ...memoryOf(start, granted),
-      ...(granted.mayUse.rules && { rules: granted.mayUse.rules }),
+      ...(mayUse.rules && { rules: mayUse.rules }),
       may_delegate: granted.mayDelegate,
     }),
-    execution: executions.share({
+    execution: shared("execution", {
       attempt_timeout_ms: Math.min(granted.timeMs, request.attemptTimeoutMs ?? granted.timeMs),
       // What a watcher missed while it failed is not shown to it again.
       max_retries: start.way === "watch" ? 0 : (own?.retries ?? limits.maxRetries),
@@ -101,22 +96,10 @@ export function makeContract(
       reserve: Math.min(1000, Math.floor(granted.tokens / 20)),
     },
     workspace: placement === null ? noWorkspace : workspaceOf(start, profile, placement),
-    exit:
-      exit === undefined || !bindsExit(start, exit)
-        ? noExitRule
-        : {
-            tools: exitTools(exit, run.parts.toolbox).filter((tool) =>
-              includes(granted.mayUse.tools, tool),
-            ),
-            output_schema: exit.outputSchema ?? null,
-            evidence: exit.evidence ?? "none",
-            ...(exit.review && {
-              review: { profile: exit.review.profile, rounds: exit.review.rounds ?? 3 },
-            }),
-          },
+    exit: exitOf(start, profile, granted),
     on_parent_interrupt: profile.onParentInterrupt ?? "cancel",
-    join: joins.share({ max_tokens: own?.joinTokens ?? limits.joinTokens }),
-    deadlines: deadlines.share({
+    join: shared("join", { max_tokens: own?.joinTokens ?? limits.joinTokens }),
+    deadlines: shared("deadlines", {
       first_token: limits.deadlines.firstTokenMs,
       stall: limits.deadlines.stallMs,
       tool: limits.deadlines.toolMs,
@@ -125,19 +108,37 @@ export function makeContract(
       total: start.way === "watch" ? Number.MAX_SAFE_INTEGER : granted.timeMs,
     }),
   };
+  const servers = grantedServers(profile, granted);
   return servers === undefined ? contract : { ...contract, servers };
 }
 
+const longestTask = 10_000;
+
 // Parts that most contracts have in common are one object: a thousand siblings share them.
-const profiles = new SharedValues<Contract["profile"]>();
-const models = new SharedValues<Contract["model"]>();
-const permissions = new SharedValues<Contract["permissions"]>();
-const executions = new SharedValues<Contract["execution"]>();
-const outputs = new SharedValues<Contract["outputs"]>();
-const joins = new SharedValues<Contract["join"]>();
-const deadlines = new SharedValues<Contract["deadlines"]>();
-const prices = new SharedValues<NonNullable<Contract["model"]["prices"]>>();
-const names = new SharedValues<readonly string[]>();
+const recent = new Map<string, object[]>();
+/** How many values of a kind are in use at once: a few profiles, at a few depths. */
+const mostRecent = 8;
+
+/** The equal value of this kind that was made before, or this one. Values are never changed. */
+function shared<Value extends object>(kind: string, value: Value): Value {
+  const known = (recent.get(kind) ?? []) as Value[];
+  for (const one of known) if (isEqual(one, value)) return one;
+  if (known.push(value) > mostRecent) known.shift();
+  recent.set(kind, known);
+  return value;
+}
+
+/** Field by field; what is deeper is shared already, or not equal. */
+function isEqual<Value extends object>(left: Value, right: Value): boolean {
+  for (const key in right) if (left[key] !== right[key]) return false;
+  for (const key in left) if (!(key in right)) return false;
+  return true;
+}
+
+function sharedNames(selection: Selection): Selection {
+  return selection === "*" ? selection : shared("names", selection);
+}
+
 const none: readonly string[] = Object.freeze([]);
 const noWorkspace: Contract["workspace"] = Object.freeze({
   isolation: "shared",
@@ -152,32 +153,19 @@ const noExitRule: Contract["exit"] = Object.freeze({
   evidence: "none",
 });
 
-function sharedNames(selection: Selection): Selection {
-  return selection === "*" ? selection : names.share(selection);
+function exitOf(start: Start, profile: Profile, { mayUse }: Granted): Contract["exit"] {
+  const rule = exitRuleOf(start, profile);
+  if (rule === undefined) return noExitRule;
+  const { evidence = "none", outputSchema = null, review, tools = none } = rule;
+  return {
+    tools: tools.filter((tool) => includes(mayUse.tools, tool)),
+    output_schema: outputSchema,
+    evidence,
+    ...(review && { review: { profile: review.profile, rounds: review.rounds ?? 3 } }),
+  };
 }
 
-/**
- * Whether the exit rule of its profile binds it. A watcher ends with what it watches. An agent that
- * answers a person may answer in words alone; a form or a review that its profile asks for stays.
- */
-export function bindsExit(
-  { isConversation, way }: Pick<Start, "isConversation" | "way">,
-  { outputSchema, review }: NonNullable<Profile["exit"]>,
-): boolean {
-  if (way === "watch") return false;
-  return isConversation !== true || outputSchema !== undefined || review !== undefined;
-}
-
-/** Work that has to be reviewed can end in no other way than by being handed in for that. */
-export function exitTools(
-  { review, tools = none }: NonNullable<Profile["exit"]>,
-  toolbox: Toolbox,
-): readonly string[] {
-  if (review === undefined || tools.length > 0) return tools;
-  return toolbox.names.filter((name) => toolbox.get(name)?.mayComeBack);
-}
-
-/** Who talks to a person is a primary agent; who leads others an orchestrator, whoever asked it. */
+/** An agent that talks to a person is primary; one that leads others is an orchestrator. */
 function capabilityOf(
   { caller, way }: Start,
   { capabilities }: Profile,
@@ -188,29 +176,28 @@ function capabilityOf(
   return isPrimary ? { capability: "primary" } : undefined;
 }
 
-/** Those of all models that may answer. Under a cap in dollars a price of zero is recorded too. */
+/** The prices of all models that may answer; under a cap in dollars a price of zero as well. */
 function pricesOf(
-  { models: source }: Start["run"]["parts"],
+  { models }: EngineParts,
   { cost, fallbacks, model }: Granted,
 ): Pick<Contract["model"], "prices"> | undefined {
   let found: Record<string, TokenPrice> | undefined = cost === null ? undefined : {};
   for (const name of [model, ...fallbacks]) {
-    const price = source.price(name);
+    const price = models.price(name);
     if (price !== undefined && (cost !== null || !isFree(price)))
       found = { ...found, [name]: price };
   }
-  return found && { prices: prices.share(found) };
+  return found && { prices: shared("prices", found) };
 }
 
 /** Never more than its caller's: the configuration may have changed since that one was made. */
 function memoryOf(
-  { caller, run }: Start,
+  { caller, run: { parts } }: Start,
   { mayUse }: Granted,
 ): Pick<Contract["permissions"], "memory"> | undefined {
-  const { toolbox } = run.parts;
-  const savesMemory = (name: string): boolean => toolbox.get(name)?.savesMemory === true;
+  const savesMemory = (name: string): boolean => parts.toolbox.get(name)?.savesMemory === true;
   if (!(mayUse.tools as readonly string[]).some(savesMemory)) return undefined;
-  const configured = run.parts.limits.memory ?? "delegated";
+  const configured = parts.limits.memory ?? "delegated";
   const above = caller?.contract.permissions.memory ?? configured;
   const lesser = memoryPermissions.find((one) => one === configured || one === above);
   return { memory: lesser ?? "none" };
@@ -222,14 +209,14 @@ function workspaceOf(
   { binding, copy, of, root }: Placement,
 ): Contract["workspace"] {
   const { allowWrites, isolation } = binding;
-  const { owns } = start.request;
-  const shared = { isolation, root, allow_writes: allowWrites, owns: owns ?? none };
-  if (copy === null) return { ...shared, base: null };
+  const owns = start.request.owns ?? none;
+  const common = { isolation, root, allow_writes: allowWrites, owns };
+  if (copy === null) return { ...common, base: null };
   const { approval, checks } = start.run.parts.limits;
   const isApproved = approval || policy?.approval === true || isReviewed(start);
   const all = [...new Set([...checks, ...(policy?.checks ?? [])])];
   return {
-    ...shared,
+    ...common,
     base: copy.base,
     copy: { id: copy.id, of: of ?? "" },
     ...(all.length > 0 && { checks: all }),
@@ -244,22 +231,12 @@ function grantedServers({ servers }: Profile, { mayUse }: Granted): Contract["se
   return granted.length === 0 ? undefined : Object.fromEntries(granted);
 }
 
-/** What a child is told besides its task: what its profile always says, and what this caller says. */
-export function contextFor(
-  opening: string | undefined,
-  context: string | undefined,
-): string | null {
-  const said = context?.trim() === "" ? undefined : context;
-  if (opening === undefined) return said ?? null;
-  return said === undefined ? opening : `${opening}\n\n${said}`;
-}
-
 /** The pattern that counts is the root's: it holds for all children, also after a recovery. */
 function outputsOf(start: Start, placement: Placement | null): Contract["outputs"] {
   const { caller, planned, run } = start;
   const { reportPathPattern, sealOnComplete } = run.parts.limits;
   const isRoot = run.delegations.root === null;
-  // Into a folder whose changes a person reviews nothing comes past that review but our own folder.
+  // In a folder whose changes a person reviews, only our own folder is written without a review.
   const isElsewhere =
     run.settings.isReviewed && reportPathPattern?.startsWith(ownReportFolder) === false;
   const configured = isElsewhere ? defaultReportPattern : reportPathPattern;
@@ -276,7 +253,7 @@ function outputsOf(start: Start, placement: Placement | null): Contract["outputs
     return { ...common, report_path_pattern: pattern, report_index: index };
   }
   const own = isRoot || pattern === null ? pattern : patternById(pattern);
-  return outputs.share({ ...common, report_path_pattern: own });
+  return shared("outputs", { ...common, report_path_pattern: own });
 }
 
 /** Planners below the root count their steps each for themselves: `1.` comes before those of one. */
@@ -286,13 +263,6 @@ function indexAbove({ contract, parent }: LiveDelegation): string {
     contract.outputs;
   return `${index}.`;
 }
-
-/** What the run is about is in every contract of it; a plan as a task must not be so in whole. */
-function beginningOf(task: string): string {
-  return clip(task, longestTask);
-}
-
-const longestTask = 10_000;
 
 function titleOf(task: string): string {
   const [line = ""] = task.trim().split("\n", 1);

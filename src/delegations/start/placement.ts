@@ -21,7 +21,7 @@ type Isolation = WorkspaceBinding["isolation"];
 export interface Placement {
   readonly binding: WorkspaceBinding;
   readonly copy: WorkingCopy | null;
-  /** As the contract names them. A copy that has travelled lies elsewhere than its contract says. */
+  /** As the contract names them. A copy that has travelled is not where its contract says. */
   readonly writeRoots: readonly string[];
   readonly root: string;
   /** What it is a copy of. */
@@ -33,24 +33,20 @@ export function chooseIsolation(start: Start, profile: Profile, granted: Granted
   if (start.copy !== undefined) return "sandbox";
   const { approval, checks, isolation } = profile.workspace ?? {};
   if (isReviewed(start) && canWrite(start.run.parts, granted)) {
-    if (isolation === "custom") throw customInReview(profile);
-    return "sandbox";
+    if (isolation !== "custom") return "sandbox";
+    // A copy is made of all of the workspace, and such an agent may see a part of it alone.
+    throw new MandateError(
+      "refused-by-policy",
+      `"${profile.name}" works in place in a part of the workspace, and agents work in a copy of this folder. Use another profile, or allow work in place.`,
+    );
   }
   const { owns } = start.request;
-  // What is to be looked at before it counts has to be made apart.
+  // Changes that are reviewed or checked are made apart.
   const isGated = approval === true || (checks?.length ?? 0) > 0 || (owns?.length ?? 0) > 0;
   if (isolation !== undefined && !(isGated && isolation !== "sandbox")) return isolation;
   if (isGated) return "sandbox";
   if (start.caller === null || !canWrite(start.run.parts, granted)) return "shared";
   return "sandbox";
-}
-
-/** A copy is made of all of the workspace, and such an agent may see a part of it alone. */
-function customInReview({ name }: Profile): MandateError {
-  return new MandateError(
-    "refused-by-policy",
-    `"${name}" works in place in a part of the workspace, and agents work in a copy of this folder. Use another profile, or allow work in place.`,
-  );
 }
 
 /**
@@ -79,7 +75,7 @@ export function obstacleToWriting(
   granted: Granted,
 ): string | undefined {
   const { tools, write_roots: roots } = granted.mayUse;
-  // Those of a copy are its own, and a watcher or another program's agent writes nothing here.
+  // The files of a copy are its own, and a watcher or another program's agent writes nothing here.
   if (way === "watch" || way === "session" || (caller !== null && caller.copy !== null)) {
     return undefined;
   }
@@ -105,57 +101,92 @@ export function surroundingsOf({ caller, run }: Pick<Start, "caller" | "run">): 
   return { root, named, at: caller === null ? named : locationOf(caller) };
 }
 
-/** The part of the run's folder that an agent's root is, or stands for. */
+/** The part of the run's folder that a delegation's root is, or is a copy of. */
 function locationOf({ contract, parent, run }: LiveDelegation): string {
   const { isolation, root } = contract.workspace;
   const start = run.settings.workspace ?? "";
-  if (isolation !== "custom") return parent === null ? start : locationOf(parent);
-  const above = parent === null ? start : (parent.contract.workspace.root ?? start);
-  const location = parent === null ? start : locationOf(parent);
-  return join(location, relative(above, root ?? above));
+  const around = parent === null ? start : locationOf(parent);
+  if (isolation !== "custom") return around;
+  const above = parent?.contract.workspace.root ?? start;
+  return join(around, relative(above, root ?? above));
 }
 
 export function place(
   start: Pick<Start, "caller" | "request" | "run">,
   isolation: Isolation,
   granted: readonly string[],
-  about: { readonly copy: WorkingCopy | null; readonly folder?: string | undefined },
+  { copy, folder }: { readonly copy: WorkingCopy | null; readonly folder?: string | undefined },
 ): Placement {
+  const { caller, request, run } = start;
   const { at, named, root } = surroundingsOf(start);
-  const { copy } = about;
-  const visible = objectsFor(start.caller, copy);
-  const ownedAt = (place: string) => ownedBy(start.request.owns ?? none, start.caller, place);
+  const owns = request.owns ?? none;
   if (copy !== null) {
-    const where = { isolation, root: copy.root, at, visible, owned: ownedAt(at) };
-    const bound = bind(start.run, where, granted);
+    const bound = bind(run, caller, { isolation, root: copy.root, at, copy, owns }, granted);
     const { prefix, toplevel } = copy.source;
     const of = prefix === "" ? toplevel : join(toplevel, prefix);
     return { copy, ...bound, root: bound.binding.root, of: of === root ? named : of };
   }
-  const own = isolation === "custom" ? customFolder(start.run, root, about.folder) : root;
-  const location = own === root ? at : join(at, relative(root, own));
-  const where = { isolation, root: own, at: location, visible, owned: ownedAt(location) };
-  const bound = bind(start.run, where, granted);
-  const name = named === root ? bound.binding.root : join(named, relative(root, own));
+  const own = isolation === "custom" ? customFolder(run, root, folder) : root;
+  const part = relative(root, own);
+  const bound = bind(
+    run,
+    caller,
+    { isolation, root: own, at: join(at, part), copy, owns },
+    granted,
+  );
+  const name = named === root ? bound.binding.root : join(named, part);
   return { copy, ...bound, root: name, of: null };
 }
 
 /** The same again, from a contract that was agreed. */
 export function placeAgain(
   run: LiveRun,
-  parent: LiveDelegation | null,
+  caller: LiveDelegation | null,
   { permissions, workspace }: LiveDelegation["contract"],
   copy: WorkingCopy | null,
 ): WorkspaceBinding | null {
-  const { isolation, root: name } = workspace;
+  const { isolation, owns, root: name } = workspace;
   if (name === null) return null;
-  const { at, named, root: above } = surroundingsOf({ caller: parent, run });
-  const location = isolation === "custom" ? join(at, relative(named, name)) : at;
-  // Where it lies here, whatever it is called on the machine that it was agreed on.
+  const { at: around, named, root: above } = surroundingsOf({ caller, run });
+  const at = isolation === "custom" ? join(around, relative(named, name)) : around;
+  // The folder on this machine, whatever its name is on the machine that it was agreed on.
   const root = copy?.root ?? (named === above ? name : join(above, relative(named, name)));
-  const owned = ownedBy(workspace.owns, parent, location);
-  const where = { isolation, root, at: location, visible: objectsFor(parent, copy), owned };
-  return bind(run, where, permissions.write_roots).binding;
+  return bind(run, caller, { isolation, root, at, copy, owns }, permissions.write_roots).binding;
+}
+
+const none: readonly string[] = Object.freeze([]);
+
+interface Where extends Pick<Surroundings, "root" | "at"> {
+  readonly isolation: Isolation;
+  readonly copy: WorkingCopy | null;
+  readonly owns: readonly string[];
+}
+
+function bind(
+  { parts }: LiveRun,
+  caller: LiveDelegation | null,
+  { at, copy, isolation, owns, root }: Where,
+  granted: readonly string[],
+): Pick<Placement, "binding" | "writeRoots"> {
+  const isInPlace = root === at;
+  const roots = isInPlace ? granted : intersectRoots(granted, [at]);
+  const moved = (path: string): string =>
+    isBelow(path, at) ? join(root, relative(at, path)) : path;
+  const binding = bindWorkspace({
+    root,
+    isolation,
+    allowWrites: roots.length > 0,
+    writeRoots: isInPlace ? roots : roots.map(moved),
+    forbidden: parts.forbidden,
+    // What the next start obeys is guarded in a copy as well: it would come back with a merge.
+    guarded: isInPlace ? parts.guarded : parts.guarded.map(moved),
+    workingCopies: parts.worktrees,
+    visible: objectsFor(caller, copy),
+    owned: ownedBy(owns, caller, at),
+  });
+  // Contracts name real places. A link that was put in the place of one leads to another.
+  if (isInPlace && binding.root !== root) throw movedWorkspace(root);
+  return { binding, writeRoots: isInPlace ? binding.writeRoots : roots };
 }
 
 /** What its own contract and those of its callers let it change; each list binds by itself. */
@@ -175,46 +206,12 @@ function ownedBy(
 }
 
 /**
- * Git in a copy reads objects that lie elsewhere. Where the workspace is a part of a repository, its
- * `.git` lies outside and cannot be used: then the objects would only tell of what is not its own.
+ * The folders of objects that git reads in a copy. Where the workspace is a part of a repository, its
+ * `.git` is outside and cannot be used: the objects would only tell of what is not its own.
  */
 function objectsFor(caller: LiveDelegation | null, copy: WorkingCopy | null): readonly string[] {
   if (copy !== null) return copy.source.prefix === "" ? copy.objects : none;
   return caller === null ? none : objectsFor(caller.parent, caller.copy);
-}
-
-const none: readonly string[] = Object.freeze([]);
-
-interface Where extends Pick<Surroundings, "root" | "at"> {
-  readonly isolation: Isolation;
-  readonly visible: readonly string[];
-  readonly owned: readonly Ownership[];
-}
-
-function bind(
-  { parts }: LiveRun,
-  { at, isolation, owned, root, visible }: Where,
-  granted: readonly string[],
-): Pick<Placement, "binding" | "writeRoots"> {
-  const isInPlace = root === at;
-  const roots = isInPlace ? granted : intersectRoots(granted, [at]);
-  const moved = (path: string): string =>
-    isBelow(path, at) ? join(root, relative(at, path)) : path;
-  const binding = bindWorkspace({
-    root,
-    isolation,
-    allowWrites: roots.length > 0,
-    writeRoots: isInPlace ? roots : roots.map(moved),
-    forbidden: parts.forbidden,
-    // What the next start obeys is guarded in a copy as well: it would come back with a merge.
-    guarded: isInPlace ? parts.guarded : parts.guarded.map(moved),
-    workingCopies: parts.worktrees,
-    visible,
-    owned,
-  });
-  // Contracts speak of real places. A link that was put in the place of one leads to another.
-  if (isInPlace && binding.root !== root) throw movedWorkspace(root);
-  return { binding, writeRoots: isInPlace ? binding.writeRoots : roots };
 }
 
 export function movedWorkspace(folder: string): MandateError {

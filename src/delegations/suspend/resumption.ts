@@ -5,6 +5,7 @@ import {
   externalProvider,
   modelName,
 } from "../../contracts/contract.ts";
+import type { RunPrincipal } from "../../contracts/run-grant.ts";
 import { type Delegation, isOpen } from "../../events/delegation.ts";
 import { sha256 } from "../../events/hash-chain.ts";
 import { tellPruned } from "../../events/pruned-runs.ts";
@@ -13,7 +14,6 @@ import { MandateError } from "../../ports/mandate-error.ts";
 import type { Store } from "../../ports/store.ts";
 import { isReadOnlySession } from "../../sessions/session-workspace.ts";
 import type { RunRequest } from "../runs/run-request.ts";
-import type { RunPrincipal } from "../start/run-grant.ts";
 
 /** What to ask for, so that a new run continues an old delegation. */
 export interface Resumption {

@@ -1,4 +1,5 @@
 import type { ReceiptLine } from "../../contracts/receipt.ts";
+import { isHandle, knownNames } from "../../control/records/resolve-profile.ts";
 import { keptBy } from "../../events/delegation.ts";
 import type { EventPayloads, NewEvent, PlannedStep } from "../../events/event.ts";
 import { sha256 } from "../../events/hash-chain.ts";
@@ -27,8 +28,7 @@ import { cancelStored } from "../ends/cancel-stored.ts";
 import { event, isWatcher, type LiveDelegation, nextIndex } from "../live-delegation.ts";
 import { sendMessage } from "../messages.ts";
 import { type SessionChildren, sessionChildrenOf } from "../session-children.ts";
-import { carriedByMessage } from "../start/carried.ts";
-import { isHandle, knownNames } from "../start/resolve-profile.ts";
+import { carriedByMessage } from "../start/beginning.ts";
 import { type Start, type Started, startDelegation } from "../start/start-delegation.ts";
 import { askPerson } from "./ask-person.ts";
 import { EarlierChildren, storedResult } from "./earlier-children.ts";

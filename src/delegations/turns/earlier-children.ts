@@ -6,7 +6,7 @@ import type { Store } from "../../ports/store.ts";
 import { resultOf } from "../../sessions/delegation-result.ts";
 import { isFurtherMessage } from "../../sessions/is-further-message.ts";
 import type { LiveDelegation } from "../live-delegation.ts";
-import { contextFor } from "../start/make-contract.ts";
+import { contextFor } from "../start/beginning.ts";
 
 interface EarlierChild {
   readonly contract: Contract;

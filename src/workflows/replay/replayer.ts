@@ -1,3 +1,4 @@
+import type { RunGrant } from "../../contracts/run-grant.ts";
 import { MergeOrder } from "../../delegations/changes/merge-order.ts";
 import type { EngineParts } from "../../delegations/engine-parts.ts";
 import type { LiveDelegation } from "../../delegations/live-delegation.ts";
@@ -6,7 +7,6 @@ import { LocalExecution } from "../../delegations/local-execution.ts";
 import type { DelegationContext } from "../../delegations/middleware.ts";
 import { recoverRun } from "../../delegations/recovery/recover.ts";
 import { Scheduler } from "../../delegations/scheduler.ts";
-import type { RunGrant } from "../../delegations/start/run-grant.ts";
 import type { NewEvent } from "../../events/event.ts";
 import type { Store } from "../../ports/store.ts";
 import { Course } from "./course.ts";

@@ -1,10 +1,10 @@
-import type { Authority } from "../../contracts/authority.ts";
-import { intersect, type Selection } from "../../contracts/selection.ts";
+import type { Authority } from "./authority.ts";
+import { intersect, type Selection } from "./selection.ts";
 
-/** What the person or program behind a run holds and may hand on. */
+/** The most that a run may hold and hand on, by the person or program that starts it. */
 export interface RunGrant {
   readonly authority: Authority;
-  /** What a session of another program's agent may call of our tools. */
+  /** The tools that a session of another program's agent may call. */
   readonly sessionTools: readonly string[];
   readonly principal: { readonly id: string; readonly role: string };
   readonly depth: number;
@@ -13,7 +13,7 @@ export interface RunGrant {
   readonly cost: number | null;
 }
 
-/** Whom a run is for, where that is not the one for whom this process was opened. */
+/** The principal of a run that is started for another one than this process was opened for. */
 export interface RunPrincipal {
   readonly id: string;
   readonly role: string;
@@ -21,7 +21,7 @@ export interface RunPrincipal {
   readonly scopes?: Selection | undefined;
 }
 
-/** The same grant in the hands of somebody else: never more, and less where scopes are named. */
+/** The same grant for another principal: never more, and less where scopes are named. */
 export function grantTo(grant: RunGrant, by: RunPrincipal | undefined): RunGrant {
   if (by === undefined) return grant;
   const { id, role, scopes = "*" } = by;

@@ -1,0 +1,254 @@
+import type { Authority } from "../../contracts/authority.ts";
+import { externalProvider, mayDelegate } from "../../contracts/contract.ts";
+import { isSameServer } from "../../contracts/mcp-server.ts";
+import {
+  type Ceiling,
+  type Granted,
+  type NarrowingRules,
+  narrow,
+  type ProfileClaims,
+  type Refused,
+} from "../../contracts/narrow.ts";
+import { includes, type Selection } from "../../contracts/selection.ts";
+import { withinGrant } from "../../contracts/within-grant.ts";
+import type { Resolved } from "../../control/records/resolve-profile.ts";
+import type { MayDelegate, Profile } from "../../profiles/profile.ts";
+import { skillName } from "../../skills/skill-name.ts";
+import type { Toolbox } from "../../tools/toolbox.ts";
+import type { LiveDelegation } from "../live-delegation.ts";
+import type { LiveRun } from "../live-run.ts";
+import type { Start } from "./start-delegation.ts";
+
+/** The most that a delegation may hold: what its caller may hand on, its profile and the request. */
+export function grant(start: Start, resolved: Resolved): Granted | Refused {
+  const { profile } = resolved;
+  const whole = grantTo(start, resolved, profile);
+  const own = profile.project?.own;
+  if (!whole.allowed) return whole;
+  // A project's layers of a profile that is not the project's yield at most what it gets without them.
+  const most = own === undefined ? whole : grantTo(start, resolved, own);
+  if (!most.allowed) return most;
+  const granted = most === whole ? whole : withinGrant(whole, most);
+  const reason = missingExit(start, profile, granted);
+  if (reason !== undefined) return { allowed: false, rule: "exit", reason };
+  // Most receipts are empty, and a thousand siblings share one empty list.
+  const lines = resolved.receipt.length + granted.receipt.length;
+  const receipt = lines === 0 ? none : [...resolved.receipt, ...granted.receipt];
+  return { ...granted, mayUse: fittingAuthority(start, profile, granted), receipt };
+}
+
+const none: readonly never[] = Object.freeze([]);
+
+function grantTo(
+  { caller, planned, request, run, way }: Start,
+  { entry }: Resolved,
+  profile: Profile,
+): Granted | Refused {
+  const { limits, models } = run.parts;
+  // Another program decides which model answers in its agent: here the model is only a name.
+  const candidates =
+    way === "session"
+      ? [profile.model?.model ?? ""]
+      : models.candidates(profile.model ?? defaultModel);
+  return narrow({
+    ceiling: ceilingOf(run, caller, planned !== undefined),
+    profile: claimsOf(run, profile, candidates),
+    entry,
+    request: {
+      tools: request.tools,
+      forwardSkills: request.forwardSkills?.map(skillName),
+      modelOverride: request.modelOverride,
+      tokens: request.maxTokens,
+      cost: request.maxCost,
+      timeMs: request.timeoutMs,
+      depth: request.maxDepth,
+    },
+    rules: way === "root" || way === "session" ? rootRules(run) : limits,
+    mayNest: way !== "spawn" && way !== "watch",
+    hasPrice: (name) => isExternal(name) || models.price(name) !== undefined,
+    inheritsSpawning: caller === null,
+  });
+}
+
+const defaultModel = Object.freeze({});
+
+/** Mandate sends no requests for another program's agent: its model needs no price, and is allowed. */
+function isExternal(model: string): boolean {
+  return model.startsWith(`${externalProvider}/`);
+}
+
+/** The claims of a profile, in the words of contracts. */
+function claimsOf(run: LiveRun, profile: Profile, models: readonly string[]): ProfileClaims {
+  const { limits, model, workspace } = profile;
+  const [first = "", ...fallbacks] = models;
+  return {
+    name: profile.name,
+    tools: withSkillTools(profile, run.parts.toolbox),
+    rules: profile.toolRules,
+    addedRules: profile.addedRules,
+    skills: skillNames(profile.skills),
+    mcp_servers: profile.mcpServers,
+    ownServers: ownServers(run, profile),
+    scopes: profile.scopes,
+    network: profile.network,
+    ways_out: profile.waysOut,
+    write_roots:
+      workspace?.allowWrites === false
+        ? none
+        : run.settings.workspace === null
+          ? undefined
+          : workspace?.writeRoots?.map((path) => `${run.settings.workspace}/${path}`),
+    hasReviewer: profile.exit?.review !== undefined,
+    model: first,
+    fallbacks,
+    modelAllow: model?.allow,
+    mayDelegate: profile.mayDelegate && handOver(profile.mayDelegate),
+    tokens: limits?.tokens,
+    cost: limits?.cost,
+    timeMs: limits?.timeoutMs,
+    depth: limits?.depth,
+  };
+}
+
+/** A declared server that equals the configured one of that name is the configured one. */
+function ownServers({ parts }: LiveRun, { servers }: Profile): readonly string[] | undefined {
+  if (servers === undefined) return undefined;
+  return Object.keys(servers).filter(
+    (name) => !isSameServer(servers[name], parts.servers.declared(name)),
+  );
+}
+
+/** A profile that names skills gets the tool that loads them. */
+function withSkillTools({ skills, tools }: Profile, toolbox: Toolbox): Selection | undefined {
+  const hasSkills = skills !== undefined && skills.length > 0;
+  if (!hasSkills || tools === undefined || tools === "*") return tools;
+  const loading = toolbox.names.filter((name) => toolbox.get(name)?.choosesFrom === "skills");
+  return [...new Set([...tools, ...loading])];
+}
+
+function skillNames(skills: Selection | undefined): Selection | undefined {
+  return skills === undefined || skills === "*" ? skills : skills.map(skillName);
+}
+
+function handOver({ mcpServers, skills, waysOut, ...same }: MayDelegate): Partial<Authority> {
+  return {
+    ...same,
+    ...(skills !== undefined && { skills: skillNames(skills) ?? [] }),
+    ...(mcpServers !== undefined && { mcp_servers: mcpServers }),
+    ...(waysOut !== undefined && { ways_out: waysOut }),
+  };
+}
+
+/**
+ * What the caller holds for handing on. `isPlanned`: a child of a plan has what its caller has by
+ * contract, and not what is left at that moment, so that its contract does not depend on how long
+ * others took. Every request is held to what is left of its callers' budgets all the same, and no
+ * child outlives its caller.
+ */
+export function ceilingOf(run: LiveRun, caller: LiveDelegation | null, isPlanned = false): Ceiling {
+  if (caller === null) {
+    const { grant: held } = run.settings;
+    return {
+      authority: held.authority,
+      // The person or program behind a run is one level above its root.
+      depth: held.depth + 1,
+      tokens: run.budget.unspent.tokens,
+      // What the root may cost is for the whole run: a watcher has no caller, and shares that cap.
+      cost: least(held.cost, run.delegations.root?.contract.budget.cost ?? null),
+      timeMs: held.timeMs,
+    };
+  }
+  const { budget, deadlines, permissions } = caller.contract;
+  const left = caller.budget.forChildren;
+  const timeMs = caller.process.time.left();
+  const tokens = left.cost > 0 ? left.tokens : 0;
+  const kept = caller.budget.unspent.tokens - left.tokens;
+  return {
+    authority: mayDelegate(caller.contract),
+    depth: permissions.max_delegation_depth,
+    tokens: isPlanned && tokens > 0 ? budget.tokens : tokens,
+    ...(kept > 0 && { kept }),
+    cost: budget.cost,
+    timeMs: isPlanned && timeMs > 0 ? deadlines.total : timeMs,
+  };
+}
+
+/** Of two caps; null: no cap. */
+function least(one: number | null, other: number | null): number | null {
+  if (one === null || other === null) return one ?? other;
+  return Math.min(one, other);
+}
+
+/** The root's limits are those of the whole run: everything below it shares them. */
+function rootRules({ budget, parts: { limits }, settings }: LiveRun): NarrowingRules {
+  return {
+    ...limits,
+    defaultTokens: budget.tokens,
+    maxTokens: budget.tokens,
+    defaultTimeMs: settings.grant.timeMs,
+    allowsModel: (name) => isExternal(name) || limits.allowsModel(name),
+  };
+}
+
+/**
+ * Some tools are for one kind of agent alone. A watcher changes nothing, leaves nothing behind, asks
+ * no person, and ends with what it watches: all that it can do is look, and remark.
+ */
+function fittingAuthority(
+  { run, way }: Start,
+  { capabilities }: Profile,
+  { mayUse }: Granted,
+): Authority {
+  const { toolbox } = run.parts;
+  const tools = mayUse.tools as readonly string[];
+  if (way === "watch") {
+    const isHarmless = (name: string): boolean => {
+      const { effect, ends, onlyFor, savesMemory } = toolbox.get(name) ?? {};
+      if (onlyFor === "orchestrator" || savesMemory || ends !== undefined) return false;
+      return effect === "read" || effect === "network";
+    };
+    return { ...mayUse, tools: tools.filter(isHarmless), mcp_servers: none, write_roots: none };
+  }
+  // Changes reach a folder that is reviewed from a copy; a session has none.
+  if (way === "session" && run.settings.isReviewed) return { ...mayUse, write_roots: none };
+  const isLeader = capabilities.includes("orchestrator");
+  const isForeign = (name: string): boolean => {
+    const { onlyFor } = toolbox.get(name) ?? {};
+    return onlyFor === "watcher" || (onlyFor === "orchestrator" && !isLeader);
+  };
+  return tools.some(isForeign)
+    ? { ...mayUse, tools: tools.filter((name) => !isForeign(name)) }
+    : mayUse;
+}
+
+/**
+ * The exit rule of its profile, where it binds the delegation. A watcher ends with what it watches.
+ * An agent that answers a person may answer in words alone; a form or a review that its profile asks
+ * for stays.
+ */
+export function exitRuleOf(
+  { isConversation, run, way }: Start,
+  { exit }: Profile,
+): Profile["exit"] {
+  if (exit === undefined || way === "watch") return undefined;
+  const { outputSchema, review, tools = none } = exit;
+  if (isConversation === true && outputSchema === undefined && review === undefined) {
+    return undefined;
+  }
+  if (review === undefined || tools.length > 0) return exit;
+  // Work that has to be reviewed can end in no other way than by being handed in for that.
+  const { toolbox } = run.parts;
+  return { ...exit, tools: toolbox.names.filter((name) => toolbox.get(name)?.mayComeBack) };
+}
+
+/** A child that may not call what it has to end with could only fail, in the end. */
+function missingExit(start: Start, profile: Profile, granted: Granted): string | undefined {
+  const { review, tools = none } = exitRuleOf(start, profile) ?? {};
+  if (review !== undefined && !granted.canSpawn) {
+    return `"${profile.name}" hands its work to "${review.profile}" for review, and no level of delegation is left for that.`;
+  }
+  if (tools.length === 0 || tools.some((tool) => includes(granted.mayUse.tools, tool))) {
+    return undefined;
+  }
+  return `"${profile.name}" may end only by calling ${tools.join(" or ")}, and its caller may hand on none of them.`;
+}
