@@ -20,8 +20,8 @@ export interface DiscoveredRepository {
 }
 
 /**
- * Finds the repository around a folder; undefined when there is none. Whatever else git has to say
- * is a refusal: a repository that cannot be read is not mistaken for a plain folder.
+ * Finds the repository around a folder; undefined when no repository is there. A repository that
+ * cannot be read is a refusal, and is never treated as a plain folder.
  */
 export async function discoverRepository(
   folder: string,
@@ -47,7 +47,7 @@ export async function discoverRepository(
     throw refuse("unusual-path", folder);
   const toplevel = realpathSync.native(top);
   const gitDirectory = realpathSync.native(git);
-  // Configuration can name any folder as the work tree; only the one that holds it is believed.
+  // Configuration can name any folder as the work tree; only the folder around `.git` is accepted.
   if (gitDirectoryOf(toplevel) !== gitDirectory) throw refuse("work-tree-elsewhere", folder);
   if (!isBelow(gitDirectory, toplevel) && !(await knowsWorkTree(gitDirectory, toplevel))) {
     throw refuse("foreign-git-directory", folder);
@@ -86,7 +86,7 @@ function refusalIn(stderr: string, folder: string): RefusalCode | undefined {
   return hasGitAbove(folder) ? "corrupt" : undefined;
 }
 
-/** A `.git` that git itself does not recognise is a damaged repository. */
+/** A `.git` that git does not recognise is a damaged repository. */
 function hasGitAbove(folder: string): boolean {
   for (let place = folder; ; place = dirname(place)) {
     if (mayBeRepository(join(place, ".git"))) return true;
@@ -94,7 +94,7 @@ function hasGitAbove(folder: string): boolean {
   }
 }
 
-/** An empty folder is none: it kept commands from making one, and whoever put it there was killed. */
+/** An empty `.git` is no repository: a sandbox that was killed left it as a placeholder. */
 function mayBeRepository(path: string): boolean {
   const found = lstatSync(path, { throwIfNoEntry: false });
   if (found?.isDirectory() !== true) return found !== undefined;
@@ -120,8 +120,8 @@ function gitDirectoryOf(toplevel: string): string | undefined {
 }
 
 /**
- * Any text file can name any repository on the machine as its own. That one has to say the same: a
- * linked work tree by its `gitdir` file, a submodule by its configuration.
+ * A `.git` file can name any repository on the machine. That repository has to name this folder
+ * too: a linked work tree by its `gitdir` file, a submodule by its configuration.
  */
 async function knowsWorkTree(gitDirectory: string, toplevel: string): Promise<boolean> {
   const linked = readSmallFile(join(gitDirectory, "gitdir")).trim();
@@ -145,8 +145,8 @@ const sentences: Partial<Record<RefusalCode, string>> = {
   bare: "is a bare repository and has no files to work on. Choose a checkout of it",
   "inside-git-directory": "lies inside a .git folder. Choose the folder that holds the files",
   "foreign-owner":
-    'belongs to somebody else, and git does not trust it. Change its owner, or add it to your "safe.directory"',
-  corrupt: "is in a repository that git cannot read. Run git fsck in it, mend it, and try again",
+    'belongs to another user, and git does not trust it. Change its owner, or add it to your "safe.directory"',
+  corrupt: "is in a repository that git cannot read. Run git fsck in it, repair it, and try again",
   "work-tree-elsewhere":
     "is in a repository whose configuration (core.worktree) points at another folder. Choose that one, or remove the setting",
   "foreign-git-directory":
@@ -163,15 +163,15 @@ const maximumFolders = 32;
 const maximumBytes = 65_536;
 
 /**
- * The object folder of a repository and those that it borrows from in turn, as one flat list: git
- * follows such a chain only five steps, and a copy of a copy would run into that.
+ * The object folder of a repository and all that it borrows from, as one flat list: git follows
+ * only five alternates in a chain, and a copy of a copy would exceed that.
  */
 export function borrowedObjects(folder: string): readonly string[] {
   const found: string[] = [];
   const waiting = [folder];
   while (waiting.length > 0 && found.length < maximumFolders) {
     const next = realFolderSync(waiting.shift() ?? "");
-    // A line break would be read as the next entry of the list this ends up in.
+    // This list is written to a file with one entry per line.
     if (next === undefined || found.includes(next) || next.includes("\n")) continue;
     found.push(next);
     for (const line of readAlternates(next)) {
@@ -187,7 +187,7 @@ function readAlternates(objects: string): readonly string[] {
     .filter((line) => line !== "" && !line.startsWith("#"));
 }
 
-/** A regular file's text; "" when there is none, or a link, or one that is suspiciously large. */
+/** The text of a regular file; "" when it is missing, a link, or suspiciously large. */
 export function readSmallFile(path: string, maximum: number = maximumBytes): string {
   try {
     const stats = lstatSync(path);

@@ -1,10 +1,10 @@
 import { MandateError } from "../../ports/mandate-error.ts";
 import { headOf } from "../../text.ts";
 
-/** What kept git from answering. `exit`: it ran and said no; the others: it did not come to that. */
+/** Why git gave no answer. `exit`: git ran and failed; all others: git was not run to its end. */
 type GitFailureKind = "missing" | "too-old" | "timeout" | "output-too-large" | "aborted" | "exit";
 
-/** A git command that did not do what was asked. Nothing is retried, nothing guessed from it. */
+/** A git command that failed. It is not retried. */
 export class GitFailure extends Error {
   readonly kind: GitFailureKind;
   /** The subcommand, for messages: the full argument list can hold thousands of paths. */
@@ -49,7 +49,7 @@ function sentenceOf(kind: GitFailureKind, command: string, stderr: string): stri
   }
 }
 
-/** Why a folder cannot be given to a child as a working copy, or merged into, as it is now. */
+/** Why a folder, in its current state, cannot be copied for a child or be the target of a merge. */
 export type RefusalCode =
   | "bare"
   | "inside-git-directory"
@@ -78,7 +78,7 @@ export interface RepositoryRefusal {
   readonly paths?: readonly string[];
 }
 
-/** Thrown before anything was made, or after everything that was made has been removed again. */
+/** Thrown before anything was created, or after everything that was created has been removed. */
 export class RepositoryRefused extends MandateError {
   readonly refusal: RepositoryRefusal;
 
@@ -89,14 +89,14 @@ export class RepositoryRefused extends MandateError {
   }
 }
 
-/** A few names of many, for a sentence. */
+/** The first names of a list, for a sentence. */
 export function namesOf(paths: readonly string[]): string {
   const shown = paths.slice(0, 5).map((path) => `"${path}"`);
   const more = paths.length - shown.length;
   return more > 0 ? `${shown.join(", ")} and ${more} more` : shown.join(", ");
 }
 
-/** What git said about a place, as a refusal that names it. Anything else as it is. */
+/** Turns a failure of git into a refusal that names the place. Other errors are returned as they are. */
 export function explainGitFailure(error: unknown, toplevel: string): unknown {
   if (!(error instanceof GitFailure)) return error;
   if (error.kind === "output-too-large") {
@@ -108,7 +108,7 @@ export function explainGitFailure(error: unknown, toplevel: string): unknown {
   const isDamage = /invalid object|bad object|missing|corrupt|inflate|loose object/.test(
     error.stderr,
   );
-  const next = isDamage ? "Run git fsck in it, and mend it." : "Check its permissions.";
+  const next = isDamage ? "Run git fsck in it, and repair it." : "Check its permissions.";
   const sentence = `The workspace "${toplevel}" cannot be read: ${namesOf(said)}. ${next}`;
   const code = isDamage ? "corrupt" : "unreadable";
   return new RepositoryRefused({ code, sentence }, { cause: error });

@@ -27,25 +27,25 @@ import {
 import { readTracked, type TrackedFiles } from "./read-git.ts";
 import { askGit, runGit } from "./run-git.ts";
 
-/** What was found about a folder, before anything is made of it. */
+/** What is known about a folder before it is copied or merged into. */
 export interface Inspection {
   readonly place: Place;
   readonly tracked: readonly TrackedEntry[];
   readonly ignoreRules: string;
-  /** Where MANDATE_HOME lies in it, if it does: no part of the workspace. */
+  /** The path of MANDATE_HOME below the place, if it is there; it is no part of the workspace. */
   readonly hidden: RawPath | null;
   readonly detached: boolean;
   readonly unborn: boolean;
   readonly submodules: readonly string[];
   readonly caseCollisions: readonly (readonly string[])[];
   readonly conversions: Conversions;
-  /** What speaks against working with it as it is now; empty: nothing. */
+  /** Why the folder cannot be used in its current state; empty: it can be used. */
   readonly refusals: readonly RepositoryRefusal[];
 }
 
 const noConversions: Conversions = { inUse: false, lfs: false };
 
-/** Says what a workspace is and whether it can be served. Writes nothing, runs nothing of it. */
+/** Describes a workspace and whether it can be used. Writes nothing and runs nothing of it. */
 export async function inspectRepository(folder: string, home: string): Promise<Inspection> {
   const real = realFolder(folder);
   const copy = await copyPlaceAt(real, home);
@@ -66,7 +66,7 @@ function hide(home: string, inspection: Inspection): Inspection {
   return { ...inspection, ignoreRules: inspection.ignoreRules + rule, hidden: rawOf(inside) };
 }
 
-/** The folder whose lock stands for a workspace; found quickly, and judged by nobody yet. */
+/** The folder whose lock stands for a workspace. Fast: the folder is not inspected. */
 export async function findToplevel(folder: string, home: string): Promise<string> {
   const real = realFolder(folder);
   const copy = await copyPlaceAt(real, home);
@@ -115,12 +115,12 @@ async function inspectGit(repository: DiscoveredRepository, home: string): Promi
     };
   } catch (error) {
     if (!(error instanceof GitFailure) || error.kind !== "exit") throw error;
-    const sentence = `The repository "${toplevel}" is damaged (${headOf(error.stderr.trim(), 200)}). Run git fsck in it, mend it, and try again.`;
+    const sentence = `The repository "${toplevel}" is damaged (${headOf(error.stderr.trim(), 200)}). Run git fsck in it, repair it, and try again.`;
     throw new RepositoryRefused({ code: "corrupt", sentence }, { cause: error });
   }
 }
 
-/** A folder that a repository around it ignores has nothing to do with that repository. */
+/** A folder that the repository around it ignores is treated as a plain folder. */
 async function isIgnoredInside(repository: DiscoveredRepository): Promise<boolean> {
   const { gitDirectory, toplevel, prefix } = repository;
   if (prefix === "") return false;
@@ -269,9 +269,9 @@ const maximumAttributeFiles = 1000;
 const converting = /\s(?:text|eol=|ident|filter=|working-tree-encoding=|crlf)/;
 
 /**
- * Looks for what makes the person's git convert between files and blobs. Working copies never
- * convert: they hold the bytes that the person's files hold. But a commit on their branch would
- * have to, so it is not made where this finds anything.
+ * Finds settings by which the person's git converts between files and blobs. Working copies hold
+ * the bytes of the person's files and never convert. A commit on the person's branch would have to,
+ * so no commit is made where this finds anything.
  */
 async function findConversions(
   repository: DiscoveredRepository,
@@ -318,21 +318,18 @@ async function readSettings(folder: string): Promise<readonly (readonly [string,
 
 const maximumBytes = 1024 * 1024;
 
-/**
- * What the runtime itself writes is nobody's work: reports about children, and the half-written
- * files that a killed process leaves beside those it was about to replace.
- */
+/** Files of the runtime itself: reports about children, and temporary files of killed processes. */
 const own = ["**/.mandate/reports/", ".mandate-[0-9a-f]*.tmp"].join("\n");
 
 /**
- * What the person keeps out of version control beyond the `.gitignore` files: the repository's own
- * exclude file and the personal one. They are copied as text, so that a copy leaves out the same
- * secrets and build results, without their configuration being in force.
+ * The ignore rules outside of `.gitignore` files: the repository's exclude file and the personal
+ * one. They are copied as text, so that a copy omits the same secrets and build results although
+ * the configuration of the repository and the person is not in force.
  */
 async function readIgnoreRules(folder: string, exclude?: string): Promise<string> {
   const personal = await personalIgnoreFile(folder);
   const theirs = exclude === undefined ? "" : readSmallFile(exclude, maximumBytes);
-  // Later lines win, and the repository's own file is the stronger one.
+  // Later lines win: the repository's file comes last.
   return `${own}\n${readSmallFile(personal, maximumBytes)}\n${theirs}\n`;
 }
 

@@ -22,7 +22,7 @@ type Sighting =
 
 const flags = constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0);
 
-/** Reads the file itself, whatever git's index believes about it. Never follows a link. */
+/** Reads the file itself, independent of git's index. Never follows a link. */
 export async function lookAtFile(path: string | Buffer, format: ObjectFormat): Promise<Sighting> {
   for (let look = 1; look <= looks; look++) {
     const stats = lstatSync(path, { bigint: true, throwIfNoEntry: false });
@@ -30,7 +30,7 @@ export async function lookAtFile(path: string | Buffer, format: ObjectFormat): P
     try {
       return await readEntry(path, format, stats);
     } catch (error) {
-      // It went, or became a link or none, between two steps: what is there now counts.
+      // The entry was removed or replaced between two steps: look again.
       if (!ofReplaced.has((error as NodeJS.ErrnoException).code)) throw error;
     }
   }
@@ -56,7 +56,7 @@ async function readEntry(
 
 const small = 65_536n;
 
-/** Most files are small and many: waiting for each step of each of them would take the longest. */
+/** Synchronous, since most files are small and awaiting each step would take most of the time. */
 function readAtOnce(path: string | Buffer, format: ObjectFormat, stats: BigIntStats): Sighting {
   const descriptor = openSync(path, flags);
   try {
@@ -104,7 +104,7 @@ function hashHeader(format: ObjectFormat, bytes: number) {
   return createHash(format).update(`blob ${bytes}\0`);
 }
 
-/** The same file, and not written to in between, as far as its times can tell. */
+/** The same file, not written to in between as far as its times show. */
 export function isSameFile(left: BigIntStats, right: BigIntStats): boolean {
   return left.ino === right.ino && left.size === right.size && left.mtimeNs === right.mtimeNs;
 }
@@ -115,7 +115,7 @@ export function isEntry(sighting: Sighting, entry: TreeEntry | null): boolean {
   return sighting.entry.object === entry.object && sighting.entry.mode === entry.mode;
 }
 
-/** What is at a path, links not followed; undefined when nothing is, also below a file. */
+/** What is at a path, links not followed; undefined when nothing is there, also below a file. */
 export function entryAt(path: string | Buffer): Stats | undefined {
   try {
     return lstatSync(path);

@@ -6,7 +6,7 @@ export type ObjectFormat = "sha1" | "sha256";
 interface CommonPlace {
   /** Absolute, links resolved: the folder that a working copy is a copy of. */
   readonly toplevel: string;
-  /** Where the workspace lies in it, with `/` and without one at the end; "" for all of it. */
+  /** The path of the workspace below `toplevel`, with `/`, without a trailing one; "" for all of it. */
   readonly prefix: string;
   readonly objectFormat: ObjectFormat;
   /** Object folders whose content a copy can borrow instead of holding it again. */

@@ -23,21 +23,20 @@ const throughDescriptors = process.platform === "linux" && existsSync("/proc/sel
 const flags = constants.O_RDONLY | (constants.O_DIRECTORY ?? 0) | (constants.O_NOFOLLOW ?? 0);
 const doomedPrefix = ".removing-";
 
-/** Whether a process that is still there is removing what bears this name. */
+/** Whether a living process is removing the folder of this name. */
 export function isBeingRemoved(name: string): boolean {
   return name.startsWith(doomedPrefix) && isProcessAlive(name.split(".").slice(-4).join("."));
 }
 
-/** What is left of a folder that was being removed when its remover ended, and of similar names. */
+/** The remains of folders with this name, or one that begins with it, whose removal was interrupted. */
 export function remainsOf(parent: string, name: string): readonly string[] {
   return readdirSync(parent).filter((each) => each.startsWith(`${doomedPrefix}${name}-`));
 }
 
 /**
- * Removes a folder and what lies in it, and nothing else: `parent` says whose entry it must be, a
- * link is removed as a link, another file system is not entered, and where the system allows, each
- * step goes through the folder that was opened, not through a path that could lead elsewhere by
- * then. Gone already is fine.
+ * Removes a folder of `parent` with its contents, and nothing else: a link is removed as a link,
+ * another file system is not entered, and where the system allows, each step uses the descriptor of
+ * the opened folder, since a path could lead elsewhere by then. A missing folder is no error.
  */
 export async function removeFolder(parent: string, name: string): Promise<void> {
   if (basename(name) !== name || name === "." || name === "..") {
@@ -49,17 +48,17 @@ export async function removeFolder(parent: string, name: string): Promise<void> 
   if (stats === undefined) return;
   if (!stats.isDirectory()) return unlinkSync(place);
   const mark = randomBytes(6).toString("hex");
-  // What a crash left half removed keeps its name: one that grew each time would not fit one day.
+  // A half-removed folder keeps its name: a longer name each time would exceed the limit.
   const doomed = name.startsWith(doomedPrefix)
     ? place
     : join(real, `${doomedPrefix}${name}-${mark}.${identifyThisProcess()}`);
-  // Taken away in one step: from here on nobody finds it under the name they know.
+  // Renamed in one step: from here on no process finds the folder under its known name.
   if (doomed !== place && !moveAway(place, doomed)) return;
   await empty(doomed, stats.dev, mark);
   rmdirSync(doomed);
 }
 
-/** False: somebody else has taken it away. */
+/** False: another process has renamed the folder already. */
 function moveAway(place: string, doomed: string): boolean {
   try {
     renameSync(place, doomed);
@@ -71,9 +70,8 @@ function moveAway(place: string, doomed: string): boolean {
 }
 
 /**
- * Folders below are moved up before they are emptied, under names that nobody could have given
- * away: so neither their depth nor the length of their paths matters, and both are whoever's who
- * filled them.
+ * Folders below are moved to the top, under unpredictable names, before they are emptied. So the
+ * depth and the path length that hostile contents have do not matter.
  */
 async function empty(doomed: string, device: number, mark: string): Promise<void> {
   const top = open(Buffer.from(doomed), Buffer.from(doomed), device);
@@ -126,7 +124,7 @@ function open(path: Buffer, location: Buffer, device: number): OpenedFolder {
   }
 }
 
-/** A folder that is closed to its owner cannot be moved elsewhere either. */
+/** A folder without write permission cannot be moved; `unlocked` grants the permission first. */
 function move(from: Buffer, to: Buffer): void {
   unlocked(from, () => renameSync(from, to));
 }

@@ -31,9 +31,9 @@ interface GitOutput {
 const maximumErrorBytes = 16_384;
 
 /**
- * The one place that runs git: an argument list and never a shell, an environment of our own,
- * settings that no repository can override, a time limit and a limit on output. Git goes into the
- * folder by itself: it may be started through a version manager, which reads the current directory.
+ * The only place that runs git: an argument list and never a shell, our own environment, settings
+ * that no repository can override, a time limit and an output limit. The folder is passed as `-C`,
+ * since a version manager that starts git would read files of the current directory.
  */
 export function runGit(args: readonly string[], options: GitOptions = {}): Promise<GitOutput> {
   const command = args[0] ?? "";
@@ -43,14 +43,14 @@ export function runGit(args: readonly string[], options: GitOptions = {}): Promi
     const folder = options.cwd ?? options.workTree ?? options.gitDirectory;
     const inFolder = folder === undefined ? [] : ["-C", folder];
     const own = (options.settings ?? []).flatMap((setting) => ["-c", setting]);
-    // Asked what is configured, git would answer with our own settings.
+    // `git config` would report our own settings as configured.
     const before = command === "config" ? [] : [...gitOptions, ...own];
     const child = startProgram(
       {
         program,
         args: [...inFolder, ...before, ...args],
         environment: gitEnvironment(options),
-        // So that helpers of git can be ended with it.
+        // So that git's helper processes can be killed with it.
         leadsGroup: process.platform !== "win32",
       },
       ["pipe", "pipe", "pipe"],
@@ -63,7 +63,7 @@ export function runGit(args: readonly string[], options: GitOptions = {}): Promi
     const end = (failure: GitFailure | undefined): void => {
       ended ??= failure;
       killGroup(child);
-      // Whoever else holds the other end must not keep us waiting.
+      // A helper that inherited these pipes must not delay the result.
       child.stdout.destroy();
       child.stderr.destroy();
     };
@@ -85,7 +85,7 @@ export function runGit(args: readonly string[], options: GitOptions = {}): Promi
     child.stderr.on("data", (chunk: Buffer) => {
       if (stderr.length < maximumErrorBytes) stderr += chunk.toString("utf8");
     });
-    // Git may end before it has read everything; its exit code tells the story.
+    // Git may exit before it has read all input; its exit code is the result.
     child.stdin.on("error", () => undefined);
     child.stdin.end(options.input ?? "");
 
@@ -114,26 +114,26 @@ function killGroup(child: ChildProcess): void {
       process.kill(-child.pid, "SIGKILL");
     else child.kill("SIGKILL");
   } catch {
-    // It has ended by itself.
+    // The process has exited already.
   }
 }
 
-/** For answers of one line. */
+/** Runs git and returns its output as one trimmed string. */
 export async function askGit(args: readonly string[], options: GitOptions = {}): Promise<string> {
   return (await runGit(args, options)).stdout.toString("utf8").trimEnd();
 }
 
-/** How far a command may look around. */
+/** Which repository and which configuration a command reads. */
 export interface GitContext {
-  /** Which repository, explicitly: no discovery, and no `.git` of a work tree is ever read. */
+  /** Explicit: git does not search for a repository, and reads no `.git` of a work tree. */
   readonly gitDirectory?: string;
   readonly workTree?: string;
   readonly indexFile?: string;
-  /** Seconds since 1970, for the commits that are made; absent: now. */
+  /** Date of new commits, in seconds since 1970; absent: now. */
   readonly date?: number;
   /**
-   * Reads the person's own configuration as well, for `git config` and for discovery, which
-   * honours their `safe.directory`. Never together with a command that touches files.
+   * Also reads the person's configuration: for `git config`, and for discovery, which needs their
+   * `safe.directory`. Never for a command that touches files.
    */
   readonly withPersonalConfiguration?: boolean;
 }
@@ -141,12 +141,11 @@ export interface GitContext {
 const nowhere = process.platform === "win32" ? "NUL" : "/dev/null";
 
 /**
- * Settings that stand above every file git reads, so that a repository's own configuration has no
- * say: nothing of it is run, nothing converts bytes on their way in or out, and nothing reaches
- * for a network.
+ * Settings that override every configuration file, so that a repository's own configuration can
+ * neither start a program nor convert bytes nor use the network.
  */
 const settings: readonly string[] = [
-  // What would run a program.
+  // Settings that would start a program.
   `core.hooksPath=${nowhere}`,
   "core.fsmonitor=false",
   "core.pager=cat",
@@ -166,7 +165,7 @@ const settings: readonly string[] = [
   "submodule.recurse=false",
   "protocol.allow=never",
   "safe.bareRepository=explicit",
-  // What would change bytes or names.
+  // Settings that would change bytes or names.
   "core.autocrlf=false",
   "core.eol=lf",
   "core.safecrlf=false",
@@ -182,14 +181,14 @@ const settings: readonly string[] = [
   "core.untrackedCache=false",
   "core.splitIndex=false",
   "core.quotePath=false",
-  // What would make two machines merge differently.
+  // Settings that would make two machines merge differently.
   "merge.renames=true",
   "merge.directoryRenames=false",
   "merge.renormalize=false",
   "merge.conflictStyle=merge",
   "diff.renames=false",
   "diff.algorithm=myers",
-  // One flush for many objects: as durable, and fast enough to wait for.
+  // One flush for many objects: durable and much faster.
   "core.fsyncMethod=batch",
   "core.compression=1",
   "checkout.workers=2",
@@ -209,8 +208,8 @@ export function gitEnvironment(context: GitContext): Record<string, string> {
     LC_ALL: "C",
     GIT_TERMINAL_PROMPT: "0",
     GIT_OPTIONAL_LOCKS: "0",
-    // Neither is known to every git, and a repository can lift protocol.allow for a protocol: what
-    // is missing must not be fetched by a program that the repository names.
+    // Missing objects must not be fetched by a program that the repository names. Two variables,
+    // since old versions of git know only one, and a repository can override protocol.allow.
     GIT_NO_LAZY_FETCH: "1",
     GIT_ALLOW_PROTOCOL: "",
     GIT_ATTR_NOSYSTEM: "1",
@@ -247,10 +246,10 @@ export function findGit(command: string): Program {
   throw new GitFailure("missing", command, said);
 }
 
-/** By the program's file: with another PATH, another git is used. */
+/** Versions by program file, since another PATH leads to another git. */
 const known = new Map<string, Promise<string>>();
 
-/** The version of git that is here; fails when there is none, or one that is too old. */
+/** The version of the installed git. Throws when git is missing or too old. */
 export async function requireGit(): Promise<string> {
   const { file } = findGit("version");
   const version = known.get(file) ?? readVersion();
@@ -258,7 +257,7 @@ export async function requireGit(): Promise<string> {
   try {
     return await version;
   } catch (error) {
-    // Asked again next time: it may have been installed by then.
+    // Not cached: git may be installed before the next call.
     known.delete(file);
     throw error;
   }
@@ -271,7 +270,7 @@ async function readVersion(): Promise<string> {
   throw new GitFailure("too-old", "version", { stderr: version });
 }
 
-/** `merge-tree --write-tree` came with it, and `safe.bareRepository`. */
+/** The first version with `merge-tree --write-tree` and `safe.bareRepository`. */
 const oldestGit = "2.38";
 
 export function isRecentEnough(version: string): boolean {
@@ -281,9 +280,8 @@ export function isRecentEnough(version: string): boolean {
 }
 
 /**
- * Works with an index that nothing is left of afterwards. Git locks an index by a file beside it,
- * and whoever is killed leaves both behind: they are removed first. So nobody else may be using an
- * index of this name.
+ * Runs `work` with a temporary index. The index and git's lock file are removed before and after,
+ * since a killed process leaves both; the name must not be used by two processes at once.
  */
 export async function withOwnIndex<Result>(
   indexFile: string,

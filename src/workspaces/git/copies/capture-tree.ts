@@ -38,18 +38,18 @@ interface CaptureRequest {
   readonly vault: string;
   readonly place: Place;
   readonly tracked: readonly TrackedEntry[];
-  /** A folder of the place that is never part of it: where our own data is. */
+  /** The folder of our own data, if the place contains it: never part of the snapshot. */
   readonly hidden: RawPath | null;
-  /** Kept between captures, so that files that did not change are not read again. */
+  /** Kept between captures, so that unchanged files are not read again. */
   readonly indexFile: string;
   readonly limits: CopyLimits;
   readonly signal?: AbortSignal;
 }
 
 /**
- * Takes a snapshot of a place as a tree in the vault: what is tracked as it is on disk now, staged
- * or not, and what is untracked but not ignored. The place itself is only read, byte for byte: no
- * filter, no line-end conversion, no link followed.
+ * Takes a snapshot of a place as a tree in the vault: tracked files as they are on disk, staged or
+ * not, and untracked files that are not ignored. The place is only read, byte for byte: no filter,
+ * no line-end conversion, no link followed.
  */
 export async function captureTree(request: CaptureRequest): Promise<Capture> {
   for (let attempt = 1; ; attempt++) {
@@ -66,7 +66,7 @@ export async function captureTree(request: CaptureRequest): Promise<Capture> {
 const tries = 3;
 
 async function captureOnce(request: CaptureRequest): Promise<Capture> {
-  // Git locks an index by a file beside it, which a killed process leaves behind: hence a new name.
+  // A new name, since a killed process leaves git's lock file for the index behind.
   const indexFile = `${request.indexFile}.${randomBytes(6).toString("hex")}`;
   const context = {
     gitDirectory: request.vault,
@@ -93,7 +93,7 @@ async function captureOnce(request: CaptureRequest): Promise<Capture> {
   }
 }
 
-/** What is stored in the place already cannot be anybody's secret; everything else is looked at. */
+/** Contents that the repository stores already can be no secret; all others are verified. */
 async function requireOwnContents(
   context: { readonly gitDirectory: string; readonly indexFile: string },
   { tracked, place }: CaptureRequest,
@@ -112,7 +112,7 @@ async function requireOwnContents(
   throw new RepositoryRefused({ code: "changed-meanwhile", sentence });
 }
 
-/** What the place tracks is part of it, ignored or not; what it no longer tracks is not. */
+/** Tracks the same paths as the place, ignored ones included, and no others. */
 async function trackTheSame(
   context: { readonly gitDirectory: string; readonly indexFile: string },
   { tracked, place }: CaptureRequest,
@@ -146,7 +146,7 @@ function choose(
     tracked.filter(({ mode }) => mode === submoduleMode).map(({ path }) => path),
   );
   const omitted: Omission[] = [...submodules].map((path) => omit(path, "submodule"));
-  // A submodule is the person's own affair: its entry stays as it is, its folder is not looked at.
+  // The entry of a submodule stays as it is, and its folder is not read.
   const removed = differences.removed.filter((path) => !submodules.has(path));
   const isHidden = (path: RawPath): boolean =>
     hidden !== null && `${path}/`.startsWith(`${hidden}/`);
@@ -163,7 +163,7 @@ function choose(
       continue;
     }
     bytes += size;
-    // What git tracks is stored in the place already, and only has to be found there.
+    // Contents that git tracks are stored in the place already; they need no pack.
     (isNew || place.kind !== "git" ? packed : loose).push(path);
   }
   const files = loose.length + packed.length;
@@ -183,10 +183,10 @@ const throughDescriptors = process.platform === "linux" && existsSync("/proc/sel
 const flags = constants.O_RDONLY | (constants.O_DIRECTORY ?? 0) | (constants.O_NOFOLLOW ?? 0);
 
 /**
- * Git opens files by their paths. While it reads, whoever else works in the place can put a link
- * where a file or a folder was, and what lies anywhere on the machine would be in the snapshot. So
- * each content counts only if the file itself, reached without any link, has it as well: what is
- * not known cannot be imitated. Gives back the paths that do not hold.
+ * Git opens files by their paths. While git reads, another process can replace a file or a folder
+ * by a link, and a file from anywhere on the machine would be in the snapshot. So a content counts
+ * only if the file itself, opened without following a link, has the same. Returns the paths that
+ * differ.
  */
 export async function verifyCapture(
   toplevel: string,
@@ -235,21 +235,21 @@ async function verifyFolder(
   }
 }
 
-/** A folder that was reached through a link is somewhere else. */
+/** False when a link led to another folder. */
 function isAt(descriptor: number, place: Buffer): boolean {
   if (!throughDescriptors) return realpathSync.native(place, { encoding: "buffer" }).equals(place);
   return readlinkSync(`/proc/self/fd/${descriptor}`, { encoding: "buffer" }).equals(place);
 }
 
-/** The files that a repository's own contents lie in. */
+/** The object files of a repository. */
 function listStoredObjects(gitDirectory: string): ReadonlySet<string> {
   const folder = join(gitDirectory, "objects");
   return new Set(readdirSync(folder, { recursive: true, encoding: "utf8" }));
 }
 
 /**
- * Takes away what was stored since. What git read by mistake is in no tree, but a child can read
- * the folder that its contents lie in.
+ * Removes objects that were stored since. Contents that git read by mistake are in no tree, but a
+ * child can read the object folder.
  */
 function forgetObjectsSince(gitDirectory: string, before: ReadonlySet<string>): void {
   const folder = join(gitDirectory, "objects");

@@ -4,7 +4,7 @@ import { namesOf } from "../git-failure.ts";
 import { pathInWorkspace, shownRaw } from "../place.ts";
 import type { TreeChange } from "../read-git.ts";
 
-/** What a child left behind that cannot be taken over. */
+/** Why a change of a child cannot be merged. */
 export type ChangeProblemKind =
   | "nested-repository"
   | "embedded-repository"
@@ -29,12 +29,12 @@ export interface ChangeProblem {
 
 const sentences: Record<ChangeProblemKind, (names: string) => string> = {
   "nested-repository": (names) =>
-    `${names} has a .git of its own. Remove it, so that its files can be taken over.`,
+    `${names} has a .git of its own. Remove it, so that its files can be merged.`,
   "embedded-repository": (names) =>
-    `${names} looks like a repository to git (HEAD, objects and refs), and whoever runs git there obeys its configuration. Use other names.`,
+    `${names} looks like a repository to git (HEAD, objects and refs), and git obeys the configuration in it. Use other names.`,
   submodule: (names) => `${names} is a submodule, and nothing can be changed in it from outside.`,
   "special-file": (names) => `${names} is a pipe, a socket or a device, and no file.`,
-  "escaping-link": (names) => `${names} is a symbolic link that leads out of the workspace.`,
+  "escaping-link": (names) => `${names} is a symbolic link to a place outside the workspace.`,
   "control-name": (names) => `${names} is a name that git keeps for itself, in some spelling.`,
   "control-link": (names) => `${names} controls git and must be a file, not a symbolic link.`,
   "unreadable-name": (names) => `${names} is a name that is not valid UTF-8.`,
@@ -42,22 +42,22 @@ const sentences: Record<ChangeProblemKind, (names: string) => string> = {
     `${names} has a control character or another hidden character in its name. Rename it.`,
   "case-collision": (names) => `${names}: some file systems cannot tell these names apart.`,
   "outside-workspace": (names) => `${names} lies outside the workspace.`,
-  "too-large": (names) => `${names} is larger than what is taken over.`,
-  "too-many": (names) => `More has changed than is taken over: ${names}.`,
+  "too-large": (names) => `${names} is larger than what can be merged.`,
+  "too-many": (names) => `More has changed than can be merged: ${names}.`,
 };
 
 export function changeProblem(kind: ChangeProblemKind, paths: readonly string[]): ChangeProblem {
   return { kind, paths, sentence: sentences[kind](namesOf(paths)) };
 }
 
-/** Names that some file systems cannot tell apart. */
+/** The same for all names that some file systems cannot tell apart. */
 export function foldName(path: string): string {
   return path.normalize("NFC").toLowerCase();
 }
 
 /**
- * Groups of paths, of files or of the folders above them, that differ in case or in Unicode form
- * alone. With `among`, only groups in which one of those paths takes part.
+ * Groups of files or folders whose paths differ only in case or Unicode form. With `among`, only
+ * groups that contain one of those paths.
  */
 export function findCaseCollisions(
   paths: Iterable<string>,
@@ -95,7 +95,7 @@ function withFolders(paths: ReadonlySet<string>): ReadonlySet<string> {
   return all;
 }
 
-/** Whether the folder's file system takes `A` and `a` for one name. Creates nothing. */
+/** Whether the folder's file system treats `A` and `a` as one name. Creates nothing. */
 export function ignoresCase(folder: string): boolean {
   const name = basename(folder);
   const other = name === name.toUpperCase() ? name.toLowerCase() : name.toUpperCase();
@@ -104,7 +104,7 @@ export function ignoresCase(folder: string): boolean {
   return statSync(twin).ino === statSync(folder).ino;
 }
 
-/** What makes git take a folder for a repository without any `.git` in it. */
+/** The entries by which git recognizes a bare repository, in a folder without `.git`. */
 interface Signs {
   head: boolean;
   objects: boolean;
@@ -114,8 +114,8 @@ interface Signs {
 }
 
 /**
- * Folders that git would take for a bare repository, and to which one of the changed paths belongs:
- * whoever runs git in them obeys the configuration that lies there, which can name programs.
+ * Changed folders that git would take for a bare repository: git in such a folder obeys the
+ * configuration there, which can name programs.
  */
 function findEmbeddedRepositories(
   all: Iterable<string>,
@@ -128,7 +128,7 @@ function findEmbeddedRepositories(
     for (const [depth, name] of names.entries()) {
       const sign = signOf(name, depth === names.length - 1);
       if (sign === undefined) continue;
-      // As it is spelt; the names that git looks for may be in any case.
+      // The folder as it is spelled; the names that git looks for can be in any case.
       const folder = path.split("/").slice(0, depth).join("/");
       const signs = folders.get(folder) ?? { ...none };
       if (sign !== "setting") signs[sign] = true;
@@ -164,7 +164,7 @@ function signOf(
   return name === "config" || name === "config.worktree" ? "setting" : undefined;
 }
 
-/** Asked of the whole tree, for the changes that left something in it. */
+/** Bare repositories in the whole tree that the present changes belong to. */
 export function embeddedProblem(
   prefix: string,
   all: readonly string[],

@@ -18,13 +18,13 @@ import { collisionProblem, judgeChanges } from "./judge-changes.ts";
 import { moveRef } from "./vault.ts";
 import type { WorkingCopy } from "./working-copy.ts";
 
-/** What a child did to its copy, as one commit on top of its base. */
+/** The changes that a child made in its copy, as one commit on top of its base. */
 export interface CollectedChanges {
   /** Null: nothing changed. Kept in the vault under `refs/mandate/<id>`. */
   readonly commit: string | null;
   readonly tree: string;
   readonly files: readonly ChangedFile[];
-  /** What was left out, or must not be merged: an integration refuses while there is any. */
+  /** Paths that were omitted or must not be merged. With any problem, nothing is merged. */
   readonly problems: readonly ChangeProblem[];
 }
 
@@ -36,9 +36,9 @@ export interface CollectOptions {
 }
 
 /**
- * Commits the copy's files as they are, through the runtime's own repository: the child's `.git`
- * with whatever it has put there is not read, and no attribute of the tree is in force. The child's
- * processes must have ended: what still runs could change a file while it is read.
+ * Commits the copy's files as they are, through the vault: the child's `.git` is not read, and no
+ * attribute of the tree is in force. The child's processes must have ended, since they could change
+ * a file while it is read.
  */
 export async function collectChanges(
   copy: WorkingCopy,
@@ -85,7 +85,7 @@ export async function collectChanges(
   }
 }
 
-/** A link in its place would lead git wherever it points. */
+/** A link in place of the folder would lead git to another folder. */
 function requireFolder({ folder, id }: WorkingCopy): void {
   if (entryAt(folder)?.isDirectory() === true) return;
   const sentence = `The working copy "${id}" is gone, or no folder any more: ${folder}. What was collected of it before is in refs/mandate/${id} of its vault.`;
@@ -127,7 +127,7 @@ async function describe(
   };
 }
 
-/** Collecting the same state again gives the same commit, also after a crash in between. */
+/** Collecting the same state again gives the same commit, also after a crash. */
 async function commitOnce(copy: WorkingCopy, tree: string, message: string): Promise<string> {
   const context = { gitDirectory: layoutOf(copy.home, copy.id).vault };
   const ref = refOf(copy.id);
@@ -147,11 +147,11 @@ export interface ChangedFile {
   readonly before: string | null;
   /** SHA-256 of the content now; null: it is gone. */
   readonly after: string | null;
-  /** What it is now; what it was, when it is gone. A link's content is where it points. */
+  /** Of the new file, or of the old one when it was removed. A link's content is its target. */
   readonly mode: "file" | "executable" | "link";
 }
 
-/** The words of the log for what git calls modes and objects. */
+/** Changes in the words of the log, with SHA-256 instead of git's object names. */
 export async function describeFiles(
   vault: string,
   prefix: string,

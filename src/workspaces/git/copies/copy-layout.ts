@@ -15,20 +15,20 @@ import { MandateError } from "../../../ports/mandate-error.ts";
 import { identifyThisProcess } from "../../../processes/process-start.ts";
 
 /**
- * Where things of working copies lie below MANDATE_HOME. Only `folder` is the child's; everything
- * else is the runtime's, out of the child's reach: its vault (a bare repository), its indexes, and
- * the record of what the copy was made from.
+ * The files of a working copy below MANDATE_HOME. Only `folder` is the child's; all others belong
+ * to the runtime, out of the child's reach: the vault (a bare repository), the indexes, and the
+ * record of what the copy was made from.
  */
 interface CopyLayout {
   readonly folder: string;
   readonly own: string;
   readonly record: string;
-  /** Which process makes the copy or works with it, so that nobody sweeps it away meanwhile. */
+  /** The process that creates the copy or works with it: no other process sweeps it away. */
   readonly holder: string;
   readonly vault: string;
-  /** What the copied place held when it was last looked at. */
+  /** The state of the copied place when it was last read. */
   readonly sourceIndex: string;
-  /** What the copy held when it was last looked at. */
+  /** The state of the copy when it was last read. */
   readonly copyIndex: string;
   readonly outcome: string;
   readonly journal: string;
@@ -69,7 +69,7 @@ export function journalsOf(home: string): string {
   return join(home, "integrations");
 }
 
-/** A folder for the locks of one place; the name says nothing about it. */
+/** The folder for the locks of one place; its name is a hash. */
 export function lockFolderOf(home: string, toplevel: string, purpose: string): string {
   const name = createHash("sha256").update(toplevel).digest("hex").slice(0, 24);
   return join(home, "locks", `${name}.${purpose}`);
@@ -80,9 +80,9 @@ export function refOf(id: string): string {
 }
 
 /**
- * Copies an index with its time. Git compares whole seconds, and looks at a file again whose time
- * is not before the index's own: in a copy that seemed younger than it is, an edit of the same
- * length, made in the second in which the index was written, would never be seen.
+ * Copies an index with its time. Git compares whole seconds and reads a file again when the file is
+ * not older than the index. With a later time, git would miss an edit of the same length that was
+ * made in the second in which the index was written.
  */
 export function copyIndex(from: string, to: string): void {
   const seconds = Math.floor(statSync(from).mtimeMs / 1000);
@@ -91,9 +91,9 @@ export function copyIndex(from: string, to: string): void {
 }
 
 /**
- * Where several machines have a copy of one name, the log says under which claim files were last
- * written, and this says under which claim work was last done here: so that each of them knows
- * whether its own is the one that the conversation speaks of.
+ * The claim under which work was last done in the copy on this machine. Several machines can have a
+ * copy of one name; the log has the claim of the latest, so each machine knows whether its own copy
+ * is current.
  */
 export function readClaim(home: string, id: string): number {
   const place = placeOf(home, id);
@@ -111,8 +111,8 @@ function placeOf(home: string, id: string): string {
 }
 
 /**
- * Makes the runtime's own folder of a new copy, with its holder in it from the first moment on:
- * what nobody holds is swept away by any process that starts.
+ * Creates the runtime's folder of a new copy, with its holder in it from the first moment: any
+ * process that starts sweeps away folders without a holder.
  */
 export function beginCopy(home: string, id: string): void {
   const { holder, own } = layoutOf(home, id);
@@ -123,11 +123,11 @@ export function beginCopy(home: string, id: string): void {
   renameSync(making, own);
 }
 
-/** How much of a workspace is copied, and how much of a child's work is taken over. */
+/** Limits for copying a workspace and for merging a child's changes. */
 export interface CopyLimits {
   readonly maximumFiles: number;
   readonly maximumBytes: number;
-  /** Of an untracked file in the source, and of any file that a child changed. */
+  /** For an untracked file of the source, and for each file that a child changed. */
   readonly maximumFileBytes: number;
 }
 

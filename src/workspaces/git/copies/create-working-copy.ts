@@ -23,9 +23,8 @@ export interface WorkingCopyRequest {
 }
 
 /**
- * Makes a child its own copy of a workspace, outside of it. The source is read and not written to.
- * All or nothing: the record is written last, and what is there without one is swept away by the
- * next try.
+ * Creates a child's own copy of a workspace, outside of that workspace. The source is only read.
+ * All or nothing: the record is written last, and a copy without record is swept away.
  */
 export async function createWorkingCopy(request: WorkingCopyRequest): Promise<WorkingCopy> {
   await requireGit();
@@ -56,7 +55,7 @@ async function make(
 ): Promise<CopyRecord> {
   const layout = layoutOf(home, request.id);
   const options = request.signal === undefined ? {} : { signal: request.signal };
-  // Not while an integration is half done: a copy is of the old or of the new state.
+  // Under the lock: a copy has the state before or after an integration, never between.
   const captured = await new IntegrationQueue(home).run(
     toplevel,
     async () => {
@@ -88,7 +87,7 @@ async function make(
   };
 }
 
-/** The same state gives the same commit: its date is that of the commit below it. */
+/** The same state gives the same commit: the date is that of the parent commit. */
 async function commitBase(vault: string, place: Place, tree: string): Promise<string> {
   const context = { gitDirectory: vault };
   const message = ["-m", "The workspace as it was, with uncommitted changes"];
@@ -109,7 +108,7 @@ async function inspectOrRefuse(source: string, home: string): Promise<Inspection
   return inspection;
 }
 
-/** What is there of a copy that has no record: it was being made, and came to nothing. */
+/** Removes the remains of a copy whose creation failed. */
 export async function sweepCopy(home: string, id: string): Promise<void> {
   for (const parent of [worktreesOf(home), join(home, "copies")]) {
     if (existsSync(parent)) await removeFolder(parent, id);

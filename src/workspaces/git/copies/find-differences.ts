@@ -5,7 +5,7 @@ import { entryAt } from "../look-at-file.ts";
 import { joinRaw, type RawPath, rawPlace, splitRaw } from "../place.ts";
 import { askGit, type GitContext, runGit } from "../run-git.ts";
 
-/** One file or link that is not as an index has it. */
+/** A file or link that differs from the index. */
 interface Difference {
   readonly path: RawPath;
   readonly isNew: boolean;
@@ -16,7 +16,7 @@ interface Difference {
 export interface Differences {
   readonly present: readonly Difference[];
   readonly removed: readonly RawPath[];
-  /** Folders with a `.git` of their own: not looked into. */
+  /** Folders with a `.git` of their own; their contents are not listed. */
   readonly nested: readonly RawPath[];
   /** Pipes, sockets, devices. */
   readonly special: readonly RawPath[];
@@ -24,7 +24,7 @@ export interface Differences {
 
 type WorkTreeContext = GitContext & { readonly workTree: string; readonly signal?: AbortSignal };
 
-/** Compares a work tree with an index: changed, new and not ignored, gone. Writes nothing. */
+/** Compares a work tree with an index: changed, new and not ignored, removed. Writes nothing. */
 export async function findDifferences(context: WorkTreeContext): Promise<Differences> {
   const options = { ...context, maximumBytes: 256 * 1024 * 1024 };
   const compare = ["diff-files", "--name-status", "-z", "--no-renames", "--ignore-submodules=all"];
@@ -64,7 +64,7 @@ async function measure(
     else if (stats.isFile() || stats.isSymbolicLink()) {
       present.push({ path, isNew, isLink: stats.isSymbolicLink(), bytes: stats.size });
     } else if (stats.isDirectory()) {
-      // Listed as one entry although it is a folder: it holds a repository where a file was.
+      // One entry for a folder: a repository is where a file was.
       removed.push(path);
       nested.push(path);
     } else special.push(path);
@@ -73,9 +73,8 @@ async function measure(
 }
 
 /**
- * Brings an index up to date and writes its tree. `packed` says which paths are probably not
- * stored yet: their contents go into one pack instead of a file each, which is several times
- * faster when there are many.
+ * Updates an index and writes its tree. `packed`: paths that are probably not stored yet. Their
+ * contents go into one pack, which is several times faster than one file for each.
  */
 export async function recordDifferences(
   context: GitContext & { readonly signal?: AbortSignal },

@@ -14,12 +14,12 @@ import type { CopyLimits } from "./copy-layout.ts";
 import type { Differences } from "./find-differences.ts";
 
 interface JudgedChanges {
-  /** What can be recorded; the rest is named in the problems. */
+  /** Paths that can be committed; the problems name all others. */
   readonly accepted: readonly RawPath[];
   readonly problems: readonly ChangeProblem[];
 }
 
-/** Goes through what a child left in its copy. It may have put anything there. */
+/** Judges the files that a child left in its copy. They are hostile input. */
 export function judgeChanges(
   copy: {
     readonly folder: string;
@@ -44,7 +44,7 @@ export function judgeChanges(
 
   const count = differences.present.length + differences.removed.length;
   const bytes = differences.present.reduce((sum, { bytes: size }) => sum + size, 0);
-  // Asked first: what is too much is not looked at one by one.
+  // First, so that too many files are not judged one by one.
   if (count > copy.limits.maximumFiles || bytes > copy.limits.maximumBytes) {
     found.set("too-many", [`${count} files`, `${Math.round(bytes / 1024 / 1024)} MB`]);
     return { accepted: [], problems: listOf(found) };
@@ -80,9 +80,9 @@ function problemOf(
 }
 
 /**
- * By its text alone: where it leads on this machine says nothing about the next one. Steps up are
- * fine at its beginning, where they leave real folders; after a name they could leave another
- * link, by which `a/..` is not where it seems to be.
+ * Judges a link by its text, since its target differs between machines. `..` is allowed at the
+ * beginning, where it leaves real folders; after a name it could leave another link, so that `a/..`
+ * is another folder than it seems.
  */
 export function leadsOutside(prefix: string, path: string, target: string): boolean {
   if (target.startsWith("/") || target.includes("\\")) return true;
@@ -100,12 +100,12 @@ export function leadsOutside(prefix: string, path: string, target: string): bool
 function isEmpty(folder: string, path: RawPath): boolean {
   const place = rawPlace(folder, path);
   const stats = entryAt(place);
-  // The folder of a submodule may be gone as well: its entry stays either way.
+  // A missing folder of a submodule is no change either.
   if (stats === undefined) return true;
   return stats.isDirectory() && readdirSync(place).length === 0;
 }
 
-/** Asked of the whole tree, for the paths that are new in it. */
+/** Paths that are new in the tree and collide with others on some file systems. */
 export function collisionProblem(
   prefix: string,
   all: Iterable<string>,
@@ -119,14 +119,14 @@ export function collisionProblem(
   );
 }
 
-/** Whether some file system takes a part of the path for `.git`: by case, short name or stream. */
+/** Whether a file system reads a part of the path as `.git`: by case, short name or stream. */
 function namesGitDirectory(path: string): boolean {
   return path.split(/[/\\]/).some((part) => [".git", "git~1"].includes(foldedName(part)));
 }
 
 const controlFiles = [".gitattributes", ".gitmodules", ".gitignore", ".mailmap"];
 
-/** Files that git reads as instructions: as plain data they may change, as links they may not. */
+/** Files that git reads as instructions: they may change as files, and must not be links. */
 function isControlFile(path: string): boolean {
   return controlFiles.includes(foldedName(path.slice(path.lastIndexOf("/") + 1)));
 }

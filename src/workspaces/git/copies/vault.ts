@@ -7,8 +7,8 @@ import { runGit, withOwnIndex } from "../run-git.ts";
 import { copyIndex, layoutOf, refOf } from "./copy-layout.ts";
 
 /**
- * Above every `.gitattributes` of a tree, whoever wrote it: bytes go in and out as they are, and
- * texts are merged as texts. `-` switches a conversion off, `!` returns to git's own default.
+ * Overrides every `.gitattributes` of a tree: bytes are not converted, and texts are merged as
+ * texts. `-` switches a conversion off, `!` returns to git's default.
  */
 const attributes =
   "* -text -eol -crlf -ident -filter -working-tree-encoding !merge !diff !conflict-marker-size\n";
@@ -16,9 +16,9 @@ const attributes =
 type Borrowing = Pick<Place, "objectFormat" | "objects" | "shallow">;
 
 /**
- * A bare repository that belongs to the runtime. Snapshots, merges and commits of one working copy
- * are made in it, with its configuration alone; nothing that a child or a repository brings along
- * is in force there. Contents that the copied place already has are borrowed from it.
+ * A bare repository of the runtime for the snapshots, merges and commits of one working copy. Only
+ * its own configuration is in force, never that of a child or a repository. Objects that the copied
+ * place has are borrowed from there.
  */
 export function createVault(vault: string, place: Borrowing, ignoreRules: string): void {
   layOut(vault, place.objectFormat, "bare = true");
@@ -54,8 +54,8 @@ export function moveRef(vault: string, ref: string, commit: string | null): void
 }
 
 /**
- * The child's own git directory, inside its copy: its own configuration, refs and stash, and no
- * remote. It is for the child's use; the runtime writes it once and never reads it again.
+ * The child's own git directory, inside its copy: own configuration, refs and stash, no remote.
+ * The runtime writes it once and never reads it.
  */
 function createChildRepository(
   folder: string,
@@ -116,8 +116,8 @@ interface CheckedOutCopy {
 }
 
 /**
- * Lays out the child's folder from its vault: the files of `tree`, a `.git` of the child's own that
- * stands at its base, and the index that says what its files were at the base.
+ * Creates the child's folder from its vault: the files of `tree`, the child's own `.git` at its
+ * base, and the runtime's index with the state of the files at the base.
  */
 export async function checkOutCopy(copy: CheckedOutCopy, tree = copy.baseTree): Promise<void> {
   const { base, baseTree, home, id, place } = copy;
@@ -130,11 +130,11 @@ export async function checkOutCopy(copy: CheckedOutCopy, tree = copy.baseTree): 
     await runGit(["read-tree", tree], context);
     await runGit(["checkout-index", "--all", "--force", "--index"], context);
     if (tree !== baseTree) {
-      // What it changed is told from its base, and looked at file by file like any child's.
+      // The child's changes are relative to its base, so the index is that of the base.
       rmSync(indexFile);
       await runGit(["read-tree", baseTree], { ...vault, indexFile });
     }
-    // Last: whoever comes after a crash can still tell what is missing.
+    // Last: after a crash the missing index shows that the checkout is incomplete.
     renameSync(indexFile, layout.copyIndex);
   });
   createChildRepository(layout.folder, {
@@ -145,7 +145,7 @@ export async function checkOutCopy(copy: CheckedOutCopy, tree = copy.baseTree): 
   makePrefix(layout.folder, place.prefix);
 }
 
-/** A workspace that holds no files yet is an empty folder, and stays one. No link leads to it. */
+/** Creates the folder of a workspace that has no files yet, without following a link. */
 function makePrefix(folder: string, prefix: string): void {
   let place = folder;
   for (const step of prefix === "" ? [] : prefix.split("/")) {

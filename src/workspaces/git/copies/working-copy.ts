@@ -4,7 +4,7 @@ import { z } from "zod";
 import { RepositoryRefused } from "../git-failure.ts";
 import { layoutOf } from "./copy-layout.ts";
 
-/** Something of the source that a copy does not have, and why. */
+/** A part of the source that the copy does not have, and why. */
 export interface Omission {
   readonly path: string;
   readonly reason: "nested-repository" | "submodule" | "too-large";
@@ -17,25 +17,25 @@ export interface WorkingCopy {
   readonly home: string;
   /** The copy of the whole repository or folder; the child's `.git` is in it. */
   readonly folder: string;
-  /** The copy of the workspace: `folder`, or the part of it that the workspace is. */
+  /** The copy of the workspace: `folder`, or a part of it. */
   readonly root: string;
   /**
-   * The folder that it is a copy of, and where the workspace lies in it. `elsewhere`: that folder is
-   * on another machine, and `toplevel` is only its name.
+   * The copied folder, and the path of the workspace in it. `elsewhere`: that folder is on another
+   * machine, and `toplevel` is only its name.
    */
   readonly source: {
     readonly kind: "git" | "folder" | "copy" | "elsewhere";
     readonly toplevel: string;
     readonly prefix: string;
   };
-  /** The commit that the caller was on; null when there was none. */
+  /** The caller's commit; null before the first commit. */
   readonly head: string | null;
-  /** The commit that the child starts from: `head`, and the caller's uncommitted changes. */
+  /** The commit from which the child starts: `head` with the caller's uncommitted changes. */
   readonly base: string;
   readonly baseTree: string;
   /** Whether `base` holds changes that `head` does not. */
   readonly dirty: boolean;
-  /** Object folders that git inside the copy must be able to read, and must not write. */
+  /** Object folders that git inside the copy reads and must not write. */
   readonly objects: readonly string[];
   readonly omitted: readonly Omission[];
 }
@@ -54,7 +54,7 @@ const schema = z.strictObject({
   base: hash,
   baseTree: hash,
   dirty: z.boolean(),
-  /** Without the vault: what a copy of this copy can borrow as well. */
+  /** Object folders without the vault; a copy of this copy borrows from them as well. */
   borrowed: z.array(z.string()),
   objectFormat: z.enum(["sha1", "sha256"]),
   shallow: z.string(),
@@ -79,7 +79,7 @@ export function readCopyRecord(home: string, id: string): CopyRecord | undefined
   return schema.parse(JSON.parse(text));
 }
 
-/** A copy that was made earlier, by this process or by one before it. */
+/** Opens an existing copy. */
 export function openWorkingCopy(home: string, id: string): WorkingCopy {
   const record = readCopyRecord(home, id);
   if (record !== undefined) return workingCopyOf(home, record);
