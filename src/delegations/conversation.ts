@@ -5,7 +5,22 @@ import { Evidence } from "../events/evidence.ts";
 import { askOf } from "../events/lifecycle.ts";
 import type { AskOutcome } from "../ports/delegator.ts";
 import { Transcript } from "../sessions/transcript.ts";
-import type { OpenCalls } from "./standing-still.ts";
+
+/** Calls that have begun and have no outcome, by their ids. */
+export type OpenCalls = ReadonlyMap<string, EventPayloads["agent.tool_started"]>;
+
+export type MutableCalls = Map<string, EventPayloads["agent.tool_started"]>;
+
+export function followCalls(calls: MutableCalls, { payload, type }: NewEvent): void {
+  if (type === "agent.tool_started") calls.set(payload.call_id, payload);
+  else if (
+    type === "agent.tool_completed" ||
+    type === "agent.tool_failed" ||
+    type === "agent.tool_outcome_unknown"
+  ) {
+    calls.delete(payload.call_id);
+  }
+}
 
 /**
  * What an agent was told, said and did, as the events of its delegation tell it. Live work and
@@ -22,7 +37,7 @@ export class Conversation {
   watchedUpTo = 0;
   /** How many of the models that it may run on were unavailable. */
   modelsGivenUp = 0;
-  #openCalls: Map<string, EventPayloads["agent.tool_started"]> | null = null;
+  #openCalls: MutableCalls | null = null;
   #answers: Map<string, AskOutcome> | null = null;
   #openAsk: OpenAsk | null = null;
 
@@ -34,12 +49,6 @@ export class Conversation {
     switch (event.type) {
       case "agent.tool_started":
         this.#openCalls ??= new Map();
-        this.#openCalls.set(event.payload.call_id, event.payload);
-        break;
-      case "agent.tool_completed":
-      case "agent.tool_failed":
-      case "agent.tool_outcome_unknown":
-        this.#openCalls?.delete(event.payload.call_id);
         break;
       case "agent.asked":
         this.#openAsk = askOf(event.payload);
@@ -59,6 +68,7 @@ export class Conversation {
         break;
       default:
     }
+    if (this.#openCalls !== null) followCalls(this.#openCalls, event);
     this.transcript.apply(event);
     this.evidence.see(event);
   }

@@ -1,7 +1,6 @@
 import type { Cause } from "../events/cause.ts";
 import type { Delegation } from "../events/delegation.ts";
 import type { NewEvent } from "../events/event.ts";
-import type { Timer } from "../ports/clock.ts";
 import type { DelegationResult } from "../ports/delegator.ts";
 import type { Tool } from "../tools/tool.ts";
 import type { OfferedTools } from "../tools/toolbox.ts";
@@ -9,30 +8,28 @@ import type { MergeOrder } from "./changes/merge-order.ts";
 import { Stopped, Suspended } from "./ends/ending.ts";
 import type { LiveDelegation } from "./live-delegation.ts";
 import type { Estimate } from "./turns/correct-request.ts";
-import { UnsettledAppends } from "./unsettled-appends.ts";
 import { WorkingTime } from "./working-time.ts";
 
 /** What a living process has of a delegation, and no log. */
 export class DelegationProcess {
   readonly time: WorkingTime;
-  /** The appends that it depends on. */
   readonly appends = new UnsettledAppends();
   readonly end: DelegationEnd;
   readonly request: RequestUnderWay = { received: 0, promptBound: 0, estimates: new Map() };
-  /** All its children, and the steps of its plans, have a lower index. */
+  /** Its children, and the steps of its plans, have lower step indexes. */
   nextStep = 1;
   /** In the order of their steps. */
-  children: readonly LiveDelegation[] = none;
-  /** Children that are being made at this moment; null until it has some. */
+  children: readonly LiveDelegation[] = noChildren;
+  /** Children that are being created; null until the first. */
   making: Set<Promise<unknown>> | null = null;
-  /** The order in which its children's work is merged; null until it has some. */
+  /** The order in which its children's work is merged; null until the first copy. */
   merges: MergeOrder | null = null;
   /** Questions of its own that wait for an answer. */
   asksOpen = 0;
-  /** One question at a time: a person cannot answer two at once. Messages arrive in order as well. */
-  readonly inOrder = { asking: nothingYet, sending: nothingYet };
+  /** Questions are asked one at a time, and messages sent in order: the latest of each. */
+  readonly inOrder = { asking: settled, sending: settled };
   readonly tools: LiveTools = { offered: null, ofServers: null };
-  /** It may have left something running that has to end before it does. */
+  /** Commands or servers of it may run, and are ended before it closes. */
   holdsProcesses = false;
   lastActivity = 0;
   /** How often it had to start from its log again because others wrote. */
@@ -43,24 +40,20 @@ export class DelegationProcess {
     this.end = new DelegationEnd(live);
   }
 
-  /** A child that needs a copy takes longer to be made, and is no later child for that. */
+  /** By step index: a child that needs a copy is created later than those after it. */
   addChild(child: LiveDelegation): void {
-    const children = this.children === none ? [] : (this.children as LiveDelegation[]);
-    let place = children.length;
-    while (place > 0 && stepOf(children[place - 1]) > stepOf(child)) place--;
-    children.splice(place, 0, child);
+    const index = child.contract.parent.step_idx;
+    const after = this.children.findLastIndex((one) => one.contract.parent.step_idx <= index);
+    const children = this.children === noChildren ? [] : (this.children as LiveDelegation[]);
+    children.splice(after + 1, 0, child);
     this.children = children;
   }
 }
 
-function stepOf(live: LiveDelegation | undefined): number {
-  return live?.contract.parent.step_idx ?? 0;
-}
-
 interface LiveTools {
-  /** What its model is shown; the same list every turn but the last. */
+  /** What its model is shown: the same list every turn but the last. */
   offered: OfferedTools | null;
-  /** The tools of its MCP servers, by name; null until they were asked. */
+  /** The tools of its MCP servers, by name; null until the servers were opened. */
   ofServers: ReadonlyMap<string, Tool> | null;
 }
 
@@ -73,47 +66,49 @@ interface RequestUnderWay {
   readonly estimates: Map<number, Estimate>;
 }
 
+const noChildren: readonly LiveDelegation[] = Object.freeze([]);
+const settled: Promise<unknown> = Promise.resolve();
+
+export function findTool({ process, run }: LiveDelegation, name: string): Tool | undefined {
+  return run.parts.toolbox.get(name) ?? process.tools.ofServers?.get(name);
+}
+
 /** How a delegation ends in this process: its waiters, and the merge that is under way. */
 export class DelegationEnd {
   result: DelegationResult | null = null;
-  /** Its closing events are being written, or another process writes about it: this one does not. */
+  /** Its closing events are being written, or another process owns it: its work writes no more. */
   isEnding = false;
   closing: Promise<unknown> | null = null;
-  /** Its work is being merged at this moment, and cannot be stopped half-way. */
+  /** Its work is being merged, which cannot be stopped half-way. */
   merging: PromiseWithResolvers<void> | null = null;
-  /** Its changes are in its caller's folder, and the log could not say so. */
+  /** Its changes are in its parent's folder, and the log could not say so. */
   wasMerged = false;
-  /** Asked just before it closes: what the waiting parent wants written in the same transaction. */
+  /** Called just before it closes: events of the waiting parent for the same transaction. */
   deliver: ((result: DelegationResult) => readonly NewEvent[]) | null = null;
   readonly #live: LiveDelegation;
-  #waiters: ((result: DelegationResult) => void)[] | null = null;
+  #close: PromiseWithResolvers<DelegationResult> | null = null;
+  #answer: PromiseWithResolvers<DelegationResult> | null = null;
   #before: Delegation | null = null;
-  #answers: PromiseWithResolvers<DelegationResult> | null = null;
 
   constructor(live: LiveDelegation) {
     this.#live = live;
   }
 
-  get #answer(): PromiseWithResolvers<DelegationResult> {
-    this.#answers ??= Promise.withResolvers();
-    return this.#answers;
-  }
-
   /** Its final answer; where background children still run, long before it closes. */
   whenAnswered(): Promise<DelegationResult> {
+    this.#answer ??= Promise.withResolvers();
     return Promise.race([this.#answer.promise, this.whenClosed()]);
   }
 
   answered(answer: DelegationResult): void {
+    this.#answer ??= Promise.withResolvers();
     this.#answer.resolve(answer);
   }
 
   whenClosed(): Promise<DelegationResult> {
     if (this.result !== null) return Promise.resolve(this.result);
-    return new Promise((resolve) => {
-      if (this.#waiters === null) this.#waiters = [resolve];
-      else this.#waiters.push(resolve);
-    });
+    this.#close ??= Promise.withResolvers();
+    return this.#close.promise;
   }
 
   /** Its closing events are on their way to the log. */
@@ -125,18 +120,18 @@ export class DelegationEnd {
 
   closed(result: DelegationResult): void {
     if (this.result !== null) return;
-    const { contract, parent, process, run } = this.#live;
+    const { contract, parent, process, run, work } = this.#live;
     this.result = result;
     process.time.end();
-    for (const resume of this.#waiters ?? []) resume(result);
-    this.#waiters = null;
-    this.#live.work.forgetListeners();
+    this.#close?.resolve(result);
+    this.#close = null;
+    work.forgetListeners();
     this.deliver = null;
     parent?.process.merges?.leave(contract.parent.step_idx);
     run.changed.notify();
   }
 
-  /** Its end was not accepted: it has not ended, and no caller was given its result. */
+  /** The log did not take its end: it is open, and its parent was given no result. */
   reopen(): void {
     const { id, run } = this.#live;
     this.isEnding = false;
@@ -149,14 +144,66 @@ export class DelegationEnd {
   }
 }
 
+/** The appends that a delegation depends on and that have not settled yet. */
+class UnsettledAppends {
+  /** How many there were so far. */
+  count = 0;
+  /** Why one of them was refused; null: none was. */
+  refusal: unknown = null;
+  #unsettled: Promise<unknown>[] = [];
+  #settling: Promise<unknown> = settled;
+
+  add(append: Promise<unknown>): void {
+    this.count++;
+    // Nearly always one: a list that is made for it holds no room for more.
+    if (this.#unsettled.length === 0) this.#unsettled = [append];
+    else this.#unsettled.push(append);
+    append.catch(this.breakOff);
+  }
+
+  /** What follows from an append that was refused must not be written either. */
+  throwIfRefused(): void {
+    if (this.refusal !== null) throw this.refusal;
+  }
+
+  /** Every append has settled, accepted or not. */
+  async quiet(): Promise<void> {
+    await Promise.allSettled([...this.#unsettled, this.#settling]);
+  }
+
+  /** Everything so far is on disk; throws when some of it was refused. */
+  async durable(): Promise<void> {
+    const unsettled = this.#unsettled;
+    if (unsettled.length > 0) {
+      this.#unsettled = [];
+      this.#settling = Promise.all(unsettled);
+    }
+    const settling = this.#settling;
+    await settling;
+    if (this.#settling === settling) this.#settling = settled;
+  }
+
+  /** The delegation's own work writes nothing more; its close is still written. */
+  readonly breakOff = (error: unknown): void => {
+    this.refusal ??= error;
+  };
+
+  /** The delegation starts from its log again, which has nothing of what was refused. */
+  startOver(): void {
+    this.refusal = null;
+    this.#unsettled = [];
+    this.#settling = settled;
+  }
+}
+
 /**
- * Work that others may end, cut short or have rest. Whatever it waits for is given up at that
+ * Work that can be stopped, cut or suspended. An interruption ends what the work waits for at that
  * moment; what it does between two waits is never torn apart.
  */
 export class Interruptible {
   stopReason: Stopped | null = null;
   /** What ended the attempt that is under way, though another one may follow. */
-  cut: Stopped | null = null;
+  cut: Stopped | null;
   readonly #live: LiveDelegation;
   #listeners: Set<(reason: Stopped) => void> | null = null;
 
@@ -165,7 +212,7 @@ export class Interruptible {
     this.cut = suspension;
   }
 
-  /** Ends its work at the next moment it waits for anything. The first reason counts. */
+  /** The first reason counts. */
   stop(cause: Cause): void {
     if (this.stopReason !== null || this.#isOver) return;
     this.stopReason = new Stopped(cause);
@@ -174,40 +221,41 @@ export class Interruptible {
 
   /** The time of its attempt is over: another one follows, unless others still work for this one. */
   endAttempt(cause: Cause): void {
-    if (this.#mayRetry) this.cutAttempt(cause);
+    const { contract, state } = this.#live;
+    const mayRetry = state.attempt <= contract.execution.max_retries;
+    if (mayRetry && !hasOthersAtWork(this.#live)) this.cutAttempt(cause);
     else this.stop(cause);
   }
 
-  /** Ends what the attempt is doing, at the next moment it waits for anything. */
   cutAttempt(cause: Cause): void {
     if (this.interruption !== null || this.#isOver) return;
     this.cut = new Stopped(cause);
     this.#interrupt(this.cut);
   }
 
-  /** Has it rest at the next moment it waits for anything. It can still be stopped. */
+  /** Suspended work can still be stopped. */
   suspend(reason: Suspended): void {
     if (this.stopReason !== null || this.#isOver) return;
     this.cut = reason;
     this.#interrupt(reason);
   }
 
-  /** Set while it rests, or is about to. */
+  /** Set while it is suspended, or is about to be. */
   get suspension(): Suspended | null {
     return this.cut instanceof Suspended && this.stopReason === null ? this.cut : null;
   }
 
-  /** It was suspended and has come to rest: nothing more is written of it by its own work. */
+  /** Suspended and at rest: its own work writes nothing more. */
   get isParked(): boolean {
     return this.cut instanceof Suspended && this.cut.isAtRest;
   }
 
-  /** Its caller stopped, and it ends when those below it have. */
+  /** It was interrupted, and closes when the children that continue have closed. */
   get isInterrupted(): boolean {
     return (this.suspension?.closesAs ?? null) !== null;
   }
 
-  /** Why nothing goes on at this moment: it was stopped, its attempt was cut, or it rests. */
+  /** Why it does not continue at this moment. */
   get interruption(): Stopped | null {
     return this.stopReason ?? this.cut;
   }
@@ -216,20 +264,18 @@ export class Interruptible {
     if (this.interruption !== null) throw this.interruption;
   }
 
-  /** Waits for something outside, but not beyond being stopped. */
+  /** Waits for something outside until it is interrupted. */
   interruptible<Value>(waiting: Promise<Value>): Promise<Value> {
     if (this.interruption !== null) return Promise.reject(this.interruption);
-    this.#listeners ??= new Set();
-    const listeners = this.#listeners;
     return new Promise((resolve, reject) => {
-      listeners.add(reject);
+      const forget = this.onStop(reject);
       waiting.then(
         (value) => {
-          listeners.delete(reject);
+          forget();
           resolve(value);
         },
         (error: unknown) => {
-          listeners.delete(reject);
+          forget();
           reject(error);
         },
       );
@@ -245,26 +291,14 @@ export class Interruptible {
   }
 
   async sleep(ms: number): Promise<void> {
-    let timer: Timer | undefined;
-    try {
-      await this.interruptible(
-        new Promise<void>((resolve) => {
-          timer = this.#live.run.parts.clock.after(ms, resolve);
-        }),
-      );
-    } finally {
-      timer?.cancel();
-    }
+    this.throwIfStopped();
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const timer = this.#live.run.parts.clock.after(ms, resolve);
+    await this.interruptible(promise).finally(() => timer.cancel());
   }
 
-  /** It is over: nobody has to hear of an interruption any more. */
   forgetListeners(): void {
     this.#listeners = null;
-  }
-
-  get #mayRetry(): boolean {
-    const { contract, state } = this.#live;
-    return state.attempt <= contract.execution.max_retries && !hasOthersAtWork(this.#live);
   }
 
   get #isOver(): boolean {
@@ -276,13 +310,6 @@ export class Interruptible {
     this.#listeners = null;
     for (const listener of listeners ?? []) listener(reason);
   }
-}
-
-const none: readonly LiveDelegation[] = Object.freeze([]);
-const nothingYet: Promise<unknown> = Promise.resolve();
-
-export function findTool({ process, run }: LiveDelegation, name: string): Tool | undefined {
-  return run.parts.toolbox.get(name) ?? process.tools.ofServers?.get(name);
 }
 
 function hasOthersAtWork(live: LiveDelegation): boolean {

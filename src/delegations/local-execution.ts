@@ -2,11 +2,11 @@ import type { Cause } from "../events/cause.ts";
 import type { RunState } from "../events/run-state.ts";
 import type { CancelOutcome, DelegationResult } from "../ports/delegator.ts";
 import { Budget } from "./budget.ts";
-import { queue } from "./enqueue.ts";
 import type { CopyTravel, Execution, RunKeeping } from "./execution.ts";
 import type { LiveDelegation } from "./live-delegation.ts";
 import type { LiveRun } from "./live-run.ts";
 import { cancelLive } from "./suspend/interrupt.ts";
+import { queue } from "./work.ts";
 
 /** One process owns the run and works on all of it. */
 export class LocalExecution implements Execution {

@@ -1,7 +1,6 @@
 import type { ToolCall } from "../ports/model.ts";
 import type { ToolResult } from "../tools/tool.ts";
-import type { LiveDelegation } from "./live-delegation.ts";
-import { event } from "./live-delegation.ts";
+import { event, type LiveDelegation } from "./live-delegation.ts";
 import { cancelLive, interruptRoot } from "./suspend/interrupt.ts";
 import { performCall } from "./turns/perform-calls.ts";
 import { forgetUnwritten } from "./work.ts";

@@ -1,8 +1,9 @@
 import { externalProvider } from "../contracts/contract.ts";
+import type { Delegation } from "../events/delegation.ts";
+import type { EventPayloads } from "../events/event.ts";
 import { MandateError } from "../ports/mandate-error.ts";
 import { messageOf } from "../ports/message-of.ts";
 import { resultOf } from "../sessions/delegation-result.ts";
-import { beginWork } from "./begin-work.ts";
 import { retireCopy } from "./changes/take-over.ts";
 import { drive, watchOnce } from "./drive.ts";
 import { closeWith } from "./ends/close.ts";
@@ -14,227 +15,247 @@ import { hasServers } from "./turns/open-servers.ts";
 import { settledIfOpen } from "./turns/settle-request.ts";
 import { watch } from "./watchers.ts";
 
+/** Works on a delegation as soon as there is a slot. */
+export function queue(live: LiveDelegation): void {
+  const { scheduler } = live.run.parts;
+  // A watcher mostly waits, and must not take a slot from those that it watches.
+  if (isWatcher(live)) {
+    void work(live);
+    return;
+  }
+  scheduler.enter(() => {
+    if (live.process.end.isEnding || live.work.isParked || live.run.lost) {
+      scheduler.leave();
+      return;
+    }
+    live.process.time.hasSlot = true;
+    void work(live);
+  });
+}
+
 /**
- * An agent's life from its slot to its close. It starts from whatever its transcript says, so a
- * fresh child and one taken up after a crash are the same to it.
+ * From the slot to the close: attempt after attempt, turn after turn, then what `endWork` decides.
+ * It continues what the log says, so a new delegation and a recovered one are the same to it.
  */
-export async function work(agent: LiveDelegation): Promise<void> {
-  const { middleware } = agent.run.parts;
-  agent.process.time.begin();
+async function work(live: LiveDelegation): Promise<void> {
+  const { contract, id, parent, process, run } = live;
+  const { delegation: around } = run.parts.middleware;
+  process.time.begin();
   try {
-    if (middleware.delegation === undefined) {
-      await live(agent);
-    } else {
-      await middleware.delegation(
-        {
-          runId: agent.run.id,
-          delegationId: agent.id,
-          parentId: agent.parent?.id ?? null,
-          depth: agent.contract.parent.depth,
-          contract: agent.contract,
-        },
-        () => live(agent),
-      );
-      if (!agent.process.end.isEnding) throw new Stopped({ code: "middleware_ended" });
+    if (around === undefined) await attempts(live);
+    else {
+      const { depth } = contract.parent;
+      const about = { runId: run.id, delegationId: id, parentId: parent?.id ?? null, depth };
+      await around({ ...about, contract }, () => attempts(live));
+      if (!process.end.isEnding) throw new Stopped({ code: "middleware_ended" });
     }
   } catch (error) {
-    await endWork(agent, error);
+    await endWork(live, error);
   } finally {
-    agent.process.time.giveSlot();
+    process.time.giveSlot();
   }
 }
 
-/** What becomes of an agent whose work ended with this error, or was left because of it. */
-export async function endWork(agent: LiveDelegation, cause: unknown): Promise<void> {
-  if (agent.process.end.isEnding) return;
-  // Stopped while it was coming to rest: that is why it ends.
-  const error = cause instanceof Suspended ? (agent.work.stopReason ?? cause) : cause;
-  if (wasRefused(error)) return reconcileOrGiveUp(agent);
+function attempts(live: LiveDelegation): Promise<void> {
+  beginWork(live);
+  return isWatcher(live) ? watch(live, watchOnce) : drive(live);
+}
+
+/** Its first attempt begins, unless the log has one. */
+function beginWork(live: LiveDelegation): void {
+  if (live.state.status !== "created") return;
+  const of = live.contract.execution.max_retries + 1;
+  live.record(
+    event(live, "agent.subagent_started", startedWith(live)),
+    event(live, "agent.subagent_attempt", { attempt: 1, of }),
+  );
+}
+
+function startedWith({ copy, workspace }: LiveDelegation): EventPayloads["agent.subagent_started"] {
+  const strategy = workspace?.isolation ?? "none";
+  if (copy === null) return { strategy };
+  const branch = `mandate/${copy.id}`;
+  return { strategy, worktree_path: copy.root, branch, base_ref: copy.base };
+}
+
+/** Closes a delegation whose output was handed in before, and not accepted or rejected yet. */
+export async function finish(live: LiveDelegation, output: OutputEnding): Promise<void> {
+  live.process.time.beginEnd();
   try {
-    if (wasNotWritten(error)) await reloadTree(agent, error);
-    else if (agent.work.suspension && !agent.work.isParked)
-      return await park(agent, agent.work.suspension);
-    await closeWith(agent, endingOf(error, agent));
+    await closeWith(live, output);
+  } catch (error) {
+    await endWork(live, error);
+  }
+}
+
+/** Closes or suspends a delegation whose work was ended by this error, or is not under way. */
+export async function endWork(live: LiveDelegation, cause: unknown): Promise<void> {
+  const { suspension, isParked, stopReason } = live.work;
+  if (live.process.end.isEnding) return;
+  // Stopped while it was being suspended: that is why it closes.
+  const error = cause instanceof Suspended ? (stopReason ?? cause) : cause;
+  if (wasRefused(error)) return followLog(live);
+  try {
+    if (wasNotWritten(error)) await reloadTree(live, error);
+    else if (suspension && !isParked) return await park(live, suspension);
+    await closeWith(live, endingOf(error, live));
   } catch (refusal) {
-    if (wasRefused(refusal)) return reconcileOrGiveUp(agent);
-    // That its contract was changed is found out here, and is then why it ends.
-    if (isTampering(refusal) && !isTampering(error)) return endWork(agent, refusal);
-    giveUp(agent, refusal);
+    if (wasRefused(refusal)) return followLog(live);
+    // That its contract was changed is found out by the close, and is then why it closes.
+    if (isTampering(refusal) && !isTampering(error)) return endWork(live, refusal);
+    giveUp(live, refusal);
   }
 }
 
 /**
- * Its work has been left: from here on it is as after a crash, except that it reserves nothing. A
- * request that was under way is settled as an estimate; calls that were cut stay open until it
- * continues.
+ * Suspends a delegation whose work has been left: as after a crash, except that it reserves nothing.
+ * A request that was under way is settled as an estimate; calls that were cut stay open.
  */
-async function park(agent: LiveDelegation, suspension: Suspended): Promise<void> {
-  const { appends, holdsProcesses } = agent.process;
-  // One whose work is handed in waits for its merge, as before.
-  const pauses = suspension.closesAs === null && outputOf(agent) === null;
-  if (pauses) beginWork(agent);
-  agent.record(...settledIfOpen(agent));
-  if (pauses) agent.record(event(agent, "agent.paused", { reason: "interrupt" }));
+async function park(live: LiveDelegation, suspension: Suspended): Promise<void> {
+  const { appends, holdsProcesses } = live.process;
+  // Work that is handed in waits for its merge, as before.
+  const pauses = suspension.closesAs === null && outputOf(live) === null;
+  if (pauses) beginWork(live);
+  live.record(...settledIfOpen(live));
+  if (pauses) live.record(event(live, "agent.paused", { reason: "interrupt" }));
   suspension.isAtRest = true;
-  endTime(agent);
-  if (holdsProcesses || hasServers(agent)) {
-    await agent.run.parts.release(agent.id).catch(() => undefined);
+  endTime(live);
+  if (holdsProcesses || hasServers(live)) {
+    await live.run.parts.release(live.id).catch(() => undefined);
   }
   await appends.durable();
-  agent.run.changed.notify();
+  live.run.changed.notify();
 }
 
-/** Somebody else wrote first. Where it cannot even be read what they wrote, the agent is given up. */
-async function reconcileOrGiveUp(agent: LiveDelegation): Promise<void> {
+/** The failure that an error in a delegation's work means. */
+function endingOf(error: unknown, { run }: LiveDelegation): Ending {
+  if (error instanceof Stopped) return failure(error.cause);
+  const text = messageOf(error);
+  const known = error instanceof MandateError ? failures[error.code] : undefined;
+  if (known !== undefined) return failure({ code: known, text });
+  const code = run.parts.middleware.delegation ? "middleware_failed" : "unexpected_error";
+  return failure({ code, text });
+}
+
+const failures: Partial<
+  Record<MandateError["code"], "storage_full" | "contract_invalid" | "store_failed">
+> = {
+  "storage-full": "storage_full",
+  "contract-invalid": "contract_invalid",
+  closed: "store_failed",
+};
+
+/** Our append was refused because of what another process had written. */
+function wasRefused(error: unknown): boolean {
+  return error instanceof MandateError && refusals.has(error.code);
+}
+
+const refusals: ReadonlySet<string> = new Set(["fenced", "illegal-transition", "conflict"]);
+
+/** The log is right, and memory follows it; a delegation whose log cannot be read is given up. */
+async function followLog(live: LiveDelegation): Promise<void> {
   try {
-    await reconcile(agent);
+    await reconcile(live);
   } catch (error) {
-    if (!agent.process.end.isEnding) giveUp(agent, error);
+    if (!live.process.end.isEnding) giveUp(live, error);
   }
 }
 
-/** Its end cannot be written now: who waits is told, and the log is as soon as it can be. */
-function giveUp(agent: LiveDelegation, cause: unknown): void {
-  // Its caller must not go on with a result that is in no log: it ends for the same reason.
-  agent.parent?.process.appends.add(Promise.reject(cause));
-  abandon(agent, cause);
-  const { delegations, execution, parts } = agent.run;
-  // Whoever is below ends with it; another program's agent goes on, and does not.
-  const isTopmost =
-    agent === delegations.root ||
-    agent.parent === null ||
-    execution.isRemote(agent.parent) ||
-    isHeldByProgram(agent.parent);
-  if (isTopmost && agent.process.end.result !== null)
-    parts.unwritten.add(agent, unwrittenBy(cause));
-}
-
-/**
- * Even the end could not be written (a full disk, a lost database): that is done later. Nobody
- * below goes on meanwhile, with what could not be written either, or holds up the process's end.
- */
-function abandon(agent: LiveDelegation, cause: unknown): void {
-  agent.process.end.isEnding = true;
-  const { abandoned, root, topLevel } = agent.run.delegations;
-  // Whoever watches ends with the root, as when its end is written.
-  const below = [...agent.process.children, ...(agent === root ? topLevel : [])];
-  for (const child of below) {
-    if (child.process.end.isEnding || child.run.execution.isRemote(child)) continue;
-    child.work.stop({ code: "store_failed", text: messageOf(cause) });
-    abandon(child, cause);
-  }
-  abandoned.push(agent);
-  agent.process.end.closed(failedResult(agent, unwrittenBy(cause)));
-}
-
-/** Somebody else wrote first: the log is right, and memory follows it. */
-async function reconcile(agent: LiveDelegation): Promise<void> {
-  const { run } = agent;
+async function reconcile(live: LiveDelegation): Promise<void> {
+  const { id, process, run } = live;
   const state = await run.parts.store.readRun(run.id);
-  const delegation = state?.delegations.get(agent.id);
-  if (state === undefined || delegation === undefined || !run.execution.owns(agent, state)) {
+  const delegation = state?.delegations.get(id);
+  if (state === undefined || delegation === undefined || !run.execution.owns(live, state)) {
     run.lost = true;
-    agent.process.end.isEnding = true;
+    process.end.isEnding = true;
     run.changed.notify();
     run.execution.leave();
     return;
   }
-  const result = resultOf(state, agent.id);
-  if (result) {
-    agent.process.end.isEnding = true;
-    agent.process.end.closed(result);
-    retireCopy(agent);
+  const result = resultOf(state, id);
+  if (result || ++process.reconciliations > patience) {
+    process.end.isEnding = true;
+    process.end.closed(result ?? failedResult(live, { code: "log_conflict" }));
+    if (result) retireCopy(live);
     return;
   }
-  if (++agent.process.reconciliations > patience) {
-    agent.process.end.isEnding = true;
-    agent.process.end.closed(failedResult(agent, { code: "log_conflict" }));
-    return;
-  }
-  await reload(agent, delegation);
-  agent.record(...settledIfOpen(agent));
+  await reload(live, delegation);
+  live.record(...settledIfOpen(live));
   // The calls that come again must find the children they made.
-  for (const { id, callId } of state.delegations.values()) {
-    const child = run.delegations.byId.get(id);
-    if (child?.parent === agent && callId !== null)
-      run.delegations.byCall.set(`${agent.id} ${callId}`, child);
+  for (const child of process.children) {
+    const callId = state.delegations.get(child.id)?.callId ?? null;
+    if (callId !== null) run.delegations.byCall.set(`${id} ${callId}`, child);
   }
-  const output = outputOf(agent);
-  await (output ? finish(agent, output) : work(agent));
+  const output = outputOf(live);
+  await (output ? finish(live, output) : work(live));
 }
 
-/** Goes on where its output was handed in and nothing had come of it yet. */
-export async function finish(agent: LiveDelegation, output: OutputEnding): Promise<void> {
-  agent.process.time.beginEnd();
-  try {
-    await closeWith(agent, output);
-  } catch (error) {
-    await endWork(agent, error);
+/** Others write now and then; an append that is refused without end has another fault. */
+const patience = 20;
+
+/** Its end cannot be written now: the parent is given the failure, and the log as soon as possible. */
+function giveUp(live: LiveDelegation, cause: unknown): void {
+  const { parent, process, run } = live;
+  // The parent must not continue with a result that is in no log: it ends for the same reason.
+  parent?.process.appends.add(Promise.reject(cause));
+  abandon(live, cause);
+  // All below a delegation end with it. The agent of another program continues, and does not.
+  const isTopmost =
+    parent === null ||
+    run.execution.isRemote(parent) ||
+    parent.contract.model.provider === externalProvider;
+  if (isTopmost && process.end.result !== null) run.parts.unwritten.add(live, unwrittenBy(cause));
+}
+
+/** None of a tree whose end could not be written continues, or keeps the process from ending. */
+function abandon(live: LiveDelegation, cause: unknown): void {
+  const { process, run } = live;
+  const { abandoned, root, topLevel } = run.delegations;
+  process.end.isEnding = true;
+  // Watchers end with the root, as when its end is written.
+  for (const child of [...process.children, ...(live === root ? topLevel : [])]) {
+    if (child.process.end.isEnding || run.execution.isRemote(child)) continue;
+    child.work.stop({ code: "store_failed", text: messageOf(cause) });
+    abandon(child, cause);
   }
+  abandoned.push(live);
+  process.end.closed(failedResult(live, unwrittenBy(cause)));
 }
 
-/** What could not be written did not happen: before it is closed, a tree forgets it. */
-async function reloadTree(agent: LiveDelegation, cause: unknown): Promise<void> {
-  const state = await agent.run.parts.store.readRun(agent.run.id);
-  const delegation = state?.delegations.get(agent.id);
-  // Not even its creation was: there is nothing to close.
-  if (delegation === undefined) throw cause;
-  for (const child of agent.process.children) {
-    if (!child.process.end.isEnding && !child.run.execution.isRemote(child))
-      await reloadTree(child, cause);
-  }
-  await reload(agent, delegation);
-  // Calls that are still under way must not move what its end is worked out from.
-  agent.process.appends.breakOff(cause);
-}
-
-/** What could not be written did not happen: one that goes on all the same does so from its log. */
-export async function forgetUnwritten(agent: LiveDelegation): Promise<void> {
-  if (!wasNotWritten(agent.process.appends.refusal)) return;
-  const state = await agent.run.parts.store.readRun(agent.run.id);
-  const delegation = state?.delegations.get(agent.id);
-  if (delegation !== undefined) await reload(agent, delegation);
-}
-
-function isHeldByProgram(agent: LiveDelegation | null): boolean {
-  return agent?.contract.model.provider === externalProvider;
-}
-
-/** The disk had no room or is broken, or the contract was not the one that it was created with. */
-const notWritten: ReadonlySet<string> = new Set(["storage-full", "database-unusable"]);
-
+/** The disk is full or broken, or the contract is not the one that the delegation was created with. */
 export function wasNotWritten(error: unknown): boolean {
-  return isTampering(error) || (error instanceof MandateError && notWritten.has(error.code));
+  return error instanceof MandateError && notWritten.has(error.code);
 }
+
+const notWritten: ReadonlySet<string> = new Set([
+  ...["storage-full", "database-unusable", "contract-invalid"],
+]);
 
 function isTampering(error: unknown): boolean {
   return error instanceof MandateError && error.code === "contract-invalid";
 }
 
-/** Others write now and then; one that is refused without end has a fault that reading cannot mend. */
-const patience = 20;
-
-/** Our append was not accepted because of what somebody else had written. */
-const refusals: ReadonlySet<string> = new Set(["fenced", "illegal-transition", "conflict"]);
-
-function wasRefused(error: unknown): boolean {
-  return error instanceof MandateError && refusals.has(error.code);
-}
-
-function live(agent: LiveDelegation): Promise<void> {
-  beginWork(agent);
-  return isWatcher(agent) ? watch(agent, watchOnce) : drive(agent);
-}
-
-/** What an error that ends an agent's work means for its log. */
-function endingOf(error: unknown, agent: LiveDelegation): Ending {
-  if (error instanceof Stopped) return failure(error.cause);
-  const text = messageOf(error);
-  if (error instanceof MandateError) {
-    if (error.code === "storage-full") return failure({ code: "storage_full", text });
-    if (error.code === "contract-invalid") return failure({ code: "contract_invalid", text });
-    if (error.code === "closed") return failure({ code: "store_failed", text });
+/** What could not be written did not happen: before it is closed, a tree forgets it. */
+async function reloadTree(live: LiveDelegation, cause: unknown): Promise<void> {
+  const delegation = await storedDelegation(live);
+  // Not even its creation was written: there is nothing to close.
+  if (delegation === undefined) throw cause;
+  for (const child of live.process.children) {
+    if (child.process.end.isEnding || live.run.execution.isRemote(child)) continue;
+    await reloadTree(child, cause);
   }
-  if (agent.run.parts.middleware.delegation) return failure({ code: "middleware_failed", text });
-  return failure({ code: "unexpected_error", text });
+  await reload(live, delegation);
+  // Calls that are still under way must not change what the close is decided from.
+  live.process.appends.breakOff(cause);
+}
+
+/** What could not be written did not happen: the agent of another program continues without it. */
+export async function forgetUnwritten(live: LiveDelegation): Promise<void> {
+  if (!wasNotWritten(live.process.appends.refusal)) return;
+  const delegation = await storedDelegation(live);
+  if (delegation !== undefined) await reload(live, delegation);
+}
+
+async function storedDelegation({ id, run }: LiveDelegation): Promise<Delegation | undefined> {
+  return (await run.parts.store.readRun(run.id))?.delegations.get(id);
 }

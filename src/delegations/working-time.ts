@@ -1,22 +1,23 @@
+import { type Delegation, openAskOf } from "../events/delegation.ts";
 import type { Timer } from "../ports/clock.ts";
+import type { OpenCalls } from "./conversation.ts";
 import type { LiveDelegation } from "./live-delegation.ts";
-import { standsStill } from "./standing-still.ts";
 
 /**
- * The time that an agent has: of the whole, from its beginning to its end, and of its attempt, which
- * runs only while it has a slot. Waiting for children or a slot uses none of an attempt; waiting for
- * a person, its own question or one of those below it, uses none of either.
+ * The time and the slot of a delegation. The total deadline runs from beginning to end; the time of
+ * an attempt runs only while it has a slot. Neither runs while the delegation, or all that it waits
+ * for, waits for a person.
  */
 export class WorkingTime {
   hasSlot = false;
-  /** What it had used when its time was last counted. */
+  /** What was used of the total, in milliseconds, when time was last counted. */
   usedMs = 0;
-  beganAt = 0;
-  /** How long the present attempt was at work when that was last counted. */
+  /** The same of the present attempt. */
   attemptMs = 0;
-  /** The request under way: says how long it may still be silent, and ends itself when that is over. */
+  beganAt = 0;
+  /** The request under way: ends itself when it was silent for too long, or says how long is left. */
   watched: { check(): number } | null = null;
-  readonly #agent: LiveDelegation;
+  readonly #live: LiveDelegation;
   #countedAt = 0;
   #isStill = false;
   /** How many of its children stand still. */
@@ -24,33 +25,31 @@ export class WorkingTime {
   #timer: Timer | undefined;
   #isWatching = false;
 
-  constructor(agent: LiveDelegation) {
-    this.#agent = agent;
+  constructor(live: LiveDelegation) {
+    this.#live = live;
   }
 
   /** Milliseconds of the total deadline that are left, by a clock that cannot jump. */
   left(): number {
-    return this.#agent.contract.deadlines.total - this.usedMs - this.#uncounted();
+    return this.#live.contract.deadlines.total - this.usedMs - this.#uncounted();
   }
 
-  /** Work begins, or goes on after a crash: from here the total deadline runs. */
+  /** Work begins, or continues after a crash: from here the total deadline runs. */
   begin(): void {
     this.beginEnd();
-    // It may begin again from its log: of two timers one would outlive its end.
-    this.#watchAnew();
+    this.#restart();
   }
 
-  /** What was handed in is dealt with after a crash: no deadline is about that. */
+  /** Only the close is left to do, after a crash: no deadline is about that. */
   beginEnd(): void {
     this.beganAt = this.#now();
     this.#countedAt = this.beganAt;
   }
 
-  /** The next attempt begins, with all of its time before it. */
   nextAttempt(): void {
     this.#count();
     this.attemptMs = 0;
-    this.#watchAnew();
+    this.#restart();
   }
 
   /** No deadline is about what follows. */
@@ -59,95 +58,85 @@ export class WorkingTime {
     this.#timer?.cancel();
   }
 
-  /** After every event of it: whether its time runs, which decides about those above it as well. */
+  /** After every event: whether time runs now, which may decide the same for the parent. */
   consider(): void {
-    const { parent, said, state } = this.#agent;
+    const { parent, said, state } = this.#live;
     const isStill = standsStill(state, said.openCalls, this.#below);
     if (isStill === this.#isStill) return;
     this.#count();
     this.#isStill = isStill;
-    // While it stood still, its deadlines were not what the timer waited for.
-    if (!isStill && this.#isWatching) this.#watchAnew();
-    if (parent !== null) parent.process.time.#considerBelow(isStill ? 1 : -1);
-  }
-
-  #considerBelow(more: number): void {
-    this.#below += more;
-    this.consider();
+    // The timer did not wait for a deadline that stood still.
+    if (!isStill && this.#isWatching) this.#restart();
+    if (parent === null) return;
+    parent.process.time.#below += isStill ? 1 : -1;
+    parent.process.time.consider();
   }
 
   giveSlot(): void {
     if (!this.hasSlot) return;
     this.#count();
     this.hasSlot = false;
-    this.#agent.run.parts.scheduler.leave();
+    this.#live.run.parts.scheduler.leave();
   }
 
   /** Undefined when it has a slot again at once. */
   takeSlot(): Promise<void> | undefined {
-    const agent = this.#agent;
-    // A watcher works without one: it must not take from those whom it watches.
-    if (this.hasSlot || agent.contract.profile.capability === "watcher") return undefined;
-    const waiting = agent.run.parts.scheduler.comeBack();
-    if (waiting === undefined) {
+    const { contract, process, run, work } = this.#live;
+    // A watcher works without one: it must not take slots from those that it watches.
+    if (this.hasSlot || contract.profile.capability === "watcher") return undefined;
+    const waiting = run.parts.scheduler.comeBack();
+    if (waiting === undefined) this.#gotSlot();
+    return waiting?.then(() => {
       this.#gotSlot();
-      return undefined;
-    }
-    return waiting.then(() => {
-      this.#gotSlot();
-      // It ended, rests or went to another process while it queued: the slot goes to the next one.
-      if (agent.process.end.isEnding || agent.work.isParked || agent.run.lost) this.giveSlot();
+      // It closed, was suspended or lost while it queued: the slot is for the next one.
+      if (process.end.isEnding || work.isParked || run.lost) this.giveSlot();
     });
   }
 
   /** Resolves when a request of the run was settled: what it had reserved may be free now. */
   untilReleased(): Promise<void> {
-    return this.#agent.run.funds.next();
+    return this.#live.run.funds.next();
   }
 
   #gotSlot(): void {
     this.#count();
     this.hasSlot = true;
-    // While it waited, nobody looked after the time of its attempt.
-    if (this.#timer !== undefined && !this.#agent.process.end.isEnding) this.#watchAnew();
+    // The timer did not wait for the attempt, whose time stood still without a slot.
+    if (this.#timer !== undefined && !this.#live.process.end.isEnding) this.#restart();
   }
 
-  #watchAnew(): void {
+  #restart(): void {
     this.#isWatching = true;
     this.#timer?.cancel();
     this.#watch();
   }
 
   /**
-   * One timer looks after the deadlines of the whole, of the attempt and of the request under way.
-   * It may go off too early, never too late: no request's deadline is nearer than this when the
-   * request begins.
+   * One timer for the deadlines of the whole, of the attempt and of the request under way. It may
+   * fire too early, never too late: a request that begins later has no earlier deadline than this.
    */
   #watch(): void {
-    const { deadlines, execution } = this.#agent.contract;
+    const { contract, run, work } = this.#live;
+    const { deadlines, execution } = contract;
     const left = this.#isStill ? Number.POSITIVE_INFINITY : this.left();
     if (left <= 0) {
-      this.#agent.work.stop({ code: "total_deadline", ms: deadlines.total });
+      work.stop({ code: "total_deadline", ms: deadlines.total });
       return;
     }
-    const attemptLeft = this.hasSlot && !this.#isStill ? this.#attemptLeft() : left;
+    const attemptLeft =
+      this.hasSlot && !this.#isStill
+        ? execution.attempt_timeout_ms - this.attemptMs - this.#uncounted()
+        : left;
     if (attemptLeft <= 0) {
-      this.#agent.work.endAttempt({ code: "attempt_deadline", ms: execution.attempt_timeout_ms });
+      work.endAttempt({ code: "attempt_deadline", ms: execution.attempt_timeout_ms });
       return;
     }
     const request = this.watched?.check() ?? Math.min(deadlines.first_token, deadlines.stall);
-    const next = Math.min(left, attemptLeft, request);
-    const { clock } = this.#agent.run.parts;
-    this.#timer = clock.after(Math.max(next, 1), () => this.#watch());
+    const next = Math.max(Math.min(left, attemptLeft, request), 1);
+    this.#timer = run.parts.clock.after(next, () => this.#watch());
   }
 
-  /** Milliseconds of the attempt that are left. */
-  #attemptLeft(): number {
-    const { execution } = this.#agent.contract;
-    return execution.attempt_timeout_ms - this.attemptMs - this.#uncounted();
-  }
-
-  /** Adds up what has passed: whether it counts is about to change. */
+  /** Adds up what has passed, before it changes whether time counts. */
   #count(): void {
     const passed = this.#uncounted();
     this.usedMs += passed;
@@ -160,6 +149,20 @@ export class WorkingTime {
   }
 
   #now(): number {
-    return this.#agent.run.parts.clock.monotonic();
+    return this.#live.run.parts.clock.monotonic();
   }
+}
+
+/**
+ * Whether a delegation only waits for a person: a question of its own is open, or it does nothing
+ * but wait for others of which `below` stand still. Pure: asked of live and of logged delegations.
+ */
+export function standsStill(state: Delegation, openCalls: OpenCalls, below: number): boolean {
+  if (openAskOf(state) !== null) return true;
+  if (below === 0) return false;
+  // It has answered, and waits for its background children.
+  if (state.status === "waiting_for_merge") return true;
+  if (state.status !== "running" || state.reservation !== null) return false;
+  for (const { joins } of openCalls.values()) if (!joins) return false;
+  return openCalls.size > 0;
 }

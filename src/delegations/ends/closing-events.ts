@@ -24,6 +24,7 @@ import { closedResult } from "../../sessions/delegation-result.ts";
 import { storedLine } from "../../text.ts";
 import type { Toolbox } from "../../tools/toolbox.ts";
 import type { TakenOver } from "../changes/take-over.ts";
+import type { OpenCalls } from "../conversation.ts";
 import {
   event,
   isWatcher,
@@ -32,7 +33,6 @@ import {
   untrustedOf,
 } from "../live-delegation.ts";
 import type { LiveRun } from "../live-run.ts";
-import type { OpenCalls } from "../standing-still.ts";
 import { settledIfOpen } from "../turns/settle-request.ts";
 import { type Ending, failure, failureBy, type OutputEnding, type Rejection } from "./ending.ts";
 

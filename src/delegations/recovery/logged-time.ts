@@ -3,7 +3,8 @@ import { type Delegation, openAskOf } from "../../events/delegation.ts";
 import type { StoredEvent } from "../../events/event.ts";
 import { apply, create } from "../../events/lifecycle.ts";
 import type { Store } from "../../ports/store.ts";
-import { followCalls, type MutableCalls, standsStill } from "../standing-still.ts";
+import { followCalls, type MutableCalls } from "../conversation.ts";
+import { standsStill } from "../working-time.ts";
 
 export interface UsedTime {
   /** Of the whole deadline. */

@@ -9,9 +9,7 @@ import { cancelStored } from "../ends/cancel-stored.ts";
 import { closeWith } from "../ends/close.ts";
 import { failure, Suspended } from "../ends/ending.ts";
 import type { EngineParts } from "../engine-parts.ts";
-import { queue } from "../enqueue.ts";
-import type { LiveDelegation } from "../live-delegation.ts";
-import { event, openChildren } from "../live-delegation.ts";
+import { event, type LiveDelegation, openChildren } from "../live-delegation.ts";
 import { LiveRun } from "../live-run.ts";
 import { LocalExecution } from "../local-execution.ts";
 import {
@@ -22,7 +20,7 @@ import {
   treatChildren,
 } from "../suspend/interrupt.ts";
 import { settledIfOpen } from "../turns/settle-request.ts";
-import { endWork, finish, wasNotWritten } from "../work.ts";
+import { endWork, finish, queue, wasNotWritten } from "../work.ts";
 import { hydrate } from "./hydrate.ts";
 
 /** Taken up so often without a step forward, a delegation is what kills its worker. */

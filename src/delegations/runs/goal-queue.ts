@@ -1,7 +1,7 @@
 import { isPaused, type RunState } from "../../events/run-state.ts";
 import type { RunRow, Store } from "../../ports/store.ts";
-import { queue } from "../enqueue.ts";
 import type { LiveRun } from "../live-run.ts";
+import { queue } from "../work.ts";
 
 const mostRuns = 10_000;
 

@@ -6,8 +6,7 @@ import { messageOf } from "../../ports/message-of.ts";
 import type { Tool } from "../../tools/tool.ts";
 import { describeTool, type OfferedTools } from "../../tools/toolbox.ts";
 import { Stopped } from "../ends/ending.ts";
-import type { LiveDelegation } from "../live-delegation.ts";
-import { event } from "../live-delegation.ts";
+import { event, type LiveDelegation } from "../live-delegation.ts";
 
 /**
  * Asks the agent's MCP servers for their tools, before its first turn and not earlier. A server that
