@@ -3,7 +3,7 @@ import {
   type CallToolResult,
   ProtocolError,
   ProtocolErrorCode,
-  Server,
+  type Server,
   type Tool,
 } from "@modelcontextprotocol/server";
 import { z } from "zod";
@@ -18,6 +18,7 @@ import type { McpTool } from "./mcp-tool.ts";
 import { completePrompt, getPrompt, listPrompts } from "./prompts.ts";
 import { serveResources } from "./resources/serve-resources.ts";
 import { tellChanges } from "./resources/tell-changes.ts";
+import { TaskServer } from "./tasks/task-server.ts";
 import { mcpToolsOf } from "./tools/mcp-tools.ts";
 
 export interface McpServerOptions {
@@ -37,9 +38,9 @@ export interface McpServerOptions {
  * A server for one client, or for one of its requests. Nothing is opened to answer `initialize` and
  * `server/discover`: some clients go on without a server that takes its time.
  */
-export function createMcpServer(options: McpServerOptions): Server {
+export function createMcpServer(options: McpServerOptions): TaskServer {
   const { era, isConnected } = options;
-  const server = new Server(
+  const server = new TaskServer(
     { name: "mandate", title: "Mandate", version: productVersion },
     {
       capabilities: {

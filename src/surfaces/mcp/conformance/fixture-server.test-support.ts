@@ -5,7 +5,7 @@ import {
   hostHeaderValidationResponse,
   localhostAllowedHostnames,
   localhostAllowedOrigins,
-  McpServer,
+  type McpServer,
   originValidationResponse,
   type ServerNotifier,
 } from "@modelcontextprotocol/server";
@@ -13,6 +13,7 @@ import type { Principal } from "../../../control/records/principal.ts";
 import type { HttpClient } from "../http/http-client.ts";
 import { createMcpHttpHandler } from "../http/mcp-http-handler.ts";
 import { installTasks } from "../tasks/install-tasks.ts";
+import { TaskMcpServer } from "../tasks/task-mcp-server.test-support.ts";
 import { Tasks } from "../tasks/tasks.ts";
 import { registerContent } from "./fixture-content.test-support.ts";
 import { registerInputs, stateCodec } from "./fixture-inputs.test-support.ts";
@@ -67,8 +68,12 @@ export async function startFixtureServer(): Promise<FixtureServer> {
   };
 }
 
-function makeServer(client: HttpClient, tasks: Tasks, watchers: Set<ServerNotifier>): McpServer {
-  const server = new McpServer(
+function makeServer(
+  client: HttpClient,
+  tasks: Tasks,
+  watchers: Set<ServerNotifier>,
+): TaskMcpServer {
+  const server = new TaskMcpServer(
     { name: "mandate-conformance", version: "1.0.0" },
     {
       capabilities: {
@@ -91,7 +96,7 @@ function makeServer(client: HttpClient, tasks: Tasks, watchers: Set<ServerNotifi
     server.server.setRequestHandler("resources/subscribe", () => ({}));
     server.server.setRequestHandler("resources/unsubscribe", () => ({}));
   } else {
-    installTasks(server, {
+    installTasks(server.server, {
       tasks,
       owner: client.principal,
       isLong: (tool) => longTools.has(tool),

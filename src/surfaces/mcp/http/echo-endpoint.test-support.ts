@@ -3,11 +3,11 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { setTimeout as after } from "node:timers/promises";
 import { getRequestListener } from "@hono/node-server";
-import { McpServer } from "@modelcontextprotocol/server";
 import { onTestFinished } from "vitest";
 import { z } from "zod";
 import type { Principal } from "../../../control/records/principal.ts";
 import { installTasks } from "../tasks/install-tasks.ts";
+import { TaskMcpServer } from "../tasks/task-mcp-server.test-support.ts";
 import { Tasks } from "../tasks/tasks.ts";
 import {
   createMcpHttpHandler,
@@ -68,7 +68,7 @@ export async function startEchoEndpoint(
     makeServer(session, { era, principal }) {
       const server = makeServer(session, calls);
       const isLong = (tool: string) => tool === "wait";
-      if (era === "modern") installTasks(server, { tasks, owner: principal, isLong });
+      if (era === "modern") installTasks(server.server, { tasks, owner: principal, isLong });
       return server;
     },
     ...options,
@@ -111,8 +111,8 @@ interface WaitingCalls {
   readonly finished: AbortSignal;
 }
 
-function makeServer(session: EchoSession, calls: WaitingCalls): McpServer {
-  const server = new McpServer({ name: "echo", version: "1.0.0" });
+function makeServer(session: EchoSession, calls: WaitingCalls): TaskMcpServer {
+  const server = new TaskMcpServer({ name: "echo", version: "1.0.0" });
   server.registerTool(
     "echo",
     { description: "Says it again", inputSchema: z.object({ text: z.string() }) },

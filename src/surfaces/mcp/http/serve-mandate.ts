@@ -1,4 +1,3 @@
-import type { Server } from "@modelcontextprotocol/server";
 import type { Principal } from "../../../control/records/principal.ts";
 import { isOpen } from "../../../events/delegation.ts";
 import type { Runtime } from "../../../runtime.ts";
@@ -9,6 +8,7 @@ import type { McpTool } from "../mcp-tool.ts";
 import { followResources } from "../resources/follow-resources.ts";
 import { delegationTasks } from "../tasks/delegation-tasks.ts";
 import { installTasks } from "../tasks/install-tasks.ts";
+import type { TaskServer } from "../tasks/task-server.ts";
 import { Tasks } from "../tasks/tasks.ts";
 import { mcpToolsOf } from "../tools/mcp-tools.ts";
 import { createMcpHttpHandler, type McpHttpHandler } from "./mcp-http-handler.ts";
@@ -98,7 +98,7 @@ export function serveMandate(options: ServeMandateOptions): McpHttpHandler {
 }
 
 function addTasks(
-  server: Server,
+  server: TaskServer,
   { runtime, tasks, owner }: { runtime: Runtime; tasks: Tasks; owner: Principal },
 ): void {
   let tools: readonly McpTool[] | undefined;

@@ -12,6 +12,7 @@ import { createMcpServer } from "../create-mcp-server.ts";
 import { type OfferedWays, offeredWays } from "../instructions.ts";
 import type { DurableTasks } from "../tasks/durable-tasks.ts";
 import { installTasks } from "../tasks/install-tasks.ts";
+import type { TaskServer } from "../tasks/task-server.ts";
 import { Tasks } from "../tasks/tasks.ts";
 import { delegatingNames, longNames } from "../tools/tool-names.ts";
 import { LineTransport } from "./line-transport.ts";
@@ -94,7 +95,7 @@ export function serveStdio(options: StdioOptions): ServedStdio {
 
 /** The tasks extension for a client over pipes, whose runtime is opened when something needs it. */
 function addTasks(
-  server: Server,
+  server: TaskServer,
   { owner, clock }: { readonly owner: Principal; readonly clock: Clock },
   open: () => Promise<Runtime>,
 ): void {

@@ -1,21 +1,19 @@
 import {
   CLIENT_CAPABILITIES_META_KEY,
   type ClientCapabilities,
-  McpServer,
   MissingRequiredClientCapabilityError,
   ProtocolError,
   ProtocolErrorCode,
-  type Server,
   type ServerContext,
 } from "@modelcontextprotocol/server";
 import { z } from "zod";
 import type { Principal } from "../../../control/records/principal.ts";
 import { holdsRole } from "../../../control/records/require-role.ts";
 import { describeCreated, describeTask, tasksExtension } from "./task.ts";
+import type { TaskServer } from "./task-server.ts";
 import type { Tasks } from "./tasks.ts";
 import { visibleTo } from "./visible-to.ts";
 import { workOnTask } from "./work-on-task.ts";
-import { wrapToolCalls } from "./wrap-tool-calls.ts";
 
 export interface TaskInstallation {
   readonly tasks: Tasks;
@@ -31,14 +29,13 @@ export interface TaskInstallation {
 const taskParams = z.looseObject({ taskId: z.string().min(1).max(256) });
 
 /**
- * Gives a server of 2026-07-28 the tasks extension, after its tools were registered. A call of a
+ * Gives a server of 2026-07-28 the tasks extension. A call of a
  * long tool by a client that knows tasks is answered with a task, unless it is done at once.
  */
-export function installTasks(product: McpServer | Server, installation: TaskInstallation): void {
-  const server = product instanceof McpServer ? product.server : product;
+export function installTasks(server: TaskServer, installation: TaskInstallation): void {
   const { tasks, owner } = installation;
   server.registerCapabilities({ extensions: { [tasksExtension]: {} } });
-  wrapToolCalls(server, (call) => async (request, context) => {
+  server.wrapToolCalls((call) => async (request, context) => {
     const tool = String(request.params?.["name"]);
     if (!knowsTasks(context)) {
       if (installation.needsTask?.(tool)) throw missingTasks();

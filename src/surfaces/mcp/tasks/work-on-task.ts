@@ -8,7 +8,7 @@ import {
 } from "@modelcontextprotocol/server";
 import type { LiveTask } from "./live-task.ts";
 import { withTask } from "./task-call.ts";
-import type { ToolCallHandler } from "./wrap-tool-calls.ts";
+import type { ToolCallHandler } from "./task-server.ts";
 
 /** What a tool was answered, and what it wanted to have back with the answers. */
 interface Round {
