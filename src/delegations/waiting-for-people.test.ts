@@ -148,7 +148,7 @@ describe("time that waits for a person", () => {
     await clock.advance(1001);
     const { result: text, status } = await result;
     expect(status).toBe("completed");
-    expect(text).toMatch(/^told: Error: nobody answered in time/);
+    expect(text).toMatch(/^told: Error: no answer came in time/);
   });
 
   it("counts where the one above has work of its own under way", async () => {

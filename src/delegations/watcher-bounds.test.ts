@@ -270,7 +270,7 @@ describe("a critical remark", () => {
     const { events, result } = await watchedRun(engine);
     expect(made).toEqual(["one"]);
     expect(ofType(events, "agent.tool_denied")[0]?.payload.rule).toBe("interjected");
-    expect(result.result).toBe("read: Somebody who watches your work says (critical): Stop!");
+    expect(result.result).toBe("read: A watcher of your work says (critical): Stop!");
   });
 
   test("stops calls that were not made yet when the process died", async () => {

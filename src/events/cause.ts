@@ -9,7 +9,7 @@ import type { CloseReason } from "./close-reason.ts";
 
 /** Why a delegation, or one attempt at it, ended without an accepted result. */
 export type Cause =
-  // Deadlines, in milliseconds. `blocked`: its process did nothing else meanwhile.
+  // Deadlines, in milliseconds. `blocked`: the event loop of its process was blocked.
   | { readonly code: "total_deadline"; readonly ms: number; readonly blocked?: true }
   | { readonly code: "attempt_deadline"; readonly ms: number }
   | { readonly code: "idle"; readonly ms: number }
@@ -148,7 +148,7 @@ const causes: {
   owned_elsewhere: ["worker_lost", "Another process works on it now."],
   resumptions_exhausted: [
     "worker_lost",
-    ({ times }) => `It was taken up ${times} times without getting any further.`,
+    ({ times }) => `It was recovered ${times} times without making progress.`,
   ],
   working_copy_gone: ["worker_lost", "Its working copy is gone."],
   not_recoverable: ["worker_lost", textOf],
@@ -210,7 +210,7 @@ const causes: {
   exit_unanswered: [
     "exit_rule_unmet",
     ({ tools }) =>
-      `It stopped without calling ${tools.join(" or ")}, and nobody said what it shall do.`,
+      `It stopped without calling ${tools.join(" or ")}, and no person said how to continue.`,
   ],
   review_missing: [
     "exit_rule_unmet",
@@ -249,7 +249,7 @@ const causes: {
     ({ answered }) =>
       answered
         ? "A person did not want its changes merged."
-        : "Nobody said in time that its changes may be merged.",
+        : "No person approved the merge of its changes in time.",
   ],
   changes_too_many: [
     "policy_denied",
@@ -324,7 +324,7 @@ export function describeCallCause(
   }
 }
 
-/** What the runtime says to a model of its own accord. */
+/** What the runtime says to a model without being asked. */
 export type Reminder =
   | { readonly code: "answer_empty" }
   | { readonly code: "answer_cut" }

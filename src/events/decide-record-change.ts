@@ -5,7 +5,7 @@ import type { PreparedChange } from "./prepare-record-changes.ts";
 
 /** What a store holds of a record in the moment it is changed. */
 export interface RecordStanding {
-  /** 0: there is none. */
+  /** 0: the record does not exist. */
   readonly version: number;
   /** The greatest that its id ever had, deleted ones included. */
   readonly lastVersion: number;

@@ -55,7 +55,7 @@ export interface Share {
   readonly tokens: number;
   /** In dollars; absent: as much as those above it may. */
   readonly cost?: number;
-  /** Null: whoever works on its caller does. */
+  /** Null: the worker of its caller. */
   readonly worker: string | null;
   /** One more with every worker; an earlier one's word does not count any more. */
   readonly fence: number;
@@ -90,7 +90,7 @@ export interface Running {
   /** Kept back for its report; absent: it has no results of children to read. */
   readonly keeps?: Keeps;
   readonly ask: OpenAsk | null;
-  /** How often it was taken up after a crash since it last made progress. */
+  /** How often it was recovered after a crash since it last made progress. */
   readonly resumptions: number;
   /** Set when its caller was interrupted. `resumed`: those below it were resumed without it. */
   readonly interruption: { readonly cause: Cause; readonly resumed: boolean } | null;

@@ -84,7 +84,7 @@ export interface PlannedStep {
   readonly profile: string;
   readonly depends_on: readonly string[];
   readonly owns: readonly string[];
-  /** Of a plan that goes on: who completed it for the agent that its planner goes on from. */
+  /** Of a continued plan: the delegation that completed it for the planner's predecessor. */
   readonly done_by?: string;
 }
 
@@ -97,10 +97,10 @@ export interface EventPayloads {
     readonly budget: { readonly tokens: number };
     /** The session of a surface that it was started in; `read_only`: only that kept it from writing. */
     readonly session?: { readonly id: string; readonly read_only?: true };
-    /** It is a goal, and waits until those before it in its workspace have ended; after whom, then. */
+    /** It is a goal, and waits until those before it in its workspace have ended; the one before it. */
     readonly goal?: { readonly behind: string | null };
     /**
-     * Its delegations are worked on by whoever claims them, and not by the one who started it. At
+     * Its delegations are worked on by the workers that claim them, not by the process that started it. At
      * most so many: no worker knows alone how many there are.
      */
     readonly spread?: { readonly delegations: number };
@@ -272,7 +272,7 @@ export interface EventPayloads {
     readonly exit_code?: number;
     /** Of a call that saved one; absent in events of earlier versions. */
     readonly memory?: MemoryReference;
-    /** It can be a stranger's words: from here on the agent, and whoever it tells, has read some. */
+    /** It may be untrusted input: from here on the agent, and every agent that it passes text to, is tainted. */
     readonly untrusted?: true;
     /** An accepted exit: the delegation ends with this output. */
     readonly exit?: string;
@@ -363,14 +363,14 @@ export interface EventPayloads {
       readonly turns?: number;
     };
   };
-  /** Why it rests: `budget`, until others have settled; `interrupt`, until somebody resumes the run. */
+  /** Why it is suspended: `budget`, until others have settled; `interrupt`, until the run is resumed. */
   "agent.paused": { readonly reason: "budget" | "interrupt" };
   /** Its caller stopped: it takes no further turn, and ends when those below it have. */
   "agent.interrupted": {
     readonly cause: Cause;
     readonly reason: string;
     readonly closes_as: CloseReason;
-    /** Somebody resumed those below it, and not itself: they go on, whatever their contracts say. */
+    /** Its descendants were resumed, and not itself: they continue, whatever their contracts say. */
     readonly resumed?: true;
   };
 

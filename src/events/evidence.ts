@@ -13,7 +13,7 @@ export class Evidence {
   toolCalls = 0;
   /** Why the last child could not be started, while no later one completed; null: none failed so. */
   spawnFailure: string | null = null;
-  /** The tool, or whoever spoke, by which a stranger's words first came in; null: none did. */
+  /** The tool or sender by which untrusted input first came in; null: none did. */
   untrusted: string | null = null;
   /** A message brought what its sender could read of private data. */
   holdsPrivate = false;

@@ -118,7 +118,7 @@ describe("what is in the inbox", () => {
     ]);
   });
 
-  it("is an approval that is asked for, and that nobody answered in time", () => {
+  it("is an approval that is asked for, and that was not answered in time", () => {
     const { items } = inboxOf(
       ...running(),
       asked({ kind: "approval", question: "May it?" }),
@@ -126,7 +126,7 @@ describe("what is in the inbox", () => {
     );
     expect(items).toMatchObject([
       { kind: "approval", title: "coder asks for approval", isOpen: true },
-      { kind: "answer", severity: "warn", title: "Nobody answered coder in time: May it?" },
+      { kind: "answer", severity: "warn", title: "coder had no answer in time: May it?" },
     ]);
   });
 

@@ -7,7 +7,7 @@ import type { RunState } from "./run-state.ts";
 const longestTitle = 160;
 const longestText = 240;
 
-/** The item that an event is, or undefined when nobody has to know of it. */
+/** The item that an event is, or undefined when no person has to know of it. */
 export function inboxItemOf(
   event: StoredEvent,
   run: RunState,
@@ -103,7 +103,7 @@ function sayAnswer(
     return {
       kind: "answer",
       severity: "warn",
-      title: `Nobody answered ${who} in time${about}`,
+      title: `${who} had no answer in time${about}`,
       text: "",
     };
   }
@@ -149,7 +149,7 @@ function withoutReading(messages: number): string {
   return ` without reading ${messages === 1 ? "a message" : `${messages} messages`}`;
 }
 
-/** It ended because somebody above it did, or was told to: that end is the news. */
+/** It ended because an ancestor ended, or was cancelled: that end is the news. */
 function isConsequence(reason: string): boolean {
   return reason === "cancelled" || reason === "parent_closed";
 }

@@ -17,7 +17,7 @@ export interface InboxItem {
   readonly id: number;
   readonly at: number;
   readonly runId: string;
-  /** Whom it is about; absent: the whole run. */
+  /** The delegation that it is about; absent: the whole run. */
   readonly delegationId?: string;
   readonly kind: InboxKind;
   readonly severity: "info" | "warn" | "critical";

@@ -12,7 +12,7 @@ const told: ReadonlySet<EventType> = new Set<EventType>([
   "run.finished",
 ]);
 
-/** What can end an ask besides. */
+/** What else can end an ask. */
 const ending: ReadonlySet<EventType> = new Set<EventType>([
   "agent.tool_completed",
   "agent.subagent_waiting_for_merge",

@@ -1,7 +1,7 @@
 import { type AskWorkers, isWorkedOn, type Liveness } from "./is-worked-on.ts";
 import { isPaused, type RunState } from "./run-state.ts";
 
-/** It has not finished, and nobody works on it. */
+/** It has not finished, and no process works on it. */
 export async function isRunInterrupted(
   store: Liveness,
   run: RunState,

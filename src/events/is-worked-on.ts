@@ -8,7 +8,7 @@ export type Liveness = Pick<Store, "isWorkerAlive" | "workers">;
 
 export type AskWorkers = () => Promise<readonly WorkerRow[]>;
 
-/** For whoever looks at several runs: the first that is spread has the list read, for all of them. */
+/** For callers that look at several runs: the first that is spread has the list read, for all of them. */
 export function askWorkersOnce(store: Liveness): AskWorkers {
   let asked: Promise<readonly WorkerRow[]> | undefined;
   return () => {
@@ -18,8 +18,8 @@ export function askWorkersOnce(store: Liveness): AskWorkers {
 }
 
 /**
- * Whether somebody works on a run that has not ended, or will without being told. One that is
- * spread has no worker of its own, and whoever started it may have left: its delegations are at
+ * Whether a process works on a run that has not ended, or will without being told. One that is
+ * spread has no worker of its own, and the process that started it may have ended: its delegations are at
  * work with those who claimed them, or wait in queues, where any worker that lives also puts back
  * what a lost one had.
  */
@@ -34,6 +34,6 @@ export async function isWorkedOn(
   const open = [...run.delegations.values()].filter(isOpen);
   const holders = new Set(open.flatMap(({ share }) => share?.worker ?? []));
   for (const worker of holders) if (await store.isWorkerAlive(worker)) return true;
-  // What nobody has claimed yet may still be on its way into a queue.
+  // What is not claimed yet may still be on its way into a queue.
   return holders.size === 0 && store.isWorkerAlive(run.worker);
 }

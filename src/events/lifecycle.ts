@@ -161,7 +161,7 @@ function applyToCreated(delegation: In<"created">, event: TimedEvent): Delegatio
   }
 }
 
-/** Answers and the like still reach one that was paused; it rests on until somebody resumes it. */
+/** Answers and the like still reach one that was paused; it stays suspended until it is resumed. */
 function applyToRunning(delegation: In<"running">, event: TimedEvent): Delegation {
   const next = moveRunning(delegation, event);
   const isResting = delegation.waitingOn.on === "paused" && !wakes.has(event.type);
@@ -241,7 +241,7 @@ function moveRunning(delegation: In<"running">, event: TimedEvent): Delegation {
         lastEventAt,
       };
     case "agent.answered":
-      // The first answer counts: a second one, or a deadline that passed meanwhile, is too late.
+      // The first answer counts: a second one, or a deadline that passed before, is too late.
       if (delegation.ask?.id !== event.payload.ask_id)
         throw illegalTransition(delegation, event.type);
       return { ...delegation, ask: null, waitingOn: onRuntime, lastEventAt };
@@ -380,7 +380,7 @@ function fail(
   return { ...common(delegation), status: "failed", failure: { code, cause, error }, output };
 }
 
-/** Whoever claims it writes from there on, one fence higher than whoever did before. */
+/** The claiming worker writes from there on, one fence higher than the worker before. */
 function claim(delegation: Delegation, { payload }: TimedEvent<"agent.claimed">): Delegation {
   const { share } = delegation;
   if (share === undefined || payload.fence !== share.fence + 1) {

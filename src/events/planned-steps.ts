@@ -17,7 +17,7 @@ export function standingPlans(plans: Iterable<Planned>): readonly Planned[] {
   return [...last.values()];
 }
 
-/** The keys of the steps that nobody has completed, given whose call completed something. */
+/** The keys of the steps that are not completed, given whose call completed something. */
 export function openSteps(plan: Planned, isCompleted: (callId: string) => boolean): string[] {
   const isDone = (key: string): boolean => {
     for (let number = 1; number <= mostTries; number++) {
@@ -39,7 +39,7 @@ export function orderOfMerges({ merge_order: order, steps }: Planned): readonly 
 export interface StepOfKey {
   /** Its place in the plan, from 0. */
   readonly place: number;
-  /** What the child is besides the first try: "", "-2", "-review", "-2-review". */
+  /** What the child is, other than the first try: "", "-2", "-review", "-2-review". */
   readonly suffix: string;
 }
 

@@ -21,7 +21,7 @@ export interface RunState {
   /** Of a goal: which one was the last before it, if it had to wait. */
   goal: { readonly behind: string | null } | null;
   session: StoredEvent<"run.started">["payload"]["session"] | null;
-  /** Each of its delegations is worked on by whoever has claimed it. */
+  /** Each of its delegations is worked on by the worker that has claimed it. */
   spread: { readonly delegations: number } | null;
   worker: string;
   fence: number;
@@ -139,7 +139,7 @@ export function foldRun(id: string, events: Iterable<StoredEvent>): RunState {
   return run;
 }
 
-/** It rests until somebody resumes it: no process takes it up by itself, and none works on it. */
+/** It is suspended until it is resumed: no process recovers it by itself, and none works on it. */
 export function isPaused({ delegations, outcome }: RunState): boolean {
   const [root] = delegations.values();
   if (outcome !== null || root === undefined) return false;
@@ -165,7 +165,7 @@ export function childrenOf(run: RunState, parentId: string | null): readonly Del
   return children.length > 1 ? children.sort(byStep) : children;
 }
 
-/** All of them at once, for whoever walks the whole tree. */
+/** All of them at once, for callers that walk the whole tree. */
 export function childrenByParent(run: RunState): ReadonlyMap<string | null, readonly Delegation[]> {
   return Map.groupBy([...run.delegations.values()].sort(byStep), ({ parentId }) => parentId);
 }

@@ -72,7 +72,7 @@ export function* spendingAbove(
     const amounts = run.totals.get(one.id) ?? noAmounts;
     yield { id: one.id, cap, costCap: costCapOf(one), isOverrun, ...amounts };
   }
-  // What its root may cost is for all of it: who looks on is below nobody.
+  // What its root may cost is for all of it: a watcher is below no caller.
   const [root] = run.delegations.values();
   const all = run.totals.get(null) ?? noAmounts;
   yield { id: null, cap: run.budgetTokens, costCap: costCapOf(root), isOverrun: false, ...all };
@@ -136,7 +136,7 @@ function at(run: RunState, id: string | null): Delegation | undefined {
   return id === null ? undefined : run.delegations.get(id);
 }
 
-/** Throws when somebody in the line does not have what a request may cost at most. */
+/** Throws when the delegation or an ancestor does not have what a request may cost at most. */
 export function requireFunds(
   run: RunState,
   { payload, sub_agent_id }: StoredEvent<"agent.budget_reserved">,
@@ -159,7 +159,7 @@ export function requireFunds(
     const what = isLeft ? `$${cost}` : `${tokens} tokens`;
     throw new MandateError(
       "illegal-transition",
-      `Delegation ${id} cannot hold back ${what}: somebody else was faster.`,
+      `Delegation ${id} cannot hold back ${what}: another request was faster.`,
     );
   }
 }

@@ -62,7 +62,7 @@ describe("a summary", () => {
     const conflict = stored("agent.worktree_merged", { conflicted_files: ["a", "b"] });
     expect(summarize(conflict)).toBe("merge conflict in a, b");
     expect(summarize(stored("agent.answered", { by: "expired", answer: null }))).toBe(
-      "nobody answered in time",
+      "no answer in time",
     );
     expect(summarize(stored("agent.budget_settled", { estimated: true }))).toBe(
       "used ≤ 5 tokens (estimate)",

@@ -4,7 +4,7 @@ import type { EventPayloads, EventType, MessageSender, NewEvent } from "./event.
 /** One line for a condensed timeline. A new event type does not compile without its line. */
 const lines: { readonly [T in EventType]: (payload: EventPayloads[T]) => string } = {
   "run.started": (p) => `run started: ${short(p.task)}`,
-  "run.resumed": () => "run taken up again after an interruption",
+  "run.resumed": () => "run recovered after an interruption",
   "run.planned": (p) => `plan of ${p.steps.length} steps accepted`,
   "run.late_result": (p) => `late, of ${p.sub_agent_id}: ${short(p.detail)}`,
   "run.finished": (p) => {
@@ -51,7 +51,7 @@ const lines: { readonly [T in EventType]: (payload: EventPayloads[T]) => string 
   "agent.asked": (p) => `asks: ${short(p.question)}`,
   "agent.answered": (p) =>
     p.by === "expired"
-      ? "nobody answered in time"
+      ? "no answer in time"
       : `answered by ${p.by}: ${short(p.answer ?? "")}`,
   "agent.retried": (p) => `${p.what} retried in ${p.delay_ms} ms: ${short(p.reason)}`,
   "agent.resumed": (p) =>

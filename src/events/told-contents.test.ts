@@ -55,7 +55,7 @@ describe("ToldContents", () => {
     expect(merge("1", "3")).toBeUndefined();
   });
 
-  it("starts anew after a call of which nobody knows what it did", () => {
+  it("starts anew after a call of which its effect is unknown", () => {
     merge(null, "1");
     contents.beginCall("c", "reported");
     contents.loseCall("c");

@@ -23,7 +23,7 @@ export class ToldContents {
     this.#take(folder, files, isClear(id, this.#writers, this.#merging));
   }
 
-  /** Nobody knows what it did. */
+  /** Its effect is unknown. */
   loseCall(id: string): void {
     isClear(id, this.#writers, this.#merging);
     this.forget();

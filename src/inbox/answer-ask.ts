@@ -45,7 +45,7 @@ export async function answerAsk(
     });
     return { accepted: true };
   } catch (error) {
-    // Somebody was faster, or the delegation ended in this moment.
+    // Another answer was faster, or the delegation ended in this moment.
     if (!(error instanceof MandateError) || error.code !== "illegal-transition") throw error;
     return refused(await whyClosed(store, run.id, askId));
   }
@@ -62,7 +62,7 @@ function requireAnswer(text: string): void {
   );
 }
 
-/** What is neither would count as a refusal that nobody meant. */
+/** What is neither would count as a refusal that was not meant. */
 function requireConsent(askId: string, text: string): void {
   if (consentIn(text) !== undefined) return;
   throw new MandateError(

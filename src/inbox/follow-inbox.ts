@@ -11,8 +11,8 @@ const againMs = 1000;
 
 /**
  * Calls back with every item that comes from now on, in order and once, whichever process it came
- * from. Gives what ends that. Events only say that it is time to look: what is told is what is
- * stored, so nobody hears of an item that cannot be read.
+ * from. Gives what ends that. Events only say that it is time to look: what is reported is what is
+ * stored, so no listener gets an item that cannot be read.
  */
 export function followInbox(
   store: Pick<InboxStore, "readInbox"> & Pick<Store, "subscribe">,
@@ -37,7 +37,7 @@ export function followInbox(
       }
       if (items.length === pageSize) isNews = true;
     }
-    // In the same step in which it was seen that there is no more: nobody can be missed between.
+    // In the same step in which it was seen that there is no more: no listener can be missed between.
     isTelling = false;
   }
 
@@ -45,7 +45,7 @@ export function followInbox(
     try {
       listener(item);
     } catch (error) {
-      // Somebody's display broke; the rest of the items are told all the same.
+      // A listener failed; the rest of the items are delivered all the same.
       process.emitWarning(error instanceof Error ? error : String(error));
     }
   }
@@ -62,7 +62,7 @@ export function followInbox(
 
   function lookAgain(): void {
     tellAll().catch((error: unknown) => {
-      // The store was closed meanwhile: nothing more is to come.
+      // The store was closed: no more items will come.
       if (!isWanted || (error instanceof MandateError && error.code === "closed")) return;
       // What could not be read is still there, after the last item that was told.
       isNews = true;

@@ -23,8 +23,8 @@ const model: Script = ({ caller, messages }) => {
 
 describe("a question from depth four, with nobody there", () => {
   it.each([
-    ["is answered by policy", "blue", /^told: Nobody answered in time; the default is: blue/],
-    ["expires", null, /^told: Error: nobody answered in time/],
+    ["is answered by policy", "blue", /^told: No answer came in time; the default is: blue/],
+    ["expires", null, /^told: Error: no answer came in time/],
   ])(`%s, in ${rounds} of ${rounds} runs`, async (_what, askDefault, told) => {
     const limits = { askDeadlineMs, askDefault, maxDepth: 4 };
     await using mandate = await openEngine({ profiles, model, limits });

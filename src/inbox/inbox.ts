@@ -13,7 +13,7 @@ export type InboxSource = InboxStore &
   Pick<Store, "append" | "findRun" | "readEvents" | "readRun" | "subscribe">;
 
 export interface InboxOptions {
-  /** Whose inbox it is when nobody else is named. */
+  /** The reader when none is named. */
   readonly reader?: string;
 }
 
@@ -151,7 +151,7 @@ function requireCount(name: string, value: number, least: number): number {
   throw new MandateError("usage", `${name} must be a whole number from ${least} on, not ${value}.`);
 }
 
-/** A name is kept for ever and shown to people. */
+/** A name is never deleted, and is shown to people. */
 function requireReader(reader: string): string {
   if (/^[^\p{C}\p{Zl}\p{Zp}]{1,200}$/u.test(reader) && reader.trim() === reader) return reader;
   throw new MandateError(

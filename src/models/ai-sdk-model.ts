@@ -16,7 +16,7 @@ export interface AiSdkModelOptions {
     request: ModelRequest,
     isBare: boolean,
   ) => Partial<LanguageModelV4CallOptions>;
-  /** The provider caches up to the places that it is told. */
+  /** The provider caches up to the places that the request marks. */
   readonly hasCacheBreakpoints?: boolean;
   /** Its client passes over which model answered, and that a stream was cut. */
   readonly speaksGemini?: boolean;
@@ -123,7 +123,7 @@ async function listen(reader: StreamReader, reply: AiSdkReply, signal: AbortSign
     }
   } finally {
     signal.removeEventListener("abort", stop);
-    // After an error part the provider may go on talking; nobody listens any more.
+    // After an error part the provider may keep sending; no reader is left.
     stop();
   }
 }

@@ -110,7 +110,7 @@ function callPart(call: ToolCall) {
   } as const;
 }
 
-/** Providers take objects only; what was malformed is told in the call's error result. */
+/** Providers take objects only; the call's error result says what was malformed. */
 function callInput(input: unknown): object {
   return typeof input === "object" && input !== null && !Array.isArray(input) ? input : {};
 }

@@ -14,7 +14,7 @@ import { ReplyBlocks } from "./reply-blocks.ts";
 /** No text has tokens so long, on average; and so much is let through anyway. */
 const longestToken = 64;
 const alwaysAllowed = 64 * 1024;
-/** A turn that starts thousands of children is somebody's plan; more is a server gone astray. */
+/** A turn that starts thousands of children can be intended; more is a faulty server. */
 const mostCalls = 4096;
 
 type Finish = Extract<LanguageModelV4StreamPart, { type: "finish" }>;
@@ -87,7 +87,7 @@ export class AiSdkReply {
     this.#onPart({ type: "activity" });
   }
 
-  /** Whoever goes on far beyond what was asked for would do so until memory or time is over. */
+  /** A reply far beyond its limit would continue until memory or time runs out. */
   #count(delta: string): void {
     this.#length += delta.length;
     const { maxOutputTokens, model } = this.#request;

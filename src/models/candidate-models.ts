@@ -68,7 +68,7 @@ function noneReachable(
   choices: ModelChoices,
 ): MandateError {
   const [first, ...others] = obstacles.values();
-  // A name that nobody knows is a mistake, which no key mends.
+  // An unknown name is a mistake that no key fixes.
   const mistake = [first, ...others].find((each) => each?.code === "unknown-model");
   if (first !== undefined && others.length === 0) return first;
   if (mistake !== undefined) return mistake;

@@ -51,7 +51,7 @@ async function probe(
     const models = response.ok ? listedModels(await readBounded(response)) : null;
     return models === null ? null : { provider, baseUrl, models };
   } catch (error) {
-    // Nobody there, somebody else there, or too slow to be here. An address that is none is told
+    // No server, another server, or one too slow to be local. An invalid address is reported
     // where the provider itself is looked at.
     if (error instanceof MandateError || isExpected(error)) return null;
     throw error;

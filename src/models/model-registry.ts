@@ -83,7 +83,7 @@ export function createModelRegistry(options: ModelRegistryOptions): ModelRegistr
   const { clock = systemClock, environment, config = {}, scripted } = options;
   const named = environment["MANDATE_MODEL"] || config.default;
   const { pools = shippedPools } = config;
-  // Ours is no provider's: nothing stands in for it, and no allowlist of models is about it.
+  // Ours is no provider's: nothing replaces it, and no allowlist of models is about it.
   const own = { ...options.models, [planModelName]: planModel };
   const resolved = new Map<string, Model>(Object.entries(own));
   const isListed = createModelAllowlist(config.allow);

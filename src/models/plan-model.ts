@@ -4,7 +4,7 @@ import type { Model, ModelReply, ModelRequest } from "../ports/model.ts";
 export const planModelName = "mandate/plan";
 
 /**
- * Runs a plan that somebody wrote down, without a language model: submits what it was given, and
+ * Runs a written plan without a language model: submits what it was given, and
  * answers with what came of it, or why nothing did: whether that is a success is not for a model to
  * say. It decides from the request alone, so it says the same again after a crash, and it costs
  * nothing.

@@ -13,7 +13,7 @@ export interface BuiltInProvider {
   readonly needsKey: boolean;
   /** Runs on the user's own machine, and is found by `mandate doctor`. */
   readonly isLocal?: true;
-  /** Taken when nobody named a model and this provider is the first that can be used. */
+  /** The default when no model is named and this provider is the first that can be used. */
   readonly defaultModel?: string;
 }
 

@@ -7,7 +7,7 @@ const longestAnswer = 64 * 1024 * 1024;
 
 /**
  * How providers are reached. Their answers are bounded while they arrive, whatever they are: a
- * stream without an end, one endless line, a page in place of an error. And nobody is followed to
+ * stream without an end, one endless line, a page in place of an error. And no redirect is followed to
  * another address: the key and the conversation are for the one that was configured.
  */
 export function createProviderFetch(clock: Clock): typeof fetch {

@@ -9,7 +9,7 @@ interface SocketError {
 }
 
 /**
- * Where on this machine nobody listens, as `127.0.0.1:11434`, by what a client or `fetch` threw;
+ * The local address that refuses connections, as `127.0.0.1:11434`, by what a client or `fetch` threw;
  * undefined: something else is wrong.
  */
 export function silentPort(error: unknown): string | undefined {

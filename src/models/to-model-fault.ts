@@ -39,7 +39,7 @@ export function toModelFault(error: unknown, context: FaultContext): ModelFault 
   });
 }
 
-/** Somebody has to start something: waiting would not help. */
+/** A program has to be started: waiting would not help. */
 function remedyFor(model: string): string {
   const provider = model.split("/", 1)[0] ?? "";
   const builtIn = Object.hasOwn(builtInProviders, provider)

@@ -8,7 +8,7 @@ export interface ArtifactStore {
   read(hash: string): Promise<string | undefined>;
   /** All that there are, and when each was last kept, in milliseconds since 1970. */
   list(): AsyncIterable<{ readonly hash: string; readonly keptAt: number }>;
-  /** Removes one, unless it was kept again since: then somebody is about to name it. */
+  /** Removes one, unless it was kept again since: then an event is about to name it. */
   remove(hash: string, keptBefore: number): Promise<boolean>;
   /** Removes what was left by those who did not live to finish keeping a body, where that can be. */
   removeTorn?(begunBefore: number): Promise<void>;

@@ -133,7 +133,7 @@ export interface Delegator {
   /** Whether this call has made the child of this key already, in this process or before a crash. */
   wasBegun(key: string): boolean;
   /**
-   * What came of this very child before this agent was interrupted, where it goes on from one that
+   * What came of this very child before this agent was interrupted, where it continues one that
    * was cancelled or failed and had the same done. Undefined: it is to be done. Given once.
    */
   earlier(key: string, request: DelegationRequest): Promise<DelegationResult | undefined>;
@@ -167,7 +167,7 @@ export interface Delegator {
    */
   send(id: string, message: string): Promise<string | undefined>;
   /**
-   * An approval is answered by yes or no, by a person alone, and is refused when nobody does.
+   * An approval is answered by yes or no, by a person alone, and is refused when none answers.
    * `about`: a hash of what is approved, by which an answer is found again after a crash.
    */
   ask(question: string, kind?: "approval", about?: string): Promise<AskOutcome>;
@@ -182,7 +182,7 @@ export interface Delegator {
   plan(steps: readonly PlannedStep[], mergeOrder?: readonly number[]): Promise<readonly number[]>;
   /** This step of the recorded plan gets no further child whose work is merged: later ones go on. */
   stepSettled(key: string): void;
-  /** What this agent changed, or what lies in a range of commits. */
+  /** What this agent changed, or the changes of a range of commits. */
   changes(
     range?: string,
   ): Promise<{ readonly text: string; readonly truncated: boolean } | { readonly problem: string }>;

@@ -1,5 +1,5 @@
 /**
- * Finds somebody to work on a delegation: this process or any other that shares the store. What is
+ * Finds a worker for a delegation: this process or any other that shares the store. What is
  * dispatched is worked on by one worker at a time, again by another when that one is lost, and to
  * dispatch it twice is to dispatch it once.
  */
@@ -10,7 +10,7 @@ export interface Dispatcher {
 export interface DispatchedWork {
   readonly runId: string;
   readonly delegationId: string;
-  /** Below its run's root. Those who wait for others are never deeper than those whom they wait for. */
+  /** Below its run's root. A waiting delegation is never deeper than those that it waits for. */
   readonly depth: number;
   readonly profile: string;
   /** Of the model that it runs on. */

@@ -1,6 +1,6 @@
 /**
  * Which requests were made under a key, so that one that is sent twice is done once. A key belongs
- * to its principal: nobody meets another's. What is begun is durable before `begin` resolves, and
+ * to its principal: no principal meets another's. What is begun is durable before `begin` resolves, and
  * what is finished before `finish` does, so that no crash makes a request happen again unnoticed.
  */
 export interface IdempotencyStore {
@@ -39,5 +39,5 @@ export type KeyStanding =
   | { readonly is: "taken" }
   /** The first one is still being worked on. */
   | { readonly is: "running" }
-  /** Whoever worked on it is gone, and nobody knows how far it came. */
+  /** The process that worked on it is gone, and its progress is unknown. */
   | { readonly is: "unknown" };

@@ -20,7 +20,7 @@ export function hexOf(number: number): string {
 }
 
 function noId(number: number): MandateError {
-  const message = `${number} stands for no id: the store has given out all of them, or somebody changed the database.`;
+  const message = `${number} stands for no id: the store has given out all of them, or the database was changed.`;
   return new MandateError("database-unusable", message);
 }
 
@@ -46,7 +46,7 @@ export const memoryIdOf = (number: number): string => memoryPrefix + hexOf(numbe
 
 /**
  * The log of the control plane: what people and programs decided, beside the runs. It is read like
- * a run and is none. Stores count from one, so its number is nobody else's.
+ * a run and is none. Stores count from one, so its number is taken by no run.
  */
 export const controlRunId = runIdOf(0);
 

@@ -3,7 +3,7 @@ import type { InboxItem, InboxKind } from "../events/inbox-item.ts";
 /**
  * What people should know of all runs, as a store keeps it. The items are a projection of the log,
  * written in the transaction of the events that they follow from; they are read by anybody, any
- * number of times, and stay. What a reader has seen is a place in that order, and nobody else's.
+ * number of times, and stay. What a reader has seen is a place in that order, and belongs to that reader alone.
  */
 export interface InboxStore {
   /**
@@ -11,7 +11,7 @@ export interface InboxStore {
    * otherwise the last ones there are, or the last ones before `before`.
    */
   readInbox(query: InboxQuery): Promise<readonly InboxItem[]>;
-  /** The place up to which somebody has seen it; 0 for a reader who was never here. */
+  /** The place up to which a reader has seen it; 0 for a reader who was never here. */
   readCursor(reader: string): Promise<number>;
   /**
    * Moves that place, never backwards and never past what there is, so that nothing that comes

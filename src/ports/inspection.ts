@@ -3,7 +3,7 @@ import type { InboxItem } from "../events/inbox-item.ts";
 /**
  * What a store holds, as it holds it: nothing folded, nothing checked, nothing left out. For those
  * who verify a store without trusting it. All answers are about one moment, however long the
- * looking takes and whoever writes meanwhile.
+ * inspection takes and what is written during it.
  */
 export interface Inspection {
   /** Every run that any row speaks of. */
@@ -15,7 +15,7 @@ export interface Inspection {
   readBatches(runId: string): AsyncIterable<StoredBatch>;
   /** Every control record there is or was. */
   records(): AsyncIterable<StoredRecord>;
-  /** Whether there is a memory of that id, whoever saved it. */
+  /** Whether there is a memory of that id, whichever agent saved it. */
   hasMemory(id: string): Promise<boolean>;
   /** The hashes of all texts and of all artifacts that are stored, in no order. */
   bodyHashes(kind: BodyKind): AsyncIterable<string>;
@@ -124,7 +124,7 @@ export interface StoredAsk {
   readonly answered: boolean | null;
 }
 
-/** A memory: what it says, where it comes from, and for whom it is. */
+/** A memory: what it says, where it comes from, and who may see it. */
 export interface StoredMemory {
   readonly number: number;
   readonly id: string;

@@ -1,7 +1,7 @@
 /**
  * What agents wrote down for later. Memories are added and never changed: that one was promoted or
  * forgotten is a record of its own (`memoryMarks`), made by a person and explained by the control
- * log. A store keeps and finds them; who may see which is decided by whoever asks.
+ * log. A store keeps and finds them; who may see which is decided by the caller.
  */
 export interface MemoryStore {
   /**
@@ -39,9 +39,9 @@ export interface Memory extends NewMemory {
   readonly createdAt: number;
   /** The one that it replaced when it was saved. */
   readonly supersedes: string | null;
-  /** A later one stands in its place. */
+  /** A later one replaces it. */
   readonly isSuperseded: boolean;
-  /** Somebody made it shared, whatever it was saved as. */
+  /** A person shared it, whatever it was saved as. */
   readonly promoted: MemoryMark | null;
   readonly forgotten: MemoryMark | null;
 }

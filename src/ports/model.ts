@@ -115,5 +115,5 @@ export interface ModelUsage {
   readonly cacheWrite?: number;
 }
 
-/** How hard a model shall think, in the words of those that can be told. */
+/** How much a model reasons, in the words of the models that take it. */
 export type Effort = "none" | "minimal" | "low" | "medium" | "high" | "xhigh";

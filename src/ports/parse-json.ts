@@ -12,7 +12,7 @@ export function parseJson(text: string): unknown {
 
 type Container = unknown[] | Record<string, unknown>;
 
-/** For valid JSON. Without recursion: nobody has bounded how deep it is. */
+/** For valid JSON. Without recursion: its depth is not bounded. */
 function readAgain(text: string): unknown {
   const open: { readonly container: Container; key: string }[] = [];
   let result: unknown;

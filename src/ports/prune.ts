@@ -8,11 +8,11 @@ export interface PruneRequest {
   /** At most so many in one call. */
   readonly most: number;
   readonly keepFailed?: boolean;
-  /** Runs that stay whatever their age: somebody still needs something of theirs. */
+  /** Runs that stay whatever their age: something of theirs is still needed. */
   readonly keep?: ReadonlySet<string>;
   /** Says what would be removed, and removes nothing. */
   readonly dryRun?: boolean;
-  /** Not if somebody has pruned within so many milliseconds: of several who try, one does. */
+  /** Not if another process has pruned within so many milliseconds: of several who try, one does. */
   readonly every?: number;
   /**
    * Bodies that nothing refers to are removed when they were last kept before this; absent: a day
@@ -26,7 +26,7 @@ export interface PruneReport {
   readonly runs: readonly PrunedRun[];
   /** Runs whose log does not hold: a receipt must not vouch for them. */
   readonly damaged: readonly string[];
-  /** Old enough, and kept: an open run goes on from them, or whoever asked wants them. */
+  /** Old enough, and kept: an open run goes on from them, or the caller wants them. */
   readonly kept: readonly string[];
   /** There may be more than could be removed at once. */
   readonly isMore: boolean;

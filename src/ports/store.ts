@@ -22,7 +22,7 @@ import type { ExecutorStore, WorkerRow } from "./worker-row.ts";
  * next append need not wait for this one.
  *
  * The control log (`controlRunId`) is read and heard like a run and is none: no list shows it,
- * nobody owns it, and only `changeRecords`, `noteCommand` and `prune` write to it.
+ * no worker owns it, and only `changeRecords`, `noteCommand` and `prune` write to it.
  */
 export interface Store extends RecordStore, InboxStore {
   /** Fresh ids, unique in the store, given out without waiting. */
@@ -32,7 +32,7 @@ export interface Store extends RecordStore, InboxStore {
 
   append(append: Append): Promise<readonly StoredEvent[]>;
 
-  /** Writes down that somebody gave a command, and what came of it. Long ones are cut. */
+  /** Records that a command was given, and its result. Long ones are cut. */
   noteCommand(command: string, actor: string, outcome: string): Promise<void>;
 
   /** The run as its events tell it now; the same live object for a run this process works on. */
@@ -63,7 +63,7 @@ export interface Store extends RecordStore, InboxStore {
 
   /**
    * Takes over a run whose worker is gone, or that is paused: raises its fence and writes
-   * `run.resumed`, or gives undefined when its worker works on it, it is finished, or somebody else
+   * `run.resumed`, or gives undefined when its worker works on it, it is finished, or another process
    * was faster.
    */
   claimRun(runId: string): Promise<Ownership | undefined>;

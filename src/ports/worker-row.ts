@@ -14,7 +14,7 @@ export interface WorkerRow {
 
 /**
  * Who takes work out of queues, which know workers by a name that never changes. A worker's own id
- * may: one that was declared dead goes on under another. So what was taken can always be held
+ * may: a worker that was declared dead continues under another. So what was taken can always be held
  * against who lives, and who left something behind is known until it was looked after.
  */
 export interface ExecutorStore {
@@ -22,7 +22,7 @@ export interface ExecutorStore {
   enlist(executor: string): Promise<void>;
   /**
    * Nothing is left of what it had taken. It is forgotten unless it lives, or did just now; should
-   * it come back it enlists anew.
+   * it come back it enlists again.
    */
   forget(executor: string): Promise<void>;
 }

@@ -85,7 +85,7 @@ function noteCurrentDirectory(): void {
   }
 }
 
-/** One that lies in another is known already: a run makes thousands of working copies. */
+/** A folder below another one is known already: a run makes thousands of working copies. */
 function add(folder: string): void {
   for (const known of folders) if (isBelow(folder, known)) return;
   folders.add(folder);

@@ -10,7 +10,7 @@ export function startOfProcess(pid: number): string | undefined {
   try {
     if (process.platform === "linux") {
       const stat = readFileSync(`/proc/${pid}/stat`, "latin1");
-      // The command's name stands in parentheses and may contain anything, spaces included.
+      // The command's name is in parentheses and may contain anything, spaces included.
       const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
       // A zombie has ended: only its parent has not noticed yet.
       return fields[0] === "Z" ? undefined : fields[19];

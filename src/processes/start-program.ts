@@ -95,7 +95,7 @@ let nothing: number | undefined;
 /**
  * How a process is to be started so that no descriptor reaches it but the given ones. Ours close by
  * themselves; those that we inherited, or that native code opened, do not, and one folder among them
- * is the way to every file. They cannot be closed from here: whoever needs them is not asked. So the
+ * is the way to every file. They cannot be closed from here: a holder that needs them is not asked. So the
  * started process finds the null device in their place.
  */
 function stdioWithoutInherited<Own extends ("pipe" | "ignore")[]>(own: [...Own]): [...Own] {

@@ -3,7 +3,7 @@ import { headOf } from "../text.ts";
 const maximumLength = 200;
 
 /**
- * The first sentence of a prompt, for where nobody wrote a description and a parent has to choose
+ * The first sentence of a prompt, for profiles without a description that a parent has to choose from
  * by something. Headings say less than the text below them, and count where there is no text.
  */
 export function firstSentence(prompt: string): string {

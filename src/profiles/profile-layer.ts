@@ -36,7 +36,7 @@ export function layerOf(profile: Profile): ProfileLayer {
 
 /**
  * Judges what a program gives as a profile by the rules for files: a limit with a typo is refused,
- * and so is a profile that could not be used. Nobody else would see it in JavaScript.
+ * and so is a profile that could not be used. In JavaScript no compiler reports it.
  */
 function requireProfile({ fields, name, origin }: ProfileLayer): void {
   const file = `The profile ${JSON.stringify(name) ?? "without a name"}`;

@@ -9,7 +9,7 @@ import { reservedName } from "./reserved-name.ts";
 
 export interface ProfileRegistry {
   get(name: string): Profile | undefined;
-  /** Why `get` knows nothing of a name although somebody defines it. */
+  /** Why `get` finds no profile although a file defines the name. */
   problemOf(name: string): ProfileProblem | undefined;
   names(): readonly string[];
   all(): readonly Profile[];
@@ -94,7 +94,7 @@ class Loaded {
   readonly problems: ProfileProblem[] = [];
   readonly pending: ProfileLayer[] = [];
   #unknown: ProfileProblem | undefined;
-  /** What was said whole after the place that nobody knows: that could not have narrowed these. */
+  /** Whole values after the unreadable place: that could not have narrowed these. */
   readonly #whole = new Set<string>();
 
   constructor(

@@ -66,7 +66,7 @@ const modelPolicy = z
     error: 'says the same as "model"; keep one of them',
   });
 
-/** A rule for what cannot be a tool's name would hold for nothing, and nobody would see it. */
+/** A rule for what cannot be a tool's name would apply to nothing, without a sign of that. */
 const ruled = selected.regex(/^[\p{L}\p{N}_.:@/*-]+$/u, "must be the name of a tool");
 
 const toolRule = z.strictObject({

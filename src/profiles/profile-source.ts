@@ -29,7 +29,7 @@ export function fixedSource(layers: readonly ProfileLayer[]): ProfileSource {
   return { read: () => content };
 }
 
-/** More than anybody has; a folder of a million is somebody's attack, or somebody's mistake. */
+/** More than real projects have; a folder of a million files is an attack or a mistake. */
 const maximumFiles = 10_000;
 
 interface KnownFile {
@@ -42,7 +42,7 @@ interface KnownFile {
 }
 
 interface Listing {
-  /** Undefined: nobody can tell, and what was there does not count as deleted. */
+  /** Undefined: that is unknown, and what was there does not count as deleted. */
   readonly files: readonly string[] | undefined;
   readonly problem?: ProfileProblem;
 }

@@ -57,7 +57,7 @@ export interface ProfileFields {
   readonly servers?: Readonly<Record<string, McpServer>>;
   readonly scopes?: Selection;
   readonly network?: Selection;
-  /** Hosts and tools that stay open after it has read strangers' words, of those its caller has open. */
+  /** Egress that stays allowed after untrusted input, of what its caller is allowed. */
   readonly waysOut?: Selection;
   readonly mayDelegate?: MayDelegate;
   readonly workspace?: WorkspacePolicy;
@@ -65,7 +65,7 @@ export interface ProfileFields {
   readonly triggers?: Triggers;
   readonly exit?: ExitRule;
   readonly onParentInterrupt?: "cancel" | "pause" | "continue";
-  /** Not shown to models that choose whom to delegate to; a person can still name it. */
+  /** Not shown to models that choose a profile; a person can still name it. */
   readonly hidden?: boolean;
   /** Cannot be used at all. */
   readonly disabled?: boolean;

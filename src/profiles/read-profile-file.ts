@@ -37,7 +37,7 @@ export interface ProfileProblem {
   readonly message: string;
   /** It says only why a name is missing: another profile of that name can be used. */
   readonly isHarmless?: boolean;
-  /** Nobody knows what this place says, and it may narrow any name. */
+  /** The content of this place is unknown, and it may narrow any name. */
   readonly isAboutAll?: boolean;
 }
 
@@ -83,7 +83,7 @@ export function projectLayer(
 /** A repository can hold a link to any file of the machine; an error message would quote it. */
 function requireNoWayOut(directory: string, path: string): void {
   if (isBelow(realpathSync.native(path), realpathSync.native(directory))) return;
-  throw new Error("a symbolic link that leads out of its folder; copy the file instead");
+  throw new Error("a symbolic link that points outside its folder; copy the file instead");
 }
 
 /** A file without a name is called what its file is called, when that can be a name. */

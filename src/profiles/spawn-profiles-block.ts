@@ -5,7 +5,7 @@ import type { Profile } from "./profile.ts";
 const maximumDescription = 300;
 
 /**
- * What a parent is told about the profiles it can spawn. Empty when there are none, which saves the
+ * The part of a prompt that lists the profiles a parent can spawn. Empty when there are none, which saves the
  * tokens. Names and texts come from files, so they are escaped: a description cannot close the tag.
  * Of a profile's tools it names those that a child can be given: `isGrantable`.
  */

@@ -33,7 +33,7 @@ export interface CostReport {
   readonly total: Omit<CostLine, "key">;
   /** How many runs were looked at, the newest first. */
   readonly runs: number;
-  /** False: older runs were left out, since nobody reads every log there is for one answer. */
+  /** False: older runs were left out, since reading every log for one answer would take too long. */
   readonly isComplete: boolean;
 }
 

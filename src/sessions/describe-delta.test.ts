@@ -51,8 +51,8 @@ test("an answer of a person is told apart from none", () => {
   const answered = (by: "person" | "default" | "expired", answer: string | null) =>
     describeDelta(stored({ type: "agent.answered", payload: { ask_id: "q", answer, by } }));
   expect(answered("person", "yes")).toBe("the person answered: yes");
-  expect(answered("default", "yes")).toBe("nobody answered in time");
-  expect(answered("expired", null)).toBe("nobody answered in time");
+  expect(answered("default", "yes")).toBe("no answer in time");
+  expect(answered("expired", null)).toBe("no answer in time");
 });
 
 test("of much, the latest part is shown, and how much was left out", () => {

@@ -2,7 +2,7 @@ import type { StoredEvent } from "../events/event.ts";
 import { clip, headOf } from "../text.ts";
 import { harmlessLine, harmlessText } from "./harmless-text.ts";
 
-/** What one event means to somebody who watches a session; undefined: nothing to see. */
+/** What one event means to a person who watches a session; undefined: nothing to see. */
 export function describeDelta(event: StoredEvent): string | undefined {
   switch (event.type) {
     case "agent.model_turn": {
@@ -24,7 +24,7 @@ export function describeDelta(event: StoredEvent): string | undefined {
     case "agent.asked":
       return `asks a person: ${cut(event.payload.question, 300)}`;
     case "agent.answered":
-      if (event.payload.by !== "person") return "nobody answered in time";
+      if (event.payload.by !== "person") return "no answer in time";
       return `the person answered: ${cut(event.payload.answer ?? "", 300)}`;
     case "agent.interjected": {
       const { from, message, message_id: id } = event.payload;
@@ -60,7 +60,7 @@ function nameOf(tool: string): string {
 }
 
 /**
- * Terminal sequences and the like are nobody's words. Further lines are set in: nothing that is said
+ * Terminal sequences and the like carry no meaning. Further lines are set in: nothing that is said
  * or read in a session can pass for another entry, least of all for what the person answered.
  */
 function cut(text: string, most: number): string {

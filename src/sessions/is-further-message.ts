@@ -2,8 +2,8 @@ import type { Contract } from "../contracts/contract.ts";
 import type { Delegation } from "../events/delegation.ts";
 
 /**
- * Whether the task of a delegation that goes on from another one is something new that a person
- * said. Where nothing was completed and the task is the same, it is the old one that goes on.
+ * Whether the task of a delegation that continues another one is something new that a person
+ * said. Where nothing was completed and the task is the same, the old task continues.
  */
 export function isFurtherMessage(
   before: Pick<Contract, "step">,

@@ -78,7 +78,7 @@ async function runsOf(
   return { ids: [...begun, ...rows.map(({ id }) => id)], isLast: rows.length < mostRuns };
 }
 
-/** One log that is damaged must not hide the others; whoever asks for it alone is told. */
+/** One log that is damaged must not hide the others; a request for it alone reports the damage. */
 async function readOne(
   store: Store,
   id: string,

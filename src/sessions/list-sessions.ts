@@ -35,7 +35,7 @@ export async function listSessions(
   const titles = await readTitles(store);
   const rows = new RunRows(store);
   const workers = askWorkersOnce(store);
-  /** Who is not the end of a session: a newer run goes on from there. */
+  /** Who is not the end of a session: a newer run continues from there. */
   const continued = new Set<string>();
   const found: SessionRow[] = [];
   let isPast = before === undefined;
@@ -43,7 +43,7 @@ export async function listSessions(
     if (workspace !== undefined && row.workspace !== workspace) continue;
     const { head, problem } = await beginning(store, row);
     const id = head?.id ?? row.id;
-    // What somebody left in the middle has an end of its own.
+    // An unfinished session has an end of its own.
     if (head?.resumedFrom && head.resumedAt === null) continued.add(head.resumedFrom);
     if (isPast && !continued.has(id)) {
       const session = head ? await describe(store, row, head, { rows, titles, workers }) : problem;

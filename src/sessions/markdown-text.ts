@@ -1,7 +1,7 @@
 import { harmlessLine, harmlessText } from "./harmless-text.ts";
 
 /**
- * Texts of others in a Markdown document of ours. None of them can end the place that it stands in,
+ * Texts of others in a Markdown document of ours. None of them can end the place that it is put in,
  * begin a heading, load a picture or run anything where the document is shown.
  */
 

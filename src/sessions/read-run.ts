@@ -4,7 +4,7 @@ import { MandateError } from "../ports/mandate-error.ts";
 import type { Store } from "../ports/store.ts";
 import { StoreMemory } from "./store-memory.ts";
 
-/** A finished run takes no more events: whoever looks again need not fold its log again. */
+/** A finished run takes no more events: a later read need not fold its log again. */
 const finished = new StoreMemory<RunState>(8);
 const mostKept = 2000;
 

@@ -14,7 +14,7 @@ export class RunRows {
     this.#store = store;
   }
 
-  /** A run that starts while somebody reads may come late. */
+  /** A run that starts during the read may come late. */
   async *newestFirst(): AsyncGenerator<RunRow> {
     for (let given = 0; ; ) {
       if (given === this.#byId.size && !(await this.#grow())) return;

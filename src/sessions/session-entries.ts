@@ -93,7 +93,7 @@ export class SessionEntries {
         this.#note(at, `It was interrupted: ${event.payload.reason}`);
         break;
       case "agent.resumed":
-        this.#note(at, "It was taken up again after an interruption.");
+        this.#note(at, "It was recovered after an interruption.");
         break;
       case "agent.subagent_failed":
         this.#note(at, `It failed (${event.payload.code}): ${event.payload.error}`);
@@ -172,7 +172,7 @@ export class SessionEntries {
   }
 }
 
-/** What an agent was asked: the task, and what it was told besides. */
+/** What an agent was asked: the task, and the context that came with it. */
 export function openingEntries(contract: Contract, at: number): SessionEntry[] {
   const { context, description, success_criteria: criteria } = contract.step;
   const besides = [

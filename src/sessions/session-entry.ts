@@ -26,7 +26,7 @@ export type SessionEntry =
       /** The call that asks; absent: the runtime asks whether something may be done. */
       readonly callId?: string;
       readonly text: string;
-      /** Null while nobody has answered, and when nobody did in time. */
+      /** Null while there is no answer, and when none came in time. */
       readonly answer: string | null;
     }
   | {

@@ -18,7 +18,7 @@ export interface SessionLink {
   readonly events: readonly (StoredEvent | LostEvents)[];
   /** Null where events are missing. */
   readonly run: RunState | null;
-  /** Who left a breadcrumb in it: its children and its watchers; null: nobody knows as what. */
+  /** Who left a breadcrumb in it: its children and its watchers; null: the role is unknown. */
   readonly children: ReadonlyMap<string, SessionCapability | null>;
   readonly problems: readonly string[];
 }
@@ -99,7 +99,7 @@ async function childrenIn(
   for (const event of events) {
     if (event.type !== "agent.subagent_created" || event.sub_agent_id === undefined) continue;
     const isChild = event.payload.parent_id === id;
-    // Who watches works for nobody: whom, its contract says.
+    // A watcher has no caller: its contract says which delegation it watches.
     const mayWatch = event.payload.parent_id === null && event.payload.depth > 0;
     if (!isChild && !mayWatch) continue;
     const contract = await store.readContract(event.sub_agent_id).catch(() => null);

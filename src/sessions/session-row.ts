@@ -20,7 +20,7 @@ export interface SessionRow {
   readonly client?: string;
   /** One line, at most 120 characters: what the agent said last, or what it was last asked. */
   readonly lastMessage: string;
-  /** `interrupted`: nobody works on it any more. `unreadable`: its log is damaged. */
+  /** `interrupted`: no process works on it any more. `unreadable`: its log is damaged. */
   readonly status: SessionStatus | "interrupted" | "unreadable";
   readonly workspace: string | null;
   readonly updatedAt: number;
@@ -31,7 +31,7 @@ export interface SessionRow {
   readonly estimated?: true;
   /** How many runs it has. */
   readonly runs: number;
-  /** Something has happened since the reader last looked; absent when nobody said when that was. */
+  /** Something has happened since the reader last looked; absent when that time is not given. */
   readonly unread?: boolean;
 }
 

@@ -4,7 +4,7 @@ import type { StoredEvent } from "../events/event.ts";
 
 /** How a session came to be. */
 export type SessionTrigger =
-  /** Somebody gave it a task, or went on with it. */
+  /** It was given a task, or was continued. */
   | { readonly by: "person" }
   /** Another program's agent works here. */
   | { readonly by: "program"; readonly name: string }

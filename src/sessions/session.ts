@@ -19,7 +19,7 @@ export type SessionStatus =
   | "cancelled";
 
 /**
- * What is known of one agent's session besides what was said in it. Everything in it follows from
+ * What is known of one agent's session, apart from what was said in it. Everything in it follows from
  * the log and the contract; nothing is kept for it.
  */
 export interface AgentSessionContext {

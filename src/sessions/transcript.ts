@@ -5,14 +5,14 @@ import { shorten, shortenAsBefore, sizeOf, sizeOfAll } from "./compact.ts";
 /** A call whose result is not in the conversation yet. */
 export interface PendingCall {
   readonly call: ToolCall;
-  /** It was under way when the log ends: after a crash nobody knows what it did. */
+  /** It was under way when the log ends: after a crash its effect is unknown. */
   started: boolean;
   result: Message | undefined;
 }
 
 /**
  * What was said to and by one agent in its current attempt: a fold of its events. The live agent
- * and the one taken up after a crash go through the same function, so they cannot disagree.
+ * and the one recovered after a crash go through the same function, so they cannot disagree.
  */
 export class Transcript {
   messages: Message[];
@@ -186,7 +186,7 @@ export class Transcript {
 
   /**
    * The conversation as one that continues it should find it: no call without a result, and at the
-   * end what a person says next, if it is a person who goes on with it.
+   * end what a person says next, if a person continues it.
    */
   asOpening(next = interruption): readonly Message[] {
     const missing = this.pending
@@ -301,7 +301,7 @@ export class Transcript {
     const isWatchers = from.startsWith("watcher:");
     if (isWatchers && severity === "info") return;
     const text = isWatchers
-      ? `Somebody who watches your work says (${severity}): ${message}`
+      ? `A watcher of your work says (${severity}): ${message}`
       : message;
     const remark: Message =
       id !== undefined
@@ -370,7 +370,7 @@ const consequences: ReadonlySet<string> = new Set([
 
 const noCalls: readonly RecordedCall[] = [];
 
-/** Refused for what others did, the provider or somebody who watches: that is no stubbornness. */
+/** Refused for what others did, the provider or a watcher: that is no stubbornness. */
 const notItsOwn: ReadonlySet<string> = new Set(["answer_cut", "interjected"]);
 
 const modelMistakes: ReadonlySet<string> = new Set([

@@ -9,7 +9,7 @@ export interface SkillDirectory {
   readonly path: string;
   /** What people call this place: "user", "workspace". */
   readonly origin: string;
-  /** It came with somebody else's work: no link leads out, and its skills need acknowledging. */
+  /** It is untrusted: no link may point outside, and its skills need acknowledging. */
   readonly isRepository?: boolean;
   /** How far links of a repository may lead: its root. Absent: this very folder. */
   readonly boundary?: string;
@@ -55,7 +55,7 @@ export function findSkillFolders(directory: SkillDirectory): FoundFolders {
       if (boundary !== undefined && !isBelow(folder, boundary)) {
         if (!statSync(folder).isDirectory()) continue;
         throw new Error(
-          "a symbolic link that leads out of its repository; copy the folder instead",
+          "a symbolic link that points outside its repository; copy the folder instead",
         );
       }
       if (real.has(folder)) continue;

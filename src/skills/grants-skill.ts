@@ -4,7 +4,7 @@ import { skillName } from "./skill-name.ts";
 
 /**
  * Whether a contract's selection lets an agent use this skill. `"*"` covers all but the hidden
- * ones: whoever hid a skill from models wants it to be named.
+ * ones: a skill that is hidden from models has to be named.
  */
 export function grantsSkill(
   selection: Selection,

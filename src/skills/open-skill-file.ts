@@ -27,7 +27,7 @@ export function openSkillFile(folder: string, file: string): OpenFile {
 function outside(file: string): CallDenied {
   return new CallDenied(
     "path_outside_skill",
-    `${JSON.stringify(file)} leads out of the skill's folder. Name a file below it, such as ` +
+    `${JSON.stringify(file)} points outside the skill's folder. Name a file below it, such as ` +
       '"references/guide.md"; without a file, load_skill lists what there is.',
   );
 }

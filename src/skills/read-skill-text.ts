@@ -30,7 +30,7 @@ export function readSkillText({ digest, skill }: ScannedSkill, file: string): Sk
       if (whole === null || digest.files.get(path) !== hash("sha256", whole)) {
         throw new MandateError(
           "conflict",
-          `${path} of the skill "${skill.name}" is not what was listed: it changed meanwhile, or ` +
+          `${path} of the skill "${skill.name}" is not what was listed: it has changed since, or ` +
             "is none of its files. A changed skill has to be acknowledged again.",
         );
       }

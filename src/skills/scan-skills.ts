@@ -15,7 +15,7 @@ export interface ScannedSkill {
   readonly skill: Skill;
   /** SKILL.md as it is spelt. */
   readonly entry: string;
-  /** What each file held, where that is what somebody acknowledges. */
+  /** What each file held, where that is what is trusted. */
   readonly digest?: SkillDigest;
   /** The state of the files that it was read from. */
   readonly stamp: string;

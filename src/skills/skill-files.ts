@@ -25,7 +25,7 @@ const maximumBytes = 8 * 1024 * 1024;
 const maximumDepth = 8;
 const notLookedInto: ReadonlySet<string> = new Set([".git", "node_modules"]);
 
-/** What lies in a skill's folder, as far as that is worth naming. */
+/** The content of a skill's folder, as far as that is worth naming. */
 export function listSkillFiles(folder: string, limit: number = maximumFiles): SkillFiles {
   const files: string[] = [];
   const links = new Map<string, string>();
@@ -59,7 +59,7 @@ function entriesOf(place: string): readonly Dirent[] {
 
 /**
  * The hash of everything that can be read through a skill: names, contents and links. Throws an
- * Error when that is more than somebody could be asked to acknowledge.
+ * Error when that is more than a person could be asked to trust.
  */
 export function digestSkill(folder: string, listed: SkillFiles): SkillDigest {
   if (listed.isCut) {

@@ -3,7 +3,7 @@ import { oneLine } from "../text.ts";
 import type { Skill } from "./skill.ts";
 
 /**
- * What an agent is told about the skills it can load: the same text for the same skills, since
+ * The part of a prompt that lists the skills an agent can load: the same text for the same skills, since
  * providers cache by prefix. Empty when there are none. Names and texts come from files, so they
  * are escaped: a description cannot close the tag.
  */

@@ -67,7 +67,7 @@ function openSource(path: string): DatabaseSync {
   }
   const source = new DatabaseSync(path, { readOnly: true, timeout: 5000 });
   try {
-    // One moment, whatever is written meanwhile.
+    // One snapshot, whatever is written during the copy.
     source.exec("BEGIN");
     const row = source.prepare("SELECT value FROM meta WHERE key = 'schema'").get();
     const version = Number(row?.["value"] ?? 0);

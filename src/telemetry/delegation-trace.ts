@@ -47,7 +47,7 @@ export function newDelegationTrace(
   };
 }
 
-/** Follows what is under way; spans are somebody else's business. */
+/** Follows what is under way; spans are exported elsewhere. */
 export function follow(delegation: DelegationTrace, event: StoredEvent): void {
   switch (event.type) {
     case "agent.subagent_attempt":

@@ -21,7 +21,7 @@ export const names = {
   toolType: "gen_ai.tool.type",
   callId: "gen_ai.tool.call.id",
   errorType: "error.type",
-  // Only with the consent of whoever runs this: what was said.
+  // Only with the operator's consent: what was said.
   inputMessages: "gen_ai.input.messages",
   outputMessages: "gen_ai.output.messages",
   callArguments: "gen_ai.tool.call.arguments",

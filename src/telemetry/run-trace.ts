@@ -38,7 +38,7 @@ export class RunTrace {
   #root: string | undefined;
   #isPast: boolean;
 
-  /** From the past nothing is sent; what it left open is taken up with `takeUp`. */
+  /** From the past nothing is sent; what it left open is continued with `takeUp`. */
   constructor(tracer: Tracer, { ids, capturesContent = false }: TraceOptions, isPast: boolean) {
     this.#tree = new SpanTree(tracer, ids);
     this.#calls = new CallSpans(this.#tree, capturesContent);
@@ -149,7 +149,7 @@ export class RunTrace {
     endSpan(span, delegation.created.at, event.at);
   }
 
-  /** The call that made a child, or the agent. Watchers belong to nobody, and are of the same run. */
+  /** The call that made a child, or the agent. Watchers have no caller, and are of the same run. */
   #callerOf({ created }: DelegationTrace): SpanParent {
     const { parent_id: parentId, call_id: callId } = created.payload;
     const id = parentId ?? this.#root ?? "";

@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from "node:crypto";
 
 /**
- * Ids of spans that follow from what they are about. Whoever takes a run up after a crash gives its
+ * Ids of spans that follow from what they are about. A process that recovers a run gives its
  * spans the ids that they had before, so that what was sent already finds its parents.
  */
 export class SpanIds {

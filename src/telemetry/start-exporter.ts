@@ -21,7 +21,7 @@ const closingMs = 3000;
 
 /**
  * Sends traces by OTLP over HTTP, as JSON. The packages that do so are no dependency of ours: who
- * wants traces installs them, and is told how to when they are missing. Work goes on without.
+ * wants traces installs them, and an error says how when they are missing. Work continues without traces.
  */
 export async function startExporter(
   { clock, environment, say, version }: ExporterParts,
@@ -107,7 +107,7 @@ async function loadPackages(): Promise<Packages> {
 
 type SpanExporter = import("@opentelemetry/sdk-trace-base").SpanExporter;
 
-/** Nobody looks for traces that they do not know to be missing. */
+/** Missing traces go unnoticed without a message. */
 function tellingOnce(
   exporter: SpanExporter,
   url: string,
@@ -122,7 +122,7 @@ function tellingOnce(
         if (result.code !== 0 && !isTold) {
           isTold = true;
           const why = result.error?.message ?? "no reason given";
-          say(`Traces could not be sent to ${origin}${pathname} (${why}). Work goes on without.`);
+          say(`Traces could not be sent to ${origin}${pathname} (${why}). Work continues without them.`);
         }
         done(result);
       });

@@ -25,12 +25,12 @@ export interface TelemetryParts {
 }
 
 export interface RunningTelemetry {
-  /** After the store was closed, so that the last event is told. */
+  /** After the store was closed, so that the last event is included. */
   close(): Promise<void>;
 }
 
 /**
- * Traces runs when somebody wants that: a program that gave a tracer or registered a provider, or an
+ * Traces runs when that is wanted: a program that gave a tracer or registered a provider, or an
  * operator who named an endpoint. For everybody else nothing is loaded.
  */
 export async function startTelemetry(parts: TelemetryParts): Promise<RunningTelemetry | undefined> {
@@ -41,7 +41,7 @@ export async function startTelemetry(parts: TelemetryParts): Promise<RunningTele
     const { traceRuns } = await import("./trace-runs.ts");
     const tracer = telemetry?.tracer ?? (await registeredTracer(version));
     const stop = traceRuns(store, tracer, { capturesContent });
-    // Whoever registered the provider flushes it.
+    // The program that registered the provider flushes it.
     return { close: async () => stop() };
   }
   if (endpointOf(environment) === undefined) return undefined;
@@ -49,7 +49,7 @@ export async function startTelemetry(parts: TelemetryParts): Promise<RunningTele
   const say = parts.say ?? ((sentence) => process.emitWarning(sentence));
   const starting = startExporter({ environment, version, say, clock });
   const exporter = await starting.catch((error: unknown) => {
-    // Nobody's work depends on its traces.
+    // No work depends on its traces.
     say(`Traces are not sent: what sends them could not be started (${messageOf(error)}).`);
     return undefined;
   });

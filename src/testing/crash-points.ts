@@ -21,7 +21,7 @@ export interface CrashPoint {
 
 /**
  * Runs a task to its end, then once more from every moment at which a killed process could have
- * left it: a copy of the database as it stood after each commit is taken up by a new runtime.
+ * left it: a copy of the database as it stood after each commit is recovered by a new runtime.
  * The first result is the undisturbed one; a crash should not be seen in any of the others.
  */
 export async function crashPoints(

@@ -28,7 +28,7 @@ export interface EngineOptions
   readonly model?: Script | Playbook;
   /** Over the defaults, with `spawn` switched on. */
   readonly config?: Partial<Config>;
-  /** Besides the home: keys and addresses of providers. */
+  /** In addition to the home: keys and addresses of providers. */
   readonly environment?: Readonly<Record<string, string>>;
   /** What the test breaks on purpose, past the product: the checker may find just that. */
   readonly breaks?: readonly Invariant[];
@@ -43,7 +43,7 @@ export interface FinishedRun {
 
 /**
  * One process's view of a home; `another` opens the same home as a second process would. On a
- * machine of its own: the same database, and a home that nobody else has.
+ * machine of its own: the same database, and a home of its own.
  */
 export interface TestEngine extends Runtime, AsyncDisposable {
   readonly home: string;
@@ -54,7 +54,7 @@ export interface TestEngine extends Runtime, AsyncDisposable {
   run(request: RunRequest): Promise<FinishedRun>;
   start(request: RunRequest): Promise<StartedRun>;
   events(runId: string): Promise<readonly StoredEvent[]>;
-  /** The process dies here: nothing more is written, and nobody is told. */
+  /** The process dies here: nothing more is written, and no listener is called. */
   abandon(): void;
   another(options: EngineOptions, on?: "own-machine"): Promise<TestEngine>;
 }
@@ -129,7 +129,7 @@ export async function openEngine(options: EngineOptions): Promise<TestEngine> {
         letGoOfCopies(ownHome);
       },
       async another(others, on) {
-        // Nobody is taken for dead whose connections are still open.
+        // A worker with open connections is not declared dead.
         await Promise.all(closings);
         if (on === undefined) return open(others, opened, ownHome, dispose);
         const machine = join(root, `machine-${homes.length}`);
@@ -193,7 +193,7 @@ function testConfig(userFolder: string, url: string | undefined): Config {
   };
 }
 
-/** Remembers what a model was shown, as it was then: the conversation itself goes on growing. */
+/** Remembers what a model was shown, as it was then: the conversation itself keeps growing. */
 export function recording(script: Script): {
   readonly seen: ModelRequest[];
   readonly model: Script;

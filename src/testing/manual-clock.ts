@@ -1,4 +1,4 @@
-/** For tests: a clock that stands still until it is told to move, and chance that repeats. */
+/** For tests: a clock that stands still until the test moves it, and chance that repeats. */
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Clock, Timer } from "../ports/clock.ts";
 

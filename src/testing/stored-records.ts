@@ -10,7 +10,7 @@ export const change = (id: string, expectedVersion: number, value: unknown): Rec
   value,
 });
 
-/** Adds one to a number that others add to as well; gives how often somebody else was faster. */
+/** Adds one to a number that others add to as well; gives how often another writer was faster. */
 export async function addOne(store: Store, id: string, actor: string): Promise<number> {
   for (let conflicts = 0; ; conflicts++) {
     const record = await store.readRecord("policy", id);

@@ -41,7 +41,7 @@ export interface ToolSources {
   /** Where search services are named. */
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly profileNames: () => readonly string[];
-  /** Whom plans may name; absent: there are no plans. */
+  /** Profiles that plans may name; absent: there are no plans. */
   readonly profiles?: ProfileRegistry;
   /** Null where there is no place for any. */
   readonly skills: SkillRegistry | null;

@@ -6,7 +6,7 @@ export function exposuresIn(find: (name: string) => Tool | undefined): FindExpos
   return (name) => find(name)?.exposure;
 }
 
-/** What tools bring that read the workspace: the repository is somebody else's, and yours. */
+/** What tools bring that read the workspace: the repository is untrusted, and private. */
 export const ofWorkspace: Exposure = Object.freeze({
   untrusted: true,
   private: "workspace",

@@ -28,7 +28,7 @@ export interface GateSubject {
   readonly withdrawn: boolean;
   /** The tools it could have: the runtime's, and those of its MCP servers. */
   readonly find: (name: string) => Tool | undefined;
-  /** Asks a person whether a call may be made; gives false when nobody says so in time. */
+  /** Asks a person whether a call may be made; gives false when no approval comes in time. */
   approve(call: ToolCall, question: string): Promise<boolean>;
   /** No person can be asked: none is connected, or none answered the last time. */
   readonly isUnattended: boolean;
@@ -86,7 +86,7 @@ export async function passGate(
   // A call that may be repeated may also run ahead of the disk; any other must be known first.
   if (!tool.idempotent) {
     await subject.durable();
-    // Whoever stopped the agent meanwhile was told that nothing more begins.
+    // The acknowledgement of a stop says that nothing more begins.
     subject.checkStopped();
   }
   let result: ToolResult;
@@ -176,7 +176,7 @@ async function passRules(
 ): Promise<Refusal | undefined> {
   const { permissions, profile } = subject.contract;
   const subjects = await subjectsOf(tool, input, context);
-  // A large tree is gone through in turns. Whoever stopped the agent meanwhile was told that nothing
+  // A large tree is gone through in turns. The acknowledgement of a stop says that nothing
   // more begins.
   subject.checkStopped();
   const ruling = judgeByRules(permissions.rules ?? [], tool.name, subjects);
@@ -199,13 +199,13 @@ async function passRules(
   }
   const question = `May "${profile.id}" call ${tool.name} with ${shown}?${why} (yes or no)`;
   const isApproved = await subject.approve(call, question);
-  // Whoever stopped the agent meanwhile was told that nothing more begins.
+  // The acknowledgement of a stop says that nothing more begins.
   subject.checkStopped();
   if (isApproved) return undefined;
   if (isClosed) {
     return { rule: "trifecta", reason: `No person allowed ${made}. ${afterTaint(subject)}` };
   }
-  return { rule: "not_approved", reason: `Nobody allowed ${made}. Find another way, or say so.` };
+  return { rule: "not_approved", reason: `${made} was not approved. Find another way, or report that.` };
 }
 
 function afterTaint({ untrusted }: GateSubject): string {
@@ -217,7 +217,7 @@ interface JudgedCall {
   readonly tool: Tool;
   readonly input: unknown;
   readonly context: ToolContext;
-  /** It leads out after untrusted input, to where nothing is open. */
+  /** Egress after untrusted input, to a host or tool that is not allowed. */
   readonly isClosed: boolean;
 }
 
@@ -248,7 +248,7 @@ interface Refusal {
   readonly reason: string;
 }
 
-/** One that had begun before a crash can no longer be denied: nobody knows what it did. */
+/** One that had begun before a crash can no longer be denied: its effect is unknown. */
 export function refuse(
   subject: Pick<GateSubject, "id" | "record">,
   call: ToolCall,

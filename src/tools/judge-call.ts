@@ -102,7 +102,7 @@ function offer({ permissions }: Contract): string {
     : "The contract grants no tools.";
 }
 
-/** Every name that is not known stands in it, and whoever calls can have made up thousands. */
+/** It contains every unknown name, and a model can invent thousands. */
 function describeIssues(tool: string, error: z.ZodError): string {
   const issues = z.prettifyError(error).replaceAll("\n", " ");
   return `The arguments of ${tool} do not fit: ${clip(issues, 4001)}`;

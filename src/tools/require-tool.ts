@@ -5,7 +5,7 @@ import type { Effect, Tool } from "./tool.ts";
 
 /**
  * Judges a tool when it is defined, and again where it is registered: what a JavaScript program
- * left out would be missed in the middle of somebody's work. There are no defaults. Whoever leaves
+ * left out would be missed in the middle of work. There are no defaults. Whoever leaves
  * the effect or the scopes out has not said that the tool is harmless.
  */
 export function requireTool(tool: Tool): void {

@@ -36,7 +36,7 @@ export interface Tool<Input = unknown> {
   ends?(input: Input): string;
   /** Where the contract names a reviewer, calling it is not yet the end. */
   readonly mayComeBack?: true;
-  /** Has a use besides ending. */
+  /** Has a use other than ending. */
   readonly isAlsoUseful?: true;
   /** What models are shown, where that is stricter than what is accepted. */
   readonly shown?: z.ZodType;
@@ -75,7 +75,7 @@ export interface Tool<Input = unknown> {
    * workspace's root, links resolved, or plain text. Absent: such rules take the stricter reading.
    */
   about?(input: Input, context: ToolContext): CallSubjects | Promise<CallSubjects>;
-  /** Of a tool that leads out: the addresses that a call is sent to, as far as the input tells. */
+  /** Of an egress tool: the addresses that a call is sent to, as far as the input tells. */
   destinations?(input: Input): readonly URL[];
   execute(input: Input, context: ToolContext): Promise<ToolOutput> | ToolOutput;
 }

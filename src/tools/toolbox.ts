@@ -88,7 +88,7 @@ function changes(tool: Tool): boolean {
   return Object.getOwnPropertyDescriptor(tool, "shown")?.get !== undefined;
 }
 
-/** What a model is shown of one tool, also of one that stands in no toolbox. */
+/** What a model is shown of one tool, also of one that is in no toolbox. */
 export function describeTool(tool: Tool): DescribedTool {
   const description = {
     name: tool.name,

@@ -67,7 +67,7 @@ describe("a question to the person behind the run", () => {
     const limits = { askDeadlineMs: 20, askDefault: "blue" };
     await using mandate = await openEngine(options({ limits }));
     const { result, events } = await mandate.run({ task: "go", profile: "asker" });
-    expect(result.result).toBe("told: Nobody answered in time; the default is: blue");
+    expect(result.result).toBe("told: No answer came in time; the default is: blue");
     expect(ofType(events, "agent.answered")[0]?.payload).toMatchObject({
       answer: "blue",
       by: "default",
@@ -78,7 +78,7 @@ describe("a question to the person behind the run", () => {
     await using mandate = await openEngine(options({ limits: { askDeadlineMs: 20 } }));
     const { result, events } = await mandate.run({ task: "go", profile: "asker" });
     expect(result.status).toBe("completed");
-    expect(result.result).toMatch(/^told: Error: nobody answered in time/);
+    expect(result.result).toMatch(/^told: Error: no answer came in time/);
     expect(ofType(events, "agent.answered")[0]?.payload).toMatchObject({
       answer: null,
       by: "expired",
@@ -186,7 +186,7 @@ describe("a question that is open when its process dies", () => {
     const second = await mandate.another(options({ clock, limits: { askDeadlineMs: 600_000 } }));
     const [recovered] = await second.engine.recover();
     expect((await recovered?.result)?.result).toBe(
-      "told: Nobody answered in time; the default is: blue",
+      "told: No answer came in time; the default is: blue",
     );
     expect(ofType(await second.events(runId), "agent.answered")).toHaveLength(1);
   });

@@ -94,6 +94,6 @@ function* excesses(child: Contract, parent: Contract): Generator<string> {
   if (child.deadlines.total > parent.deadlines.total) yield "It has more time than its parent.";
   const { id, role } = child.principal;
   if (id !== parent.principal.id || role !== parent.principal.role) {
-    yield "It acts for somebody else than its parent.";
+    yield "It acts for another principal than its parent.";
   }
 }

@@ -11,9 +11,9 @@ interface Claim {
 }
 
 /**
- * I14: a plan that goes on may count a step as done only if a child of whom its planner goes on from
+ * I14: a continued plan may count a step as done only if a child of whom its planner goes on from
  * had completed it. That one is in another run, so it is looked up at the end; where that was pruned,
- * nobody can tell any more.
+ * that can no longer be decided.
  */
 export class EarlierStepsCheck implements RunCheck {
   readonly #run: CheckedRun;
@@ -49,7 +49,7 @@ export class EarlierStepsCheck implements RunCheck {
   }
 }
 
-/** Whether an agent goes on from another one, over however many interruptions. */
+/** Whether a delegation continues another one, over however many interruptions. */
 async function worksFor(
   store: Store,
   pruned: PrunedRuns,
@@ -72,7 +72,7 @@ async function readDelegation(store: Store, id: string): Promise<Delegation | un
     const run = runId === undefined ? undefined : await store.readRun(runId);
     return run?.delegations.get(id);
   } catch {
-    // A run that cannot be read proves nothing; what is wrong with it is told where it is checked.
+    // A run that cannot be read proves nothing; its own check reports what is wrong with it.
     return undefined;
   }
 }

@@ -136,7 +136,7 @@ function scopeExcess({ scope }: StoredMemory, { contract, created }: Known): str
   if (contract === undefined) return undefined;
   if (!maySaveAny(contract)) return "its contract does not let it save any.";
   if (scope !== "shared") {
-    return scope === "delegated" ? undefined : `nobody knows for whom ${scope} is.`;
+    return scope === "delegated" ? undefined : `the scope ${scope} is unknown.`;
   }
   return maySaveForAll(contract, created)
     ? undefined
@@ -151,7 +151,7 @@ function maySaveAny({ permissions }: Contract): boolean {
 
 function maySaveForAll({ permissions }: Contract, created: Known["created"]): boolean {
   const { memory } = permissions;
-  // Older contracts do not say. A root that goes on from another run may have been a child there,
+  // Older contracts do not say. A root that continues another run may have been a child there,
   // or a root: that is in another log.
   if (memory === undefined || memory === "shared") return true;
   return memory === "delegated" && created.parent_id === null && created.step_idx === 0;

@@ -24,7 +24,7 @@ interface Calls {
 }
 
 /**
- * I16: children that one call waits for are taken over by step, whoever finished first. Only where
+ * I16: children that one call waits for are taken over by step, in whichever order they finished. Only where
  * that call alone can have asked for them: otherwise another one may have had its child merged
  * before this one began, and the log does not say when a merge began.
  */

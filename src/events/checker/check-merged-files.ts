@@ -79,7 +79,7 @@ function callOf({ payload }: { payload: { readonly call_id: string } }, id: stri
   return `${id} ${payload.call_id}`;
 }
 
-/** The working copy that a delegation works in: its own, or that of somebody above it. */
+/** The working copy that a delegation works in: its own, or that of an ancestor. */
 function copyAround(delegation: Known | null): string | null {
   for (let one = delegation; one !== null; one = one.parent) {
     if (one.contract?.workspace.copy !== undefined) return one.contract.workspace.root;

@@ -22,7 +22,7 @@ export async function checkNumbering(
       violations.push({ invariant: "I1", seq: next, message });
     } else if (firstSeq < next) {
       const message = isPruned
-        ? `Event ${firstSeq} was pruned with ${runId}, by its receipt, and is that of somebody else.`
+        ? `Event ${firstSeq} was pruned with ${runId}, by its receipt, and is stored for another run.`
         : `Sequence number ${firstSeq} was given twice.`;
       violations.push({ invariant: "I1", runId, seq: firstSeq, message });
     }

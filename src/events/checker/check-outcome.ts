@@ -25,7 +25,7 @@ export function checkOutcome(run: CheckedRun): RunCheck {
     return false;
   }
 
-  /** A plan falls with whoever made it: that failure counts where the work was delegated. */
+  /** A plan fails with the delegation that made it: that failure counts where the work was delegated. */
   function* openPlans(): Generator<string> {
     if (plans.length === 0) return;
     const children = new Map<string, Known>();

@@ -4,7 +4,7 @@ import type { NewEvent } from "../event.ts";
 import type { RunState } from "../run-state.ts";
 
 /**
- * Throws unless whoever appends may: the run has not moved past what they decided by, and they
+ * Throws unless the writer may append: the run has not moved past what they decided by, and they
  * still own what they write about. The same in every store.
  */
 export function checkOwner(run: RunState, { by, events, ifRunSeq }: Append): void {
@@ -54,8 +54,8 @@ function aboutWhom(run: RunState, event: NewEvent): string | null {
 }
 
 /**
- * Who works on a delegation of a run that is spread: who has claimed it, or else whoever works on
- * its caller. Those whom nobody called, watchers, go with the root, and the root with the run.
+ * The worker of a delegation of a distributed run: the one that has claimed it, or else the worker of
+ * its caller. Watchers, which have no caller, go with the root, and the root with the run.
  */
 export function ownerOf(run: RunState, id: string | null): Ownership {
   for (let one = id === null ? undefined : run.delegations.get(id); one !== undefined; ) {

@@ -3,8 +3,8 @@ import type { CheckedRun, Known, RunCheck } from "./checked-run.ts";
 /**
  * I9: every takeover raises the fence by one, a run's or a delegation's in a run that is spread, and
  * who resumes presents the fence of now.
- * I18: nobody takes a run over from itself, so recovering a second time writes nothing. One that
- * rests is nobody's: whoever resumes it may be the one who had it.
+ * I18: no worker takes a run over from itself, so recovering a second time writes nothing. One that
+ * is suspended has no owner: the worker that resumes it may be the one that had it.
  */
 export function checkOwnership({ report }: CheckedRun): RunCheck {
   let worker: string | undefined;

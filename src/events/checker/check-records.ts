@@ -11,7 +11,7 @@ interface Told {
   readonly by: string;
   readonly at: number;
   readonly seq: number;
-  /** One of its events did not follow from the one before; nothing more is concluded from them. */
+  /** One of its events did not follow from the one before; no further conclusion is drawn from them. */
   readonly isBroken: boolean;
 }
 
@@ -78,7 +78,7 @@ function rowProblem({ now, lastVersion }: StoredRecord, told: Told | undefined) 
     return `version ${lastVersion} is remembered as its last one; by the log it is ${told.version}.`;
   }
   if (told.hash === null) return now === null ? undefined : "it is stored, and was deleted.";
-  if (now === null) return "it is not stored, and nobody deleted it.";
+  if (now === null) return "it is not stored, and no event deleted it.";
   if (now.version !== told.version) {
     return `it is stored at version ${now.version}; by the log it is at ${told.version}.`;
   }

@@ -11,7 +11,7 @@ import type { RunEnd } from "../checkpoint.ts";
  * I9 fencing and one output · I10 tool calls, that memories are of one, and that messages are
  * delivered once and as they were sent · I11 containment · I12 budget · I13 parents close last · I14
  * the run's outcome · I15 results agree · I16 merges: once, in order, of what could be written; and
- * in the world beside the database no process, working copy, unfinished merge or lock that nobody is
+ * in the world beside the database no process, working copy, unfinished merge or lock that no process is
  * left to own · I17 nothing begins after a cancel · I18 recovering twice writes nothing.
  */
 export type Invariant =

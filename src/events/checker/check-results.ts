@@ -13,7 +13,7 @@ interface Tally {
   toolCalls: number;
   attempts: number;
   outputHash: string | null;
-  /** It took in what nobody vouches for. */
+  /** It took in untrusted input. */
   isMarked: boolean;
 }
 
@@ -100,7 +100,7 @@ function sealProblem(
   return wrong.length === 0 ? undefined : `Its seal differs from the log: ${wrong.join(", ")}.`;
 }
 
-/** I15: whoever asks the store is told what the log tells, from any place in it. */
+/** I15: every reader of the store gets what the log says, from any place in it. */
 export async function checkAnswers(store: Store, run: CheckedRun, fold: RunState): Promise<void> {
   let told: RunState | undefined;
   try {

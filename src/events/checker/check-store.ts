@@ -43,7 +43,7 @@ import { CheckedRun, type RunCheck } from "./checked-run.ts";
 export interface CheckOptions {
   /** One run alone. */
   readonly runId?: string;
-  /** What somebody was told is stored: earlier reads, events heard, appends that resolved. */
+  /** What was acknowledged is stored: earlier reads, events heard, appends that resolved. */
   readonly acknowledged?: readonly Acknowledged[];
   /** An earlier state of the log: the log has to be an extension of it. */
   readonly against?: Checkpoint;
@@ -145,7 +145,7 @@ function expectedEvents(
   return runId === undefined ? all : all.filter((one) => one.runId === runId);
 }
 
-/** I1: which run has which numbers is as it was. What is missing altogether is told by others. */
+/** I1: which run has which numbers is as it was. Other checks report what is missing altogether. */
 function checkOrder(
   order: OrderHash,
   against: Checkpoint | undefined,
@@ -269,7 +269,7 @@ async function checkRun(
   await earlier.lookUp(store);
   heads.end(report);
   await bodies?.lookUp(run, references.references);
-  // A log with an illegal event is told the same way by nobody.
+  // A log with an illegal event is reported differently by every reader.
   if (events > 0 && state.folded === events) await checkAnswers(store, run, state.fold);
   return counted;
 }

@@ -72,7 +72,7 @@ export class StoredStateCheck implements RunCheck {
   #refused({ seq, sub_agent_id: id, type }: StoredEvent, error: unknown): void {
     const known = id === undefined ? undefined : this.#run.delegations.get(id);
     if (this.fold.outcome !== null || known === undefined) return;
-    // What is wrong with a claim is told by I9.
+    // I9 reports what is wrong with a claim.
     if (type === "agent.claimed") return;
     const why = error instanceof Error ? error.message : String(error);
     const message = `${type} is refused by the lifecycle: ${why}`;

@@ -6,7 +6,7 @@ import type { CheckedRun, Known } from "./checked-run.ts";
 export interface CheckedDelegation {
   readonly id: string;
   readonly runId: string;
-  /** `unclear`: the log is damaged, and nothing may be concluded. */
+  /** `unclear`: the log is damaged, and no conclusion may be drawn. */
   readonly status: "open" | "completed" | "failed" | "unclear";
   readonly createdAt: number;
   readonly closedAt: number | null;

@@ -19,7 +19,7 @@ export interface Known {
   readonly id: string;
   readonly parent: Known | null;
   readonly created: EventPayloads["agent.subagent_created"];
-  /** Undefined when it is not the one the log names: nothing is concluded from it. */
+  /** Undefined when it is not the one the log names: no conclusion is drawn from it. */
   readonly contract: Contract | undefined;
   phase: Phase;
   /** One of its events was illegal. */
@@ -37,7 +37,7 @@ export class CheckedRun {
   constructor(id: string, rows: StoredRows, report: Report) {
     this.id = id;
     this.rows = rows;
-    // Of a delegation with an illegal event no more is told: what follows from that proves nothing.
+    // A delegation with an illegal event is reported once: what follows from that proves nothing.
     this.report = (invariant, message, where) => {
       if (!this.delegations.get(where?.delegationId ?? "")?.isBroken) {
         report(invariant, message, where);

@@ -52,7 +52,7 @@ function readItems(items: readonly string[], place: ToolsPlace): ToolAuthority {
           continue;
         }
         const matches = toMatches(name, reference.pattern, "allow");
-        const detail = `${shorten(item)} is not allowed: what stands in parentheses cannot be kept`;
+        const detail = `${shorten(item)} is not allowed: the part in parentheses cannot be kept`;
         if (matches === undefined) findings.lose(field, "narrowed", detail);
         else parts.set(name, [...(parts.get(name) ?? []), ...matches]);
       }

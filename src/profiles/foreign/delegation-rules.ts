@@ -21,7 +21,7 @@ export function coverDelegating(rules: readonly ToolRule[]): readonly ToolRule[]
   return [...rules, ...others.map((tool): ToolRule => ({ tool, action }))];
 }
 
-/** Whom the agent may delegate to: rules about delegating, since profiles are not a selection. */
+/** Which agents it may delegate to: rules about delegating, since profiles are not a selection. */
 export function readAgents(value: unknown, place: ToolsPlace): ToolAuthority {
   const names = readNames(value, place);
   if (names === "*") return { rules: [] };

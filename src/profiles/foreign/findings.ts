@@ -15,7 +15,7 @@ export class Findings {
     this.#add("warning", message, line);
   }
 
-  /** The agent cannot be used: reading goes on, so that everything wrong is said at once. */
+  /** The agent cannot be used: reading continues, so that everything wrong is said at once. */
   refuse(message: string, line?: number): void {
     this.#add("error", message, line);
   }
@@ -28,7 +28,7 @@ export class Findings {
     return this.diagnostics.some(({ severity }) => severity === "error");
   }
 
-  /** `agent`: whom it is about, where the file holds several. */
+  /** `agent`: the agent that it is about, where the file holds several. */
   take(other: Findings, agent?: string): void {
     const about = agent === undefined ? {} : { agent };
     for (const diagnostic of other.diagnostics) this.add({ ...diagnostic, ...about });

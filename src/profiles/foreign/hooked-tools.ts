@@ -12,7 +12,7 @@ const mentions = /\b(?:pre[-_]?tool[-_]?use|permission[-_]?request|before[-_]?to
 
 /**
  * A hook that runs before a tool is called can forbid the call. It is never run here, so a person
- * is asked in its place, about the tools that it would have looked at. Undefined: there is none.
+ * is asked in its place, about the tools that it would have looked at. Undefined: no hook applies.
  */
 export function readHookedTools(
   value: unknown,

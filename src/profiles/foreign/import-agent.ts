@@ -100,7 +100,7 @@ function fitsIntoFile(name: string, fields: ProfileFields): boolean {
   return Buffer.byteLength(writeMarkdownProfile(name, fields)) <= maximumProfileBytes;
 }
 
-/** Not near enough to a known key to be a typo, and yet somebody may rely on it. */
+/** Not near enough to a known key to be a typo, and yet an author may rely on it. */
 const soundsLikeAuthority = /tool|permi|allow|deny|denied|forbid|restrict|sandbox|read.?only/i;
 
 /** What has no meaning here is kept; what may have been meant as a restriction is refused. */
@@ -175,7 +175,7 @@ const millisecondsOfKey: ReadonlyMap<string, number> = new Map([
 
 const longest = 2 ** 31 - 1;
 
-/** How long the agent may work. A limit that cannot be read is refused: without it there is none. */
+/** How long the agent may work. A limit that cannot be read is refused: without it the agent would have no limit. */
 function readLimits({ fields, findings, lineOf }: ForeignAgent): ReadPolicy {
   const keys = new Set<string>();
   const read = (key: string, factor: number): number | undefined => {

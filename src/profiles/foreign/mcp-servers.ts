@@ -92,7 +92,7 @@ function readCommon(config: Config) {
   const allowed = first(config, ["tools", "includeTools", "enabled_tools", "available_tools"]);
   const split = allowed === undefined ? undefined : splitTools(allowed);
   const tools = split?.kind === "items" ? split.items : [];
-  // A map is a restriction in a shape that nobody uses: none is allowed.
+  // A map is a restriction in an unknown shape: no tool is allowed.
   const limits = split !== undefined && split.kind !== "all";
   const isOff =
     isTrue(config["disabled"]) || (config["enabled"] !== undefined && !isTrue(config["enabled"]));

@@ -67,7 +67,7 @@ export function readAgentFile(path: string, options: ReadAgentOptions = {}): Age
   }
 }
 
-/** Whoever named it meant a file: that it is not there is not «nothing to say about it». */
+/** A named file has to exist: a missing one is an error, not an empty result. */
 function missing(file: string, format: AgentFormat = "unknown"): AgentFile {
   const findings = new Findings();
   findings.refuse("does not exist");

@@ -111,7 +111,7 @@ function readOne(
   return findings.hasFailed ? [] : [agent];
 }
 
-/** Nobody calls their tools through this file, so a prohibition has no place: the server goes. */
+/** No agent calls their tools through this file, so a prohibition has no place: the server goes. */
 function readServers(value: unknown, field: string, findings: Findings) {
   const { servers, rules } = readMcpServers(value, field, findings);
   const forbidden = new Set(rules.map(({ tool }) => serverOfTool(tool)));

@@ -83,7 +83,7 @@ function convert(node: Node, onDuplicate: (key: string, offset: number) => void)
   return record;
 }
 
-/** A file can have more lines and more questions about them than can be counted each time anew. */
+/** A file can have more lines and more questions about them than can be counted again each time. */
 function createLineFinder(text: string): (offset: number) => number {
   let starts: number[] | undefined;
   return (offset) => {

@@ -67,7 +67,7 @@ test("a map that only denies leaves the rest as it is; one that begins with all 
   });
 });
 
-test("what stands in parentheses cannot be kept: the tool is not allowed, and that is told", () => {
+test("the part in parentheses cannot be kept: the tool is not allowed, and that is told", () => {
   const at = place();
   expect(readAllowedTools("Read(~/x), Edit(src/**), mcp__a__t(x)", at)).toEqual({
     tools: ["edit_file"],

@@ -6,7 +6,7 @@ export type ToolReference =
   | {
       readonly kind: "tools";
       readonly names: readonly string[];
-      /** What stands in parentheses: only such calls. */
+      /** The part in parentheses: only such calls. */
       readonly pattern?: string;
       readonly isKnown: boolean;
     }

@@ -31,7 +31,7 @@ interface Answers {
  */
 export class AppendGround implements Ground {
   readonly lastSeq: number;
-  /** Somebody else is there who wants to hear of commits. */
+  /** Another process listens for commits. */
   readonly hasListeners: boolean;
   readonly #cache: RunCache;
   readonly #lease: WorkerLease;
@@ -83,7 +83,7 @@ export class AppendGround implements Ground {
     ]);
     const version = Number(workers[0]?.["schema"]);
     if (version !== migrations.length) throw newer(database, version);
-    // Expired, and yet nobody took anything over: see WorkerLease for why it goes on.
+    // Expired, and yet no run was taken over: see WorkerLease for why it continues.
     const isLate = workers.some((row) => row["id"] === lease.worker && row["is_alive"] === false);
     if (isLate) await client.query(lease.beat());
     await hearAll(client, parts, rows);
@@ -93,7 +93,7 @@ export class AppendGround implements Ground {
   stateOf(runId: string, isNew: boolean): RunState {
     const taken = this.#states.get(runId);
     const live = this.#cache.get(runId);
-    // What was heard of it since could not be made sense of: nobody goes on from before that.
+    // Later events of it could not be read: no work may continue from before them.
     if (taken?.outcome === null && taken !== live) throw damaged(runId);
     const known = taken ?? live;
     if (known !== undefined) return known;
@@ -124,7 +124,7 @@ export class AppendGround implements Ground {
 }
 
 function damaged(runId: string): MandateError {
-  const message = `The log of run ${runId} does not hold: somebody changed the database. \`mandate verify\` says where; restore the database from a copy.`;
+  const message = `The log of run ${runId} does not hold: the database was changed. \`mandate verify\` says where; restore the database from a copy.`;
   return new MandateError("database-unusable", message);
 }
 

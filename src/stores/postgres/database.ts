@@ -20,7 +20,7 @@ export interface Statement {
 export interface DatabasePlace {
   readonly url: string;
   readonly tenant?: string;
-  /** Connections for reading; writing and hearing have one each besides. */
+  /** Connections for reading; writing and listening have one more each. */
   readonly poolSize?: number;
   /** After so long without an answer a connection counts as gone. */
   readonly answerMs: number;
@@ -69,7 +69,7 @@ export class Database {
       allowExitOnIdle: true,
     });
     // An idle connection that breaks is replaced when the next one is needed; who uses one that
-    // breaks is told by what it asked.
+    // breaks is reported by its query.
     this.#pool.on("error", () => undefined);
     this.#pool.on("connect", (client) => client.on("error", () => undefined));
   }
@@ -134,7 +134,7 @@ export class Database {
     const timer = this.clock.after(farewellMs, late.resolve).unref();
     await Promise.race([ended, late.promise]);
     timer.cancel();
-    // Nobody answers there any more; nothing is lost by not saying goodbye.
+    // The server no longer answers; nothing is lost by not saying goodbye.
     const { connection } = client as unknown as { connection?: { stream?: Socket } };
     connection?.stream?.destroy();
   }
@@ -147,7 +147,7 @@ export class Database {
     return this.#patienceMs;
   }
 
-  /** Somebody wants to end: what cannot be written soon is not waited for. */
+  /** The process is closing: what cannot be written soon is not waited for. */
   hurry(patienceMs: number): void {
     this.#patienceMs = Math.min(this.#patienceMs, patienceMs);
   }
@@ -173,7 +173,7 @@ export class Database {
 
   #timeouts(): ClientConfig {
     return {
-      // Who waits for longer has met somebody who will not let go; trying again is better.
+      // A longer wait means a lock that is not released; trying again is better.
       lock_timeout: Math.round(this.#answerMs * 0.8),
       statement_timeout: this.#answerMs,
       query_timeout: Math.round(this.#answerMs * 1.2),
@@ -237,7 +237,7 @@ function numbersAsNumbers({ types }: Driver): NonNullable<ClientConfig["types"]>
 
 /**
  * Tables are looked for nowhere: a statement that does not name its schema fails. What the URL asks
- * for besides comes first, so that it cannot take this back.
+ * for also comes first, so that it cannot take this back.
  */
 function parseConnection(_driver: Driver, connectionString: string): ClientConfig {
   const url = new URL(connectionString);

@@ -56,7 +56,7 @@ interface Group {
 /**
  * Gathers all appends that wait while a transaction is under way into the next one. Transactions of
  * one tenant hold one lock, whichever process they come from, and are seen by others before it is
- * let go: so sequence numbers have no gaps, and whoever has heard of one has heard of all before it.
+ * let go: so sequence numbers have no gaps, and a listener that has one event has all before it.
  */
 export class GroupCommit {
   readonly texts = new KeptTexts();
@@ -130,7 +130,7 @@ export class GroupCommit {
     await this.#last.catch(() => undefined);
   }
 
-  /** The last event that this process is just committing: nobody need tell it of that one. */
+  /** The last event that this process is just committing: no notification for it is needed. */
   get committing(): number {
     return this.#committing;
   }
@@ -144,7 +144,7 @@ export class GroupCommit {
       await this.#commitTogether(pending);
       this.texts.noteEnds(pending.length);
     }
-    // In the same breath as the last look: what is added from here on begins anew.
+    // In the same breath as the last look: what is added from here on starts a new batch.
     this.#isFlushing = false;
   }
 
@@ -172,7 +172,7 @@ export class GroupCommit {
 
   async #commitOnce(group: Group): Promise<Transaction> {
     const { cache, line } = this.#parts;
-    // Long histories are read before the lock is taken; what is added meanwhile is heard under it.
+    // Long histories are read before the lock is taken; what is added during the read is heard under it.
     const states = new Map<string, RunState>();
     for (const { append } of group.pending) {
       if (append.events[0]?.type === "run.started" || states.has(append.runId)) continue;
@@ -188,7 +188,7 @@ export class GroupCommit {
     });
   }
 
-  /** Undefined when somebody's contract turned out to be changed: then it is judged anew. */
+  /** Undefined when a contract turned out to be changed: then it is judged again. */
   async #try(
     client: Client,
     group: Group,
@@ -219,7 +219,7 @@ export class GroupCommit {
     const lastSeq = cache.lastSeq + transaction.events.length;
     this.#committing = lastSeq;
     const writing = run(client, statement.build(movedDelegationsPart));
-    // Where no contract has to be looked at first, nobody waits between writing and committing:
+    // Where no contract has to be looked at first, nothing waits between writing and committing:
     // after a statement that failed, a commit takes everything back.
     const written = expected.size === 0 ? [] : await writing;
     const tampered = tamperedAmong(expected, written);
@@ -239,7 +239,7 @@ export class GroupCommit {
     return hasListeners ? [`SELECT pg_catalog.pg_notify('${plain}', '${lastSeq}')`] : [];
   }
 
-  /** Asked under the lock: whoever was committing then has come to an end by now. */
+  /** Asked under the lock: a commit that was under way then has ended by now. */
   async #isThere(client: Client, { firstSeq, hash }: Doubt): Promise<boolean> {
     const { lock, quoted } = this.#parts.database.schema;
     const [, , rows = []] = await runAll(client, [

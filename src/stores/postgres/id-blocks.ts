@@ -2,7 +2,7 @@ import type { Clock } from "../../ports/clock.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
 import type { Database } from "./database.ts";
 
-/** Enough for whoever makes thousands of ids without waiting once. */
+/** Enough for thousands of ids without waiting once. */
 const firstSize = 16_384;
 const largestSize = 131_072;
 /** A block that did not last so long was too small. */
@@ -15,7 +15,7 @@ interface Block {
 
 /**
  * Numbers for ids, given out without waiting: they are taken from the database in blocks, ahead of
- * their use. A process that dies leaves a gap, and one that ends gives back what nobody else was
+ * their use. A process that dies leaves a gap, and one that ends gives back what no other process was
  * given a block after; ids are unique, not dense.
  */
 export class IdBlocks {
@@ -66,7 +66,7 @@ export class IdBlocks {
   async giveBack(): Promise<void> {
     const block = this.#blocks.at(-1);
     if (block === undefined || this.#blocks.length > 1) return;
-    // Never twice: somebody else may have been given the same numbers in between.
+    // Never twice: another process may have been given the same numbers in between.
     await this.#database.queryOnce({
       text: `UPDATE ${this.#database.schema.quoted}.meta SET value = $1 WHERE key = 'next_id' AND value = $2`,
       values: [block.next, block.end],

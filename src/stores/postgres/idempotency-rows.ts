@@ -48,14 +48,14 @@ export class IdempotencyRows implements IdempotencyStore {
         values: [principal, key],
       });
       if (row?.["token"] === token) return { is: "begun" };
-      // Gone between the two questions: whoever had it gave it up.
+      // Gone between the two questions: its holder released it.
       if (row === undefined) continue;
       return keyStandingOf(decodeRow(row), request.fingerprint, () => row["is_alive"] === true);
     }
   }
 
   async finish(key: RequestKey, { body, status }: KeptReply): Promise<void> {
-    // Only by whoever began it: a worker that was taken for dead must not answer for the next one.
+    // Only by its first worker: a worker that was declared dead must not answer for the next one.
     await this.#database.query({
       text: `UPDATE ${this.#keys} SET status = $3, reply = $4
              WHERE principal = $1 AND key = $2 AND worker = ANY($5) AND status IS NULL`,

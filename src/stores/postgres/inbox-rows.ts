@@ -53,7 +53,7 @@ export class InboxRows {
         `UPDATE ${this.#schema}.inbox i SET is_open = 0 FROM ${rows} WHERE i.is_open = 1 AND i.ask_id = v.ask_id`,
     );
     const names = columns.map(([name]) => name);
-    // A number that is already there can only be somebody's forgery: the event is what counts.
+    // A number that is already there can only be a forgery: the event is what counts.
     statement.add(
       "new_items",
       columns,

@@ -17,7 +17,7 @@ import { decodeRow } from "./stored-text.ts";
 
 /**
  * Reads rows as they stand, on a connection of its own and as of one moment, so that what others
- * write meanwhile is not seen by half.
+ * write at the same time is not seen in part.
  */
 export async function inspectDatabase(
   database: Database,

@@ -238,7 +238,7 @@ class MemoryConditions {
     return query;
   }
 
-  /** Leaves away what is surely not for this reader; of what is left, whoever asks decides. */
+  /** Leaves away what is surely not for this reader; the caller decides about the rest. */
   #nearby({ formerly, runId, workspace }: MemoryPlace): void {
     const [here, run, before] = [
       this.value(encodeOrNull(workspace)),

@@ -38,7 +38,7 @@ async function prepare(database: Database): Promise<void> {
   }
 }
 
-/** That nobody listens is told at once: it is nearly always a wrong address. */
+/** A refused connection is reported at once: it is nearly always a wrong address. */
 async function connect(database: Database): Promise<Client> {
   try {
     return await database.connect({ timeouts: false });

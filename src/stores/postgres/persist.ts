@@ -8,7 +8,7 @@ const firstPauseMs = 10;
 const longestPauseMs = 1_000;
 
 /**
- * Tries until it succeeds, fails for good, or patience ends; then with the last reason. Pauses
+ * Tries until it succeeds, fails for good, or its time is over; then with the last reason. Pauses
  * double, and differ between processes, so that a database that comes back is not run over.
  */
 export async function persist<Result>(

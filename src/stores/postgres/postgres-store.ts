@@ -54,7 +54,7 @@ export interface PostgresStoreOptions {
   /** Whose rows; each has a schema of its own. */
   readonly tenant?: string;
   readonly clock?: Clock;
-  /** How often to look for what others wrote, besides hearing of it. */
+  /** How often to look for what others wrote, in addition to notifications. */
   readonly pollMs?: number;
   /** After so long without a beat a worker may be declared dead. */
   readonly leaseMs?: number;
@@ -95,7 +95,7 @@ export class PostgresStore implements Store {
   readonly #watch: Watch;
   /** Both never change, and those of callers are read for each of their children. */
   readonly #contracts = new RecentValues<Contract>(2000);
-  /** Those that this process wrote, and often goes on with. */
+  /** Those that this process wrote, and often continues. */
   readonly #drawnUp = new RecentValues<string>(2000);
   readonly #bodies = new RecentValues<string>(200);
   #looking: Timer | undefined;
@@ -336,7 +336,7 @@ export class PostgresStore implements Store {
     const events = [{ type: "run.resumed", payload: claim } as const];
     const from = isOpenToAll ? undefined : run.worker;
     try {
-      // Whether that worker is dead is asked once more, where nobody can write.
+      // Whether that worker is dead is asked once more, where no other process can write.
       await this.#commits.append({ runId, by: claim, events }, undefined, from);
       return claim;
     } catch (error) {
@@ -400,7 +400,7 @@ export class PostgresStore implements Store {
 
   /**
    * After a moment: who writes much hears of others when it writes, and one look is enough for all
-   * that was committed meanwhile.
+   * that was committed since.
    */
   #lookFor(seq: number): void {
     this.#toldSeq = Math.max(this.#toldSeq, seq);

@@ -134,7 +134,7 @@ export class PrunedRows implements PruneRows {
   ): Promise<void> {
     await this.#commits.commitAlone(async (client) => {
       await run(client, {
-        // A run that was pruned meanwhile refers to nothing.
+        // A run that has been pruned since refers to nothing.
         text: `INSERT INTO ${this.#schema}.body_references
                SELECT v.hash, v.run FROM unnest($1::text[], $2::bigint[]) AS v(hash, run)
                WHERE v.run = 0 OR v.run IN (SELECT number FROM ${this.#schema}.runs)

@@ -8,7 +8,7 @@ import type { Database, Row } from "./database.ts";
 
 /**
  * The runs that this process works on, as the log tells them. What this process wrote arrives here
- * like what others wrote: when it is committed, in the order of the log, once. So nobody sees a
+ * like what others wrote: when it is committed, in the order of the log, once. So no reader sees a
  * state that may still be taken back.
  */
 export class RunCache {
@@ -56,14 +56,14 @@ export class RunCache {
     const number = runNumberOf(runId);
     const run = emptyRun(runId);
     if (number === undefined) return run;
-    // Nothing is folded from the control log, and it grows for ever: its end is all that is needed.
+    // Nothing is folded from the control log, and it grows without limit: its end is all that is needed.
     if (runId === controlRunId) return { ...run, ...(await this.#reader.endOf(number)) };
     for await (const event of this.#reader.ofRun(number)) applyToRun(run, event);
     return run;
   }
 
   /**
-   * Loads it and keeps it, with what is heard of it while it is being read. All who ask meanwhile
+   * Loads it and keeps it, with what is heard of it while it is being read. All callers during the read
    * are given the same state: what one of them writes moves it for the others.
    */
   async take(runId: string): Promise<RunState> {
@@ -115,7 +115,7 @@ export class RunCache {
     if (rows.length > 0) this.#lastSeq = Math.max(this.#lastSeq, lastSeqOf(rows));
   }
 
-  /** Reads what others wrote. Whoever asks meanwhile is answered by a look that began later. */
+  /** Reads what others wrote. A caller during the read is answered by a read that began later. */
   lookAround(): Promise<void> {
     if (this.#looking === undefined) {
       this.#looking = this.#look().finally(() => (this.#looking = undefined));
@@ -138,7 +138,7 @@ export class RunCache {
     }
   }
 
-  /** A run whose log was damaged is nothing to the others; who asks about it is told. */
+  /** A run whose log was damaged is nothing to the others; a request for it reports the damage. */
   #passOver(row: Row, error: unknown): void {
     const runId = runIdOf(Number(row["run"]));
     this.#runs.delete(runId);
@@ -154,7 +154,7 @@ export class RunCache {
       try {
         applyToRun(run, event);
       } catch {
-        // A log that says what cannot be is the checker's to tell; nobody is shown half of it.
+        // A log that says what cannot be is the checker's to tell; no reader is shown half of it.
         this.#runs.delete(run.id);
         this.#ended.delete(run.id);
       }

@@ -4,10 +4,10 @@ import { headOf } from "../../text.ts";
 
 /**
  * A tenant is a schema. Every statement names it, and connections look nowhere else for tables, so
- * that no query reaches another tenant's rows because somebody forgot a condition.
+ * that no query reaches another tenant's rows because of a forgotten condition.
  */
 export interface SchemaName {
-  /** As it stands in statements, with its quotes. */
+  /** As it is written in statements, with its quotes. */
   readonly quoted: string;
   /** Also the channel on which commits are told. */
   readonly plain: string;

@@ -9,7 +9,7 @@ export interface WatchOptions {
   readonly clock: Clock;
   readonly leaseMs: number;
   readonly pollMs: number;
-  /** Somebody committed; this is the last event of it. */
+  /** A commit happened; this is its last event. */
   readonly onCommit: (lastSeq: number) => void;
   /** Time to look, whatever was heard. */
   readonly onPoll: () => void;
@@ -85,7 +85,7 @@ export class Watch {
       await runAll(client, [`LISTEN ${database.schema.quoted}`]);
       if (this.#isClosed) throw new Error("closed");
       this.#client = client;
-      // What was committed while nobody listened.
+      // What was committed while this process did not listen.
       onPoll();
     } catch {
       if (client !== undefined) await database.disconnect(client);

@@ -12,12 +12,12 @@ import { encodeText } from "./stored-text.ts";
  * declared dead by a survivor that takes over one of its runs: under the lock that all appends hold,
  * and in the same transaction, the survivor deletes the row, if it is still expired then. From there
  * on every append of that worker is refused as "fenced", whichever run it is about, and its id never
- * comes back. As long as nobody did that the runs have no other owner, so a worker whose database
- * was away for half a minute goes on with its work: its next append finds its row under the same
+ * comes back. As long as no worker did that the runs have no other owner, so a worker whose database
+ * was away for half a minute continues its work: its next append finds its row under the same
  * lock and renews it there. Were expiry alone final, one restart of the database would fence every
- * worker there is, for nobody's benefit.
+ * worker, without any gain.
  *
- * A process that was declared dead takes a new id, under which it starts and claims runs anew.
+ * A process that was declared dead takes a new id, under which it starts and claims runs again.
  */
 export class WorkerLease {
   readonly #database: Database;
@@ -49,7 +49,7 @@ export class WorkerLease {
   async enrol(): Promise<void> {
     const worker = randomBytes(12).toString("hex");
     const { quoted } = this.#database.schema;
-    // Rows of those whose runs nobody had to take over would stay for ever.
+    // Rows of workers whose runs were never taken over would stay without end.
     await this.#database.query({
       text: `WITH gone AS (DELETE FROM ${quoted}.workers WHERE expires_at < pg_catalog.clock_timestamp() - interval '1 hour')
              INSERT INTO ${quoted}.workers (id, expires_at, host, pid) VALUES ($1, ${this.expiry}, $2, $3)

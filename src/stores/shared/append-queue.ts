@@ -32,7 +32,7 @@ export class AppendQueue {
     const done = new Promise<readonly StoredEvent[]>((resolve, reject) => {
       this.#pending.push({ append, records, claimedFrom, resolve, reject });
     });
-    // A caller may go on and wait later; until then a refusal is nobody's unhandled rejection.
+    // A caller may continue and wait later; until then a refusal must not be an unhandled rejection.
     done.catch(ignore);
     return done;
   }

@@ -2,7 +2,7 @@ import { numberOf } from "../../ports/identity.ts";
 
 /**
  * Everything in a stored text that could be the hash of a body. It is looked for in the text and not
- * in fields: what is referred to in a way that nobody thought of is kept.
+ * in fields: what is referred to in an unexpected way is kept.
  */
 export function hashesIn(text: string): readonly string[] {
   return text.match(/(?<![0-9a-f])[0-9a-f]{64}(?![0-9a-f])/g) ?? [];

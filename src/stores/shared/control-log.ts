@@ -22,7 +22,7 @@ export function changedRecords(
   });
 }
 
-/** What is appended when somebody gave a command. */
+/** The event of a command. */
 export function commandNote(command: string, actor: string, outcome: string): Append {
   const payload = { command: cut(command), actor: cut(actor), outcome: cut(outcome) };
   const events = [{ type: "command.executed", payload } as const];

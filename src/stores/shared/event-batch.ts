@@ -47,7 +47,7 @@ export function eventsOf(row: BatchRow, before: string): StoredEvent[] {
   });
 }
 
-/** What nobody of us wrote is not made sense of: whoever reads on would read something made up. */
+/** Foreign bytes are not interpreted: the result would be made up. */
 export function readRows({ events, first_seq }: BatchRow, runId: string): readonly EventRow[] {
   let cause: unknown;
   try {
@@ -58,7 +58,7 @@ export function readRows({ events, first_seq }: BatchRow, runId: string): readon
   }
   throw new MandateError(
     "database-unusable",
-    `The events of run ${runId} from number ${first_seq} on cannot be read: somebody changed the database. \`mandate verify\` says what else does not hold; restore the database from a copy.`,
+    `The events of run ${runId} from number ${first_seq} on cannot be read: the database was changed. \`mandate verify\` says what else does not hold; restore the database from a copy.`,
     { cause },
   );
 }

@@ -10,8 +10,8 @@ const mostKnown = 300;
  * The texts that this process was given to keep. One is written with the transaction that follows;
  * those that were used lately are known to be written, and not sent again.
  *
- * A pruning removes texts that nothing refers to, and somebody may be about to: so a text is held
- * until the append that came after it was given has come to an end, and written anew if a pruning
+ * A pruning removes texts that nothing refers to, and an append may be about to: so a text is held
+ * until the append that came after it was given has come to an end, and written again if a pruning
  * was heard of in between. Nothing else comes back.
  */
 export class KeptTexts {
@@ -48,7 +48,7 @@ export class KeptTexts {
     }
   }
 
-  /** Whoever writes after a pruning has heard of it by then. */
+  /** A write after a pruning knows of that pruning. */
   notePruning(): void {
     this.#known.clear();
     for (const [hash, { body }] of this.#held) this.#unwritten.set(hash, [hash, body]);

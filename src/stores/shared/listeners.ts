@@ -16,7 +16,7 @@ export class Listeners {
       try {
         listener(events);
       } catch (error) {
-        // Somebody's display broke; what happened has happened, and the others hear of it.
+        // A listener failed; the event is committed, and the other listeners get it.
         process.emitWarning(error instanceof Error ? error : String(error));
       }
     }

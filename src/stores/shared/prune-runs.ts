@@ -21,7 +21,7 @@ export interface PruneRows extends ReferenceRows {
   /** The runs that open runs go on from, over however many others. */
   continuedRuns(): Promise<ReadonlySet<number>>;
   /**
-   * One transaction: removes those that are still there and that no open run goes on from, with
+   * One transaction: removes those that are still there and that no open run continues from, with
    * texts that nothing refers to, and writes their receipts. Gives those that it removed.
    */
   remove(prepared: readonly PreparedPrune[]): Promise<ReadonlySet<number>>;

@@ -50,7 +50,7 @@ function parseValue(name: string, text: string): unknown {
   } catch (cause) {
     throw new MandateError(
       "database-unusable",
-      `The stored value of record ${name} is no JSON: somebody changed the database. Delete the record, or restore the database from a copy.`,
+      `The stored value of record ${name} is no JSON: the database was changed. Delete the record, or restore the database from a copy.`,
       { cause },
     );
   }

@@ -241,7 +241,7 @@ export class Transaction {
       const change = this.#undo[index];
       if (change === undefined) continue;
       const { run, id, delegation, before } = change;
-      // What was added up is added up anew from what is left.
+      // The sums are recomputed from what is left.
       if (run.totals !== undefined) run.totals = undefined;
       if (before) Object.assign(run, before);
       else if (id !== undefined && delegation) run.delegations.set(id, delegation);

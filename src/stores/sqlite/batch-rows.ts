@@ -71,7 +71,7 @@ export class BatchReader {
     for (const firstSeq of places.of.get(delegationId) ?? []) {
       if (firstSeq <= seq - maximumBatch) continue;
       const row = this.#one.get(firstSeq) as BatchRow | undefined;
-      // It was pruned meanwhile.
+      // It has been pruned since.
       if (row === undefined) return;
       const isNext = last !== undefined && last.first_run_seq + last.count === row.first_run_seq;
       const before = isNext && last ? last.hash : this.#headBefore(row);

@@ -16,8 +16,8 @@ const mostRuns = 32;
 
 /**
  * In which batches of a run something is said of each delegation. An index on disk would cost every
- * transaction for what is asked for rarely; this one is made when somebody asks, kept for the runs
- * that were asked about last, and goes on from where it was when they grow.
+ * transaction for what is asked for rarely; this one is made on request, kept for the runs
+ * that were asked about last, and continues where it was when they grow.
  */
 export class DelegationPlaces {
   readonly #runs = new Map<number, RunPlaces>();
@@ -25,8 +25,8 @@ export class DelegationPlaces {
 
   /**
    * Looks through what was added since, and gives a turn to others after each page, with an empty
-   * piece. Many may look through one run side by side, for each of its delegations: each goes on
-   * where the others are. It may be forgotten meanwhile; whoever looks keeps what was found.
+   * piece. Many may look through one run side by side, for each of its delegations: each continues
+   * where the others are. It may be dropped from the cache; the reader keeps what was found.
    */
   *lookThrough(
     run: number,

@@ -86,7 +86,7 @@ export class GroupCommit {
   }
 
   /**
-   * A transaction of its own, whose events for the control log are decided when nobody else can
+   * A transaction of its own, whose events for the control log are decided when no other process can
    * write; `beside` is done with them, or neither is.
    */
   commitAlone(decide: () => readonly NewEvent[], beside: () => void): readonly StoredEvent[] {
@@ -145,7 +145,7 @@ export class GroupCommit {
   /**
    * One transaction. What other processes wrote since we last looked is read when it matters: when
    * the number we wanted is taken, and before anybody is refused for what we believe. It is read
-   * inside the transaction, while nobody can write, so once is enough.
+   * inside the transaction, while no other process can write, so once is enough.
    */
   #commitAll(pending: readonly Pending[]): Transaction {
     const tampered = new Set<string>();

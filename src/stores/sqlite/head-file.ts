@@ -57,7 +57,7 @@ export class HeadFile {
     if (statSync(this.#path).size > largest) shorten(this.#path);
   }
 
-  /** Undefined when there is none: a database of an earlier version, or a copy without its file. */
+  /** Undefined when the file does not exist: a database of an earlier version, or a copy without its file. */
   read(): KeptHeads | undefined {
     if (this.#path === null) return undefined;
     try {

@@ -42,7 +42,7 @@ export class IdempotencyRows implements IdempotencyStore {
     this.#insert = database.prepare(
       "INSERT INTO request_keys (principal, key, fingerprint, worker, begun_at) VALUES (?, ?, ?, ?, ?)",
     );
-    // Only by whoever began it: a worker that was taken for dead must not answer for the next one.
+    // Only by its first worker: a worker that was declared dead must not answer for the next one.
     this.#finish = database.prepare(
       `UPDATE request_keys SET status = ?, reply = ? WHERE ${isKey} AND worker = ? AND status IS NULL`,
     );
@@ -87,7 +87,7 @@ export class IdempotencyRows implements IdempotencyStore {
   }
 
   async #write<Result>(change: () => Result): Promise<Result> {
-    // Whoever hears of an event may hear of it in the middle of a transaction.
+    // A listener may get an event in the middle of a transaction.
     await undefined;
     this.#options.requireOpen();
     const { database } = this.#options;

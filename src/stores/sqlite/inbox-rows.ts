@@ -17,7 +17,7 @@ export class InboxRows {
   constructor(database: DatabaseSync, index: RunIndex) {
     this.#database = database;
     this.#index = index;
-    // A number that is already there can only be somebody's forgery: the event is what counts.
+    // A number that is already there can only be a forgery: the event is what counts.
     this.#insert = database.prepare(
       "INSERT OR REPLACE INTO inbox VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
     );

@@ -23,9 +23,9 @@ interface Beside {
 }
 
 /**
- * Reads rows as they stand, in one read transaction of its own, so that what others write meanwhile
+ * Reads rows as they stand, in one read transaction of its own, so that what others write at the same time
  * is not seen by half. A database in memory has one connection only; there the caller sees to it
- * that nobody writes.
+ * that no process writes.
  */
 export function inspectDatabase(live: DatabaseSync, { artifacts, heads }: Beside): Inspection {
   // First of all: the heads are written after their events, so a later look at the events has them.

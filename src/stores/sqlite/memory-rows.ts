@@ -59,7 +59,7 @@ export class MemoryRows implements MemoryStore {
   }
 
   async save(memory: NewMemory, mostOfRun: number): Promise<SaveOutcome> {
-    // Whoever hears of an event may hear of it in the middle of a transaction.
+    // A listener may get an event in the middle of a transaction.
     await undefined;
     // What led to a memory is never less durable than the memory.
     this.#options.catchUp();

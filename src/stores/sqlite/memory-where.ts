@@ -9,7 +9,7 @@ export interface SqlCondition {
   readonly values: readonly (string | number | null)[];
 }
 
-/** What a query asks for besides its words. */
+/** What a query asks for in addition to its words. */
 export function whereOf({ all, near, tags = [] }: MemoryQuery): readonly SqlCondition[] {
   return [
     ...(near === undefined ? [] : [couldConcern(near)]),
@@ -21,7 +21,7 @@ export function whereOf({ all, near, tags = [] }: MemoryQuery): readonly SqlCond
   ];
 }
 
-/** Leaves away what is surely not for this reader; of what is left, whoever asks decides. */
+/** Leaves away what is surely not for this reader; the caller decides about the rest. */
 function couldConcern({ formerly, runId, workspace }: MemoryPlace): SqlCondition {
   return {
     sql: `((m.scope = 'shared' OR p.version IS NOT NULL)

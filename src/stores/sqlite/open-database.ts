@@ -111,7 +111,7 @@ function newer(path: string, version: number): MandateError {
 function unusable(path: string, cause: unknown): MandateError {
   const why = cause instanceof Error ? cause.message : String(cause);
   const advice = isDamaged(cause)
-    ? "The file is damaged, or no database. Put back a copy from before, or begin anew: set it aside under another name, or MANDATE_HOME to another folder."
+    ? "The file is damaged, or no database. Put back a copy from before, or start again: move it away under another name, or MANDATE_HOME to another folder."
     : "Check that its folder exists and is writable, or set MANDATE_HOME to one that is.";
   return new MandateError(
     "database-unusable",

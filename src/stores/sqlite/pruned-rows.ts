@@ -125,7 +125,7 @@ export class PrunedRows implements PruneRows {
     commits.commitAlone(
       () => [],
       () => {
-        // A run that was pruned meanwhile refers to nothing.
+        // A run that has been pruned since refers to nothing.
         const insert = database.prepare(
           "INSERT OR IGNORE INTO body_references SELECT $hash, $run WHERE $run IN (SELECT number FROM runs) OR $run = 0",
         );
@@ -242,7 +242,7 @@ export class PrunedRows implements PruneRows {
   }
 
   /**
-   * Others have their turn between two steps, and whoever hears of an event in the middle of a
+   * Others have their turn between two steps, and a listener that gets an event in the middle of a
    * transaction does nothing in that transaction.
    */
   async #yield(): Promise<void> {

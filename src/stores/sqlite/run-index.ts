@@ -29,7 +29,7 @@ export class RunIndex {
     if (lastSeq - this.#indexed < indexEvery || this.#database.isTransaction) return;
     try {
       this.#database.exec("BEGIN IMMEDIATE");
-      // Another process may have done it meanwhile.
+      // Another process may have done it already.
       const from = this.indexedThrough();
       this.#database
         .prepare(

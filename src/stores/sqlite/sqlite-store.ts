@@ -72,7 +72,7 @@ export class SqliteStore implements Store {
   readonly #clock: Clock;
   readonly #nextNumber: () => number;
   readonly #runs = new Map<string, RunState>();
-  /** An open run that somebody else works on: who asks about one mostly asks again. */
+  /** An open run of another process: a caller that reads one mostly reads it again. */
   #lastLoaded: RunState | undefined;
   readonly #listeners = new Listeners();
   readonly #poll: Timer;
@@ -161,7 +161,7 @@ export class SqliteStore implements Store {
   }
 
   async moveCursor(reader: string, to: number): Promise<number> {
-    // Whoever hears of an event may hear of it in the middle of a transaction, which may yet fail.
+    // A listener may get an event in the middle of a transaction, which may yet fail.
     await undefined;
     if (this.#closed) throw closed();
     try {
@@ -200,7 +200,7 @@ export class SqliteStore implements Store {
     let turnBegan = this.#clock.monotonic();
     for (const events of batches) {
       yield* events;
-      // A long log is read in pieces: whoever else is served by this process has to get a turn.
+      // A long log is read in pieces: other work of this process has to get a turn.
       if (this.#clock.monotonic() - turnBegan < longestTurnMs) continue;
       await nextTurn();
       if (this.#closed) throw closed();
@@ -283,7 +283,7 @@ export class SqliteStore implements Store {
   }
 
   async readText(hash: string): Promise<string | undefined> {
-    // Whoever takes up thousands of delegations reads the prompt of each.
+    // A recovery of thousands of delegations reads the prompt of each.
     this.#textStatement ??= this.#database.prepare("SELECT body FROM texts WHERE hash = ?");
     const row = this.#textStatement.get(hash);
     return row === undefined ? undefined : String(row["body"]);
@@ -361,7 +361,7 @@ export class SqliteStore implements Store {
     return run;
   }
 
-  /** It is kept up to date like those that are ours, as long as nobody asks about another one. */
+  /** It is kept up to date like those that are ours, as long as no other one is read. */
   #recall(runId: string): RunState | undefined {
     return this.#lastLoaded?.id === runId ? this.#lastLoaded : undefined;
   }
@@ -369,7 +369,7 @@ export class SqliteStore implements Store {
   #load(runId: string): RunState {
     const number = runNumberOf(runId);
     if (number === undefined) return emptyRun(runId);
-    // Nothing is folded from the control log, and it grows for ever: its end is all that is needed.
+    // Nothing is folded from the control log, and it grows without limit: its end is all that is needed.
     if (runId === controlRunId) {
       const { head, lastRunSeq } = this.#reader.endOf(number, Number.MAX_SAFE_INTEGER);
       return { ...emptyRun(runId), head, lastRunSeq };
@@ -418,20 +418,20 @@ export class SqliteStore implements Store {
     if (this.#recall(runId)) this.#lastLoaded = undefined;
   }
 
-  /** Nobody waits for this look: one that fails is made up for by the next, and told once. */
+  /** No caller waits for this read: the next one makes up for a failure, which is reported once. */
   #lookAgain(): void {
     try {
       this.#lookAround();
       this.#isDeaf = false;
     } catch (error) {
-      // Somebody has put something else in its place: nothing that this process holds is true any more.
+      // The file was replaced: nothing that this process holds is true any more.
       if (isNoDatabase(error)) throw error;
       if (!this.#isDeaf) process.emitWarning(error instanceof Error ? error : String(error));
       this.#isDeaf = true;
     }
   }
 
-  /** Cheap when nobody else wrote: SQLite counts the commits of other connections for us. */
+  /** Cheap when no other process wrote: SQLite counts the commits of other connections for us. */
   #lookAround(): void {
     if (this.#closed) return;
     const version = this.#readDataVersion();
@@ -460,7 +460,7 @@ export class SqliteStore implements Store {
     if (foreign.length > 0) this.#committed(foreign);
   }
 
-  /** A run whose log was damaged is nothing to the others; who asks about it is told. */
+  /** A run whose log was damaged is nothing to the others; a request for it reports the damage. */
   #eventsOf(row: BatchRow, before: string): readonly StoredEvent[] {
     try {
       return eventsOf(row, before);
@@ -477,7 +477,7 @@ export class SqliteStore implements Store {
     try {
       applyToRun(run, event);
     } catch {
-      // A log that says what cannot be is the checker's to tell; nobody is shown half of it.
+      // A log that says what cannot be is the checker's to tell; no reader is shown half of it.
       this.#forgetState(run.id);
     }
   }

@@ -144,7 +144,7 @@ export class Questions {
         ? `then the answer is "${printableLine(fallback)}"`
         : isApproval
           ? "then it is refused"
-          : "then it goes on without an answer";
+          : "then the agent continues without an answer";
     return [
       `${paint.warn("?")} ${paint.strong(who)} asks ${paint.dim(`(${time} to answer, ${then})`)}`,
       this.#quote(text),

@@ -23,7 +23,7 @@ export const delegateTaskTool = defineTool({
   input: z.strictObject({
     profile: z.string().describe("Who does it."),
     task: z.string().describe("What to do, complete in itself."),
-    context: z.string().optional().describe("What it needs to know besides the task."),
+    context: z.string().optional().describe("What it needs to know in addition to the task."),
     maxTokens: positive.optional().describe("Token budget; never more than you have left."),
     maxTokenBudget: positive.optional().describe("The same as maxTokens."),
     timeout: positive.optional().describe("Milliseconds."),

@@ -25,12 +25,12 @@ export const delegateToAgentTool = defineTool({
     task_instructions: z
       .string()
       .min(1)
-      .describe("What it shall do. It sees nothing else of this conversation."),
+      .describe("The task. The agent sees nothing else of this conversation."),
     forward_skills: z
       .array(z.string().min(1).max(128))
       .max(100)
       .optional()
-      .describe("Skills it shall have, among those it may be given."),
+      .describe("Skills to forward, among those it may be given."),
     model_override: z
       .string()
       .min(1)

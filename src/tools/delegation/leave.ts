@@ -70,12 +70,12 @@ export const askUserTool = defineTool({
     const outcome = await delegator.ask(message);
     if (!outcome.answered) {
       return {
-        text: "Error: nobody answered in time. Decide yourself, or stop and say what is missing.",
+        text: "Error: no answer came in time. Decide yourself, or stop and say what is missing.",
         isError: true,
       };
     }
     return outcome.by === "default"
-      ? `Nobody answered in time; the default is: ${outcome.answer}`
+      ? `No answer came in time; the default is: ${outcome.answer}`
       : outcome.answer;
   },
 });

@@ -64,7 +64,7 @@ export const cancelDelegationTool = defineTool({
       return { text: `Error: you have no sub-agent ${delegationId}`, isError: true };
     }
     const outcome = await delegator.cancel(delegationId, reason ?? "cancelled by its caller");
-    // Whoever ends a child knows how it ended.
+    // The agent that cancelled a child knows how it ended.
     if (outcome === "cancelled") delegator.delivered([delegationId]);
     return JSON.stringify({ delegationId, outcome });
   },

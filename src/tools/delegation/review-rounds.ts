@@ -3,12 +3,12 @@ import { headOf } from "../../text.ts";
 import type { ToolResult } from "../tool.ts";
 import { reviewTask, verdictIn } from "./review-task.ts";
 
-/** When nobody decides, or never for good: so often is the whole series gone through. */
+/** The number of whole series when no verdict is final. */
 const patience = 3;
 
 /**
- * Work that is handed in goes to a reviewer first. Changes that it asks for come back to whoever
- * did the work, a few times; then a person decides. Nothing is accepted because nobody looked.
+ * Work that is handed in goes to a reviewer first. Changes that it asks for come back to the agent that
+ * did the work, a few times; then a person decides. Nothing is accepted without a review.
  */
 export async function handInForReview(
   message: string,
@@ -35,7 +35,7 @@ export async function handInForReview(
   const round = made + 1;
   if (result?.status !== "completed") {
     const problem = `the review failed: ${result?.result ?? "it did not end"}`;
-    // One that fails each time must not be asked for ever.
+    // One that fails each time must not be asked without end.
     if (round < rounds) return failed(problem);
     return decideByPerson(message, problem, round, delegator);
   }
@@ -45,7 +45,7 @@ export async function handInForReview(
     const said =
       verdict === "changes" ? "asks for changes" : "gave no verdict, so nothing is approved";
     return {
-      text: `The reviewer ${said} (${round} of ${rounds}). Mend this, then hand it in again.\n\n${result.result}`,
+      text: `The reviewer ${said} (${round} of ${rounds}). Fix this, then hand it in again.\n\n${result.result}`,
     };
   }
   return decideByPerson(message, result.result, round, delegator);
@@ -61,7 +61,7 @@ async function decideByPerson(
   const outcome = await delegator.ask(question);
   // A default answers questions; whether this is good enough is for a person to say.
   if (!outcome.answered || outcome.by !== "person") {
-    return failed("no reviewer has approved it, and nobody decided");
+    return failed("no reviewer has approved it, and no person decided");
   }
   const isAccepted = /^accept(?:ed)?[.!]?$/i.test(outcome.answer.trim());
   if (isAccepted) return { text: "Accepted by a person.", exit: message };

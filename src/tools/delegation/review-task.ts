@@ -1,6 +1,6 @@
 import type { DelegationRequest } from "../../ports/delegator.ts";
 
-/** What a reviewer is told, by whoever asks for the review. */
+/** The task of a reviewer. */
 export function reviewTask(about: {
   readonly focus?: string | undefined;
   readonly paths?: readonly string[] | undefined;

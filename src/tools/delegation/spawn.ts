@@ -56,14 +56,14 @@ function shownFor([first, ...others]: readonly string[]): z.ZodType {
   return z.strictObject({
     task: z
       .string()
-      .describe("What the sub-agent shall do. It sees nothing else of this conversation."),
+      .describe("The task. The sub-agent sees nothing else of this conversation."),
     profile: profile.optional().describe("Who does it."),
     ...fields,
   });
 }
 
 const fields = {
-  context: z.string().optional().describe("What it needs to know besides the task."),
+  context: z.string().optional().describe("What it needs to know in addition to the task."),
   system_prompt: z.string().optional().describe("Instructions in place of the profile's own."),
   tools: z
     .string()

@@ -45,7 +45,7 @@ function describeWindow(reply: WindowReply, asked: Asked): ToolResult {
   const size = total === null ? "" : `, ${total} characters`;
   if (next === null) return { text: `[${head}${size}]\n${text}` };
   const from = page === null ? `offset ${next}` : `page ${page} and offset ${next}`;
-  return { text: `[${head}${size}]\n${text}\n[it goes on: read on with ${from}]` };
+  return { text: `[${head}${size}]\n${text}\n[more follows: continue with ${from}]` };
 }
 
 function describePassages(reply: PassagesReply, asked: Asked): ToolResult {

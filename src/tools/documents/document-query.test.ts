@@ -66,7 +66,7 @@ describe("a PDF", () => {
     expect(text).not.toContain("Appendix");
     const page = await ask({ path: "report.pdf", page: 2, limit: 14 });
     expect(page.text).toMatch(
-      /from page 2\]\nPayment terms\n\n\[it goes on: read on with page 2 and offset 14\]$/,
+      /from page 2\]\nPayment terms\n\n\[more follows: continue with page 2 and offset 14\]$/,
     );
     const rest = await ask({ path: "report.pdf", page: 2, offset: 14, limit: 38 });
     expect(rest.text).toContain("\nInvoices are paid within thirty days.\n");
@@ -144,7 +144,7 @@ describe("text", () => {
     while (offset !== undefined) {
       const { text } = await ask({ path: "long.txt", offset, limit: 4001 });
       const [, body = "", next] =
-        /^\[[^\n]*\]\n(.*?)(?:\n\[it goes on: read on with offset (\d+)\])?$/s.exec(text) ?? [];
+        /^\[[^\n]*\]\n(.*?)(?:\n\[more follows: continue with offset (\d+)\])?$/s.exec(text) ?? [];
       whole += body;
       offset = next === undefined ? undefined : Number(next);
     }

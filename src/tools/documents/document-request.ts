@@ -43,7 +43,7 @@ const passage = z.strictObject({
 
 /**
  * What comes back. Checked like anything from outside: the process that wrote it has read a
- * document that somebody else made.
+ * untrusted document.
  */
 export const documentReply = z.discriminatedUnion("kind", [
   z.strictObject({

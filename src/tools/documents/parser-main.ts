@@ -31,7 +31,7 @@ async function answer(): Promise<DocumentReply> {
   }
 }
 
-// Libraries let promises fail that nobody waits for; what is waited for says how it went.
+// Libraries let promises fail that are not awaited; awaited ones report their result.
 process.on("unhandledRejection", () => undefined);
 writeFileSync(replyAt, JSON.stringify(await answer()));
 // Libraries may have left timers or promises behind.

@@ -28,7 +28,7 @@ const program = fileURLToPath(new URL(`./parser-main${extension}`, import.meta.u
 /**
  * Lets another process read a document. Whatever the document does to it (an endless loop, all of
  * its memory, a crash), this one only hears that it ended. The kernel holds the bounds where there
- * is a shell to set them, so that they hold even when nobody is left to kill it.
+ * is a shell to set them, so that they hold even when no process is left to kill it.
  */
 export function runParser(
   request: string,

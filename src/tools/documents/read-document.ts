@@ -9,7 +9,7 @@ const parserLimits: ParserLimits = {
   replyBytes: 4 * 1024 * 1024,
 };
 
-/** Text of a document that somebody else made, read where it can do no harm. */
+/** Text of an untrusted document, read where it can do no harm. */
 export async function readDocument(
   request: Omit<DocumentRequest, "patienceMs">,
   document: Uint8Array,

@@ -29,7 +29,7 @@ async function loadReader(): Promise<typeof import("mammoth")> {
   } catch (cause) {
     if (!isMissingPackage(cause, ["mammoth"])) throw cause;
     throw new DocumentProblem(
-      "Word documents need a package that is not installed beside mandate. Whoever runs it can add it: npm install mammoth",
+      "Word documents need a package that is not installed beside mandate. To add it: npm install mammoth",
       { cause },
     );
   }

@@ -36,7 +36,7 @@ test("offset and limit count lines, and the answer says how to read on", async (
   writeFileSync(join(root, "a.txt"), "1\n2\n3\n4\n5\n");
   const { text } = await read({ path: "a.txt", offset: 2, limit: 2 });
   expect(text).toBe(
-    "2\n3\n[lines 2 to 3; the file goes on (10 bytes in all): read on with offset 4]",
+    "2\n3\n[lines 2 to 3; the file is longer (10 bytes in all): read on with offset 4]",
   );
   expect((await read({ path: "a.txt", offset: 4 })).text).toBe("4\n5\n");
   expect((await read({ path: "a.txt", offset: 5, limit: 1 })).text).toBe("5\n");

@@ -22,7 +22,7 @@ export const readFile = defineTool({
   name: "read_file",
   description:
     "Read a text file of the workspace. Returns whole lines as they are, at most 256 KB at a time; " +
-    "when the file goes on, the answer ends with the offset to read on from. Of an image or a PDF " +
+    "when the file is longer, the answer ends with the offset to read on from. Of an image or a PDF " +
     "it says what it is, and how large.",
   effect: "read",
   exposure: ofWorkspace,
@@ -105,7 +105,7 @@ function describeWindow(window: LineWindow, request: WindowRequest): ToolResult 
     );
   } else if (total === undefined) {
     notes.push(
-      `lines ${offset} to ${next - 1}; the file goes on (${size} bytes in all): read on with offset ${next}`,
+      `lines ${offset} to ${next - 1}; the file is longer (${size} bytes in all): read on with offset ${next}`,
     );
   }
   const shown = request.numbered ? numberLines(text, offset) : text;

@@ -26,7 +26,7 @@ function listed(what: string, names: readonly string[]): string {
   return names.length === 0 ? "" : `${what} ${names.join(", ")}`;
 }
 
-/** Names, and the variables that their values come from: somebody may be about to trust this. */
+/** Names, and the variables that their values come from: a person may be about to trust this. */
 function given(values: Readonly<Record<string, string>> = {}): readonly string[] {
   return Object.entries(values).map(([name, value]) => {
     const variables = [...value.matchAll(/\$\{(?:env:)?([^{}:]+)/g)].map(([, each]) => each);

@@ -125,8 +125,8 @@ describe("the folder of a process", () => {
   });
 
   it("is not found by walking out of the workspace", () => {
-    expect(() => folderOf("a/../..", "/work")).toThrow("Its cwd leads out of the workspace.");
-    expect(() => folderOf("..", "/work")).toThrow("Its cwd leads out of the workspace.");
+    expect(() => folderOf("a/../..", "/work")).toThrow("Its cwd is outside the workspace.");
+    expect(() => folderOf("..", "/work")).toThrow("Its cwd is outside the workspace.");
     expect(() => folderOf("a", null)).toThrow("Its cwd is relative, and this delegation has no");
   });
 });

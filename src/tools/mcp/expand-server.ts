@@ -109,7 +109,7 @@ function folderOf(server: StdioServer, source: VariableSource): string | null {
   const below = relative(workspace, folder);
   if (isAbsolute(below) || /^\.\.(?:$|[\\/])/.test(below)) {
     throw problem(
-      "Its cwd leads out of the workspace. Name a folder below it, or an absolute one.",
+      "Its cwd is outside the workspace. Name a folder below it, or an absolute one.",
     );
   }
   return folder;

@@ -12,7 +12,7 @@ export function hideValues(values: Iterable<string>, shortest = shortestHidden):
   return redactionOf(forms, shortest);
 }
 
-/** Names of variables, headers and flags whose values nobody should read. */
+/** Names of variables, headers and flags whose values are secret. */
 export function namesSecret(name: string): boolean {
   return /key|token|secret|passw|pwd|auth|cred|cookie|session|private|bearer|signature/i.test(name);
 }

@@ -158,7 +158,7 @@ export class McpConnection {
     }
   }
 
-  /** The next call begins anew, unless one has already done so. */
+  /** The next call reconnects, unless one has already done so. */
   #lose(transport: Session["transport"]): void {
     if (this.#transport !== transport || this.#isClosed) return;
     this.#transport = null;
@@ -171,7 +171,7 @@ export class McpConnection {
   }
 }
 
-/** A server that keeps sessions and was started anew answers so, having done nothing. */
+/** A server that keeps sessions and was restarted answers so, having done nothing. */
 function hasForgottenUs(error: unknown, session: Session | undefined): session is Session {
   const hadSession = session?.transport instanceof HttpTransport && session.transport.sessionId;
   if (!hadSession || !(error instanceof Error) || !("status" in error)) return false;

@@ -36,7 +36,7 @@ export interface McpServersOptions {
   readonly folder: string;
   readonly startTimeoutMs?: number;
   readonly callTimeoutMs?: number;
-  /** How long a shared server is kept when nobody uses it. */
+  /** How long a shared server is kept when it is not used. */
   readonly idleMs?: number;
   /** Says of a process whose it is, where it is one delegation's alone. */
   readonly mark?: DelegationMark | undefined;
@@ -58,7 +58,7 @@ interface Use {
 
 /**
  * The MCP servers of this process: started when first opened, shared where the definition is the
- * same to the letter (folder and values of variables included), ended when nobody needs them.
+ * same to the letter (folder and values of variables included), ended when they are not needed.
  */
 export class McpServers {
   readonly #options: McpServersOptions;
@@ -74,7 +74,7 @@ export class McpServers {
   }
 
   /**
-   * The server's tools, for this delegation alone; `McpUnavailable` where it cannot be had. Whoever
+   * The server's tools, for this delegation alone; `McpUnavailable` where it cannot be had. Each caller that
    * opens it again gets the same ones: what was once described to a model stays so for it, whatever
    * the server says later.
    */
@@ -87,7 +87,7 @@ export class McpServers {
     const known = uses.get(slug);
     if (known?.tools && isSame(known, name, line, server)) return known.tools;
     if (known !== undefined) {
-      // Looking it up has made a line that nobody will use.
+      // Looking it up has made an unused line.
       void this.#lines.leave(line, scope, false);
       throw collision(known, name, slug);
     }
@@ -154,7 +154,7 @@ export class McpServers {
       name,
       server: expanded,
       owner: server.sharing === "delegation" ? scope.delegationId : null,
-      // Whoever gives a server more time means its start as well.
+      // More time for a server includes its start.
       startTimeoutMs: Math.max(startTimeoutMs, server.timeoutMs ?? 0),
     });
   }

@@ -4,7 +4,7 @@ export interface JsonBounds {
 }
 
 /**
- * What is wrong with a JSON value that somebody else made, or undefined. Walks without recursion
+ * What is wrong with an untrusted JSON value, or undefined. Walks without recursion
  * and stops at the first bound, so the check itself costs no more than the bound.
  */
 export function measureJson(value: unknown, bounds: JsonBounds): string | undefined {

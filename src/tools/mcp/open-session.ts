@@ -111,7 +111,7 @@ function ignore(): void {}
 
 /**
  * Fetch with a bound on what comes back, counted while it arrives. The standing stream, on which a
- * server could say what nobody asked for, is not opened: this answers for the server that it has
+ * server could send unrequested messages, is not opened: this answers for the server that it has
  * none. Resuming the reply to a request is let through.
  */
 function cappedFetch(maxBytes: number = longestMessage): FetchLike {

@@ -67,7 +67,7 @@ async function isGoneWithin(pid: number, ms: number, clock: Clock): Promise<bool
 }
 
 /**
- * In a container whose first process waits for nobody, the dead stay in the table and would look
+ * In a container whose first process reaps no children, the dead stay in the table and would look
  * as if they refused to end. Only Linux says which are which.
  */
 function isAllDead(group: number): boolean {

@@ -71,7 +71,7 @@ export class ServerLines {
     line.users.add(user);
   }
 
-  /** The last one out ends it: at once if nobody else could want it, otherwise after a while. */
+  /** The last one out ends it: at once if no other delegation could use it, otherwise after a while. */
   async leave(line: ServerLine, user: object, isUseless: boolean): Promise<void> {
     line.users.delete(user);
     if (line.users.size > 0) return;

@@ -125,7 +125,7 @@ export class ServerProcess {
     this.#gone = new Promise((resolve) => {
       child.once("exit", (code, signal) => {
         const how = signal === null ? `with exit code ${code}` : `by ${signal}`;
-        // What it wrote last is still in the pipe. A descendant can hold that open for ever.
+        // What it wrote last is still in the pipe. A descendant can hold that open without end.
         const closed = new Promise((close) => child.once("close", close));
         void waitAtMost(clock, drainMs, closed).then(() => {
           this.#end(`ended ${how}`);
@@ -165,7 +165,7 @@ export class ServerProcess {
     return this.#stderr;
   }
 
-  /** Closing its input is how a server is asked to end; then the group is told, then killed. */
+  /** Closing its input is how a server is asked to end; then the group is terminated, then killed. */
   stop(why: string | null = null): Promise<void> {
     this.#stopped ??= this.#stop(why);
     return this.#stopped;
@@ -221,7 +221,7 @@ function ignore(): void {}
 
 /**
  * The program of a server, looked up like our own helpers. Only the person's own configuration can
- * name one that lies in a workspace, by its absolute path or relative to the folder it names.
+ * name a program inside a workspace, by its absolute path or relative to the folder it names.
  */
 function serverProgram({ command, cwd, isOwn, searchPath }: ExpandedStdio): Program {
   if (isAbsolute(command)) return isOwn ? namedProgram(command) : outsideProgram(command);

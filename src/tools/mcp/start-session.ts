@@ -5,7 +5,7 @@ import { StdioTransport } from "./stdio-transport.ts";
 
 export interface StartOptions extends SessionOptions {
   readonly name: string;
-  /** Nobody wants it any more. */
+  /** It is no longer needed. */
   isClosed(): boolean;
 }
 

@@ -18,7 +18,7 @@ const prefixes: readonly RegExp[] = [
   /^eyJ[A-Za-z0-9_-]{10,2000}\.eyJ[A-Za-z0-9_-]{10}/,
 ];
 
-/** Bounded everywhere: a text is written by a model, and shall not keep anybody busy. */
+/** Bounded everywhere: a text is written by a model, and must not take long. */
 const elsewhere: readonly RegExp[] = [
   /-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY/,
   /\bBearer\s{1,5}(?=[^\s"',]{0,100}[0-9])[^\s"',]{20}/i,
@@ -56,7 +56,7 @@ export function holdsSecret(text: string, known: readonly string[]): boolean {
   return false;
 }
 
-/** `sk-…-` and then something that nobody would call a word. */
+/** `sk-…-` and then something that is not a word. */
 function isModelKey(word: string): boolean {
   if (!/^(?:sk|rk|pk)-/.test(word)) return false;
   return word.split(/[-.]/).some((part) => part.length >= 16 && isMixed(part));

@@ -5,7 +5,7 @@ import type { MemoryOrigin } from "./memory-scope.ts";
 
 export type OriginSource = Pick<Store, "findRun" | "readRun">;
 
-/** A delegation is resumed a few times at most; what goes on for longer is no history. */
+/** A delegation is resumed a few times at most; a longer chain is not real. */
 const longestHistory = 100;
 
 /**
@@ -41,8 +41,8 @@ export async function memoryOrigin(
 }
 
 /**
- * The first of its run and nobody's child; watchers have no parent either, and come later. A child
- * that a person resumed is the root of a run, and still was somebody's.
+ * The first of its run, without a parent; watchers have no parent either, and come later. A child
+ * that a person resumed is the root of a run, and still was a child.
  */
 function isRoot({ parentId, resumedFrom, stepIdx }: Delegation): boolean {
   return parentId === null && stepIdx === 0 && resumedFrom === null;

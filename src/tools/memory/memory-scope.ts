@@ -8,7 +8,7 @@ export interface MemoryOrigin {
   /** From the root to the caller. */
   readonly lineage: readonly string[];
   readonly profile: string;
-  /** A person or program started it: it is nobody's sub-agent. */
+  /** A person or program started it: it is no sub-agent. */
   readonly isRoot: boolean;
   /** Delegations of other runs that it continues. */
   readonly formerly: readonly string[];

@@ -6,7 +6,7 @@ import type { StepRecord } from "./step-record.ts";
 import { stepRequest } from "./step-request.ts";
 import { stepReview } from "./step-review.ts";
 
-/** What came of a plan, step by step, and of whom the results came. */
+/** What came of a plan, step by step, and which delegations gave the results. */
 export interface CarriedOut {
   readonly records: readonly StepRecord[];
   /** Every child whose result is in the records, or was before it was tried again. */
@@ -15,7 +15,7 @@ export interface CarriedOut {
 
 export interface CarryOutOptions {
   readonly delegator: Delegator;
-  /** Aborts when nobody waits for the plan any more. */
+  /** Aborts when the plan is no longer awaited. */
   readonly signal: AbortSignal;
   /** What was completed before, by place. */
   readonly earlier: ReadonlyMap<number, StepRecord>;
@@ -78,7 +78,7 @@ export function carryOutPlan(
 
   return new Promise((resolve, reject) => {
     const advance = (): void => {
-      // Whoever stopped the agent was told that nothing more begins.
+      // The acknowledgement of a stop says that nothing more begins.
       if (signal.aborted) {
         reject(signal.reason);
         return;

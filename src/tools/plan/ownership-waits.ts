@@ -2,7 +2,7 @@ import { overlaps } from "../../workspaces/git/integration/match-ownership.ts";
 import { claimsOf } from "./claim.ts";
 import type { Plan } from "./plan.ts";
 
-/** A step that waits though all that it depends on is completed, and for whom: places of steps. */
+/** A step that waits though all that it depends on is completed, and the step that it waits for: places of steps. */
 export interface OwnershipWait {
   readonly place: number;
   readonly behind: number;

@@ -17,7 +17,7 @@ export interface PlanProblem {
     | "cycle"
     | "unknown_profile"
     | "unusable_profile";
-  /** Where it stands in the document. */
+  /** Its place in the document. */
   readonly path: readonly (string | number)[];
   /** The place of the step, from 0; absent: it is about the plan as a whole. */
   readonly step?: number;
@@ -77,7 +77,7 @@ function unknownKey(key: string, known: readonly string[]): string {
   return `there is no key ${quoted(key)}${list}.`;
 }
 
-/** For the sentence alone: what is wrong with it is told apart. */
+/** For the sentence alone: its problems are reported separately. */
 function idIn(document: unknown, place: number): string | undefined {
   const steps = (document as { steps?: unknown } | null)?.steps;
   const id = Array.isArray(steps) ? (steps[place] as { id?: unknown } | null)?.id : undefined;

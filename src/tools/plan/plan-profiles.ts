@@ -3,7 +3,7 @@ import type { ProfileRegistry } from "../../profiles/profile-registry.ts";
 
 /** Who can be given a step. */
 export interface PlanProfiles {
-  /** Undefined: nobody knows the name. */
+  /** Undefined: the name is unknown. */
   find(name: string): { readonly writes: boolean } | { readonly problem: string } | undefined;
   /** Those that a plan can name, for hints. */
   names(): readonly string[];

@@ -138,7 +138,7 @@ export class PlanProgress {
   }
 
   /**
-   * A try has ended. What that makes possible is told by the next `start`. Returns the places of the
+   * A try has ended. The next `start` returns what that makes possible. Returns the places of the
    * steps that get no further child because of it.
    */
   settle(place: number, outcome: TryOutcome): readonly number[] {

@@ -27,7 +27,7 @@ export interface PlanStep {
   /** Milliseconds for one attempt; null: what is configured. */
   readonly attemptTimeoutMs: number | null;
   readonly onFailure: "fail" | "continue";
-  /** Who judges what came of it; null: nobody. */
+  /** The profile that reviews the result; null: none. */
   readonly reviewer: string | null;
   /** Its profile can change files. */
   readonly writes: boolean;

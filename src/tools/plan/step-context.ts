@@ -5,7 +5,7 @@ import type { Plan, PlanStep } from "./plan.ts";
 import type { StepRecord } from "./step-record.ts";
 
 /**
- * What a step is told besides its task: what the plan is for, and what came of the steps that it
+ * The context of a step, in addition to its task: what the plan is for, and what came of the steps that it
  * depends on, bounded however much those wrote.
  */
 export function stepContext(
@@ -24,7 +24,7 @@ export function stepContext(
   return parts.length === 0 ? undefined : parts.join("\n\n");
 }
 
-/** Whether what a step is told holds what children said who had read untrusted input. */
+/** Whether the context of a step contains results of tainted children. */
 export function isToldUntrusted({ dependsOn }: PlanStep, records: readonly StepRecord[]): boolean {
   return dependsOn.some((place) => {
     const { result, review } = records[place] ?? {};

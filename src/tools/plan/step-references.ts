@@ -3,7 +3,7 @@ import { nameStep } from "./plan.ts";
 import { capital, listed, type PlanProblem, quoted, stepProblem } from "./plan-problem.ts";
 import type { StepDocument } from "./plan-schema.ts";
 
-/** Comparing names is dear, and nobody reads so many sentences. */
+/** Comparing names is dear, and so many sentences are not read. */
 const mostHints = 50;
 const mostProblems = 10_000;
 

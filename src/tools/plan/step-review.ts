@@ -2,7 +2,7 @@ import type { DelegationRequest, DelegationResult } from "../../ports/delegator.
 import type { Plan, PlanStep } from "./plan.ts";
 import { boundedResult, changedFiles } from "./step-context.ts";
 
-/** What somebody is given who judges a step that another agent has completed. */
+/** The task of the reviewer of a step. */
 export function stepReview(
   { goal }: Plan,
   step: PlanStep,

@@ -30,7 +30,7 @@ export interface PlanToolSources {
   readonly attemptTimeoutMs: number;
 }
 
-/** What is wrong with a plan is told in sentences and all at once, so the gate lets it through. */
+/** The problems of a plan are reported as sentences and all at once, so the gate lets it through. */
 const anything = z.record(z.string(), z.unknown());
 
 /** Plans of an orchestrator, and of people who wrote one down: `plan` names a stored one by hash. */
@@ -103,7 +103,7 @@ function refusal(problems: string): ToolOutput {
   return { text, isError: true };
 }
 
-/** The document, or why there is none. */
+/** The document, or why it cannot be read. */
 async function stored(
   input: Readonly<Record<string, unknown>>,
   delegator: Delegator,
@@ -123,7 +123,7 @@ async function stored(
   }
 }
 
-/** All whom it delegates to. One that cannot be told takes the stricter reading of every rule. */
+/** All profiles that it delegates to. One that cannot be told takes the stricter reading of every rule. */
 function aboutPlan(
   { steps }: Readonly<Record<string, unknown>>,
   context: ToolContext,
@@ -162,7 +162,7 @@ function plannedSteps(
 }
 
 /**
- * The steps that were completed before whoever runs the plan was interrupted, by place: given the
+ * The steps that were completed before the runner of the plan was interrupted, by place: given the
  * same to do, after the same results. What depends on a step that is still to be done is as well.
  */
 async function earlierSteps(

@@ -20,12 +20,12 @@ export type CheckedPlan =
 
 export interface PlanBounds {
   readonly profiles: PlanProfiles;
-  /** Delegations that a run may have, whoever runs the plan included. */
+  /** Delegations that a run may have, the runner of the plan included. */
   readonly maxChildren: number;
 }
 
 /**
- * A plan from what somebody wrote, or everything that is wrong with it. Steps whose ownership
+ * A plan from a document, or everything that is wrong with it. Steps whose ownership
  * overlaps are no mistake: they wait for each other, the earlier one first.
  */
 export function validatePlan(
@@ -168,7 +168,7 @@ function* idProblems(
   }
 }
 
-/** What the children of a step are called besides its id. */
+/** The suffixes of the children of a step, after its id. */
 function derivedKeys(id: string): string[] {
   const tries = Array.from({ length: mostTries }, (_, index) => keyOfTry(id, index + 1));
   return [...tries.slice(1), ...tries.map((key) => `${key}-review`)];

@@ -84,7 +84,7 @@ export class CheckRun {
     return describeFailedCheck(command, describeEnd(outcome), process.takeOutput());
   }
 
-  /** All is looked at anew each time: the command before may have put a link in its place. */
+  /** Everything is checked again each time: the command before may have put a link in its place. */
   #start(command: string, { folder, root }: Merged): ShellProcess {
     const bound = bindWorkspace({ root: folder, isolation: "sandbox", allowWrites: true });
     const workspace = { ...bound, visible: this.#about.objects };
@@ -114,7 +114,7 @@ const shownCharacters = 2000;
 
 const commandBytes = 200;
 
-/** What a failed check says to whoever has to mend it: which one, how it ended, its last words. */
+/** The message of a failed check to the agent that has to fix it: which one, how it ended, its last words. */
 function describeFailedCheck(command: string, end: string, output?: HeadAndTail): CheckVerdict {
   const words = output === undefined ? "" : lastWords(output);
   const said = output === undefined ? "" : words === "" ? " No output." : " The end of its output:";

@@ -58,7 +58,7 @@ export class CommandRunner {
 
   /**
    * Looks for what a command in this workspace has to be kept from. What `start` returns sees to
-   * `leave`; whoever does not come so far does it.
+   * `leave`; an earlier exit does it there.
    */
   async guardNested(workspace: WorkspaceBinding): Promise<CommandGuard> {
     const { allowWrites, root, writeRoots } = workspace;
@@ -150,7 +150,7 @@ export class CommandRunner {
   }
 }
 
-/** Only a working copy of its own: nobody else's git reads what is written there. */
+/** Only a working copy of its own: no other git reads what is written there. */
 function ownsGit({ isolation }: WorkspaceBinding): boolean {
   return isolation === "sandbox";
 }
@@ -188,6 +188,6 @@ function removeDiversion(root: string): void {
   try {
     unlinkSync(join(root, ".git", "commondir"));
   } catch {
-    // There is none, as ever; or a folder, which git does not take for one.
+    // It does not exist, the usual case; or a folder, which git does not take for one.
   }
 }

@@ -6,7 +6,7 @@ import type { SandboxFinding } from "../../workspaces/sandbox/detect-sandbox.ts"
 import type { GuardRecords } from "../../workspaces/sandbox/guard-records.ts";
 import { CommandRunner } from "./command-runner.ts";
 
-/** What the operator and the machine say about commands, whoever asks for them. */
+/** What the operator and the machine say about commands, whichever tool runs them. */
 export interface CommandSettings {
   /** What `detectSandbox` finds; asked when the first command comes, since it takes its time. */
   readonly sandbox: SandboxFinding | (() => SandboxFinding);

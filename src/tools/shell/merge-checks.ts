@@ -6,7 +6,7 @@ import type { CommandSetup } from "./command-setup.ts";
 export interface MergeChecks {
   /**
    * Commands as a judgement of merged files: one after the other, in one folder, until the first
-   * that does not end with 0. Rejects when it is stopped, by the signal or by `release`: nobody
+   * that does not end with 0. Rejects when it is stopped, by the signal or by `release`: no check
    * knows then what the verdict would have been, and none may be made up.
    */
   checksFor(commands: readonly string[], about: CheckSubject): MergeCheck;

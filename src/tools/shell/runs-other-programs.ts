@@ -4,7 +4,7 @@ import { hasOption } from "./has-option.ts";
 /**
  * Whether a command may run something else than its name says, so that the name is no ground to
  * allow it. Programs whose whole use is to run other people's code by its own name (node, make,
- * npm) are not meant: whoever allows those allows that.
+ * npm) are not meant: allowing those allows that.
  */
 export function runsOtherPrograms(name: string, args: readonly string[]): boolean {
   if (always.has(name)) return true;

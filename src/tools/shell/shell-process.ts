@@ -21,7 +21,7 @@ const markName = "MANDATE_COMMAND";
 export interface Aftermath {
   /** What speaks against a command, however it ended: what it left behind. */
   readonly objection?: string;
-  /** What held for it besides its contract. */
+  /** Limits in addition to its contract. */
   readonly remark?: string;
 }
 
@@ -65,7 +65,7 @@ export class ShellProcess {
   #output = new HeadAndTail(keptBytes, keptBytes);
   #complaint = "";
   #endedBecause: string | undefined;
-  /** Its process ids may be somebody else's by now. */
+  /** Its process ids may belong to another process by now. */
   #isGone = false;
   #ending: Promise<void> | undefined;
 
@@ -107,7 +107,7 @@ export class ShellProcess {
     return taken;
   }
 
-  /** Resolves when nothing of it is left. The first reason is the one that is told. */
+  /** Resolves when nothing of it is left. The first reason is reported. */
   end(because: string): Promise<void> {
     if (!this.#isGone) this.#endedBecause ??= because;
     this.#ending ??= this.#endAll();
@@ -131,7 +131,7 @@ export class ShellProcess {
     try {
       const exited = once(this.#child, "exit") as Promise<[number | null, NodeJS.Signals | null]>;
       const [code, signal] = await exited;
-      // What a sandbox holds went with it; without one, whoever is left holds the output open.
+      // What a sandbox holds went with it; without one, remaining processes hold the output open.
       if (!this.#options.isSandboxed) await this.#endLeftovers();
       await this.#drain();
       const because = this.#endedBecause;
@@ -187,7 +187,7 @@ export class ShellProcess {
     const named = /"child-pid"\s*:\s*(\d+)/.exec(chunk.toString("latin1"));
     if (named === null) return;
     this.#scope = namespaceScope(Number(named[1]));
-    // It was to end before anybody knew whom to tell.
+    // It was stopped before its process was known.
     if (this.#endedBecause !== undefined) this.#kill();
   }
 
@@ -218,7 +218,7 @@ interface ProcessScope {
   kill(): void;
 }
 
-/** Nobody leaves a namespace, and none survives its first process. */
+/** No process leaves a namespace, and none survives its first process. */
 function namespaceScope(first: number): ProcessScope {
   return {
     processes: () => descendantsOf(first),
@@ -227,7 +227,7 @@ function namespaceScope(first: number): ProcessScope {
 }
 
 /**
- * Without a namespace: the group of the command, and on Linux whoever carries its mark in the
+ * Without a namespace: the group of the command, and on Linux every process with its mark in the
  * environment. One that leaves the group and also cleans its environment is not found.
  */
 function markedScope(leader: number, mark: string): ProcessScope {

@@ -56,7 +56,7 @@ export function createShellTool(options: ShellOptions): Shell {
     exposure: {
       untrusted: true,
       private: "workspace",
-      // Without a sandbox nobody can say what a command reaches.
+      // Without a sandbox the reach of a command is unknown.
       wayOut: options.unsandboxed === true || (options.network === true && "any_host"),
     },
     idempotent: false,

@@ -58,7 +58,7 @@ export function loadSkillTool(registry: SkillRegistry): Tool {
 
 /**
  * Undefined when there is no such skill although the contract would grant it. Whether one exists
- * that is not granted is nothing that a model is told.
+ * that is not granted is not shown to a model.
  */
 function requireGranted(
   registry: SkillRegistry,

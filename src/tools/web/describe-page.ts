@@ -101,7 +101,7 @@ function describeReply(reply: DocumentReply, offset: number, notes: string[]): s
     notes.push(offset > 0 ? `Offset ${offset} is past its end.` : "It holds no text.");
   if (next !== null) {
     const of = total === null ? "" : ` of ${total}`;
-    notes.push(`It goes on: read on with offset ${next}${of}.`);
+    notes.push(`More follows: continue with offset ${next}${of}.`);
   }
   return text;
 }

@@ -79,7 +79,7 @@ async function askFor(host: string, lookup: Lookup): Promise<readonly HostAddres
   return found;
 }
 
-/** Asking for a name cannot be called off, but nobody has to wait for it. */
+/** Asking for a name cannot be called off, but its caller need not wait. */
 function abortable<Value>(work: Promise<Value>, signal: AbortSignal): Promise<Value> {
   return new Promise((resolve, reject) => {
     const stop = () => reject(signal.reason);

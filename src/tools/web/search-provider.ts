@@ -13,7 +13,7 @@ export interface SearchOptions {
 }
 
 /**
- * Asks a search engine. Results come in its order and as it sent them: whoever shows them cleans
+ * Asks a search engine. Results come in its order and as it sent them: the caller that shows them cleans
  * them. Rejects with a sentence that holds no key.
  */
 export type SearchProvider = (

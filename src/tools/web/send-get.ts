@@ -14,7 +14,7 @@ export interface GetLimits {
   readonly headersMs: number;
 }
 
-/** Nobody's browser, and nothing about who asks: no cookies, no credentials, no referrer. */
+/** No browser, and nothing about the person: no cookies, no credentials, no referrer. */
 const headers: Readonly<Record<string, string>> = {
   "user-agent": "Mozilla/5.0 (compatible; mandate)",
   accept: "text/markdown, text/html;q=0.9, application/json;q=0.8, text/*;q=0.8, */*;q=0.5",

@@ -128,7 +128,7 @@ describe("what comes back", () => {
     while (offset !== undefined) {
       const { text } = await get("/", { offset, limit: 9000 });
       const [, body = "", next] =
-        /^[^\n]*\n(.*?)(?:\n\[It goes on: read on with offset (\d+) of \d+\.\])?$/s.exec(text) ??
+        /^[^\n]*\n(.*?)(?:\n\[More follows: continue with offset (\d+) of \d+\.\])?$/s.exec(text) ??
         [];
       whole += body;
       offset = next === undefined ? undefined : Number(next);

@@ -89,7 +89,7 @@ export function createWebFetch(options: WebFetchOptions = {}): Tool {
 /** Where a redirect leads was not known when the gate judged the call, so it is judged here. */
 function permitRedirect(from: URL, next: URL, { mayLeadTo, network, rules }: ToolContext): void {
   requireGrantedHost(network, next, true);
-  // Where it went so far, somebody may have allowed; another host is another way out.
+  // Where it went so far, may be allowed; another host is another egress.
   if (next.host !== from.host && mayLeadTo?.(next, from) === false) {
     throw new CallDenied(
       "trifecta",

@@ -48,8 +48,8 @@ export function tellDeadline(deadlineAt: number, now: number): ToldDeadline {
 
 /** What happens when nobody answers. */
 export function tellDefault(isApproval: boolean, answer: string | null): string {
-  if (answer !== null) return "If nobody answers in time, this is the answer:";
+  if (answer !== null) return "If no answer comes in time, this is the answer:";
   return isApproval
-    ? "If nobody answers in time, it is refused."
-    : "If nobody answers in time, it goes on without an answer.";
+    ? "If no answer comes in time, it is refused."
+    : "If no answer comes in time, the agent continues without an answer.";
 }
