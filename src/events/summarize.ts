@@ -50,9 +50,7 @@ const lines: { readonly [T in EventType]: (payload: EventPayloads[T]) => string 
   "agent.tool_outcome_unknown": (p) => `${p.tool} was cut; its outcome is unknown`,
   "agent.asked": (p) => `asks: ${short(p.question)}`,
   "agent.answered": (p) =>
-    p.by === "expired"
-      ? "no answer in time"
-      : `answered by ${p.by}: ${short(p.answer ?? "")}`,
+    p.by === "expired" ? "no answer in time" : `answered by ${p.by}: ${short(p.answer ?? "")}`,
   "agent.retried": (p) => `${p.what} retried in ${p.delay_ms} ms: ${short(p.reason)}`,
   "agent.resumed": (p) =>
     p.resumption > 0 ? `taken up again (${p.resumption})` : "taken up again",

@@ -300,9 +300,7 @@ export class Transcript {
     const { from, message, message_id: id, severity } = remarked;
     const isWatchers = from.startsWith("watcher:");
     if (isWatchers && severity === "info") return;
-    const text = isWatchers
-      ? `A watcher of your work says (${severity}): ${message}`
-      : message;
+    const text = isWatchers ? `A watcher of your work says (${severity}): ${message}` : message;
     const remark: Message =
       id !== undefined
         ? messageFrom(remarked)

@@ -47,7 +47,7 @@ describe("a repository's skills", () => {
     expect(registry.get("one")?.description).toBe("x");
     folder.write("one/more.md", "evil");
     // Within the second in which nobody looks again, the file is compared when it is read.
-    await expect(registry.read("one", "more.md")).rejects.toThrow(/changed meanwhile/);
+    await expect(registry.read("one", "more.md")).rejects.toThrow(/has changed since/);
     await clock.advance(1000);
     expect(registry.get("one")).toBeUndefined();
     expect(registry.waiting()[0]?.unacknowledged).toMatch(/^[0-9a-f]{64}$/);
@@ -106,7 +106,7 @@ describe("a repository's skills", () => {
 
     const linked = loadSkills({ directories: [repository(folder, "repo/linked")] });
     expect(linked.waiting()).toEqual([]);
-    expect(linked.problems[0]?.message).toMatch(/leads out of its repository/);
+    expect(linked.problems[0]?.message).toMatch(/points outside its repository/);
     // The user's own links are the user's business.
     const own = loadSkills({ directories: [user(folder, "repo/linked")] });
     expect(own.all().map(({ name }) => name)).toEqual(["outside"]);

@@ -122,7 +122,9 @@ function tellingOnce(
         if (result.code !== 0 && !isTold) {
           isTold = true;
           const why = result.error?.message ?? "no reason given";
-          say(`Traces could not be sent to ${origin}${pathname} (${why}). Work continues without them.`);
+          say(
+            `Traces could not be sent to ${origin}${pathname} (${why}). Work continues without them.`,
+          );
         }
         done(result);
       });

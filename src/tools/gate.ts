@@ -205,7 +205,10 @@ async function passRules(
   if (isClosed) {
     return { rule: "trifecta", reason: `No person allowed ${made}. ${afterTaint(subject)}` };
   }
-  return { rule: "not_approved", reason: `${made} was not approved. Find another way, or report that.` };
+  return {
+    rule: "not_approved",
+    reason: `${made} was not approved. Find another way, or report that.`,
+  };
 }
 
 function afterTaint({ untrusted }: GateSubject): string {

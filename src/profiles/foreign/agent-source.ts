@@ -23,7 +23,8 @@ export class AgentSource {
   read(maximumBytes: number, root: string | undefined): Buffer {
     if (root !== undefined) {
       const isInside = isBelow(realpathSync.native(this.#path), realpathSync.native(root));
-      if (!isInside) throw new Error("a symbolic link that points outside its folder; copy the file");
+      if (!isInside)
+        throw new Error("a symbolic link that points outside its folder; copy the file");
     }
     const bytes = readRegularFile(this.#path, maximumBytes);
     this.#hash.update(bytes);

@@ -54,9 +54,7 @@ export function spawnTool(profileNames: () => readonly string[]): Tool {
 function shownFor([first, ...others]: readonly string[]): z.ZodType {
   const profile = first === undefined ? z.string() : z.enum([first, ...others]);
   return z.strictObject({
-    task: z
-      .string()
-      .describe("The task. The sub-agent sees nothing else of this conversation."),
+    task: z.string().describe("The task. The sub-agent sees nothing else of this conversation."),
     profile: profile.optional().describe("Who does it."),
     ...fields,
   });

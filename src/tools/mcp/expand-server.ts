@@ -108,9 +108,7 @@ function folderOf(server: StdioServer, source: VariableSource): string | null {
   const folder = resolve(workspace, cwd);
   const below = relative(workspace, folder);
   if (isAbsolute(below) || /^\.\.(?:$|[\\/])/.test(below)) {
-    throw problem(
-      "Its cwd is outside the workspace. Name a folder below it, or an absolute one.",
-    );
+    throw problem("Its cwd is outside the workspace. Name a folder below it, or an absolute one.");
   }
   return folder;
 }
