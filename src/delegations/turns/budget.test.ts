@@ -182,11 +182,11 @@ describe("a budget", () => {
       .slice(1)
       .map(({ payload }) => payload.receipt?.find(({ field }) => field === "tokens")?.granted);
     // The lead's own turns and its children's come out of the same forty thousand, and it keeps back
-    // half of what its next prompt leaves, to read what the child says.
+    // a part of what its next prompt leaves, to read what the child says.
     const kept = ofType(events, "agent.tool_started").map(({ payload }) => payload.keeps?.tokens);
     const left = [40_000 - 1100, 40_000 - 3 * 1100, 40_000 - 5 * 1100];
     expect(granted).toEqual(left.map((tokens, index) => tokens - (kept[index] ?? 0)));
-    expect(Math.min(...kept.map(Number))).toBeGreaterThan(15_000);
+    expect(Math.min(...kept.map(Number))).toBeGreaterThan(7000);
     expect(result.status).toBe("completed");
     expect(row?.tokens).toBe(7 * 1100);
   });

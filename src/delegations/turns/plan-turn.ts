@@ -129,7 +129,7 @@ export interface ReportBounds extends Omit<TurnBounds, "maxOutput" | "unspent"> 
 
 /**
  * What a parent keeps back while its children work, so that they cannot drain what it needs to read
- * their results and to answer. Results get half of what is free: children cannot say more with the
+ * their results and to answer. Results get up to half of what is free: children cannot say more with the
  * other half. A result that does not fit enters as its beginning, and a child for whose result there is
  * no room is refused.
  */
@@ -139,8 +139,10 @@ export function planReport(bounds: ReportBounds): Keeps {
   const free = { tokens: available.tokens - answered.tokens, cost: available.cost - answered.cost };
   const forPrompts = Math.max(0, Math.min(free.tokens, promptsFor(free, price, 0)));
   const around = wrapping * perToken;
+  // Where every byte counts as a token, the prompts of children need more than their answers.
+  const share = perToken === 1 ? 2 : 4;
   const least = (leastJoined + leastAround) * perToken;
-  const most = Math.min(joinTokens * perToken + around, Math.floor(forPrompts / 2 / results));
+  const most = Math.min(joinTokens * perToken + around, Math.floor(forPrompts / share / results));
   const each = Math.max(least, most);
   // Where many results are as short as can be, children still have a quarter.
   const fitting = Math.min(results, Math.floor((forPrompts * 3) / 4 / each));
