@@ -2,14 +2,14 @@ import { expect, it } from "vitest";
 import { dropDatabase, freshDatabase } from "../../testing/postgres.test-support.ts";
 import { assertSound, note, StoredRun } from "../../testing/stored-run.ts";
 import { PostgresStore } from "../postgres/postgres-store.ts";
-import { BucketServer, keys, region } from "./bucket-server.test-support.ts";
+import { BucketServer, keyVariables, region } from "./bucket-server.test-support.ts";
 import { S3Artifacts } from "./s3-artifacts.ts";
 
 it("a store on Postgres keeps its bodies in a bucket, and prunes them there", async () => {
   const server = new BucketServer();
   const endpoint = await server.listen();
   const url = await freshDatabase();
-  const artifacts = new S3Artifacts({ endpoint, bucket: "bodies", region }, keys);
+  const artifacts = await S3Artifacts.open({ endpoint, bucket: "bodies", region }, keyVariables);
   const store = await PostgresStore.open({ url, artifacts });
   try {
     const [own, shared] = [await store.keepArtifact("own"), await store.keepArtifact("shared")];

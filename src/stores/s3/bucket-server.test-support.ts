@@ -7,6 +7,11 @@ export const keys = {
   secretAccessKey: "a secret/that+is=told",
   sessionToken: "tok/en==",
 };
+export const keyVariables = {
+  AWS_ACCESS_KEY_ID: keys.accessKeyId,
+  AWS_SECRET_ACCESS_KEY: keys.secretAccessKey,
+  AWS_SESSION_TOKEN: keys.sessionToken,
+};
 export const region = "eu-test-1";
 
 interface StoredObject {
@@ -91,7 +96,7 @@ function refuse(response: ServerResponse, status: number, code: string): void {
 function isSigned({ headers, method, url = "" }: IncomingMessage, body: Buffer): boolean {
   const { authorization = "" } = headers;
   const pattern =
-    /^AWS4-HMAC-SHA256 Credential=([^/]+)\/(\d{8})\/([^/]+)\/s3\/aws4_request,SignedHeaders=([^,]+),Signature=([0-9a-f]{64})$/;
+    /^AWS4-HMAC-SHA256 Credential=([^/]+)\/(\d{8})\/([^/]+)\/s3\/aws4_request, SignedHeaders=([^,]+), Signature=([0-9a-f]{64})$/;
   const [, id, day = "", where = "", names = "", signature] = pattern.exec(authorization) ?? [];
   const time = String(headers["x-amz-date"]);
   const isMeant =

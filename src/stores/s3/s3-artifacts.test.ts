@@ -1,7 +1,10 @@
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from "vitest";
 import { sha256 } from "../../events/hash-chain.ts";
 import { type Clock, systemClock } from "../../ports/clock.ts";
-import { BucketServer, keys, region } from "./bucket-server.test-support.ts";
+import { BucketServer, keys, keyVariables, region } from "./bucket-server.test-support.ts";
 import { S3Artifacts } from "./s3-artifacts.ts";
 
 let server: BucketServer;
@@ -12,7 +15,10 @@ beforeEach(async () => {
   endpoint = await server.listen();
 });
 
-afterEach(() => server.close());
+afterEach(async () => {
+  vi.unstubAllEnvs();
+  await server.close();
+});
 
 /** Pauses between tries are over at once; the time limit of an answer is the real one. */
 const hurried: Clock = {
@@ -20,10 +26,10 @@ const hurried: Clock = {
   after: (ms, act) => systemClock.after(ms < 60_000 ? 0 : ms, act),
 };
 
-const open = (place: object = {}, credentials: object = {}): S3Artifacts =>
-  new S3Artifacts(
+const open = (place: object = {}, environment: object = {}): Promise<S3Artifacts> =>
+  S3Artifacts.open(
     { endpoint, bucket: "bodies", region, prefix: "mandate/acme", ...place },
-    { ...keys, ...credentials },
+    { ...keyVariables, ...environment },
     hurried,
   );
 
@@ -35,7 +41,7 @@ async function listed(artifacts: S3Artifacts): Promise<readonly string[]> {
 
 describe("artifacts in a bucket", () => {
   it("are kept and read to the letter, also what is no well-formed text", async () => {
-    const artifacts = open();
+    const artifacts = await open();
     for (const body of [
       "",
       "plain",
@@ -52,7 +58,7 @@ describe("artifacts in a bucket", () => {
   });
 
   it("are not there when they were never kept, and what is no hash names nothing", async () => {
-    const artifacts = open();
+    const artifacts = await open();
     expect(await artifacts.read(sha256("never"))).toBeUndefined();
     const asked = server.requests.length;
     for (const hash of ["", "../x", sha256("x").toUpperCase(), `${sha256("x")}/..`]) {
@@ -63,7 +69,7 @@ describe("artifacts in a bucket", () => {
   });
 
   it("are refused when their content is not what was kept", async () => {
-    const artifacts = open();
+    const artifacts = await open();
     const { hash } = await artifacts.keep("what was kept");
     for (const object of server.objects.values()) object.body = Buffer.from("something else");
     await expect(artifacts.read(hash)).rejects.toMatchObject({
@@ -73,7 +79,7 @@ describe("artifacts in a bucket", () => {
   });
 
   it("are asked for again after a fault that passes, with the same content", async () => {
-    const artifacts = open();
+    const artifacts = await open();
     server.faults.push(503, "cut", 500, 429);
     const { hash } = await artifacts.keep("again");
     expect(server.requests).toHaveLength(5);
@@ -83,7 +89,7 @@ describe("artifacts in a bucket", () => {
 
   it("are given up after a while, with a sentence that says where and why and nothing secret", async () => {
     server.faults.push(...Array.from({ length: 10 }, () => 503));
-    const failing = open().keep("body");
+    const failing = (await open()).keep("body");
     await expect(failing).rejects.toMatchObject({
       code: "database-unusable",
       message: expect.stringMatching(/bucket bodies at 127\.0\.0\.1:\d+ .*503 SlowDown/),
@@ -93,15 +99,14 @@ describe("artifacts in a bucket", () => {
     const nowhere = await gone.listen();
     await gone.close();
     const before = server.requests.length;
-    for (const [place, credentials, why] of [
-      [{}, { secretAccessKey: "wrong-secret" }, /403 SignatureDoesNotMatch/],
+    for (const [place, environment, why] of [
+      [{}, { AWS_SECRET_ACCESS_KEY: "wrong-secret" }, /403 SignatureDoesNotMatch/],
       [{ region: "elsewhere" }, {}, /403 SignatureDoesNotMatch/],
       [{ bucket: "nobodys" }, {}, /404 NoSuchBucket/],
       [{ endpoint: nowhere }, {}, /ECONNREFUSED/],
     ] as const) {
-      const error = await open(place, credentials)
-        .read(sha256("x"))
-        .catch((caught: Error) => caught);
+      const artifacts = await open(place, environment);
+      const error = await artifacts.read(sha256("x")).catch((caught: Error) => caught);
       expect(error).toBeInstanceOf(Error);
       const { message } = error as Error;
       expect(message).toMatch(why);
@@ -115,21 +120,21 @@ describe("artifacts in a bucket", () => {
 
   it("are listed page by page, without what is somebody else's", async () => {
     server.pageSize = 3;
-    const artifacts = open();
+    const artifacts = await open();
     const hashes = [];
     for (const number of Array.from({ length: 8 }, (_, index) => index)) {
       hashes.push((await artifacts.keep(`body ${number}`)).hash);
     }
-    await open({ prefix: "mandate/other" }).keep("another's");
+    await (await open({ prefix: "mandate/other" })).keep("another's");
     server.objects.set("mandate/acme/readme.txt", {
       ...{ body: Buffer.from(""), at: 0, encoding: undefined },
     });
     expect([...(await listed(artifacts))].sort()).toEqual(hashes.sort());
-    expect(await listed(open({ prefix: "mandate/other" }))).toHaveLength(1);
+    expect(await listed(await open({ prefix: "mandate/other" }))).toHaveLength(1);
   });
 
   it("are removed unless they were kept again meanwhile", async () => {
-    const artifacts = open();
+    const artifacts = await open();
     const { hash } = await artifacts.keep("old");
     for (const object of server.objects.values()) object.at -= 60_000;
     const before = Date.now() - 30_000;
@@ -141,12 +146,32 @@ describe("artifacts in a bucket", () => {
     expect(await artifacts.remove(hash, before)).toBe(false);
   });
 
-  it("need keys, and say which", () => {
-    const place = { endpoint, bucket: "bodies" };
-    expect(() => S3Artifacts.open(place, { AWS_ACCESS_KEY_ID: "a" })).toThrow(
-      /AWS_SECRET_ACCESS_KEY/,
-    );
-    const environment = { AWS_ACCESS_KEY_ID: "a", AWS_SECRET_ACCESS_KEY: "b" };
-    expect(S3Artifacts.open(place, environment)).toBeInstanceOf(S3Artifacts);
+  it("are signed with what the standard chain of AWS finds, where the environment has no keys", async () => {
+    const folder = mkdtempSync(join(tmpdir(), "mandate-aws-"));
+    onTestFinished(() => rmSync(folder, { recursive: true }));
+    const lines = [
+      "[default]",
+      `aws_access_key_id = ${keys.accessKeyId}`,
+      `aws_secret_access_key = ${keys.secretAccessKey}`,
+      `aws_session_token = ${keys.sessionToken}`,
+    ];
+    writeFileSync(join(folder, "credentials"), lines.join("\n"));
+    vi.stubEnv("AWS_ACCESS_KEY_ID", undefined);
+    vi.stubEnv("AWS_EC2_METADATA_DISABLED", "true");
+    vi.stubEnv("AWS_CONFIG_FILE", join(folder, "config"));
+    vi.stubEnv("AWS_SHARED_CREDENTIALS_FILE", join(folder, "credentials"));
+    const place = { endpoint, bucket: "bodies", region };
+    const artifacts = await S3Artifacts.open(place, {}, hurried);
+    const { hash } = await artifacts.keep("by role");
+    expect(await artifacts.read(hash)).toBe("by role");
+    vi.stubEnv("AWS_SHARED_CREDENTIALS_FILE", join(folder, "nothing"));
+    vi.stubEnv("AWS_PROFILE", "nothing");
+    const without = await S3Artifacts.open(place, {}, hurried);
+    await expect(without.read(hash)).rejects.toMatchObject({
+      code: "database-unusable",
+      message: expect.stringMatching(
+        /Could not load credentials|Could not resolve credentials|profile/,
+      ),
+    });
   });
 });

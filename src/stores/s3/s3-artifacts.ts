@@ -1,61 +1,112 @@
+import type { S3Client, S3ClientConfig } from "@aws-sdk/client-s3";
 import { sha256 } from "../../events/hash-chain.ts";
 import type { ArtifactStore } from "../../ports/artifact-store.ts";
-import { type Clock, systemClock } from "../../ports/clock.ts";
+import { type Clock, sleep, systemClock, timeoutSignal } from "../../ports/clock.ts";
+import { isMissingPackage } from "../../ports/is-missing-package.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
-import { type BucketPlace, S3Requests } from "./s3-requests.ts";
-import type { Credentials } from "./sign-request.ts";
+import { messageOf } from "../../ports/message-of.ts";
 
-const encodingHeader = "x-amz-meta-encoding";
+export interface BucketPlace {
+  /** `https://s3.eu-central-1.amazonaws.com`, or that of another store with the same protocol. */
+  readonly endpoint: string;
+  readonly bucket: string;
+  readonly prefix?: string;
+  readonly region?: string;
+}
 
-/** Bodies too large for the log, as objects of a bucket, by the protocol of S3. */
+type Environment = Readonly<Record<string, string | undefined>>;
+type Sdk = typeof import("@aws-sdk/client-s3");
+
+const tries = 6;
+const firstPauseMs = 100;
+const longestPauseMs = 3_000;
+const answerMs = 60_000;
+/** Larger than any body that is kept. */
+const mostBytes = 512 * 1024 * 1024;
+
+/** Bodies too large for the log, as objects of an S3 bucket. */
 export class S3Artifacts implements ArtifactStore {
-  readonly #requests: S3Requests;
+  readonly #sdk: Sdk;
+  readonly #client: S3Client;
+  readonly #place: BucketPlace;
   readonly #prefix: string;
+  readonly #clock: Clock;
 
-  constructor(place: BucketPlace, credentials: Credentials, clock: Clock = systemClock) {
-    this.#requests = new S3Requests(place, credentials, clock);
+  private constructor(sdk: Sdk, config: S3ClientConfig, place: BucketPlace, clock: Clock) {
+    this.#sdk = sdk;
+    this.#client = new sdk.S3Client(config);
+    this.#place = place;
+    this.#clock = clock;
     const prefix = place.prefix?.replaceAll(/^\/+|\/+$/g, "") ?? "";
     this.#prefix = prefix === "" ? "" : `${prefix}/`;
   }
 
-  /** With the keys that are in the usual variables. */
-  static open(
+  /**
+   * Opens a bucket with the keys of the environment, or with those that the standard chain of AWS
+   * finds: profiles and SSO, web identity, container and instance roles.
+   */
+  static async open(
     place: BucketPlace,
-    environment: Readonly<Record<string, string | undefined>>,
+    environment: Environment,
     clock: Clock = systemClock,
-  ): S3Artifacts {
+  ): Promise<S3Artifacts> {
+    const sdk = await loadSdk();
     const accessKeyId = environment["AWS_ACCESS_KEY_ID"];
     const secretAccessKey = environment["AWS_SECRET_ACCESS_KEY"];
-    if (!accessKeyId || !secretAccessKey) {
-      throw new MandateError(
-        "config-invalid",
-        `The bucket ${place.bucket} needs keys: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY (and AWS_SESSION_TOKEN for keys that expire).`,
-      );
-    }
-    const sessionToken = environment["AWS_SESSION_TOKEN"] || undefined;
-    return new S3Artifacts(place, { accessKeyId, secretAccessKey, sessionToken }, clock);
+    const sessionToken = environment["AWS_SESSION_TOKEN"];
+    const config: S3ClientConfig = {
+      endpoint: place.endpoint,
+      region: place.region ?? "us-east-1",
+      // The bucket is part of the path: other stores have no name for each bucket.
+      forcePathStyle: true,
+      // Retries are ours: their pauses follow the clock of the runtime.
+      maxAttempts: 1,
+      // Other stores refuse the checksums that the client adds by default.
+      requestChecksumCalculation: "WHEN_REQUIRED",
+      responseChecksumValidation: "WHEN_REQUIRED",
+      ...(accessKeyId &&
+        secretAccessKey && {
+          credentials: { accessKeyId, secretAccessKey, ...(sessionToken && { sessionToken }) },
+        }),
+    };
+    return new S3Artifacts(sdk, config, place, clock);
   }
 
-  /** Put again each time: so its date says when it was kept last. */
+  /** An object is written again each time, so that its date says when its body was kept last. */
   async keep(body: string): Promise<{ hash: string; bytes: number }> {
     const hash = sha256(body);
-    // Half of a pair of characters is lost in UTF-8.
+    // Half of a surrogate pair is lost in UTF-8.
     const encoding = body.isWellFormed() ? "utf8" : "utf16le";
-    await this.#requests.send({
-      method: "PUT",
-      key: this.#keyOf(hash),
-      headers: { "content-type": "application/octet-stream", [encodingHeader]: encoding },
-      body: Buffer.from(body, encoding),
-    });
+    const command = {
+      ...this.#object(hash),
+      Body: Buffer.from(body, encoding),
+      ContentType: "application/octet-stream",
+      Metadata: { encoding },
+    };
+    await this.#send(`PUT ${command.Key}`, (abortSignal) =>
+      this.#client.send(new this.#sdk.PutObjectCommand(command), { abortSignal }),
+    );
     return { hash, bytes: Buffer.byteLength(body) };
   }
 
   async read(hash: string): Promise<string | undefined> {
     if (!isHash(hash)) return undefined;
-    const answer = await this.#requests.send({ method: "GET", key: this.#keyOf(hash) });
+    const object = this.#object(hash);
+    const answer = await this.#send(`GET ${object.Key}`, async (abortSignal) => {
+      const command = new this.#sdk.GetObjectCommand(object);
+      const {
+        Body,
+        ContentLength = 0,
+        Metadata,
+      } = await this.#client.send(command, { abortSignal });
+      if (ContentLength > mostBytes) {
+        throw new Error(`the object has ${ContentLength} bytes`);
+      }
+      const bytes = await Body?.transformToByteArray();
+      return { bytes: Buffer.from(bytes ?? []), encoding: Metadata?.["encoding"] };
+    });
     if (answer === undefined) return undefined;
-    const encoding = answer.headers.get(encodingHeader) === "utf16le" ? "utf16le" : "utf8";
-    const body = answer.bytes.toString(encoding);
+    const body = answer.bytes.toString(answer.encoding === "utf16le" ? "utf16le" : "utf8");
     if (sha256(body) === hash) return body;
     throw new MandateError(
       "database-unusable",
@@ -65,26 +116,23 @@ export class S3Artifacts implements ArtifactStore {
 
   async *list(): AsyncGenerator<{ hash: string; keptAt: number }> {
     for (let token: string | undefined; ; ) {
-      const answer = await this.#requests.send({
-        method: "GET",
-        query: {
-          "list-type": "2",
-          prefix: this.#prefix,
-          ...(token !== undefined && { "continuation-token": token }),
-        },
-      });
-      const text = answer?.bytes.toString("utf8") ?? "";
-      for (const [, entry = ""] of text.matchAll(/<Contents>(.*?)<\/Contents>/gs)) {
-        const key = elementIn(entry, "Key") ?? "";
-        const hash = key.slice(-64);
-        const keptAt = Date.parse(elementIn(entry, "LastModified") ?? "");
-        // Whatever else is in the bucket is not ours.
-        if (isHash(hash) && key === this.#keyOf(hash) && !Number.isNaN(keptAt)) {
+      const request = {
+        Bucket: this.#place.bucket,
+        Prefix: this.#prefix,
+        ...(token !== undefined && { ContinuationToken: token }),
+      };
+      const page = await this.#send("", (abortSignal) =>
+        this.#client.send(new this.#sdk.ListObjectsV2Command(request), { abortSignal }),
+      );
+      for (const { Key = "", LastModified } of page?.Contents ?? []) {
+        const hash = Key.slice(-64);
+        const keptAt = LastModified?.getTime() ?? Number.NaN;
+        // Other objects of the bucket are not ours.
+        if (isHash(hash) && Key === this.#object(hash).Key && !Number.isNaN(keptAt)) {
           yield { hash, keptAt };
         }
       }
-      if (elementIn(text, "IsTruncated") !== "true") return;
-      const next = elementIn(text, "NextContinuationToken");
+      const next = page?.IsTruncated === true ? page.NextContinuationToken : undefined;
       if (next === undefined || next === token) return;
       token = next;
     }
@@ -92,30 +140,82 @@ export class S3Artifacts implements ArtifactStore {
 
   async remove(hash: string, keptBefore: number): Promise<boolean> {
     if (!isHash(hash)) return false;
-    const key = this.#keyOf(hash);
-    const there = await this.#requests.send({ method: "HEAD", key });
-    const keptAt = Date.parse(there?.headers.get("last-modified") ?? "");
-    // A date in a header has no milliseconds; one that is missing says nothing.
+    const object = this.#object(hash);
+    const found = await this.#send(`HEAD ${object.Key}`, (abortSignal) =>
+      this.#client.send(new this.#sdk.HeadObjectCommand(object), { abortSignal }),
+    );
+    const keptAt = found?.LastModified?.getTime() ?? Number.NaN;
+    // A date in a header has no milliseconds; a missing date proves nothing.
     if (!(keptAt + 1000 < keptBefore)) return false;
-    await this.#requests.send({ method: "DELETE", key });
+    await this.#send(`DELETE ${object.Key}`, (abortSignal) =>
+      this.#client.send(new this.#sdk.DeleteObjectCommand(object), { abortSignal }),
+    );
     return true;
   }
 
-  #keyOf(hash: string): string {
-    return `${this.#prefix}${hash.slice(0, 2)}/${hash}`;
+  #object(hash: string): { readonly Bucket: string; readonly Key: string } {
+    return { Bucket: this.#place.bucket, Key: `${this.#prefix}${hash.slice(0, 2)}/${hash}` };
   }
+
+  /** Undefined when the object does not exist. Throws a sentence without a secret in it. */
+  async #send<Answer>(
+    what: string,
+    request: (signal: AbortSignal) => Promise<Answer>,
+  ): Promise<Answer | undefined> {
+    let failure: unknown;
+    for (let attempt = 0; attempt < tries; attempt++) {
+      if (attempt > 0) await sleep(this.#clock, pauseBefore(attempt, this.#clock));
+      try {
+        return await request(timeoutSignal(this.#clock, answerMs));
+      } catch (error) {
+        failure = error;
+        const status = statusOf(error);
+        const { name } = error as Error;
+        if (status === 404 && what !== "" && name !== "NoSuchBucket") return undefined;
+        // A busy or broken store recovers; a refusal stays one, and so do missing credentials.
+        const isRefused = status !== undefined && status < 500 && status !== 429;
+        if (isRefused || name === "CredentialsProviderError") break;
+      }
+    }
+    const { bucket, endpoint } = this.#place;
+    const object = what === "" ? "" : ` (${what})`;
+    throw new MandateError(
+      "database-unusable",
+      `The bucket ${bucket} at ${new URL(endpoint).host} refused a request or did not answer${object}: ${reasonOf(failure)}. Check \`database.artifacts\` and the AWS credentials.`,
+    );
+  }
+}
+
+async function loadSdk(): Promise<Sdk> {
+  try {
+    return await import("@aws-sdk/client-s3");
+  } catch (cause) {
+    if (!isMissingPackage(cause, ["@aws-sdk/client-s3"])) throw cause;
+    throw new MandateError(
+      "database-unusable",
+      "Artifacts in a bucket need the package @aws-sdk/client-s3, which is not installed: npm install @aws-sdk/client-s3",
+      { cause },
+    );
+  }
+}
+
+function pauseBefore(attempt: number, clock: Clock): number {
+  const pause = Math.min(firstPauseMs * 2 ** (attempt - 1), longestPauseMs);
+  return pause * (0.5 + clock.random());
+}
+
+function statusOf(error: unknown): number | undefined {
+  const { $metadata } = error as { readonly $metadata?: { readonly httpStatusCode?: number } };
+  return $metadata?.httpStatusCode;
+}
+
+function reasonOf(error: unknown): string {
+  const status = statusOf(error);
+  if (status !== undefined) return `${status} ${(error as Error).name}`;
+  const { code } = error as { readonly code?: unknown };
+  return messageOf(error) || String(code);
 }
 
 function isHash(name: string): boolean {
   return /^[0-9a-f]{64}$/.test(name);
-}
-
-function elementIn(xml: string, name: string): string | undefined {
-  const [, text] = new RegExp(`<${name}>([^<]*)</${name}>`).exec(xml) ?? [];
-  return text
-    ?.replaceAll("&lt;", "<")
-    .replaceAll("&gt;", ">")
-    .replaceAll("&quot;", '"')
-    .replaceAll("&#39;", "'")
-    .replaceAll("&amp;", "&");
 }
