@@ -5,8 +5,9 @@ import { TaskServer } from "./task-server.ts";
 export class TaskMcpServer extends McpServer {
   override readonly server: TaskServer;
 
-  constructor(...options: ConstructorParameters<typeof McpServer>) {
-    super(...options);
-    this.server = new TaskServer(...options);
+  constructor(...[info, options]: ConstructorParameters<typeof McpServer>) {
+    // With capabilities the SDK would register its handlers on a server of its own, at once.
+    super(info);
+    this.server = new TaskServer(info, options);
   }
 }
